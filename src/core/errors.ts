@@ -1,0 +1,259 @@
+/**
+ * The error catalogue. Every error that Paddock raises on purpose is a {@link PaddockError} with a code from
+ * {@link catalogue}; `docs/reference/errors.md` is held against this table by a test.
+ *
+ * Four families never mix: `request` (what the caller sent), `engine` (the inference backend), `infra` (our own
+ * boxes, store, daemon), `agent` (the harness or its command). An `infra` or `engine` error is never a reward.
+ */
+export type ErrorFamily = 'request' | 'engine' | 'infra' | 'agent'
+
+interface CatalogueEntry {
+  readonly family: ErrorFamily
+  /** Default HTTP status where the error answers a request. */
+  readonly status: number
+  /** One line: what it means. */
+  readonly means: string
+  /** What the reader does about it. */
+  readonly fix: string
+}
+
+/** One line each, alphabetical. Add a code here and in docs/reference/errors.md. */
+export const catalogue = {
+  AUTH_KEY_MISMATCH: entry(
+    'request',
+    403,
+    'The key opens another session than the one in the URL.',
+    'Use the key that was issued with this session URL.',
+  ),
+  AUTH_KEY_UNKNOWN: entry(
+    'request',
+    401,
+    'The key is missing or opens no session.',
+    'Send the session key as bearer, x-api-key or x-goog-api-key.',
+  ),
+  BODY_INVALID_JSON: entry('request', 400, 'The request body is not valid JSON.', 'Send one JSON object, UTF-8.'),
+  BODY_INVALID_SHAPE: entry(
+    'request',
+    400,
+    'The request body does not have the shape of this route.',
+    'Correct the named field.',
+  ),
+  BODY_TOO_LARGE: entry(
+    'request',
+    413,
+    'The request body exceeds the limit.',
+    'Send a smaller body or raise proxy.maxBodyBytes.',
+  ),
+  BOX_COMMAND_REFUSED: entry(
+    'infra',
+    500,
+    'The box could not start the command.',
+    'See the cause; the program may be missing in the image.',
+  ),
+  BOX_DEAD: entry(
+    'infra',
+    503,
+    'The box died before the operation ended.',
+    'The rollout ends as infra and can be tried again.',
+  ),
+  BUDGET_EXHAUSTED: entry(
+    'request',
+    429,
+    'The session has used up its budget.',
+    'Open a session with a larger budget.',
+  ),
+  BUNDLE_FAILED: entry(
+    'infra',
+    500,
+    'A harness bundle could not be installed.',
+    'See the cause; check that the npm registry is reachable.',
+  ),
+  CONFIG_INVALID: entry('request', 400, 'The configuration is not valid.', 'Correct the named place.'),
+  CONFIG_NOT_FOUND: entry(
+    'request',
+    404,
+    'The configuration file does not exist.',
+    'Check the path, or leave --config out.',
+  ),
+  CONTEXT_OVERFLOW: entry(
+    'engine',
+    400,
+    'The prompt and max_tokens exceed the context window of the model.',
+    'Shorten the prompt or lower max_tokens.',
+  ),
+  ENGINE_DIED: entry(
+    'engine',
+    502,
+    'The engine closed the connection before the answer was complete.',
+    'Check the engine; the call is recorded as failed and may be retried.',
+  ),
+  ENGINE_ERROR: entry('engine', 502, 'The engine answered with an error.', 'See the engine message in the error.'),
+  ENGINE_INCAPABLE: entry(
+    'engine',
+    501,
+    'The engine cannot do what the session policy demands.',
+    'Start the engine with the named flags or relax the policy.',
+  ),
+  ENGINE_TIMEOUT: entry(
+    'engine',
+    504,
+    'The engine did not answer in time.',
+    'Check the engine or raise engine.timeoutMs.',
+  ),
+  ENGINE_UNREACHABLE: entry(
+    'engine',
+    502,
+    'The engine cannot be reached.',
+    'Check ENGINE_URL and that the engine is running.',
+  ),
+  ENVIRONMENT_INVALID: entry(
+    'request',
+    400,
+    'An environment plugin does not fulfil the contract.',
+    'Correct the named part of the plugin.',
+  ),
+  ENVIRONMENT_UNKNOWN: entry(
+    'request',
+    404,
+    'No environment of that name is registered.',
+    'Use one of the listed names, or register the plugin in paddock.config.ts.',
+  ),
+  EXPORT_FORMAT_UNKNOWN: entry(
+    'request',
+    400,
+    'No exporter of that name is registered.',
+    'Use one of the listed formats.',
+  ),
+  EXPORT_REFUSED: entry(
+    'request',
+    409,
+    'The selection cannot be exported truthfully.',
+    'Correct the selection or pass the named allowance.',
+  ),
+  HARNESS_FAILED: entry(
+    'agent',
+    500,
+    'The harness ended with a failure of its own.',
+    'See its output in the rollout events.',
+  ),
+  HARNESS_UNKNOWN: entry(
+    'request',
+    404,
+    'No harness preset of that name is registered.',
+    'Use one of the listed presets.',
+  ),
+  IMAGE_BUILD_FAILED: entry('infra', 500, 'A sandbox image could not be built.', 'See the build log in the cause.'),
+  NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
+  PATH_UNSAFE: entry(
+    'agent',
+    400,
+    'An archive or path tries to leave its place.',
+    'Links out, absolute paths, devices and .. are refused.',
+  ),
+  ROUTE_DENIED: entry(
+    'request',
+    404,
+    'This route is not served on a session.',
+    'See docs/reference/routes.md for the routes of a session.',
+  ),
+  SANDBOX_CAPABILITY: entry(
+    'request',
+    501,
+    'The sandbox provider cannot do what the task needs.',
+    'Remove the need or use another provider.',
+  ),
+  SANDBOX_TIMEOUT: entry('infra', 504, 'The sandbox daemon did not answer in time.', 'Run `paddock doctor`.'),
+  SANDBOX_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The Docker daemon cannot be reached.',
+    'Start it (`dockerd` or `systemctl start docker`) and run `paddock doctor`.',
+  ),
+  SESSION_CLOSED: entry('request', 409, 'The session is closed.', 'Open a new session.'),
+  SESSION_UNKNOWN: entry(
+    'request',
+    404,
+    'There is no such session.',
+    'Check the session id in the URL; `paddock serve` prints it.',
+  ),
+  STORE_CORRUPT: entry(
+    'infra',
+    500,
+    'The store does not hold what its digests say.',
+    'Run `paddock fsck` and restore the named file.',
+  ),
+  STORE_LOCKED: entry(
+    'infra',
+    409,
+    'Another process owns the data directory.',
+    'Use its control API, or stop it, or choose another --data directory.',
+  ),
+  STORE_SCHEMA: entry('infra', 500, 'The store was written by a newer Paddock.', 'Update Paddock.'),
+  STREAM_UPGRADE_REFUSED: entry(
+    'request',
+    426,
+    'WebSocket is not served on a session route.',
+    'Use plain HTTP with server-sent events.',
+  ),
+  TASK_INVALID: entry('request', 400, 'A task does not have the shape of its format.', 'Correct the named place.'),
+  TASK_UNSUPPORTED: entry(
+    'request',
+    501,
+    'The task needs a feature that is not supported.',
+    'Remove the feature or use another task.',
+  ),
+  USAGE: entry('request', 400, 'The command line is not valid.', 'Run the command with --help.'),
+  VERIFIER_FAILED: entry(
+    'infra',
+    500,
+    'The verifier did not give a verdict.',
+    'See its output in the rollout events; the reward is null.',
+  ),
+} as const satisfies Record<string, CatalogueEntry>
+
+/** A code of the catalogue. */
+export type ErrorCode = keyof typeof catalogue
+
+/** Values that explain an error: field names, limits, what was seen. Never a secret. */
+export type ErrorData = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
+
+/** The one error class. `message` says what was wrong here, `fix` what to do about it. */
+export class PaddockError extends Error {
+  override readonly name = 'PaddockError'
+  readonly code: ErrorCode
+  readonly data: ErrorData
+  readonly fix: string
+
+  constructor(code: ErrorCode, message: string, options: { data?: ErrorData; fix?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.data = options.data ?? {}
+    this.fix = options.fix ?? catalogue[code].fix
+  }
+
+  get family(): ErrorFamily {
+    return catalogue[this.code].family
+  }
+
+  get status(): number {
+    return catalogue[this.code].status
+  }
+
+  /** `CODE: message. Fix: …`, the form of every terminal and log line. */
+  line(): string {
+    return `${this.code}: ${this.message.replace(/\.$/, '')}. Fix: ${this.fix}`
+  }
+
+  toJSON(): { code: ErrorCode; family: ErrorFamily; message: string; fix: string; data: ErrorData } {
+    return { code: this.code, family: this.family, message: this.message, fix: this.fix, data: this.data }
+  }
+}
+
+/** True for a {@link PaddockError}, also of another copy of this module. */
+export function isPaddockError(value: unknown): value is PaddockError {
+  return value instanceof Error && value.name === 'PaddockError' && 'code' in value && 'fix' in value
+}
+
+function entry(family: ErrorFamily, status: number, means: string, fix: string): CatalogueEntry {
+  return { family, status, means, fix }
+}

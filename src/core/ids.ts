@@ -1,0 +1,53 @@
+import { randomFillSync } from 'node:crypto'
+import { type Clock, systemClock } from './clock.ts'
+
+/** A UUIDv7 (RFC 9562 §5.7) in lower-case canonical form: sorts by creation time. */
+export type Id = string
+
+/** Makes ids. Within one maker ids are strictly increasing, also inside one millisecond. */
+export type IdMaker = () => Id
+
+/**
+ * An {@link IdMaker} over a clock and a random source.
+ * The 12 bits of `rand_a` count within a millisecond (RFC 9562 §6.2 method 1); a clock that steps back is held.
+ */
+export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) => void = randomFillSync): IdMaker {
+  let lastMs = -1
+  let counter = 0
+  const bytes = new Uint8Array(16)
+  return () => {
+    const now = clock.now()
+    if (now > lastMs) {
+      lastMs = now
+      counter = 0
+    } else if (counter < 0xfff) {
+      counter += 1
+    } else {
+      lastMs += 1
+      counter = 0
+    }
+    random(bytes)
+    bytes[0] = lastMs / 2 ** 40
+    bytes[1] = lastMs / 2 ** 32
+    bytes[2] = lastMs / 2 ** 24
+    bytes[3] = lastMs / 2 ** 16
+    bytes[4] = lastMs / 2 ** 8
+    bytes[5] = lastMs
+    bytes[6] = 0x70 | (counter >> 8)
+    bytes[7] = counter
+    bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+    const hex = Buffer.from(bytes).toString('hex')
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  }
+}
+
+/** The process-wide default maker. */
+export const newId: IdMaker = idMaker()
+
+/** True for the canonical form of a UUID. */
+export function isId(text: string): text is Id {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text)
+}
+
+/** Lower-case hex SHA-256; how content is named everywhere. */
+export type Digest = string
