@@ -1,0 +1,307 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { EventBody, Id } from '../core/index.ts'
+
+/**
+ * A place where boxes come from. Built in: Docker. `sandboxContract` (src/testing/sandbox) is what every provider passes.
+ *
+ * Faults of the place itself throw a PaddockError of family `infra` (`SANDBOX_UNAVAILABLE`, `SANDBOX_TIMEOUT`,
+ * `IMAGE_BUILD_FAILED`, `BUNDLE_FAILED`, `BOX_DEAD`); what a box's own commands do is never thrown but told in {@link ExecResult}.
+ */
+export interface SandboxProvider extends AsyncDisposable {
+  readonly name: string
+  /** Asks the daemon who it is. Never throws: an unreachable daemon is a problem in the answer. */
+  probe(o?: { readonly signal?: AbortSignal }): Promise<SandboxFacts>
+  /** Makes the image unless it is there. One build at a time per image, also across processes. */
+  ensureImage(recipe: ImageRecipe, o?: ImageOptions): Promise<ImageRef>
+  /** Makes a read-only volume unless it is there; `build` fills an empty host directory. Once per name and version. */
+  ensureBundle(spec: BundleSpec, o?: ImageOptions): Promise<BundleRef>
+  /** Starts a box and waits until its supervisor answers. */
+  createBox(spec: BoxSpec, o?: { readonly signal?: AbortSignal }): Promise<Box>
+  /** Opens a unix socket on the host that one box at a time can be given as its model path. */
+  openSlot(): Promise<Slot>
+  /** Removes (or with `dryRun` only lists) what owners that are dead left behind. Never touches objects of the living. */
+  sweep(o?: { readonly dryRun?: boolean }): Promise<SweepReport>
+  /** Destroys every box and slot of this provider. Idempotent. */
+  close(): Promise<void>
+}
+
+/** What `doctor` prints. */
+export interface SandboxFacts {
+  readonly reachable: boolean
+  readonly version: string | null
+  readonly apiVersion: string | null
+  readonly cgroup: 'v1' | 'v2' | 'unknown'
+  readonly storageDriver: string | null
+  readonly cpus: number
+  readonly memoryBytes: number
+  /** Free bytes where images are stored; null where that place is not on this machine. */
+  readonly diskFreeBytes: number | null
+  readonly problems: readonly SandboxProblem[]
+}
+
+export interface SandboxProblem {
+  readonly code: string
+  readonly what: string
+  readonly fix: string
+  /** `fatal`: no box can run. `warning`: something is weaker or slower than it could be. */
+  readonly weight: 'fatal' | 'warning'
+}
+
+export interface ImageOptions {
+  readonly signal?: AbortSignal
+  /** One line at a time, for a terminal. */
+  readonly onProgress?: (line: string) => void
+}
+
+/** How an image comes to be. Its digest (recipe, files, bases) names the image, so a change makes a new one. */
+export type ImageRecipe =
+  /** Plain Debian: pulled by digest when a registry answers, else made with debootstrap from the host's own mirror. */
+  | { readonly kind: 'debian' }
+  /** Debian with the programs that terminal tasks use, user `agent` (1000) and `/workspace`. */
+  | { readonly kind: 'paddock-base' }
+  /** A public image, by reference. Pulled when it is not there. */
+  | { readonly kind: 'reference'; readonly reference: string }
+  /** A Dockerfile and its context. `FROM paddock-base` and `FROM paddock-debian` mean the two above. */
+  | {
+      readonly kind: 'dockerfile'
+      readonly name: string
+      readonly dockerfile: string
+      readonly context?: string | readonly ContextFile[]
+      readonly buildArgs?: Readonly<Record<string, string>>
+    }
+
+/** A file of a build context that exists only in memory. */
+export interface ContextFile {
+  readonly path: string
+  readonly data: Uint8Array | string
+  readonly mode?: number
+}
+
+export interface ImageRef {
+  /** Name to start boxes from. */
+  readonly tag: string
+  /** The image's own content id, `sha256:…`. */
+  readonly id: string
+  /** What named it: hex SHA-256 of the recipe. */
+  readonly recipeDigest: string
+  /** True when this call made or pulled it. */
+  readonly fresh: boolean
+}
+
+export interface BundleSpec {
+  /** Lower case, digits and dashes. */
+  readonly name: string
+  /** Anything that changes when the content should: a version, a lock file's digest. */
+  readonly version: string
+  build(directory: string, o: ImageOptions): Promise<void>
+}
+
+/** A read-only volume, mountable into any box. */
+export interface BundleRef {
+  readonly volume: string
+  readonly fresh: boolean
+}
+
+/**
+ * `user`: everything runs as uid 1000 without any capability. `root`: uid 0 with the few capabilities that set-up inside
+ * an image needs; commands may drop to another user.
+ */
+export type BoxProfile = 'user' | 'root'
+
+export type BoxRole = 'agent' | 'verifier' | 'oracle' | 'setup' | 'probe'
+
+export interface BoxSpec {
+  readonly image: ImageRef | string
+  readonly profile: BoxProfile
+  /** Default directory of commands; made when it is missing. Default `/workspace`. */
+  readonly workdir?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Limits. Defaults: 2048 MB without swap, 2 cpus, 512 processes. */
+  readonly memoryMb?: number
+  readonly cpus?: number
+  readonly pids?: number
+  /** Largest file a command may write, in MB (RLIMIT_FSIZE). */
+  readonly fileMb?: number
+  readonly labels: BoxLabels
+  /** Makes this slot reachable inside as `http://127.0.0.1:<port>`; nothing else is. */
+  readonly modelPath?: { readonly slot: Slot; readonly port?: number }
+  readonly mounts?: readonly { readonly bundle: BundleRef; readonly target: string }[]
+  /** Only `none` is known; other values are for later and are refused. */
+  readonly egress?: 'none'
+  /** The box is destroyed after this time, whatever it does. Default 6 h. */
+  readonly deadlineMs?: number
+}
+
+export interface BoxLabels {
+  readonly role: BoxRole
+  readonly run?: Id
+  readonly rollout?: Id
+}
+
+/** One running container with its supervisor. */
+export interface Box extends AsyncDisposable {
+  readonly id: string
+  readonly image: string
+  readonly profile: BoxProfile
+  readonly workdir: string
+  readonly labels: BoxLabels
+  /** Where the slot is seen from inside (`http://127.0.0.1:<port>`), or null. */
+  readonly modelUrl: string | null
+  /**
+   * Runs one command to its end and kills everything it started. Resolves for every fate of the command, also when the
+   * box dies; rejects with the signal's reason (after the kill) on abort and with `BOX_COMMAND_REFUSED` for a malformed spec.
+   */
+  exec(command: ExecSpec, o?: { readonly signal?: AbortSignal }): Promise<ExecResult>
+  /** Kills what commands with `background: 'keep'` left running: the end of a phase. */
+  killBackground(): Promise<void>
+  /** Unpacks into `directory` (made when missing), owned by the box's user unless an entry says otherwise. */
+  putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void>
+  /** Packs a path, with everything unsafe or too big left out and named. Never throws for what the box put there. */
+  getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>
+  /** Stops every process; deadlines stand still. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+  /** Ends the box and everything in it; resolves when the daemon has forgotten it. Idempotent. */
+  destroy(): Promise<void>
+  /** Resolves when the box is gone for whatever reason; never rejects. */
+  readonly died: Promise<BoxDeath>
+}
+
+export interface BoxDeath {
+  readonly why: 'destroyed' | 'deadline' | 'oom' | 'relay_died' | 'unresponsive' | 'daemon' | 'exited'
+  readonly detail: string
+}
+
+export interface ExecSpec {
+  /** Program and arguments, or a line for `bash -c` (`sh -c` where there is no bash). */
+  readonly command: readonly string[] | string
+  readonly env?: Readonly<Record<string, string>>
+  /** Default: the box's workdir. */
+  readonly cwd?: string
+  /** Name or uid. Only in `root` boxes can it differ from the box's user. */
+  readonly user?: string
+  readonly stdin?: Uint8Array | string | AsyncIterable<Uint8Array>
+  /** SIGTERM goes to the whole tree at the deadline. Default 60 s. */
+  readonly timeoutMs?: number
+  /** SIGKILL follows after this. Default 2 s. */
+  readonly graceMs?: number
+  /** What is kept per stream; the rest is counted. Default 10 MiB. */
+  readonly maxOutputBytes?: number
+  readonly onStdout?: (chunk: Uint8Array) => void
+  readonly onStderr?: (chunk: Uint8Array) => void
+  /** `kill` (default): nothing outlives the command. `keep`: what it left running lives until {@link Box.killBackground}. */
+  readonly background?: 'kill' | 'keep'
+  /** Role under which the command is told to the event sink; without it no event is written. */
+  readonly eventRole?: Extract<EventBody, { kind: 'exec' }>['role']
+  /** What the event shows in place of the command line (for commands that carry secrets or are long). */
+  readonly eventCommand?: string
+}
+
+export type ExecOutcome =
+  | { readonly kind: 'exited'; readonly code: number }
+  | { readonly kind: 'signaled'; readonly signal: string }
+  | { readonly kind: 'timed_out' }
+  /** The kernel killed the command for memory (its own limit, not the machine's). */
+  | { readonly kind: 'oom' }
+  /** An infra fate: the command has no result. */
+  | { readonly kind: 'box_dead'; readonly why: BoxDeath }
+
+export type ExecResult = ExecOutcome & {
+  readonly stdout: Uint8Array
+  readonly stderr: Uint8Array
+  /** Bytes beyond `maxOutputBytes`. */
+  readonly truncated: { readonly stdout: number; readonly stderr: number }
+  /** Processes that the command left behind and that were killed. */
+  readonly killed: number
+  /** Processes of the box that the kernel killed for memory meanwhile, also when the command survived it. */
+  readonly oomKills: number
+  /** Milliseconds since the epoch, host clock. */
+  readonly startedAt: number
+  /** Measured in the box, without transport. */
+  readonly durationMs: number
+}
+
+export interface PutFile {
+  /** Relative; no `..`. */
+  readonly path: string
+  readonly data: Uint8Array | string
+  /** Default 0o644. */
+  readonly mode?: number
+  readonly uid?: number
+  readonly gid?: number
+}
+
+/** A directory of the host, copied with its modes; links are kept only if they stay inside. */
+export interface FileTree {
+  readonly fromDirectory: string
+  readonly uid?: number
+  readonly gid?: number
+}
+
+export interface ArchiveLimits {
+  /** Default 64 MiB for all files together. */
+  readonly maxBytes?: number
+  /** Default 10,000. */
+  readonly maxEntries?: number
+}
+
+/** What was taken out of a box. Paths are relative to the asked path; for a single file the path is its name. */
+export interface Artifact {
+  readonly found: boolean
+  readonly entries: readonly ArchiveEntry[]
+  readonly refused: readonly { readonly path: string; readonly reason: RefusedReason }[]
+  readonly totalBytes: number
+}
+
+export type ArchiveEntry =
+  | { readonly type: 'file'; readonly path: string; readonly mode: number; readonly data: Uint8Array }
+  | { readonly type: 'directory'; readonly path: string; readonly mode: number }
+  /** Relative link whose target stays inside the artifact. */
+  | { readonly type: 'symlink'; readonly path: string; readonly target: string }
+
+export type RefusedReason =
+  | 'absolute_path'
+  | 'parent_path'
+  | 'link_out'
+  | 'hard_link'
+  | 'device'
+  | 'through_link'
+  | 'duplicate'
+  | 'too_large'
+  | 'too_many'
+
+/** A unix socket of the host. What it serves can change while boxes are connected. */
+export interface Slot extends AsyncDisposable {
+  /** Short, unique on this machine. */
+  readonly id: string
+  readonly socketPath: string
+  /** From now on requests go here. */
+  serve(handlers: SlotHandlers): void
+  /** Back to 503 for everything, and open connections are cut. */
+  unbind(): void
+  close(): Promise<void>
+}
+
+export interface SlotHandlers {
+  request(request: IncomingMessage, response: ServerResponse): void
+  /** CONNECT; without it a CONNECT is answered 403. */
+  connect?(request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+export interface SweepReport {
+  readonly removed: readonly SweptObject[]
+  /** Objects of living owners, for `gc --dry-run`. */
+  readonly kept: readonly SweptObject[]
+  readonly failed: readonly (SweptObject & { readonly error: string })[]
+}
+
+export interface SweptObject {
+  readonly kind: 'container' | 'volume' | 'network' | 'slot' | 'lock'
+  readonly id: string
+  /** Why it is removed or kept. */
+  readonly why: string
+}
+
+/** Told of each box and of each command with an `eventRole`. */
+export type SandboxEventSink = (event: EventBody, about: BoxLabels) => void
