@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config'
+
+/** Kills, faults and floods: fixed seeds, bounded time, run by `npm run torture`. */
+export default defineConfig({
+  test: {
+    include: ['test/torture/**/*.test.ts'],
+    fileParallelism: false,
+    testTimeout: 900_000,
+    hookTimeout: 300_000,
+  },
+})
