@@ -1,0 +1,169 @@
+import type { z } from 'zod'
+import type { Digest, EventBody, Task } from '../core/index.ts'
+import type { VerdictDraft } from '../reward/index.ts'
+import type { Artifact, Box, BoxProfile, FileTree, ImageRecipe } from '../sandbox/index.ts'
+
+/**
+ * How a set of tasks is set up, which tools exist and how an attempt is verified. Made by {@link defineEnvironment},
+ * which checks the plain object of the author and closes over its task schema, so that callers see this shape only.
+ * `environmentContract` (src/testing/environment) is what every environment passes.
+ */
+export interface Environment {
+  /** Lower case, digits and dashes; what `Task.environment` names. */
+  readonly name: string
+  readonly apiVersion: 1
+  /** Changes whenever the same artifacts could get another verdict; part of every verdict. */
+  readonly verifierVersion: string
+  /** Schema of `Task.data`. */
+  readonly task: z.ZodType
+  /**
+   * Reads the tasks below `path`: one task or a directory of tasks, sorted by name.
+   * Throws `TASK_INVALID` or `TASK_UNSUPPORTED`, with file, place and fix; never loads a part of a broken set.
+   */
+  load(path: string, o?: LoadOptions): Promise<readonly Task[]>
+  /** What the agent's box must be. Pure. */
+  box(task: Task): BoxNeeds
+  /** Brings a fresh box into the task's starting state. Throws for infra faults only. */
+  setup(context: BoxContext): Promise<void>
+  /** The tools of the task: schema for the reference agent now, program and MCP server later. */
+  tools(task: Task): readonly Tool[]
+  /** Null when the environment has nothing to say beyond the instruction. */
+  systemPrompt(task: Task): string | null
+  userPrompt(task: Task): string
+  /**
+   * Takes what the verifier needs out of the agent's box. Ends the box's background work and freezes it: call it once,
+   * after the agent phase. Never throws for what the agent left there; throws for infra faults.
+   */
+  collect(context: BoxContext): Promise<Artifacts>
+  /**
+   * Scores artifacts in fresh boxes. Resolves for every fault with a draft whose reward is null (`infra_error`,
+   * `unscorable`); rejects only with the signal's reason.
+   */
+  verify(context: VerifyContext): Promise<VerdictDraft>
+  readonly plays: EnvironmentPlays
+}
+
+export interface LoadOptions {
+  readonly signal?: AbortSignal
+}
+
+/** What a box must be for a task. {@link openTaskBox} turns it into a running box. */
+export interface BoxNeeds {
+  readonly image: ImageRecipe
+  readonly profile: BoxProfile
+  /** Default directory of commands. */
+  readonly workdir: string
+  /** Whom the agent's commands run as; null: the box's own user. */
+  readonly user: string | null
+  readonly env: Readonly<Record<string, string>>
+  readonly cpus?: number
+  readonly memoryMb?: number
+  readonly pids?: number
+  /** Largest file a command may write, in MB. */
+  readonly fileMb?: number
+  /** Only `none`: boxes have no network but the model path. */
+  readonly network: 'none'
+  /** Budget of the agent phase that the task asks for, in milliseconds; null: the run's default. */
+  readonly agentTimeoutMs: number | null
+  /** Budget of verification, likewise. */
+  readonly verifyTimeoutMs: number | null
+}
+
+export interface BoxContext {
+  readonly task: Task
+  readonly box: Box
+  readonly signal: AbortSignal
+  readonly emit: (event: EventBody) => void
+}
+
+export interface VerifyContext {
+  readonly task: Task
+  readonly artifacts: Artifacts
+  /** Opens a fresh box of role `verifier`; whoever opens it disposes it. */
+  readonly openBox: (needs: BoxNeeds) => Promise<Box>
+  readonly signal: AbortSignal
+  readonly emit: (event: EventBody) => void
+}
+
+/** What was taken out of the agent's box, by declared path. */
+export interface Artifacts {
+  readonly items: readonly ArtifactItem[]
+}
+
+export interface ArtifactItem {
+  /** Absolute path in the box. */
+  readonly path: string
+  readonly content: Artifact
+}
+
+/** An artifact item as one blob: a tar with sorted entries and zeroed times, so that equal files give equal bytes. */
+export interface PackedArtifact {
+  readonly path: string
+  readonly sha256: Digest
+  readonly sizeBytes: number
+  readonly data: Uint8Array
+}
+
+/** One definition, three faces: schema of the reference agent; program in the box and MCP server come later. */
+export interface Tool {
+  /** `[a-z][a-z0-9_]*`. */
+  readonly name: string
+  readonly description: string
+  /** Schema of the arguments, an object. */
+  readonly input: z.ZodType
+  /** JSON schema of {@link input}, as chat APIs take it. */
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  /**
+   * Runs the tool. Arguments that do not fit give status `error` with the place; rejects only with the signal's reason.
+   * `infra`: the box or the tool's service failed, nothing can be said of the agent.
+   */
+  run(context: ToolContext, input: unknown): Promise<ToolOutcome>
+}
+
+export interface ToolContext {
+  readonly task: Task
+  readonly box: Box
+  readonly signal: AbortSignal
+}
+
+export interface ToolOutcome {
+  readonly status: 'ok' | 'error' | 'timeout' | 'infra'
+  /** What the model reads. Bounded by the tool. */
+  readonly text: string
+}
+
+/** Abstract steps of an agent; the JSON that the scripted engine takes. */
+export interface Play {
+  readonly steps: readonly PlayStep[]
+}
+
+export type PlayStep =
+  /** A line for whichever tool has a string parameter `command` or `cmd`. */
+  | { readonly shell: string }
+  | { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
+  | { readonly say: string }
+  | { readonly think: string }
+  | { readonly parallel: readonly PlayStep[] }
+
+export interface NamedPlay {
+  readonly name: string
+  /** Relative weight among the candidates of a scripted engine. */
+  readonly weight: number
+  readonly play: Play
+  /** Files that stand in the box before the first step; only validation has such plays. */
+  readonly files?: readonly { readonly directory: string; readonly from: FileTree }[]
+}
+
+/** What proves that a task can be solved, and cannot be cheated. Validation and the scripted engine play these. */
+export interface EnvironmentPlays {
+  /** Scores 1. */
+  oracle(task: Task): Promise<NamedPlay>
+  /** Further plays that score 1: the task's own solution script. */
+  solutions(task: Task): Promise<readonly NamedPlay[]>
+  /** Does nothing; scores 0. */
+  readonly nullAgent: NamedPlay
+  /** Known hacks; each scores 0 (`scored` or `hacked`). */
+  cheats(task: Task): Promise<readonly NamedPlay[]>
+  /** Honest attempts that fail; each scores less than 1. */
+  distractors(task: Task): Promise<readonly NamedPlay[]>
+}

@@ -1,0 +1,17 @@
+export type {
+  ArtifactItem,
+  Artifacts,
+  BoxContext,
+  BoxNeeds,
+  Environment,
+  EnvironmentPlays,
+  LoadOptions,
+  NamedPlay,
+  PackedArtifact,
+  Play,
+  PlayStep,
+  Tool,
+  ToolContext,
+  ToolOutcome,
+  VerifyContext,
+} from './contract.ts'

@@ -1,0 +1,1 @@
+export type { VerdictDraft } from './draft.ts'
