@@ -1,4 +1,17 @@
 export { type Clock, systemClock } from './clock.ts'
+export {
+  type Config,
+  configFileNames,
+  type ConfigInput,
+  defineConfig,
+  type EnvironmentVariables,
+  environmentVariables,
+  loadConfig,
+  type LoadConfigOptions,
+  type LoadedConfig,
+  nearest,
+  type PluginRef,
+} from './config/index.ts'
 export { sha256 } from './digest.ts'
 export { catalogue, type ErrorCode, type ErrorData, type ErrorFamily, isPaddockError, PaddockError } from './errors.ts'
 export type { Event, EventBody } from './event.ts'

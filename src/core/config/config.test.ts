@@ -1,0 +1,77 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadConfig } from './index.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-config-'))
+})
+afterEach(async () => {
+  await rm(directory, { recursive: true })
+})
+
+async function withFile(text: string) {
+  await writeFile(join(directory, 'paddock.config.ts'), text)
+}
+
+describe('loadConfig', () => {
+  it('fills every default when there is no file', async () => {
+    const { config, file } = await loadConfig({ cwd: directory })
+    expect(file).toBeNull()
+    expect(config.proxy.host).toBe('127.0.0.1')
+    expect(config.store.directory).toBe(join(directory, '.paddock'))
+    expect(config.session.budget).toEqual({ maxCalls: null, maxSampledTokens: null, maxWallMs: null })
+  })
+
+  it('lets the command line win over the environment, and that over the file, key by key', async () => {
+    await withFile(`export default { proxy: { port: 1, host: '127.0.0.2' }, run: { n: 3 }, engine: { model: 'file' } }`)
+    const { config } = await loadConfig({
+      cwd: directory,
+      env: { PADDOCK_PORT: '2', MODEL: 'environment', ENGINE_URL: '' },
+      overrides: { proxy: { port: 3 } },
+    })
+    expect(config.proxy).toMatchObject({ port: 3, host: '127.0.0.2' })
+    expect(config.engine).toMatchObject({ model: 'environment', url: null })
+    expect(config.run.n).toBe(3)
+  })
+
+  it.each([
+    [`export default { proxy: { prot: 1 } }`, 'proxy.prot is not a known key', 'Did you mean `port`?'],
+    [`export default { stroe: {} }`, 'stroe is not a known key', 'Did you mean `store`?'],
+    [`export default { session: { pin: { temprature: 1 } } }`, 'session.pin.temprature', 'Did you mean `temperature`?'],
+    [`export default { proxy: { port: 'x' } }`, 'proxy.port: invalid input: expected number', 'Correct `proxy.port`'],
+    [`export default { engine: { url: 'nowhere' } }`, 'engine.url', 'Correct `engine.url`'],
+    [`export default { run: { n: 0 } }`, 'run.n', 'Correct `run.n`'],
+    [`export const config = {}`, 'no default export', 'export default'],
+    [`export default {`, 'does not load', 'plain TypeScript'],
+  ])('names the place and the fix: %s', async (text, what, fix) => {
+    await withFile(text)
+    const error = await loadConfig({ cwd: directory }).catch((cause: unknown) => cause)
+    expect(error).toMatchObject({ code: 'CONFIG_INVALID' })
+    expect((error as { line(): string }).line().replace(/\n/g, ' ')).toContain(what)
+    expect((error as { fix: string }).fix).toContain(fix)
+    expect((error as { message: string }).message).toContain('paddock.config.ts')
+  })
+
+  it('names the environment as the source of a bad value', async () => {
+    await expect(loadConfig({ cwd: directory, env: { PADDOCK_PORT: 'abc' } })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('environment variables: proxy.port'),
+    })
+  })
+
+  it('refuses a named file that is not there', async () => {
+    await expect(loadConfig({ cwd: directory, file: 'other.ts' })).rejects.toMatchObject({ code: 'CONFIG_NOT_FOUND' })
+  })
+
+  it('takes a relative data directory of the file from the file, and one of the shell from the shell', async () => {
+    await withFile(`export default { store: { directory: 'data' } }`)
+    const elsewhere = tmpdir()
+    const file = join(directory, 'paddock.config.ts')
+    expect((await loadConfig({ cwd: elsewhere, file })).config.store.directory).toBe(join(directory, 'data'))
+    const shell = await loadConfig({ cwd: elsewhere, file, env: { PADDOCK_DATA: 'here' } })
+    expect(shell.config.store.directory).toBe(join(elsewhere, 'here'))
+  })
+})

@@ -1,0 +1,41 @@
+import type { ConfigInput } from './schema.ts'
+
+/** The environment variables that Paddock reads. Read here and nowhere else; `docs/reference/config.md` lists them. */
+export const environmentVariables = {
+  ENGINE_URL: 'engine.url',
+  ENGINE_API_KEY: 'engine.apiKey',
+  MODEL: 'engine.model',
+  PADDOCK_CONFIG: 'path of the configuration file',
+  PADDOCK_DATA: 'store.directory',
+  PADDOCK_HOST: 'proxy.host',
+  PADDOCK_PORT: 'proxy.port',
+  PADDOCK_CONTROL_PORT: 'control.port',
+  PADDOCK_CONTROL_TOKEN: 'control.token',
+  NO_COLOR: 'no colour in the output',
+} as const
+
+export type EnvironmentVariables = Readonly<Partial<Record<keyof typeof environmentVariables, string>>>
+
+/** The part of the configuration that comes from the environment. Empty variables count as unset. */
+export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
+  const control = { ...number('port', env.PADDOCK_CONTROL_PORT), ...text('token', env.PADDOCK_CONTROL_TOKEN) }
+  return {
+    engine: { ...text('url', env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
+    proxy: { ...text('host', env.PADDOCK_HOST), ...number('port', env.PADDOCK_PORT) },
+    control,
+    store: { ...text('directory', env.PADDOCK_DATA) },
+  }
+}
+
+function text<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {
+  const part: { [P in K]?: string } = {}
+  if (value) part[key] = value
+  return part
+}
+
+/** NaN for what is not a number, so that validation names the place. */
+function number<K extends string>(key: K, value: string | undefined): { [P in K]?: number } {
+  const part: { [P in K]?: number } = {}
+  if (value) part[key] = Number(value)
+  return part
+}

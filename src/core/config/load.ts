@@ -1,0 +1,122 @@
+import { stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { PaddockError } from '../errors.ts'
+import { configFromEnvironment, type EnvironmentVariables } from './environment.ts'
+import type { Config, ConfigInput } from './schema.ts'
+
+/** Names looked for in the working directory, in this order. */
+export const configFileNames = ['paddock.config.ts', 'paddock.config.js', 'paddock.config.mjs'] as const
+
+export interface LoadedConfig {
+  readonly config: Config
+  /** Path of the file that was read; null when there is none. */
+  readonly file: string | null
+  /** What relative paths of the configuration are relative to. */
+  readonly directory: string
+}
+
+export interface LoadConfigOptions {
+  /** Where the file is looked for. */
+  readonly cwd: string
+  /** An explicit file; then it must exist. */
+  readonly file?: string
+  readonly env?: EnvironmentVariables
+  /** From the command line; wins over environment and file. */
+  readonly overrides?: ConfigInput
+}
+
+/** Types the default export of a `paddock.config.ts`; gives back what it gets. */
+export function defineConfig(config: ConfigInput): ConfigInput {
+  return config
+}
+
+/**
+ * File, then environment, then overrides; later ones win key by key. `store.directory` comes back absolute.
+ * Throws `CONFIG_NOT_FOUND` for a named file that is not there and `CONFIG_INVALID` with place and fix.
+ */
+export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
+  const { configSchema } = await import('./schema.ts')
+  const { explainIssues } = await import('./explain.ts')
+  const asked = options.file ?? options.env?.PADDOCK_CONFIG
+  const file = await findFile(options.cwd, asked || undefined)
+  const directory = file === null ? options.cwd : dirname(file)
+  const fromFile = file === null ? {} : await readFile(file)
+
+  const parse = (input: unknown, source: string): Config => {
+    const result = configSchema.safeParse(input)
+    if (!result.success) throw explainIssues(result.error, configSchema, source)
+    return result.data
+  }
+  // Each layer alone first, so that an error names the layer it came from.
+  if (file !== null) parse(fromFile, file)
+  const fromEnvironment = configFromEnvironment(options.env ?? {})
+  parse(fromEnvironment, 'environment variables')
+  const overrides = options.overrides ?? {}
+  parse(overrides, 'command line')
+
+  const config = parse(merge(merge(fromFile, fromEnvironment), overrides), 'configuration')
+  // A directory of the file is relative to the file; one of the shell is relative to the shell.
+  const fromShell = overrides.store?.directory ?? fromEnvironment.store?.directory
+  const base = fromShell === undefined ? directory : options.cwd
+  return {
+    config: { ...config, store: { ...config.store, directory: resolve(base, config.store.directory) } },
+    file,
+    directory,
+  }
+}
+
+async function findFile(cwd: string, asked: string | undefined): Promise<string | null> {
+  if (asked !== undefined) {
+    const path = resolve(cwd, asked)
+    if (await isFile(path)) return path
+    throw new PaddockError('CONFIG_NOT_FOUND', `${path} does not exist`, { data: { path } })
+  }
+  for (const name of configFileNames) {
+    const path = resolve(cwd, name)
+    if (await isFile(path)) return path
+  }
+  return null
+}
+
+async function readFile(file: string): Promise<Record<string, unknown>> {
+  let loaded: unknown
+  try {
+    loaded = await import(pathToFileURL(file).href)
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause)
+    throw new PaddockError('CONFIG_INVALID', `${file} does not load: ${what}`, {
+      fix: 'Correct the named place; the file is plain TypeScript that Node runs without compiling.',
+      data: { source: file },
+      cause,
+    })
+  }
+  const value = isPlainObject(loaded) ? loaded['default'] : undefined
+  if (!isPlainObject(value)) {
+    throw new PaddockError('CONFIG_INVALID', `${file} has no default export that is an object`, {
+      fix: 'Write `export default defineConfig({ … })`.',
+      data: { source: file },
+    })
+  }
+  return value
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+}
+
+/** Objects are merged key by key, everything else is replaced; `undefined` replaces nothing. */
+function merge(base: unknown, over: unknown): unknown {
+  if (over === undefined) return base
+  if (!isPlainObject(base) || !isPlainObject(over)) return over
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(over)) merged[key] = merge(merged[key], value)
+  return merged
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
