@@ -1,8 +1,17 @@
 /**
  * From a token tree to rows: what a trainer gets. Exporters see only these types and `core`.
  */
-import type { CallClass, Digest, Id, LogprobKind, PolicySpan, SamplingParams, Verdict } from '../core/index.ts'
-import type { GroupRecord, RolloutView, SegmentOrigin } from './contract.ts'
+import type {
+  CallClass,
+  Digest,
+  Id,
+  LogprobKind,
+  PolicySpan,
+  SamplingParams,
+  Verdict,
+  VerdictStatus,
+} from '../core/index.ts'
+import type { DriftCause, GroupRecord, RolloutView, SegmentOrigin } from './contract.ts'
 
 /** Where every sampled token goes: exactly one bucket (invariant I4). */
 export type Bucket =
@@ -85,4 +94,90 @@ export interface ExportRollout {
   readonly rowWeights: readonly number[]
   /** The conversation as messages per row, same order: JSON texts of chat messages, and the offered tools. */
   readonly conversations: readonly { readonly messages: readonly string[]; readonly tools: string | null }[]
+}
+
+// --------------------------------------------------------------------------------------------------- selection
+
+/**
+ * How a rollout's reward is spread over its K rows (not the same as token ownership, which is always train-once):
+ * - `full`: each row weighs 1;
+ * - `1/K`: each row weighs 1/K;
+ * - `per-token`: each row weighs (its trainable tokens) / (the rollout's trainable tokens);
+ * - `first-owner`: the row that trains the rollout's first sampled token weighs 1, the others 0.
+ */
+export type WeightRule = 'full' | '1/K' | 'per-token' | 'first-owner'
+
+/** What is selected for an export. Lists: any of; absent: everything. Stored as it is in the manifest. */
+export interface SelectionQuery {
+  readonly runIds?: readonly Id[]
+  readonly groupIds?: readonly Id[]
+  readonly rolloutIds?: readonly Id[]
+  readonly taskDigests?: readonly Digest[]
+  readonly environments?: readonly string[]
+  readonly harnesses?: readonly string[]
+  readonly splits?: readonly string[]
+  readonly verdictStatuses?: readonly VerdictStatus[]
+  /** Inclusive bounds; a rollout outside is dropped as `filtered`. */
+  readonly minReward?: number
+  readonly maxReward?: number
+  /** Classes whose tokens are trained; default `main` and `subagent`. */
+  readonly trainClasses?: readonly CallClass[]
+  /** False: rows whose leaf call has a class that is not trained are left out (`class`). Default false. */
+  readonly includeUntrainedRows?: boolean
+  /** Default false: a rollout with a null verdict or none is dropped (`verdict_null`). */
+  readonly includeNullVerdicts?: boolean
+  /** Default false: dropped as `tainted`. */
+  readonly includeTainted?: boolean
+  /** Default false: a rollout without an end, or ended as `infra` or `cancelled`, is dropped (`rollout_unfinished`). */
+  readonly includeUnfinished?: boolean
+  /** Groups with fewer rollouts left are dropped whole (`group_dropped`). Counts rollouts, not rows. Default 1. */
+  readonly minGroupSize?: number
+  /** Drops groups whose rollouts all have the same reward (`group_dropped`). Default false. */
+  readonly dropZeroVariance?: boolean
+  /** Default `full`. */
+  readonly weightRule?: WeightRule
+  readonly limit?: number
+}
+
+/** Counts of sampled tokens, each in exactly one bucket: `sampled` = trainable + all masked + all notExported. */
+export interface TokenAccounting {
+  readonly sampled: number
+  readonly trainable: number
+  readonly masked: Readonly<Partial<Record<MaskReason, number>>>
+  readonly notExported: Readonly<Partial<Record<DropReason, number>>>
+}
+
+/** What a selection came to; complete once its iteration has ended. */
+export interface SelectionSummary {
+  readonly accounting: TokenAccounting
+  readonly rollouts: {
+    readonly selected: number
+    readonly exported: number
+    readonly dropped: readonly { readonly rolloutId: Id; readonly reason: DropReason; readonly detail: string }[]
+  }
+  readonly groups: {
+    readonly selected: number
+    readonly exported: number
+    readonly dropped: readonly {
+      readonly groupId: Id
+      readonly reason: 'too_small' | 'zero_variance' | 'empty'
+      readonly rollouts: number
+    }[]
+  }
+  /** Drift over the selection's exported rollouts, calls that ended with an answer. */
+  readonly drift: {
+    readonly calls: number
+    readonly forks: Readonly<Partial<Record<DriftCause, number>>>
+    /** Calls whose prompt should have extended an earlier path, and those that did. */
+    readonly shouldExtend: number
+    readonly extended: number
+    /** Calls without an integrity finding: echoed ids and counts agreed. */
+    readonly exact: number
+  }
+}
+
+/** Rollouts one after another in constant memory, and what became of the rest. */
+export interface Selection extends AsyncIterable<ExportRollout> {
+  /** Throws `EXPORT_REFUSED` before the iteration has ended. */
+  summary(): SelectionSummary
 }
