@@ -81,6 +81,12 @@ export const catalogue = {
     'The prompt and max_tokens exceed the context window of the model.',
     'Shorten the prompt or lower max_tokens.',
   ),
+  CONTROL_TOKEN: entry(
+    'request',
+    401,
+    'The control token is missing or wrong.',
+    'Send `Authorization: Bearer <token>`; it is in the file control-token of the data directory.',
+  ),
   ENGINE_DIED: entry(
     'engine',
     502,
@@ -143,6 +149,7 @@ export const catalogue = {
     'Use one of the listed presets.',
   ),
   IMAGE_BUILD_FAILED: entry('infra', 500, 'A sandbox image could not be built.', 'See the build log in the cause.'),
+  INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
   PATH_UNSAFE: entry(
     'agent',
