@@ -56,6 +56,12 @@ export const catalogue = {
     'The box died before the operation ended.',
     'The rollout ends as infra and can be tried again.',
   ),
+  BOX_START_FAILED: entry(
+    'infra',
+    503,
+    'A box or one of its parts could not be made or reached.',
+    'See what the daemon said in the message; run `paddock doctor`.',
+  ),
   BUDGET_EXHAUSTED: entry(
     'request',
     429,
@@ -150,6 +156,18 @@ export const catalogue = {
   ),
   IMAGE_BUILD_FAILED: entry('infra', 500, 'A sandbox image could not be built.', 'See the build log in the cause.'),
   INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
+  IMAGE_DOCKERFILE_UNSUPPORTED: entry(
+    'request',
+    501,
+    'A Dockerfile uses what the builder of this daemon does not know.',
+    'Write it without BuildKit features, or use a newer daemon.',
+  ),
+  IMAGE_MISSING: entry(
+    'infra',
+    503,
+    'An image is not on this machine and could not be pulled.',
+    'Load it with `docker load`, or make its registry reachable.',
+  ),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
   PATH_UNSAFE: entry(
     'agent',
