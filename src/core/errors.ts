@@ -175,6 +175,18 @@ export const catalogue = {
     'An archive or path tries to leave its place.',
     'Links out, absolute paths, devices and .. are refused.',
   ),
+  PROXY_DRAINING: entry(
+    'infra',
+    503,
+    'The proxy takes no new calls because it is shutting down.',
+    'Try again after the restart.',
+  ),
+  PROXY_OVERLOADED: entry(
+    'infra',
+    503,
+    'More calls are waiting than the proxy admits.',
+    'Lower the concurrency or raise proxy.maxInFlight.',
+  ),
   ROUTE_DENIED: entry(
     'request',
     404,

@@ -16,6 +16,27 @@ export { sha256 } from './digest.ts'
 export { catalogue, type ErrorCode, type ErrorData, type ErrorFamily, isPaddockError, PaddockError } from './errors.ts'
 export type { Event, EventBody } from './event.ts'
 export { type Digest, type Id, type IdMaker, idMaker, isId, newId } from './ids.ts'
+export {
+  canonicalOrRaw,
+  canonicalText,
+  cutMembers,
+  decodeString,
+  duplicateKeys,
+  editObject,
+  type JsonMember,
+  type LosslessJson,
+  type LosslessMember,
+  maxNesting,
+  nestingDepth,
+  type ObjectEdit,
+  parseLossless,
+  scanElements,
+  scanMembers,
+  skipSpace,
+  skipString,
+  skipValue,
+  stringifyLossless,
+} from './json/index.ts'
 export type { CallClass, Lineage } from './lineage.ts'
 export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams } from './policy.ts'
 export type { RolloutEnd, Stage, Task } from './task.ts'

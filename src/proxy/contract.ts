@@ -1,0 +1,159 @@
+/**
+ * What the proxy promises to the rooms above it (rollout, server, cli). Wire shapes of dialects and engines stay inside.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CallClass, Clock, EngineFingerprint, Id } from '../core/index.ts'
+import type { CallFate, Recorder, SessionPolicy, SessionRecord } from '../trajectory/index.ts'
+import type { EngineAdapter } from './engines/contract.ts'
+
+/** Sizes and times; every one has a default in `defaultLimits`. Milliseconds unless the name says otherwise. */
+export interface ProxyLimits {
+  /** Calls that may be with the engine at once. Further ones wait in a visible queue, never inside the HTTP pool. */
+  readonly maxInFlight: number
+  /** Calls that may wait; beyond it the answer is 503 `PROXY_OVERLOADED`. */
+  readonly maxQueued: number
+  readonly maxBodyBytes: number
+  /** Size of all request headers together. */
+  readonly maxHeaderBytes: number
+  /** Time for a client to send its headers, and its whole request. */
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  /** A stream that was silent for this long gets a keep-alive comment. */
+  readonly keepAliveMs: number
+  /** An engine that was silent for this long is given up: `ENGINE_TIMEOUT`. */
+  readonly stallMs: number
+  /** Finished answers that are kept per session for a client that asks again. */
+  readonly replayWindow: number
+}
+
+export interface ProxyOptions {
+  readonly recorder: Recorder
+  readonly engine: EngineAdapter
+  /** Stores the engine's fingerprint and returns its digest; without it calls carry none. */
+  readonly putFingerprint?: (fingerprint: EngineFingerprint) => Promise<string>
+  readonly clock?: Clock
+  readonly onEvent?: (event: ProxyEvent) => void
+  readonly limits?: Partial<ProxyLimits>
+  /** Open a session per harness-native id for requests on `/v1` whose key is unknown. Loopback listeners only. */
+  readonly openMode?: boolean
+}
+
+/** What happens, as it happens: for `paddock serve`, metrics and the rollout. Never holds a key or a body. */
+export type ProxyEvent =
+  | ({ readonly type: 'call' } & CallLine)
+  | {
+      /** The harness saw a fault of ours or of the engine: the rollout is tainted (invariant I7). */
+      readonly type: 'taint'
+      readonly rolloutId: Id | null
+      readonly sessionId: Id
+      readonly callId: Id
+      /** `engine_error`, `broken_stream`, `stall`, `store` with the code. */
+      readonly cause: string
+    }
+  | { readonly type: 'session'; readonly phase: 'opened' | 'closed'; readonly session: SessionRecord }
+  | {
+      readonly type: 'budget'
+      readonly rolloutId: Id | null
+      readonly sessionId: Id
+      readonly which: 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
+    }
+
+/** One recorded call in a line. */
+export interface CallLine {
+  readonly callId: Id
+  readonly sessionId: Id
+  readonly rolloutId: Id | null
+  readonly seq: number
+  readonly callClass: CallClass
+  readonly model: string | null
+  readonly streamed: boolean
+  readonly status: number | null
+  readonly fate: CallFate
+  readonly promptTokens: number | null
+  readonly sampledTokens: number | null
+  readonly finishReasons: readonly (string | null)[]
+  /** Names of the tools called, and the first words of the answer. */
+  readonly toolCalls: readonly string[]
+  readonly preview: string
+  readonly findings: readonly string[]
+  readonly forks: readonly string[]
+  /** From arrival to commit, and to the first byte. */
+  readonly durationMs: number
+  readonly firstByteMs: number | null
+}
+
+export interface OpenSession {
+  readonly rolloutId?: Id | null
+  readonly role?: SessionRecord['role']
+  readonly policy?: Partial<SessionPolicy>
+  readonly labels?: Readonly<Record<string, string>>
+  readonly forkedFrom?: SessionRecord['forkedFrom']
+}
+
+/** A session with its key: the only time that the key is seen. */
+export interface OpenedSession {
+  readonly session: SessionRecord
+  readonly key: string
+  /** `<origin>/s/<session>/v1`: what a harness takes as its base URL. */
+  baseUrl(origin: string): string
+}
+
+/** How a session stands. */
+export interface SessionStats {
+  readonly sessionId: Id
+  readonly open: boolean
+  readonly calls: number
+  readonly inFlight: number
+  readonly sampledTokens: number
+  /** Time in which at least one call of the session was waiting for the engine. Agent clocks leave it out. */
+  readonly modelWaitMs: number
+  readonly exhausted: 'maxCalls' | 'maxSampledTokens' | 'maxWallMs' | null
+  readonly taints: readonly string[]
+  /** Code of the last refusal or engine error, null when the last call was answered. */
+  readonly lastError: string | null
+}
+
+export interface ProxyStats {
+  readonly sessions: { readonly open: number }
+  readonly inFlight: number
+  readonly maxInFlight: number
+  readonly queued: number
+  readonly maxQueued: number
+  readonly calls: number
+  readonly sampledTokens: number
+  readonly promptTokens: number
+  readonly upstream: { readonly connections: number; readonly free: number; readonly pending: number }
+  readonly draining: boolean
+}
+
+/** What a box's slot serves: the socket authorises, no key is needed, a key of another session is refused. */
+export interface SessionHandler {
+  request(request: IncomingMessage, response: ServerResponse): void
+}
+
+/** A running inference listener. */
+export interface Listener {
+  /** `http://host:port`. */
+  readonly origin: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+export interface Proxy {
+  readonly engine: EngineAdapter
+  /** Throws `ENGINE_INCAPABLE` where the engine or this version cannot do what the policy demands; `STORE_*`. */
+  openSession(open: OpenSession): Promise<OpenedSession>
+  /** Aborts what is in flight, commits it, refuses everything later. Idempotent. Throws `SESSION_UNKNOWN`. */
+  closeSession(id: Id): Promise<void>
+  /** Throws `SESSION_UNKNOWN`. */
+  sessionStats(id: Id): SessionStats
+  /** Throws `SESSION_UNKNOWN`. */
+  sessionHandler(id: Id): SessionHandler
+  /** Starts the inference listener. With `openMode` only loopback hosts are accepted. */
+  listen(options: { readonly host?: string; readonly port?: number }): Promise<Listener>
+  stats(): ProxyStats
+  /** Takes no new calls and resolves when the running ones are committed. */
+  drain(): Promise<void>
+  /** Ends listeners and running calls, commits what came. Idempotent. */
+  close(): Promise<void>
+}

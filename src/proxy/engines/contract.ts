@@ -1,0 +1,38 @@
+import type { Dispatcher } from 'undici'
+import type { EngineFingerprint, LogprobKind } from '../../core/index.ts'
+
+/** What is asked of an engine beyond what the harness asked, so that the recorder gets its tokens. */
+export interface EngineRequestPlan {
+  /** Path under the engine's root, for example `/v1/chat/completions`. */
+  readonly path: string
+  /** Members to set in the request body, JSON texts. */
+  readonly set: Readonly<Record<string, string>>
+  readonly remove: readonly string[]
+  /** `buffer`: ask for a whole answer and synthesise the stream, because this engine drops ids while streaming. */
+  readonly transport: 'as_asked' | 'buffer'
+}
+
+/** The facts of a request on which an engine's plan depends. */
+export interface EngineRequestFacts {
+  readonly streamed: boolean
+  readonly hasTools: boolean
+  /** The harness asked for logprobs itself. */
+  readonly askedLogprobs: boolean
+  readonly askedTopLogprobs: number | null
+}
+
+/** An inference backend behind the proxy. Plain object from a factory; `vllmEngine`, `openaiEngine`. */
+export interface EngineAdapter {
+  readonly name: string
+  /** Root without `/v1` and without trailing slash. */
+  readonly url: string
+  readonly apiKey: string | null
+  /** What this engine promises; a promise not kept is a finding on the call. */
+  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  readonly logprobKind: LogprobKind
+  planChat(facts: EngineRequestFacts): EngineRequestPlan
+  /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */
+  fingerprint(): Promise<EngineFingerprint>
+  /** Where requests go; null: a pool of the proxy's own. For tests and for engines behind unix sockets. */
+  readonly dispatcher: Dispatcher | null
+}
