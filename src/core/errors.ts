@@ -155,7 +155,6 @@ export const catalogue = {
     'Use one of the listed presets.',
   ),
   IMAGE_BUILD_FAILED: entry('infra', 500, 'A sandbox image could not be built.', 'See the build log in the cause.'),
-  INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
   IMAGE_DOCKERFILE_UNSUPPORTED: entry(
     'request',
     501,
@@ -168,12 +167,19 @@ export const catalogue = {
     'An image is not on this machine and could not be pulled.',
     'Load it with `docker load`, or make its registry reachable.',
   ),
+  INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
   PATH_UNSAFE: entry(
     'agent',
     400,
     'An archive or path tries to leave its place.',
     'Links out, absolute paths, devices and .. are refused.',
+  ),
+  PORT_IN_USE: entry(
+    'request',
+    409,
+    'The port is taken by another process.',
+    'Choose another port (0 takes a free one), or stop the other process.',
   ),
   PROXY_DRAINING: entry(
     'infra',

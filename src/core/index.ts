@@ -9,6 +9,7 @@ export {
   loadConfig,
   type LoadConfigOptions,
   type LoadedConfig,
+  mergeSessionConfig,
   nearest,
   type PluginRef,
 } from './config/index.ts'

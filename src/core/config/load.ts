@@ -32,6 +32,22 @@ export function defineConfig(config: ConfigInput): ConfigInput {
 }
 
 /**
+ * A session policy on top of the configured one, key by key. Throws `CONFIG_INVALID` with place and fix; `source` names
+ * where `over` came from.
+ */
+export async function mergeSessionConfig(
+  base: Config['session'],
+  over: unknown,
+  source: string,
+): Promise<Config['session']> {
+  const { sessionSchema } = await import('./schema.ts')
+  const { explainIssues } = await import('./explain.ts')
+  const result = sessionSchema.safeParse(merge(base, over))
+  if (!result.success) throw explainIssues(result.error, sessionSchema, source)
+  return result.data
+}
+
+/**
  * File, then environment, then overrides; later ones win key by key. `store.directory` comes back absolute.
  * Throws `CONFIG_NOT_FOUND` for a named file that is not there and `CONFIG_INVALID` with place and fix.
  */

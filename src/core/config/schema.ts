@@ -59,7 +59,8 @@ const sandbox = z.strictObject({
 })
 
 const pinnable = z.number()
-const session = z.strictObject({
+/** The policy that sessions are opened with. */
+export const sessionSchema = z.strictObject({
   strategy: z.enum(['auto', 'record', 'splice']).default('auto'),
   history: z.enum(['sampled', 'template']).default('sampled'),
   /** Sampling fields forced to a value, whatever the harness asks. */
@@ -131,7 +132,7 @@ export const configSchema = z.strictObject({
   control: control.prefault({}),
   store: store.prefault({}),
   sandbox: sandbox.prefault({}),
-  session: session.prefault({}),
+  session: sessionSchema.prefault({}),
   environments: z.array(plugin).default([]),
   harnesses: z.array(plugin).default([]),
   exporters: z.array(plugin).default([]),

@@ -1,0 +1,66 @@
+import { Agent, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { RequestHandler } from 'express'
+import httpProxy from 'http-proxy'
+import { PaddockError } from '../core/index.ts'
+import { hasToken } from './auth.ts'
+
+/** Where an engine's own console is served, WebSockets included. */
+export const consolePath = '/admin/engine'
+
+export interface EngineConsole {
+  readonly request: RequestHandler
+  /** For the server's `upgrade` event. Connections without the token are refused. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  close(): void
+}
+
+/**
+ * Passes an engine's console through. http-proxy 1.18.1 needs two hooks to be safe: without them a client that leaves
+ * does not cancel the upstream request, and an upstream that dies leaves the client hanging.
+ */
+export function engineConsole(target: string, token: string): EngineConsole {
+  const agent = new Agent({ keepAlive: true })
+  const proxy = httpProxy.createProxyServer({ target, agent, changeOrigin: true, ws: true, xfwd: false })
+  proxy.on('proxyReq', (upstream, _request, response) => {
+    upstream.removeHeader('authorization')
+    response.once('close', () => {
+      if (!response.writableFinished) upstream.destroy()
+    })
+  })
+  proxy.on('proxyReqWs', (upstream) => upstream.removeHeader('authorization'))
+  proxy.on('proxyRes', (upstream, _request, response) => {
+    upstream.once('aborted', () => response.destroy())
+    upstream.once('error', () => response.destroy())
+  })
+  return {
+    request: (request, response, next) => {
+      proxy.web(request, response, {}, (cause) => {
+        if (response.headersSent) response.destroy()
+        else next(unreachable(target, cause))
+      })
+    },
+    upgrade: (request, socket, head) => {
+      if (request.url === undefined || !isConsoleUrl(request.url)) return refuse(socket, '404 Not Found')
+      if (!hasToken(request, token)) return refuse(socket, '401 Unauthorized')
+      request.url = request.url.slice(consolePath.length) || '/'
+      proxy.ws(request, socket, head, {}, () => socket.destroy())
+    },
+    close: () => {
+      proxy.close()
+      agent.destroy()
+    },
+  }
+}
+
+function isConsoleUrl(url: string): boolean {
+  return url === consolePath || url.startsWith(`${consolePath}/`) || url.startsWith(`${consolePath}?`)
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+}
+
+function unreachable(target: string, cause: Error): PaddockError {
+  return new PaddockError('ENGINE_UNREACHABLE', `the console at ${target} does not answer: ${cause.message}`, { cause })
+}

@@ -1,0 +1,116 @@
+import { Router } from 'express'
+import { z } from 'zod'
+import { isId, mergeSessionConfig, PaddockError } from '../core/index.ts'
+import type { ControlParts } from './contract.ts'
+import { sessionPolicy } from './policy.ts'
+import { rolloutView, sessionLogView, sessionView } from './views.ts'
+
+const limit = z.coerce.number().int().min(1).max(10_000).default(100)
+const id = z.string().refine(isId, 'not an id')
+
+const sessionBody = z.strictObject({
+  rolloutId: id.nullable().default(null),
+  role: z.enum(['agent', 'judge', 'user_simulator', 'teacher', 'probe']).default('agent'),
+  /** Keys of `session` in the configuration, and `model`. */
+  policy: z.looseObject({ model: z.string().nullable().default(null) }).prefault({}),
+  labels: z.record(z.string(), z.string()).default({}),
+  forkedFrom: z
+    .strictObject({ callId: id, offset: z.int().min(0) })
+    .nullable()
+    .default(null),
+})
+
+const runBody = z.strictObject({
+  tasks: z.string().min(1),
+  environment: z.string().default('terminal'),
+  harness: z.string().default('reference'),
+  n: z.int().min(1).nullable().default(null),
+  name: z.string().nullable().default(null),
+  command: z.string().nullable().default(null),
+})
+
+/** The control routes; `docs/reference/routes.md` is held against them by a test. */
+export function controlRoutes(parts: ControlParts): Router {
+  const { recorder, catalogue } = parts.reader
+  const routes = Router()
+
+  routes.post('/sessions', async (request, response) => {
+    const body = parse(sessionBody, request.body ?? {}, 'body')
+    const { model, ...asked } = body.policy
+    const policy = sessionPolicy(await mergeSessionConfig(parts.sessionDefaults, asked, 'policy'), model)
+    const opened = await parts.proxy.openSession({ ...body, policy })
+    response.status(201).json({
+      session: sessionView(opened.session),
+      key: opened.key,
+      baseUrl: opened.baseUrl(parts.inferenceOrigin),
+    })
+  })
+  routes.get('/sessions', async (request, response) => {
+    const query = parse(z.object({ rollout: id.optional(), limit }), request.query, 'query')
+    const sessions = await recorder.sessions({
+      limit: query.limit,
+      ...(query.rollout === undefined ? {} : { rolloutId: query.rollout }),
+    })
+    response.json({ sessions: sessions.map(sessionView) })
+  })
+  routes.get('/sessions/:id', async (request, response) => {
+    response.json(sessionLogView(await recorder.session(request.params.id)))
+  })
+  routes.delete('/sessions/:id', async (request, response) => {
+    await parts.proxy.closeSession(request.params.id)
+    response.status(204).end()
+  })
+
+  routes.get('/runs', async (request, response) => {
+    const query = parse(z.object({ limit }), request.query, 'query')
+    response.json({ runs: await catalogue.runs(query.limit) })
+  })
+  routes.post('/runs', async (request, response) => {
+    const body = parse(runBody, request.body ?? {}, 'body')
+    if (parts.submitRun === null) {
+      throw new PaddockError('SANDBOX_CAPABILITY', 'this process runs no rollouts', { fix: 'Use `paddock serve`.' })
+    }
+    response.status(202).json(await parts.submitRun(body))
+  })
+  routes.get('/runs/:id', async (request, response) => {
+    const run = await catalogue.run(request.params.id)
+    response.json({ run, groups: await catalogue.groups(run.id) })
+  })
+  routes.get('/groups', async (request, response) => {
+    const query = parse(z.object({ run: id }), request.query, 'query')
+    response.json({ groups: await catalogue.groups(query.run) })
+  })
+  routes.get('/groups/:id', async (request, response) => {
+    const group = await catalogue.group(request.params.id)
+    const rollouts = await catalogue.rollouts({ groupId: group.id })
+    response.json({ group, rollouts: rollouts.map(rolloutView) })
+  })
+  routes.get('/rollouts', async (request, response) => {
+    const query = parse(z.object({ run: id.optional(), group: id.optional(), limit }), request.query, 'query')
+    const rollouts = await catalogue.rollouts({
+      limit: query.limit,
+      ...(query.run === undefined ? {} : { runId: query.run }),
+      ...(query.group === undefined ? {} : { groupId: query.group }),
+    })
+    response.json({ rollouts: rollouts.map(rolloutView) })
+  })
+  routes.get('/rollouts/:id', async (request, response) => {
+    const rollout = await catalogue.rollout(request.params.id)
+    const sessions = await recorder.sessions({ rolloutId: rollout.id })
+    response.json({ rollout: rolloutView(rollout), sessions: sessions.map(sessionView) })
+  })
+  routes.get('/rollouts/:id/events', async (request, response) => {
+    const rollout = await catalogue.rollout(request.params.id)
+    response.json({ events: await recorder.events({ rolloutId: rollout.id }) })
+  })
+  return routes
+}
+
+/** Parses a part of a request or throws `BODY_INVALID_SHAPE` with the place. */
+function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  const place = [part, ...(issue?.path ?? [])].map(String).join('.')
+  throw new PaddockError('BODY_INVALID_SHAPE', `${place}: ${issue?.message ?? 'not valid'}`, { data: { place } })
+}
