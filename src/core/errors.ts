@@ -239,6 +239,12 @@ export const catalogue = {
     'Use plain HTTP with server-sent events.',
   ),
   TASK_INVALID: entry('request', 400, 'A task does not have the shape of its format.', 'Correct the named place.'),
+  TASK_NOT_READY: entry(
+    'infra',
+    503,
+    "The task's box did not pass its health check.",
+    'See the set-up commands in the rollout events; correct the health check or raise its limits.',
+  ),
   TASK_UNSUPPORTED: entry(
     'request',
     501,

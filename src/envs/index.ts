@@ -1,3 +1,4 @@
+export { packArtifact, restoreArtifact, unpackArtifact, withoutExcluded } from './artifacts.ts'
 export type {
   ArtifactItem,
   Artifacts,
@@ -15,3 +16,10 @@ export type {
   ToolOutcome,
   VerifyContext,
 } from './contract.ts'
+export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
+export { openTaskBox, type OpenBoxOptions, verifierBoxes } from './open-box.ts'
+export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts'
+export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
+export { makeTask } from './task.ts'
+export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
+export { defineTool, runToolCall, type ToolSpec } from './tool.ts'

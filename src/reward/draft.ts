@@ -1,6 +1,53 @@
-import type { Verdict } from '../core/index.ts'
+import type { Digest, Verdict } from '../core/index.ts'
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 
 /** A verdict before it has a place in the log: what an environment's `verify` gives. */
 export type VerdictDraft = DistributiveOmit<Verdict, 'id' | 'rolloutId' | 'at' | 'supersedes'>
+
+/** Who scored, how far the agent was kept from it, and what was looked at. Everything of a draft but its number. */
+export interface DraftFacts {
+  readonly verifier: { readonly id: string; readonly version: string; readonly sha256: Digest }
+  readonly trust: Verdict['trust']
+  readonly components?: Readonly<Record<string, number>>
+  readonly steps?: Verdict['steps']
+  readonly evidence?: string
+  readonly artifacts?: Verdict['artifacts']
+  readonly costTokens?: number
+}
+
+/** Most of `evidence` that a verdict keeps, in UTF-16 units. The tail is kept: test output says the result last. */
+export const evidenceLimit = 8192
+
+/** A draft with a number. A reward that is not finite is not a reward: it becomes `unscorable`. */
+export function scored(reward: number, facts: DraftFacts): VerdictDraft {
+  if (!Number.isFinite(reward)) return unscored('unscorable', `The reward ${reward} is not a finite number.`, facts)
+  return { status: 'scored', reward, ...completed(facts) }
+}
+
+/** A draft for an attempt that was seen to cheat; `reward` is what it is given, normally 0. */
+export function hacked(reward: number, facts: DraftFacts): VerdictDraft {
+  if (!Number.isFinite(reward)) return unscored('unscorable', `The reward ${reward} is not a finite number.`, facts)
+  return { status: 'hacked', reward, ...completed(facts) }
+}
+
+/** A draft without a number, and why. Never 0: reward 0 means that the agent failed (invariant I7). */
+export function unscored(
+  status: Exclude<Verdict['status'], 'scored' | 'hacked'>,
+  reason: string,
+  facts: DraftFacts,
+): VerdictDraft {
+  return { status, reward: null, reason, ...completed(facts) }
+}
+
+function completed(facts: DraftFacts) {
+  return {
+    verifier: facts.verifier,
+    trust: facts.trust,
+    components: facts.components ?? {},
+    steps: facts.steps ?? [],
+    evidence: (facts.evidence ?? '').slice(-evidenceLimit),
+    artifacts: facts.artifacts ?? [],
+    costTokens: facts.costTokens ?? 0,
+  }
+}

@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { type ErrorCode, isPaddockError, PaddockError, sha256, type Task } from '../core/index.ts'
+import { unscored, type VerdictDraft } from '../reward/index.ts'
+import type {
+  Artifacts,
+  BoxContext,
+  BoxNeeds,
+  Environment,
+  LoadOptions,
+  NamedPlay,
+  Tool,
+  VerifyContext,
+} from './contract.ts'
+
+/** A task whose data has been through the environment's schema. */
+export type TaskOf<Data> = Omit<Task, 'data'> & { readonly data: Data }
+
+type With<Context, Data> = Omit<Context, 'task'> & { readonly task: TaskOf<Data> }
+
+/** What the author of an environment writes. Parts left out have the obvious meaning given here. */
+export interface EnvironmentSpec<Data> {
+  readonly name: string
+  readonly apiVersion: 1
+  readonly verifierVersion: string
+  readonly task: z.ZodType<Data>
+  load(path: string, o: LoadOptions): Promise<readonly Task[]>
+  box(task: TaskOf<Data>): BoxNeeds
+  /** Default: nothing to set up. */
+  setup?(context: With<BoxContext, Data>): Promise<void>
+  tools(task: TaskOf<Data>): readonly Tool[]
+  /** Default: null. */
+  systemPrompt?(task: TaskOf<Data>): string | null
+  /** Default: the task's instruction. */
+  userPrompt?(task: TaskOf<Data>): string
+  collect(context: With<BoxContext, Data>): Promise<Artifacts>
+  /** May throw: a PaddockError of family infra becomes `infra_error`, anything else `unscorable`. */
+  verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>
+  readonly plays: {
+    oracle(task: TaskOf<Data>): Promise<NamedPlay>
+    solutions?(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
+    /** Default: says that it did nothing. */
+    readonly nullAgent?: NamedPlay
+    cheats(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
+    distractors?(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
+  }
+}
+
+const callable = z.custom<unknown>((value) => typeof value === 'function', 'must be a function')
+const shape = z.object({
+  name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
+  apiVersion: z.literal(1, 'must be 1, the only version of the contract that this Paddock knows'),
+  verifierVersion: z.string().min(1, 'must say the version of the verifier, such as "1"'),
+  task: z.custom<unknown>((value) => value instanceof z.ZodType, 'must be a zod 4 schema of the task data'),
+  load: callable,
+  box: callable,
+  setup: callable.optional(),
+  tools: callable,
+  systemPrompt: callable.optional(),
+  userPrompt: callable.optional(),
+  collect: callable,
+  verify: callable,
+  plays: z.object({
+    oracle: callable,
+    solutions: callable.optional(),
+    nullAgent: z.object({ name: z.string() }).optional(),
+    cheats: callable,
+    distractors: callable.optional(),
+  }),
+})
+
+const idle: NamedPlay = { name: 'null-agent', weight: 1, play: { steps: [{ say: 'I have nothing to do here.' }] } }
+
+/**
+ * Makes an environment of its author's plain object. Throws `ENVIRONMENT_INVALID` naming the part and the fix.
+ * Every method of the result parses `Task.data` first (`TASK_INVALID` when it does not fit), and `verify` keeps the
+ * promise that no fault ever becomes a number.
+ */
+export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environment {
+  const checked = shape.safeParse(spec)
+  if (!checked.success) {
+    const issue = checked.error.issues[0]
+    const part = issue?.path.join('.') ?? ''
+    throw new PaddockError('ENVIRONMENT_INVALID', `Environment ${String(spec.name)}: ${part} ${issue?.message ?? ''}`, {
+      data: { environment: String(spec.name), part },
+      fix: `Give defineEnvironment a ${part === '' ? 'plain object' : part} that fits: it ${issue?.message ?? ''}.`,
+    })
+  }
+  const known = new WeakMap<Task, TaskOf<Data>>()
+  const typed = (task: Task): TaskOf<Data> => {
+    const before = known.get(task)
+    if (before !== undefined) return before
+    const parsed = parseTask(spec, task)
+    known.set(task, parsed)
+    return parsed
+  }
+  const typedContext = <C extends { readonly task: Task }>(context: C) => ({ ...context, task: typed(context.task) })
+  return {
+    name: spec.name,
+    apiVersion: 1,
+    verifierVersion: spec.verifierVersion,
+    task: spec.task,
+    load: (path, o) => spec.load(path, o ?? {}),
+    box: (task) => spec.box(typed(task)),
+    setup: async (context) => spec.setup?.(typedContext(context)),
+    tools: (task) => spec.tools(typed(task)),
+    systemPrompt: (task) => spec.systemPrompt?.(typed(task)) ?? null,
+    userPrompt: (task) => spec.userPrompt?.(typed(task)) ?? task.instruction,
+    collect: async (context) => spec.collect(typedContext(context)),
+    verify: (context) => guarded(spec, context, typed),
+    plays: {
+      oracle: async (task) => spec.plays.oracle(typed(task)),
+      solutions: async (task) => (await spec.plays.solutions?.(typed(task))) ?? [],
+      nullAgent: spec.plays.nullAgent ?? idle,
+      cheats: async (task) => spec.plays.cheats(typed(task)),
+      distractors: async (task) => (await spec.plays.distractors?.(typed(task))) ?? [],
+    },
+  }
+}
+
+function parseTask<Data>(spec: EnvironmentSpec<Data>, task: Task): TaskOf<Data> {
+  const wrong = (code: ErrorCode, what: string, place: string) =>
+    new PaddockError(code, `Task ${task.name}: ${what}`, { data: { task: task.name, environment: spec.name, place } })
+  if (task.environment !== spec.name) {
+    throw wrong('TASK_INVALID', `it belongs to environment ${task.environment}, not ${spec.name}`, 'environment')
+  }
+  const parsed = spec.task.safeParse(task.data)
+  if (!parsed.success) {
+    const place = parsed.error.issues[0]?.path.join('.') ?? ''
+    throw wrong('TASK_INVALID', `its data does not fit: ${z.prettifyError(parsed.error)}`, `data.${place}`)
+  }
+  return { ...task, data: parsed.data }
+}
+
+async function guarded<Data>(
+  spec: EnvironmentSpec<Data>,
+  context: VerifyContext,
+  typed: (task: Task) => TaskOf<Data>,
+): Promise<VerdictDraft> {
+  try {
+    return await spec.verify({ ...context, task: typed(context.task) })
+  } catch (error) {
+    if (context.signal.aborted) throw context.signal.reason
+    const verifier = {
+      id: spec.name,
+      version: spec.verifierVersion,
+      sha256: sha256(`${spec.name}\0${spec.verifierVersion}`),
+    }
+    const infra = isPaddockError(error) && error.family === 'infra'
+    const reason = isPaddockError(error) ? error.line() : `The verifier threw: ${String(error)}`
+    return unscored(infra ? 'infra_error' : 'unscorable', reason, { verifier, trust: 'separate' })
+  }
+}

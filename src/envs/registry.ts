@@ -1,0 +1,95 @@
+import { isAbsolute, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { PaddockError } from '../core/index.ts'
+import type { Environment } from './contract.ts'
+import { terminal } from './terminal/index.ts'
+
+/** An environment by itself, or where to find it: a npm name, or a path that begins with `.` or `/`. */
+export type EnvironmentSource = Environment | string
+
+/** The environments of this process: those built in and those of the configuration. */
+export interface EnvironmentRegistry {
+  readonly names: readonly string[]
+  /** Throws `ENVIRONMENT_UNKNOWN` with the names that exist. */
+  get(name: string): Environment
+}
+
+/**
+ * Loads plugins and checks them. A module gives its environment as default export or as `environment`.
+ * Throws `ENVIRONMENT_INVALID` for a module that cannot be loaded, has no environment or takes a name that is taken.
+ */
+export async function environmentRegistry(
+  o: {
+    readonly plugins?: readonly EnvironmentSource[]
+    /** Where relative paths start and npm names are resolved. Default: the current directory. */
+    readonly directory?: string
+    readonly builtIn?: readonly Environment[]
+  } = {},
+): Promise<EnvironmentRegistry> {
+  const known = new Map<string, Environment>()
+  for (const environment of o.builtIn ?? [terminal]) known.set(environment.name, environment)
+  for (const source of o.plugins ?? []) {
+    const environment = typeof source === 'string' ? await importEnvironment(source, o.directory ?? '.') : source
+    requireContract(environment, typeof source === 'string' ? source : 'the object in the configuration')
+    if (known.has(environment.name)) {
+      throw new PaddockError('ENVIRONMENT_INVALID', `There are two environments named ${environment.name}`, {
+        fix: 'Rename the plugin, or list it once.',
+      })
+    }
+    known.set(environment.name, environment)
+  }
+  const names = [...known.keys()].toSorted()
+  return {
+    names,
+    get: (name) => {
+      const found = known.get(name)
+      if (found !== undefined) return found
+      throw new PaddockError('ENVIRONMENT_UNKNOWN', `There is no environment ${JSON.stringify(name)}`, {
+        data: { name, known: names },
+        fix: `Use one of ${names.join(', ')}, or list the plugin under environments in paddock.config.ts.`,
+      })
+    },
+  }
+}
+
+async function importEnvironment(source: string, directory: string): Promise<Environment> {
+  const base = resolve(directory)
+  const isPath = source.startsWith('.') || isAbsolute(source)
+  let loaded: Record<string, unknown>
+  try {
+    const url = isPath
+      ? pathToFileURL(resolve(base, source)).href
+      : import.meta.resolve(source, pathToFileURL(`${base}/`).href)
+    loaded = await import(url)
+  } catch (cause) {
+    throw new PaddockError(
+      'ENVIRONMENT_INVALID',
+      `The environment plugin ${source} cannot be loaded: ${String(cause)}`,
+      {
+        cause,
+        data: { source },
+        fix: isPath ? 'Check the path in paddock.config.ts.' : `Install it: npm install ${source}.`,
+      },
+    )
+  }
+  const found = loaded['default'] ?? loaded['environment']
+  requireContract(found, source)
+  return found
+}
+
+function requireContract(value: unknown, source: string): asserts value is Environment {
+  const made =
+    typeof value === 'object' &&
+    value !== null &&
+    'apiVersion' in value &&
+    value.apiVersion === 1 &&
+    'name' in value &&
+    typeof value.name === 'string' &&
+    'verify' in value &&
+    'plays' in value
+  if (made) return
+  throw new PaddockError('ENVIRONMENT_INVALID', `${source} gives no environment of API version 1`, {
+    data: { source },
+    fix: 'Export default defineEnvironment({ … }) from the plugin.',
+  })
+}

@@ -1,0 +1,37 @@
+import { PaddockError } from '../../core/index.ts'
+import { withoutExcluded } from '../artifacts.ts'
+import type { ArtifactItem, Artifacts, BoxContext } from '../contract.ts'
+import type { TaskOf } from '../define.ts'
+import type { TerminalData } from './data.ts'
+
+/**
+ * Ends the agent's background work, runs the collect hooks, freezes the box and takes the declared artifacts.
+ * A hook that fails is told to the events and leaves its file missing, which the tests then see: the agent may have
+ * broken what the hook needs, and that is no fault of ours.
+ */
+export async function collectArtifacts(
+  context: Omit<BoxContext, 'task'> & { readonly task: TaskOf<TerminalData> },
+): Promise<Artifacts> {
+  const { box, task, signal } = context
+  await box.killBackground()
+  for (const hook of task.data.collect) {
+    const result = await box.exec(
+      {
+        command: hook.command,
+        env: hook.env,
+        timeoutMs: hook.timeoutMs,
+        eventRole: 'verifier',
+        ...(hook.user === null ? {} : { user: hook.user }),
+      },
+      { signal },
+    )
+    if (result.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${result.why.detail}`)
+  }
+  await box.freeze()
+  const items: ArtifactItem[] = []
+  for (const { source, exclude } of task.data.artifacts) {
+    signal.throwIfAborted()
+    items.push({ path: source, content: withoutExcluded(await box.getFiles(source), exclude) })
+  }
+  return { items }
+}

@@ -1,0 +1,94 @@
+import { join } from 'node:path'
+import type { ImageRecipe } from '../../sandbox/index.ts'
+import type { BoxNeeds, Environment } from '../contract.ts'
+import { defineEnvironment, type TaskOf } from '../define.ts'
+import { collectArtifacts } from './collect.ts'
+import { type TerminalData, terminalDataSchema } from './data.ts'
+import { loadTasks } from './load.ts'
+import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './plays.ts'
+import { setUp } from './setup.ts'
+import { shellToolFor } from './shell-tool.ts'
+import type { PublicNetwork } from './support.ts'
+import { terminalVerifierVersion, verifyArtifacts } from './verify.ts'
+
+/** Options of {@link terminalEnvironment}. */
+export interface TerminalOptions {
+  /** Tasks whose format asks for a public network: refused (default), or run without any. */
+  readonly publicNetwork?: PublicNetwork
+}
+
+/**
+ * Tasks in Harbor's folder format (`task.toml` schema 1.4, single step, separate verification): a box with a shell,
+ * an instruction, tests that look at what the agent left behind in a fresh box of their own.
+ */
+export function terminalEnvironment(options: TerminalOptions = {}): Environment {
+  const publicNetwork = options.publicNetwork ?? 'refuse'
+  return defineEnvironment({
+    name: 'terminal',
+    apiVersion: 1,
+    verifierVersion: terminalVerifierVersion,
+    task: terminalDataSchema,
+    load: (path, o) => loadTasks(path, { publicNetwork, signal: o.signal }),
+    box: agentNeeds,
+    setup: setUp,
+    tools: (task) => [shellToolFor(task.data.agent.user)],
+    systemPrompt: () =>
+      'You work in a Linux box through the tool `shell`. Solve the task that the user gives, check your work, ' +
+      'and say in one sentence what you did when it is finished. There is no network and nobody to ask.',
+    collect: collectArtifacts,
+    verify: (context) => verifyArtifacts(context, verifierNeeds(context.task)),
+    plays: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
+  })
+}
+
+/** The terminal environment with its defaults. */
+export const terminal: Environment = terminalEnvironment()
+
+function agentNeeds(task: TaskOf<TerminalData>): BoxNeeds {
+  const { agent, verifier } = task.data
+  return {
+    ...limitsOf(task, agent),
+    profile: agent.profile,
+    user: agent.user,
+    agentTimeoutMs: agent.timeoutMs,
+    verifyTimeoutMs: verifier.timeoutMs,
+  }
+}
+
+// The verifier is root in its own box, so that it can run the agent's code as somebody who is not.
+function verifierNeeds(task: TaskOf<TerminalData>): BoxNeeds {
+  const { verifier } = task.data
+  return {
+    ...limitsOf(task, verifier),
+    profile: 'root',
+    user: verifier.user,
+    agentTimeoutMs: null,
+    verifyTimeoutMs: verifier.timeoutMs,
+  }
+}
+
+function limitsOf(
+  task: TaskOf<TerminalData>,
+  box: TerminalData['agent'] | TerminalData['verifier'],
+): Omit<BoxNeeds, 'profile' | 'user' | 'agentTimeoutMs' | 'verifyTimeoutMs'> {
+  return {
+    image: recipeOf(task, box.image),
+    workdir: box.workdir,
+    env: box.env,
+    cpus: box.cpus,
+    memoryMb: box.memoryMb,
+    fileMb: box.storageMb,
+    network: 'none',
+  }
+}
+
+function recipeOf(task: TaskOf<TerminalData>, image: TerminalData['agent']['image']): ImageRecipe {
+  if (image.kind === 'reference') return { kind: 'reference', reference: image.reference }
+  const suffix = image.directory === 'tests' ? '-tests' : ''
+  return {
+    kind: 'dockerfile',
+    name: `${task.name}${suffix}`,
+    dockerfile: image.dockerfile,
+    context: join(task.source, image.directory),
+  }
+}

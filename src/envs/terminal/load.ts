@@ -1,0 +1,213 @@
+import { access, readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { PaddockError, type Task } from '../../core/index.ts'
+import { directoryDigest } from '../../reward/index.ts'
+import { makeTask } from '../task.ts'
+import { type EnvironmentToml, type TaskToml, taskTomlSchema } from './config.ts'
+import type { TerminalData } from './data.ts'
+import { type PublicNetwork, requireSupported, unsupported } from './support.ts'
+import { parseToml } from './toml.ts'
+
+/**
+ * Reads one task folder, or every task folder directly below `path`. Throws `TASK_INVALID` / `TASK_UNSUPPORTED` for
+ * the first that cannot be used, `TASK_INVALID` when there is none.
+ */
+export async function loadTasks(
+  path: string,
+  o: { readonly publicNetwork: PublicNetwork; readonly signal?: AbortSignal | undefined },
+): Promise<readonly Task[]> {
+  const root = resolve(path)
+  if (await exists(join(root, 'task.toml'))) return [await loadTask(root, path, o.publicNetwork)]
+  const entries = await readdir(root, { withFileTypes: true }).catch((cause: unknown) => {
+    throw invalid(path, 'cannot be read as a folder of tasks', 'Check the path.', cause)
+  })
+  const tasks: Task[] = []
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    o.signal?.throwIfAborted()
+    const folder = join(root, entry.name)
+    if (!entry.isDirectory() || !(await isTaskFolder(folder))) continue
+    tasks.push(await loadTask(folder, join(path, entry.name), o.publicNetwork))
+  }
+  if (tasks.length > 0) return tasks
+  throw invalid(path, 'holds no task', 'A task is a folder with task.toml and instruction.md; give it or its parent.')
+}
+
+async function isTaskFolder(folder: string): Promise<boolean> {
+  return (await exists(join(folder, 'task.toml'))) || (await exists(join(folder, 'instruction.md')))
+}
+
+async function loadTask(folder: string, shown: string, publicNetwork: PublicNetwork): Promise<Task> {
+  const at = (name: string) => join(shown, name)
+  const file = at('task.toml')
+  const text = await readText(join(folder, 'task.toml'), file, 'Every task has a task.toml.')
+  const toml = parseToml(text, file, taskTomlSchema)
+  requireSupported(toml, file, publicNetwork)
+  for (const name of [
+    'environment/docker-compose.yaml',
+    'environment/docker-compose.yml',
+    'tests/docker-compose.yaml',
+  ]) {
+    if (await exists(join(folder, name))) {
+      throw unsupported(at(name), 'services', 'compose files are not supported', 'Put the task into one Dockerfile.')
+    }
+  }
+  if (await exists(join(folder, 'tests/test.bat'))) {
+    throw unsupported(at('tests/test.bat'), 'os', 'Windows boxes do not exist here', 'Write tests/test.sh.')
+  }
+  const instruction = (
+    await readText(join(folder, 'instruction.md'), at('instruction.md'), 'Say there what to do.')
+  ).trim()
+  if (instruction === '') throw invalid(at('instruction.md'), 'is empty', 'Say there what the agent has to do.')
+  const data = await dataOf(folder, at, toml)
+  return makeTask({
+    name: basename(folder),
+    environment: 'terminal',
+    instruction,
+    split: typeof toml.metadata['split'] === 'string' ? toml.metadata['split'] : 'train',
+    data,
+    source: folder,
+  })
+}
+
+async function dataOf(folder: string, at: (name: string) => string, toml: TaskToml): Promise<TerminalData> {
+  const dockerfile = await optionalText(join(folder, 'environment/Dockerfile'))
+  const agent = boxOf(toml.environment, dockerfile, 'environment', at)
+  const testsDockerfile = await optionalText(join(folder, 'tests/Dockerfile'))
+  const separate = toml.verifier.environment ?? toml.environment
+  const ownImage = toml.verifier.environment?.docker_image !== undefined || testsDockerfile !== null
+  const verifier = ownImage
+    ? boxOf(toml.verifier.environment ?? {}, testsDockerfile, 'tests', at)
+    : { ...boxOf({ ...separate, docker_image: toml.environment.docker_image }, dockerfile, 'environment', at) }
+  if (!ownImage) await readText(join(folder, 'tests/test.sh'), at('tests/test.sh'), 'It writes the reward.')
+  return {
+    agent: {
+      ...agent,
+      profile: isPlainUser(toml.agent.user) ? 'user' : 'root',
+      user: isPlainUser(toml.agent.user) ? null : (toml.agent.user ?? null),
+      timeoutMs: toml.agent.timeout_sec === undefined ? null : toml.agent.timeout_sec * 1000,
+      healthcheck: healthcheckOf(toml.environment),
+    },
+    verifier: {
+      ...verifier,
+      workdir: toml.verifier.environment?.workdir ?? agent.workdir,
+      env: { ...verifier.env, ...toml.verifier.env },
+      user: toml.verifier.user ?? null,
+      timeoutMs: toml.verifier.timeout_sec * 1000,
+      uploadTests: !ownImage,
+    },
+    artifacts: artifactsOf(toml, agent.workdir, at('task.toml')),
+    collect: toml.verifier.collect.map((hook) => ({
+      command: hook.command,
+      timeoutMs: hook.timeout_sec * 1000,
+      user: hook.user ?? null,
+      env: hook.env ?? {},
+    })),
+    solutionEnv: toml.solution.env ?? {},
+    digests: {
+      environment: await directoryDigest(join(folder, 'environment')),
+      tests: await directoryDigest(join(folder, 'tests')),
+    },
+    metadata: toml.metadata,
+  }
+}
+
+function boxOf(
+  e: EnvironmentToml,
+  dockerfile: string | null,
+  directory: 'environment' | 'tests',
+  at: (name: string) => string,
+): Omit<TerminalData['agent'], 'profile' | 'user' | 'timeoutMs' | 'healthcheck'> {
+  const common = {
+    env: e.env ?? {},
+    cpus: e.cpus ?? 1,
+    memoryMb: e.memory_mb ?? megabytes(e.memory, at('task.toml'), 'memory') ?? 2048,
+    storageMb: e.storage_mb ?? megabytes(e.storage, at('task.toml'), 'storage') ?? 10_240,
+  }
+  if (e.docker_image !== undefined) {
+    const image = { kind: 'reference' as const, reference: e.docker_image }
+    return { ...common, image, workdir: e.workdir ?? defaultWorkdir }
+  }
+  if (dockerfile === null) {
+    throw invalid(at(`${directory}/Dockerfile`), 'does not exist', 'Write it, or set docker_image under [environment].')
+  }
+  const image = { kind: 'dockerfile' as const, dockerfile, directory }
+  return { ...common, image, workdir: e.workdir ?? lastWorkdir(dockerfile) ?? defaultWorkdir }
+}
+
+const defaultWorkdir = '/workspace'
+
+/** The last absolute `WORKDIR` of a Dockerfile without variables; null when it has none. */
+function lastWorkdir(dockerfile: string): string | null {
+  const found = [...dockerfile.matchAll(/^[ \t]*WORKDIR[ \t]+(["']?)(\/[^\s"'$]*)\1[ \t]*$/gim)]
+  return found.at(-1)?.[2] ?? null
+}
+
+// Uid 1000 without capabilities is the box's `user` profile; anyone else is a user of a `root` box.
+function isPlainUser(user: string | undefined): boolean {
+  return user === 'agent' || user === '1000'
+}
+
+function healthcheckOf(e: EnvironmentToml): TerminalData['agent']['healthcheck'] {
+  const check = e.healthcheck
+  if (check === undefined) return null
+  return {
+    command: check.command,
+    intervalMs: check.interval_sec * 1000,
+    timeoutMs: check.timeout_sec * 1000,
+    startPeriodMs: check.start_period_sec * 1000,
+    startIntervalMs: check.start_interval_sec * 1000,
+    retries: check.retries,
+  }
+}
+
+const neverArtifacts = ['/', '/proc', '/sys', '/dev', '/logs/verifier', '/tests', '/solution']
+
+function artifactsOf(toml: TaskToml, workdir: string, file: string): TerminalData['artifacts'] {
+  const declared = toml.artifacts.map((a) =>
+    typeof a === 'string' ? { source: a, exclude: [] } : { source: a.source, exclude: a.exclude ?? [] },
+  )
+  for (const [i, { source }] of declared.entries()) {
+    const clean = source.replace(/\/+$/, '') || '/'
+    if (neverArtifacts.some((path) => clean === path || (path !== '/' && clean.startsWith(`${path}/`)))) {
+      throw invalid(file, `artifacts[${i}]: ${source} cannot be taken from the agent`, 'List what the agent makes.')
+    }
+  }
+  // The folder of the format's convention always comes along; without any declaration the whole work does.
+  const all = declared.length > 0 ? declared : [{ source: workdir, exclude: [] }]
+  return all.some((a) => a.source === '/logs/artifacts') ? all : [...all, { source: '/logs/artifacts', exclude: [] }]
+}
+
+function megabytes(size: string | undefined, file: string, key: string): number | null {
+  if (size === undefined) return null
+  const found = /^\s*(\d+(?:\.\d+)?)\s*([GMK])\s*$/i.exec(size)
+  const scale = { G: 1024, M: 1, K: 1 / 1024 }[found?.[2]?.toUpperCase() ?? '']
+  if (found === null || scale === undefined) {
+    throw invalid(file, `environment.${key}: ${JSON.stringify(size)} is no size`, `Use ${key}_mb = 2048.`)
+  }
+  return Math.max(1, Math.trunc(Number(found[1]) * scale))
+}
+
+async function readText(path: string, name: string, fix: string): Promise<string> {
+  const text = await optionalText(path)
+  if (text === null) throw invalid(name, 'does not exist', fix)
+  return text
+}
+
+async function optionalText(path: string): Promise<string | null> {
+  const isFile = await stat(path).then(
+    (facts) => facts.isFile(),
+    () => false,
+  )
+  return isFile ? readFile(path, 'utf8') : null
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+function invalid(file: string, what: string, fix: string, cause?: unknown): PaddockError {
+  return new PaddockError('TASK_INVALID', `${file}: ${what}`, { data: { file }, fix, cause })
+}

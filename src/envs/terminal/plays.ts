@@ -1,0 +1,97 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
+import type { NamedPlay } from '../contract.ts'
+import type { TaskOf } from '../define.ts'
+import { playStepSchema } from '../play.ts'
+import type { TerminalData } from './data.ts'
+
+/**
+ * `play.json` of a task folder: candidate plays for the scripted engine and for validation. Our own addition to the
+ * format; a task without one has its solution script as oracle.
+ */
+const playFileSchema = z.strictObject({
+  candidates: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        role: z.enum(['oracle', 'weak', 'cheat']),
+        weight: z.number().positive().default(1),
+        steps: z.array(playStepSchema),
+      }),
+    )
+    .refine((list) => list.filter((c) => c.role === 'oracle').length === 1, 'must have exactly one oracle'),
+})
+
+type Candidate = z.infer<typeof playFileSchema>['candidates'][number]
+
+/** The oracle of `play.json`, else `solution/solve.sh`. Throws `TASK_INVALID` when the task has neither. */
+export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedPlay> {
+  const oracle = (await candidatesOf(task)).find((candidate) => candidate.role === 'oracle')
+  if (oracle !== undefined) return named(oracle)
+  const [solution] = await solutionsOf(task)
+  if (solution !== undefined) return solution
+  throw new PaddockError('TASK_INVALID', `Task ${task.name} has no oracle`, {
+    data: { task: task.name },
+    fix: 'Write solution/solve.sh, or a play.json with a candidate of role "oracle".',
+  })
+}
+
+/** `solution/solve.sh`, run from `/solution` as the format wants it. */
+export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
+  const folder = join(task.source, 'solution')
+  const names = await readdir(folder).catch((): string[] => [])
+  if (!names.includes('solve.sh')) return []
+  const env = Object.entries(task.data.solutionEnv).map(([key, value]) => `${key}=${shellQuote(value)} `)
+  return [
+    {
+      name: 'solution',
+      weight: 1,
+      play: { steps: [{ shell: `${env.join('')}bash /solution/solve.sh` }] },
+      files: [{ directory: '/solution', from: { fromDirectory: folder } }],
+    },
+  ]
+}
+
+/** The cheats of `play.json`, and each `cheats/*.sh` as one command. */
+export async function cheatsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
+  const folder = join(task.source, 'cheats')
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.sh')).toSorted()
+  const scripts = await Promise.all(
+    names.map(async (name): Promise<NamedPlay> => {
+      const script = await readFile(join(folder, name), 'utf8')
+      return { name: name.replace(/\.sh$/, ''), weight: 1, play: { steps: [{ shell: script }] } }
+    }),
+  )
+  return [...(await candidatesOf(task)).filter((c) => c.role === 'cheat').map(named), ...scripts]
+}
+
+/** The weak attempts of `play.json`. */
+export async function distractorsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
+  return (await candidatesOf(task)).filter((candidate) => candidate.role === 'weak').map(named)
+}
+
+async function candidatesOf(task: TaskOf<TerminalData>): Promise<readonly Candidate[]> {
+  const path = join(task.source, 'play.json')
+  const text = await readFile(path, 'utf8').catch(() => null)
+  if (text === null) return []
+  let raw: unknown
+  try {
+    raw = JSON.parse(text)
+  } catch (cause) {
+    throw new PaddockError('TASK_INVALID', `${path} is not JSON: ${String(cause)}`, { cause, data: { file: path } })
+  }
+  const parsed = playFileSchema.safeParse(raw)
+  if (parsed.success) return parsed.data.candidates
+  const place = parsed.error.issues[0]?.path.join('.') ?? ''
+  throw new PaddockError('TASK_INVALID', `${path}: ${z.prettifyError(parsed.error)}`, { data: { file: path, place } })
+}
+
+function named(candidate: Candidate): NamedPlay {
+  return { name: candidate.name, weight: candidate.weight, play: { steps: candidate.steps } }
+}
+
+function shellQuote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,102 @@
+import { PaddockError } from '../../core/index.ts'
+import type { EnvironmentToml, TaskToml } from './config.ts'
+
+/**
+ * What a task may ask of the network. Boxes have none; `refuse` refuses tasks that want some, `without` runs them
+ * without it, which is honest only for tasks known not to need it.
+ */
+export type PublicNetwork = 'refuse' | 'without'
+
+const schemaVersions = ['1.0', '1.1', '1.2', '1.3', '1.4']
+
+/** Throws `TASK_UNSUPPORTED`, naming the key and the fix, for what this format knows and this environment cannot do. */
+export function requireSupported(toml: TaskToml, file: string, publicNetwork: PublicNetwork): void {
+  const version = toml.schema_version ?? toml.version ?? '1.0'
+  if (!schemaVersions.includes(version)) {
+    throw unsupported(file, 'schema_version', `${version} is not known`, `Use one of ${schemaVersions.join(', ')}.`)
+  }
+  if (toml.steps !== undefined && toml.steps.length > 0) {
+    throw unsupported(file, 'steps', 'tasks of several steps are not supported', 'Make one task of each step.')
+  }
+  const mode = toml.verifier.environment_mode ?? (toml.verifier.environment === undefined ? 'shared' : 'separate')
+  if (mode === 'shared') {
+    throw unsupported(
+      file,
+      'verifier.environment_mode',
+      'shared verification (in the box of the agent) is not supported',
+      'Set environment_mode = "separate" under [verifier] and list under artifacts what the tests look at.',
+    )
+  }
+  requireEnvironment(toml.environment, 'environment', file, publicNetwork)
+  if (toml.verifier.environment !== undefined) {
+    requireEnvironment(toml.verifier.environment, 'verifier.environment', file, publicNetwork)
+  }
+  for (const phase of ['agent', 'verifier'] as const) {
+    const { network_mode, allowed_hosts } = toml[phase]
+    requireNetwork({ network_mode, allowed_hosts, allow_internet: false }, phase, file, publicNetwork)
+  }
+  for (const [i, hook] of toml.verifier.collect.entries()) {
+    requireMain(hook.service, `verifier.collect[${i}].service`, file)
+  }
+  for (const [i, artifact] of toml.artifacts.entries()) {
+    if (typeof artifact !== 'string') requireMain(artifact.service, `artifacts[${i}].service`, file)
+  }
+}
+
+function requireEnvironment(e: EnvironmentToml, at: string, file: string, publicNetwork: PublicNetwork): void {
+  if (e.os !== undefined && e.os.toLowerCase() !== 'linux') {
+    throw unsupported(file, `${at}.os`, `${e.os} boxes do not exist here`, 'Use os = "linux" or leave it out.')
+  }
+  if ((e.gpus ?? 0) > 0) throw unsupported(file, `${at}.gpus`, 'boxes have no GPU', 'Set gpus = 0.')
+  if (e.gpu_types !== undefined && e.gpu_types.length > 0) {
+    throw unsupported(file, `${at}.gpu_types`, 'boxes have no GPU', 'Leave gpu_types out.')
+  }
+  if (e.tpu !== undefined) throw unsupported(file, `${at}.tpu`, 'boxes have no TPU', 'Leave tpu out.')
+  if (e.definition !== undefined) {
+    throw unsupported(file, `${at}.definition`, 'only a Dockerfile or docker_image is known', 'Leave definition out.')
+  }
+  if (e.mcp_servers !== undefined && e.mcp_servers.length > 0) {
+    throw unsupported(file, `${at}.mcp_servers`, 'MCP servers in the box are not supported', 'Leave mcp_servers out.')
+  }
+  if (e.skills_dir !== undefined) {
+    throw unsupported(file, `${at}.skills_dir`, 'skills are not handed to harnesses', 'Leave skills_dir out.')
+  }
+  const template = Object.entries(e.env ?? {}).find(([, value]) => value.includes('${'))
+  if (template !== undefined) {
+    throw unsupported(file, `${at}.env.${template[0]}`, 'values from the host are not read', 'Write the value itself.')
+  }
+  requireNetwork(e, at, file, publicNetwork)
+}
+
+function requireNetwork(
+  e: Pick<EnvironmentToml, 'network_mode' | 'allowed_hosts' | 'allow_internet'>,
+  at: string,
+  file: string,
+  publicNetwork: PublicNetwork,
+): void {
+  // Harbor's own rule: without network_mode, allowed_hosts means allowlist, and otherwise the default is public.
+  const open = e.allow_internet === false ? 'no-network' : 'public'
+  const mode = e.network_mode ?? ((e.allowed_hosts ?? []).length > 0 ? 'allowlist' : open)
+  if (mode === 'allowlist') {
+    const key = e.network_mode === undefined ? 'allowed_hosts' : 'network_mode'
+    throw unsupported(file, `${at}.${key}`, 'allow-lists are not supported', 'Use network_mode = "no-network".')
+  }
+  if (mode === 'public' && publicNetwork === 'refuse') {
+    throw unsupported(
+      file,
+      `${at}.network_mode`,
+      'boxes have no network, and the default of the format is "public"',
+      'Set network_mode = "no-network", or allow such tasks to run without network (terminal option publicNetwork: "without").',
+    )
+  }
+}
+
+function requireMain(service: string | undefined, place: string, file: string): void {
+  if (service === undefined || service === 'main') return
+  throw unsupported(file, place, 'a task has one box, no services', 'Use service = "main" or leave it out.')
+}
+
+/** The error for a feature that is known and cannot be had. */
+export function unsupported(file: string, place: string, what: string, fix: string): PaddockError {
+  return new PaddockError('TASK_UNSUPPORTED', `${file}: ${place}: ${what}`, { data: { file, place }, fix })
+}

@@ -1,0 +1,6 @@
+export { exact } from './exact.ts'
+export { jsonEqual, jsonSchema } from './json.ts'
+export { numeric, parseNumber, type Tolerance } from './numeric.ts'
+export { regex } from './regex.ts'
+export { type Normalisation, type Rule, type RuleResult } from './rule.ts'
+export { set, type SetOptions } from './set.ts'

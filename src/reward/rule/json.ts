@@ -1,0 +1,44 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { type Rule, verdictOf } from './rule.ts'
+
+/** 1 when the answer is JSON and means the same as gold: key order and white space do not count, array order does. */
+export function jsonEqual(gold: unknown): Rule {
+  return (answer) => {
+    const given = parse(answer)
+    if (!given.ok) return verdictOf(false, given.why)
+    const equal = isDeepStrictEqual(normaliseZero(given.value), normaliseZero(gold))
+    return verdictOf(equal, equal ? 'equal JSON' : `differs: ${JSON.stringify(given.value).slice(0, 200)}`)
+  }
+}
+
+/** 1 when the answer is JSON that fits a JSON schema (draft 2020-12, as far as zod reads it). Throws on a bad schema. */
+export function jsonSchema(schema: Readonly<Record<string, unknown>>): Rule {
+  const shape = z.fromJSONSchema(schema)
+  return (answer) => {
+    const given = parse(answer)
+    if (!given.ok) return verdictOf(false, given.why)
+    const checked = shape.safeParse(given.value)
+    return checked.success ? verdictOf(true, 'fits the schema') : verdictOf(false, z.prettifyError(checked.error))
+  }
+}
+
+type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
+
+function parse(answer: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(answer) }
+  } catch {
+    return { ok: false, why: 'not JSON' }
+  }
+}
+
+// JSON knows one zero; a deep strict comparison knows two.
+function normaliseZero(value: unknown): unknown {
+  if (value === 0) return 0
+  if (Array.isArray(value)) return value.map(normaliseZero)
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, normaliseZero(inner)]))
+  }
+  return value
+}

@@ -1,0 +1,3 @@
+export { type CheckOutcome, type CheckSpec, runCheck } from './check.ts'
+export { directoryDigest } from './digest.ts'
+export { readRewardFiles, type RewardReading } from './reward-file.ts'
