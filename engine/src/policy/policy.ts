@@ -1,0 +1,140 @@
+import { answerText, terminatorOf } from './answer-text.ts'
+import { objectFor, valueFor } from './fill.ts'
+import { dumpJson } from '../json/lossless.ts'
+import { callsIn, compatible, nextTurn } from './history.ts'
+import { concreteCall, readTools } from './offered-tools.ts'
+import type { PromptView } from '../chat/prompt-view.ts'
+import type { Json } from '../json/lossless.ts'
+import type { Profile } from '../profiles.ts'
+import type { AnswerForm, AnswerPlan } from './answer-text.ts'
+import type { PlayBook } from './play-book.ts'
+import type { AnswerCandidate } from './trie.ts'
+
+/** What the answer must look like: a form of call, or JSON of a schema (`response_format`). */
+export type Constraint = AnswerForm | { readonly kind: 'json'; readonly schema: Json }
+
+interface WeightedPlan extends AnswerPlan {
+  readonly name: string
+  readonly logit: () => number
+}
+
+/** What the policy chose from, and which play it was (for the journal). */
+export interface PolicyAnswer {
+  readonly candidates: readonly AnswerCandidate[]
+  /** How many ids of each candidate are in the prompt already. */
+  readonly depth: number
+  readonly play: string | undefined
+}
+
+const NO_PLAY = [
+  ['I am a scripted engine, not a language model, and I have no play for this prompt.', 0.6],
+  ['I am a scripted engine, and no play is registered for this prompt.', 0.2],
+  ['This is a scripted engine: it has no play for this prompt, so it cannot answer.', 0],
+  ['This is a scripted engine without a play for this prompt.', -0.4],
+] as const
+const SHORT = [
+  ['Scripted engine session', 0.5],
+  ['Scripted engine reply', 0],
+  ['Scripted reply without a play', -0.5],
+] as const
+const EMPTY_THINKING = '<think>\n\n</think>\n\n'
+
+/**
+ * The distribution over answers to a prompt. It depends on the prompt's ids, the plays and their weights, and the
+ * constraint; on nothing else. Throws PLAY_NO_SHELL_TOOL when a play needs a shell that the tools do not offer.
+ */
+export async function answersTo(
+  view: PromptView,
+  plays: PlayBook,
+  profile: Profile,
+  constraint: Constraint,
+): Promise<PolicyAnswer> {
+  const found = plays.find(view.turns)
+  const tools = readTools(view.tools)
+  const form: AnswerForm = constraint.kind === 'json' ? { kind: 'free' } : constraint
+  let plans: WeightedPlan[] | undefined
+  if (found !== undefined && constraint.kind !== 'json') {
+    const seen = callsIn(view.turns.slice(found.turn + 1), profile)
+    plans = compatible(found.play.candidates, seen, tools).flatMap((candidate) => {
+      const turn = nextTurn(candidate, seen.length)
+      // Title and summary requests quote the task but offer no tools; they are not part of the play.
+      if (turn.calls.length > 0 && tools.length === 0) return []
+      return [
+        {
+          ...turn,
+          calls: turn.calls.map((call) => concreteCall(call, tools)),
+          name: candidate.name,
+          logit: () => candidate.weight,
+        },
+      ]
+    })
+  }
+  const known = plans !== undefined && plans.length > 0
+  const chosen = known && plans !== undefined ? plans : withoutPlay(view, constraint)
+  const fitted = chosen.map((plan) => fitToForm(plan, form, tools))
+  const { candidates, depth } = await toCandidates(fitted, view.open ?? new Int32Array(0), profile, form)
+  return { candidates, depth, play: known ? found?.play.instructionSha256 : undefined }
+}
+
+function withoutPlay(view: PromptView, constraint: Constraint): WeightedPlan[] {
+  if (constraint.kind === 'json') {
+    const text = dumpJson(valueFor(constraint.schema, 'scripted engine'))
+    return [{ name: 'json', think: '', say: text, calls: [], logit: () => 0 }]
+  }
+  const texts = view.tools.length === 0 ? SHORT : NO_PLAY
+  return texts.map(([say, weight]) => ({ name: 'no-play', think: '', say, calls: [], logit: () => weight }))
+}
+
+/** A forced tool choice needs a call: the plan's own, else the forced (or first) tool with what it requires. */
+function fitToForm(plan: WeightedPlan, form: AnswerForm, tools: ReturnType<typeof readTools>): WeightedPlan {
+  if (form.kind === 'free') return plan
+  const wanted = form.kind === 'named' ? plan.calls.filter((call) => call.name === form.name) : plan.calls
+  if (wanted.length > 0) return { ...plan, calls: form.kind === 'named' ? wanted.slice(0, 1) : wanted }
+  const tool = form.kind === 'named' ? tools.find((offered) => offered.name === form.name) : tools[0]
+  const name = tool?.name ?? (form.kind === 'named' ? form.name : 'none')
+  return { ...plan, calls: [{ name, args: objectFor(tool?.schema, 'scripted engine') }] }
+}
+
+async function toCandidates(
+  plans: readonly WeightedPlan[],
+  open: Int32Array,
+  profile: Profile,
+  form: AnswerForm,
+): Promise<{ candidates: AnswerCandidate[]; depth: number }> {
+  const whole: AnswerCandidate[] = []
+  const continued: AnswerCandidate[] = []
+  const opened = profile.vocabulary.decode(open)
+  const closedThinking = opened.startsWith(EMPTY_THINKING)
+  const said = closedThinking ? opened.slice(EMPTY_THINKING.length) : opened
+  for (const plan of plans) {
+    const text = answerText(profile, closedThinking ? { ...plan, think: '' } : plan, form)
+    const end = terminatorOf(profile, plan, form)
+    const ids = Int32Array.from([...(await profile.vocabulary.encode(text)), end])
+    if (open.every((id, at) => ids[at] === id)) whole.push({ ids, logit: plan.logit, name: plan.name })
+    else if (said === '' || text.startsWith(said)) {
+      const rest = await profile.vocabulary.encode(text.slice(said.length))
+      continued.push({ ids: Int32Array.from([...rest, end]), logit: plan.logit, name: plan.name })
+    }
+  }
+  if (whole.length > 0) return { candidates: whole, depth: open.length }
+  if (continued.length > 0) return { candidates: continued, depth: 0 }
+  return { candidates: await unknownContinuation(said, plans, profile, form), depth: 0 }
+}
+
+/** A prefix that no candidate has: thinking is closed, the answer follows; text is simply carried on. */
+async function unknownContinuation(
+  said: string,
+  plans: readonly WeightedPlan[],
+  profile: Profile,
+  form: AnswerForm,
+): Promise<AnswerCandidate[]> {
+  const thinking = said.lastIndexOf('<think>') > said.lastIndexOf('</think>')
+  const bridge = thinking ? '\n</think>\n\n' : ' '
+  return Promise.all(
+    plans.map(async (plan) => {
+      const text = bridge + answerText(profile, { ...plan, think: '' }, form)
+      const ids = Int32Array.from([...(await profile.vocabulary.encode(text)), terminatorOf(profile, plan, form)])
+      return { ids, logit: plan.logit, name: plan.name }
+    }),
+  )
+}

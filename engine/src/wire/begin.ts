@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import { viewPrompt } from '../chat/prompt-view.ts'
+import { EngineError, validationError } from '../errors.ts'
+import { Generation } from '../generation/generation.ts'
+import { readText } from '../json/read.ts'
+import { answersTo } from '../policy/policy.ts'
+import type { PromptView } from '../chat/prompt-view.ts'
+import type { Engine } from '../engine.ts'
+import type { CallFaults } from '../faults/desk.ts'
+import type { SamplingParams } from '../generation/sampling.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { JsonObject } from '../json/lossless.ts'
+import type { Constraint } from '../policy/policy.ts'
+
+/** What a route knows when it wants a generation. */
+export interface Wish {
+  readonly body: JsonObject
+  readonly idPrefix: string
+  readonly promptIds: Int32Array
+  readonly params: SamplingParams
+  readonly maxTokens: number | undefined
+  readonly maxTokensParam: string
+  readonly truncatePromptTokens?: number | undefined
+  readonly stream: boolean
+  /** Reads the constraint once the prompt's tools are known. */
+  readonly constraint: (view: PromptView) => Constraint
+}
+
+/** A generation about to run. */
+export interface Begun {
+  readonly generation: Generation
+  readonly faults: CallFaults
+  readonly promptIds: Int32Array
+  /** Whether the prompt ends inside `<think>`. */
+  readonly thinkingOpen: boolean
+}
+
+const RECORDED_HEADER = /^(x-.*|openai-.*|session.*|user-agent|traceparent|idempotency-key)$/
+const SESSION_FIELDS = ['session_id', 'user', 'cache_salt', 'rid', 'request_id'] as const
+
+/**
+ * Checks lengths, takes the faults that are meant for this call, asks the policy and sets the generation up. A fault
+ * that refuses the call or cuts it before the headers strikes here; then undefined is returned and nothing is left to do.
+ */
+export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Promise<Begun | undefined> {
+  const { vocabulary, grammar } = engine.profile
+  const sessions = sessionsOf(exchange, wish.body)
+  const faults = engine.faults.take({ sessions, promptText: () => vocabulary.decode(wish.promptIds) })
+  const httpError = faults.find('http_error')
+  if (httpError !== undefined) throw orderedError(httpError.status, httpError.retryAfterSeconds)
+  if (faults.find('die')?.at === 'before_headers') {
+    await exchange.die()
+    return undefined
+  }
+  const promptIds = shorten(wish, faults)
+  const maxTokens = checkLength(promptIds.length, wish, engine.options.maxModelLen)
+  const view = viewPrompt(promptIds, vocabulary, grammar)
+  const answer = await answersTo(view, engine.plays, engine.profile, wish.constraint(view))
+  const given =
+    exchange.header('x-request-id') ?? readText(wish.body, 'request_id') ?? readText(wish.body, 'rid') ?? uuidHex()
+  const requestId = wish.idPrefix + given
+  const generation = new Generation(engine, {
+    requestId,
+    names: new Set([requestId, given]),
+    route: exchange.url.pathname,
+    stream: wish.stream,
+    promptIds,
+    params: wish.params,
+    maxTokens,
+    answer,
+    faults,
+    headers: Object.fromEntries(
+      Object.entries(exchange.request.headers).flatMap(([name, value]) =>
+        RECORDED_HEADER.test(name) && value !== undefined ? [[name, String(value)]] : [],
+      ),
+    ),
+  })
+  exchange.response.once('close', () => {
+    const died = faults.find('die') !== undefined
+    const ended = exchange.response.writableFinished ? 'finished' : died ? 'died' : 'client_closed'
+    engine.journal.append({
+      kind: 'delivery',
+      requestId,
+      time: new Date().toISOString(),
+      bytes: exchange.bytesWritten,
+      ended,
+    })
+    if (ended !== 'finished') generation.abort()
+  })
+  const opened = view.open === undefined ? '' : vocabulary.decode(view.open)
+  return { generation, faults, promptIds, thinkingOpen: opened.lastIndexOf('<think>') > opened.lastIndexOf('</think>') }
+}
+
+/** A random id as vLLM makes them: 32 hex digits. */
+export function uuidHex(): string {
+  return randomUUID().replaceAll('-', '')
+}
+
+function sessionsOf(exchange: Exchange, body: JsonObject): string[] {
+  const headers = Object.entries(exchange.request.headers).flatMap(([name, value]) =>
+    RECORDED_HEADER.test(name) ? [String(value)] : [],
+  )
+  const fields = SESSION_FIELDS.map((field) => body.get(field)).filter((value) => typeof value === 'string')
+  return [...headers, ...fields]
+}
+
+function orderedError(status: number, retryAfterSeconds: number | undefined): EngineError {
+  const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
+  if (status === 429)
+    return new EngineError('Too many requests (ordered fault).', { status, type: 'TooManyRequests', headers })
+  return new EngineError('Internal server error (ordered fault).', { status, type: 'InternalServerError', headers })
+}
+
+function shorten(wish: Wish, faults: CallFaults): Int32Array {
+  const keep = faults.find('truncate_prompt')?.keep ?? wish.truncatePromptTokens
+  return keep !== undefined && keep >= 0 && keep < wish.promptIds.length ? wish.promptIds.slice(-keep) : wish.promptIds
+}
+
+/** vLLM `renderers/params.py` TokenizeParams: prompt plus asked output must fit; what is not asked for is what is left. */
+function checkLength(promptTokens: number, wish: Wish, maxModelLen: number): number {
+  const asked = wish.maxTokens
+  if (asked !== undefined && asked < 1)
+    throw validationError(`max_tokens must be at least 1, got ${asked}.`, wish.maxTokensParam, asked)
+  if (asked !== undefined && asked > maxModelLen) {
+    throw validationError(
+      `${wish.maxTokensParam}=${asked} cannot be greater than max_model_len=${maxModelLen}. Please request fewer output tokens.`,
+      wish.maxTokensParam,
+      asked,
+    )
+  }
+  const room = maxModelLen - (asked ?? 1)
+  if (promptTokens > room) {
+    throw validationError(
+      `You passed ${promptTokens} input tokens and requested ${asked ?? 0} output tokens. However, the model's context length is only ${maxModelLen} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`,
+      'input_tokens',
+      promptTokens,
+    )
+  }
+  return asked ?? maxModelLen - promptTokens
+}
