@@ -130,6 +130,12 @@ export const catalogue = {
     'No environment of that name is registered.',
     'Use one of the listed names, or register the plugin in paddock.config.ts.',
   ),
+  EXPORTER_INVALID: entry(
+    'request',
+    400,
+    'An exporter plugin does not fulfil the contract.',
+    'Correct the named part of the plugin.',
+  ),
   EXPORT_FORMAT_UNKNOWN: entry(
     'request',
     400,

@@ -1,0 +1,14 @@
+export {
+  defineExporter,
+  type Exporter,
+  type ExporterSpec,
+  type ExportPurpose,
+  type ExportSink,
+  manifestName,
+  type PreparedExporter,
+  type SinkFile,
+} from './contract.ts'
+export { builtInExporters } from './built-in.ts'
+export type { ExportAllowances, Manifest } from './manifest.ts'
+export { exporterRegistry, type ExporterRegistry } from './registry.ts'
+export { type WriteRequest, writeExport } from './write.ts'

@@ -1,0 +1,1 @@
+export { jsonlExporter, jsonlSchema } from './jsonl.ts'

@@ -1,0 +1,213 @@
+import type { EngineFingerprint } from '../../core/index.ts'
+import type { SelectionSummary, TokenAccounting } from '../rows-contract.ts'
+import type { WrittenFile } from './sink.ts'
+
+/** What may be mixed in one export although it usually must not. All default to false. */
+export interface ExportAllowances {
+  /** Rows whose logprobs are of different kinds in an `rl` export. */
+  readonly mixedLogprobKinds: boolean
+  /** Rows whose logprob kind was never probed in an `rl` export. */
+  readonly unknownLogprobKind: boolean
+  /** Verdicts of several versions of one verifier. */
+  readonly mixedVerifiers: boolean
+}
+
+/** Facts gathered while rollouts pass. */
+export interface ExportFacts {
+  readonly rows: number
+  readonly rowTokens: number
+  readonly rollouts: number
+  /** Rollouts that lost all rows to the exporter. */
+  readonly emptied: readonly { readonly rolloutId: string; readonly reason: string; readonly detail: string }[]
+  readonly groupSizes: Readonly<Record<string, number>>
+  readonly groups: number
+  readonly rewards: {
+    readonly count: number
+    readonly mean: number | null
+    readonly std: number | null
+    readonly min: number | null
+    readonly max: number | null
+  }
+  readonly verdictStatuses: Readonly<Record<string, number>>
+  readonly verifiers: readonly {
+    readonly id: string
+    readonly version: string
+    readonly sha256: readonly string[]
+    readonly rollouts: number
+  }[]
+  readonly tasks: readonly {
+    readonly digest: string
+    readonly name: string
+    readonly environment: string
+    readonly rollouts: number
+  }[]
+  readonly harnesses: Readonly<Record<string, number>>
+  readonly ends: Readonly<Record<string, number>>
+  readonly engines: readonly {
+    readonly digest: string
+    readonly fingerprint: EngineFingerprint
+    readonly rows: number
+  }[]
+  readonly logprobKinds: Readonly<Record<string, number>>
+  readonly policies: readonly {
+    readonly model: string
+    readonly adapter: string | null
+    readonly weight_version: string | null
+    readonly mixing: string
+    readonly trained_tokens: number
+  }[]
+}
+
+/** `manifest.json`: what an export holds, what it leaves out and why. Documented in docs/reference/export-manifest.md. */
+export interface Manifest {
+  readonly schema: 'paddock.manifest/1'
+  /** RFC 3339, UTC. */
+  readonly created_at: string
+  readonly paddock_version: string
+  readonly exporter: {
+    readonly name: string
+    readonly version: string
+    readonly needs: string
+    readonly purpose: string
+    readonly options: unknown
+  }
+  readonly selection: Readonly<Record<string, unknown>>
+  readonly allowances: Readonly<Record<string, boolean>>
+  /** Sampled tokens; `sampled` = `trainable` + all of `masked` + all of `not_exported`. */
+  readonly tokens: {
+    readonly sampled: number
+    readonly trainable: number
+    readonly masked: Readonly<Record<string, number>>
+    readonly not_exported: Readonly<Record<string, number>>
+  }
+  readonly rows: { readonly count: number; readonly tokens: number }
+  readonly rollouts: {
+    readonly selected: number
+    readonly exported: number
+    readonly dropped: readonly { readonly rollout_id: string; readonly reason: string; readonly detail: string }[]
+  }
+  readonly groups: {
+    readonly selected: number
+    readonly exported: number
+    /** Number of groups by number of exported rollouts. */
+    readonly sizes: Readonly<Record<string, number>>
+    readonly dropped: readonly { readonly group_id: string; readonly reason: string; readonly rollouts: number }[]
+  }
+  /** Over exported rollouts with a number, never over rows. `std` is the population's. */
+  readonly rewards: ExportFacts['rewards']
+  readonly drift: {
+    readonly calls: number
+    readonly should_extend: number
+    readonly extended: number
+    /** extended / should_extend, null where nothing should have. */
+    readonly extension_rate: number | null
+    readonly exact: number
+    /** exact / calls, null without calls. */
+    readonly exactness_rate: number | null
+    readonly forks: Readonly<Record<string, number>>
+  }
+  readonly verdicts: {
+    readonly statuses: Readonly<Record<string, number>>
+    readonly verifiers: ExportFacts['verifiers']
+  }
+  readonly tasks: ExportFacts['tasks']
+  readonly harnesses: Readonly<Record<string, number>>
+  readonly ends: Readonly<Record<string, number>>
+  readonly engines: readonly Readonly<Record<string, unknown>>[]
+  readonly logprob_kinds: Readonly<Record<string, number>>
+  readonly policies: ExportFacts['policies']
+  /** Two different things: which row trains a shared token, and how a reward is spread over a rollout's rows. */
+  readonly rules: { readonly token_ownership: string; readonly reward_weight: string }
+  readonly files: readonly { readonly name: string; readonly size_bytes: number; readonly sha256: string }[]
+}
+
+/** Everything a manifest is made of. */
+export interface ManifestParts {
+  readonly createdAt: number
+  readonly paddockVersion: string
+  readonly exporter: Manifest['exporter']
+  readonly query: object
+  readonly weightRule: string
+  readonly allowances: ExportAllowances
+  readonly tokens: TokenAccounting
+  readonly summary: SelectionSummary
+  readonly facts: ExportFacts
+  readonly files: readonly WrittenFile[]
+}
+
+/** Puts a manifest together. */
+export function manifestOf(parts: ManifestParts): Manifest {
+  const { summary, facts } = parts
+  const { drift } = summary
+  return {
+    schema: 'paddock.manifest/1',
+    created_at: new Date(parts.createdAt).toISOString(),
+    paddock_version: parts.paddockVersion,
+    exporter: parts.exporter,
+    selection: snakeKeys(parts.query),
+    allowances: {
+      mixed_logprob_kinds: parts.allowances.mixedLogprobKinds,
+      unknown_logprob_kind: parts.allowances.unknownLogprobKind,
+      mixed_verifiers: parts.allowances.mixedVerifiers,
+    },
+    tokens: {
+      sampled: parts.tokens.sampled,
+      trainable: parts.tokens.trainable,
+      masked: parts.tokens.masked,
+      not_exported: parts.tokens.notExported,
+    },
+    rows: { count: facts.rows, tokens: facts.rowTokens },
+    rollouts: {
+      selected: summary.rollouts.selected,
+      exported: facts.rollouts,
+      dropped: [...summary.rollouts.dropped, ...facts.emptied].map((drop) => ({
+        rollout_id: drop.rolloutId,
+        reason: drop.reason,
+        detail: drop.detail,
+      })),
+    },
+    groups: {
+      selected: summary.groups.selected,
+      exported: facts.groups,
+      sizes: facts.groupSizes,
+      dropped: summary.groups.dropped.map((drop) => ({
+        group_id: drop.groupId,
+        reason: drop.reason,
+        rollouts: drop.rollouts,
+      })),
+    },
+    rewards: facts.rewards,
+    drift: {
+      calls: drift.calls,
+      should_extend: drift.shouldExtend,
+      extended: drift.extended,
+      extension_rate: rate(drift.extended, drift.shouldExtend),
+      exact: drift.exact,
+      exactness_rate: rate(drift.exact, drift.calls),
+      forks: drift.forks,
+    },
+    verdicts: { statuses: facts.verdictStatuses, verifiers: facts.verifiers },
+    tasks: facts.tasks,
+    harnesses: facts.harnesses,
+    ends: facts.ends,
+    engines: facts.engines.map(({ digest, fingerprint, rows }) => ({ digest, ...snakeKeys(fingerprint), rows })),
+    logprob_kinds: facts.logprobKinds,
+    policies: facts.policies,
+    rules: { token_ownership: 'train-once', reward_weight: parts.weightRule },
+    files: parts.files.map((file) => ({ name: file.name, size_bytes: file.sizeBytes, sha256: file.sha256 })),
+  }
+}
+
+/** Names of a flat object in the manifest's form. */
+function snakeKeys(value: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      member,
+    ]),
+  )
+}
+
+function rate(part: number, whole: number): number | null {
+  return whole === 0 ? null : part / whole
+}

@@ -1,0 +1,1 @@
+export { openaiExporter } from './openai.ts'

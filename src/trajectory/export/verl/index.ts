@@ -1,0 +1,1 @@
+export { verlExporter } from './verl.ts'
