@@ -154,6 +154,12 @@ export const catalogue = {
     'The harness ended with a failure of its own.',
     'See its output in the rollout events.',
   ),
+  HARNESS_INVALID: entry(
+    'request',
+    400,
+    'A harness preset does not fulfil the contract.',
+    'Correct the named part of the preset.',
+  ),
   HARNESS_UNKNOWN: entry(
     'request',
     404,
@@ -225,12 +231,26 @@ export const catalogue = {
     'There is no such session.',
     'Check the session id in the URL; `paddock serve` prints it.',
   ),
+  STORE_CLOSED: entry('infra', 503, 'The store is closed.', 'Open it again.'),
+  STORE_CONFLICT: entry(
+    'infra',
+    409,
+    'The fact contradicts one that is already stored.',
+    'Nothing stored is ever changed; append a correction instead.',
+  ),
+  STAGE_TIMEOUT: entry(
+    'infra',
+    504,
+    'A stage of a rollout took longer than its budget.',
+    'Raise the budget of this stage under run.budgets.',
+  ),
   STORE_CORRUPT: entry(
     'infra',
     500,
     'The store does not hold what its digests say.',
     'Run `paddock fsck` and restore the named file.',
   ),
+  STORE_FAILED: entry('infra', 500, 'The store could not do what was asked.', 'See the cause; check disk space and permissions.'),
   STORE_LOCKED: entry(
     'infra',
     409,

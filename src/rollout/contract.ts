@@ -1,0 +1,122 @@
+import type { Clock, Digest, Id, IdMaker, RolloutEnd, Stage, Task, Verdict } from '../core/index.ts'
+import type { Environment } from '../envs/index.ts'
+import type { Proxy } from '../proxy/index.ts'
+import type { SandboxProvider } from '../sandbox/index.ts'
+import type { SessionPolicy, Store } from '../trajectory/index.ts'
+import type { Harness } from './harnesses/contract.ts'
+
+/** Everything that a run needs. It owns none of these parts and closes none of them. */
+export interface RunOptions {
+  readonly store: Store
+  readonly proxy: Proxy
+  /** Origin of the proxy's inference listener, for harnesses on the host; null: a listener of the run's own on loopback. */
+  readonly inferenceOrigin?: string | null
+  /** Null only where neither the harness nor the environment needs a box. */
+  readonly sandbox: SandboxProvider | null
+  /** Null: bare tasks (see `bareTask`), nothing is set up and nothing is verified. */
+  readonly environment: Environment | null
+  readonly tasks: readonly Task[]
+  readonly harness: Harness
+  /** Model name that the harness is told. */
+  readonly model: string
+  /** Rollouts per task: the size of each group. Default 1. */
+  readonly n?: number
+  readonly runId?: Id
+  readonly name?: string
+  /** Same task, other wording: part of the group's identity. Default `default`. */
+  readonly promptVariant?: string
+  readonly policy?: Partial<SessionPolicy>
+  readonly budgets?: Partial<StageBudgets>
+  readonly limits?: Partial<WorkerLimits>
+  /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */
+  readonly infraRetries?: number
+  /** Control URL of the scripted engine, to which the environment's plays are posted before the run; null for real engines. */
+  readonly scriptedEngine?: { readonly control: string } | null
+  /** Ctrl-C: stops admission, ends agents, keeps records, removes boxes. */
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: RunProgress) => void
+  readonly clock?: Clock
+  readonly newId?: IdMaker
+}
+
+/**
+ * Time of each stage in milliseconds. `agent` counts on the agent's own clock: neither waiting for a slot nor waiting for
+ * the model. A task's own budget for agent or verification wins over these.
+ */
+export interface StageBudgets {
+  readonly bootMs: number
+  readonly setupMs: number
+  readonly agentMs: number
+  readonly collectMs: number
+  readonly verifyMs: number
+  /** Upper bound of the agent stage by the wall, whatever the model's share. */
+  readonly agentWallMs: number
+}
+
+/** How many rollouts may be in a stage at once. */
+export interface WorkerLimits {
+  readonly boot: number
+  readonly agent: number
+  readonly verify: number
+}
+
+export type RunProgress =
+  | { readonly type: 'run'; readonly runId: Id; readonly rollouts: number }
+  | { readonly type: 'note'; readonly line: string }
+  | {
+      readonly type: 'stage'
+      readonly rolloutId: Id
+      readonly task: string
+      readonly slot: number
+      readonly attempt: number
+      readonly stage: Stage
+      readonly phase: 'start' | 'end'
+    }
+  | { readonly type: 'ended'; readonly rollout: RolloutSummary }
+
+/** One attempt, ended. */
+export interface RolloutSummary {
+  readonly rolloutId: Id
+  readonly groupId: Id
+  readonly task: { readonly name: string; readonly digest: Digest }
+  readonly slot: number
+  readonly attempt: number
+  readonly harness: string
+  readonly end: RolloutEnd
+  readonly detail: string
+  /** Null where nothing was verified. */
+  readonly verdict: Verdict | null
+  readonly taints: readonly string[]
+  readonly calls: number
+  readonly sampledTokens: number
+  /** From leaving the queue to the end. */
+  readonly durationMs: number
+  /** The agent's own clock. */
+  readonly agentMs: number
+  /** True when a further attempt at the same slot followed. */
+  readonly retried: boolean
+}
+
+/** Statistics of a group by rollout, never by row. Only scored, untainted rollouts have a reward here. */
+export interface GroupSummary {
+  readonly groupId: Id
+  readonly task: { readonly name: string; readonly digest: Digest }
+  readonly promptVariant: string
+  /** Slots, whatever became of them. */
+  readonly size: number
+  readonly rewards: readonly number[]
+  /** Population mean and standard deviation of `rewards`; null without any. */
+  readonly mean: number | null
+  readonly deviation: number | null
+  readonly ends: Readonly<Partial<Record<RolloutEnd, number>>>
+}
+
+export interface RunSummary {
+  readonly runId: Id
+  readonly cancelled: boolean
+  /** Every attempt, by task, slot, attempt. */
+  readonly rollouts: readonly RolloutSummary[]
+  readonly groups: readonly GroupSummary[]
+  /** What could not be cleaned up; the next sweep removes it. */
+  readonly leftovers: readonly string[]
+}

@@ -1,0 +1,121 @@
+import type { EventBody, Task } from '../../core/index.ts'
+import type { Tool } from '../../envs/index.ts'
+import type { Box, ImageOptions, PutFile } from '../../sandbox/index.ts'
+
+/**
+ * The agent program that owns the loop, as Paddock launches it. Black box: nothing is asked of it but that it takes a
+ * base URL. Made by {@link defineHarness}.
+ */
+export type Harness = BoxHarness | HostHarness
+
+/** What every harness says of itself. */
+export interface HarnessFacts {
+  /** Lower case, digits and dashes; `Rollout.harness`. */
+  readonly name: string
+  readonly apiVersion: 1
+  /** Of the program; stored with the run. */
+  readonly version: string
+  /** The client-side wire API that it speaks. */
+  readonly dialect: 'chat' | 'responses' | 'messages' | 'gemini'
+}
+
+/** A program that runs as one command inside the task's box and sees only the model path. */
+export interface BoxHarness extends HarnessFacts {
+  readonly place: 'box'
+  /** A read-only volume with the program; null: the task's image has it. */
+  readonly bundle: HarnessBundle | null
+  /** Pure: what to put into the box and what to run. */
+  configure(context: LaunchContext): HarnessLaunch
+  /** Reads the program's own account of how it ended. Must not throw. */
+  parseResult(exit: HarnessExit): HarnessReport
+}
+
+/** A loop on the host: the reference agent, or a user's script. Its calls go over its session URL like any other's. */
+export interface HostHarness extends HarnessFacts {
+  readonly place: 'host'
+  /** `tools`: the environment's tools run in the task's box. `none`: no box is made and nothing can be verified. */
+  readonly box: 'tools' | 'none'
+  /**
+   * Runs the attempt to its end. Rejects with the signal's reason on abort; throws errors of family `infra` for faults
+   * that say nothing of the agent; every other fault of its own is a report.
+   */
+  run(context: HostContext): Promise<HarnessReport>
+}
+
+export interface HarnessBundle {
+  /** Lower case, digits and dashes. */
+  readonly name: string
+  /** Changes whenever the content should. */
+  readonly version: string
+  /** Fills an empty directory of the host, which then becomes the volume. Throws `BUNDLE_FAILED`. */
+  build(directory: string, o: ImageOptions): Promise<void>
+}
+
+export interface LaunchContext {
+  readonly task: Task
+  /** What the agent is asked to do. */
+  readonly prompt: string
+  /** What the environment adds to the harness's own system prompt, null for nothing. */
+  readonly systemPrompt: string | null
+  /** `http://127.0.0.1:<port>`, as seen inside; the dialect's own suffix is the harness's business. */
+  readonly origin: string
+  /** A placeholder that clients insist on: the socket authorises, no key enters a box. */
+  readonly apiKey: string
+  readonly model: string
+  /** Where the bundle is mounted, null without one. */
+  readonly bundlePath: string | null
+  /** A writable directory of the harness's own. */
+  readonly home: string
+  readonly workdir: string
+}
+
+export interface HarnessLaunch {
+  /** Program and arguments, or a line for the box's shell. */
+  readonly command: readonly string[] | string
+  readonly env: Readonly<Record<string, string>>
+  /** Configuration files, relative to `home`. */
+  readonly files: readonly PutFile[]
+  readonly stdin: string | null
+}
+
+/** How the program left, never masked: no pipe, no shell trap stands between. */
+export interface HarnessExit {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly oom: boolean
+  /** Tails, UTF-8. */
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** How a harness says that it ended. Timeouts, budgets, cancellation and infra faults are judged by the rollout. */
+export interface HarnessReport {
+  readonly end: 'completed' | 'horizon' | 'context_overflow' | 'harness_crash'
+  readonly detail: string
+  /** Its last words, null when it has none. */
+  readonly answer: string | null
+}
+
+/** An end that can be read from a program's output: the first pattern that matches wins. */
+export interface FailurePattern {
+  readonly pattern: RegExp
+  readonly end: Exclude<HarnessReport['end'], 'completed'>
+  readonly detail: string
+}
+
+export interface HostContext {
+  readonly task: Task
+  readonly prompt: string
+  readonly systemPrompt: string | null
+  /** `http://127.0.0.1:<port>/s/<session>/v1`. */
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly model: string
+  /** Null for `box: 'none'` and for tasks without an environment. */
+  readonly box: Box | null
+  readonly tools: readonly Tool[]
+  readonly signal: AbortSignal
+  readonly emit: (event: EventBody) => void
+  /** Output of a program, kept as an artifact. */
+  readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
+}

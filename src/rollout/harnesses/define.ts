@@ -1,0 +1,37 @@
+import { PaddockError } from '../../core/index.ts'
+import type { FailurePattern, Harness, HarnessExit, HarnessReport } from './contract.ts'
+
+/** Checks a harness preset's plain object. Throws `HARNESS_INVALID` with the part and the fix. */
+export function defineHarness<H extends Harness>(spec: H): H {
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(spec.name)) {
+    throw invalid(`the name ${JSON.stringify(spec.name)}`, 'Use lower case letters, digits and dashes.')
+  }
+  if (spec.apiVersion !== 1) throw invalid(`API version ${String(spec.apiVersion)}`, 'Write the preset for apiVersion 1.')
+  const run = spec.place === 'box' ? spec.configure : spec.run
+  if (typeof run !== 'function') {
+    throw invalid(`place ${spec.place} without its function`, 'Give `configure` for a box, `run` for the host.')
+  }
+  return spec
+}
+
+/**
+ * The report of a program that ended by itself: exit 0 is `completed`, else the first failure pattern found in its
+ * output, else `harness_crash` with the exit and the last line of stderr.
+ */
+export function reportExit(exit: HarnessExit, patterns: readonly FailurePattern[], answer: string | null): HarnessReport {
+  if (exit.exitCode === 0) return { end: 'completed', detail: 'exit 0', answer }
+  const how = exit.oom
+    ? 'killed for memory'
+    : exit.signal === null
+      ? `exit ${String(exit.exitCode)}`
+      : `killed by ${exit.signal}`
+  const output = `${exit.stderr}\n${exit.stdout}`
+  const known = patterns.find(({ pattern }) => pattern.test(output))
+  if (known !== undefined) return { end: known.end, detail: `${known.detail} (${how})`, answer }
+  const lastLine = exit.stderr.trimEnd().split('\n').at(-1)?.slice(0, 300) ?? ''
+  return { end: 'harness_crash', detail: lastLine === '' ? how : `${how}: ${lastLine}`, answer }
+}
+
+function invalid(what: string, fix: string): PaddockError {
+  return new PaddockError('HARNESS_INVALID', `A harness preset is not usable: ${what}`, { fix })
+}
