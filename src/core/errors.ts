@@ -231,18 +231,18 @@ export const catalogue = {
     'There is no such session.',
     'Check the session id in the URL; `paddock serve` prints it.',
   ),
+  STAGE_TIMEOUT: entry(
+    'infra',
+    504,
+    'A stage of a rollout took longer than its budget.',
+    'Raise the budget of this stage under run.budgets.',
+  ),
   STORE_CLOSED: entry('infra', 503, 'The store is closed.', 'Open it again.'),
   STORE_CONFLICT: entry(
     'infra',
     409,
     'The fact contradicts one that is already stored.',
     'Nothing stored is ever changed; append a correction instead.',
-  ),
-  STAGE_TIMEOUT: entry(
-    'infra',
-    504,
-    'A stage of a rollout took longer than its budget.',
-    'Raise the budget of this stage under run.budgets.',
   ),
   STORE_CORRUPT: entry(
     'infra',
