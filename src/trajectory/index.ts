@@ -1,3 +1,20 @@
 export type * from './contract.ts'
 export { tokenFlag } from './contract.ts'
 export type * from './rows-contract.ts'
+export {
+  builtInExporters,
+  defineExporter,
+  type Exporter,
+  type ExporterRegistry,
+  exporterRegistry,
+  type ExporterSpec,
+  type ExportAllowances,
+  type ExportPurpose,
+  type ExportSink,
+  type Manifest,
+  manifestName,
+  type PreparedExporter,
+  type SinkFile,
+  type WriteRequest,
+  writeExport,
+} from './export/index.ts'

@@ -1,0 +1,13 @@
+export {
+  type DecodedConversation,
+  type DecodedRow,
+  exporterContract,
+  type ExporterContractOptions,
+} from './contract.ts'
+export {
+  arbitrarySelection,
+  generatedFingerprint,
+  type GeneratedSelection,
+  selectionOf,
+  uniformSelection,
+} from './generate.ts'

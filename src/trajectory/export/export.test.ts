@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { builtInExporters, defineExporter, exporterRegistry, type ExporterSpec } from './index.ts'
+import { exporterContract } from '../../testing/exporter/index.ts'
+
+const jsonLines = async (file: string): Promise<readonly Record<string, never>[]> =>
+  (await readFile(file, 'utf8'))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, never>)
+
+exporterContract(builtInExporters.get('jsonl'), {
+  decodeRows: async (directory) =>
+    (await jsonLines(join(directory, 'rows.jsonl'))).map((row) => ({
+      rowId: row['row_id'] ?? '',
+      rolloutId: row['rollout_id'] ?? '',
+      groupId: row['group_id'] ?? '',
+      reward: row['reward'] ?? null,
+      tokens: row['token_ids'] ?? [],
+      mask: row['loss_mask'] ?? [],
+      logprobs: row['logprobs'] ?? [],
+    })),
+  decodeConversations: (directory) => jsonLines(join(directory, 'rows.jsonl')) as never,
+})
+
+exporterContract(builtInExporters.get('verl'), {
+  options: { rowGroupRows: 7 },
+  decodeRows: async (directory) => {
+    const rows = await parquetReadObjects({ file: await asyncBufferFromFile(join(directory, 'rows.parquet')) })
+    return rows.map((row) => {
+      const prompt = row['prompt_ids'] as number[]
+      const padding = prompt.map(() => 0)
+      return {
+        rowId: row['row_id'] as string,
+        rolloutId: row['rollout_id'] as string,
+        groupId: row['uid'] as string,
+        reward: row['rm_score'] as number,
+        tokens: [...prompt, ...(row['response_ids'] as number[])],
+        mask: [...padding, ...(row['response_mask'] as number[])],
+        logprobs: [...padding, ...(row['rollout_log_probs'] as number[])],
+      }
+    })
+  },
+})
+
+exporterContract(builtInExporters.get('openai'), {
+  decodeConversations: (directory) => jsonLines(join(directory, 'messages.jsonl')) as never,
+})
+
+describe('the registry', () => {
+  it('names the formats that exist when asked for one that does not', () => {
+    expect(() => builtInExporters.get('vrel')).toThrow(
+      expect.objectContaining({ code: 'EXPORT_FORMAT_UNKNOWN', fix: expect.stringContaining('jsonl, openai, verl') }),
+    )
+  })
+
+  it('refuses two exporters of one name', () => {
+    const jsonl = builtInExporters.get('jsonl')
+    expect(() => exporterRegistry([jsonl, jsonl])).toThrow(expect.objectContaining({ code: 'EXPORTER_INVALID' }))
+  })
+
+  const sound: ExporterSpec<object> = {
+    name: 'mine',
+    version: '1.0.0',
+    summary: '',
+    needs: 'tokens',
+    purpose: 'rl',
+    files: ['rows.bin'],
+    options: z.strictObject({ level: z.int().optional() }),
+    write: () => Promise.resolve(),
+  }
+  it.each([
+    ['name', { name: 'Mine!' }],
+    ['version', { version: '1' }],
+    ['needs', { needs: 'pixels' as 'tokens' }],
+    ['purpose', { purpose: 'fun' as 'rl' }],
+    ['tokens', { needs: 'messages' as const }],
+    ['files', { files: [] }],
+    ['plain name', { files: ['../rows.bin'] }],
+    ['twice', { files: ['a', 'a'] }],
+    ['manifest.json', { files: ['manifest.json'] }],
+    ['write', { write: undefined as never }],
+    ['options', { options: {} as never }],
+  ])('refuses a plugin whose %s is wrong, and says so', (word, change) => {
+    expect(() => defineExporter({ ...sound, ...change })).toThrow(
+      expect.objectContaining({ code: 'EXPORTER_INVALID', message: expect.stringContaining(word) }),
+    )
+  })
+
+  it('names the option that is wrong', () => {
+    expect(() => defineExporter(sound).prepare({ level: 'high' })).toThrow(
+      expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('level') }),
+    )
+  })
+})
