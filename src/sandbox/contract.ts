@@ -297,7 +297,7 @@ export interface SweepReport {
 }
 
 export interface SweptObject {
-  readonly kind: 'container' | 'volume' | 'network' | 'slot' | 'lock'
+  readonly kind: 'container' | 'volume' | 'network' | 'directory'
   readonly id: string
   /** Why it is removed or kept. */
   readonly why: string

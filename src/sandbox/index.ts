@@ -29,3 +29,4 @@ export type {
   SweepReport,
   SweptObject,
 } from './contract.ts'
+export { type DockerProviderOptions, dockerProvider } from './docker/index.ts'

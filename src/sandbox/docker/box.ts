@@ -1,0 +1,293 @@
+import type Docker from 'dockerode'
+import { posix } from 'node:path'
+import type { Readable } from 'node:stream'
+import { type Clock, PaddockError } from '../../core/index.ts'
+import type {
+  ArchiveLimits,
+  Artifact,
+  Box,
+  BoxDeath,
+  BoxLabels,
+  BoxProfile,
+  BoxSpec,
+  ExecResult,
+  ExecSpec,
+  FileTree,
+  PutFile,
+  SandboxEventSink,
+} from '../contract.ts'
+import { packDirectories, packFiles, packTree } from './archive-in.ts'
+import { readArchive } from './archive-out.ts'
+import { type AttachedContainer, prepareAttached } from './attached.ts'
+import { Channel } from './channel.ts'
+import { ask, statusOf } from './daemon.ts'
+import { execEvent } from './events.ts'
+import { protocolVersion } from './frames.ts'
+import { boxContainer, defaultModelPort, profileUser, relayContainer } from './hardened.ts'
+import { relayReady } from './relay.ts'
+import { DockerSlot } from './slot.ts'
+
+const defaultDeadlineMs = 6 * 3600_000
+const startMs = 60_000
+
+export interface BoxParts {
+  readonly docker: Docker
+  readonly clock: Clock
+  readonly onEvent: SandboxEventSink
+  /** Image of boxes, image of relays, volume with the in-box programs. */
+  readonly image: string
+  readonly emptyImage: string
+  readonly programs: string
+}
+
+/** Starts relay and box and waits for the supervisor's first words. On failure nothing is left. */
+export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): Promise<DockerBox> {
+  if (spec.egress !== undefined && spec.egress !== 'none') {
+    throw new PaddockError('SANDBOX_CAPABILITY', `Egress ${JSON.stringify(spec.egress)} is not known.`, {
+      fix: 'Use egress "none"; everything a box reaches goes through its model path.',
+    })
+  }
+  const bounds = AbortSignal.any([AbortSignal.timeout(startMs), ...(signal === undefined ? [] : [signal])])
+  const cleanups: (() => Promise<void>)[] = []
+  try {
+    const port = spec.modelPath?.port ?? defaultModelPort
+    const relay = spec.modelPath === undefined ? null : await prepareRelay(parts, spec, port, bounds)
+    if (relay !== null) cleanups.push(relay.discard)
+    const options = boxContainer(spec, parts.image, parts.programs, relay?.id ?? null)
+    // The relay starts while the box is created; the box itself needs the namespace of a running relay.
+    const relayStarts = relay?.start(bounds) ?? null
+    relayStarts?.then(
+      (running) => cleanups.push(running.end),
+      () => undefined,
+    )
+    const prepared = await prepareAttached(parts.docker, options, bounds)
+    cleanups.push(prepared.discard)
+    const runningRelay = await relayStarts
+    if (runningRelay !== null) await relayReady(runningRelay, bounds)
+    const running = await prepared.start(bounds)
+    cleanups.push(running.end)
+    const box = new DockerBox(parts, spec, running, runningRelay, port)
+    const hello = await abortable(box.channel.hello, bounds)
+    if (hello.version !== protocolVersion) {
+      throw new PaddockError('BOX_START_FAILED', `The supervisor speaks protocol ${hello.version}.`)
+    }
+    if (hello.workdirMissing) await box.makeDirectory(box.workdir)
+    box.started()
+    return box
+  } catch (error) {
+    await Promise.allSettled(cleanups.reverse().map((cleanup) => cleanup()))
+    signal?.throwIfAborted()
+    if (error instanceof Error && error.name === 'TimeoutError') {
+      throw new PaddockError('SANDBOX_TIMEOUT', `A box did not start within ${startMs / 1000} s.`, { cause: error })
+    }
+    throw error
+  }
+}
+
+function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {
+  const slot = spec.modelPath?.slot
+  if (!(slot instanceof DockerSlot)) {
+    throw new PaddockError('SANDBOX_CAPABILITY', 'The slot comes from another provider.', {
+      fix: 'Open the slot with the provider that makes the box.',
+    })
+  }
+  const options = relayContainer(spec, parts.emptyImage, parts.programs, slot.directory, port)
+  return prepareAttached(parts.docker, options, signal)
+}
+
+/** A running box. */
+export class DockerBox implements Box {
+  readonly id: string
+  readonly image: string
+  readonly profile: BoxProfile
+  readonly workdir: string
+  readonly labels: BoxLabels
+  readonly modelUrl: string | null
+  readonly died: Promise<BoxDeath>
+  readonly channel: Channel
+  readonly #parts: BoxParts
+  readonly #running: AttachedContainer
+  readonly #relay: AttachedContainer | null
+  readonly #death = Promise.withResolvers<BoxDeath>()
+  readonly #deadline: NodeJS.Timeout
+  #cause: BoxDeath | null = null
+  #ending: Promise<void> | null = null
+  #frozen = false
+  #told = false
+
+  constructor(
+    parts: BoxParts,
+    spec: BoxSpec,
+    running: AttachedContainer,
+    relay: AttachedContainer | null,
+    port: number,
+  ) {
+    this.#parts = parts
+    this.#running = running
+    this.#relay = relay
+    this.id = running.id
+    this.image = parts.image
+    this.profile = spec.profile
+    this.workdir = spec.workdir ?? '/workspace'
+    this.labels = spec.labels
+    this.modelUrl = relay === null ? null : `http://127.0.0.1:${port}`
+    this.died = this.#death.promise
+    this.channel = new Channel(running.stream, {
+      clock: parts.clock,
+      workdir: this.workdir,
+      onBroken: (detail) => void this.#end({ why: 'unresponsive', detail }),
+    })
+    const deadlineMs = Math.min(spec.deadlineMs ?? defaultDeadlineMs, 2 ** 31 - 1)
+    this.#deadline = setTimeout(() => {
+      void this.#end({ why: 'deadline', detail: `the box was older than ${deadlineMs} ms` })
+    }, deadlineMs)
+    this.#deadline.unref()
+    running.stream.once('close', () => void this.#end(null))
+    relay?.stream.once('close', () => void this.#end({ why: 'relay_died', detail: 'the relay of the model path died' }))
+  }
+
+  /** Tells the sink; called once the supervisor has answered. */
+  started(): void {
+    this.#told = true
+    this.#parts.onEvent({ kind: 'box', boxId: this.id, phase: 'created', detail: this.image }, this.labels)
+  }
+
+  async exec(command: ExecSpec, o: { readonly signal?: AbortSignal } = {}): Promise<ExecResult> {
+    const result = await this.channel.exec(command, o.signal)
+    const event = execEvent(command, result)
+    if (event !== null) this.#parts.onEvent(event, this.labels)
+    return result
+  }
+
+  killBackground(): Promise<void> {
+    return this.channel.killBackground()
+  }
+
+  async putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void> {
+    const { uid, gid } = profileUser(this.profile)
+    await this.makeDirectory(directory)
+    const tar = 'fromDirectory' in files ? packTree(files, uid, gid) : packFiles(files, uid, gid)
+    await this.#put(directory, tar)
+  }
+
+  async getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact> {
+    this.#requireAlive('read files')
+    try {
+      // The daemon answers with a stream of tar; the typings say less.
+      const tar = (await this.#running.container.getArchive({ path })) as Readable
+      return await readArchive(tar, limits)
+    } catch (error) {
+      if (statusOf(error) === 404 && this.#cause === null) {
+        return { found: false, entries: [], refused: [], totalBytes: 0 }
+      }
+      this.#requireAlive('read files')
+      return ask('read files of a box', Promise.reject(error), 'BOX_DEAD')
+    }
+  }
+
+  async freeze(): Promise<void> {
+    this.#requireAlive('freeze')
+    if (this.#frozen) return
+    await ask('pause a box', this.#running.container.pause(), 'BOX_DEAD')
+    this.#frozen = true
+    this.channel.frozen()
+  }
+
+  async thaw(): Promise<void> {
+    this.#requireAlive('thaw')
+    if (!this.#frozen) return
+    this.channel.thawing()
+    await ask('resume a box', this.#running.container.unpause(), 'BOX_DEAD')
+    this.#frozen = false
+  }
+
+  destroy(): Promise<void> {
+    return this.#end({ why: 'destroyed', detail: '' })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy()
+  }
+
+  /** Makes a directory and what is missing above it, owned by the box's user. Asks the daemon, so it works frozen too. */
+  async makeDirectory(path: string): Promise<void> {
+    this.#requireAlive('write files')
+    const { uid, gid } = profileUser(this.profile)
+    const missing: string[] = []
+    let at = posix.resolve('/', path)
+    while (at !== '/' && !(await this.#exists(at))) {
+      missing.unshift(posix.basename(at))
+      at = posix.dirname(at)
+    }
+    if (missing.length > 0) await this.#put(at, packDirectories(missing, uid, gid))
+  }
+
+  async #exists(path: string): Promise<boolean> {
+    try {
+      await this.#running.container.infoArchive({ path })
+      return true
+    } catch (error) {
+      if (statusOf(error) === 404) return false
+      throw await ask('look into a box', Promise.reject(error), 'BOX_DEAD').catch((fault: unknown) => fault)
+    }
+  }
+
+  async #put(directory: string, tar: Readable): Promise<void> {
+    this.#requireAlive('write files')
+    // A fault of packing ends the request; it is the cause to tell, not the cut connection.
+    let packing: Error | null = null
+    tar.once('error', (error) => (packing = error))
+    try {
+      await ask('write files into a box', this.#running.container.putArchive(tar, { path: directory }), 'BOX_DEAD')
+    } catch (error) {
+      throw packing ?? error
+    }
+  }
+
+  #requireAlive(doing: string): void {
+    if (this.#cause === null) return
+    throw new PaddockError('BOX_DEAD', `Cannot ${doing}: the box is dead (${this.#cause.why}).`)
+  }
+
+  /** The one way out. The first cause counts; null means that the stream ended by itself. */
+  #end(cause: BoxDeath | null): Promise<void> {
+    this.#ending ??= this.#close(cause)
+    return this.#ending
+  }
+
+  async #close(cause: BoxDeath | null): Promise<void> {
+    clearTimeout(this.#deadline)
+    this.#cause = cause ?? { why: 'exited', detail: 'its main process ended' }
+    const death = cause ?? (await this.#diagnose())
+    this.#cause = death
+    // A frozen PID 1 never sees the end of its stdin.
+    if (this.#frozen) await this.#running.container.unpause().catch(() => undefined)
+    this.channel.close(death)
+    const ends = await Promise.allSettled([this.#running.end(), this.#relay?.end()])
+    const phase = death.why === 'destroyed' ? 'destroyed' : 'died'
+    const detail = `${death.why} ${death.detail}`.trim()
+    if (this.#told) this.#parts.onEvent({ kind: 'box', boxId: this.id, phase, detail }, this.labels)
+    this.#death.resolve(death)
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed !== undefined && death.why === 'destroyed') throw failed.reason
+  }
+
+  async #diagnose(): Promise<BoxDeath> {
+    const facts = await this.#running.container.inspect().catch(() => null)
+    if (facts?.State.OOMKilled === true) return { why: 'oom', detail: 'the kernel killed its main process for memory' }
+    const silent = this.#running.end().then(() => ({ status: null, detail: '' }))
+    const { status, detail } = await Promise.race([this.#running.gone, silent])
+    if (detail !== '') return { why: 'daemon', detail }
+    const words = this.channel.diagnostics
+    return { why: 'exited', detail: `its main process ended with status ${status}${words === '' ? '' : `: ${words}`}` }
+  }
+}
+
+function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    if (signal.aborted) return abort()
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

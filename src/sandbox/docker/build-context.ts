@@ -1,0 +1,55 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { PaddockError, sha256 } from '../../core/index.ts'
+import type { ContextFile } from '../contract.ts'
+import { packFiles, packTree, requireInside } from './archive-in.ts'
+
+/** Larger contexts are a mistake more often than a wish. */
+const maxContextBytes = 512 << 20
+
+/** A build context with its Dockerfile at `.paddock.Dockerfile`. */
+export interface BuildContext {
+  readonly digest: string
+  pack(dockerfile: string): Readable
+}
+
+export const dockerfileName = '.paddock.Dockerfile'
+
+/** Reads a directory (or takes files of memory) and names it by content: paths, modes, bytes, link targets. */
+export async function buildContext(source: string | readonly ContextFile[] | undefined): Promise<BuildContext> {
+  if (typeof source === 'string') return directoryContext(source)
+  const files = source ?? []
+  for (const file of files) requireInside(file.path)
+  const lines = files.map((file) => `${file.path} ${(file.mode ?? 0o644).toString(8)} ${sha256(file.data)}`).sort()
+  return {
+    digest: sha256(lines.join('\n')),
+    pack: (dockerfile) => packFiles([...files, { path: dockerfileName, data: dockerfile }], 0, 0),
+  }
+}
+
+async function directoryContext(directory: string): Promise<BuildContext> {
+  const lines: string[] = []
+  let bytes = 0
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    const name = path.slice(directory.length)
+    if (entry.isSymbolicLink()) lines.push(`${name} -> ${readlinkSync(path)}`)
+    else if (entry.isFile()) {
+      const facts = await stat(path)
+      bytes += facts.size
+      if (bytes > maxContextBytes) {
+        throw new PaddockError('IMAGE_BUILD_FAILED', `The build context ${directory} is larger than 512 MiB.`, {
+          fix: 'Keep only what the image needs beside the Dockerfile.',
+        })
+      }
+      lines.push(`${name} ${(facts.mode & 0o7777).toString(8)} ${sha256(readFileSync(path))}`)
+    } else lines.push(`${name}/`)
+  }
+  return {
+    digest: sha256(lines.sort().join('\n')),
+    pack: (dockerfile) =>
+      packTree({ fromDirectory: directory, uid: 0, gid: 0 }, 0, 0, [{ path: dockerfileName, data: dockerfile }]),
+  }
+}

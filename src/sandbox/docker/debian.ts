@@ -1,0 +1,113 @@
+import type Docker from 'dockerode'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { PassThrough } from 'node:stream'
+import { PaddockError } from '../../core/index.ts'
+import type { ImageOptions } from '../contract.ts'
+import { ask, messageOf } from './daemon.ts'
+import { ownedWorkDirectory } from './host-dirs.ts'
+import { follow } from './progress.ts'
+import { debianReference, debianSuite } from './recipe.ts'
+
+/** A registry that has said nothing for this long is taken for unreachable. */
+const registrySilenceMs = 20_000
+
+/** Makes the image `tag` of a plain Debian: pulled where a registry answers, else made on this machine. */
+export async function makeDebian(docker: Docker, tag: string, o: ImageOptions): Promise<void> {
+  try {
+    await pull(docker, debianReference, o)
+    const [repo = tag, version = 'latest'] = tag.split(':')
+    await ask('tag an image', docker.getImage(debianReference).tag({ repo, tag: version }), 'IMAGE_BUILD_FAILED')
+  } catch (error) {
+    o.signal?.throwIfAborted()
+    o.onProgress?.(`no registry (${messageOf(error)}); making Debian with debootstrap`)
+    await bootstrap(docker, tag, o)
+  }
+}
+
+/** Pulls by reference. Throws `IMAGE_MISSING`. */
+export async function pull(docker: Docker, reference: string, o: ImageOptions): Promise<void> {
+  const silence = new AbortController()
+  const bounds = AbortSignal.any([silence.signal, ...(o.signal === undefined ? [] : [o.signal])])
+  let timer = setTimeout(() => silence.abort(), registrySilenceMs)
+  try {
+    const stream = await docker.pull(reference, { abortSignal: bounds })
+    await follow(stream, (line) => {
+      clearTimeout(timer)
+      timer = setTimeout(() => silence.abort(), registrySilenceMs)
+      o.onProgress?.(line)
+    })
+  } catch (error) {
+    o.signal?.throwIfAborted()
+    const why = silence.signal.aborted ? 'the registry does not answer' : messageOf(error)
+    throw new PaddockError('IMAGE_MISSING', `${reference} cannot be pulled: ${why}`, { cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Debian from the package mirror that this host itself uses. Needs root and the program `debootstrap`. */
+async function bootstrap(docker: Docker, tag: string, o: ImageOptions): Promise<void> {
+  const mirror = hostMirror()
+  if (mirror === null || process.getuid?.() !== 0 || !existsSync('/usr/sbin/debootstrap')) {
+    throw new PaddockError('IMAGE_MISSING', 'The Debian base image can be neither pulled nor made here.', {
+      fix: 'Make a container registry reachable, or run as root on Debian with `apt-get install debootstrap`.',
+    })
+  }
+  const work = ownedWorkDirectory()
+  try {
+    const root = join(work.path, 'root')
+    const include = '--include=ca-certificates'
+    await run('debootstrap', ['--variant=minbase', include, debianSuite, root, mirror], o)
+    o.onProgress?.('importing the base image')
+    const tar = spawn('tar', ['-C', root, '--numeric-owner', ...excluded.map((p) => `--exclude=${p}`), '-c', '.'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [repo, version] = tag.split(':')
+    const body = tar.stdout.pipe(new PassThrough())
+    const stream = await ask('import an image', docker.importImage(body, { repo, tag: version }), 'IMAGE_BUILD_FAILED')
+    await follow(stream, () => undefined)
+  } finally {
+    work.remove()
+  }
+}
+
+const excluded = ['./var/cache/apt/archives/*.deb', './var/lib/apt/lists/*', './var/log/*.log', './dev/*', './proc/*']
+
+/** The first Debian mirror of the host's own package sources (sources.list(5), both forms), or null. */
+export function hostMirror(etc = '/etc/apt'): string | null {
+  const files = [
+    join(etc, 'sources.list'),
+    ...list(join(etc, 'sources.list.d')).map((f) => join(etc, 'sources.list.d', f)),
+  ]
+  const texts = files.filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8'))
+  const urls = texts.flatMap((text) => [
+    ...[...text.matchAll(/^URIs:\s*(\S+)/gim)].map((m) => m[1]),
+    ...[...text.matchAll(/^deb\s+(?:\[[^\]]*\]\s+)?(\S+)/gim)].map((m) => m[1]),
+  ])
+  return urls.find((url) => url !== undefined && /\/debian\/?$/.test(url)) ?? null
+}
+
+function list(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : []
+}
+
+/** Runs a program of the host to its end. Throws `IMAGE_BUILD_FAILED` with its last lines. */
+function run(program: string, args: readonly string[], o: ImageOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'], ...(o.signal && { signal: o.signal }) })
+    const last: string[] = []
+    createInterface(child.stdout).on('line', (line) => {
+      last.push(line)
+      if (last.length > 20) last.shift()
+      o.onProgress?.(line)
+    })
+    child.on('error', reject)
+    child.on('close', (code) => {
+      if (code === 0) resolve()
+      else reject(new PaddockError('IMAGE_BUILD_FAILED', `${program} ended with ${code}: ${last.join('\n')}`))
+    })
+  })
+}

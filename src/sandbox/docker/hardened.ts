@@ -1,0 +1,130 @@
+import type Docker from 'dockerode'
+import type { BoxProfile, BoxSpec } from '../contract.ts'
+import { containerLabels, type ContainerKind } from './labels.ts'
+
+const mebibyte = 2 ** 20
+
+/** Where the in-box programs are mounted. */
+export const programsMount = '/.paddock'
+
+/** Port on the box's loopback under which the model path is found unless a spec says otherwise. */
+export const defaultModelPort = 7171
+
+/** What a set-up inside an image needs as root, and nothing that reaches beyond the box. */
+const rootCapabilities = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'SETGID',
+  'SETUID',
+  'SYS_CHROOT',
+] as const
+
+/** Uid and gid of a profile's processes. */
+export function profileUser(profile: BoxProfile): { readonly uid: number; readonly gid: number } {
+  return profile === 'root' ? { uid: 0, gid: 0 } : { uid: 1000, gid: 1000 }
+}
+
+/** The container of a box: no capability beyond its profile, no network of its own, no log, gone when it ends. */
+export function boxContainer(spec: BoxSpec, image: string, programs: string, relay: string | null): CreateOptions {
+  const memory = (spec.memoryMb ?? 2048) * mebibyte
+  const user = profileUser(spec.profile)
+  return {
+    ...attached('box', spec.labels),
+    Image: image,
+    User: `${user.uid}:${user.gid}`,
+    Entrypoint: [`${programsMount}/supervisor`],
+    Cmd: [spec.workdir ?? '/workspace'],
+    WorkingDir: '/',
+    Env: Object.entries(spec.env ?? {}).map(([name, value]) => `${name}=${value}`),
+    // A joined network namespace brings its own host name.
+    ...(relay === null ? { Hostname: 'box' } : {}),
+    HostConfig: {
+      ...locked(),
+      CapAdd: spec.profile === 'root' ? [...rootCapabilities] : [],
+      NetworkMode: relay === null ? 'none' : `container:${relay}`,
+      Memory: memory,
+      MemorySwap: memory,
+      NanoCpus: Math.round((spec.cpus ?? 2) * 1e9),
+      PidsLimit: spec.pids ?? 512,
+      Ulimits: [
+        { Name: 'core', Soft: 0, Hard: 0 },
+        ...(spec.fileMb === undefined ? [] : [{ Name: 'fsize', Soft: spec.fileMb * mebibyte, Hard: spec.fileMb * mebibyte }]),
+      ],
+      Mounts: [volume(programs, programsMount), ...(spec.mounts ?? []).map((m) => volume(m.bundle.volume, m.target))],
+    },
+  }
+}
+
+/** The container of a relay: one static program, a read-only empty root, the slot's directory. */
+export function relayContainer(
+  spec: BoxSpec,
+  image: string,
+  programs: string,
+  slotDirectory: string,
+  port: number,
+): CreateOptions {
+  return {
+    ...attached('relay', spec.labels),
+    Image: image,
+    User: '65532:65532',
+    Hostname: 'box',
+    Entrypoint: [`${programsMount}/relay`],
+    Cmd: [String(port), '/slot/sock'],
+    WorkingDir: '/',
+    HostConfig: {
+      ...locked(),
+      NetworkMode: 'none',
+      ReadonlyRootfs: true,
+      Memory: 64 * mebibyte,
+      MemorySwap: 64 * mebibyte,
+      PidsLimit: 4,
+      Mounts: [
+        volume(programs, programsMount),
+        { Type: 'bind', Source: slotDirectory, Target: '/slot', ReadOnly: true },
+      ],
+    },
+  }
+}
+
+type CreateOptions = Docker.ContainerCreateOptions
+
+/** Lives as long as its attached stdin: when the owner's connection ends, PID 1 ends and the daemon removes it. */
+function attached(kind: ContainerKind, about: BoxSpec['labels']): CreateOptions {
+  return {
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    StdinOnce: true,
+    Tty: false,
+    Labels: containerLabels(kind, about),
+  }
+}
+
+function locked(): Docker.HostConfig {
+  return {
+    AutoRemove: true,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    LogConfig: { Type: 'none', Config: {} },
+    RestartPolicy: { Name: 'no' },
+    IpcMode: 'private',
+    Privileged: false,
+    // When the whole machine runs out of memory, boxes go before anything else.
+    OomScoreAdj: 500,
+  }
+}
+
+function volume(source: string, target: string): NonNullable<Docker.HostConfig['Mounts']>[number] {
+  return { Type: 'volume', Source: source, Target: target, ReadOnly: true, VolumeOptions: noCopy }
+}
+
+/** Docker would otherwise fill an empty volume from the image. */
+const noCopy: Docker.MountSettings['VolumeOptions'] = {
+  NoCopy: true,
+  Labels: {},
+  DriverConfig: { Name: '', Options: {} },
+}

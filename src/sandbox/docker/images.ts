@@ -1,0 +1,172 @@
+import type Docker from 'dockerode'
+import { pack } from 'tar-stream'
+import { PassThrough } from 'node:stream'
+import { PaddockError } from '../../core/index.ts'
+import type { ImageOptions, ImageRecipe, ImageRef } from '../contract.ts'
+import { buildContext, dockerfileName } from './build-context.ts'
+import { ask, messageOf, statusOf } from './daemon.ts'
+import { makeDebian, pull } from './debian.ts'
+import { markLabel } from './labels.ts'
+import { withLock } from './lock.ts'
+import { DaemonWords, follow } from './progress.ts'
+import { debianReference, debianSuite, digestOf, ownBasesOf, sandboxSource, withBases } from './recipe.ts'
+
+/** Makes images by recipe. One at a time per image on this machine. */
+export class Images {
+  readonly #docker: Docker
+
+  constructor(docker: Docker) {
+    this.#docker = docker
+  }
+
+  async ensure(recipe: ImageRecipe, o: ImageOptions = {}): Promise<ImageRef> {
+    switch (recipe.kind) {
+      case 'debian': {
+        const digest = digestOf(['debian', debianReference, debianSuite, '1'])
+        return this.#once('paddock-debian', digest, o, (tag) => makeDebian(this.#docker, tag, o))
+      }
+      case 'paddock-base':
+        return this.#build('paddock-base', sandboxSource('paddock-base/Dockerfile'), undefined, {}, o)
+      case 'dockerfile':
+        return this.#build(imageName(recipe.name), recipe.dockerfile, recipe.context, recipe.buildArgs ?? {}, o)
+      case 'reference':
+        return this.#reference(recipe.reference, o)
+    }
+  }
+
+  /** An image without any file: the root of relays, and what bundles are filled through. */
+  async empty(o: ImageOptions = {}): Promise<ImageRef> {
+    return this.#once('paddock-empty', digestOf(['empty', '1']), o, async (tag) => {
+      const tar = pack()
+      tar.entry({ name: 'slot', type: 'directory', mode: 0o755 })
+      tar.finalize()
+      const [repo, version] = tag.split(':')
+      const body = tar.pipe(new PassThrough())
+      const stream = await ask(
+        'import an image',
+        this.#docker.importImage(body, { repo, tag: version }),
+        'IMAGE_BUILD_FAILED',
+      )
+      await follow(stream, () => undefined)
+    })
+  }
+
+  async #build(
+    name: string,
+    dockerfile: string,
+    source: Parameters<typeof buildContext>[0],
+    buildArgs: Readonly<Record<string, string>>,
+    o: ImageOptions,
+  ): Promise<ImageRef> {
+    const bases = new Map<string, string>()
+    for (const kind of ownBasesOf(dockerfile)) {
+      const base = await this.ensure({ kind: kind === 'paddock-base' ? 'paddock-base' : 'debian' }, o)
+      bases.set(kind, base.tag)
+    }
+    const text = withBases(dockerfile, bases)
+    const context = await buildContext(source)
+    const args = Object.entries(buildArgs)
+      .sort()
+      .map(([key, value]) => `${key}=${value}`)
+    const digest = digestOf([text, context.digest, ...args])
+    return this.#once(name, digest, o, async (tag) => {
+      try {
+        const stream = await this.#docker.buildImage(context.pack(text), {
+          t: tag,
+          dockerfile: dockerfileName,
+          rm: true,
+          forcerm: true,
+          labels: { [markLabel]: 'image', 'paddock.recipe': digest },
+          buildargs: { ...proxyArguments(), ...buildArgs },
+          ...(o.signal && { abortSignal: o.signal }),
+        })
+        await follow(stream, o.onProgress ?? (() => undefined))
+      } catch (error) {
+        o.signal?.throwIfAborted()
+        throw buildFault(name, error)
+      }
+    })
+  }
+
+  async #reference(reference: string, o: ImageOptions): Promise<ImageRef> {
+    const digest = digestOf(['reference', reference])
+    const id = await this.#idOf(reference)
+    if (id !== null) return { tag: reference, id, recipeDigest: digest, fresh: false }
+    return withLock(
+      `image-${digest}`,
+      async () => {
+        await pull(this.#docker, reference, o)
+        return { tag: reference, id: await this.#requireId(reference), recipeDigest: digest, fresh: true }
+      },
+      o.signal,
+    )
+  }
+
+  async #once(name: string, digest: string, o: ImageOptions, make: (tag: string) => Promise<void>): Promise<ImageRef> {
+    const tag = `${name}:${digest.slice(0, 16)}`
+    const there = async (): Promise<ImageRef | null> => {
+      const id = await this.#idOf(tag)
+      return id === null ? null : { tag, id, recipeDigest: digest, fresh: false }
+    }
+    const found = await there()
+    if (found !== null) return found
+    return withLock(
+      `image-${digest}`,
+      async () => {
+        const meanwhile = await there()
+        if (meanwhile !== null) return meanwhile
+        o.onProgress?.(`making image ${tag}`)
+        await make(tag)
+        return { tag, id: await this.#requireId(tag), recipeDigest: digest, fresh: true }
+      },
+      o.signal,
+    )
+  }
+
+  async #requireId(tag: string): Promise<string> {
+    const id = await this.#idOf(tag)
+    if (id === null) throw new PaddockError('IMAGE_BUILD_FAILED', `The image ${tag} is not there after it was made.`)
+    return id
+  }
+
+  async #idOf(tag: string): Promise<string | null> {
+    try {
+      return (await this.#docker.getImage(tag).inspect()).Id
+    } catch (error) {
+      if (statusOf(error) === 404) return null
+      return ask('look for an image', Promise.reject(error), 'IMAGE_BUILD_FAILED')
+    }
+  }
+}
+
+/** Repository name for a task's image: what Docker allows, no more. */
+function imageName(name: string): string {
+  const clean = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+  return `paddock-task-${clean === '' ? 'image' : clean.slice(0, 80)}`
+}
+
+/** The host's proxy settings, where it has any; Docker keeps these out of the image. */
+function proxyArguments(): Record<string, string> {
+  const names = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+}
+
+function buildFault(name: string, error: unknown): PaddockError {
+  const words = messageOf(error)
+  const log = error instanceof DaemonWords ? `\n${error.log.join('\n')}` : ''
+  if (/unknown flag|unknown instruction|dockerfile parse error|heredoc|requires buildkit/i.test(words)) {
+    return new PaddockError(
+      'IMAGE_DOCKERFILE_UNSUPPORTED',
+      `The Dockerfile of ${name} cannot be built here: ${words}`,
+      {
+        cause: error,
+      },
+    )
+  }
+  return new PaddockError('IMAGE_BUILD_FAILED', `The image of ${name} could not be built: ${words}${log}`, {
+    cause: error,
+  })
+}

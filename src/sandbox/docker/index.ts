@@ -1,0 +1,1 @@
+export { type DockerProviderOptions, dockerProvider } from './provider.ts'

@@ -1,0 +1,19 @@
+import type { BoxLabels } from '../contract.ts'
+import { thisOwner } from './owner.ts'
+
+/** On everything that Paddock makes in the daemon. */
+export const markLabel = 'paddock'
+/** On everything that must not outlive its maker; images and bundles do not carry it. */
+export const ownerLabel = 'paddock.owner'
+
+export type ContainerKind = 'box' | 'relay' | 'work'
+
+export function containerLabels(kind: ContainerKind, about?: BoxLabels): Record<string, string> {
+  return {
+    [markLabel]: kind,
+    [ownerLabel]: thisOwner(),
+    ...(about === undefined ? {} : { 'paddock.role': about.role }),
+    ...(about?.run === undefined ? {} : { 'paddock.run': about.run }),
+    ...(about?.rollout === undefined ? {} : { 'paddock.rollout': about.rollout }),
+  }
+}

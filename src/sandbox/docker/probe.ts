@@ -1,0 +1,105 @@
+import type Docker from 'dockerode'
+import { statfs } from 'node:fs/promises'
+import { z } from 'zod'
+import type { SandboxFacts, SandboxProblem } from '../contract.ts'
+import { messageOf } from './daemon.ts'
+
+/** The part of `GET /info` and `GET /version` (Docker Engine API) that is read here. */
+const infoShape = z.object({
+  CgroupVersion: z.string().optional(),
+  Driver: z.string().optional(),
+  NCPU: z.number().default(0),
+  MemTotal: z.number().default(0),
+  DockerRootDir: z.string().default('/var/lib/docker'),
+  PidsLimit: z.boolean().optional(),
+  MemoryLimit: z.boolean().optional(),
+  SecurityOptions: z.array(z.string()).nullish(),
+  OSType: z.string().default('linux'),
+})
+const versionShape = z.object({ Version: z.string(), ApiVersion: z.string() })
+
+const diskWarningBytes = 5 * 2 ** 30
+
+/** Asks the daemon who it is. Never throws. */
+export async function probeDaemon(docker: Docker): Promise<SandboxFacts> {
+  try {
+    const version = versionShape.parse(await docker.version())
+    const info = infoShape.parse(await docker.info())
+    const diskFreeBytes = await freeBytes(info.DockerRootDir)
+    return {
+      reachable: true,
+      version: version.Version,
+      apiVersion: version.ApiVersion,
+      cgroup: info.CgroupVersion === '1' ? 'v1' : info.CgroupVersion === '2' ? 'v2' : 'unknown',
+      storageDriver: info.Driver ?? null,
+      cpus: info.NCPU,
+      memoryBytes: info.MemTotal,
+      diskFreeBytes,
+      problems: problemsOf(info, version.ApiVersion, diskFreeBytes),
+    }
+  } catch (error) {
+    return unreachable(messageOf(error))
+  }
+}
+
+function unreachable(why: string): SandboxFacts {
+  const denied = /EACCES|EPERM/.test(why)
+  const problem: SandboxProblem = {
+    code: denied ? 'docker_denied' : 'docker_unreachable',
+    what: `The Docker daemon cannot be reached: ${why}`,
+    fix: denied
+      ? 'Run as root or as a member of the group that owns the Docker socket.'
+      : 'Install Docker and start it (`systemctl start docker`, or `dockerd` as root).',
+    weight: 'fatal',
+  }
+  return {
+    reachable: false,
+    version: null,
+    apiVersion: null,
+    cgroup: 'unknown',
+    storageDriver: null,
+    cpus: 0,
+    memoryBytes: 0,
+    diskFreeBytes: null,
+    problems: [problem],
+  }
+}
+
+function problemsOf(info: z.infer<typeof infoShape>, api: string, disk: number | null): SandboxProblem[] {
+  const found: SandboxProblem[] = []
+  const add = (weight: SandboxProblem['weight'], code: string, what: string, fix: string): void => {
+    found.push({ code, what, fix, weight })
+  }
+  if (info.OSType !== 'linux') add('fatal', 'not_linux', 'The daemon runs no Linux containers.', 'Use a Linux daemon.')
+  if (Number(api.split('.')[1] ?? 0) < 41 && api.startsWith('1.')) {
+    add('fatal', 'docker_old', `The daemon speaks API ${api}.`, 'Update Docker to 20.10 or newer.')
+  }
+  if (info.MemoryLimit === false) {
+    add('fatal', 'no_memory_limit', 'The kernel cannot limit memory.', 'Enable the memory cgroup.')
+  }
+  if (info.PidsLimit === false) {
+    add('fatal', 'no_pids_limit', 'The kernel cannot limit processes.', 'Enable the pids cgroup.')
+  }
+  if (!(info.SecurityOptions ?? []).some((option) => option.includes('name=seccomp'))) {
+    add('warning', 'no_seccomp', 'The daemon runs without seccomp.', 'Use a daemon built with seccomp.')
+  }
+  if (disk !== null && disk < diskWarningBytes) {
+    const gib = (disk / 2 ** 30).toFixed(1)
+    add(
+      'warning',
+      'disk_low',
+      `Only ${gib} GiB are free below ${info.DockerRootDir}.`,
+      'Free space, or run `paddock gc`.',
+    )
+  }
+  return found
+}
+
+async function freeBytes(directory: string): Promise<number | null> {
+  try {
+    const facts = await statfs(directory)
+    return facts.bavail * facts.bsize
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,52 @@
+/** One message of a build, pull or import (Docker Engine API, "Build an image"): JSON lines. */
+interface Progress {
+  readonly stream?: string
+  readonly status?: string
+  readonly id?: string
+  readonly error?: string
+}
+
+/**
+ * Reads the daemon's progress to its end, line by line. Throws an Error with the daemon's words and, as `log`, the last
+ * lines before it.
+ */
+export async function follow(stream: NodeJS.ReadableStream, onLine: (line: string) => void): Promise<void> {
+  const log: string[] = []
+  let rest = ''
+  const take = (text: string): void => {
+    if (text.trim() === '') return
+    const message = parse(text)
+    if (message.error !== undefined) throw new DaemonWords(message.error, log)
+    const line = (message.stream ?? [message.id, message.status].filter((part) => part !== undefined).join(' ')).trim()
+    if (line === '') return
+    log.push(line)
+    if (log.length > 40) log.shift()
+    onLine(line)
+  }
+  for await (const chunk of stream) {
+    const lines = (rest + chunk.toString()).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) take(line)
+  }
+  take(rest)
+}
+
+/** What the daemon reported inside a stream that began well. */
+export class DaemonWords extends Error {
+  readonly log: readonly string[]
+
+  constructor(message: string, log: readonly string[]) {
+    super(message)
+    this.log = log
+  }
+}
+
+function parse(text: string): Progress {
+  try {
+    const value: unknown = JSON.parse(text)
+    // Every field is checked for presence where it is read.
+    return typeof value === 'object' && value !== null ? (value as Progress) : {}
+  } catch {
+    return { stream: text }
+  }
+}

@@ -1,0 +1,85 @@
+import { chmodSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import type { Slot, SlotHandlers } from '../contract.ts'
+import { ownedDirectory, type OwnedDirectory, runtimeDirectory } from './host-dirs.ts'
+
+/**
+ * A unix socket in a directory of its own, which is what a relay gets to see. The directory above is closed to other
+ * users of the host; the socket itself is open, because the relay runs as another uid.
+ */
+export class DockerSlot implements Slot {
+  readonly id: string
+  readonly directory: string
+  readonly socketPath: string
+  readonly #owned: OwnedDirectory
+  readonly #server: Server
+  /** All of them: `closeAllConnections` forgets those that a CONNECT took over. */
+  readonly #sockets = new Set<Duplex>()
+  /** Told once the slot is gone. */
+  onClosed: () => void = () => undefined
+  #handlers: SlotHandlers | null = null
+  #closed: Promise<void> | null = null
+
+  private constructor(owned: OwnedDirectory) {
+    this.#owned = owned
+    this.id = owned.id
+    this.directory = owned.path
+    this.socketPath = join(owned.path, 'sock')
+    // A model call may think for long and an upload may be slow: no clock of ours ends either.
+    this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 })
+    this.#server.on('connection', (socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+    })
+    this.#server.on('request', (request, response) => this.#request(request, response))
+    this.#server.on('connect', (request, socket, head) => this.#connect(request, socket, head))
+  }
+
+  static async open(): Promise<DockerSlot> {
+    const slot = new DockerSlot(ownedDirectory(runtimeDirectory()))
+    await new Promise<void>((resolve, reject) => {
+      slot.#server.once('error', reject).listen(slot.socketPath, () => resolve())
+    })
+    chmodSync(slot.socketPath, 0o666)
+    return slot
+  }
+
+  serve(handlers: SlotHandlers): void {
+    this.#handlers = handlers
+  }
+
+  unbind(): void {
+    this.#handlers = null
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  close(): Promise<void> {
+    this.#handlers = null
+    this.#closed ??= new Promise((resolve) => {
+      this.#server.close(() => {
+        this.#owned.remove()
+        this.onClosed()
+        resolve()
+      })
+      for (const socket of this.#sockets) socket.destroy()
+    })
+    return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #request(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#handlers !== null) return this.#handlers.request(request, response)
+    response.writeHead(503, { 'content-type': 'text/plain', connection: 'close' }).end('no session is bound\n')
+  }
+
+  #connect(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (this.#handlers?.connect !== undefined) return this.#handlers.connect(request, socket, head)
+    socket.on('error', () => undefined)
+    socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+  }
+}

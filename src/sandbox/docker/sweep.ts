@@ -1,0 +1,116 @@
+import type Docker from 'dockerode'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SweepReport, SweptObject } from '../contract.ts'
+import { removeByForce } from './attached.ts'
+import { ask, messageOf, statusOf } from './daemon.ts'
+import { removeOwned, runtimeDirectory, workDirectory } from './host-dirs.ts'
+import { ownerLabel } from './labels.ts'
+import { isOwnerAlive } from './owner.ts'
+
+interface Candidate extends SweptObject {
+  readonly owner: string
+  remove(): Promise<void>
+}
+
+/**
+ * Removes what dead owners left: containers, then volumes and networks, then directories of slots and builds. Boxes die
+ * by themselves with their owner; this finds those that could not (frozen, half made) and what is no process.
+ */
+export async function sweepLeftovers(docker: Docker, dryRun: boolean): Promise<SweepReport> {
+  const removed: SweptObject[] = []
+  const kept: SweptObject[] = []
+  const failed: (SweptObject & { error: string })[] = []
+  const candidates = [...(await containers(docker)), ...(await volumes(docker)), ...(await networks(docker))]
+  for (const candidate of [...candidates, ...directories()]) {
+    const { kind, id, owner } = candidate
+    if (isOwnerAlive(owner)) {
+      kept.push({ kind, id, why: `its owner (process ${pidOf(owner)}) is alive` })
+      continue
+    }
+    const swept: SweptObject = { kind, id, why: `its owner (process ${pidOf(owner)}) is dead${candidate.why}` }
+    try {
+      if (!dryRun) await candidate.remove()
+      removed.push(swept)
+    } catch (error) {
+      failed.push({ ...swept, error: messageOf(error) })
+    }
+  }
+  return { removed, kept, failed }
+}
+
+const filters = { label: [ownerLabel] }
+
+async function containers(docker: Docker): Promise<Candidate[]> {
+  const list = await ask('list containers', docker.listContainers({ all: true, filters }))
+  return list.map((info) => ({
+    kind: 'container',
+    id: info.Id,
+    why: `; ${info.Labels['paddock'] ?? ''} container, ${info.State}`,
+    owner: info.Labels[ownerLabel] ?? '',
+    remove: async () => {
+      const container = docker.getContainer(info.Id)
+      if (info.State === 'paused') await container.unpause().catch(() => undefined)
+      await removeByForce(container)
+    },
+  }))
+}
+
+async function volumes(docker: Docker): Promise<Candidate[]> {
+  const { Volumes } = await ask('list volumes', docker.listVolumes({ filters: JSON.stringify(filters) }))
+  return (Volumes ?? []).map((info) => ({
+    kind: 'volume',
+    id: info.Name,
+    why: '',
+    owner: info.Labels?.[ownerLabel] ?? '',
+    remove: () => gone(docker.getVolume(info.Name).remove()),
+  }))
+}
+
+async function networks(docker: Docker): Promise<Candidate[]> {
+  const list = await ask('list networks', docker.listNetworks({ filters }))
+  return list.map((info) => ({
+    kind: 'network',
+    id: info.Id,
+    why: '',
+    owner: info.Labels?.[ownerLabel] ?? '',
+    remove: () => gone(docker.getNetwork(info.Id).remove()),
+  }))
+}
+
+function directories(): Candidate[] {
+  return [runtimeDirectory(), workDirectory()].flatMap((parent) =>
+    (existsSync(parent) ? readdirSync(parent) : [])
+      .filter((name) => name.endsWith('.owner'))
+      .map((name) => {
+        const path = join(parent, name.slice(0, -'.owner'.length))
+        return {
+          kind: 'directory' as const,
+          id: path,
+          why: '',
+          owner: readOwner(join(parent, name)),
+          remove: async () => removeOwned(path),
+        }
+      }),
+  )
+}
+
+function readOwner(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function gone(removal: Promise<unknown>): Promise<void> {
+  try {
+    await removal
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error
+  }
+}
+
+function pidOf(owner: string): string {
+  return owner.split(':')[0] ?? '?'
+}
