@@ -25,6 +25,8 @@ export interface EngineOptions {
   readonly scaleOut: boolean
   /** Wire `openai` only: whether logprobs are given when asked for. */
   readonly openaiLogprobs: boolean
+  /** The vLLM release whose wire is followed where releases differ. */
+  readonly vllmVersion: string
   readonly apiKey: string | undefined
   readonly journal: string | undefined
   readonly faults: readonly FaultOrder[]
@@ -45,6 +47,7 @@ const FLAGS = {
   'no-scale-out': { type: 'boolean', default: false },
   'enable-scale-out': { type: 'boolean', default: false },
   'no-logprobs': { type: 'boolean', default: false },
+  'vllm-version': { type: 'string', default: '0.32.0' },
   'api-key': { type: 'string' },
   journal: { type: 'string' },
   fault: { type: 'string', multiple: true },
@@ -65,6 +68,8 @@ export const usage = `usage: node engine/src/main.ts [flags]
   --no-weight-versions-in-replies
   --no-scale-out            switch render, generate and derender off
   --no-logprobs             wire openai: give no logprobs
+  --vllm-version V          wire of this release where releases differ (0.32.0; before 0.32 generate logprobs name
+                            tokens "token_id:N")
   --api-key KEY             required as bearer on /v1 and /inference
   --journal FILE            append the ground truth here, one JSON line per event
   --fault JSON|KIND         a fault order, as for POST /control/faults; may be repeated`
@@ -93,6 +98,7 @@ export function readOptions(argv: readonly string[]): EngineOptions | 'help' {
     weightVersionsInReplies: !values['no-weight-versions-in-replies'],
     scaleOut: !values['no-scale-out'],
     openaiLogprobs: !values['no-logprobs'],
+    vllmVersion: values['vllm-version'],
     apiKey: values['api-key'],
     journal: values.journal,
     faults: (values.fault ?? []).map(readFaultFlag),

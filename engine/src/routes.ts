@@ -1,6 +1,11 @@
 import { controlRoutes } from './control.ts'
 import { chatCompletions } from './wire/vllm/chat.ts'
+import { completions } from './wire/vllm/completions.ts'
+import { derender } from './wire/vllm/derender.ts'
+import { generate } from './wire/vllm/generate.ts'
+import { render } from './wire/vllm/render.ts'
 import { detokenize, health, models, serverInfo, tokenize, version } from './wire/vllm/server-facts.ts'
+import { weightRoutes } from './wire/vllm/weights.ts'
 import type { RouteTable } from './http/server.ts'
 import type { EngineOptions } from './options.ts'
 
@@ -13,8 +18,16 @@ export function routesFor(options: EngineOptions): RouteTable {
     'POST /v1/chat/completions': chatCompletions,
   }
   if (options.wire === 'openai') return common
+  const scaleOut: RouteTable = {
+    'POST /v1/chat/completions/render': render,
+    'POST /v1/chat/completions/derender': derender,
+    'POST /inference/v1/generate': generate,
+  }
   return {
     ...common,
+    ...weightRoutes,
+    ...(options.scaleOut ? scaleOut : {}),
+    'POST /v1/completions': completions,
     'GET /version': version,
     'GET /server_info': serverInfo,
     'POST /tokenize': tokenize,

@@ -55,6 +55,12 @@ export function viewPrompt(ids: Int32Array, vocabulary: Vocabulary, grammar: Tur
   return { turns, tools: offeredTools(turns), open }
 }
 
+/** Whether the turn to be written stands inside `<think>`. */
+export function thinkingOpenIn(view: PromptView, vocabulary: Vocabulary): boolean {
+  const opened = view.open === undefined ? '' : vocabulary.decode(view.open)
+  return opened.lastIndexOf('<think>') > opened.lastIndexOf('</think>')
+}
+
 function readHeader(
   ids: Int32Array,
   at: number,

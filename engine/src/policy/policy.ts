@@ -38,6 +38,9 @@ const SHORT = [
   ['Scripted reply without a play', -0.5],
 ] as const
 const EMPTY_THINKING = '<think>\n\n</think>\n\n'
+const OPEN_THINKING = '<think>\n'
+/** What is thought where a prompt opens thinking and the play has nothing to think. */
+const IDLE_THOUGHT = 'The next step is clear.'
 
 /**
  * The distribution over answers to a prompt. It depends on the prompt's ids, the plays and their weights, and the
@@ -107,7 +110,8 @@ async function toCandidates(
   const closedThinking = opened.startsWith(EMPTY_THINKING)
   const said = closedThinking ? opened.slice(EMPTY_THINKING.length) : opened
   for (const plan of plans) {
-    const text = answerText(profile, closedThinking ? { ...plan, think: '' } : plan, form)
+    const think = closedThinking ? '' : plan.think || (said.startsWith(OPEN_THINKING) ? IDLE_THOUGHT : '')
+    const text = answerText(profile, { ...plan, think }, form)
     const end = terminatorOf(profile, plan, form)
     const ids = Int32Array.from([...(await profile.vocabulary.encode(text)), end])
     if (open.every((id, at) => ids[at] === id)) whole.push({ ids, logit: plan.logit, name: plan.name })

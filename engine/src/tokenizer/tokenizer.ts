@@ -35,7 +35,7 @@ export class Vocabulary {
     const reverse = unicodeToByte()
     const bytes: Uint8Array[] = []
     for (const [token, id] of Object.entries(file.model.vocab)) {
-      bytes[id] = Uint8Array.from([...token].map((char) => reverse.get(char) ?? 0))
+      bytes[id] = Uint8Array.from(Array.from(token, (char) => reverse.get(char) ?? 0))
       this.#byBytes.set(Buffer.from(bytes[id]).toString('latin1'), id)
     }
     for (const added of file.added_tokens) bytes[added.id] = Buffer.from(added.content, 'utf8')

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { viewPrompt } from '../chat/prompt-view.ts'
+import { thinkingOpenIn, viewPrompt } from '../chat/prompt-view.ts'
 import { EngineError, validationError } from '../errors.ts'
 import { Generation } from '../generation/generation.ts'
 import { readText } from '../json/read.ts'
@@ -21,6 +21,8 @@ export interface Wish {
   readonly maxTokens: number | undefined
   readonly maxTokensParam: string
   readonly truncatePromptTokens?: number | undefined
+  /** Ids in: what is asked beyond the context is cut instead of refused (vLLM GenerateRequest.build_tok_params). */
+  readonly capOutput?: boolean
   readonly stream: boolean
   /** Reads the constraint once the prompt's tools are known. */
   readonly constraint: (view: PromptView) => Constraint
@@ -87,8 +89,7 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
     })
     if (ended !== 'finished') generation.abort()
   })
-  const opened = view.open === undefined ? '' : vocabulary.decode(view.open)
-  return { generation, faults, promptIds, thinkingOpen: opened.lastIndexOf('<think>') > opened.lastIndexOf('</think>') }
+  return { generation, faults, promptIds, thinkingOpen: thinkingOpenIn(view, vocabulary) }
 }
 
 /** A random id as vLLM makes them: 32 hex digits. */
@@ -121,14 +122,14 @@ function checkLength(promptTokens: number, wish: Wish, maxModelLen: number): num
   const asked = wish.maxTokens
   if (asked !== undefined && asked < 1)
     throw validationError(`max_tokens must be at least 1, got ${asked}.`, wish.maxTokensParam, asked)
-  if (asked !== undefined && asked > maxModelLen) {
+  if (asked !== undefined && asked > maxModelLen && wish.capOutput !== true) {
     throw validationError(
       `${wish.maxTokensParam}=${asked} cannot be greater than max_model_len=${maxModelLen}. Please request fewer output tokens.`,
       wish.maxTokensParam,
       asked,
     )
   }
-  const room = maxModelLen - (asked ?? 1)
+  const room = maxModelLen - (wish.capOutput === true ? 1 : (asked ?? 1))
   if (promptTokens > room) {
     throw validationError(
       `You passed ${promptTokens} input tokens and requested ${asked ?? 0} output tokens. However, the model's context length is only ${maxModelLen} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`,
@@ -136,5 +137,5 @@ function checkLength(promptTokens: number, wish: Wish, maxModelLen: number): num
       promptTokens,
     )
   }
-  return asked ?? maxModelLen - promptTokens
+  return Math.min(asked ?? maxModelLen, maxModelLen - promptTokens)
 }

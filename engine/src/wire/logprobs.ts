@@ -3,12 +3,13 @@ import type { Draw } from '../generation/sampling.ts'
 import type { Vocabulary } from '../tokenizer/tokenizer.ts'
 
 /** Stands for a number that JSON has no word for until the text is written. */
-const RAW = /"\u0001(NaN|null|-9999\.0)"/g
+const BARE = 'scripted-engine-bare:'
+const BARE_WORD = /"scripted-engine-bare:(NaN|null|-9999\.0)"/g
 
 /** A logprob for the wire: the true one, or what a fault makes of the n-th token (from 1). */
 export function wireLogprob(logprob: number, token: number, faults: CallFaults): number | string {
   const bad = faults.find('bad_logprob')
-  if (bad !== undefined && bad.token === token) return `\u0001${bad.value}`
+  if (bad !== undefined && bad.token === token) return BARE + bad.value
   // vLLM floors minus infinity: `max(logprob, -9999.0)` (entrypoints/openai/chat_completion/serving.py).
   return Math.max(logprob, -9999)
 }
@@ -16,9 +17,7 @@ export function wireLogprob(logprob: number, token: number, faults: CallFaults):
 /** JSON text in which the marks of `wireLogprob` are bare words; a bare `NaN` is what Python writes. */
 export function wireJson(value: unknown, faults: CallFaults): string {
   const text = JSON.stringify(value)
-  return faults.find('bad_logprob') === undefined
-    ? text
-    : text.replace(/"\\u0001(NaN|null|-9999\.0)"/g, '$1').replace(RAW, '$1')
+  return faults.find('bad_logprob') === undefined ? text : text.replace(BARE_WORD, '$1')
 }
 
 /** How logprobs are written on a chat wire. */

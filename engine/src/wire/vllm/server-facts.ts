@@ -4,9 +4,6 @@ import { renderPrompt } from './chat-request.ts'
 import type { Engine } from '../../engine.ts'
 import type { Exchange } from '../../http/exchange.ts'
 
-/** The vLLM release whose wire this engine follows where releases differ. */
-export const VLLM_VERSION = '0.30.0'
-
 /** `GET /v1/models` (vLLM ModelList, ModelCard). */
 export function models(exchange: Exchange, engine: Engine): void {
   const card = { id: engine.profile.model, object: 'model', created: engine.startedAtSeconds }
@@ -29,8 +26,8 @@ export function health(exchange: Exchange): void {
 }
 
 /** `GET /version`. */
-export function version(exchange: Exchange): void {
-  exchange.json({ version: VLLM_VERSION })
+export function version(exchange: Exchange, engine: Engine): void {
+  exchange.json({ version: engine.options.vllmVersion })
 }
 
 /** `GET /server_info`: the facts an engine fingerprint is made of. Real servers show it in development mode only. */
