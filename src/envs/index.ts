@@ -1,3 +1,4 @@
+export { attempt, type AttemptOptions } from './attempt.ts'
 export { packArtifact, restoreArtifact, unpackArtifact, withoutExcluded } from './artifacts.ts'
 export type {
   ArtifactItem,
@@ -23,3 +24,4 @@ export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource }
 export { makeTask } from './task.ts'
 export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
+export { type PlayProof, type ValidateOptions, validateTasks, type ValidationRow } from './validate.ts'
