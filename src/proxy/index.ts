@@ -12,3 +12,7 @@ export type {
   SessionStats,
 } from './contract.ts'
 export type { EngineAdapter, EngineRequestFacts, EngineRequestPlan } from './engines/contract.ts'
+export { openaiEngine, type OpenaiOptions } from './engines/openai/index.ts'
+export { vllmEngine, type VllmOptions } from './engines/vllm/index.ts'
+export { defaultLimits } from './limits.ts'
+export { createProxy } from './proxy.ts'

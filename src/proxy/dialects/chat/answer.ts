@@ -1,0 +1,181 @@
+import type { LooseObject } from '../../session/sampling.ts'
+
+/** One choice of an answer while it comes in and when it is whole. */
+export interface ChoiceAnswer {
+  readonly index: number
+  content: string | null
+  refusal: string | null
+  /** Thinking, under the name that the engine uses for it (`reasoning`; `reasoning_content` before vLLM 0.12). */
+  reasoning: string | null
+  reasoningName: 'reasoning' | 'reasoning_content'
+  readonly toolCalls: { id: string | null; name: string; arguments: string }[]
+  finishReason: string | null
+  /** vLLM: the stop string or stop token that ended the choice. */
+  stopReason: string | number | null
+  readonly tokenIds: number[]
+  /** NaN where the engine gave null or no number. */
+  readonly logprobs: number[]
+  /** Text of each token as the logprobs list gives it. */
+  readonly tokenTexts: string[]
+  /** The message as the engine wrote it, JSON text; null while it comes in deltas. */
+  rawMessage: string | null
+  /** Logprob entries for a client that asked for them. */
+  readonly logprobEntries: unknown[]
+}
+
+/** Puts an engine's answer together from chunks or from one body. Reading only: what the client gets is cut from the bytes. */
+export class Answer {
+  readonly choices: ChoiceAnswer[] = []
+  id: string | null = null
+  model: string | null = null
+  created: number | null = null
+  promptIds: Int32Array | null = null
+  usage: LooseObject | null = null
+  weightVersionFirst: string | null = null
+  weightVersionLast: string | null = null
+  /** An error that came inside the stream. */
+  error: LooseObject | null = null
+  private readonly keepEntries: boolean
+
+  constructor(keepLogprobEntries: boolean) {
+    this.keepEntries = keepLogprobEntries
+  }
+
+  /** Adds a chunk (`delta`) or a whole completion (`message`). */
+  add(root: LooseObject): void {
+    if (this.id === null && typeof root['id'] === 'string') this.id = root['id']
+    if (this.model === null && typeof root['model'] === 'string') this.model = root['model']
+    if (this.created === null && typeof root['created'] === 'number') this.created = root['created']
+    if (isObject(root['usage'])) this.usage = root['usage']
+    if (isObject(root['error'])) this.error = root['error']
+    this.weightVersion(root['weight_version'])
+    const choices = root['choices']
+    if (!Array.isArray(choices)) return
+    for (const item of choices) if (isObject(item)) this.addChoice(item)
+  }
+
+  /** All choices have ended. */
+  get ended(): boolean {
+    return this.choices.length > 0 && this.choices.every((choice) => choice.finishReason !== null)
+  }
+
+  /** A number of the usage object, null where the engine gave none. */
+  claimed(field: 'prompt_tokens' | 'completion_tokens'): number | null {
+    const value = this.usage?.[field]
+    return typeof value === 'number' ? value : null
+  }
+
+  private addChoice(item: LooseObject): void {
+    const choice = this.at(typeof item['index'] === 'number' ? item['index'] : 0)
+    this.weightVersion(item['weight_version'])
+    const part = isObject(item['delta']) ? item['delta'] : item['message']
+    if (isObject(part)) addPart(choice, part)
+    if (typeof item['finish_reason'] === 'string') choice.finishReason = item['finish_reason']
+    const stop = item['stop_reason']
+    if (typeof stop === 'string' || typeof stop === 'number') choice.stopReason = stop
+    const ids = item['token_ids']
+    if (Array.isArray(ids)) for (const id of ids) choice.tokenIds.push(Number(id))
+    const logprobs = item['logprobs']
+    const entries = isObject(logprobs) ? logprobs['content'] : null
+    if (!Array.isArray(entries)) return
+    for (const entry of entries) {
+      const one = isObject(entry) ? entry : {}
+      choice.logprobs.push(typeof one['logprob'] === 'number' ? one['logprob'] : Number.NaN)
+      choice.tokenTexts.push(typeof one['token'] === 'string' ? one['token'] : '')
+      if (this.keepEntries) choice.logprobEntries.push(entry)
+    }
+  }
+
+  private at(index: number): ChoiceAnswer {
+    const found = this.choices.find((choice) => choice.index === index)
+    if (found !== undefined) return found
+    const fresh: ChoiceAnswer = {
+      index,
+      content: null,
+      refusal: null,
+      reasoning: null,
+      reasoningName: 'reasoning',
+      toolCalls: [],
+      finishReason: null,
+      stopReason: null,
+      tokenIds: [],
+      logprobs: [],
+      tokenTexts: [],
+      rawMessage: null,
+      logprobEntries: [],
+    }
+    this.choices.push(fresh)
+    this.choices.sort((a, b) => a.index - b.index)
+    return fresh
+  }
+
+  private weightVersion(value: unknown): void {
+    if (typeof value !== 'string' && typeof value !== 'number') return
+    this.weightVersionFirst ??= String(value)
+    this.weightVersionLast = String(value)
+  }
+}
+
+function addPart(choice: ChoiceAnswer, part: LooseObject): void {
+  if (typeof part['content'] === 'string') choice.content = (choice.content ?? '') + part['content']
+  if (typeof part['refusal'] === 'string') choice.refusal = (choice.refusal ?? '') + part['refusal']
+  for (const name of ['reasoning', 'reasoning_content'] as const) {
+    if (typeof part[name] !== 'string') continue
+    // Some versions send both names with the same text.
+    if (choice.reasoning !== null && choice.reasoningName !== name) continue
+    choice.reasoning = (choice.reasoning ?? '') + part[name]
+    choice.reasoningName = name
+  }
+  const calls = part['tool_calls']
+  if (!Array.isArray(calls)) return
+  calls.forEach((item, position) => {
+    if (!isObject(item)) return
+    const index = typeof item['index'] === 'number' ? item['index'] : position
+    const call = (choice.toolCalls[index] ??= { id: null, name: '', arguments: '' })
+    if (typeof item['id'] === 'string' && item['id'] !== '') call.id ??= item['id']
+    const fn = item['function']
+    if (!isObject(fn)) return
+    if (typeof fn['name'] === 'string' && call.name === '') call.name = fn['name']
+    if (typeof fn['arguments'] === 'string') call.arguments += fn['arguments']
+  })
+}
+
+/** The message of a choice as a chat message. */
+export function messageOf(choice: ChoiceAnswer): LooseObject {
+  return {
+    role: 'assistant',
+    content: choice.content,
+    ...(choice.refusal === null ? {} : { refusal: choice.refusal }),
+    ...(choice.reasoning === null ? {} : { [choice.reasoningName]: choice.reasoning }),
+    ...(choice.toolCalls.length === 0
+      ? {}
+      : {
+          tool_calls: choice.toolCalls.filter(Boolean).map((call) => ({
+            id: call.id ?? '',
+            type: 'function',
+            function: { name: call.name, arguments: call.arguments },
+          })),
+        }),
+  }
+}
+
+/** Parses an engine's JSON. Bare `NaN` and `Infinity`, which Python writes, read as null. Null when it is no object. */
+export function parseEngineJson(bytes: Buffer): LooseObject | null {
+  const text = bytes.toString('utf8')
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    const repaired = text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (m) => (m.startsWith('"') ? m : 'null'))
+    try {
+      const value: unknown = JSON.parse(repaired)
+      return isObject(value) ? value : null
+    } catch {
+      return null
+    }
+  }
+}
+
+function isObject(value: unknown): value is LooseObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

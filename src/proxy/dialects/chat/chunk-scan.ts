@@ -1,0 +1,192 @@
+import { skipSpace, skipString, skipValue } from '../../../core/index.ts'
+
+/**
+ * One pass over the bytes of a chat completion chunk (or whole completion): what a client must not see, and what the
+ * proxy must know before it writes. No value is built; only keys on the path root > choices[] > delta|message are read.
+ */
+export interface ChunkFacts {
+  /** Byte ranges to leave out or (`null`) to replace by the literal null, in order. */
+  readonly edits: readonly { readonly start: number; readonly end: number; readonly nulled: boolean }[]
+  /** Where the `prompt_token_ids` array lies. */
+  readonly promptIds: { readonly start: number; readonly end: number } | null
+  /** Some choice has a `finish_reason`: a client may act on it. */
+  readonly finishes: boolean
+  readonly hasToolCalls: boolean
+  readonly hasError: boolean
+  /** A chunk with usage and no choices: the one that `include_usage` adds. */
+  readonly usageOnly: boolean
+}
+
+/** What the client wants to see of the injected fields. */
+export interface ChunkView {
+  readonly wantsLogprobs: boolean
+  readonly wantsUsage: boolean
+}
+
+const keys = {
+  choices: Buffer.from('"choices"'),
+  usage: Buffer.from('"usage"'),
+  error: Buffer.from('"error"'),
+  promptTokenIds: Buffer.from('"prompt_token_ids"'),
+  tokenIds: Buffer.from('"token_ids"'),
+  logprobs: Buffer.from('"logprobs"'),
+  finishReason: Buffer.from('"finish_reason"'),
+  delta: Buffer.from('"delta"'),
+  message: Buffer.from('"message"'),
+  toolCalls: Buffer.from('"tool_calls"'),
+}
+
+/** Throws `BODY_INVALID_JSON` where the engine's chunk is not JSON at the levels that are read. */
+export function scanChunk(bytes: Buffer, view: ChunkView): ChunkFacts {
+  return new ChunkScan(bytes, view).run()
+}
+
+class ChunkScan implements ChunkFacts {
+  readonly edits: { start: number; end: number; nulled: boolean }[] = []
+  promptIds: { start: number; end: number } | null = null
+  finishes = false
+  hasToolCalls = false
+  hasError = false
+  usageOnly = false
+  private hasUsage = false
+  private choiceCount = 0
+  private readonly bytes: Buffer
+  private readonly view: ChunkView
+
+  constructor(bytes: Buffer, view: ChunkView) {
+    this.bytes = bytes
+    this.view = view
+  }
+
+  run(): ChunkFacts {
+    this.object(skipSpace(this.bytes, 0), this.root)
+    this.usageOnly = this.hasUsage && this.choiceCount === 0
+    return this
+  }
+
+  /**
+   * Walks an object. `visit` gets key and value bounds, and returns the end of the value (negative: cut the member).
+   */
+  private object(at: number, visit: (keyStart: number, keyEnd: number, value: number) => number): number {
+    const { bytes } = this
+    let i = skipSpace(bytes, at + 1)
+    if (bytes[i] === 0x7d) return i + 1
+    let keptEnd = -1
+    for (;;) {
+      const keyStart = i
+      const keyEnd = skipString(bytes, i)
+      const value = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1)
+      const result = visit(keyStart, keyEnd, value)
+      const end = Math.abs(result)
+      const after = skipSpace(bytes, end)
+      const more = bytes[after] === 0x2c
+      const next = more ? skipSpace(bytes, after + 1) : after
+      if (result >= 0) keptEnd = end
+      else if (keptEnd !== -1) {
+        this.edits.push({ start: keptEnd, end, nulled: false })
+        keptEnd = end
+      } else this.edits.push({ start: keyStart, end: more ? next : end, nulled: false })
+      if (!more) return skipSpace(bytes, end) + 1
+      i = next
+    }
+  }
+
+  private readonly root = (keyStart: number, keyEnd: number, value: number): number => {
+    if (this.is(keyStart, keyEnd, keys.choices)) return this.choices(value)
+    if (this.is(keyStart, keyEnd, keys.promptTokenIds)) {
+      const end = this.idsEnd(value)
+      if (this.bytes[value] === 0x5b) this.promptIds = { start: value, end }
+      return -end
+    }
+    const end = skipValue(this.bytes, value)
+    if (this.is(keyStart, keyEnd, keys.usage)) {
+      this.hasUsage = this.bytes[value] === 0x7b
+      return this.view.wantsUsage ? end : -end
+    }
+    if (this.is(keyStart, keyEnd, keys.error)) this.hasError = this.bytes[value] !== 0x6e
+    return end
+  }
+
+  private choices(at: number): number {
+    const { bytes } = this
+    if (bytes[at] !== 0x5b) return skipValue(bytes, at)
+    let i = skipSpace(bytes, at + 1)
+    while (bytes[i] !== 0x5d) {
+      if (bytes[i] !== 0x7b) return skipValue(bytes, at)
+      this.choiceCount += 1
+      i = skipSpace(bytes, this.object(i, this.choice))
+      if (bytes[i] === 0x2c) i = skipSpace(bytes, i + 1)
+    }
+    return i + 1
+  }
+
+  private readonly choice = (keyStart: number, keyEnd: number, value: number): number => {
+    const { bytes } = this
+    if (this.is(keyStart, keyEnd, keys.delta) || this.is(keyStart, keyEnd, keys.message)) {
+      return bytes[value] === 0x7b ? this.object(value, this.message) : skipValue(bytes, value)
+    }
+    if (this.is(keyStart, keyEnd, keys.tokenIds)) return -this.idsEnd(value)
+    if (this.is(keyStart, keyEnd, keys.promptTokenIds)) return -this.idsEnd(value)
+    const end = skipValue(bytes, value)
+    if (this.is(keyStart, keyEnd, keys.finishReason)) {
+      if (bytes[value] === 0x22) this.finishes = true
+    } else if (this.is(keyStart, keyEnd, keys.logprobs) && !this.view.wantsLogprobs && bytes[value] !== 0x6e) {
+      this.edits.push({ start: value, end, nulled: true })
+    }
+    return end
+  }
+
+  private readonly message = (keyStart: number, keyEnd: number, value: number): number => {
+    const end = skipValue(this.bytes, value)
+    // `[` and not `[]`: vLLM sends an empty list on whole answers without calls.
+    if (this.is(keyStart, keyEnd, keys.toolCalls) && this.bytes[value] === 0x5b && end - value > 2) {
+      this.hasToolCalls = true
+    }
+    return end
+  }
+
+  /** A flat array of numbers ends at the first bracket; the native search matters for 100k ids. */
+  private idsEnd(at: number): number {
+    if (this.bytes[at] !== 0x5b) return skipValue(this.bytes, at)
+    const close = this.bytes.indexOf(0x5d, at)
+    return close === -1 ? skipValue(this.bytes, at) : close + 1
+  }
+
+  private is(start: number, end: number, key: Buffer): boolean {
+    return end - start === key.length && this.bytes.compare(key, 0, key.length, start, end) === 0
+  }
+}
+
+/** The bytes with the edits done; the same buffer when there are none. */
+export function applyEdits(bytes: Buffer, edits: ChunkFacts['edits']): Buffer {
+  if (edits.length === 0) return bytes
+  const parts: Buffer[] = []
+  let from = 0
+  for (const edit of edits) {
+    parts.push(bytes.subarray(from, edit.start))
+    if (edit.nulled) parts.push(nullBytes)
+    from = edit.end
+  }
+  parts.push(bytes.subarray(from))
+  return Buffer.concat(parts)
+}
+
+const nullBytes = Buffer.from('null')
+
+/** Reads a flat JSON array of non-negative integers from its bytes. Null when it holds anything else. */
+export function readIds(bytes: Buffer, start: number, end: number): Int32Array | null {
+  const ids = new Int32Array((end - start) >> 1)
+  let count = 0
+  let value = -1
+  for (let i = start + 1; i < end; i += 1) {
+    const byte = bytes[i] ?? 0
+    if (byte >= 0x30 && byte <= 0x39) value = (value < 0 ? 0 : value) * 10 + (byte - 0x30)
+    else if (byte === 0x2c || byte === 0x5d) {
+      if (value < 0) return byte === 0x5d && count === 0 ? new Int32Array(0) : null
+      ids[count] = value
+      count += 1
+      value = -1
+    } else if (byte !== 0x20 && byte !== 0x0a) return null
+  }
+  return ids.slice(0, count)
+}

@@ -1,0 +1,123 @@
+import { PaddockError, scanElements, scanMembers } from '../../../core/index.ts'
+import { SseSplitter } from '../../http/sse.ts'
+import { Answer, parseEngineJson } from './answer.ts'
+import { applyEdits, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
+import { ToolDeltas } from './tool-deltas.ts'
+
+/** A piece of a stream on its way to the client. */
+export interface StreamPiece {
+  readonly bytes: Buffer
+  /** A client may act on it: it is held until its tokens are committed (invariant I5). */
+  readonly actionable: boolean
+}
+
+const done = Buffer.from('[DONE]')
+
+/**
+ * The engine's stream, turned into the client's: `cut` gives what may be written at once, without building values;
+ * `read` then parses what was cut into the {@link Answer}. Call `read` after the write.
+ */
+export class ReplyStream {
+  readonly answer: Answer
+  sawDone = false
+  private readonly view: ChunkView
+  private readonly splitter = new SseSplitter()
+  private readonly tools: ToolDeltas
+  private unread: { payload: Buffer; facts: ChunkFacts }[] = []
+
+  constructor(answer: Answer, view: ChunkView, tools: ToolDeltas) {
+    this.answer = answer
+    this.view = view
+    this.tools = tools
+  }
+
+  /** Throws `ENGINE_ERROR` where an event is not JSON. */
+  cut(chunk: Buffer): StreamPiece[] {
+    const pieces: StreamPiece[] = []
+    for (const event of this.splitter.push(chunk)) {
+      const { payload } = event
+      if (payload === null) continue
+      if (payload.equals(done)) {
+        this.sawDone = true
+        pieces.push({ bytes: event.bytes, actionable: true })
+        continue
+      }
+      let facts = this.scan(payload)
+      let whole = payload
+      if (facts.hasToolCalls) {
+        whole = this.tools.complete(payload)
+        if (whole !== payload) facts = this.scan(whole)
+      }
+      this.unread.push({ payload: whole, facts })
+      // An error inside the stream is told by the proxy in its own words.
+      if (facts.hasError) continue
+      if (facts.usageOnly && !this.view.wantsUsage) continue
+      pieces.push({ bytes: this.visible(event.bytes, whole, facts), actionable: facts.finishes })
+    }
+    return pieces
+  }
+
+  /** Reads what was cut since the last time. */
+  read(): void {
+    const events = this.unread
+    this.unread = []
+    for (const { payload, facts } of events) readInto(this.answer, payload, facts)
+  }
+
+  private scan(payload: Buffer): ChunkFacts {
+    try {
+      return scanChunk(payload, this.view)
+    } catch (cause) {
+      const start = payload.subarray(0, 80).toString()
+      throw new PaddockError('ENGINE_ERROR', `The engine sent an event that is not JSON: ${start}.`, { cause })
+    }
+  }
+
+  private visible(event: Buffer, payload: Buffer, facts: ChunkFacts): Buffer {
+    if (facts.edits.length === 0 && payload.buffer === event.buffer && payload.length < event.length) return event
+    return Buffer.concat([dataPrefix, applyEdits(payload, facts.edits), eventEnd])
+  }
+}
+
+const dataPrefix = Buffer.from('data: ')
+const eventEnd = Buffer.from('\n\n')
+
+/** Reads a whole completion and returns the bytes that the client gets. Throws `ENGINE_ERROR` where it is not one. */
+export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): Buffer {
+  let facts: ChunkFacts
+  try {
+    facts = scanChunk(body, { ...view, wantsUsage: true })
+  } catch (cause) {
+    throw new PaddockError('ENGINE_ERROR', 'The engine sent an answer that is not JSON.', { cause })
+  }
+  readInto(answer, body, facts)
+  if (answer.error !== null || answer.choices.length === 0) {
+    const said = answer.error?.['message']
+    throw new PaddockError(
+      'ENGINE_ERROR',
+      typeof said === 'string' ? said : 'The engine sent an answer without choices.',
+    )
+  }
+  const choices = scanMembers(body).members.findLast((member) => member.key === 'choices')
+  if (choices !== undefined) {
+    scanElements(body, choices.valueStart).forEach(({ start }, position) => {
+      const message = scanMembers(body, start).members.findLast((member) => member.key === 'message')
+      const choice = answer.choices[position]
+      if (message === undefined || choice === undefined) return
+      choice.rawMessage = body.subarray(message.valueStart, message.valueEnd).toString('utf8')
+    })
+  }
+  return applyEdits(body, facts.edits)
+}
+
+function readInto(answer: Answer, payload: Buffer, facts: ChunkFacts): void {
+  let text = payload
+  if (facts.promptIds !== null) {
+    const { start, end } = facts.promptIds
+    answer.promptIds = readIds(payload, start, end)
+    text = applyEdits(payload, [{ start, end, nulled: true }])
+  }
+  const root = parseEngineJson(text)
+  if (root === null) throw new PaddockError('ENGINE_ERROR', 'The engine sent an event that is not a JSON object.')
+  answer.add(root)
+}

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  type Digest,
+  type JsonMember,
+  type Lineage,
+  type LosslessJson,
+  maxNesting,
+  nestingDepth,
+  PaddockError,
+  parseLossless,
+  type SamplingParams,
+  scanMembers,
+  stringifyLossless,
+} from '../../../core/index.ts'
+import { askedSampling, type LooseObject } from '../../session/sampling.ts'
+import { readLineage } from './lineage.ts'
+import { chainDigests } from './turns.ts'
+
+/** A chat request, read. The bytes are the truth; the parsed view is for reading only. */
+export interface ChatRequest {
+  readonly bytes: Buffer
+  readonly body: LooseObject
+  readonly members: readonly JsonMember[]
+  readonly streamed: boolean
+  /** The client asked for the usage chunk of a stream. */
+  readonly wantsUsage: boolean
+  readonly wantsLogprobs: boolean
+  readonly topLogprobs: number | null
+  readonly hasTools: boolean
+  readonly model: string | null
+  readonly messages: readonly unknown[]
+  /** Structural digests, see `turns.ts`. */
+  readonly turns: readonly string[]
+  readonly chain: readonly string[]
+  readonly asked: SamplingParams
+  readonly lineage: Lineage
+  readonly digest: Digest
+}
+
+/**
+ * Reads a chat completion request (OpenAI API reference, "Create chat completion").
+ * Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`.
+ */
+export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): ChatRequest {
+  if (!isUtf8(bytes)) throw new PaddockError('BODY_INVALID_JSON', 'The body is not valid UTF-8.')
+  const body = parseObject(bytes)
+  // Also guards everything below that recurses.
+  if (nestingDepth(bytes) > maxNesting) {
+    throw new PaddockError('BODY_INVALID_JSON', `The body is nested more than ${maxNesting} deep.`)
+  }
+  const { members } = scanMembers(bytes)
+  const messages = body['messages']
+  if (!Array.isArray(messages) || messages.length === 0) throw shape('messages', 'a list with at least one message')
+  const model = body['model']
+  if (model !== undefined && typeof model !== 'string') throw shape('model', 'a string')
+  const stream = body['stream'] ?? false
+  if (typeof stream !== 'boolean') throw shape('stream', 'true or false')
+  const n = body['n'] ?? 1
+  if (typeof n !== 'number' || !Number.isInteger(n) || n < 1) throw shape('n', 'an integer of at least 1')
+  const options = body['stream_options']
+  const toolsMember = members.findLast((member) => member.key === 'tools')
+  const topLogprobs = body['top_logprobs']
+  return {
+    bytes,
+    body,
+    members,
+    streamed: stream,
+    wantsUsage: stream && isObject(options) && options['include_usage'] === true,
+    wantsLogprobs: body['logprobs'] === true,
+    topLogprobs: typeof topLogprobs === 'number' ? topLogprobs : null,
+    hasTools: Array.isArray(body['tools']) && body['tools'].length > 0,
+    model: model ?? null,
+    messages,
+    ...chainDigests(messages),
+    asked: askedSampling(body),
+    lineage: readLineage(
+      headers,
+      body,
+      toolsMember === undefined ? null : bytes.subarray(toolsMember.valueStart, toolsMember.valueEnd),
+    ),
+    digest: requestDigest(bytes, members),
+  }
+}
+
+/** Members that do not make a request another one: how the answer travels, and what clients vary on a retry. */
+const ignored = new Set(['stream', 'stream_options', 'metadata', 'user', 'cache_control', 'prompt_cache_key'])
+
+/** What a retry repeats (invariant I6). Key order of the top level and white space around values do not count. */
+function requestDigest(bytes: Buffer, members: readonly JsonMember[]): Digest {
+  const last = new Map(members.map((member) => [member.key, member]))
+  const digest = createHash('sha256')
+  for (const key of [...last.keys()].sort()) {
+    const member = last.get(key)
+    if (member === undefined || ignored.has(key)) continue
+    const value = bytes.subarray(member.valueStart, member.valueEnd)
+    digest.update(key).update('\u0000')
+    if (value.includes('"cache_control"')) {
+      digest.update(stringifyLossless(withoutCacheMarks(parseLossless(value.toString()))))
+    } else digest.update(value)
+    digest.update('\u0000')
+  }
+  return digest.digest('hex')
+}
+
+function withoutCacheMarks(value: LosslessJson): LosslessJson {
+  if (value.kind === 'array') return { kind: 'array', items: value.items.map(withoutCacheMarks) }
+  if (value.kind !== 'object') return value
+  const members = value.members
+    .filter((member) => member.key !== 'cache_control')
+    .map((member) => ({ ...member, value: withoutCacheMarks(member.value) }))
+  return { kind: 'object', members }
+}
+
+function parseObject(bytes: Buffer): LooseObject {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(bytes.toString('utf8'))
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : String(cause)
+    throw new PaddockError('BODY_INVALID_JSON', `The body is not valid JSON: ${detail.slice(0, 120)}.`, { cause })
+  }
+  if (!isObject(parsed)) throw new PaddockError('BODY_INVALID_SHAPE', 'The body is not a JSON object.')
+  return parsed
+}
+
+function isObject(value: unknown): value is LooseObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function shape(field: string, expected: string): PaddockError {
+  return new PaddockError('BODY_INVALID_SHAPE', `\`${field}\` must be ${expected}.`, { data: { field } })
+}

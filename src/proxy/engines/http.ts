@@ -1,0 +1,54 @@
+import { request } from 'undici'
+import { PaddockError } from '../../core/index.ts'
+import type { LooseObject } from '../session/sampling.ts'
+
+/** The root of an engine from what people write: with or without `/v1`, with or without a trailing slash. */
+export function engineRoot(url: string): string {
+  return url.replace(/\/+$/, '').replace(/\/v1$/, '')
+}
+
+/** Asks an engine for JSON. Null where it answers with an error status. Throws `ENGINE_UNREACHABLE`. */
+export async function askEngine(
+  root: string,
+  path: string,
+  apiKey: string | null,
+  body?: LooseObject,
+): Promise<LooseObject | null> {
+  try {
+    const answer = await request(`${root}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      headersTimeout: 30_000,
+      bodyTimeout: 30_000,
+    })
+    const text = await answer.body.text()
+    if (answer.statusCode >= 400) return null
+    const parsed: unknown = JSON.parse(text)
+    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : null
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return null
+    throw new PaddockError('ENGINE_UNREACHABLE', `The engine at ${root} cannot be reached: ${reason(cause)}.`, {
+      cause,
+    })
+  }
+}
+
+/** Model ids that the engine lists, in its order. */
+export function listedModels(models: LooseObject | null): string[] {
+  const data = models?.['data']
+  if (!Array.isArray(data)) return []
+  return data.flatMap((item: unknown) =>
+    typeof item === 'object' && item !== null && 'id' in item && typeof item.id === 'string' ? [item.id] : [],
+  )
+}
+
+/** A short reason from a socket or client error. */
+export function reason(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : null
+  return code === null || cause.message.includes(code) ? cause.message || cause.name : `${code} ${cause.message}`.trim()
+}

@@ -1,0 +1,1 @@
+export { openaiEngine, type OpenaiOptions } from './openai.ts'

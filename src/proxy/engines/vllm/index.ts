@@ -1,0 +1,2 @@
+export { quirksOf, type VllmQuirks } from './quirks.ts'
+export { vllmEngine, type VllmOptions } from './vllm.ts'

@@ -1,0 +1,238 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type CallClass, type Digest, isPaddockError, newId, PaddockError } from '../core/index.ts'
+import type { CallIntent } from '../trajectory/index.ts'
+import { classifyCall } from './session/call-class.ts'
+import { callLine } from './call-line.ts'
+import type { ProxyEvent, ProxyLimits } from './contract.ts'
+import { chatError } from './dialects/chat/errors.ts'
+import { type ChatRequest, readChatRequest } from './dialects/chat/request.ts'
+import { engineBody } from './engine-body.ts'
+import { readBody } from './http/body.ts'
+import { Client } from './http/client.ts'
+import { type CallOutcome, type CallSurroundings, RunningCall } from './running-call.ts'
+import type { Admission } from './session/admission.ts'
+import { credentialHeaders } from './session/keys.ts'
+import type { LiveSession } from './session/live-session.ts'
+import { judgeRetry, type RetryJudgement } from './session/retries.ts'
+import { applySampling } from './session/sampling.ts'
+
+/** What the generation routes need of the proxy around them. */
+export interface GenerationSurroundings extends Omit<CallSurroundings, 'released' | 'abandoned' | 'settled'> {
+  readonly admission: Admission
+  readonly limits: ProxyLimits
+  readonly emit: (event: ProxyEvent) => void
+  readonly draining: () => boolean
+  readonly fingerprint: () => Digest | null
+}
+
+/** Running totals, for statistics. */
+export interface GenerationTotals {
+  calls: number
+  sampledTokens: number
+  promptTokens: number
+}
+
+/** The generation route of the chat dialect: body, retry rule, budget, admission, then a {@link RunningCall}. */
+export class Generations {
+  readonly totals: GenerationTotals = { calls: 0, sampledTokens: 0, promptTokens: 0 }
+  readonly running = new Set<RunningCall>()
+  private readonly around: GenerationSurroundings
+  private readonly commits = new Set<() => void>()
+
+  constructor(around: GenerationSurroundings) {
+    this.around = around
+  }
+
+  /** Serves one chat completion request of a session. Rejects with a `PaddockError` that is still to be told. */
+  async chat(session: LiveSession, http: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.around.draining()) throw new PaddockError('PROXY_DRAINING', 'The proxy takes no new calls.')
+    const request = readChatRequest(await readBody(http, this.around.limits.maxBodyBytes), http.headers)
+    if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
+    const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
+    const judgement = judgeRetry(session.earlier(), {
+      digest: request.digest,
+      retryCount: request.lineage.retryCount,
+      idempotencyKey: request.lineage.idempotencyKey,
+    })
+    const same = judgement.kind === 'same' ? session.remember(judgement.callId) : null
+    if (same !== null) {
+      same.attach(new Client(response, view, same.id))
+      return
+    }
+    const call = this.admit(session, request, judgement, http)
+    await this.refuseOverBudget(session, call)
+    const client = new Client(response, view, call.id)
+    session.began(call, request.digest, request.lineage.idempotencyKey)
+    this.running.add(call)
+    call.attach(client)
+    if (judgement.kind === 'again') this.supersede(session, judgement.callId, call)
+    try {
+      this.around.admission.enter(() => call.start())
+    } catch (cause) {
+      this.forget(session, call)
+      throw cause
+    }
+  }
+
+  /** Resolves when no call is running. */
+  async idle(): Promise<void> {
+    while (this.running.size > 0) await new Promise<void>((resolve) => this.commits.add(resolve))
+  }
+
+  private admit(
+    session: LiveSession,
+    request: ChatRequest,
+    judgement: RetryJudgement,
+    http: IncomingMessage,
+  ): RunningCall {
+    const { engine, clock } = this.around
+    const { policy } = session.record
+    const sampling = applySampling(policy, request.asked, request.body)
+    const plan = engine.planChat({
+      streamed: request.streamed,
+      hasTools: request.hasTools,
+      askedLogprobs: request.wantsLogprobs,
+      askedTopLogprobs: request.topLogprobs,
+    })
+    const callClass = this.classify(session, request)
+    const buffered = plan.transport === 'buffer'
+    const intent: CallIntent = {
+      id: newId(),
+      sessionId: session.record.id,
+      seq: session.takeSeq(),
+      startedAt: clock.now(),
+      dialect: 'chat',
+      path: '/v1/chat/completions',
+      streamed: request.streamed,
+      requestDigest: request.digest,
+      retryOf: judgement.kind === 'again' ? judgement.callId : null,
+      lineage: request.lineage,
+      callClass,
+      strategy: session.tokens.name,
+      asked: request.asked,
+      used: sampling.used,
+      fingerprint: this.around.fingerprint(),
+      headers: keptHeaders(http.headers),
+      body: request.bytes,
+    }
+    const model = policy.model === null ? {} : { model: JSON.stringify(policy.model) }
+    const match = session.conversation.match(request.messages, request.turns, request.chain)
+    for (const callId of match.echoed) {
+      this.around.recorder.settleDelivery(callId, 'echoed').catch(() => {
+        // The store's failure is told by the intent that follows.
+      })
+    }
+    const body = engineBody(request, {
+      set: { ...plan.set, ...sampling.set, ...model },
+      remove: [...plan.remove, ...sampling.remove],
+      buffered,
+    })
+    return new RunningCall(
+      { session, intent, request, match, path: plan.path, body, buffered, callClass },
+      {
+        ...this.around,
+        released: () => this.around.admission.leave(),
+        abandoned: (call) => this.forget(session, call),
+        settled: (call, outcome) => this.settled(session, call, outcome),
+      },
+    )
+  }
+
+  private classify(session: LiveSession, request: ChatRequest): CallClass {
+    const callClass = classifyCall(request.lineage, session.history)
+    session.history.push({ lineage: request.lineage, callClass })
+    return callClass
+  }
+
+  private forget(session: LiveSession, call: RunningCall): void {
+    this.running.delete(call)
+    session.ended(call, 0)
+    const waiting = [...this.commits]
+    this.commits.clear()
+    for (const resolve of waiting) resolve()
+  }
+
+  private supersede(session: LiveSession, replaced: string, by: RunningCall): void {
+    const earlier = session.remember(replaced)
+    if (earlier === null) return
+    earlier.repeated = true
+    by.afterIntent(() => this.around.recorder.supersede(replaced, by.id))
+  }
+
+  /** A refused call is recorded as such: the intent, then its fate. Throws `BUDGET_EXHAUSTED`. */
+  private async refuseOverBudget(session: LiveSession, call: RunningCall): Promise<void> {
+    const which = session.exhausted()
+    if (which === null) return
+    const limit = session.record.policy.budget[which]
+    const error = new PaddockError('BUDGET_EXHAUSTED', `The session has used up its ${which} of ${limit}.`, {
+      data: { which, limit },
+    })
+    session.lastError = error.code
+    this.around.emit({ type: 'budget', rolloutId: session.record.rolloutId, sessionId: session.record.id, which })
+    await this.around.recorder.beginCall(call.admitted.intent)
+    await this.around.recorder.commitCall(call.refusal(error))
+    throw error
+  }
+
+  private settled(session: LiveSession, call: RunningCall, outcome: CallOutcome): void {
+    const { emit } = this.around
+    session.ended(call, outcome.sampledTokens ?? 0)
+    this.forget(session, call)
+    const { fate } = outcome.commit
+    session.lastError = fate.kind === 'engine_error' || fate.kind === 'refused' ? fate.code : null
+    this.totals.calls += 1
+    this.totals.sampledTokens += outcome.sampledTokens ?? 0
+    this.totals.promptTokens += outcome.promptTokens ?? 0
+    if (outcome.tainted !== null) this.taint(session, call, outcome.tainted)
+    emit({ type: 'call', ...callLine(call, outcome) })
+  }
+
+  /** The harness saw a fault that is not its own: kept in the log beside the call. */
+  private taint(session: LiveSession, call: RunningCall, cause: string): void {
+    const { id: sessionId, rolloutId } = session.record
+    session.taints.push(cause)
+    this.around.recorder
+      .appendEvent({
+        id: newId(),
+        at: this.around.clock.now(),
+        rolloutId,
+        sessionId,
+        kind: 'taint',
+        cause,
+        callId: call.id,
+      })
+      .catch(() => {
+        // Told to the listener below in any case.
+      })
+    this.around.emit({ type: 'taint', rolloutId, sessionId, callId: call.id, cause })
+  }
+}
+
+/** Answers a request with an error in the dialect's shape; a body that is still coming is not read. */
+export function tellError(response: ServerResponse, cause: unknown, requestId?: string): void {
+  const error = isPaddockError(cause)
+    ? cause
+    : new PaddockError('STORE_CORRUPT', 'The proxy failed.', { cause, fix: 'This is a bug: report it with the log.' })
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  const wire = chatError(error, requestId)
+  const unread = error.code === 'BODY_TOO_LARGE'
+  response.writeHead(wire.status, {
+    ...wire.headers,
+    'content-length': wire.body.length,
+    ...(unread ? { connection: 'close' } : {}),
+  })
+  response.end(wire.body)
+}
+
+/** Request headers without credentials. */
+function keptHeaders(headers: IncomingMessage['headers']): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || credentialHeaders.includes(name)) continue
+    kept[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return kept
+}

@@ -1,0 +1,55 @@
+import { Agent, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
+import { PaddockError } from '../../core/index.ts'
+import type { EngineAdapter } from '../engines/contract.ts'
+import { reason } from '../engines/http.ts'
+import { credentialHeaders } from '../session/keys.ts'
+import { createProxyServer } from './http-proxy.ts'
+
+/** Passes listed read-only requests to the engine as they are, without the client's credentials. */
+export interface PassThrough {
+  /** `onError` is told when the engine gave no head; after that the client's connection is cut. */
+  serve(request: IncomingMessage, response: ServerResponse, path: string, onError: (error: PaddockError) => void): void
+  close(): void
+}
+
+/**
+ * http-proxy with a keep-alive agent and two hooks that it lacks: a client that goes away cancels the engine's work,
+ * and an engine that dies mid-answer resets the client instead of leaving it hanging.
+ */
+export function passThrough(engine: EngineAdapter): PassThrough {
+  const secure = engine.url.startsWith('https:')
+  const agent = secure ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
+  const proxy = createProxyServer({ target: engine.url, agent, changeOrigin: true, xfwd: false })
+  const failures = new WeakMap<ServerResponse, (error: PaddockError) => void>()
+  proxy.on('proxyReq', (upstream, _request, response) => {
+    for (const name of credentialHeaders) upstream.removeHeader(name)
+    if (engine.apiKey !== null) upstream.setHeader('authorization', `Bearer ${engine.apiKey}`)
+    response.once('close', () => {
+      if (!response.writableFinished) upstream.destroy()
+    })
+  })
+  proxy.on('proxyRes', (upstream, _request, response) => {
+    upstream.once('aborted', () => response.destroy())
+    upstream.once('error', () => response.destroy())
+  })
+  proxy.on('error', (cause, _request, response) => {
+    if (!('writeHead' in response) || response.headersSent || response.destroyed) {
+      response.destroy()
+      return
+    }
+    const error = new PaddockError('ENGINE_UNREACHABLE', `The engine cannot be reached: ${reason(cause)}.`, { cause })
+    failures.get(response)?.(error)
+  })
+  return {
+    serve(request, response, path, onError) {
+      failures.set(response, onError)
+      request.url = path
+      proxy.web(request, response)
+    },
+    close() {
+      agent.destroy()
+      proxy.close()
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import { type Id, PaddockError } from '../../core/index.ts'
+
+/** A request path of the inference listener, read. */
+export interface RoutePath {
+  /** Session id of `/s/<session>/…`, null on key-only routes. */
+  readonly sessionId: Id | null
+  readonly route: Route
+}
+
+/** Everything that is served; all else is denied. */
+export type Route =
+  | { readonly kind: 'chat' }
+  /** Read-only, passed through to the engine under this path. */
+  | { readonly kind: 'pass'; readonly path: string }
+
+/**
+ * Default deny: the dialects' generation routes and listed read-only ones. No route of the engine itself (tokenize,
+ * pause, weights, metrics) is reachable. Throws `ROUTE_DENIED`, and with `allow` in its data where only the method is wrong.
+ */
+export function readRoute(method: string, url: string): RoutePath {
+  const path = pathOf(url)
+  const session = /^\/s\/([^/]+)(\/.*)?$/.exec(path)
+  const sessionId = session?.[1] ?? null
+  const rest = session === null ? path : (session[2] ?? '/')
+  if (rest === '/v1/chat/completions' && method === 'POST') return { sessionId, route: { kind: 'chat' } }
+  if (method === 'GET' && (rest === '/v1/models' || /^\/v1\/models\/[\w.:-]+(\/[\w.:-]+)*$/.test(rest))) {
+    if (!rest.split('/').includes('..')) return { sessionId, route: { kind: 'pass', path: rest } }
+  }
+  throw new PaddockError('ROUTE_DENIED', `${method} ${rest.slice(0, 200)} is not served on a session.`)
+}
+
+/** The path alone, without decoding: an encoded path matches no route. A request in absolute form keeps its path. */
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
+  if (path.startsWith('/')) return path
+  return /^https?:\/\/[^/]*(\/.*)?$/.exec(path)?.[1] ?? path
+}

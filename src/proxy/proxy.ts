@@ -1,0 +1,181 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Digest, type Id, newId, PaddockError, systemClock } from '../core/index.ts'
+import type { SessionRecord } from '../trajectory/index.ts'
+import type { Listener, OpenedSession, OpenSession, Proxy, ProxyOptions } from './contract.ts'
+import { Generations, tellError } from './generations.ts'
+import { isLoopback, openListener } from './http/listener.ts'
+import { passThrough } from './http/pass-through.ts'
+import { readRoute } from './http/routes.ts'
+import { defaultLimits } from './limits.ts'
+import { Admission } from './session/admission.ts'
+import { keyDigest, keyOf, newKey } from './session/keys.ts'
+import { LiveSession } from './session/live-session.ts'
+import { OpenDoor } from './session/open-door.ts'
+import { wholePolicy } from './session/policy.ts'
+import { SessionBook } from './session/session-book.ts'
+import { recordStrategy } from './tokens/record.ts'
+import { Upstream } from './upstream.ts'
+
+/** How often keep-alives and stalls are looked for. */
+const tickMs = 1000
+
+/** The proxy over a recorder and an engine. It owns its listeners and connections until `close()`. */
+export function createProxy(options: ProxyOptions): Proxy {
+  const clock = options.clock ?? systemClock
+  const limits = { ...defaultLimits, ...options.limits }
+  const { engine, recorder } = options
+  const emit = options.onEvent ?? (() => {})
+  const book = new SessionBook()
+  const admission = new Admission(limits.maxInFlight, limits.maxQueued)
+  const upstream = new Upstream(engine, limits.maxInFlight)
+  const pass = passThrough(engine)
+  const listeners = new Set<Listener>()
+  let draining = false
+  let closed: Promise<void> | null = null
+  let fingerprint: Digest | null = null
+  let fingerprinting: Promise<void> | null = null
+
+  const generations = new Generations({
+    recorder,
+    engine,
+    upstream,
+    clock,
+    keepAliveMs: limits.keepAliveMs,
+    stallMs: limits.stallMs,
+    admission,
+    limits,
+    emit,
+    draining: () => draining,
+    fingerprint: () => fingerprint,
+  })
+  const ticker = setInterval(
+    () => {
+      const now = clock.monotonic()
+      for (const call of generations.running) call.tick(now)
+    },
+    Math.max(5, Math.min(tickMs, limits.keepAliveMs / 4, limits.stallMs / 4)),
+  )
+  ticker.unref()
+
+  /** Asked once an engine answers; until then calls carry no fingerprint. */
+  async function learnFingerprint(): Promise<void> {
+    if (fingerprint !== null || options.putFingerprint === undefined) return
+    const put = options.putFingerprint
+    fingerprinting ??= engine
+      .fingerprint()
+      .then(put)
+      .then((digest) => {
+        fingerprint = digest
+      })
+      .catch(() => {
+        // An engine that is down now is asked again with the next session.
+      })
+      .finally(() => {
+        fingerprinting = null
+      })
+    await fingerprinting
+  }
+
+  async function openSession(open: OpenSession): Promise<OpenedSession> {
+    if (draining) throw new PaddockError('PROXY_DRAINING', 'The proxy opens no new sessions.')
+    const policy = wholePolicy(open.policy)
+    if (policy.strategy === 'splice') {
+      throw new PaddockError('ENGINE_INCAPABLE', 'The token strategy `splice` is not there yet.', {
+        fix: 'Use `record`, or `auto`, which takes the strongest there is.',
+      })
+    }
+    await learnFingerprint()
+    const key = newKey()
+    const record: SessionRecord = {
+      id: newId(),
+      rolloutId: open.rolloutId ?? null,
+      role: open.role ?? 'agent',
+      policy,
+      keyDigest: keyDigest(key),
+      forkedFrom: open.forkedFrom ?? null,
+      createdAt: clock.now(),
+      labels: open.labels ?? {},
+    }
+    await recorder.openSession(record)
+    book.add(new LiveSession(record, recordStrategy(record.id), clock, limits.replayWindow))
+    emit({ type: 'session', phase: 'opened', session: record })
+    return { session: record, key, baseUrl: (origin) => `${origin.replace(/\/$/, '')}/s/${record.id}/v1` }
+  }
+
+  const door = new OpenDoor(openSession, (id) => book.byIdOrThrow(id))
+
+  async function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
+    if (request.headers.upgrade !== undefined) {
+      throw new PaddockError('STREAM_UPGRADE_REFUSED', `The upgrade to ${request.headers.upgrade} is not served.`)
+    }
+    const key = keyOf(request.headers)
+    const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
+    const open = options.openMode === true && slot === null && sessionId === null
+    const session =
+      slot !== null
+        ? book.authoriseSlot(slot, sessionId, key)
+        : open && (key === null || book.byKeyOrNull(key) === null)
+          ? await door.session(request.headers)
+          : book.authorise(sessionId, key)
+    if (route.kind === 'pass') {
+      pass.serve(request, response, route.path, (error) => tellError(response, error))
+      return
+    }
+    await generations.chat(session, request, response)
+  }
+
+  const handle = (slot: LiveSession | null) => (request: IncomingMessage, response: ServerResponse) => {
+    serve(request, response, slot).catch((cause: unknown) => tellError(response, cause))
+  }
+
+  async function closeSession(id: Id): Promise<void> {
+    const session = book.byIdOrThrow(id)
+    if (!session.open) return
+    session.open = false
+    await Promise.all([...session.running].map((call) => call.abort('session')))
+    await recorder.closeSession(id, clock.now())
+    emit({ type: 'session', phase: 'closed', session: session.record })
+  }
+
+  async function drain(): Promise<void> {
+    draining = true
+    await generations.idle()
+  }
+
+  async function end(): Promise<void> {
+    draining = true
+    clearInterval(ticker)
+    await Promise.all([...generations.running].map((call) => call.abort('shutdown')))
+    await Promise.all([...listeners].map((listener) => listener.close()))
+    pass.close()
+    await upstream.close()
+  }
+
+  return {
+    engine,
+    openSession,
+    closeSession,
+    sessionStats: (id) => book.byIdOrThrow(id).stats(),
+    sessionHandler: (id) => ({ request: handle(book.byIdOrThrow(id)) }),
+    async listen({ host = '127.0.0.1', port = 0 }) {
+      if (options.openMode === true && !isLoopback(host)) {
+        throw new PaddockError('CONFIG_INVALID', `Open mode serves without keys and only on loopback, not on ${host}.`)
+      }
+      const listener = await openListener({ host, port, limits, handle: handle(null) })
+      listeners.add(listener)
+      return { ...listener, close: () => (listeners.delete(listener), listener.close()) }
+    },
+    stats: () => ({
+      sessions: { open: book.size },
+      inFlight: admission.inFlight,
+      maxInFlight: limits.maxInFlight,
+      queued: admission.queued,
+      maxQueued: limits.maxQueued,
+      ...generations.totals,
+      upstream: upstream.stats(),
+      draining,
+    }),
+    drain,
+    close: () => (closed ??= end()),
+  }
+}

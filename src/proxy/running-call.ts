@@ -1,0 +1,551 @@
+import { type CallClass, type Clock, type Id, isPaddockError, PaddockError } from '../core/index.ts'
+import type { CallCommit, CallFate, CallIntent, Recorder, ReplyMark } from '../trajectory/index.ts'
+import { Answer, messageOf } from './dialects/chat/answer.ts'
+import { chatError, chatErrorEvent, engineRefusal, type WireError } from './dialects/chat/errors.ts'
+import { readWholeReply, ReplyStream } from './dialects/chat/reply.ts'
+import type { ChatRequest } from './dialects/chat/request.ts'
+import { completionBody, completionEvents } from './dialects/chat/synthesise.ts'
+import { ToolDeltas } from './dialects/chat/tool-deltas.ts'
+import { turnDigest } from './dialects/chat/turns.ts'
+import type { EngineAdapter } from './engines/contract.ts'
+import type { Client, ClientView } from './http/client.ts'
+import type { LiveSession } from './session/live-session.ts'
+import type { ConversationMatch } from './session/conversation.ts'
+import type { Upstream, UpstreamRequest, UpstreamSink } from './upstream.ts'
+
+/** What a running call needs of the proxy around it. */
+export interface CallSurroundings {
+  readonly recorder: Recorder
+  readonly engine: EngineAdapter
+  readonly upstream: Upstream
+  readonly clock: Clock
+  readonly keepAliveMs: number
+  readonly stallMs: number
+  /** Called once when the engine has nothing more to do with the call. */
+  readonly released: (call: RunningCall) => void
+  /** Called once when a call ends before it was admitted. */
+  readonly abandoned: (call: RunningCall) => void
+  /** Called once when the call is committed (or could not be). */
+  readonly settled: (call: RunningCall, outcome: CallOutcome) => void
+}
+
+/** How a call came out, for events and statistics. */
+export interface CallOutcome {
+  readonly commit: CallCommit
+  readonly promptTokens: number | null
+  readonly sampledTokens: number | null
+  readonly tainted: string | null
+}
+
+/** A call that was admitted: the intent and what is sent to the engine. */
+export interface AdmittedCall {
+  readonly session: LiveSession
+  readonly intent: CallIntent
+  readonly request: ChatRequest
+  readonly match: ConversationMatch
+  readonly path: string
+  readonly body: Buffer
+  /** The engine is asked without `stream` and the stream is synthesised. */
+  readonly buffered: boolean
+  readonly callClass: CallClass
+}
+
+const keepAlive = Buffer.from(': keep-alive\n\n')
+
+/**
+ * One generation, from intent to commit, with the clients that wait for it. The order is the promise (invariant I5):
+ * the intent is durable before any byte leaves; from the first actionable event on nothing leaves until the answer is
+ * committed. Clients come and go; what becomes of the engine's work when the last one left is the session's policy.
+ */
+export class RunningCall implements UpstreamSink {
+  readonly id: Id
+  readonly admitted: AdmittedCall
+  phase: 'waiting' | 'running' | 'committing' | 'answered' | 'failed' = 'waiting'
+  /** Some client got all of an answer or error. */
+  sent = false
+  repeated = false
+  private readonly around: CallSurroundings
+  private readonly view: ClientView
+  private readonly answer: Answer
+  private readonly clients = new Set<Client>()
+  private readonly startedAt: number
+  private upstream: UpstreamRequest | null = null
+  private upstreamDone = false
+  private status: number | null = null
+  private stream: ReplyStream | null = null
+  private retryAfter: string | null = null
+  /** Whole bodies and error bodies. */
+  private readonly received: Buffer[] = []
+  /** What the client may see, in order; from `heldFrom` on it waits for the commit. */
+  private out: Buffer[] = []
+  private heldFrom = -1
+  private writtenTo = 0
+  private readonly marks: ReplyMark[] = []
+  private outBytes = 0
+  private intentStored: Promise<void> | null = null
+  private intentDurable = false
+  private readonly onIntent: (() => Promise<void>)[] = []
+  private firstByteAt: number | null = null
+  private lastHeardAt: number
+  private lastToldAt: number
+  private paused = false
+  private reply: Buffer = Buffer.alloc(0)
+  private failure: { error: PaddockError; wire: WireError } | null = null
+
+  constructor(admitted: AdmittedCall, around: CallSurroundings) {
+    this.admitted = admitted
+    this.around = around
+    this.id = admitted.intent.id
+    const { request } = admitted
+    this.view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
+    this.answer = new Answer(request.wantsLogprobs)
+    this.startedAt = around.clock.monotonic()
+    this.lastHeardAt = this.startedAt
+    this.lastToldAt = this.startedAt
+  }
+
+  /** A client waits for the answer on an open connection. */
+  get connected(): boolean {
+    for (const client of this.clients) if (!client.gone) return true
+    return false
+  }
+
+  /** Stores the intent and asks the engine, at the same time. */
+  start(): void {
+    if (this.phase !== 'waiting') {
+      this.releaseUpstream()
+      return
+    }
+    this.phase = 'running'
+    this.lastHeardAt = this.around.clock.monotonic()
+    const { intent, path, body, session } = this.admitted
+    this.intentStored = this.around.recorder.beginCall(intent)
+    this.intentStored.then(
+      () => {
+        this.intentDurable = true
+        this.flush()
+        for (const then of this.onIntent) then().catch(() => {})
+      },
+      (cause: unknown) => this.storeFailed(cause),
+    )
+    this.upstream = this.around.upstream.send(path, body, { callId: this.id, sessionId: session.record.id }, this)
+  }
+
+  /** Runs `then` once the intent is durable; a store that failed is told elsewhere. */
+  afterIntent(then: () => Promise<void>): void {
+    this.onIntent.push(then)
+  }
+
+  /** The commit of a call that is refused without asking the engine. */
+  refusal(error: PaddockError): CallCommit {
+    const { body } = chatError(error, this.id)
+    const fate: CallFate = { kind: 'refused', code: error.code, message: error.message }
+    return { ...emptyCommit(this.id, this.around.clock.now()), fate, status: error.status, reply: body }
+  }
+
+  /** Gives the answer to one more client: what there is now, the rest as it comes. */
+  attach(client: Client): void {
+    client.watch({
+      gone: () => this.clientGone(),
+      sent: () => this.clientSent(),
+      drain: () => this.resume(),
+    })
+    this.clients.add(client)
+    if (this.phase === 'answered' || this.phase === 'failed') {
+      this.deliver(client)
+      return
+    }
+    if (!this.follows(client) || !this.intentDurable || this.status === null) return
+    const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
+    client.startStream()
+    for (const bytes of this.out.slice(0, Math.min(until, this.writtenTo))) client.write(bytes)
+  }
+
+  /** Called about once a second: keep-alives and the stall watchdog. */
+  tick(now: number): void {
+    if (this.phase !== 'running') return
+    if (!this.paused && now - this.lastHeardAt >= this.around.stallMs) {
+      this.cutUpstream()
+      const seconds = Math.round(this.around.stallMs / 1000)
+      this.fail(new PaddockError('ENGINE_TIMEOUT', `The engine was silent for ${seconds} s.`))
+      return
+    }
+    if (!this.view.streamed || !this.intentDurable || now - this.lastToldAt < this.around.keepAliveMs) return
+    this.lastToldAt = now
+    for (const client of this.clients) if (client.view.streamed) client.write(keepAlive)
+  }
+
+  /** Ends the call at once; what came is committed. */
+  async abort(why: 'session' | 'shutdown'): Promise<void> {
+    const error =
+      why === 'session'
+        ? new PaddockError('SESSION_CLOSED', 'The session was closed while the call was running.')
+        : new PaddockError('PROXY_DRAINING', 'The proxy was closed while the call was running.')
+    const failure = { error, wire: chatError(error, this.id) }
+    if (this.phase === 'waiting') {
+      this.abandon(failure)
+      return
+    }
+    if (this.phase !== 'running') return
+    this.cutUpstream()
+    await this.finish(
+      why === 'session' ? { kind: 'client_gone', upstream: 'aborted' } : { kind: 'interrupted' },
+      failure,
+    )
+  }
+
+  /** Ends a call that waits for admission: the engine was never asked, nothing is recorded. */
+  private abandon(failure: { error: PaddockError; wire: WireError }): void {
+    this.phase = 'failed'
+    this.failure = failure
+    for (const client of this.clients) this.deliver(client)
+    this.around.abandoned(this)
+  }
+
+  // -------------------------------------------------------------------------------------- what the engine says
+
+  head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    this.heard()
+    this.status = status
+    const retryAfter = headers['retry-after']
+    this.retryAfter = typeof retryAfter === 'string' ? retryAfter : null
+    const type = headers['content-type']
+    if (status >= 400 || typeof type !== 'string' || !type.startsWith('text/event-stream')) return
+    const every = /\bai-sdk\b|opencode/i.test(this.admitted.intent.lineage.userAgent ?? '')
+    let minted = 0
+    const mint = () => `call_${this.id.replaceAll('-', '').slice(12)}${(minted += 1)}`
+    this.stream = new ReplyStream(this.answer, this.view, new ToolDeltas(every, mint))
+    this.flush()
+  }
+
+  chunk(bytes: Buffer): void {
+    this.heard()
+    if (this.phase !== 'running') return
+    if (this.stream === null) {
+      this.received.push(bytes)
+      return
+    }
+    try {
+      const atMs = Math.round(this.lastHeardAt - this.startedAt)
+      for (const piece of this.stream.cut(bytes)) {
+        if (piece.actionable && this.heldFrom === -1) this.heldFrom = this.out.length
+        this.marks.push({ offset: this.outBytes, atMs })
+        this.out.push(piece.bytes)
+        this.outBytes += piece.bytes.length
+      }
+      this.flush()
+      this.stream.read()
+    } catch (cause) {
+      this.cutUpstream()
+      this.fail(asFailure(cause))
+    }
+  }
+
+  end(): void {
+    this.releaseUpstream()
+    if (this.phase !== 'running') return
+    const status = this.status ?? 502
+    if (status >= 400) {
+      const refusal = engineRefusal(status, Buffer.concat(this.received), this.retryAfter, this.id)
+      const fate: CallFate = { kind: 'engine_error', code: refusal.code, status, message: refusal.message }
+      void this.finish(fate, { error: refusal.error, wire: refusal.wire })
+      return
+    }
+    if (this.answer.error !== null) {
+      const said = this.answer.error['message']
+      this.fail(new PaddockError('ENGINE_ERROR', typeof said === 'string' ? said : 'The engine failed mid-stream.'))
+      return
+    }
+    try {
+      if (this.stream === null) this.takeWholeBody()
+      else if (!this.stream.sawDone && !this.answer.ended) {
+        this.fail(new PaddockError('ENGINE_DIED', 'The engine ended the stream before the answer was complete.'))
+        return
+      }
+    } catch (cause) {
+      this.fail(asFailure(cause))
+      return
+    }
+    void this.finish({ kind: 'complete' }, null)
+  }
+
+  failed(error: PaddockError): void {
+    this.releaseUpstream()
+    if (this.phase === 'running') this.fail(error)
+  }
+
+  // ------------------------------------------------------------------------------------------------ inner works
+
+  /** A whole JSON answer: held as it is, or made into events where the client asked for a stream. */
+  private takeWholeBody(): void {
+    const visible = readWholeReply(Buffer.concat(this.received), this.answer, this.view)
+    const atMs = Math.round(this.lastHeardAt - this.startedAt)
+    this.heldFrom = 0
+    this.out = this.view.streamed ? completionEvents(this.answer, this.view) : [visible]
+    for (const bytes of this.out) {
+      this.marks.push({ offset: this.outBytes, atMs })
+      this.outBytes += bytes.length
+    }
+  }
+
+  private fail(error: PaddockError): void {
+    const status = this.status
+    void this.finish(
+      { kind: 'engine_error', code: error.code, status, message: error.message },
+      { error, wire: chatError(error, this.id) },
+    )
+  }
+
+  /** Writes what may be seen to the clients that follow the stream. */
+  private flush(): void {
+    if (!this.intentDurable || this.stream === null || this.phase !== 'running') return
+    const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
+    const fresh = this.out.slice(this.writtenTo, until)
+    this.writtenTo = until
+    const bytes = fresh.length === 1 ? fresh[0] : Buffer.concat(fresh)
+    let full = false
+    let followers = 0
+    for (const client of this.clients) {
+      if (client.gone || !this.follows(client)) continue
+      followers += 1
+      client.startStream()
+      if (bytes === undefined || bytes.length === 0) continue
+      if (!client.write(bytes)) full = true
+      this.firstByteAt ??= this.around.clock.now()
+      this.lastToldAt = this.lastHeardAt
+    }
+    // Several readers share one answer: the slow one must not hold the other up.
+    if (full && followers === 1 && !this.paused) {
+      this.paused = true
+      this.upstream?.pause()
+    }
+  }
+
+  private resume(): void {
+    if (!this.paused) return
+    this.paused = false
+    this.lastHeardAt = this.around.clock.monotonic()
+    this.upstream?.resume()
+  }
+
+  /** Commits what came, then delivers it. Runs once. */
+  private async finish(fate: CallFate, failure: { error: PaddockError; wire: WireError } | null): Promise<void> {
+    if (this.phase !== 'running') return
+    this.phase = 'committing'
+    try {
+      await this.intentStored
+    } catch {
+      return
+    }
+    this.failure = failure
+    const attended = this.connected
+    const complete = fate.kind === 'complete'
+    const told: CallFate = complete && !attended ? { kind: 'client_gone', upstream: 'finished' } : fate
+    this.reply = this.replyBytes()
+    const { session, request, match, intent } = this.admitted
+    let commit: CallCommit
+    try {
+      const tokens = session.tokens.add({
+        callId: this.id,
+        sessionId: session.record.id,
+        answer: this.answer,
+        whole: complete,
+        match,
+        messages: request.messages,
+        logprobKind: this.around.engine.logprobKind,
+        gives: this.around.engine.gives,
+        model: intent.lineage.modelAsked,
+      })
+      commit = {
+        callId: this.id,
+        endedAt: this.around.clock.now(),
+        firstByteAt: this.firstByteAt,
+        fate: told,
+        choices: this.answer.choices.map((choice) => ({
+          index: choice.index,
+          finishReason: choice.finishReason,
+          segmentId: tokens.choiceSegments.get(choice.index) ?? null,
+          message: choice.rawMessage ?? JSON.stringify(messageOf(choice)),
+          claimedTokens: this.answer.choices.length === 1 ? this.answer.claimed('completion_tokens') : null,
+        })),
+        segments: tokens.segments,
+        spans: tokens.spans,
+        promptLeaf: tokens.promptLeaf,
+        forks: tokens.forks,
+        claimedPromptTokens: this.answer.claimed('prompt_tokens'),
+        findings: tokens.findings,
+        status: this.clientStatus(attended),
+        reply: this.reply,
+        replyMarks: this.marks,
+        weightVersionBefore: this.answer.weightVersionFirst,
+        weightVersionAfter: this.answer.weightVersionLast,
+      }
+      await this.around.recorder.commitCall(commit)
+    } catch (cause) {
+      this.storeFailed(cause)
+      return
+    }
+    this.phase = complete ? 'answered' : 'failed'
+    if (complete) this.noteAnswers()
+    const taint = attended && failure !== null && taints(failure) ? failure.error.code : null
+    for (const client of this.clients) this.deliver(client)
+    this.around.settled(this, { commit, ...this.counts(), tainted: taint })
+  }
+
+  /** Where the answers stand in the conversation, for the requests that continue them. */
+  private noteAnswers(): void {
+    const { session, request } = this.admitted
+    const before = request.chain.at(-1) ?? ''
+    for (const choice of this.answer.choices) {
+      session.conversation.note(
+        { callId: this.id, choice: choice.index },
+        before,
+        turnDigest(choice.rawMessage === null ? messageOf(choice) : JSON.parse(choice.rawMessage)),
+      )
+    }
+  }
+
+  private counts(): { promptTokens: number | null; sampledTokens: number | null } {
+    const sampled = this.answer.choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0)
+    return {
+      promptTokens: this.answer.promptIds?.length ?? this.answer.claimed('prompt_tokens'),
+      sampledTokens: sampled > 0 ? sampled : this.answer.claimed('completion_tokens'),
+    }
+  }
+
+  /** Delivers a settled call: the held rest of a stream, a whole answer, or the error in the form that still fits. */
+  private deliver(client: Client): void {
+    if (client.gone) return
+    if (this.failure !== null) {
+      if (!client.started) client.sendError(this.failure.wire)
+      else {
+        client.end(chatErrorEvent(this.failure.error))
+      }
+      return
+    }
+    if (!client.view.streamed) {
+      client.sendJson(200, this.view.streamed ? completionBody(this.answer, client.view) : this.reply)
+      return
+    }
+    const rest = !this.follows(client)
+      ? completionEvents(this.answer, client.view)
+      : client.started && this.stream !== null
+        ? this.out.slice(this.writtenTo)
+        : this.out
+    client.startStream()
+    client.end(Buffer.concat(rest))
+  }
+
+  /** The client wants exactly the stream that the call produces. */
+  private follows(client: Client): boolean {
+    return this.view.streamed && client.view.streamed && client.view.wantsUsage === this.view.wantsUsage
+  }
+
+  /** The reply as the first client gets it. */
+  private replyBytes(): Buffer {
+    const { failure } = this
+    if (failure === null) return Buffer.concat(this.out)
+    const started = [...this.clients].some((client) => client.started)
+    if (!started) return failure.wire.body
+    const seen = this.heldFrom === -1 ? this.out : this.out.slice(0, this.heldFrom)
+    return Buffer.concat([...seen, chatErrorEvent(failure.error)])
+  }
+
+  private clientStatus(attended: boolean): number | null {
+    const started = [...this.clients].some((client) => client.started)
+    if (started) return 200
+    if (!attended) return null
+    return this.failure === null ? 200 : this.failure.wire.status
+  }
+
+  private clientGone(): void {
+    this.resume()
+    if (this.connected) return
+    if (this.phase === 'waiting') {
+      const error = new PaddockError('ENGINE_DIED', 'The client closed the connection before the call was admitted.')
+      this.abandon({ error, wire: chatError(error, this.id) })
+      return
+    }
+    if (this.phase !== 'running') return
+    if (this.admitted.session.record.policy.onDisconnect === 'finish') return
+    this.cutUpstream()
+    const error = new PaddockError('ENGINE_DIED', 'The client closed the connection and the engine call was aborted.')
+    void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: chatError(error, this.id) })
+  }
+
+  private clientSent(): void {
+    if (this.sent) return
+    this.sent = true
+    if (this.phase !== 'answered') return
+    this.around.recorder.settleDelivery(this.id, 'sent').catch(() => {
+      // A store that fails here fails the next intent too, and that one is told.
+    })
+  }
+
+  /** Without a store nothing may leave: the client gets the error, the engine stops. */
+  private storeFailed(cause: unknown): void {
+    if (this.phase === 'failed' || this.phase === 'answered') return
+    this.phase = 'failed'
+    this.cutUpstream()
+    const error = isPaddockError(cause)
+      ? cause
+      : new PaddockError('STORE_CORRUPT', 'The call could not be stored.', { cause })
+    this.failure = { error, wire: chatError(error, this.id) }
+    const attended = this.connected
+    for (const client of this.clients) this.deliver(client)
+    this.around.settled(this, {
+      commit: {
+        ...emptyCommit(this.id, this.around.clock.now()),
+        fate: { kind: 'engine_error', code: error.code, status: null, message: error.message },
+        status: error.status,
+      },
+      promptTokens: null,
+      sampledTokens: null,
+      tainted: attended ? error.code : null,
+    })
+  }
+
+  private heard(): void {
+    this.lastHeardAt = this.around.clock.monotonic()
+  }
+
+  private cutUpstream(): void {
+    this.upstream?.abort()
+    this.releaseUpstream()
+  }
+
+  private releaseUpstream(): void {
+    if (this.upstreamDone) return
+    this.upstreamDone = true
+    this.around.released(this)
+  }
+}
+
+/** A fault that the harness must not be scored for: ours or the engine's, told by a 5xx or a broken stream. */
+function taints(failure: { error: PaddockError; wire: WireError }): boolean {
+  return failure.wire.status >= 500
+}
+
+function asFailure(cause: unknown): PaddockError {
+  return isPaddockError(cause) ? cause : new PaddockError('ENGINE_ERROR', 'The answer could not be read.', { cause })
+}
+
+function emptyCommit(callId: Id, endedAt: number): Omit<CallCommit, 'fate'> {
+  return {
+    callId,
+    endedAt,
+    firstByteAt: null,
+    choices: [],
+    segments: [],
+    spans: [],
+    promptLeaf: null,
+    forks: [],
+    claimedPromptTokens: null,
+    findings: [],
+    status: null,
+    reply: Buffer.alloc(0),
+    replyMarks: [],
+    weightVersionBefore: null,
+    weightVersionAfter: null,
+  }
+}

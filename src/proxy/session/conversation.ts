@@ -1,0 +1,75 @@
+import type { Id } from '../../core/index.ts'
+import { extendChain } from '../dialects/chat/turns.ts'
+
+/** An answer that a request continues. */
+export interface ContinuedAnswer {
+  readonly callId: Id
+  readonly choice: number
+}
+
+/** How a request's messages stand to the answers of its session. */
+export interface ConversationMatch {
+  /** The answers that the request should extend; several when their content is equal. Empty: a new conversation. */
+  readonly continues: readonly ContinuedAnswer[]
+  /** Messages before the continued answer were changed: it is there, but not behind its own request. */
+  readonly edited: boolean
+  /** Index of the continued answer in the request's messages, -1 without one. */
+  readonly at: number
+  /** Calls whose answers the request contains: they reached the harness. */
+  readonly echoed: readonly Id[]
+}
+
+/**
+ * What was answered in a session, by structural identity: tells whether a prompt should extend an earlier path, and
+ * which answers came back. Memory grows with the number of answers, not with their size.
+ */
+export class Conversation {
+  private readonly byChain = new Map<string, ContinuedAnswer[]>()
+  private readonly byTurn = new Map<string, ContinuedAnswer[]>()
+  private readonly echoed = new Set<Id>()
+
+  /** Notes an answer given behind a request. `before` is the request's last chain digest. */
+  note(answer: ContinuedAnswer, before: string, turn: string): void {
+    push(this.byChain, extendChain(before, turn), answer)
+    push(this.byTurn, turn, answer)
+  }
+
+  /** Each call is reported as echoed once. */
+  match(messages: readonly unknown[], turns: readonly string[], chain: readonly string[]): ConversationMatch {
+    const echoed: Id[] = []
+    let continues: readonly ContinuedAnswer[] = []
+    let at = -1
+    for (let i = messages.length - 1; i >= 0; i -= 1) {
+      if (!isAssistant(messages[i])) continue
+      const answers = this.byChain.get(chain[i] ?? '')
+      if (answers === undefined) continue
+      if (at === -1) {
+        continues = answers
+        at = i
+      }
+      // Of several equal answers nobody can say which one came back.
+      const [only, second] = answers
+      if (only === undefined || second !== undefined || this.echoed.has(only.callId)) continue
+      this.echoed.add(only.callId)
+      echoed.push(only.callId)
+    }
+    if (at !== -1) return { continues, edited: false, at, echoed }
+    for (let i = messages.length - 1; i >= 0; i -= 1) {
+      if (!isAssistant(messages[i])) continue
+      const answers = this.byTurn.get(turns[i] ?? '')
+      if (answers === undefined) continue
+      return { continues: answers.slice(-1), edited: true, at: i, echoed }
+    }
+    return { continues: [], edited: false, at: -1, echoed }
+  }
+}
+
+function isAssistant(message: unknown): boolean {
+  return typeof message === 'object' && message !== null && 'role' in message && message.role === 'assistant'
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [value])
+  else list.push(value)
+}

@@ -1,0 +1,46 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
+
+/** A fresh session key: 256 random bits, recognisable in a leak scan by its prefix. */
+export function newKey(): string {
+  return `pdk_${randomBytes(32).toString('base64url')}`
+}
+
+/** How a key is kept: only its SHA-256. */
+export function keyDigest(key: string): Digest {
+  return sha256(key)
+}
+
+/** Compares two digests in constant time. */
+export function sameDigest(a: Digest, b: Digest): boolean {
+  const left = Buffer.from(a, 'hex')
+  const right = Buffer.from(b, 'hex')
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** Headers in which clients of the four dialects send a key. */
+export const credentialHeaders = ['authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'proxy-authorization']
+
+/**
+ * The key that a request carries: bearer, `x-api-key` (Anthropic clients) or `x-goog-api-key` (Gemini clients).
+ * Null when there is none. Throws `AUTH_KEY_MISMATCH` when two headers carry different keys.
+ */
+export function keyOf(headers: IncomingHttpHeaders): string | null {
+  const bearer = /^bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim()
+  const found = [bearer, single(headers['x-api-key']), single(headers['x-goog-api-key'])].filter(
+    (key): key is string => key !== undefined && key !== '',
+  )
+  const [first] = found
+  if (first === undefined) return null
+  if (found.some((key) => key !== first)) {
+    throw new PaddockError('AUTH_KEY_MISMATCH', 'The request carries two different keys.', {
+      fix: 'Send the session key in one header only.',
+    })
+  }
+  return first
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}

@@ -1,0 +1,113 @@
+import type { CallClass, Clock, Id, Lineage } from '../../core/index.ts'
+import type { SessionRecord } from '../../trajectory/index.ts'
+import type { SessionStats } from '../contract.ts'
+import type { RunningCall } from '../running-call.ts'
+import type { TokenStrategyDriver } from '../tokens/contract.ts'
+import { Conversation } from './conversation.ts'
+import type { EarlierCall } from './retries.ts'
+
+type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
+
+/** A session while the proxy serves it: what the rules about retries, budgets and continuation need to know. */
+export class LiveSession {
+  readonly record: SessionRecord
+  readonly tokens: TokenStrategyDriver
+  readonly conversation = new Conversation()
+  readonly running = new Set<RunningCall>()
+  /** Lineages and classes of the calls so far, for classification. */
+  readonly history: { readonly lineage: Lineage; readonly callClass: CallClass }[] = []
+  open = true
+  lastError: string | null = null
+  readonly taints: string[] = []
+  private nextSeq = 0
+  private calls = 0
+  private sampledTokens = 0
+  private waitSince: number | null = null
+  private waited = 0
+  /** Calls that a client may ask for again, oldest first. */
+  private remembered: { call: RunningCall; digest: string; idempotencyKey: string | null }[] = []
+  private readonly clock: Clock
+  private readonly replayWindow: number
+
+  constructor(record: SessionRecord, tokens: TokenStrategyDriver, clock: Clock, replayWindow: number) {
+    this.record = record
+    this.tokens = tokens
+    this.clock = clock
+    this.replayWindow = replayWindow
+  }
+
+  takeSeq(): number {
+    const seq = this.nextSeq
+    this.nextSeq += 1
+    return seq
+  }
+
+  /** From here on the call counts as waiting for the engine. */
+  began(call: RunningCall, digest: string, idempotencyKey: string | null): void {
+    this.calls += 1
+    if (this.running.size === 0) this.waitSince = this.clock.monotonic()
+    this.running.add(call)
+    this.remembered.push({ call, digest, idempotencyKey })
+    this.forget()
+  }
+
+  ended(call: RunningCall, sampledTokens: number): void {
+    this.sampledTokens += sampledTokens
+    if (!this.running.delete(call)) return
+    if (this.running.size > 0 || this.waitSince === null) return
+    this.waited += this.clock.monotonic() - this.waitSince
+    this.waitSince = null
+  }
+
+  earlier(): EarlierCall[] {
+    return this.remembered.map(({ call, digest, idempotencyKey }) => ({
+      callId: call.id,
+      digest,
+      idempotencyKey,
+      state: call.phase === 'failed' ? 'failed' : call.phase === 'answered' ? 'answered' : 'running',
+      connected: call.connected,
+      sent: call.sent,
+      repeated: call.repeated,
+    }))
+  }
+
+  remember(id: Id): RunningCall | null {
+    return this.remembered.find(({ call }) => call.id === id)?.call ?? null
+  }
+
+  /** The budget that is used up, null while there is room. */
+  exhausted(): BudgetName | null {
+    const { maxCalls, maxSampledTokens, maxWallMs } = this.record.policy.budget
+    if (maxCalls !== null && this.calls >= maxCalls) return 'maxCalls'
+    if (maxSampledTokens !== null && this.sampledTokens >= maxSampledTokens) return 'maxSampledTokens'
+    if (maxWallMs !== null && this.clock.now() - this.record.createdAt >= maxWallMs) return 'maxWallMs'
+    return null
+  }
+
+  stats(): SessionStats {
+    const running = this.waitSince === null ? 0 : this.clock.monotonic() - this.waitSince
+    return {
+      sessionId: this.record.id,
+      open: this.open,
+      calls: this.calls,
+      inFlight: this.running.size,
+      sampledTokens: this.sampledTokens,
+      modelWaitMs: this.waited + running,
+      exhausted: this.exhausted(),
+      taints: [...this.taints],
+      lastError: this.lastError,
+    }
+  }
+
+  /** Finished answers hold memory: the newest few stay, an unsent one longer than a sent one. */
+  private forget(): void {
+    const finished = this.remembered.filter(({ call }) => call.phase === 'answered' || call.phase === 'failed')
+    const sent = finished.filter(({ call }) => call.sent)
+    const unsent = finished.filter(({ call }) => !call.sent)
+    const drop = new Set([
+      ...sent.slice(0, Math.max(0, sent.length - this.replayWindow)),
+      ...unsent.slice(0, Math.max(0, unsent.length - 4 * this.replayWindow)),
+    ])
+    if (drop.size > 0) this.remembered = this.remembered.filter((entry) => !drop.has(entry))
+  }
+}

@@ -1,0 +1,127 @@
+import type { SamplingParams } from '../../core/index.ts'
+import type { SessionPolicy } from '../../trajectory/index.ts'
+
+/** A parsed request body: a loose object, unknown fields pass through. */
+export type LooseObject = Readonly<Record<string, unknown>>
+
+type PinName = keyof SessionPolicy['pin']
+
+/** Wire names of the sampling fields in the chat dialect and vLLM's extensions to it. */
+const wireNames: Readonly<Record<PinName, string>> = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  minP: 'min_p',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  repetitionPenalty: 'repetition_penalty',
+  maxTokens: 'max_tokens',
+  seed: 'seed',
+}
+
+/** Further fields that shape sampling; the name under which each is kept in {@link SamplingParams.other}. */
+const otherTransforms: Readonly<Record<string, string>> = {
+  logit_bias: 'logit_bias',
+  min_tokens: 'min_tokens',
+  bad_words: 'bad_words',
+  allowed_token_ids: 'allowed_token_ids',
+  logits_processors: 'logits_processors',
+  ignore_eos: 'ignore_eos',
+  stop_token_ids: 'stop_token_ids',
+  length_penalty: 'length_penalty',
+  typical_p: 'typical_p',
+  response_format: 'grammar',
+  structured_outputs: 'grammar',
+  guided_json: 'grammar',
+  guided_regex: 'grammar',
+  guided_choice: 'grammar',
+  guided_grammar: 'grammar',
+}
+
+/** What a chat request asks for. Wrong types read as not set: the engine is the judge of them. */
+export function askedSampling(body: LooseObject): SamplingParams {
+  const number = (name: string) => (typeof body[name] === 'number' ? body[name] : null)
+  const stop = body['stop']
+  const other = new Set<string>()
+  for (const [field, name] of Object.entries(otherTransforms)) {
+    const value = body[field]
+    if (value === undefined || value === null || value === false) continue
+    if (field === 'response_format' && isTextFormat(value)) continue
+    other.add(name)
+  }
+  const toolChoice = body['tool_choice']
+  if (toolChoice === 'required' || (typeof toolChoice === 'object' && toolChoice !== null)) other.add('tool_choice')
+  return {
+    temperature: number('temperature'),
+    topP: number('top_p'),
+    topK: number('top_k'),
+    minP: number('min_p'),
+    presencePenalty: number('presence_penalty'),
+    frequencyPenalty: number('frequency_penalty'),
+    repetitionPenalty: number('repetition_penalty'),
+    maxTokens: number('max_completion_tokens') ?? number('max_tokens'),
+    seed: number('seed'),
+    stop: typeof stop === 'string' ? [stop] : Array.isArray(stop) ? stop.filter((s) => typeof s === 'string') : [],
+    n: number('n') ?? 1,
+    other: [...other].sort(),
+  }
+}
+
+/** The sampling that is sent to the engine, and the body members that make it so. */
+export interface AppliedSampling {
+  readonly used: SamplingParams
+  /** JSON texts by wire name. */
+  readonly set: Readonly<Record<string, string>>
+  readonly remove: readonly string[]
+}
+
+/** Pins win over clamps, clamps over what was asked, defaults fill what nobody set. */
+export function applySampling(policy: SessionPolicy, asked: SamplingParams, body: LooseObject): AppliedSampling {
+  const set: Record<string, string> = {}
+  const remove: string[] = []
+  const values: Record<PinName, number | null> = {
+    temperature: asked.temperature,
+    topP: asked.topP,
+    topK: asked.topK,
+    minP: asked.minP,
+    presencePenalty: asked.presencePenalty,
+    frequencyPenalty: asked.frequencyPenalty,
+    repetitionPenalty: asked.repetitionPenalty,
+    maxTokens: asked.maxTokens,
+    seed: asked.seed,
+  }
+  const put = (name: PinName, value: number) => {
+    if (values[name] === value) return
+    values[name] = value
+    const wire = name === 'maxTokens' && 'max_completion_tokens' in body ? 'max_completion_tokens' : wireNames[name]
+    if (wire === 'max_completion_tokens' && 'max_tokens' in body) remove.push('max_tokens')
+    set[wire] = JSON.stringify(value)
+  }
+  for (const name of ['temperature', 'topP', 'maxTokens'] as const) {
+    const value = policy.defaults[name]
+    if (value !== undefined && values[name] === null) put(name, value)
+  }
+  for (const name of ['temperature', 'maxTokens'] as const) {
+    const bound = policy.clamp[name]
+    const value = values[name]
+    // An absent max_tokens means "as much as fits", so a clamp on it must be sent; an absent temperature stays absent.
+    if (bound !== undefined && (value === null ? name === 'maxTokens' : value > bound)) put(name, bound)
+  }
+  let n = asked.n
+  if (policy.clamp.n !== undefined && n > policy.clamp.n) {
+    n = policy.clamp.n
+    set['n'] = JSON.stringify(n)
+  }
+  for (const [name, value] of Object.entries(policy.pin)) {
+    if (value !== undefined && isPinName(name)) put(name, value)
+  }
+  return { used: { ...asked, ...values, n }, set, remove }
+}
+
+function isPinName(name: string): name is PinName {
+  return name in wireNames
+}
+
+function isTextFormat(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'text'
+}
