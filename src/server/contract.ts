@@ -8,6 +8,8 @@ export interface RunRequest {
   readonly tasks: string
   readonly environment: string
   readonly harness: string
+  /** Names of the tasks to run; empty: all. */
+  readonly only: readonly string[]
   /** Rollouts per task; null: as configured. */
   readonly n: number | null
   readonly name: string | null

@@ -24,6 +24,7 @@ const runBody = z.strictObject({
   tasks: z.string().min(1),
   environment: z.string().default('terminal'),
   harness: z.string().default('reference'),
+  only: z.array(z.string()).default([]),
   n: z.int().min(1).nullable().default(null),
   name: z.string().nullable().default(null),
   command: z.string().nullable().default(null),

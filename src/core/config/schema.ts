@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * Every key of `paddock.config.ts`, with its default. `docs/reference/config.md` is held against this schema by a test.
+ * Every key of `paddock.config.ts`, with its default and its description; `docs/reference/config.md` is made of them.
  * Unknown keys are errors at every level. Plugins stand here unchecked: the registry that loads them checks them.
  */
 const port = z.int().min(0).max(65_535)
@@ -9,116 +9,144 @@ const positiveInt = z.int().min(1)
 const durationMs = z.int().min(1)
 
 const engine = z.strictObject({
-  /** Base URL of the inference backend, with or without `/v1`; null starts the scripted engine. */
-  url: z.url().nullable().default(null),
-  apiKey: z.string().nullable().default(null),
-  /** Which adapter speaks to it; `auto` asks the engine who it is. */
-  kind: z.enum(['auto', 'vllm', 'openai']).default('auto'),
-  /** Model name; null: the only one that the engine lists. */
-  model: z.string().nullable().default(null),
+  url: z
+    .url()
+    .nullable()
+    .default(null)
+    .describe('Base URL of the inference backend, with or without `/v1`; null starts the scripted engine.'),
+  apiKey: z.string().nullable().default(null).describe('Bearer key of the backend.'),
+  kind: z.enum(['auto', 'vllm', 'openai']).default('auto').describe('Adapter; `auto` asks the engine who it is.'),
+  model: z.string().nullable().default(null).describe('Model name; null: the only one that the engine lists.'),
   scripted: z
     .strictObject({
-      /** Profile of the scripted engine: tokenizer, template, parsers. */
-      profile: z.string().default('scripted-hermes'),
-      seed: z.int().default(0),
-      /** File for its ground-truth journal; null: `<data>/engine-journal.jsonl`. */
-      journal: z.string().nullable().default(null),
+      profile: z
+        .string()
+        .default('scripted-hermes')
+        .describe('Profile of the scripted engine: tokenizer, template, parsers.'),
+      seed: z.int().min(0).default(0).describe('Seed of requests that bring none.'),
+      journal: z
+        .string()
+        .nullable()
+        .default(null)
+        .describe('File for its ground truth; null: `engine-journal.jsonl` in the data directory.'),
     })
     .prefault({}),
 })
 
 const proxy = z.strictObject({
-  host: z.string().default('127.0.0.1'),
-  /** 0 takes a free one. */
-  port: port.default(8790),
-  maxBodyBytes: positiveInt.default(64 * 1024 * 1024),
-  maxInFlight: positiveInt.default(1024),
-  /** A comment is sent to a waiting client after this much silence. */
-  keepAliveMs: durationMs.default(15_000),
-  /** An engine that is silent for longer is given up. */
-  stallMs: durationMs.default(600_000),
+  host: z.string().default('127.0.0.1').describe('Address of the inference listener.'),
+  port: port.default(8790).describe('Its port; 0 takes a free one.'),
+  maxBodyBytes: positiveInt.default(64 * 1024 * 1024).describe('Largest request body.'),
+  maxInFlight: positiveInt.default(4096).describe('Calls that may be with the engine at once; further ones wait.'),
+  maxQueued: positiveInt.default(8192).describe('Calls that may wait; beyond it the answer is 503.'),
+  keepAliveMs: durationMs.default(10_000).describe('A waiting client gets a comment after this much silence.'),
+  stallMs: durationMs.default(600_000).describe('An engine that is silent for longer is given up.'),
 })
 
 const control = z.strictObject({
-  host: z.string().default('127.0.0.1'),
-  port: port.default(8791),
-  /** null: made once and kept in `<data>/control-token`, mode 0600. */
-  token: z.string().min(16).nullable().default(null),
-  /** Base URL of an engine's own console, served with its WebSockets under `/admin/engine/`; null: off. */
-  engineConsole: z.url().nullable().default(null),
+  host: z.string().default('127.0.0.1').describe('Address of the control API.'),
+  port: port.default(8791).describe('Its port; 0 takes a free one.'),
+  token: z
+    .string()
+    .min(16)
+    .nullable()
+    .default(null)
+    .describe('Control token; null: made once and kept in `control-token` in the data directory, mode 0600.'),
+  engineConsole: z
+    .url()
+    .nullable()
+    .default(null)
+    .describe("Base URL of the engine's own console, served with its WebSockets under `/admin/engine/`; null: off."),
 })
 
 const store = z.strictObject({
-  directory: z.string().default('.paddock'),
-  /** `normal` survives a killed process, `full` also a power loss. */
-  synchronous: z.enum(['normal', 'full']).default('normal'),
+  directory: z.string().default('.paddock').describe('Data directory, relative to this file.'),
+  synchronous: z
+    .enum(['normal', 'full'])
+    .default('normal')
+    .describe('`normal` survives a killed process, `full` also a power loss.'),
 })
 
 const sandbox = z.strictObject({
-  provider: z.literal('docker').default('docker'),
+  provider: z.literal('docker').default('docker').describe('Where boxes come from.'),
+  socketPath: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Unix socket of the daemon; null: `DOCKER_HOST`, else the usual one.'),
 })
 
-const pinnable = z.number()
+const pinned = (what: string) => z.number().optional().describe(`Forces ${what}, whatever the harness asks.`)
+
 /** The policy that sessions are opened with. */
 export const sessionSchema = z.strictObject({
-  strategy: z.enum(['auto', 'record', 'splice']).default('auto'),
-  history: z.enum(['sampled', 'template']).default('sampled'),
-  /** Sampling fields forced to a value, whatever the harness asks. */
+  strategy: z
+    .enum(['auto', 'record', 'splice'])
+    .default('auto')
+    .describe('How token ids are captured; `auto` takes the strongest that the engine can do.'),
+  history: z
+    .enum(['sampled', 'template'])
+    .default('sampled')
+    .describe('Keep the thinking that was sampled, or let the template strip it and fork.'),
   pin: z
     .strictObject({
-      temperature: pinnable.optional(),
-      topP: pinnable.optional(),
-      topK: pinnable.optional(),
-      minP: pinnable.optional(),
-      presencePenalty: pinnable.optional(),
-      frequencyPenalty: pinnable.optional(),
-      repetitionPenalty: pinnable.optional(),
-      maxTokens: pinnable.optional(),
-      seed: pinnable.optional(),
+      temperature: pinned('the temperature'),
+      topP: pinned('top-p'),
+      topK: pinned('top-k'),
+      minP: pinned('min-p'),
+      presencePenalty: pinned('the presence penalty'),
+      frequencyPenalty: pinned('the frequency penalty'),
+      repetitionPenalty: pinned('the repetition penalty'),
+      maxTokens: pinned('the most tokens of an answer'),
+      seed: pinned('the seed'),
     })
     .prefault({}),
-  /** Upper bounds. */
   clamp: z
-    .strictObject({ maxTokens: positiveInt.optional(), temperature: z.number().optional(), n: positiveInt.optional() })
+    .strictObject({
+      maxTokens: positiveInt.optional().describe('Upper bound of the tokens of an answer.'),
+      temperature: z.number().optional().describe('Upper bound of the temperature.'),
+      n: positiveInt.optional().describe('Upper bound of the answers per call.'),
+    })
     .prefault({}),
-  /** Values used where the harness sets none. */
   defaults: z
     .strictObject({
-      temperature: z.number().optional(),
-      topP: z.number().optional(),
-      maxTokens: positiveInt.optional(),
+      temperature: z.number().optional().describe('Temperature where the harness sets none.'),
+      topP: z.number().optional().describe('Top-p where the harness sets none.'),
+      maxTokens: positiveInt.optional().describe('Most tokens of an answer where the harness sets none.'),
     })
     .prefault({}),
   budget: z
     .strictObject({
-      maxCalls: positiveInt.nullable().default(null),
-      maxSampledTokens: positiveInt.nullable().default(null),
-      maxWallMs: durationMs.nullable().default(null),
+      maxCalls: positiveInt.nullable().default(null).describe('Calls of a session; null: no limit.'),
+      maxSampledTokens: positiveInt.nullable().default(null).describe('Sampled tokens of a session.'),
+      maxWallMs: durationMs.nullable().default(null).describe('Time of a session from its opening.'),
     })
     .prefault({}),
-  /** What becomes of an engine call whose client went away. */
-  onDisconnect: z.enum(['finish', 'abort']).default('finish'),
+  onDisconnect: z
+    .enum(['finish', 'abort'])
+    .default('finish')
+    .describe('What becomes of an engine call whose client went away.'),
 })
 
 const run = z.strictObject({
-  /** Rollouts per task. */
-  n: positiveInt.default(1),
-  /** How many rollouts may be in a stage at once. */
+  n: positiveInt.default(1).describe('Rollouts per task: the size of a group.'),
   limits: z
     .strictObject({
-      boot: positiveInt.optional(),
-      agent: positiveInt.optional(),
-      verify: positiveInt.optional(),
+      boot: positiveInt.optional().describe('Boxes that start at once.'),
+      agent: positiveInt.optional().describe('Agents that run at once.'),
+      verify: positiveInt.optional().describe('Verifications at once.'),
     })
     .prefault({}),
-  /** Time of each stage. */
   budgets: z
     .strictObject({
-      bootMs: durationMs.optional(),
-      setupMs: durationMs.optional(),
-      agentMs: durationMs.optional(),
-      collectMs: durationMs.optional(),
-      verifyMs: durationMs.optional(),
+      bootMs: durationMs.optional().describe('Time to start a box.'),
+      setupMs: durationMs.optional().describe('Time to set a task up.'),
+      agentMs: durationMs
+        .optional()
+        .describe('Time of the agent on its own clock: waiting for the model is not counted.'),
+      agentWallMs: durationMs.optional().describe('Time of the agent by the wall.'),
+      collectMs: durationMs.optional().describe('Time to take artifacts out of the box.'),
+      verifyMs: durationMs.optional().describe('Time of the verifier.'),
     })
     .prefault({}),
 })
@@ -133,9 +161,9 @@ export const configSchema = z.strictObject({
   store: store.prefault({}),
   sandbox: sandbox.prefault({}),
   session: sessionSchema.prefault({}),
-  environments: z.array(plugin).default([]),
-  harnesses: z.array(plugin).default([]),
-  exporters: z.array(plugin).default([]),
+  environments: z.array(plugin).default([]).describe('Environment plugins: objects, npm names, or paths.'),
+  harnesses: z.array(plugin).default([]).describe('Harness presets, likewise.'),
+  exporters: z.array(plugin).default([]).describe('Exporters, likewise.'),
   run: run.prefault({}),
 })
 

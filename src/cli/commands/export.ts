@@ -1,0 +1,171 @@
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { PaddockError } from '../../core/index.ts'
+import type { SelectionQuery, WeightRule } from '../../trajectory/index.ts'
+import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { exitCode, type ExitCode } from '../exit.ts'
+import { exportersOf } from '../exporters.ts'
+import { exportText } from '../present/manifest.ts'
+import { resolveId } from '../resolve.ts'
+import { openForReading } from '../store.ts'
+import type { StoreReader } from '../../trajectory/index.ts'
+
+interface ExportOptions {
+  readonly format: string
+  readonly out: string
+  readonly run?: readonly string[]
+  readonly group?: readonly string[]
+  readonly rollout?: readonly string[]
+  readonly env?: readonly string[]
+  readonly harness?: readonly string[]
+  readonly minReward?: number
+  readonly maxReward?: number
+  readonly minGroupSize?: number
+  readonly dropZeroVariance?: boolean
+  readonly weightRule?: WeightRule
+  readonly includeNullVerdicts?: boolean
+  readonly includeTainted?: boolean
+  readonly includeUnfinished?: boolean
+  readonly allow?: readonly string[]
+  readonly option?: Readonly<Record<string, unknown>>
+  readonly limit?: number
+  readonly replace?: boolean
+}
+
+const allowances = ['mixed-logprob-kinds', 'unknown-logprob-kind', 'mixed-verifiers'] as const
+
+/** `paddock export`: rows for a trainer, with a manifest that accounts for every sampled token. */
+export function addExport(program: Command, cli: Cli): void {
+  program
+    .command('export')
+    .description('write rows for a trainer, and a manifest that accounts for every sampled token')
+    .requiredOption('--format <name>', 'jsonl, verl, openai, or one of the configuration')
+    .requiredOption('--out <dir>', 'directory to write; appears whole or not at all')
+    .option('--run <id>', 'only of this run; may be repeated', collect)
+    .option('--group <id>', 'only of this group; may be repeated', collect)
+    .option('--rollout <id>', 'only this rollout; may be repeated', collect)
+    .option('--env <name>', 'only of this environment; may be repeated', collect)
+    .option('--harness <name>', 'only of this harness; may be repeated', collect)
+    .option('--min-reward <x>', 'leave out rollouts below', real)
+    .option('--max-reward <x>', 'leave out rollouts above', real)
+    .option('--min-group-size <n>', 'leave out groups with fewer rollouts', wholeNumber(1))
+    .option('--drop-zero-variance', 'leave out groups whose rewards are all the same')
+    .addOption(
+      new Option('--weight-rule <rule>', 'how a reward is spread over the rows of a rollout').choices([
+        'full',
+        '1/K',
+        'per-token',
+        'first-owner',
+      ]),
+    )
+    .option('--include-null-verdicts', 'keep rollouts without a number')
+    .option('--include-tainted', 'keep rollouts whose harness saw a fault of ours')
+    .option('--include-unfinished', 'keep rollouts that have not ended, or ended as infra or cancelled')
+    .addOption(
+      new Option('--allow <what>', 'allow what is refused otherwise; may be repeated')
+        .choices(allowances)
+        .argParser(collectAllowance),
+    )
+    .option('--option <key=value>', 'option of the format (value: JSON or text); may be repeated', collectOption)
+    .option('--limit <n>', 'at most this many rollouts', wholeNumber(1))
+    .option('--replace', 'replace an earlier export at --out')
+    .addHelpText('after', '\nExample:\n  $ paddock export --format verl --run 5f3a9c21 --out out/verl')
+    .action(async (options: ExportOptions, command: Command) =>
+      cli.run(command, {}, (context) => writeOut(context, options)),
+    )
+}
+
+async function writeOut(context: CommandContext, options: ExportOptions): Promise<ExitCode> {
+  const { io } = context
+  const exporter = (await exportersOf(context.loaded)).get(options.format)
+  const { runExport } = await import('../../trajectory/index.ts')
+  const { version } = await import('../version.ts')
+  const out = resolve(io.cwd, options.out)
+  await using reader = await openForReading(context)
+  const manifest = await runExport({
+    reader,
+    query: await queryOf(reader, options),
+    exporter,
+    options: options.option ?? {},
+    out,
+    replace: options.replace ?? false,
+    allow: {
+      mixedLogprobKinds: allows(options, 'mixed-logprob-kinds'),
+      unknownLogprobKind: allows(options, 'unknown-logprob-kind'),
+      mixedVerifiers: allows(options, 'mixed-verifiers'),
+    },
+    paddockVersion: version,
+    signal: io.signal,
+  })
+  context.result({ out, manifest }, () => exportText(out, manifest, context.paint))
+  return exitCode.ok
+}
+
+async function queryOf(reader: StoreReader, options: ExportOptions): Promise<SelectionQuery> {
+  const ids = async (kind: 'run' | 'group' | 'rollout', texts: readonly string[] | undefined) => {
+    if (texts === undefined) return undefined
+    const found = await Promise.all(texts.map((text) => resolveId(reader, text)))
+    for (const one of found) {
+      if (one.kind !== kind) throw new PaddockError('USAGE', `${one.id} is a ${one.kind}, not a ${kind}`)
+    }
+    return found.map((one) => one.id)
+  }
+  return defined({
+    runIds: await ids('run', options.run),
+    groupIds: await ids('group', options.group),
+    rolloutIds: await ids('rollout', options.rollout),
+    environments: options.env,
+    harnesses: options.harness,
+    minReward: options.minReward,
+    maxReward: options.maxReward,
+    minGroupSize: options.minGroupSize,
+    dropZeroVariance: options.dropZeroVariance,
+    weightRule: options.weightRule,
+    includeNullVerdicts: options.includeNullVerdicts,
+    includeTainted: options.includeTainted,
+    includeUnfinished: options.includeUnfinished,
+    limit: options.limit,
+  })
+}
+
+/** Only the members that were given. */
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const kept = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
+  // The members are those of `value`; only undefined ones are gone.
+  return kept as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
+function allows(options: ExportOptions, what: (typeof allowances)[number]): boolean {
+  return options.allow?.includes(what) ?? false
+}
+
+function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text]
+}
+
+function collectAllowance(text: string, before: readonly string[] = []): readonly string[] {
+  if (!allowances.some((allowance) => allowance === text)) {
+    throw new InvalidArgumentError(`Allowed choices are ${allowances.join(', ')}.`)
+  }
+  return [...before, text]
+}
+
+function collectOption(
+  text: string,
+  before: Readonly<Record<string, unknown>> = {},
+): Readonly<Record<string, unknown>> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Give key=value.')
+  const value = text.slice(at + 1)
+  try {
+    return { ...before, [text.slice(0, at)]: JSON.parse(value) as unknown }
+  } catch {
+    return { ...before, [text.slice(0, at)]: value }
+  }
+}
+
+function real(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('Give a number.')
+  return value
+}

@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+import type { Cli } from '../cli.ts'
+import { exitCode } from '../exit.ts'
+import { plural } from '../present/units.ts'
+
+/** `paddock fsck`: checks the store and never writes. Exit code 1 when something is wrong. */
+export function addFsck(program: Command, cli: Cli): void {
+  program
+    .command('fsck')
+    .description('check the store: schema, digests, segments, bodies, blobs; never writes')
+    .addHelpText('after', '\nExample:\n  $ paddock fsck --data .paddock')
+    .action(async (_options: unknown, command: Command) =>
+      cli.run(command, {}, async (context) => {
+        const { fsck } = await import('../../trajectory/index.ts')
+        const report = await fsck(context.loaded.config.store.directory)
+        context.result(report, () => {
+          const counts = Object.entries(report.counts).map(([name, count]) => `${name} ${count}`)
+          const problems = report.problems.map((problem) => context.paint('bad', `problem  ${describe(problem)}`))
+          const verdict =
+            report.problems.length === 0
+              ? context.paint('good', 'no problems')
+              : context.paint('bad', plural(report.problems.length, 'problem'))
+          return [...problems, `${verdict}  (${counts.join(', ')})`].join('\n')
+        })
+        return report.problems.length === 0 ? exitCode.ok : exitCode.problems
+      }),
+    )
+}
+
+function describe(problem: unknown): string {
+  return typeof problem === 'string' ? problem : JSON.stringify(problem)
+}

@@ -1,0 +1,138 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import type { ConfigInput } from '../../core/index.ts'
+import { exitCode, type ExitCode } from '../exit.ts'
+import { aborted } from '../io.ts'
+import type { Owner } from '../owner.ts'
+import { callLine } from '../present/calls.ts'
+import { plural } from '../present/units.ts'
+
+interface ServeOptions {
+  readonly engine?: string
+  readonly model?: string
+  readonly host?: string
+  readonly port?: number
+  readonly controlPort?: number
+  readonly label?: Readonly<Record<string, string>>
+  readonly open?: boolean
+}
+
+/** `paddock serve`: records a harness of the user's own until Ctrl-C. */
+export function addServe(program: Command, cli: Cli): void {
+  program
+    .command('serve')
+    .description('record a harness of your own: prints a base URL and a key, then a line per recorded call')
+    .option('--engine <url>', 'inference backend, with or without /v1 (default: ENGINE_URL, else the scripted engine)')
+    .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
+    .option('--host <address>', 'address of the inference listener')
+    .option('--port <n>', 'port of the inference listener, 0 takes a free one', wholeNumber(0))
+    .option('--control-port <n>', 'port of the control API, 0 takes a free one', wholeNumber(0))
+    .option('--label <name=value>', 'label of the session; may be repeated', collectLabels)
+    .option('--open', 'loopback only: also record clients that have no key, a session per client')
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ paddock serve --engine http://127.0.0.1:8000
+  then, in another shell, set the printed OPENAI_BASE_URL and OPENAI_API_KEY and start your harness.`,
+    )
+    .action(async (options: ServeOptions, command: Command) =>
+      cli.run(command, overridesOf(options), (context) => serve(context, options)),
+    )
+}
+
+async function serve(context: CommandContext, options: ServeOptions): Promise<ExitCode> {
+  const { io, paint } = context
+  const { openOwner } = await import('../owner.ts')
+  const { submitRun } = await import('../submit.ts')
+  const { sessionPolicy } = await import('../../server/index.ts')
+  const { config } = context.loaded
+  let calls = 0
+  const owner = await openOwner({
+    config,
+    openMode: options.open ?? false,
+    signal: io.signal,
+    submitRun: (inner, request) => submitRun(inner, context.loaded, request, io.signal),
+    onCall: (call) => {
+      calls += 1
+      io.out(context.json ? JSON.stringify({ type: 'call', ...call }) : callLine(call, Date.now(), paint))
+    },
+  })
+  try {
+    const opened = await owner.proxy.openSession({
+      policy: sessionPolicy(config.session, owner.engine.model),
+      labels: { command: 'serve', ...options.label },
+    })
+    const exports = {
+      OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),
+      OPENAI_API_KEY: opened.key,
+      OPENAI_MODEL: owner.engine.model,
+    }
+    if (context.json) io.out(JSON.stringify(readyJson(owner, opened.session.id, exports)))
+    else io.out(readyText(context, owner, exports, options.open ?? false))
+    await aborted(io.signal)
+    context.notice('\nStopping: running calls are recorded to their end (Ctrl-C again leaves at once) …')
+  } finally {
+    await owner.close()
+  }
+  context.notice(`${plural(calls, 'call')} recorded in ${config.store.directory}. \`paddock list\` shows them.`)
+  return exitCode.ok
+}
+
+function readyText(
+  { paint, loaded }: CommandContext,
+  owner: Owner,
+  exports: Readonly<Record<string, string>>,
+  open: boolean,
+): string {
+  const { recovered } = owner.store
+  return [
+    `${paint('strong', 'Paddock')} records every model call to ${loaded.config.store.directory}`,
+    `engine    ${owner.engine.description}`,
+    `control   ${owner.control.origin}  (its token is in ${loaded.config.store.directory}/control-token)`,
+    ...owner.engine.report.missing.map((flag) => paint('warn', `missing   ${flag.what}. Fix: ${flag.fix}`)),
+    ...(recovered.interruptedCalls === 0
+      ? []
+      : [paint('warn', `recovered ${plural(recovered.interruptedCalls, 'call')} that an earlier end interrupted`)]),
+    '',
+    'Point your harness here:',
+    ...Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`),
+    ...(open ? [`or, without a key: export OPENAI_BASE_URL=${owner.listener.origin}/v1`] : []),
+    '',
+    paint('dim', 'One line per recorded call follows; Ctrl-C ends.'),
+  ].join('\n')
+}
+
+function readyJson(owner: Owner, sessionId: string, exports: Readonly<Record<string, string>>): unknown {
+  return {
+    type: 'ready',
+    sessionId,
+    env: exports,
+    engine: { ...owner.engine.report, model: owner.engine.model, scripted: owner.engine.scripted !== null },
+    engineControl: owner.engine.scripted?.control ?? null,
+    inference: owner.listener.origin,
+    control: owner.control.origin,
+    data: owner.store.directory,
+    pid: process.pid,
+  }
+}
+
+function overridesOf(options: ServeOptions): ConfigInput {
+  return {
+    engine: {
+      ...(options.engine === undefined ? {} : { url: options.engine }),
+      ...(options.model === undefined ? {} : { model: options.model }),
+    },
+    proxy: {
+      ...(options.host === undefined ? {} : { host: options.host }),
+      ...(options.port === undefined ? {} : { port: options.port }),
+    },
+    control: options.controlPort === undefined ? {} : { port: options.controlPort },
+  }
+}
+
+function collectLabels(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Give name=value.')
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+}

@@ -1,0 +1,66 @@
+import { constants } from 'node:fs'
+import { access, readFile, stat, statfs } from 'node:fs/promises'
+import { availableParallelism, totalmem } from 'node:os'
+import { dirname } from 'node:path'
+import type { Config } from '../../core/index.ts'
+import { bytes, plural } from '../present/units.ts'
+import { type Finding, ok, problem, warning } from './finding.ts'
+
+const leastFreeBytes = 5e9
+
+/** Node, processors, memory, open files, data directory. */
+export async function machineFindings(config: Config): Promise<readonly Finding[]> {
+  return [
+    nodeFinding(process.versions.node),
+    ok('machine', `${plural(availableParallelism(), 'core')}, ${bytes(totalmem())} memory`),
+    await openFilesFinding(config.proxy.maxInFlight),
+    ...(await directoryFindings(config.store.directory)),
+  ]
+}
+
+/** Exported for its test: the version decides. */
+export function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major > 22 || (major === 22 && minor >= 19)) return ok('node', version)
+  return problem('node', `${version} is too old`, 'Use Node 22.19 or newer; `npm ci` installs Node 24 in node_modules.')
+}
+
+/** Each call needs a socket on both sides. */
+async function openFilesFinding(maxInFlight: number): Promise<Finding> {
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1]
+  if (soft === undefined) return ok('open files', 'the limit is not known on this system')
+  if (soft === 'unlimited') return ok('open files', 'unlimited')
+  const needed = 2 * maxInFlight + 256
+  if (Number(soft) >= needed) return ok('open files', `${soft} (${needed} needed for ${maxInFlight} calls at once)`)
+  return warning(
+    'open files',
+    `${soft} at most, ${needed} needed for ${maxInFlight} calls at once`,
+    `Run \`ulimit -n ${needed}\` before Paddock, or lower proxy.maxInFlight.`,
+  )
+}
+
+async function directoryFindings(directory: string): Promise<Finding[]> {
+  const existing = await nearestExisting(directory)
+  const writable = await access(existing, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  const space = await statfs(existing)
+  const free = space.bavail * space.bsize
+  return [
+    writable
+      ? ok('data', directory)
+      : problem('data', `${existing} is not writable`, 'Choose another directory with --data, or change its owner.'),
+    free >= leastFreeBytes
+      ? ok('disk', `${bytes(free)} free`)
+      : warning('disk', `only ${bytes(free)} free`, `Free ${bytes(leastFreeBytes)}, or choose another --data.`),
+  ]
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  for (let here = path; ; here = dirname(here)) {
+    const found = await stat(here).catch(() => null)
+    if (found !== null || here === dirname(here)) return here
+  }
+}

@@ -1,0 +1,86 @@
+import { resolve } from 'node:path'
+import { type Id, type LoadedConfig, PaddockError, type Task } from '../core/index.ts'
+import { type Harness, type RunProgress, type RunSummary, runRollouts } from '../rollout/index.ts'
+import type { SandboxProvider } from '../sandbox/index.ts'
+import { type RunRequest, sessionPolicy } from '../server/index.ts'
+import { environmentsOf } from './environments.ts'
+import { harnessFor } from './harnesses.ts'
+import type { Owner } from './owner.ts'
+import { sandboxOf } from './sandbox.ts'
+
+/** A run whose tasks are loaded and whose parts are found; nothing has been started. */
+export interface PreparedRun {
+  readonly tasks: readonly Task[]
+  /** Runs to the end. Closes its sandbox afterwards, also when it fails. */
+  start(o: StartOptions): Promise<RunSummary>
+}
+
+export interface StartOptions {
+  readonly owner: Owner
+  readonly runId: Id
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: RunProgress) => void
+}
+
+/** Loads tasks, environment and harness. Throws `TASK_*`, `ENVIRONMENT_*`, `HARNESS_UNKNOWN` before anything runs. */
+export async function prepareRun(loaded: LoadedConfig, request: RunRequest, signal: AbortSignal): Promise<PreparedRun> {
+  const { config } = loaded
+  const environment = (await environmentsOf(loaded)).get(request.environment)
+  const harness: Harness = await harnessFor(loaded, request.harness, request.command)
+  const loadedTasks = await environment.load(resolve(request.tasks), { signal })
+  const tasks = chosen(loadedTasks, request.only)
+  return {
+    tasks,
+    start: async ({ owner, runId, signal: stop, onProgress }) => {
+      const sandbox = await sandboxOf(config)
+      try {
+        if (needsBox(harness)) await requireDocker(sandbox)
+        return await runRollouts({
+          store: owner.store,
+          proxy: owner.proxy,
+          inferenceOrigin: owner.listener.origin,
+          sandbox,
+          environment,
+          tasks,
+          harness,
+          model: owner.engine.model,
+          n: request.n ?? config.run.n,
+          runId,
+          policy: sessionPolicy(config.session, owner.engine.model),
+          budgets: config.run.budgets,
+          limits: config.run.limits,
+          scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
+          signal: stop,
+          onProgress,
+          ...(request.name === null ? {} : { name: request.name }),
+        })
+      } finally {
+        await sandbox.close()
+      }
+    },
+  }
+}
+
+function chosen(tasks: readonly Task[], only: readonly string[]): readonly Task[] {
+  if (only.length === 0) return tasks
+  const names = tasks.map((task) => task.name)
+  const missing = only.filter((name) => !names.includes(name))
+  if (missing.length > 0) {
+    throw new PaddockError('USAGE', `no task is named ${missing.join(', ')}`, {
+      fix: `There are: ${names.join(', ')}.`,
+    })
+  }
+  return tasks.filter((task) => only.includes(task.name))
+}
+
+function needsBox(harness: Harness): boolean {
+  return harness.place === 'box' || harness.box === 'tools'
+}
+
+/** Says at once what would otherwise fail in every rollout, and removes what earlier processes left behind. */
+async function requireDocker(sandbox: SandboxProvider): Promise<void> {
+  const facts = await sandbox.probe()
+  const fatal = facts.problems.find((problem) => problem.weight === 'fatal')
+  if (fatal !== undefined) throw new PaddockError('SANDBOX_UNAVAILABLE', fatal.what, { fix: fatal.fix })
+  await sandbox.sweep()
+}

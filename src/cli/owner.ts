@@ -1,0 +1,107 @@
+import type { Config } from '../core/index.ts'
+import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
+import {
+  announceOwner,
+  type ControlServer,
+  controlToken,
+  LiveFeed,
+  type RunRequest,
+  startControl,
+  type SubmittedRun,
+  withdrawOwner,
+} from '../server/index.ts'
+import { openStore, type Store } from '../trajectory/index.ts'
+import { Closers } from './closers.ts'
+import { type ResolvedEngine, resolveEngine } from './engine.ts'
+import { TokenTextCache } from './token-texts.ts'
+
+/** Everything that the one process which owns a data directory runs: store, engine, proxy, control API. */
+export interface Owner {
+  readonly store: Store
+  readonly engine: ResolvedEngine
+  readonly proxy: Proxy
+  readonly listener: Listener
+  readonly control: ControlServer
+  readonly live: LiveFeed
+  /** Submitted runs that are still going; they are awaited before anything closes. */
+  readonly background: Set<Promise<unknown>>
+  /** Closes everything in order, the running calls committed. Idempotent. */
+  close(): Promise<void>
+}
+
+export interface OwnerOptions {
+  readonly config: Config
+  /** Record clients that have no session of their own; loopback only. */
+  readonly openMode: boolean
+  readonly signal?: AbortSignal
+  readonly onCall?: (call: CallLine) => void
+  readonly onProxyEvent?: (event: ProxyEvent) => void
+  /** Takes runs that other processes submit. */
+  readonly submitRun?: (owner: Owner, request: RunRequest) => Promise<SubmittedRun>
+}
+
+/** Opens the data directory, the engine and both listeners. On a failure everything opened so far is closed again. */
+export async function openOwner(options: OwnerOptions): Promise<Owner> {
+  const { config, signal } = options
+  const closers = new Closers()
+  try {
+    const store = await openStore(config.store.directory, { synchronous: config.store.synchronous })
+    closers.add(() => store.close())
+    const engine = await resolveEngine(config.engine, {
+      dataDirectory: config.store.directory,
+      ...(signal === undefined ? {} : { signal }),
+    })
+    closers.add(async () => engine[Symbol.asyncDispose]())
+    const live = new LiveFeed()
+    const texts = new TokenTextCache({ store, engine: engine.adapter, model: engine.model })
+    closers.add(() => texts.close())
+    const proxy = createProxy({
+      recorder: store.recorder,
+      engine: engine.adapter,
+      putFingerprint: (fingerprint) => store.catalogue.putFingerprint(fingerprint),
+      openMode: options.openMode,
+      limits: {
+        maxInFlight: config.proxy.maxInFlight,
+        maxQueued: config.proxy.maxQueued,
+        maxBodyBytes: config.proxy.maxBodyBytes,
+        keepAliveMs: config.proxy.keepAliveMs,
+        stallMs: config.proxy.stallMs,
+      },
+      onEvent: (event) => {
+        options.onProxyEvent?.(event)
+        if (event.type !== 'call') return
+        const { type: _type, ...call } = event
+        options.onCall?.(call)
+        live.publish({ kind: 'call', data: call })
+        texts.noteCall(call.sessionId)
+      },
+    })
+    closers.add(() => proxy.close())
+    const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
+    const token = config.control.token ?? (await controlToken(config.store.directory))
+    const submit = options.submitRun
+    const control = await startControl(
+      {
+        reader: store,
+        proxy,
+        inferenceOrigin: listener.origin,
+        sessionDefaults: config.session,
+        storeQueueDepth: null,
+        submitRun: submit === undefined ? null : (request) => submit(owner, request),
+      },
+      { ...config.control, token, live },
+    )
+    closers.add(() => control.close())
+    if (config.control.token === null) {
+      await announceOwner(config.store.directory, { pid: process.pid, origin: control.origin })
+      closers.add(() => withdrawOwner(config.store.directory))
+    }
+    const background = new Set<Promise<unknown>>()
+    closers.add(() => Promise.allSettled(background))
+    const owner: Owner = { store, engine, proxy, listener, control, live, background, close: () => closers.close() }
+    return owner
+  } catch (error) {
+    await closers.close()
+    throw error
+  }
+}

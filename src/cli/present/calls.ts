@@ -1,0 +1,42 @@
+import type { CallLine } from '../../proxy/index.ts'
+import { type Paint, printable } from './colour.ts'
+import { duration, shortId, timeOfDay } from './units.ts'
+
+/** One recorded call as `paddock serve` prints it. */
+export function callLine(call: CallLine, atMs: number, paint: Paint): string {
+  const ok = call.fate.kind === 'complete'
+  const tokens = `${count(call.promptTokens)}→${count(call.sampledTokens)} tokens`
+  const what =
+    call.toolCalls.length > 0
+      ? `calls ${call.toolCalls.map(printable).join(', ')}`
+      : printable(call.preview.replace(/\s+/g, ' '))
+  const notes = [...call.findings, ...call.forks.map((cause) => `fork ${cause}`)]
+  return [
+    paint('dim', timeOfDay(atMs)),
+    paint('name', shortId(call.sessionId)),
+    `call ${call.seq}`,
+    call.callClass,
+    paint(ok ? 'good' : 'bad', `${call.status ?? '–'} ${fateWord(call)}`),
+    tokens,
+    duration(call.durationMs),
+    what,
+    ...(notes.length === 0 ? [] : [paint('warn', notes.map(printable).join(', '))]),
+  ].join('  ')
+}
+
+function fateWord(call: CallLine): string {
+  switch (call.fate.kind) {
+    case 'complete':
+      return call.finishReasons.map((reason) => reason ?? '–').join(',')
+    case 'engine_error':
+    case 'refused':
+      return call.fate.code
+    case 'client_gone':
+    case 'interrupted':
+      return call.fate.kind
+  }
+}
+
+function count(tokens: number | null): string {
+  return tokens === null ? '?' : String(tokens)
+}

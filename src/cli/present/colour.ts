@@ -1,0 +1,36 @@
+import { styleText } from 'node:util'
+
+/** What a piece of text means; colour is only ever an addition to words and marks. */
+export type Tone = 'strong' | 'dim' | 'good' | 'bad' | 'warn' | 'name' | 'trained'
+
+const formats: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
+  strong: 'bold',
+  dim: 'dim',
+  good: 'green',
+  bad: 'red',
+  warn: 'yellow',
+  name: 'cyan',
+  trained: ['green', 'underline'],
+}
+
+/** Paints text, or leaves it as it is. */
+export type Paint = (tone: Tone, text: string) => string
+
+export function painter(colour: boolean): Paint {
+  return colour ? (tone, text) => styleText(formats[tone], text, { validateStream: false }) : (_tone, text) => text
+}
+
+/**
+ * Makes text of models, harnesses and boxes safe for a terminal: control characters (escape sequences among them) come
+ * out visible. New lines and tabs stay.
+ */
+export function printable(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- finding control characters is the purpose
+  return text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => {
+      const code = character.charCodeAt(0)
+      return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+    },
+  )
+}

@@ -1,0 +1,45 @@
+import type { Event } from '../../core/index.ts'
+import { type Paint, printable } from './colour.ts'
+import { duration, timeOfDay } from './units.ts'
+
+/** One line per event, in order. */
+export function eventLines(events: readonly Event[], paint: Paint): string {
+  return events
+    .map((event) => `${paint('dim', timeOfDay(event.at))}  ${event.kind.padEnd(11)}  ${say(event, paint)}`)
+    .join('\n')
+}
+
+function say(event: Event, paint: Paint): string {
+  switch (event.kind) {
+    case 'stage':
+      return `${event.stage} ${event.phase}${event.durationMs === null ? '' : ` (${duration(event.durationMs)})`}`
+    case 'rollout_end':
+      return `${paint('strong', event.end)}${event.detail === '' ? '' : `: ${line(event.detail)}`}`
+    case 'exec': {
+      const how = event.exitCode === null ? (event.signal ?? '') : `exit ${event.exitCode}`
+      const bad = event.outcome !== 'exited' || event.exitCode !== 0
+      const fate = `${event.outcome}${how === '' ? '' : ` ${how}`}, ${duration(event.durationMs)}`
+      return `${event.role}: ${line(event.command)}  ${paint(bad ? 'warn' : 'dim', fate)}`
+    }
+    case 'tool_result':
+      return `${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.status)}, ${duration(event.durationMs)}  ${line(event.result)}`
+    case 'egress':
+      return `${event.host}:${event.port} ${event.allowed ? 'allowed' : paint('bad', 'refused')} (${event.rule})`
+    case 'snapshot':
+      return event.image
+    case 'box':
+      return `${event.boxId.slice(0, 12)} ${event.phase}${event.detail === '' ? '' : `: ${line(event.detail)}`}`
+    case 'taint':
+      return paint('warn', line(event.cause))
+    case 'label':
+      return line(`${event.name} = ${event.value}`)
+    case 'custom':
+      return line(`${event.name} ${JSON.stringify(event.data)}`)
+  }
+}
+
+/** The first part of a text on one line. */
+function line(text: string): string {
+  const flat = printable(text.replace(/\s*\n\s*/g, ' ⏎ ').trim())
+  return flat.length <= 120 ? flat : `${flat.slice(0, 119)}…`
+}

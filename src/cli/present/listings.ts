@@ -1,0 +1,100 @@
+import type { Verdict } from '../../core/index.ts'
+import { verdictInForce } from '../../server/index.ts'
+import type { GroupRecord, RolloutView, RunRecord, SessionRecord } from '../../trajectory/index.ts'
+import { type Paint, printable } from './colour.ts'
+import { table } from './table.ts'
+import { dateAndTime, duration, shortId } from './units.ts'
+
+interface View {
+  readonly paint: Paint
+  readonly columns: number | null
+}
+
+export function runTable(runs: readonly RunRecord[], view: View): string {
+  return table(
+    [{ title: 'run' }, { title: 'started' }, { title: 'name' }],
+    runs.map((run) => [view.paint('name', shortId(run.id)), dateAndTime(run.createdAt), printable(run.name)]),
+    view,
+  )
+}
+
+export function groupTable(groups: readonly GroupRecord[], view: View): string {
+  return table(
+    [{ title: 'group' }, { title: 'run' }, { title: 'task digest' }, { title: 'prompt' }, { title: 'made' }],
+    groups.map((group) => [
+      view.paint('name', shortId(group.id)),
+      shortId(group.runId),
+      group.taskDigest.slice(0, 12),
+      printable(group.promptVariant),
+      dateAndTime(group.createdAt),
+    ]),
+    view,
+  )
+}
+
+export function rolloutTable(rollouts: readonly RolloutView[], view: View): string {
+  const { paint } = view
+  return table(
+    [
+      { title: 'rollout' },
+      { title: 'group' },
+      { title: 'slot', align: 'right' },
+      { title: 'try', align: 'right' },
+      { title: 'harness' },
+      { title: 'end' },
+      { title: 'verdict' },
+      { title: 'reward', align: 'right' },
+      { title: 'time', align: 'right' },
+      { title: 'taint' },
+    ],
+    rollouts.map((rollout) => {
+      const verdict = verdictInForce(rollout)
+      return [
+        paint('name', shortId(rollout.id)),
+        shortId(rollout.groupId),
+        String(rollout.slot),
+        String(rollout.attempt),
+        printable(rollout.harness),
+        endCell(rollout.end, paint),
+        verdictCell(verdict, paint),
+        rewardCell(verdict, paint),
+        rollout.startedAt === null || rollout.endedAt === null ? '' : duration(rollout.endedAt - rollout.startedAt),
+        paint('warn', rollout.taints.join(', ')),
+      ]
+    }),
+    view,
+  )
+}
+
+export function sessionTable(sessions: readonly SessionRecord[], view: View): string {
+  return table(
+    [{ title: 'session' }, { title: 'rollout' }, { title: 'role' }, { title: 'opened' }, { title: 'labels' }],
+    sessions.map((session) => [
+      view.paint('name', shortId(session.id)),
+      session.rolloutId === null ? '' : shortId(session.rolloutId),
+      session.role,
+      dateAndTime(session.createdAt),
+      Object.entries(session.labels)
+        .map(([name, value]) => printable(`${name}=${value}`))
+        .join(' '),
+    ]),
+    view,
+  )
+}
+
+export function endCell(end: RolloutView['end'], paint: Paint): string {
+  if (end === null) return paint('dim', 'running')
+  return paint(end === 'completed' ? 'good' : end === 'infra' ? 'bad' : 'warn', end)
+}
+
+export function verdictCell(verdict: Verdict | null, paint: Paint): string {
+  if (verdict === null) return paint('dim', 'none')
+  return paint(verdict.status === 'scored' ? 'strong' : 'warn', verdict.status)
+}
+
+/** A null reward is a dash, never a zero. */
+export function rewardCell(verdict: Verdict | null, paint: Paint): string {
+  if (verdict === null || verdict.reward === null) return paint('dim', '–')
+  const text = Number(verdict.reward.toFixed(4)).toString()
+  return paint(verdict.reward > 0 ? 'good' : 'bad', text)
+}

@@ -1,0 +1,84 @@
+import { Command, CommanderError } from 'commander'
+import { PaddockError } from '../core/index.ts'
+import { type Cli, type GlobalOptions, openContext } from './cli.ts'
+import { addDoctor } from './commands/doctor.ts'
+import { addExport } from './commands/export.ts'
+import { addFsck } from './commands/fsck.ts'
+import { addGc } from './commands/gc.ts'
+import { addList } from './commands/list.ts'
+import { addRun } from './commands/run.ts'
+import { addServe } from './commands/serve.ts'
+import { addShow } from './commands/show.ts'
+import { addValidate } from './commands/validate.ts'
+import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
+import type { Io } from './io.ts'
+import { asPaddockError, failureText } from './present/failure.ts'
+import { version } from './version.ts'
+
+/** The command tree; `docs/reference/cli.md` is held against it by a test. */
+export function buildProgram(cli: Cli): Command {
+  const program = new Command('paddock')
+    .description(
+      'An RL gym and a flight recorder for black-box agents: records every model call token for token,\n' +
+        'runs harnesses in boxes, scores what they did, exports it to trainers.',
+    )
+    .version(version)
+    .option('--config <file>', 'configuration file (default: paddock.config.ts here, if there is one)')
+    .option('--data <dir>', 'data directory (default: .paddock)')
+    .option('--json', 'print JSON instead of text')
+    .option('--verbose', 'print stacks with errors')
+    .option('--no-color', 'no colour')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      'after',
+      `
+First steps:
+  $ paddock doctor                                    what is missing on this machine
+  $ paddock serve                                     record a harness of your own
+  $ paddock run examples/tasks/terminal --n 4         rollouts of tasks in boxes
+  $ paddock list                                      what is recorded
+  $ paddock show <id>                                 one conversation, with its tokens
+  $ paddock export --format jsonl --out out/          rows for a trainer
+
+Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 cancelled.`,
+    )
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => cli.io.out(text.trimEnd()),
+      // Errors are thrown and told once, in the form of all errors.
+      writeErr: () => undefined,
+    })
+  for (const add of [addServe, addRun, addValidate, addList, addShow, addExport, addDoctor, addGc, addFsck]) {
+    add(program, cli)
+  }
+  return program
+}
+
+/** Parses, runs, tells failures as one line, and resolves to the exit code. Never rejects. */
+export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
+  let code: ExitCode = exitCode.ok
+  const cli: Cli = {
+    io,
+    run: async (command, overrides, body) => {
+      code = await body(await openContext(io, command.optsWithGlobals<GlobalOptions>(), overrides))
+    },
+  }
+  try {
+    if (args.length === 0) buildProgram(cli).outputHelp()
+    else await buildProgram(cli).parseAsync([...args], { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCode.ok
+    const failure = error instanceof CommanderError ? usageError(error) : error
+    const known = asPaddockError(failure)
+    if (args.includes('--json')) io.err(JSON.stringify({ error: known }))
+    else io.err(failureText(failure, args.includes('--verbose')))
+    return exitCodeOf(failure)
+  }
+}
+
+function usageError(error: CommanderError): PaddockError {
+  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
+  const hint = rest.join(' ').replace(/[()]/g, '').trim()
+  return new PaddockError('USAGE', first, { cause: error, ...(hint === '' ? {} : { fix: hint }) })
+}

@@ -1,0 +1,86 @@
+import { type LoadedConfig, newId, PaddockError } from '../core/index.ts'
+import type { RunProgress } from '../rollout/index.ts'
+import type { OwnerAddress, RunRequest, SubmittedRun } from '../server/index.ts'
+import { createParser } from 'eventsource-parser'
+import { z } from 'zod'
+import { prepareRun } from './execute.ts'
+import type { Owner } from './owner.ts'
+import { asPaddockError } from './present/failure.ts'
+
+/** Takes a run in at the owner: answers when its parts are found, runs it in the background, tells it live. */
+export async function submitRun(
+  owner: Owner,
+  loaded: LoadedConfig,
+  request: RunRequest,
+  signal: AbortSignal,
+): Promise<SubmittedRun> {
+  const prepared = await prepareRun(loaded, request, signal)
+  const runId = newId()
+  const publish = (progress: RunProgress): void => owner.live.publish({ kind: 'progress', data: { runId, progress } })
+  const running = prepared
+    .start({ owner, runId, signal, onProgress: publish })
+    .then((summary) => owner.live.publish({ kind: 'run', data: { runId, summary } }))
+    .catch((error: unknown) => owner.live.publish({ kind: 'run', data: { runId, error: asPaddockError(error) } }))
+  owner.background.add(running)
+  void running.finally(() => owner.background.delete(running))
+  return { runId }
+}
+
+const submitted = z.object({ runId: z.string() })
+const failure = z.object({ error: z.object({ code: z.string(), message: z.string(), fix: z.string() }) })
+const liveRun = z.object({ runId: z.string() }).loose()
+
+/** What a submitted run came to, as its owner tells it. */
+export type Told =
+  | { readonly kind: 'progress'; readonly progress: RunProgress }
+  | { readonly kind: 'run'; readonly data: Readonly<Record<string, unknown>> }
+
+/**
+ * Hands a run to the process that owns the data directory and yields what it tells, the last one of kind `run`. Throws
+ * what the owner answers, and `ENGINE_DIED`-free `STORE_LOCKED` when the owner goes away in between.
+ */
+export async function* followAtOwner(
+  owner: OwnerAddress,
+  request: RunRequest,
+  signal: AbortSignal,
+): AsyncGenerator<Told> {
+  const headers = { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' }
+  const events = await fetch(`${owner.origin}/events`, { headers, signal })
+  const answer = await fetch(`${owner.origin}/runs`, { method: 'POST', headers, body: JSON.stringify(request), signal })
+  const body: unknown = await answer.json()
+  if (!answer.ok) throw ownerError(body, owner)
+  const { runId } = submitted.parse(body)
+  for await (const { event, data } of liveEvents(events, signal)) {
+    const told = liveRun.parse(data)
+    if (told.runId !== runId) continue
+    if (event === 'run') {
+      yield { kind: 'run', data: told }
+      return
+    }
+    // The owner is this same program: what it publishes is a RunProgress.
+    if (event === 'progress') yield { kind: 'progress', progress: told['progress'] as RunProgress }
+  }
+  throw new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) ended before the run did`, {
+    fix: 'Start the run again; `paddock list` shows what was recorded.',
+  })
+}
+
+function ownerError(body: unknown, owner: OwnerAddress): PaddockError {
+  const parsed = failure.safeParse(body)
+  if (!parsed.success) return new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) did not take the run`)
+  const { code, message, fix } = parsed.data.error
+  return new PaddockError('USAGE', `the owner (pid ${owner.pid}) refuses the run: ${code}: ${message}`, { fix })
+}
+
+async function* liveEvents(response: Response, signal: AbortSignal): AsyncGenerator<{ event: string; data: unknown }> {
+  const waiting: { event: string; data: unknown }[] = []
+  const parser = createParser({
+    onEvent: ({ event = 'message', data }) => waiting.push({ event, data: JSON.parse(data) as unknown }),
+  })
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    signal.throwIfAborted()
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    yield* waiting.splice(0)
+  }
+}

@@ -1,0 +1,15 @@
+import type { SessionLog, StoreReader } from '../trajectory/index.ts'
+import type { TokenTexts } from './present/tokens.ts'
+import { tokenizerKey } from './token-texts.ts'
+
+/** The texts that the catalogue knows for the token ids of a session. Works without the engine. */
+export async function knownTokenTexts(reader: StoreReader, log: SessionLog): Promise<TokenTexts> {
+  const ids = new Set(log.segments.flatMap((segment) => [...segment.tokens]))
+  const digests = new Set(log.calls.flatMap(({ intent }) => intent.fingerprint ?? []))
+  const texts = new Map<number, Uint8Array>()
+  for (const digest of digests) {
+    const tokenizer = tokenizerKey(await reader.catalogue.fingerprint(digest))
+    for (const [id, text] of await reader.catalogue.tokenTexts(tokenizer, [...ids])) texts.set(id, text)
+  }
+  return texts
+}
