@@ -1,9 +1,6 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
-import { dockerFindings } from '../doctor/docker.ts'
-import { engineFindings } from '../doctor/engine.ts'
 import { type Finding, ok } from '../doctor/finding.ts'
-import { machineFindings } from '../doctor/machine.ts'
 import { exitCode } from '../exit.ts'
 import type { Paint } from '../present/colour.ts'
 import { plural } from '../present/units.ts'
@@ -19,6 +16,8 @@ export function addDoctor(program: Command, cli: Cli): void {
     .addHelpText('after', '\nExample:\n  $ ENGINE_URL=http://127.0.0.1:8000 paddock doctor')
     .action(async (options: { readonly engine: boolean; readonly docker: boolean }, command: Command) =>
       cli.run(command, {}, async (context) => {
+        const { dockerFindings } = await import('../doctor/docker.ts')
+        const { machineFindings } = await import('../doctor/machine.ts')
         const { config, file } = context.loaded
         const findings: Finding[] = [
           ok('config', file ?? 'no paddock.config.ts here: defaults'),
@@ -32,7 +31,10 @@ export function addDoctor(program: Command, cli: Cli): void {
             await sandbox.close()
           }
         }
-        if (options.engine) findings.push(...(await engineFindings(config, context.io.signal)))
+        if (options.engine) {
+          const { engineFindings } = await import('../doctor/engine.ts')
+          findings.push(...(await engineFindings(config, context.io.signal)))
+        }
         context.result({ findings }, () => asText(findings, context.paint))
         return findings.some((finding) => finding.status === 'problem') ? exitCode.problems : exitCode.ok
       }),

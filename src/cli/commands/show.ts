@@ -12,7 +12,7 @@ import { rowsText } from '../present/rows.ts'
 import { plural, shortId } from '../present/units.ts'
 import { knownTokenTexts } from '../token-texts-of.ts'
 import { resolveId } from '../resolve.ts'
-import { rowsOf, segmentMasks } from '../rows.ts'
+
 import { openForReading } from '../store.ts'
 
 interface ShowOptions {
@@ -60,7 +60,7 @@ async function show(context: CommandContext, text: string, options: ShowOptions)
       const log = await reader.recorder.session(found.id)
       const rollout = log.session.rolloutId === null ? null : await reader.catalogue.rollout(log.session.rolloutId)
       const body = context.json ? '' : await sessionText(context, reader, log, rollout, options)
-      context.result(sessionJson(log, rollout), () => body)
+      context.result(context.json ? await sessionJson(log, rollout) : null, () => body)
       break
     }
   }
@@ -96,7 +96,7 @@ async function showRollout(context: CommandContext, reader: StoreReader, id: Id,
     const value = {
       rollout: rolloutView(rollout),
       task,
-      sessions: logs.map((log) => sessionJson(log, rollout)),
+      sessions: await Promise.all(logs.map((log) => sessionJson(log, rollout))),
       events,
     }
     context.result(value, () => '')
@@ -143,7 +143,8 @@ function verdictText(rollout: RolloutView, { paint }: CommandContext): string {
   ].join('\n')
 }
 
-function sessionJson(log: SessionLog, rollout: RolloutView | null) {
+async function sessionJson(log: SessionLog, rollout: RolloutView | null) {
+  const { rowsOf } = await import('../rows.ts')
   const rows = rowsOf(log, rollout)
   return {
     ...sessionLogView(log),
@@ -166,6 +167,7 @@ async function sessionText(
   rollout: RolloutView | null,
   options: ShowOptions,
 ): Promise<string> {
+  const { rowsOf, segmentMasks } = await import('../rows.ts')
   const { paint } = context
   const rows = rowsOf(log, rollout)
   const labels = Object.entries(log.session.labels).map(([name, value]) => printable(`${name}=${value}`))
