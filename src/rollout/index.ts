@@ -21,3 +21,12 @@ export type {
   LaunchContext,
 } from './harnesses/contract.ts'
 export { defineHarness, reportExit } from './harnesses/define.ts'
+export { bundledNode, npmBundle, type NpmBundleOptions } from './harnesses/npm-bundle.ts'
+export { qwenCode } from './harnesses/qwen-code/index.ts'
+export { referenceAgent, type ReferenceOptions } from './harnesses/reference/index.ts'
+export { type HarnessOptions, type HarnessRegistry, harnessRegistry } from './harnesses/registry.ts'
+export { scriptHarness } from './harnesses/script/index.ts'
+export { shellHarness } from './harnesses/shell/index.ts'
+export { bareTask } from './bare-task.ts'
+export { boxDoor } from './door.ts'
+export { defaultBudgets, defaultLimits, runRollouts } from './run.ts'

@@ -6,9 +6,9 @@ export function defineHarness<H extends Harness>(spec: H): H {
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(spec.name)) {
     throw invalid(`the name ${JSON.stringify(spec.name)}`, 'Use lower case letters, digits and dashes.')
   }
-  if (spec.apiVersion !== 1) throw invalid(`API version ${String(spec.apiVersion)}`, 'Write the preset for apiVersion 1.')
-  const run = spec.place === 'box' ? spec.configure : spec.run
-  if (typeof run !== 'function') {
+  if (spec.apiVersion !== 1)
+    throw invalid(`API version ${String(spec.apiVersion)}`, 'Write the preset for apiVersion 1.')
+  if (!(spec.place === 'box' ? 'configure' in spec : 'run' in spec)) {
     throw invalid(`place ${spec.place} without its function`, 'Give `configure` for a box, `run` for the host.')
   }
   return spec
@@ -18,7 +18,11 @@ export function defineHarness<H extends Harness>(spec: H): H {
  * The report of a program that ended by itself: exit 0 is `completed`, else the first failure pattern found in its
  * output, else `harness_crash` with the exit and the last line of stderr.
  */
-export function reportExit(exit: HarnessExit, patterns: readonly FailurePattern[], answer: string | null): HarnessReport {
+export function reportExit(
+  exit: HarnessExit,
+  patterns: readonly FailurePattern[],
+  answer: string | null,
+): HarnessReport {
   if (exit.exitCode === 0) return { end: 'completed', detail: 'exit 0', answer }
   const how = exit.oom
     ? 'killed for memory'

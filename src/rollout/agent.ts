@@ -1,0 +1,152 @@
+import { type Clock, type EventBody, PaddockError, type Task } from '../core/index.ts'
+import type { Environment } from '../envs/index.ts'
+import type { Box, ExecResult } from '../sandbox/index.ts'
+import type { BoxHarness, Harness, HarnessExit, HarnessReport, HostHarness } from './harnesses/contract.ts'
+import { OutputTail } from './output.ts'
+
+/** Where bundles are mounted, and where a harness keeps its own files, inside a box. */
+export const bundleRoot = '/opt/paddock/harness'
+export const harnessHome = '/tmp/paddock-home'
+
+/** The box's socket authorises; clients insist on something in this place. */
+const placeholderKey = 'paddock'
+const keptOutputBytes = 4 * 1024 * 1024
+const eventTailBytes = 4096
+
+/** What the agent stage works with. */
+export interface AgentParts {
+  readonly task: Task
+  readonly environment: Environment | null
+  readonly model: string
+  readonly box: Box | null
+  /** Base URL and key of the session, for a harness on the host. */
+  readonly host: { readonly baseUrl: string; readonly apiKey: string }
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly emit: (event: EventBody) => void
+  /** Bound of the command in a box; the agent's clock ends it long before. */
+  readonly wallMs: number
+}
+
+/** A harness that was started. Output is there also when it was stopped. */
+export interface RunningAgent {
+  readonly report: Promise<HarnessReport>
+  readonly output: { readonly stdout: OutputTail; readonly stderr: OutputTail }
+}
+
+/** Starts the harness. The report rejects with the signal's reason on abort and with infra faults (`BOX_DEAD`). */
+export function startAgent(harness: Harness, parts: AgentParts): RunningAgent {
+  const output = { stdout: new OutputTail(keptOutputBytes), stderr: new OutputTail(keptOutputBytes) }
+  const report = harness.place === 'box' ? runInBox(harness, parts, output) : runOnHost(harness, parts, output)
+  return { report, output }
+}
+
+function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent['output']): Promise<HarnessReport> {
+  const { task, environment, box, model, signal, emit } = parts
+  return harness.run({
+    task,
+    ...promptsOf(parts),
+    ...parts.host,
+    model,
+    box,
+    tools: box === null || environment === null ? [] : environment.tools(task),
+    signal,
+    emit,
+    onOutput: (stream, chunk) => output[stream].push(chunk),
+  })
+}
+
+async function runInBox(
+  harness: BoxHarness,
+  parts: AgentParts,
+  output: RunningAgent['output'],
+): Promise<HarnessReport> {
+  const { task, environment, box, model, signal, emit, clock } = parts
+  if (box === null || box.modelUrl === null || environment === null) {
+    throw new PaddockError('HARNESS_INVALID', `${harness.name} runs in a box, and this run has none`, {
+      fix: 'Run it on tasks of an environment.',
+    })
+  }
+  const user = environment.box(task).user
+  const launch = harness.configure({
+    task,
+    ...promptsOf(parts),
+    origin: box.modelUrl,
+    apiKey: placeholderKey,
+    model,
+    bundlePath: harness.bundle === null ? null : bundleRoot,
+    home: harnessHome,
+    workdir: box.workdir,
+  })
+  const asUser = user === null ? {} : { user }
+  await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal }))
+  if (launch.files.length > 0) await box.putFiles(harnessHome, launch.files)
+  const startedAt = clock.monotonic()
+  const tell = (fate: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal'>) => {
+    emit({
+      kind: 'exec',
+      role: 'harness',
+      command: typeof launch.command === 'string' ? launch.command : `${harness.name} ${harness.version}`,
+      ...fate,
+      durationMs: Math.round(clock.monotonic() - startedAt),
+      stdout: output.stdout.text(eventTailBytes),
+      stderr: output.stderr.text(eventTailBytes),
+      truncatedBytes: output.stdout.droppedBytes + output.stderr.droppedBytes,
+      callId: null,
+    })
+  }
+  let result: ExecResult
+  try {
+    result = await box.exec(
+      {
+        command: launch.command,
+        env: { HOME: harnessHome, ...launch.env },
+        cwd: box.workdir,
+        ...asUser,
+        ...(launch.stdin === null ? {} : { stdin: launch.stdin }),
+        timeoutMs: parts.wallMs,
+        // The tails below are kept here; the box's own copy would be a second one.
+        maxOutputBytes: 0,
+        onStdout: (chunk) => output.stdout.push(chunk),
+        onStderr: (chunk) => output.stderr.push(chunk),
+      },
+      { signal },
+    )
+  } catch (error) {
+    if (signal.aborted) tell({ outcome: 'timed_out', exitCode: null, signal: null })
+    throw error
+  }
+  const exit = exitOf(result, output)
+  tell({ outcome: result.kind, exitCode: exit.exitCode, signal: exit.signal })
+  if (result.kind === 'box_dead') throw boxDead(result.why)
+  return harness.parseResult(exit)
+}
+
+type ExecEvent = Extract<EventBody, { kind: 'exec' }>
+
+function promptsOf({ task, environment }: AgentParts): { prompt: string; systemPrompt: string | null } {
+  if (environment === null) return { prompt: task.instruction, systemPrompt: null }
+  return { prompt: environment.userPrompt(task), systemPrompt: environment.systemPrompt(task) }
+}
+
+function exitOf(result: ExecResult, output: RunningAgent['output']): HarnessExit {
+  return {
+    exitCode: result.kind === 'exited' ? result.code : null,
+    signal: result.kind === 'signaled' ? result.signal : result.kind === 'timed_out' ? 'SIGTERM' : null,
+    oom: result.kind === 'oom',
+    stdout: output.stdout.text(),
+    stderr: output.stderr.text(),
+  }
+}
+
+async function expectDone(command: Promise<ExecResult>): Promise<void> {
+  const result = await command
+  if (result.kind === 'box_dead') throw boxDead(result.why)
+  if (result.kind === 'exited' && result.code === 0) return
+  const said = new TextDecoder().decode(result.stderr).trim().slice(-300)
+  throw new PaddockError('BOX_COMMAND_REFUSED', `The harness's directory could not be made in the box: ${said}`)
+}
+
+function boxDead(why: { readonly why: string; readonly detail: string }): PaddockError {
+  return new PaddockError('BOX_DEAD', `The box died under the harness (${why.why}): ${why.detail}`)
+}

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PaddockError } from '../../core/index.ts'
+import type { ImageOptions } from '../../sandbox/index.ts'
+import type { HarnessBundle } from './contract.ts'
+
+/** The Node that JavaScript harnesses run on in a box, whatever the task's image has. */
+export const bundledNode = '24.21.0'
+
+export interface NpmBundleOptions {
+  readonly name: string
+  /** Package and exact version. */
+  readonly package: string
+  readonly version: string
+  /** Further files at the root of the bundle. */
+  readonly files?: Readonly<Record<string, string>>
+  /** Programs of the package, relative to it, that its install script would have made executable. */
+  readonly executables?: readonly string[]
+}
+
+/**
+ * A bundle with Node and one npm package, installed with the user's own npm and registry settings. No install script
+ * runs, and optional dependencies stay out: what a box gets is what the registry's integrity hashes name.
+ */
+export function npmBundle(o: NpmBundleOptions): HarnessBundle {
+  const files = o.files ?? {}
+  return {
+    name: o.name,
+    version: JSON.stringify([o.package, o.version, bundledNode, files, o.executables ?? []]),
+    build: async (directory, options) => {
+      options.onProgress?.(`fetching ${o.package} ${o.version} and Node ${bundledNode} from the npm registry`)
+      await writeFile(join(directory, 'package.json'), '{"private":true}\n')
+      await install(directory, [`${nodePackage()}@${bundledNode}`, `${o.package}@${o.version}`], options)
+      await trim(join(directory, 'node_modules', nodePackage()))
+      const root = join(directory, 'node_modules', o.package)
+      for (const path of o.executables ?? []) await chmod(join(root, path), 0o755)
+      for (const [path, text] of Object.entries(files)) await writeFile(join(directory, path), text)
+    },
+  }
+}
+
+/** The program and first argument that start a package's script from a mounted bundle. */
+export function nodeCommand(bundlePath: string, packageName: string, script: string): readonly [string, string] {
+  const modules = `${bundlePath}/node_modules`
+  return [`${modules}/${nodePackage()}/bin/node`, `${modules}/${packageName}/${script}`]
+}
+
+// Boxes run on this machine, hence its architecture. `node` itself fetches these packages in an install script.
+function nodePackage(): string {
+  return `node-linux-${process.arch}`
+}
+
+/** Headers and manuals are two thirds of the package. */
+async function trim(nodeDirectory: string): Promise<void> {
+  for (const entry of await readdir(nodeDirectory)) {
+    if (!['bin', 'LICENSE', 'package.json'].includes(entry)) await rm(join(nodeDirectory, entry), { recursive: true })
+  }
+}
+
+function install(directory: string, packages: readonly string[], { signal }: ImageOptions): Promise<void> {
+  const flags = ['--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund', '--loglevel=error', '--save-exact']
+  const npm = spawn('npm', ['install', ...flags, ...packages], {
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    ...(signal === undefined ? {} : { signal }),
+  })
+  let said = ''
+  npm.stderr.setEncoding('utf8').on('data', (text: string) => (said = `${said}${text}`.slice(-2000)))
+  return new Promise((resolve, reject) => {
+    const failed = (how: string, cause?: unknown) => {
+      reject(
+        new PaddockError('BUNDLE_FAILED', `npm install ${packages.join(' ')} failed (${how}): ${said.trim()}`, {
+          cause,
+        }),
+      )
+    }
+    npm.on('error', (error) => (signal?.aborted === true ? reject(signal.reason) : failed(error.message, error)))
+    npm.on('close', (code, killedBy) => (code === 0 ? resolve() : failed(killedBy ?? `exit ${code}`)))
+  })
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
+import { defineHarness, reportExit } from '../define.ts'
+import { nodeCommand, npmBundle } from '../npm-bundle.ts'
+
+const packageName = '@qwen-code/qwen-code'
+const version = '0.24.4'
+const settingsFile = 'qwen-settings.json'
+
+/** Nothing may be sent but model calls, and nothing may be fetched. */
+const settings = {
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  general: { enableAutoUpdate: false, disableAutoUpdate: true },
+}
+
+// Seen with 0.24.4: exit 53 after --max-session-turns, exit 55 after its wall-clock or tool-call limit.
+const failurePatterns: readonly FailurePattern[] = [
+  { pattern: /FatalTurnLimitedError|Reached max session turns/, end: 'horizon', detail: 'its turn limit' },
+  { pattern: /FatalBudgetExceeded|budget exceeded/i, end: 'horizon', detail: 'its own budget' },
+  { pattern: /maximum context length|CONTEXT_OVERFLOW/i, end: 'context_overflow', detail: 'context overflow' },
+]
+
+/**
+ * Qwen Code, unmodified, fetched from npm into a read-only volume. Flags and variables as in its documentation of headless
+ * mode (version 0.24): one JSON array of messages on stdout, the last of type `result`.
+ */
+export function qwenCode(): BoxHarness {
+  return defineHarness({
+    name: 'qwen-code',
+    apiVersion: 1,
+    version,
+    dialect: 'chat',
+    place: 'box',
+    bundle: npmBundle({
+      name: 'qwen-code',
+      package: packageName,
+      version,
+      files: { [settingsFile]: `${JSON.stringify(settings, null, 2)}\n` },
+      executables: [`vendor/ripgrep/${process.arch}-linux/rg`],
+    }),
+    configure: ({ origin, apiKey, model, bundlePath, prompt, systemPrompt }) => ({
+      command: [
+        ...nodeCommand(bundlePath ?? '', packageName, 'cli.js'),
+        ...['--auth-type', 'openai', '--yolo', '--output-format', 'json'],
+        ...(systemPrompt === null ? [] : ['--append-system-prompt', systemPrompt]),
+        prompt,
+      ],
+      env: {
+        OPENAI_BASE_URL: `${origin}/v1`,
+        OPENAI_API_KEY: apiKey,
+        OPENAI_MODEL: model,
+        QWEN_CODE_SYSTEM_SETTINGS_PATH: `${bundlePath ?? ''}/${settingsFile}`,
+        QWEN_USAGE_STATISTICS_ENABLED: 'false',
+        QWEN_CODE_DISABLE_PRECONNECT: '1',
+        NO_COLOR: '1',
+      },
+      files: [],
+      stdin: null,
+    }),
+    parseResult,
+  })
+}
+
+const messages = z.array(z.looseObject({ type: z.string() }))
+const resultMessage = z.looseObject({ is_error: z.boolean().default(false), result: z.string().nullish() })
+
+function parseResult(exit: HarnessExit): HarnessReport {
+  const result = lastResult(exit.stdout)
+  const report = reportExit(exit, failurePatterns, result?.result ?? null)
+  if (report.end !== 'completed' || result?.is_error !== true) return report
+  const failed = reportExit({ ...exit, exitCode: null }, failurePatterns, report.answer)
+  return { ...failed, detail: `it reported an error and left with exit 0: ${(result.result ?? '').slice(0, 300)}` }
+}
+
+/** Null when the output is not what a run to the end prints. */
+function lastResult(stdout: string): z.infer<typeof resultMessage> | null {
+  try {
+    const last = messages.parse(JSON.parse(stdout)).at(-1)
+    return last?.type === 'result' ? resultMessage.parse(last) : null
+  } catch {
+    return null
+  }
+}

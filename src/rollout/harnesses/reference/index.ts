@@ -1,0 +1,1 @@
+export { referenceAgent, type ReferenceOptions } from './agent.ts'

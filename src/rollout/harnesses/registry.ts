@@ -1,0 +1,60 @@
+import { PaddockError } from '../../core/index.ts'
+import type { Harness } from './contract.ts'
+import { defineHarness } from './define.ts'
+import { qwenCode } from './qwen-code/index.ts'
+import { referenceAgent } from './reference/index.ts'
+import { scriptHarness } from './script/index.ts'
+import { shellHarness } from './shell/index.ts'
+
+/** What a preset is made with. */
+export interface HarnessOptions {
+  /** Command line of `shell` and `script`. */
+  readonly command?: string | null
+}
+
+/** The harnesses of this process: presets built in and those of the configuration. */
+export interface HarnessRegistry {
+  readonly names: readonly string[]
+  /** Throws `HARNESS_UNKNOWN` with the names that exist, `USAGE` when the preset needs a command and has none. */
+  get(name: string, options?: HarnessOptions): Harness
+}
+
+const builtIn: Readonly<Record<string, (options: HarnessOptions) => Harness>> = {
+  reference: () => referenceAgent(),
+  'qwen-code': () => qwenCode(),
+  shell: (options) => shellHarness({ command: needCommand('shell', options) }),
+  script: (options) => scriptHarness({ command: needCommand('script', options) }),
+}
+
+/** Throws `HARNESS_INVALID` for a plugin that is not usable or takes a name that is taken. */
+export function harnessRegistry(o: { readonly plugins?: readonly Harness[] } = {}): HarnessRegistry {
+  const known = new Map(Object.entries(builtIn))
+  for (const plugin of o.plugins ?? []) {
+    const harness = defineHarness(plugin)
+    if (known.has(harness.name)) {
+      throw new PaddockError('HARNESS_INVALID', `There are two harnesses named ${harness.name}`, {
+        fix: 'Rename the plugin, or list it once.',
+      })
+    }
+    known.set(harness.name, () => harness)
+  }
+  const names = [...known.keys()].toSorted()
+  return {
+    names,
+    get: (name, options = {}) => {
+      const make = known.get(name)
+      if (make !== undefined) return make(options)
+      throw new PaddockError('HARNESS_UNKNOWN', `There is no harness ${JSON.stringify(name)}`, {
+        data: { name, known: names },
+        fix: `Use one of ${names.join(', ')}, or list the preset under harnesses in paddock.config.ts.`,
+      })
+    },
+  }
+}
+
+function needCommand(name: string, { command }: HarnessOptions): string {
+  if (typeof command === 'string' && command.trim() !== '') return command
+  throw new PaddockError('USAGE', `The harness ${name} needs a command`, {
+    fix: `Say what it runs: --harness ${name} --command '…'.`,
+  })
+}

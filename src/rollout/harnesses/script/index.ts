@@ -1,0 +1,1 @@
+export { scriptHarness } from './preset.ts'

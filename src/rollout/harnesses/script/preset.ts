@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { sha256 } from '../../../core/index.ts'
+import type { HarnessExit, HarnessReport, HostContext, HostHarness } from '../contract.ts'
+import { defineHarness, reportExit } from '../define.ts'
+import { OutputTail } from '../../output.ts'
+
+const graceMs = 2000
+const tailBytes = 64 * 1024
+
+/**
+ * A program of the user's on the host, without a box: it is the user's own, so it has the user's environment, and
+ * `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` besides. `PADDOCK_PROMPT` and stdin say what it is asked.
+ * Its process group ends with the attempt.
+ */
+export function scriptHarness(o: {
+  /** A line for `sh -c`. */
+  readonly command: string
+  readonly cwd?: string
+  readonly environment?: Readonly<Record<string, string | undefined>>
+}): HostHarness {
+  return defineHarness({
+    name: 'script',
+    apiVersion: 1,
+    version: sha256(o.command).slice(0, 12),
+    dialect: 'chat',
+    place: 'host',
+    box: 'none',
+    run: async (context) => {
+      const child = spawn('/bin/sh', ['-c', o.command], {
+        ...(o.cwd === undefined ? {} : { cwd: o.cwd }),
+        env: { ...(o.environment ?? process.env), ...variables(context) },
+        // A group of its own, so that what it started ends with it.
+        detached: true,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      })
+      return await followed(child, context)
+    },
+  })
+}
+
+function variables({ baseUrl, apiKey, model, prompt }: HostContext): Record<string, string> {
+  return { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model, PADDOCK_PROMPT: prompt }
+}
+
+async function followed(child: ChildProcess, context: HostContext): Promise<HarnessReport> {
+  const { signal, prompt, onOutput } = context
+  const tails = { stdout: new OutputTail(tailBytes), stderr: new OutputTail(tailBytes) }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream]?.on('data', (chunk: Buffer) => {
+      tails[stream].push(chunk)
+      onOutput(stream, chunk)
+    })
+  }
+  // A program that never reads its input closes the pipe early.
+  child.stdin?.on('error', () => undefined).end(prompt)
+  let killTimer: NodeJS.Timeout | null = null
+  const stop = () => {
+    kill(child, 'SIGTERM')
+    killTimer = setTimeout(() => kill(child, 'SIGKILL'), graceMs)
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const exit = await ended(child)
+    signal.throwIfAborted()
+    return reportExit({ ...exit, stdout: tails.stdout.text(), stderr: tails.stderr.text() }, [], tails.stdout.text())
+  } finally {
+    signal.removeEventListener('abort', stop)
+    if (killTimer !== null) clearTimeout(killTimer)
+    kill(child, 'SIGKILL')
+  }
+}
+
+function ended(child: ChildProcess): Promise<Pick<HarnessExit, 'exitCode' | 'signal' | 'oom'>> {
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    // Not `close`: a background process that holds the pipes must not keep the attempt open.
+    child.on('exit', (exitCode, signal) => resolve({ exitCode, signal, oom: false }))
+  })
+}
+
+/** Signals the whole group; a group that is gone is what was wanted. */
+function kill(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // ESRCH
+  }
+}

@@ -1,0 +1,1 @@
+export { shellHarness } from './preset.ts'

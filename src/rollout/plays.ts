@@ -1,0 +1,44 @@
+import { PaddockError, type Task } from '../core/index.ts'
+import type { Environment, NamedPlay } from '../envs/index.ts'
+
+/**
+ * Posts the plays of the environment to the scripted engine's control route, so that it can act as an agent on these
+ * tasks: the oracle, and the honest attempts that fail, each with its weight. Throws `ENGINE_UNREACHABLE` and
+ * `ENGINE_ERROR`.
+ */
+export async function postPlays(o: {
+  readonly control: string
+  readonly environment: Environment
+  readonly tasks: readonly Task[]
+  readonly signal: AbortSignal
+}): Promise<void> {
+  const plays = await Promise.all(o.tasks.map((task) => playOf(o.environment, task)))
+  const url = `${o.control.replace(/\/$/, '')}/plays`
+  let response: Response
+  try {
+    response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ plays }),
+      signal: o.signal,
+    })
+  } catch (cause) {
+    if (o.signal.aborted) throw o.signal.reason
+    throw new PaddockError('ENGINE_UNREACHABLE', `The scripted engine's control route ${url} does not answer`, {
+      cause,
+    })
+  }
+  const said = await response.text()
+  if (!response.ok)
+    throw new PaddockError('ENGINE_ERROR', `The scripted engine refused the plays: ${said.slice(0, 400)}`)
+}
+
+async function playOf(environment: Environment, task: Task) {
+  const [oracle, distractors] = await Promise.all([environment.plays.oracle(task), environment.plays.distractors(task)])
+  return { instruction: task.instruction, candidates: [oracle, ...distractors].map(candidate) }
+}
+
+// The engine takes logits of a softmax, the plays carry relative weights.
+function candidate({ name, weight, play }: NamedPlay) {
+  return { name, weight: Math.log(weight), steps: play.steps }
+}

@@ -1,0 +1,66 @@
+import type { Verdict } from '../core/index.ts'
+import { type AttemptContext, type Attempted, attemptTask } from './attempt.ts'
+import type { RolloutSummary } from './contract.ts'
+import { judgeEnd } from './judge-end.ts'
+import { RolloutLog } from './rollout-log.ts'
+import type { Member, RunParts } from './run-parts.ts'
+import { verifyStage } from './verify.ts'
+
+/** A rollout and, for one that ended as `infra`, whether another attempt could end otherwise. */
+export interface EndedRollout {
+  readonly summary: RolloutSummary
+  readonly fault: unknown
+}
+
+/**
+ * One attempt at one task, from queue to verdict, recorded. Resolves for every fate of it; throws only `STORE_*`: what
+ * cannot be recorded did not happen. The end is written last, so a rollout without one was interrupted.
+ */
+export async function runRollout(run: RunParts, member: Member, attempt: number): Promise<EndedRollout> {
+  const { store, clock } = run
+  const { task, group, slot } = member
+  const rolloutId = run.newId()
+  const identity = { groupId: group.id, slot, attempt, harness: run.harness.name }
+  await store.catalogue.putRollout({ id: rolloutId, runId: run.runId, ...identity, createdAt: clock.now() })
+  const log = new RolloutLog({ rolloutId, recorder: store.recorder, clock, newId: run.newId })
+  let leftQueueAt: number | null = null
+  const context: AttemptContext = {
+    run,
+    member,
+    log,
+    onPhase: (stage, phase) => {
+      if (stage === 'boot' && phase === 'start') leftQueueAt = clock.monotonic()
+      run.onProgress({ type: 'stage', rolloutId, task: task.name, slot, attempt, stage, phase })
+    },
+  }
+  const attempted = await attemptTask(context)
+  const { verdict, end, detail } = await judged(context, attempted)
+  for (const cause of attempted.taints) await store.catalogue.taint(rolloutId, cause)
+  if (verdict !== null) await store.catalogue.appendVerdict(verdict)
+  log.emit({ kind: 'rollout_end', end, detail })
+  await log.settled()
+  await store.catalogue.endRollout(rolloutId, clock.now(), end, detail)
+  const { calls, sampledTokens, taints, agentMs } = attempted
+  const durationMs = leftQueueAt === null ? 0 : Math.round(clock.monotonic() - leftQueueAt)
+  const about = { rolloutId, ...identity, task: { name: task.name, digest: task.digest } }
+  const summary = { ...about, end, detail, verdict, taints, calls, sampledTokens, durationMs, agentMs, retried: false }
+  return { summary, fault: end === 'infra' ? attempted.facts.fault : null }
+}
+
+async function judged(
+  context: AttemptContext,
+  attempted: Attempted,
+): Promise<Pick<RolloutSummary, 'end' | 'detail'> & { readonly verdict: Verdict | null }> {
+  const { environment, sandbox, signal } = context.run
+  const { facts, artifacts, calls } = attempted
+  const ended = judgeEnd(facts)
+  const scorable = ended.end !== 'infra' && ended.end !== 'cancelled'
+  if (!scorable || environment === null || sandbox === null || artifacts === null) return { ...ended, verdict: null }
+  try {
+    const parts = { environment, sandbox, artifacts, end: ended.end, calls }
+    return { ...ended, verdict: await verifyStage(context, parts) }
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return { ...judgeEnd({ ...facts, cancelled: true }), verdict: null }
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock, Id, IdMaker, Task } from '../core/index.ts'
+import type { Environment } from '../envs/index.ts'
+import type { Proxy } from '../proxy/index.ts'
+import type { BundleRef, SandboxProvider } from '../sandbox/index.ts'
+import type { GroupRecord, SessionPolicy, Store } from '../trajectory/index.ts'
+import type { RunProgress, StageBudgets } from './contract.ts'
+import type { Gate } from './gate.ts'
+import type { Harness } from './harnesses/contract.ts'
+
+/** What all rollouts of a run share. */
+export interface RunParts {
+  readonly runId: Id
+  readonly store: Store
+  readonly proxy: Proxy
+  readonly inferenceOrigin: string
+  readonly sandbox: SandboxProvider | null
+  readonly environment: Environment | null
+  readonly harness: Harness
+  /** The harness's program as a volume, null where it needs none. */
+  readonly bundle: BundleRef | null
+  readonly model: string
+  readonly policy: Partial<SessionPolicy>
+  readonly budgets: StageBudgets
+  readonly gates: Gates
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly newId: IdMaker
+  readonly onProgress: (progress: RunProgress) => void
+  /** Resolves when the task's image is there: made once per task, on nobody's budget. */
+  readonly imageReady: (task: Task) => Promise<unknown>
+  /** What could not be closed. */
+  readonly leftovers: string[]
+}
+
+export interface Gates {
+  /** Rollouts that hold a box: those in the agent stage, and a few that are being made ready for it. */
+  readonly live: Gate
+  readonly boot: Gate
+  readonly agent: Gate
+  readonly verify: Gate
+}
+
+/** A place in a group. */
+export interface Member {
+  readonly task: Task
+  readonly group: GroupRecord
+  readonly slot: number
+}
