@@ -19,6 +19,11 @@ export class EngineError extends Error {
     this.headers = facts.headers ?? {}
   }
 
+  /** SGLang's body: the same facts without the envelope (`srt/entrypoints/openai/protocol.py` ErrorResponse). */
+  flatBody(): { object: string; message: string; type: string; param: string | null; code: number } {
+    return { object: 'error', message: this.message, type: this.type, param: this.param, code: this.status }
+  }
+
   /** The JSON body. */
   body(): { error: { message: string; type: string; param: string | null; code: number } } {
     return { error: { message: this.message, type: this.type, param: this.param, code: this.status } }

@@ -1,4 +1,5 @@
 import { controlRoutes } from './control.ts'
+import { sglangRoutes } from './wire/sglang/server.ts'
 import { chatCompletions } from './wire/vllm/chat.ts'
 import { completions } from './wire/vllm/completions.ts'
 import { derender } from './wire/vllm/derender.ts'
@@ -18,6 +19,7 @@ export function routesFor(options: EngineOptions): RouteTable {
     'POST /v1/chat/completions': chatCompletions,
   }
   if (options.wire === 'openai') return common
+  if (options.wire === 'sglang') return { ...common, ...sglangRoutes }
   const scaleOut: RouteTable = {
     'POST /v1/chat/completions/render': render,
     'POST /v1/chat/completions/derender': derender,

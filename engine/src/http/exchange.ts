@@ -67,8 +67,9 @@ export class Exchange {
     this.response.end()
   }
 
-  error(error: EngineError): void {
-    this.json(error.body(), error.status, error.headers)
+  /** Refuses in the envelope of vLLM and OpenAI, or flat as SGLang does. */
+  error(error: EngineError, shape: 'envelope' | 'flat'): void {
+    this.json(shape === 'flat' ? error.flatBody() : error.body(), error.status, error.headers)
   }
 
   /** Sends the headers of an event stream. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { EngineError } from '../errors.ts'
 import { Exchange } from './exchange.ts'
 import type { Engine } from '../engine.ts'
-import type { EngineOptions } from '../options.ts'
+import type { EngineOptions, Wire } from '../options.ts'
 
 /** Answers one request. Throws EngineError for a refusal in vLLM's shape. */
 export type Route = (exchange: Exchange, engine: Engine) => Promise<void> | void
@@ -64,11 +64,11 @@ async function answer(exchange: Exchange, engine: Engine, routes: RouteTable): P
     }
     await route(exchange, engine)
   } catch (error) {
-    refuse(exchange, error)
+    refuse(exchange, error, engine.options.wire)
   }
 }
 
-function refuse(exchange: Exchange, error: unknown): void {
+function refuse(exchange: Exchange, error: unknown, wire: Wire): void {
   if (exchange.response.headersSent || exchange.response.destroyed) {
     void exchange.die()
     return
@@ -80,7 +80,7 @@ function refuse(exchange: Exchange, error: unknown): void {
           status: 500,
           type: 'InternalServerError',
         })
-  exchange.error(known)
+  exchange.error(known, wire === 'sglang' ? 'flat' : 'envelope')
 }
 
 /** vLLM guards `/v1` and `/inference` only (docs.vllm.ai v0.28.0, "API key authentication limitations"). */

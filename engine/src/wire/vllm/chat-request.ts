@@ -32,9 +32,9 @@ export interface ChatRequest {
 
 /**
  * Reads a chat request and renders its prompt. Throws 404 for another model, 400 for fields that vLLM refuses.
- * `body.messages` and `body.tools` reach the template losslessly.
+ * `body.messages` and `body.tools` reach the template losslessly. `given` ids take the place of rendering.
  */
-export async function readChatRequest(body: JsonObject, engine: Engine): Promise<ChatRequest> {
+export async function readChatRequest(body: JsonObject, engine: Engine, given?: Int32Array): Promise<ChatRequest> {
   checkModel(body, engine)
   const tools = readList(body, 'tools') ?? []
   const toolChoice = readToolChoice(body, tools)
@@ -55,7 +55,7 @@ export async function readChatRequest(body: JsonObject, engine: Engine): Promise
   const messages = readList(body, 'messages') ?? []
   const last = messages.at(-1)
   return {
-    promptIds: await renderPrompt(body, engine),
+    promptIds: given ?? (await renderPrompt(body, engine)),
     // The Llama parser finds calls by a control token, so vLLM stops hiding those when tools are offered.
     params: {
       ...sampling,

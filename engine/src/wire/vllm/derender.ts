@@ -130,7 +130,7 @@ function chatLogprobs(given: Json, engine: Engine): unknown {
   if (!Array.isArray(content)) return null
   const entry = (item: Json): Record<string, unknown> | undefined => {
     if (!(item instanceof Map)) return undefined
-    const named = /^token_id:(\d+)$/.exec(String(item.get('token') ?? ''))?.[1]
+    const named = /^token_id:(\d+)$/.exec(readText(item, 'token') ?? '')?.[1]
     const id = readCount(item, 'token_id') ?? (named === undefined ? undefined : Number(named))
     const logprob = item.get('logprob')
     const text = id === undefined ? '' : engine.profile.vocabulary.decode([id])
