@@ -56,7 +56,9 @@ export interface DeliveryLine {
 
 export type JournalLine = IntentLine | GenerationLine | DeliveryLine
 
+/** What the control route can show: enough for a test run, bounded for a bench. */
 const KEPT_LINES = 20_000
+const KEPT_TOKENS = 4_000_000
 
 /**
  * Append-only record of everything generated. A line is in the file when `append` returns (one `write(2)` per line), so
@@ -65,6 +67,7 @@ const KEPT_LINES = 20_000
 export class Journal {
   readonly #fd: number | undefined
   readonly #lines: JournalLine[] = []
+  #tokens = 0
 
   /** Without a path lines are kept in memory only. */
   constructor(path: string | undefined) {
@@ -74,7 +77,14 @@ export class Journal {
   append(line: JournalLine): void {
     if (this.#fd !== undefined) writeSync(this.#fd, `${JSON.stringify(line)}\n`)
     this.#lines.push(line)
-    if (this.#lines.length > KEPT_LINES) this.#lines.splice(0, KEPT_LINES / 10)
+    this.#tokens += tokensOf(line)
+    if (this.#lines.length > KEPT_LINES || this.#tokens > KEPT_TOKENS) this.#forgetOldest()
+  }
+
+  /** A tenth at a time, so that a long run does not shift the list at every line. */
+  #forgetOldest(): void {
+    const gone = this.#lines.splice(0, Math.ceil(this.#lines.length / 10))
+    for (const line of gone) this.#tokens -= tokensOf(line)
   }
 
   /** The kept lines, oldest first. */
@@ -84,9 +94,15 @@ export class Journal {
 
   clear(): void {
     this.#lines.length = 0
+    this.#tokens = 0
   }
 
   close(): void {
     if (this.#fd !== undefined) closeSync(this.#fd)
   }
+}
+
+function tokensOf(line: JournalLine): number {
+  if (line.kind !== 'generation') return 0
+  return line.choices.reduce((sum, choice) => sum + choice.tokenIds.length, line.promptTokenIds.length)
 }

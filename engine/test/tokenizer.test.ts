@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
+import { Tokenizer } from 'tokenizers'
 import { describe, expect, it } from 'vitest'
 import { loadProfile } from '../src/profiles.ts'
 import { IncrementalText } from '../src/tokenizer/incremental.ts'
@@ -18,6 +19,20 @@ describe.each(['scripted-hermes', 'scripted-llama'])('vocabulary of %s', (model)
         expect(vocabulary.decode(ids)).toBe(given)
         const incremental = new IncrementalText(vocabulary, { skipSpecial: false })
         expect([...ids].map((id) => incremental.push(id)).join('') + incremental.end()).toBe(given)
+      }),
+    )
+  })
+
+  it('gives the ids of the library itself, with added tokens anywhere in the text', async () => {
+    const file = fileURLToPath(new URL(`../tokenizers/${vocabulary.name}.json`, import.meta.url))
+    const library = Tokenizer.fromFile(file)
+    const added = ['<|im_end|>', '<think>', '</think>', '<|eot_id|>', '<|start_header_id|>', '<|im_start|>']
+    const mixed = fc.array(fc.oneof(text, fc.constantFrom(...added, '\n', '\n\n', ' ', '<', '|>')), { maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(mixed, async (parts) => {
+        const given = parts.join('')
+        const truth = await library.encode(given, null, { addSpecialTokens: false })
+        expect([...(await vocabulary.encode(given))]).toEqual(truth.getIds())
       }),
     )
   })
