@@ -493,7 +493,7 @@ static void sweep_pass(struct command *c) {
   if (c->passes == 0) c->killed = (uint32_t)found;
   /* Nobody else lives here: one atomic kill of the whole namespace, which no fork escapes. */
   if (alone(c)) kill(-1, SIGKILL), strays = 1, stray_scan = now_us();
-  /* Nothing alive below it and yet there: stopped by its own command. Its zombies come to us. */
+  /* Nothing alive below it and yet there: held up by its own command. Its zombies come to us. */
   else if (found == 0 && c->passes > 2) kill(c->keeper, SIGKILL);
   c->passes++;
   c->next_scan = now_us() + (c->passes < 10 ? 1000u : 20000u);
@@ -512,8 +512,12 @@ static void reap(void) {
   while (read(child_signal, &info, sizeof info) > 0) {}
   for (;;) {
     int status;
-    pid_t pid = waitpid(-1, &status, WNOHANG);
+    pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
     if (pid <= 0) return;
+    if (WIFSTOPPED(status)) { /* a keeper, stopped by what it keeps; strays are about to be killed anyway */
+      kill(pid, SIGCONT);
+      continue;
+    }
     struct command *c = by_keeper(pid);
     if (!c) continue;
     c->keeper_gone = 1;
@@ -579,7 +583,7 @@ static void advance(struct command *c) {
   if (c->state == SWEEP) {
     if (!c->keeper_gone && now >= c->next_scan) sweep_pass(c);
     if (c->keeper_gone && !strays) c->state = DRAIN;
-    else if (now - c->sweep_since > GIVE_UP_MS * 1000u) c->survivors = 1, c->state = DRAIN;
+    else if (now > c->sweep_since + GIVE_UP_MS * 1000u) c->survivors = 1, c->state = DRAIN;
   }
   if (c->state == DRAIN) {
     for (int which = 0; which < 2; which++) {

@@ -251,6 +251,8 @@ export interface Artifact {
   readonly found: boolean
   readonly entries: readonly ArchiveEntry[]
   readonly refused: readonly { readonly path: string; readonly reason: RefusedReason }[]
+  /** True when what was refused went so far over the limits that the rest was not looked at. */
+  readonly cutShort: boolean
   readonly totalBytes: number
 }
 

@@ -24,11 +24,8 @@ export class Admission {
   }
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    while (this.#running >= this.limit) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-      signal?.throwIfAborted()
-    }
-    this.#running += 1
+    const turn = this.#enter(signal)
+    if (turn !== null) await turn
     const started = this.#clock.monotonic()
     let quick = false
     try {
@@ -40,7 +37,36 @@ export class Admission {
     } finally {
       this.#limit = quick ? Math.min(most, this.#limit + 1 / this.#limit) : Math.max(1, this.#limit / 2)
       this.#running -= 1
-      for (let free = this.limit - this.#running; free > 0; free--) this.#waiting.shift()?.()
+      while (this.#running < this.limit && this.#admitNext()) {}
     }
+  }
+
+  /** Null when there is room. Counts as running from the moment of admission, so that nobody slips in between. */
+  #enter(signal: AbortSignal | undefined): Promise<void> | null {
+    signal?.throwIfAborted()
+    if (this.#running < this.limit) {
+      this.#running += 1
+      return null
+    }
+    return new Promise((resolve, reject) => {
+      const admit = (): void => {
+        signal?.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(admit), 1)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      this.#waiting.push(admit)
+    })
+  }
+
+  #admitNext(): boolean {
+    const admit = this.#waiting.shift()
+    if (admit === undefined) return false
+    this.#running += 1
+    admit()
+    return true
   }
 }

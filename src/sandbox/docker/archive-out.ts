@@ -81,6 +81,7 @@ export async function readArchive(tar: Readable, limits: ArchiveLimits = {}): Pr
   const refused: { path: string; reason: RefusedReason }[] = []
   const unpack = extract()
   let skippedBytes = 0
+  let cutShort = false
   tar.on('error', (error) => unpack.destroy(error))
   tar.pipe(unpack)
   try {
@@ -94,7 +95,8 @@ export async function readArchive(tar: Readable, limits: ArchiveLimits = {}): Pr
       if ('refused' in verdict) {
         if (refused.length < bounds.maxEntries) refused.push({ path, reason: verdict.refused })
         skippedBytes += size
-        if (skippedBytes > bounds.maxBytes || refused.length >= bounds.maxEntries) break
+        cutShort = skippedBytes > bounds.maxBytes || refused.length >= bounds.maxEntries
+        if (cutShort) break
         entry.resume()
         continue
       }
@@ -109,7 +111,7 @@ export async function readArchive(tar: Readable, limits: ArchiveLimits = {}): Pr
     tar.destroy()
     unpack.destroy()
   }
-  return { found: true, entries, refused, totalBytes: judge.totalBytes }
+  return { found: true, entries, refused, cutShort, totalBytes: judge.totalBytes }
 }
 
 /** `out/a/b` -> `a/b`; the first name itself is `.` for a directory and stays for anything else. */

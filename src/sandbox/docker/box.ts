@@ -20,7 +20,7 @@ import { packDirectories, packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import { type AttachedContainer, prepareAttached } from './attached.ts'
 import { Channel } from './channel.ts'
-import { ask, statusOf } from './daemon.ts'
+import { ask, pathExists, statusOf } from './daemon.ts'
 import { execEvent } from './events.ts'
 import { protocolVersion } from './frames.ts'
 import { boxContainer, defaultModelPort, profileUser, relayContainer } from './hardened.ts'
@@ -52,20 +52,20 @@ export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSig
   try {
     const port = spec.modelPath?.port ?? defaultModelPort
     const relay = spec.modelPath === undefined ? null : await prepareRelay(parts, spec, port, bounds)
-    if (relay !== null) cleanups.push(relay.discard)
+    if (relay !== null) cleanups.push(() => relay.discard())
     const options = boxContainer(spec, parts.image, parts.programs, relay?.id ?? null)
     // The relay starts while the box is created; the box itself needs the namespace of a running relay.
     const relayStarts = relay?.start(bounds) ?? null
     relayStarts?.then(
-      (running) => cleanups.push(running.end),
+      (running) => cleanups.push(() => running.end()),
       () => undefined,
     )
     const prepared = await prepareAttached(parts.docker, options, bounds)
-    cleanups.push(prepared.discard)
+    cleanups.push(() => prepared.discard())
     const runningRelay = await relayStarts
     if (runningRelay !== null) await relayReady(runningRelay, bounds)
     const running = await prepared.start(bounds)
-    cleanups.push(running.end)
+    cleanups.push(() => running.end())
     const box = new DockerBox(parts, spec, running, runningRelay, port)
     const hello = await abortable(box.channel.hello, bounds)
     if (hello.version !== protocolVersion) {
@@ -178,7 +178,7 @@ export class DockerBox implements Box {
       return await readArchive(tar, limits)
     } catch (error) {
       if (statusOf(error) === 404 && this.#cause === null) {
-        return { found: false, entries: [], refused: [], totalBytes: 0 }
+        return { found: false, entries: [], refused: [], cutShort: false, totalBytes: 0 }
       }
       this.#requireAlive('read files')
       return ask('read files of a box', Promise.reject(error), 'BOX_DEAD')
@@ -215,21 +215,11 @@ export class DockerBox implements Box {
     const { uid, gid } = profileUser(this.profile)
     const missing: string[] = []
     let at = posix.resolve('/', path)
-    while (at !== '/' && !(await this.#exists(at))) {
+    while (at !== '/' && !(await pathExists(this.#running.container, at, 'BOX_DEAD'))) {
       missing.unshift(posix.basename(at))
       at = posix.dirname(at)
     }
     if (missing.length > 0) await this.#put(at, packDirectories(missing, uid, gid))
-  }
-
-  async #exists(path: string): Promise<boolean> {
-    try {
-      await this.#running.container.infoArchive({ path })
-      return true
-    } catch (error) {
-      if (statusOf(error) === 404) return false
-      throw await ask('look into a box', Promise.reject(error), 'BOX_DEAD').catch((fault: unknown) => fault)
-    }
   }
 
   async #put(directory: string, tar: Readable): Promise<void> {

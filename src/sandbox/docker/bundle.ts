@@ -3,7 +3,7 @@ import { PaddockError } from '../../core/index.ts'
 import type { BundleRef, BundleSpec, ImageOptions } from '../contract.ts'
 import { packFiles, packTree } from './archive-in.ts'
 import { removeByForce } from './attached.ts'
-import { ask, daemonFault, statusOf } from './daemon.ts'
+import { ask, daemonFault, pathExists, statusOf } from './daemon.ts'
 import { ownedWorkDirectory } from './host-dirs.ts'
 import type { Images } from './images.ts'
 import { containerLabels, markLabel } from './labels.ts'
@@ -49,7 +49,8 @@ export class Bundles {
       'BUNDLE_FAILED',
     )
     try {
-      if (existed && (await isComplete(container))) return { volume, fresh: false }
+      if (existed && (await pathExists(container, `/bundle/${completeMark}`, 'BUNDLE_FAILED')))
+        return { volume, fresh: false }
       o.onProgress?.(`making bundle ${spec.name} ${spec.version}`)
       const work = ownedWorkDirectory()
       try {
@@ -97,16 +98,6 @@ function filler(image: string, volume: string): Docker.ContainerCreateOptions {
     Entrypoint: ['/never-started'],
     Labels: containerLabels('work'),
     HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: '/bundle' }] },
-  }
-}
-
-async function isComplete(container: Docker.Container): Promise<boolean> {
-  try {
-    await container.infoArchive({ path: `/bundle/${completeMark}` })
-    return true
-  } catch (error) {
-    if (statusOf(error) === 404) return false
-    throw error
   }
 }
 

@@ -44,3 +44,16 @@ export async function ask<T>(doing: string, call: Promise<T>, code: ErrorCode = 
     throw daemonFault(error, doing, code)
   }
 }
+
+/** Whether a path exists in a container, running or not. */
+export async function pathExists(container: Docker.Container, path: string, code: ErrorCode): Promise<boolean> {
+  try {
+    // The answer to this HEAD is handed out as a stream; unread, it would hold its connection open.
+    const answer = (await container.infoArchive({ path })) as NodeJS.ReadableStream
+    answer.resume()
+    return true
+  } catch (error) {
+    if (statusOf(error) === 404) return false
+    throw daemonFault(error, 'look into a container', code)
+  }
+}

@@ -51,7 +51,9 @@ export function boxContainer(spec: BoxSpec, image: string, programs: string, rel
       PidsLimit: spec.pids ?? 512,
       Ulimits: [
         { Name: 'core', Soft: 0, Hard: 0 },
-        ...(spec.fileMb === undefined ? [] : [{ Name: 'fsize', Soft: spec.fileMb * mebibyte, Hard: spec.fileMb * mebibyte }]),
+        ...(spec.fileMb === undefined
+          ? []
+          : [{ Name: 'fsize', Soft: spec.fileMb * mebibyte, Hard: spec.fileMb * mebibyte }]),
       ],
       Mounts: [volume(programs, programsMount), ...(spec.mounts ?? []).map((m) => volume(m.bundle.volume, m.target))],
     },

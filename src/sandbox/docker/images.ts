@@ -66,8 +66,8 @@ export class Images {
     const text = withBases(dockerfile, bases)
     const context = await buildContext(source)
     const args = Object.entries(buildArgs)
-      .sort()
       .map(([key, value]) => `${key}=${value}`)
+      .sort()
     const digest = digestOf([text, context.digest, ...args])
     return this.#once(name, digest, o, async (tag) => {
       try {

@@ -1,0 +1,114 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Docker from 'dockerode'
+import { afterAll, describe, expect, it } from 'vitest'
+import { requireDocker } from '../../testing/sandbox/index.ts'
+import { dockerProvider, type ImageRecipe } from '../index.ts'
+import { hostMirror } from './debian.ts'
+import { ownBasesOf, withBases } from './recipe.ts'
+
+describe.runIf(await requireDocker())('images', () => {
+  const provider = dockerProvider()
+  const made = new Set<string>()
+  afterAll(async () => {
+    await provider.close()
+    for (const tag of made) await new Docker().getImage(tag).remove({ force: true })
+  })
+
+  const recipe = (files: readonly { path: string; data: string }[], lines = ''): ImageRecipe => ({
+    kind: 'dockerfile',
+    name: 'Images Test!',
+    dockerfile: `FROM paddock-base\nCOPY . /srv/here/\n${lines}`,
+    context: files,
+  })
+
+  it('are built once for many who ask at once, and named by what is in them', async () => {
+    const one = recipe([{ path: 'a/b', data: 'x' }])
+    const refs = await Promise.all([1, 2, 3].map(() => provider.ensureImage(one)))
+    for (const ref of refs) made.add(ref.tag)
+    expect(refs.filter((ref) => ref.fresh)).toHaveLength(1)
+    expect(new Set(refs.map((ref) => ref.id)).size).toBe(1)
+    expect(refs[0]?.tag).toMatch(/^paddock-task-images-test:[0-9a-f]{16}$/)
+    const other = await provider.ensureImage(recipe([{ path: 'a/b', data: 'y' }]))
+    made.add(other.tag)
+    expect(other.recipeDigest).not.toBe(refs[0]?.recipeDigest)
+    await using box = await provider.createBox({ image: other, profile: 'user', labels: { role: 'probe' } })
+    expect(await box.exec({ command: 'cat /srv/here/a/b' })).toMatchObject({ stdout: Buffer.from('y') })
+  })
+
+  it('come from a directory, and a change of one mode is a change', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
+    try {
+      const from: ImageRecipe = {
+        kind: 'dockerfile',
+        name: 'tree',
+        dockerfile: 'FROM paddock-base\nCOPY f /f',
+        context: directory,
+      }
+      await writeFile(join(directory, 'f'), '#!/bin/sh\necho ok')
+      const first = await provider.ensureImage(from)
+      await rm(join(directory, 'f'))
+      await writeFile(join(directory, 'f'), '#!/bin/sh\necho ok', { mode: 0o755 })
+      const second = await provider.ensureImage(from)
+      made.add(first.tag).add(second.tag)
+      await using box = await provider.createBox({ image: second, profile: 'user', labels: { role: 'probe' } })
+      expect(await box.exec({ command: ['/f'] })).toMatchObject({ kind: 'exited', code: 0 })
+      expect(second.tag).not.toBe(first.tag)
+    } finally {
+      await rm(directory, { recursive: true })
+    }
+  })
+
+  it('fail with the words of the build, and with a name of its own for what the builder does not know', async () => {
+    const failing = provider.ensureImage(recipe([], 'RUN echo about to fail && exit 7'))
+    await expect(failing).rejects.toMatchObject({ code: 'IMAGE_BUILD_FAILED', message: /about to fail/ })
+    const modern = provider.ensureImage(recipe([], 'RUN --mount=type=cache,target=/x true'))
+    await expect(modern).rejects.toMatchObject({ code: 'IMAGE_DOCKERFILE_UNSUPPORTED' })
+    const absent = provider.ensureImage({ kind: 'reference', reference: '127.0.0.1:9/none:1' })
+    await expect(absent).rejects.toMatchObject({ code: 'IMAGE_MISSING' })
+  })
+})
+
+describe('own bases in a Dockerfile', () => {
+  it('are found and replaced in every form of FROM, and nowhere else', () => {
+    const text =
+      'FROM --platform=linux/amd64 paddock-base:latest AS a\nfrom paddock-debian\nRUN echo FROM paddock-base\nFROM paddock-based'
+    expect(ownBasesOf(text)).toEqual(['paddock-base', 'paddock-debian'])
+    const tags = new Map([
+      ['paddock-base', 'B:1'],
+      ['paddock-debian', 'D:2'],
+    ])
+    expect(withBases(text, tags)).toBe(
+      'FROM --platform=linux/amd64 B:1 AS a\nfrom D:2\nRUN echo FROM paddock-base\nFROM paddock-based',
+    )
+  })
+})
+
+describe('the package mirror of the host', () => {
+  it('is read from both forms of its sources', async () => {
+    const etc = await mkdtemp(join(tmpdir(), 'paddock-test-'))
+    try {
+      expect(hostMirror(etc)).toBeNull()
+      await writeFile(
+        join(etc, 'sources.list'),
+        '# deb http://no.example/debian x\ndeb [arch=amd64] http://one.example/debian bookworm main\n',
+      )
+      expect(hostMirror(etc)).toBe('http://one.example/debian')
+    } finally {
+      await rm(etc, { recursive: true })
+    }
+  })
+})
+
+describe('a daemon that is not there', () => {
+  it('is a fact of the probe and an infra error of everything else', async () => {
+    await using provider = dockerProvider({ socketPath: '/nowhere/docker.sock' })
+    expect(await provider.probe()).toMatchObject({
+      reachable: false,
+      problems: [{ code: 'docker_unreachable', weight: 'fatal' }],
+    })
+    await expect(provider.ensureImage({ kind: 'paddock-base' })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' })
+    await expect(provider.sweep()).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' })
+  })
+})

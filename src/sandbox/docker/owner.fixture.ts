@@ -1,0 +1,11 @@
+import { dockerProvider } from '../index.ts'
+
+/** A process that owns a box with a relay, a frozen box and a slot, says so, and waits to be killed. */
+const provider = dockerProvider()
+const image = await provider.ensureImage({ kind: 'paddock-base' })
+const slot = await provider.openSlot()
+const box = await provider.createBox({ image, profile: 'user', labels: { role: 'agent' }, modelPath: { slot } })
+void box.exec({ command: 'trap "" TERM HUP; setsid sleep 1000 & sleep 1000' })
+const frozen = await provider.createBox({ image, profile: 'root', labels: { role: 'agent' } })
+await frozen.freeze()
+process.send?.({ slot: slot.socketPath })

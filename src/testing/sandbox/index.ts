@@ -1,0 +1,3 @@
+export { type NastyCommand, nastyCommands } from './nasty.ts'
+export { sandboxContract, type SandboxContractOptions } from './contract.ts'
+export { requireDocker } from './require-docker.ts'
