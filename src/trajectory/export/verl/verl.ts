@@ -134,6 +134,7 @@ function extraInfo(exported: ExportRollout, row: Row, index: number): object {
       .filter((segment) => segment.origin === 'sampled')
       .map((segment) => ({
         call_id: segment.callId,
+        choice: segment.choice,
         class: segment.callClass,
         start: segment.start - row.promptLength,
         end: segment.end - row.promptLength,
