@@ -16,6 +16,7 @@ import type {
   PutFile,
   SandboxEventSink,
 } from '../contract.ts'
+import { abortable } from './abortable.ts'
 import { packDirectories, packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import { type AttachedContainer, prepareAttached } from './attached.ts'
@@ -271,13 +272,4 @@ export class DockerBox implements Box {
     const words = this.channel.diagnostics
     return { why: 'exited', detail: `its main process ended with status ${status}${words === '' ? '' : `: ${words}`}` }
   }
-}
-
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    if (signal.aborted) return abort()
-    signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

@@ -1,6 +1,7 @@
 import type Docker from 'dockerode'
 import { PaddockError } from '../../core/index.ts'
 import type { BundleRef, BundleSpec, ImageOptions } from '../contract.ts'
+import { abortable } from './abortable.ts'
 import { packFiles, packTree } from './archive-in.ts'
 import { removeByForce } from './attached.ts'
 import { ask, daemonFault, pathExists, statusOf } from './daemon.ts'
@@ -17,11 +18,14 @@ const completeMark = '.paddock-complete'
 export class Bundles {
   readonly #docker: Docker
   readonly #images: Images
+  readonly #closing: AbortSignal
   readonly #known = new Map<string, Promise<BundleRef>>()
 
-  constructor(docker: Docker, images: Images) {
+  /** Callers share one making, so only `closing` ends it; a caller who gives up stops waiting. */
+  constructor(docker: Docker, images: Images, closing: AbortSignal) {
     this.#docker = docker
     this.#images = images
+    this.#closing = closing
   }
 
   ensure(spec: BundleSpec, o: ImageOptions = {}): Promise<BundleRef> {
@@ -32,11 +36,12 @@ export class Bundles {
     }
     const volume = `paddock-${spec.name}-${digestOf([spec.name, spec.version]).slice(0, 16)}`
     const known = this.#known.get(volume)
-    if (known !== undefined) return known.then((bundle) => ({ ...bundle, fresh: false }))
-    const made = withLock(`bundle-${volume}`, () => this.#fill(volume, spec, o), o.signal)
+    if (known !== undefined) return abortable(known, o.signal).then((bundle) => ({ ...bundle, fresh: false }))
+    const shared = { ...o, signal: this.#closing }
+    const made = withLock(`bundle-${volume}`, () => this.#fill(volume, spec, shared), this.#closing)
     this.#known.set(volume, made)
     made.catch(() => this.#known.delete(volume))
-    return made
+    return abortable(made, o.signal)
   }
 
   async #fill(volume: string, spec: BundleSpec, o: ImageOptions): Promise<BundleRef> {

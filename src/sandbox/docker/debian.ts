@@ -60,7 +60,7 @@ async function bootstrap(docker: Docker, tag: string, o: ImageOptions): Promise<
   try {
     const root = join(work.path, 'root')
     const include = '--include=ca-certificates'
-    await run('debootstrap', ['--variant=minbase', include, debianSuite, root, mirror], o)
+    await run('setpriv', [...confined, 'debootstrap', '--variant=minbase', include, debianSuite, root, mirror], o)
     o.onProgress?.('importing the base image')
     const tar = spawn('tar', ['-C', root, '--numeric-owner', ...excluded.map((p) => `--exclude=${p}`), '-c', '.'], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -73,6 +73,12 @@ async function bootstrap(docker: Docker, tag: string, o: ImageOptions): Promise<
     work.remove()
   }
 }
+
+/**
+ * In a process and mount namespace of its own that ends when Paddock does, so that an interrupted debootstrap leaves
+ * neither a process nor the mounts it makes below its target (setpriv(1), unshare(1)).
+ */
+const confined = ['--pdeathsig', 'KILL', 'unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
 
 const excluded = ['./var/cache/apt/archives/*.deb', './var/lib/apt/lists/*', './var/log/*.log', './dev/*', './proc/*']
 

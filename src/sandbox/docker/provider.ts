@@ -14,8 +14,9 @@ import type {
   Slot,
   SweepReport,
 } from '../contract.ts'
+import { abortable } from './abortable.ts'
 import { Admission } from './admission.ts'
-import { type DockerBox, startBox } from './box.ts'
+import { type BoxParts, type DockerBox, startBox } from './box.ts'
 import { Bundles } from './bundle.ts'
 import { connectDaemon } from './daemon.ts'
 import { Images } from './images.ts'
@@ -44,16 +45,18 @@ class DockerProvider implements SandboxProvider {
   readonly #images: Images
   readonly #bundles: Bundles
   readonly #admission: Admission
+  readonly #starting = new Set<Promise<DockerBox>>()
   readonly #boxes = new Set<DockerBox>()
   readonly #slots = new Set<DockerSlot>()
   readonly #closing = new AbortController()
+  #parts: Promise<CommonParts> | null = null
 
   constructor(options: DockerProviderOptions) {
     this.#docker = connectDaemon(options.socketPath)
     this.#clock = options.clock ?? systemClock
     this.#onEvent = options.onEvent ?? (() => undefined)
     this.#images = new Images(this.#docker)
-    this.#bundles = new Bundles(this.#docker, this.#images)
+    this.#bundles = new Bundles(this.#docker, this.#images, this.#closing.signal)
     this.#admission = new Admission(this.#clock)
   }
 
@@ -71,20 +74,17 @@ class DockerProvider implements SandboxProvider {
 
   async createBox(spec: BoxSpec, o: { readonly signal?: AbortSignal } = {}): Promise<Box> {
     const signal = AbortSignal.any([this.#closing.signal, ...(o.signal === undefined ? [] : [o.signal])])
-    const programs = await this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
-    const empty = await this.#images.empty({ signal })
-    const parts = {
-      docker: this.#docker,
-      clock: this.#clock,
-      onEvent: this.#onEvent,
-      image: typeof spec.image === 'string' ? spec.image : spec.image.tag,
-      emptyImage: empty.tag,
-      programs: programs.volume,
+    signal.throwIfAborted()
+    const starting = this.#start(spec, signal)
+    this.#starting.add(starting)
+    try {
+      const box = await starting
+      this.#boxes.add(box)
+      void box.died.then(() => this.#boxes.delete(box))
+      return box
+    } finally {
+      this.#starting.delete(starting)
     }
-    const box = await this.#admission.run(() => startBox(parts, spec, signal), signal)
-    this.#boxes.add(box)
-    void box.died.then(() => this.#boxes.delete(box))
-    return box
   }
 
   async openSlot(): Promise<Slot> {
@@ -100,6 +100,7 @@ class DockerProvider implements SandboxProvider {
 
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('the sandbox provider was closed', 'AbortError'))
+    await Promise.allSettled(this.#starting)
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
     await Promise.allSettled([...this.#slots].map((slot) => slot.close()))
   }
@@ -107,4 +108,27 @@ class DockerProvider implements SandboxProvider {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+
+  async #start(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {
+    const common = await abortable(this.#common(), signal)
+    const image = typeof spec.image === 'string' ? spec.image : spec.image.tag
+    const parts = { docker: this.#docker, clock: this.#clock, onEvent: this.#onEvent, image, ...common }
+    return this.#admission.run(() => startBox(parts, spec, signal), signal)
+  }
+
+  /** What every box needs beside its image; asked of the daemon once. */
+  #common(): Promise<CommonParts> {
+    if (this.#parts === null) {
+      const signal = this.#closing.signal
+      const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
+      this.#parts = Promise.all([programs, this.#images.empty({ signal })]).then(([bundle, empty]) => ({
+        programs: bundle.volume,
+        emptyImage: empty.tag,
+      }))
+      this.#parts.catch(() => (this.#parts = null))
+    }
+    return this.#parts
+  }
 }
+
+type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage'>
