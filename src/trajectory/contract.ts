@@ -258,11 +258,17 @@ export interface SessionLog {
   readonly events: readonly Event[]
 }
 
+/** What of a session is read. */
+export interface SessionReadOptions {
+  /** Calls whose request body, reply and reply marks are read; the others come with empty ones. Default `all`. */
+  readonly bodies?: 'all' | readonly Id[]
+}
+
 /** Reads of the log; also usable read-only while another process owns the store. */
 export interface RecorderReader {
   sessions(filter?: { rolloutId?: Id; limit?: number }): Promise<readonly SessionRecord[]>
-  /** Throws `NOT_FOUND`. */
-  session(id: Id): Promise<SessionLog>
+  /** Throws `NOT_FOUND`; `STORE_CORRUPT` when a body does not have its digest. */
+  session(id: Id, options?: SessionReadOptions): Promise<SessionLog>
   events(filter: { rolloutId: Id }): Promise<readonly Event[]>
   close(): Promise<void>
 }

@@ -18,3 +18,15 @@ export {
   type WriteRequest,
   writeExport,
 } from './export/index.ts'
+export { fingerprintDigest } from './catalogue/index.ts'
+export {
+  announceOwner,
+  liveOwner,
+  openReader,
+  openStore,
+  type OwnedStore,
+  type Owner,
+  type StoreOptions,
+} from './store/index.ts'
+export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
+export { selectForExport, type SelectionSource, verdictInForce } from './select/index.ts'

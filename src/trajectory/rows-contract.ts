@@ -26,6 +26,8 @@ export type MaskReason =
   | 'class'
   | 'missing_logprob'
   | 'stop_cut'
+  /** Context of a row although its own answer never reached the client. */
+  | 'undelivered'
   | 'role'
 
 export type DropReason =

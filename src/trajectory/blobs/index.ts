@@ -1,0 +1,1 @@
+export { DirectoryBlobReader, DirectoryBlobs } from './directory-blobs.ts'

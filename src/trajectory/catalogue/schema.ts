@@ -1,0 +1,77 @@
+import type { Migration } from '../sqlite/index.ts'
+
+/** The catalogue's and the queue's schema, forward steps only. Ids are text here: they are few and looked up by prefix. */
+export const catalogueMigrations: readonly Migration[] = [
+  `
+  CREATE TABLE tasks (n INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, record TEXT NOT NULL) STRICT;
+  CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, record TEXT NOT NULL) STRICT;
+  CREATE TABLE groups (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    run TEXT NOT NULL REFERENCES runs (id),
+    task TEXT NOT NULL REFERENCES tasks (digest),
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX groups_run ON groups (run, n);
+  CREATE TABLE rollouts (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    run TEXT NOT NULL REFERENCES runs (id),
+    "group" TEXT NOT NULL REFERENCES groups (id),
+    slot INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    UNIQUE (run, "group", slot, attempt)
+  ) STRICT;
+  CREATE INDEX rollouts_group ON rollouts ("group", n);
+  CREATE TABLE rollout_starts (rollout TEXT PRIMARY KEY REFERENCES rollouts (id), at INTEGER NOT NULL) STRICT;
+  CREATE TABLE rollout_ends (
+    rollout TEXT PRIMARY KEY REFERENCES rollouts (id),
+    at INTEGER NOT NULL,
+    end TEXT NOT NULL,
+    detail TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE taints (
+    n INTEGER PRIMARY KEY,
+    rollout TEXT NOT NULL REFERENCES rollouts (id),
+    cause TEXT NOT NULL,
+    UNIQUE (rollout, cause)
+  ) STRICT;
+  CREATE TABLE labels (
+    n INTEGER PRIMARY KEY,
+    rollout TEXT NOT NULL REFERENCES rollouts (id),
+    name TEXT NOT NULL,
+    value TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX labels_rollout ON labels (rollout, n);
+  CREATE TABLE verdicts (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    rollout TEXT NOT NULL REFERENCES rollouts (id),
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX verdicts_rollout ON verdicts (rollout, n);
+  CREATE TABLE fingerprints (digest TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT;
+  CREATE TABLE token_texts (
+    tokenizer TEXT NOT NULL,
+    token INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (tokenizer, token)
+  ) STRICT, WITHOUT ROWID;
+
+  -- A lease is the current one exactly while token is the row's and expires_at lies ahead.
+  CREATE TABLE queue_items (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    topic TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    available_at REAL NOT NULL,
+    owner TEXT,
+    token INTEGER NOT NULL DEFAULT 0,
+    expires_at REAL,
+    done INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX queue_ready ON queue_items (topic, done, priority DESC, n);
+  `,
+]

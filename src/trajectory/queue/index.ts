@@ -1,0 +1,1 @@
+export { SqliteQueue } from './sqlite-queue.ts'

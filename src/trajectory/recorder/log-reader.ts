@@ -1,0 +1,163 @@
+/** Reads of the log over one read-only connection. */
+import type { Database } from 'better-sqlite3'
+import { type Event, type Id, PaddockError } from '../../core/index.ts'
+import type {
+  CallIntent,
+  CallRecord,
+  Delivery,
+  Segment,
+  SessionLog,
+  SessionReadOptions,
+  SessionRecord,
+  Span,
+} from '../contract.ts'
+import { readDigest, readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
+import type { IntentFacts } from './log-writer.ts'
+import { unpackOutcome, type SegmentFacts } from './outcome.ts'
+import { segmentOf } from './segments.ts'
+import { TextReader } from './texts.ts'
+import type { CallRow, SegmentRow } from './table-rows.ts'
+
+interface SessionRow {
+  readonly n: number
+  readonly record: string
+  readonly closed_at: number | null
+}
+
+interface OutcomeRow {
+  readonly ended_at: number
+  readonly pack: Uint8Array
+}
+
+/** Facts of a session, read in one transaction: a consistent picture beside a live writer. */
+export class LogReader {
+  readonly #db: Database
+  readonly #statements: Statements
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#statements = new Statements(db)
+  }
+
+  sessions(filter: { rolloutId?: Id; limit?: number } = {}): readonly SessionRecord[] {
+    const { rolloutId, limit = -1 } = filter
+    const rows =
+      rolloutId === undefined
+        ? this.#statements.all<{ record: string }>('SELECT record FROM sessions ORDER BY n LIMIT ?', limit)
+        : this.#statements.all<{ record: string }>(
+            'SELECT record FROM sessions WHERE rollout = ? ORDER BY n LIMIT ?',
+            storedId(rolloutId),
+            limit,
+          )
+    return rows.map((row) => parseOwn<SessionRecord>(row.record))
+  }
+
+  events(filter: { rolloutId: Id }): readonly Event[] {
+    return this.#statements
+      .all<{ event: string }>('SELECT event FROM events WHERE rollout = ? ORDER BY n', storedId(filter.rolloutId))
+      .map((row) => parseOwn<Event>(row.event))
+  }
+
+  /** Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  session(id: Id, options: SessionReadOptions = {}): SessionLog {
+    return this.#db.transaction(() => this.#session(id, options))()
+  }
+
+  #session(id: Id, options: SessionReadOptions): SessionLog {
+    const row = this.#statements.get<SessionRow>(
+      `SELECT n, record, (SELECT at FROM session_ends WHERE session = n) AS closed_at FROM sessions WHERE id = ?`,
+      storedId(id),
+    )
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no session ${id}`)
+    const callRows = this.#statements.all<CallRow>('SELECT * FROM calls WHERE session = ? ORDER BY seq', row.n)
+    const segmentRows = this.#statements.all<SegmentRow>('SELECT * FROM segments WHERE session = ? ORDER BY n', row.n)
+    const callIds = new Map(callRows.map((call) => [call.n, readId(call.id)]))
+    const ownSegments = Map.groupBy(segmentRows, (segment) => segment.call)
+    const texts = new TextReader(this.#statements)
+    const facts = new Map<number, SegmentFacts>()
+    const spans: Span[] = []
+    const calls = callRows.map((call): CallRecord => {
+      const callId = readId(call.id)
+      const wanted = options.bodies === undefined || options.bodies === 'all' || options.bodies.includes(callId)
+      const own = ownSegments.get(call.n) ?? []
+      const intent = this.#intent(call, id, texts, wanted)
+      const outcome = this.#statements.get<OutcomeRow>('SELECT ended_at, pack FROM outcomes WHERE call = ?', call.n)
+      if (outcome === undefined) return { intent, commit: null, ...this.#aftermath(call.n) }
+      const ownIds = own.map((segment) => readId(segment.id))
+      const unpacked = unpackOutcome(outcome.pack, ownIds, wanted)
+      for (const [place, segment] of own.entries()) {
+        const fact = unpacked.segments[place]
+        if (fact !== undefined) facts.set(segment.n, fact)
+      }
+      spans.push(...unpacked.spans)
+      const { reply, replyMarks } = unpacked
+      return {
+        intent,
+        commit: { callId, endedAt: outcome.ended_at, ...unpacked.facts, reply, replyMarks },
+        ...this.#aftermath(call.n),
+      }
+    })
+    return {
+      session: parseOwn<SessionRecord>(row.record),
+      closedAt: row.closed_at,
+      calls,
+      segments: this.#segments(segmentRows, id, callIds, facts),
+      spans,
+      events: this.#statements
+        .all<{ event: string }>('SELECT event FROM events WHERE session = ? ORDER BY n', storedId(id))
+        .map((event) => parseOwn<Event>(event.event)),
+    }
+  }
+
+  #segments(
+    rows: readonly SegmentRow[],
+    sessionId: Id,
+    callIds: ReadonlyMap<number, Id>,
+    facts: ReadonlyMap<number, SegmentFacts>,
+  ): readonly Segment[] {
+    const ids = new Map(rows.map((row) => [row.n, readId(row.id)]))
+    return rows.map((row) => {
+      const fact = facts.get(row.n)
+      if (fact === undefined) {
+        throw new PaddockError('STORE_CORRUPT', `segment ${readId(row.id)} belongs to no committed call`)
+      }
+      const parentId = row.parent === null ? null : (ids.get(row.parent) ?? this.#foreignSegment(row.parent))
+      const callId = row.call === null ? null : (callIds.get(row.call) ?? null)
+      return segmentOf(row, { sessionId, callId, parentId }, fact)
+    })
+  }
+
+  /** A parent in the session that this one was forked from. */
+  #foreignSegment(n: number): Id {
+    const row = this.#statements.get<{ id: StoredId }>('SELECT id FROM segments WHERE n = ?', n)
+    if (row === undefined) throw new PaddockError('STORE_CORRUPT', `segment ${n} is missing under its children`)
+    return readId(row.id)
+  }
+
+  #intent(call: CallRow, sessionId: Id, texts: TextReader, withBody: boolean): CallIntent {
+    const read = withBody ? texts.read(call) : texts.readFacts(call)
+    return {
+      id: readId(call.id),
+      sessionId,
+      seq: call.seq,
+      startedAt: call.started_at,
+      requestDigest: readDigest(call.request_digest),
+      ...parseOwn<IntentFacts>(Buffer.from(read.facts).toString()),
+      body: read.body,
+    }
+  }
+
+  #aftermath(call: number): { delivery: Delivery; superseded: boolean } {
+    const delivery = this.#statements.get<{ delivery: Delivery }>(
+      'SELECT delivery FROM deliveries WHERE call = ? ORDER BY n DESC LIMIT 1',
+      call,
+    )
+    const superseded = this.#statements.get('SELECT 1 FROM supersessions WHERE call = ?', call)
+    return { delivery: delivery?.delivery ?? 'unknown', superseded: superseded !== undefined }
+  }
+}
+
+/** JSON that only this folder writes; `paddock fsck` checks that it still parses. */
+function parseOwn<T>(text: string): T {
+  return JSON.parse(text) as T
+}

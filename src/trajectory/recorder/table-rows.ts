@@ -1,0 +1,36 @@
+import type { StoredId } from '../sqlite/index.ts'
+
+/** A row of `calls` without its pack. */
+export interface CallRow {
+  readonly n: number
+  readonly id: StoredId
+  readonly session: number
+  readonly seq: number
+  readonly started_at: number
+  readonly request_digest: StoredId
+  readonly base: number | null
+  readonly depth: number
+  readonly facts_prefix: number
+  readonly facts_suffix: number
+  readonly body_prefix: number
+  readonly body_suffix: number
+  readonly body_sha256: Uint8Array
+  readonly pack: Uint8Array
+}
+
+/** A row of `segments`. */
+export interface SegmentRow {
+  readonly n: number
+  readonly id: StoredId
+  readonly session: number
+  readonly call: number | null
+  readonly choice: number | null
+  readonly parent: number | null
+  readonly parent_offset: number | null
+  readonly origin: number
+  readonly stop_cut: number
+  readonly length: number
+  readonly ids: Uint8Array
+  readonly logprobs: Uint8Array | null
+  readonly flags: Uint8Array | null
+}

@@ -1,0 +1,106 @@
+/** Facts and bodies of calls as read from the `calls` table, each call's on top of its base's. */
+import { PaddockError } from '../../core/index.ts'
+import type { Statements } from '../sqlite/index.ts'
+import { asBase, type BaseCall, checkBody, isKeyframe, type StoredTexts, type Texts, unpackTexts } from './bodies.ts'
+import { applyDelta } from './delta.ts'
+import type { CallRow } from './table-rows.ts'
+
+/** The stored texts of a row. */
+export function storedTexts(row: CallRow): StoredTexts {
+  return {
+    base: row.base,
+    depth: row.depth,
+    facts: { prefix: row.facts_prefix, suffix: row.facts_suffix },
+    body: { prefix: row.body_prefix, suffix: row.body_suffix },
+    sha256: row.body_sha256,
+    pack: row.pack,
+  }
+}
+
+interface Entry {
+  readonly row: CallRow
+  readonly facts: Uint8Array
+  readonly bodyMiddle: Uint8Array<ArrayBuffer>
+  body: Uint8Array<ArrayBuffer> | null
+}
+
+/** Reads texts by call, keeping what later calls may stand on. Bodies are put together only when asked for. */
+export class TextReader {
+  readonly #statements: Statements
+  readonly #entries = new Map<number, Entry>()
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  /** Facts of a call; `body` is empty. Throws `STORE_CORRUPT`. */
+  readFacts(row: CallRow): Texts {
+    return { facts: this.#entry(row).facts, body: new Uint8Array(0) }
+  }
+
+  /** Facts and body, whose digest is checked. Throws `STORE_CORRUPT`. */
+  read(row: CallRow): Texts {
+    const entry = this.#entry(row)
+    const texts = { facts: entry.facts, body: this.#body(entry) }
+    checkBody(storedTexts(row), texts)
+    return texts
+  }
+
+  /** A stored call as a base for the next one of its session. */
+  base(row: CallRow): BaseCall {
+    let first = row
+    while (!isKeyframe(first.depth) && first.base !== null) first = this.#row(first.base)
+    return asBase(row.n, row.depth, this.read(row), { n: first.n, depth: first.depth, ...this.read(first) })
+  }
+
+  #entry(row: CallRow): Entry {
+    const chain: CallRow[] = []
+    let next: CallRow | null = row
+    while (next !== null && !this.#entries.has(next.n)) {
+      chain.push(next)
+      next = next.base === null ? null : this.#row(next.base)
+    }
+    let entry = next === null ? null : this.#known(next.n)
+    for (const link of chain.toReversed()) {
+      const stored = storedTexts(link)
+      const { facts, body } = unpackTexts(stored.pack)
+      entry = {
+        row: link,
+        facts: entry === null ? facts : applyDelta(entry.facts, stored.facts, facts),
+        bodyMiddle: body,
+        body: entry === null ? body : null,
+      }
+      this.#entries.set(link.n, entry)
+    }
+    return entry ?? this.#known(row.n)
+  }
+
+  #body(entry: Entry): Uint8Array<ArrayBuffer> {
+    const chain: Entry[] = []
+    let base = entry
+    while (base.body === null && base.row.base !== null) {
+      chain.push(base)
+      base = this.#known(base.row.base)
+    }
+    let body = base.body ?? base.bodyMiddle
+    for (const link of chain.toReversed()) {
+      body = applyDelta(body, storedTexts(link.row).body, link.bodyMiddle)
+      link.body = body
+    }
+    return body
+  }
+
+  #row(n: number): CallRow {
+    const known = this.#entries.get(n)
+    if (known !== undefined) return known.row
+    const row = this.#statements.get<CallRow>('SELECT * FROM calls WHERE n = ?', n)
+    if (row === undefined) throw new PaddockError('STORE_CORRUPT', `call ${n} is missing under a stored difference`)
+    return row
+  }
+
+  #known(n: number): Entry {
+    const entry = this.#entries.get(n)
+    if (entry === undefined) throw new PaddockError('STORE_CORRUPT', `the texts of call ${n} stand on a missing call`)
+    return entry
+  }
+}

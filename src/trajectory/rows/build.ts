@@ -1,0 +1,178 @@
+import type { CallClass, Id, LogprobKind, PolicySpan, SamplingParams } from '../../core/index.ts'
+import { type Segment, type SessionLog, tokenFlag } from '../contract.ts'
+import type { DropReason, MaskReason, Row, RowSegment } from '../rows-contract.ts'
+import { Forest, type PathStep } from './forest.ts'
+import { candidates, defaultTrainClasses, unusable } from './usable.ts'
+
+/** What rows need to know beyond the log. */
+export interface RowOptions {
+  readonly rolloutId: Id
+  readonly groupId: Id
+  readonly taskDigest: string
+  /** Default `main` and `subagent`. */
+  readonly trainClasses?: readonly CallClass[]
+  /** Also rows whose leaf call has a class that is not trained. Default false. */
+  readonly includeUntrainedRows?: boolean
+}
+
+/** A session's rows, and every sampled token of the session that lies in none of them. */
+export interface BuiltRows {
+  readonly rows: readonly Row[]
+  /** Sampled tokens outside all rows, by reason. A tail behind a stop cut counts as masked, the others as not exported. */
+  readonly outside: {
+    readonly masked: Readonly<Partial<Record<MaskReason, number>>>
+    readonly notExported: Readonly<Partial<Record<DropReason, number>>>
+  }
+}
+
+/**
+ * Walks a session's tree to rows. A row ends at each sampled segment that no other row's path runs through to its
+ * end, so an append-only conversation is one row. Every trainable token is trained in one row only: the one of the
+ * earliest leaf whose path holds its whole segment (invariant I3). Throws `STORE_CORRUPT`.
+ */
+export function buildRows(log: SessionLog, options: RowOptions): BuiltRows {
+  const forest = new Forest(log)
+  const trainClasses = options.trainClasses ?? defaultTrainClasses
+  const judged = candidates(forest, trainClasses, options.includeUntrainedRows ?? false)
+  const paths = new Map<Id, PathStep[]>()
+  const runThrough = new Set<Id>()
+  for (const candidate of judged) {
+    if (candidate.kind !== 'leaf') continue
+    const path = forest.pathTo(candidate.segment)
+    paths.set(candidate.segment.id, path)
+    for (const { segment, length } of path.slice(0, -1)) {
+      if (segment.origin === 'sampled' && length === segment.tokens.length) runThrough.add(segment.id)
+    }
+  }
+  const owned = new Set<Id>()
+  const inRows = new Map<Id, number>()
+  const rows: Row[] = []
+  for (const [leafId, path] of paths) {
+    if (runThrough.has(leafId)) continue
+    const row = rowOf(forest, path, options, trainClasses, owned)
+    for (const segment of row.segments) {
+      if (segment.trained) owned.add(segment.segmentId)
+      if (segment.origin !== 'sampled') continue
+      inRows.set(segment.segmentId, Math.max(inRows.get(segment.segmentId) ?? 0, segment.end - segment.start))
+    }
+    rows.push(row)
+  }
+  return { rows, outside: outsideOf(log, judged, inRows) }
+}
+
+function outsideOf(
+  log: SessionLog,
+  judged: ReturnType<typeof candidates>,
+  inRows: ReadonlyMap<Id, number>,
+): BuiltRows['outside'] {
+  const masked: Partial<Record<MaskReason, number>> = {}
+  const notExported: Partial<Record<DropReason, number>> = {}
+  for (const segment of log.segments) {
+    if (segment.origin !== 'sampled' || !segment.stopCut || segment.tokens.length === 0) continue
+    masked.stop_cut = (masked.stop_cut ?? 0) + segment.tokens.length
+  }
+  for (const candidate of judged) {
+    const left = candidate.segment.tokens.length - (inRows.get(candidate.segment.id) ?? 0)
+    if (left === 0) continue
+    // A leaf lies whole in its own row or in one that runs through it.
+    const reason = candidate.kind === 'dropped' ? candidate.reason : 'filtered'
+    notExported[reason] = (notExported[reason] ?? 0) + left
+  }
+  return { masked, notExported }
+}
+
+function rowOf(
+  forest: Forest,
+  path: readonly PathStep[],
+  options: RowOptions,
+  trainClasses: readonly CallClass[],
+  owned: ReadonlySet<Id>,
+): Row {
+  const total = path.reduce((sum, step) => sum + step.length, 0)
+  const tokens = new Int32Array(total)
+  const mask = new Uint8Array(total)
+  const logprobs = new Float32Array(total)
+  const segments: RowSegment[] = []
+  const policySpans: PolicySpan[] = []
+  const sampling = new Map<Id, SamplingParams>()
+  const kinds = new Set<LogprobKind>()
+  let promptLength = total
+  let start = 0
+  for (const { segment, length } of path) {
+    const end = start + length
+    const call = forest.callOf(segment)
+    tokens.set(segment.tokens.subarray(0, length), start)
+    const maskReason = maskReasonOf(forest, segment, length, trainClasses, owned)
+    const trained = segment.origin === 'sampled' && maskReason === null
+    segments.push({
+      segmentId: segment.id,
+      origin: segment.origin,
+      callId: segment.callId,
+      callClass: call?.intent.callClass ?? 'other',
+      choice: segment.choice,
+      start,
+      end,
+      trained,
+      maskReason,
+    })
+    if (segment.origin === 'sampled') {
+      promptLength = Math.min(promptLength, start)
+      if (call !== null) sampling.set(call.intent.id, call.intent.used)
+      if (segment.logprobs !== null) kinds.add(segment.logprobKind)
+      for (const span of segment.policySpans) {
+        if (span.start >= length) continue
+        policySpans.push({ ...span, start: start + span.start, end: start + Math.min(span.end, length) })
+      }
+    }
+    if (trained) fillTrained(segment, length, mask, logprobs, start)
+    start = end
+  }
+  const leaf = path.at(-1)?.segment
+  const leafCall = leaf === undefined ? null : forest.callOf(leaf)
+  const [kind = 'unknown', ...others] = kinds
+  return {
+    id: `${options.rolloutId}:${leaf?.id ?? ''}`,
+    rolloutId: options.rolloutId,
+    sessionId: forest.log.session.id,
+    groupId: options.groupId,
+    taskDigest: options.taskDigest,
+    leafCallId: leafCall?.intent.id ?? null,
+    tokens,
+    mask,
+    logprobs,
+    logprobKind: others.length === 0 ? kind : 'unknown',
+    promptLength,
+    segments,
+    policySpans,
+    sampling: [...sampling].map(([callId, params]) => ({ callId, params })),
+    finishReason: leaf === undefined ? null : (forest.choiceOf(leaf)?.finishReason ?? null),
+    fingerprint: leafCall?.intent.fingerprint ?? null,
+  }
+}
+
+/** Why a sampled segment is not trained in this row, null when it is; null also for what was not sampled. */
+function maskReasonOf(
+  forest: Forest,
+  segment: Segment,
+  length: number,
+  trainClasses: readonly CallClass[],
+  owned: ReadonlySet<Id>,
+): MaskReason | null {
+  if (segment.origin !== 'sampled') return null
+  const call = forest.callOf(segment)
+  if (call === null || unusable(call) !== null) return 'undelivered'
+  if (!trainClasses.includes(call.intent.callClass)) return 'class'
+  // Only a row that holds the whole segment may own it; a row that forks inside it sees the rest elsewhere.
+  if (length < segment.tokens.length || owned.has(segment.id)) return 'owned_elsewhere'
+  return segment.logprobs === null ? 'missing_logprob' : null
+}
+
+function fillTrained(segment: Segment, length: number, mask: Uint8Array, logprobs: Float32Array, at: number): void {
+  for (let i = 0; i < length; i += 1) {
+    const logprob = segment.logprobs?.[i] ?? Number.NaN
+    const flags = segment.flags?.[i] ?? 0
+    if ((flags & (tokenFlag.nan | tokenFlag.missing)) !== 0 || !Number.isFinite(logprob)) continue
+    mask[at + i] = 1
+    logprobs[at + i] = logprob
+  }
+}

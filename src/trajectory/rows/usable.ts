@@ -1,0 +1,44 @@
+import type { CallClass } from '../../core/index.ts'
+import type { CallRecord, Segment } from '../contract.ts'
+import type { DropReason } from '../rows-contract.ts'
+import type { Forest } from './forest.ts'
+
+/** Classes that are trained unless an export chooses others. */
+export const defaultTrainClasses: readonly CallClass[] = ['main', 'subagent']
+
+/**
+ * Why the answer of a call cannot end a row of its own, null when it can. An answer that a later request of the
+ * session echoed was acted on, whatever became of its connection.
+ */
+export function unusable(call: CallRecord): Extract<DropReason, 'superseded' | 'undelivered_sibling'> | null {
+  if (call.delivery === 'echoed') return null
+  if (call.superseded) return 'superseded'
+  return call.commit?.fate.kind === 'complete' ? null : 'undelivered_sibling'
+}
+
+/** A sampled segment that may end a row, or why it may not. */
+export type Candidate =
+  | { readonly kind: 'leaf'; readonly segment: Segment; readonly trained: boolean }
+  | { readonly kind: 'dropped'; readonly segment: Segment; readonly reason: DropReason }
+
+/** Judges each sampled segment of an agent's session; tails behind a stop cut never end a row and are left out. */
+export function candidates(forest: Forest, trainClasses: readonly CallClass[], includeUntrained: boolean): Candidate[] {
+  const judged: Candidate[] = []
+  for (const segment of forest.log.segments) {
+    if (segment.origin !== 'sampled' || segment.stopCut) continue
+    const call = forest.callOf(segment)
+    if (forest.log.session.role !== 'agent') {
+      judged.push({ kind: 'dropped', segment, reason: 'role' })
+      continue
+    }
+    const reason = call === null ? 'undelivered_sibling' : unusable(call)
+    if (reason !== null) {
+      judged.push({ kind: 'dropped', segment, reason })
+      continue
+    }
+    const trained = trainClasses.includes(call?.intent.callClass ?? 'other')
+    if (trained || includeUntrained) judged.push({ kind: 'leaf', segment, trained })
+    else judged.push({ kind: 'dropped', segment, reason: 'class' })
+  }
+  return judged
+}

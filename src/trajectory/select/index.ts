@@ -1,0 +1,2 @@
+export { type SelectionSource, selectForExport } from './select.ts'
+export { verdictInForce } from './verdict-in-force.ts'

@@ -1,0 +1,3 @@
+export { announceOwner, liveOwner, type Owner } from './lock.ts'
+export { openReader } from './open-reader.ts'
+export { openStore, type OwnedStore, type StoreOptions } from './open-store.ts'

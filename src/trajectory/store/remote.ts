@@ -1,0 +1,71 @@
+/** The contracts over the second thread. */
+import type { Catalogue, Queue, RecorderReader } from '../contract.ts'
+import type { StoreThread } from '../sqlite/index.ts'
+
+type Method = (...args: never[]) => Promise<unknown>
+
+/** A method that runs in the thread under `op`; its types are those of the contract it stands in. */
+function remote<M extends Method>(thread: StoreThread, op: string): M {
+  const call: Method = (...args) => thread.call(op, () => ({ args: trimmed(args) }))
+  return call as M
+}
+
+/** Structured clone turns a hole at the end into undefined, which would hide a default. */
+function trimmed(args: readonly unknown[]): readonly unknown[] {
+  const last = args.findLastIndex((value) => value !== undefined)
+  return args.slice(0, last + 1)
+}
+
+const nothing = (): Promise<void> => Promise.resolve()
+
+/** The catalogue; closing it is the store's business. */
+export function remoteCatalogue(thread: StoreThread): Catalogue {
+  return {
+    run: remote(thread, 'catalogue.run'),
+    runs: remote(thread, 'catalogue.runs'),
+    task: remote(thread, 'catalogue.task'),
+    tasks: remote(thread, 'catalogue.tasks'),
+    group: remote(thread, 'catalogue.group'),
+    groups: remote(thread, 'catalogue.groups'),
+    rollout: remote(thread, 'catalogue.rollout'),
+    rollouts: remote(thread, 'catalogue.rollouts'),
+    fingerprint: remote(thread, 'catalogue.fingerprint'),
+    tokenTexts: remote(thread, 'catalogue.tokenTexts'),
+    resolve: remote(thread, 'catalogue.resolve'),
+    putTask: remote(thread, 'catalogue.putTask'),
+    putRun: remote(thread, 'catalogue.putRun'),
+    putGroup: remote(thread, 'catalogue.putGroup'),
+    putRollout: remote(thread, 'catalogue.putRollout'),
+    startRollout: remote(thread, 'catalogue.startRollout'),
+    endRollout: remote(thread, 'catalogue.endRollout'),
+    taint: remote(thread, 'catalogue.taint'),
+    label: remote(thread, 'catalogue.label'),
+    appendVerdict: remote(thread, 'catalogue.appendVerdict'),
+    putFingerprint: remote(thread, 'catalogue.putFingerprint'),
+    putTokenTexts: remote(thread, 'catalogue.putTokenTexts'),
+    close: nothing,
+  }
+}
+
+/** The queue; closing it is the store's business. */
+export function remoteQueue(thread: StoreThread): Queue {
+  return {
+    enqueue: remote(thread, 'queue.enqueue'),
+    claim: remote(thread, 'queue.claim'),
+    extend: remote(thread, 'queue.extend'),
+    ack: remote(thread, 'queue.ack'),
+    requeue: remote(thread, 'queue.requeue'),
+    depth: remote(thread, 'queue.depth'),
+    close: nothing,
+  }
+}
+
+/** Reads of the log. */
+export function remoteLogReader(thread: StoreThread): RecorderReader {
+  return {
+    sessions: remote(thread, 'log.sessions'),
+    session: remote(thread, 'log.session'),
+    events: remote(thread, 'log.events'),
+    close: nothing,
+  }
+}

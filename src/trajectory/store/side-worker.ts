@@ -1,0 +1,65 @@
+/** The store's second thread: catalogue, queue, and reads of the log, so that none of them waits behind a commit. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { catalogueMigrations, SqliteCatalogue } from '../catalogue/index.ts'
+import { SqliteQueue } from '../queue/index.ts'
+import { LogReader, logMigrations } from '../recorder/index.ts'
+import {
+  conflictsNamed,
+  Moved,
+  openForReading,
+  openForWriting,
+  type Operations,
+  sayHello,
+  serveEach,
+  type Synchronous,
+} from '../sqlite/index.ts'
+import { catalogueOperations, queueOperations } from './operations.ts'
+
+/** What the thread needs to open. */
+export interface SideData {
+  readonly logFile: string
+  readonly catalogueFile: string
+  readonly synchronous: Synchronous
+  readonly now: number
+}
+
+const port = parentPort
+if (port === null) throw new Error('this file is a worker thread of the store')
+// Written by openSide and by nothing else.
+const data = workerData as SideData
+
+const opened = sayHello(port, () => {
+  const catalogue = openForWriting(data.catalogueFile, {
+    synchronous: data.synchronous,
+    migrations: catalogueMigrations,
+    now: data.now,
+  })
+  return { served: { catalogue, log: openForReading(data.logFile, logMigrations) }, value: null }
+})
+
+if (opened !== null) {
+  const reader = new LogReader(opened.log)
+  const operations: Operations = {
+    ...catalogueOperations(new SqliteCatalogue(opened.catalogue)),
+    ...queueOperations(new SqliteQueue(opened.catalogue)),
+    'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader.sessions(...args),
+    'log.events': (...args: Parameters<LogReader['events']>) => reader.events(...args),
+    'log.session': (...args: Parameters<LogReader['session']>) => {
+      const log = reader.session(...args)
+      const transfer = new Set<ArrayBuffer>()
+      for (const { intent, commit } of log.calls) {
+        move(transfer, intent.body)
+        if (commit !== null) move(transfer, commit.reply)
+      }
+      return new Moved(log, [...transfer])
+    },
+  }
+  serveEach(port, conflictsNamed(operations), () => {
+    opened.catalogue.close()
+    opened.log.close()
+  })
+}
+
+function move(transfer: Set<ArrayBuffer>, bytes: Uint8Array): void {
+  if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength) transfer.add(bytes.buffer)
+}
