@@ -17,7 +17,7 @@ import { judgeRetry, type RetryJudgement } from './session/retries.ts'
 import { applySampling } from './session/sampling.ts'
 
 /** What the generation routes need of the proxy around them. */
-export interface GenerationSurroundings extends Omit<CallSurroundings, 'released' | 'abandoned' | 'settled'> {
+export interface GenerationSurroundings extends Omit<CallSurroundings, 'released' | 'abandoned' | 'settled' | 'taint'> {
   readonly admission: Admission
   readonly limits: ProxyLimits
   readonly emit: (event: ProxyEvent) => void
@@ -131,6 +131,7 @@ export class Generations {
       { session, intent, request, match, path: plan.path, body, buffered, callClass },
       {
         ...this.around,
+        taint: (call, cause) => this.taint(session, call, cause),
         released: () => this.around.admission.leave(),
         abandoned: (call) => this.forget(session, call),
         settled: (call, outcome) => this.settled(session, call, outcome),
@@ -183,28 +184,23 @@ export class Generations {
     this.totals.calls += 1
     this.totals.sampledTokens += outcome.sampledTokens ?? 0
     this.totals.promptTokens += outcome.promptTokens ?? 0
-    if (outcome.tainted !== null) this.taint(session, call, outcome.tainted)
     emit({ type: 'call', ...callLine(call, outcome) })
   }
 
-  /** The harness saw a fault that is not its own: kept in the log beside the call. */
-  private taint(session: LiveSession, call: RunningCall, cause: string): void {
+  /** The harness sees a fault that is not its own: kept in the log beside the call. */
+  private taint(session: LiveSession, call: RunningCall, cause: string): Promise<void> {
     const { id: sessionId, rolloutId } = session.record
     session.taints.push(cause)
-    this.around.recorder
-      .appendEvent({
-        id: newId(),
-        at: this.around.clock.now(),
-        rolloutId,
-        sessionId,
-        kind: 'taint',
-        cause,
-        callId: call.id,
-      })
-      .catch(() => {
-        // Told to the listener below in any case.
-      })
     this.around.emit({ type: 'taint', rolloutId, sessionId, callId: call.id, cause })
+    return this.around.recorder.appendEvent({
+      id: newId(),
+      at: this.around.clock.now(),
+      rolloutId,
+      sessionId,
+      kind: 'taint',
+      cause,
+      callId: call.id,
+    })
   }
 }
 

@@ -23,6 +23,8 @@ export interface CallSurroundings {
   readonly stallMs: number
   /** Called once when the engine has nothing more to do with the call. */
   readonly released: (call: RunningCall) => void
+  /** Stores that the harness sees a fault which is not its own. */
+  readonly taint: (call: RunningCall, cause: string) => Promise<void>
   /** Called once when a call ends before it was admitted. */
   readonly abandoned: (call: RunningCall) => void
   /** Called once when the call is committed (or could not be). */
@@ -340,6 +342,7 @@ export class RunningCall implements UpstreamSink {
     this.failure = failure
     const attended = this.connected
     const complete = fate.kind === 'complete'
+    const taint = attended && failure !== null && taints(failure) ? failure.error.code : null
     const told: CallFate = complete && !attended ? { kind: 'client_gone', upstream: 'finished' } : fate
     this.reply = this.replyBytes()
     const { session, request, match, intent } = this.admitted
@@ -380,14 +383,15 @@ export class RunningCall implements UpstreamSink {
         weightVersionBefore: this.answer.weightVersionFirst,
         weightVersionAfter: this.answer.weightVersionLast,
       }
-      await this.around.recorder.commitCall(commit)
+      // The taint is as durable as the call before the harness can see the fault.
+      const tainted = taint === null ? null : this.around.taint(this, taint)
+      await Promise.all([this.around.recorder.commitCall(commit), tainted])
     } catch (cause) {
       this.storeFailed(cause)
       return
     }
     this.phase = complete ? 'answered' : 'failed'
     if (complete) this.noteAnswers()
-    const taint = attended && failure !== null && taints(failure) ? failure.error.code : null
     for (const client of this.clients) this.deliver(client)
     this.around.settled(this, { commit, ...this.counts(), tainted: taint })
   }
@@ -492,6 +496,11 @@ export class RunningCall implements UpstreamSink {
       : new PaddockError('STORE_CORRUPT', 'The call could not be stored.', { cause })
     this.failure = { error, wire: chatError(error, this.id) }
     const attended = this.connected
+    if (attended) {
+      this.around.taint(this, error.code).catch(() => {
+        // The store is gone; the listener was told.
+      })
+    }
     for (const client of this.clients) this.deliver(client)
     this.around.settled(this, {
       commit: {

@@ -9,7 +9,7 @@ import type HttpProxy from 'http-proxy'
 export const createProxyServer: typeof HttpProxy.createProxyServer = load()
 
 function load(): typeof HttpProxy.createProxyServer {
-  const holder: { _extend?: unknown } = util
+  const holder: object = util
   const deprecated = Object.getOwnPropertyDescriptor(holder, '_extend')
   Object.defineProperty(holder, '_extend', { value: Object.assign, configurable: true, writable: true })
   try {

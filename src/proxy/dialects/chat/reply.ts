@@ -1,8 +1,8 @@
 import { PaddockError, scanElements, scanMembers } from '../../../core/index.ts'
 import { SseSplitter } from '../../http/sse.ts'
-import { Answer, parseEngineJson } from './answer.ts'
+import { type Answer, parseEngineJson } from './answer.ts'
 import { applyEdits, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
-import { ToolDeltas } from './tool-deltas.ts'
+import type { ToolDeltas } from './tool-deltas.ts'
 
 /** A piece of a stream on its way to the client. */
 export interface StreamPiece {

@@ -14,7 +14,8 @@ export function turnDigest(message: unknown): string {
   if (Array.isArray(calls)) {
     for (const call of calls) {
       const fn = loose(loose(call)['function'])
-      parts.push('call', String(fn['name']), canonicalOrRaw(String(fn['arguments'] ?? '')))
+      const args = fn['arguments']
+      parts.push('call', String(fn['name']), typeof args === 'string' ? canonicalOrRaw(args) : '')
     }
   }
   return hash('sha1', parts.join('\u0000'), 'base64')
