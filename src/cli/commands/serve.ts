@@ -4,6 +4,7 @@ import type { ConfigInput } from '../../core/index.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
 import type { Owner } from '../owner.ts'
+import type { Recording } from '../../rollout/index.ts'
 import { callLine } from '../present/calls.ts'
 import { plural } from '../present/units.ts'
 
@@ -46,8 +47,10 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
   const { sessionPolicy } = await import('../../server/index.ts')
+  const { openRecording } = await import('../../rollout/index.ts')
   const { config } = context.loaded
   let calls = 0
+  let end = async (): Promise<void> => undefined
   const owner = await openOwner({
     config,
     openMode: options.open ?? false,
@@ -59,20 +62,28 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     },
   })
   try {
-    const opened = await owner.proxy.openSession({
-      policy: sessionPolicy(config.session, owner.engine.model),
-      labels: { command: 'serve', ...options.label },
+    const opened = await openRecording({
+      store: owner.store,
+      proxy: owner.proxy,
+      name: 'serve',
+      session: {
+        policy: sessionPolicy(config.session, owner.engine.model),
+        labels: { command: 'serve', ...options.label },
+      },
     })
+    end = opened.end
     const exports = {
       OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),
       OPENAI_API_KEY: opened.key,
       OPENAI_MODEL: owner.engine.model,
     }
-    if (context.json) io.out(JSON.stringify(readyJson(owner, opened.session.id, exports)))
+    if (context.json) io.out(JSON.stringify(readyJson(owner, opened, exports)))
     else io.out(readyText(context, owner, exports, options.open ?? false))
     await aborted(io.signal)
     context.notice('\nStopping: running calls are recorded to their end (Ctrl-C again leaves at once) …')
   } finally {
+    await owner.proxy.drain()
+    await end()
     await owner.close()
   }
   context.notice(`${plural(calls, 'call')} recorded in ${config.store.directory}. \`paddock list\` shows them.`)
@@ -103,10 +114,11 @@ function readyText(
   ].join('\n')
 }
 
-function readyJson(owner: Owner, sessionId: string, exports: Readonly<Record<string, string>>): unknown {
+function readyJson(owner: Owner, opened: Recording, exports: Readonly<Record<string, string>>): unknown {
   return {
     type: 'ready',
-    sessionId,
+    rolloutId: opened.rolloutId,
+    sessionId: opened.session.id,
     env: exports,
     engine: { ...owner.engine.report, model: owner.engine.model, scripted: owner.engine.scripted !== null },
     engineControl: owner.engine.scripted?.control ?? null,

@@ -1,0 +1,236 @@
+/**
+ * `./quickstart`: runs the commands that a newcomer would type, and shows each before it runs. Everything goes through
+ * `./paddock` and the documented files, so whatever it shows can be done again by hand.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { values: options } = parseArgs({
+  options: {
+    yes: { type: 'boolean', default: false },
+    act: { type: 'string' },
+    data: { type: 'string', default: '.paddock/quickstart' },
+    out: { type: 'string', default: 'out/quickstart' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+})
+const scripted = process.env.ENGINE_URL === undefined || process.env.ENGINE_URL === ''
+const paint = process.stdout.isTTY && process.env.NO_COLOR === undefined
+const bold = (text: string): string => (paint ? `\u001b[1m${text}\u001b[0m` : text)
+const dim = (text: string): string => (paint ? `\u001b[2m${text}\u001b[0m` : text)
+const say = (text = ''): void => console.log(text)
+const tasks = 'examples/tasks/terminal'
+/** Of the twelve: quick ones of different kinds. */
+const shown = ['log-forensics', 'failing-test-suite', 'git-archaeology']
+
+/** A command that failed; its own error is on the screen already. */
+class StepFailed extends Error {
+  readonly code: number
+  constructor(command: string, code: number) {
+    super(`${command} ended with exit code ${code}`)
+    this.code = code
+  }
+}
+
+const usage = `Usage: ./quickstart [--yes] [--act 1|2] [--data DIR] [--out DIR]
+
+  --yes        install and start Docker without asking, where that is needed
+  --act 1|2    only this act (default: both; without Docker act 1 only)
+  --data DIR   data directory (default: .paddock/quickstart)
+  --out DIR    where the exports go (default: out/quickstart)
+
+Environment: ENGINE_URL (a real vLLM, SGLang or other OpenAI-compatible server, with or without /v1),
+ENGINE_API_KEY, MODEL. Without ENGINE_URL the scripted engine answers: it is no language model.`
+
+async function main(): Promise<number> {
+  if (options.help) {
+    say(usage)
+    return 0
+  }
+  if (options.act !== undefined && options.act !== '1' && options.act !== '2') {
+    console.error(`USAGE: --act ${options.act} is not an act. Fix: --act 1 or --act 2.`)
+    return 2
+  }
+  plan()
+  if (!scripted) await preflight()
+  if (options.act !== '2') await actOne()
+  if (options.act === '1') return 0
+  if (!(await dockerUp())) return options.act === '2' ? 3 : 0
+  await actTwo()
+  await ending()
+  return 0
+}
+
+function plan(): void {
+  say(bold('Paddock quickstart'))
+  say(`Writes   ${options.data}/ (the store) and ${options.out}/ (exports), nothing else in this folder.`)
+  if (options.act !== '2')
+    say('Act 1    a 30-line script, recorded token for token. No Docker, no root, a few seconds.')
+  if (options.act !== '1') {
+    say('Act 2    rollouts of terminal tasks in Docker boxes. The first time it builds images from Debian packages')
+    say('         (about 700 MB of images) and fetches Qwen Code from npm (about 350 MB with Node, into a volume).')
+  }
+  say(
+    scripted
+      ? 'Engine   the scripted engine: no language model, it plays prepared steps.'
+      : `Engine   ${process.env.ENGINE_URL}`,
+  )
+  say()
+}
+
+/** A real server: one tool call, ids and logprobs, before anything else. */
+async function preflight(): Promise<void> {
+  say(bold('Preflight of the engine'))
+  await paddock(['doctor', '--no-docker'])
+  say()
+}
+
+async function actOne(): Promise<void> {
+  say(bold('Act 1: record a script that knows only OPENAI_BASE_URL'))
+  const served = await serve()
+  try {
+    if (served.ready.engineControl !== null) await postPlay(served.ready.engineControl)
+    say(dim(`$ node examples/harness/agent.mjs   # with OPENAI_BASE_URL=${served.ready.env.OPENAI_BASE_URL}`))
+    await run(process.execPath, ['examples/harness/agent.mjs'], { ...process.env, ...served.ready.env })
+  } finally {
+    served.child.kill('SIGINT')
+    await once(served.child, 'exit')
+  }
+  say()
+  const { rolloutId } = served.ready
+  await paddock(['show', rolloutId])
+  say()
+  await paddock([
+    'export',
+    '--format',
+    'jsonl',
+    '--rollout',
+    rolloutId,
+    '--out',
+    join(options.out, 'act1'),
+    '--replace',
+  ])
+  say()
+}
+
+interface Ready {
+  readonly rolloutId: string
+  readonly env: Readonly<Record<string, string>>
+  readonly engineControl: string | null
+}
+
+/** `paddock serve` in the background, once it is ready. */
+async function serve(): Promise<{ readonly child: ChildProcess; readonly ready: Ready }> {
+  const args = ['--data', options.data, '--json', 'serve', '--port', '0', '--control-port', '0']
+  say(dim(`$ ./paddock ${args.filter((arg) => arg !== '--json').join(' ')} &`))
+  const child = spawn(join(root, 'paddock'), args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })
+  for await (const line of lines) {
+    const parsed: { type?: string } & Ready = JSON.parse(line)
+    if (parsed.type !== 'ready') continue
+    for (const [name, value] of Object.entries(parsed.env)) say(`  export ${name}=${value}`)
+    child.stdout.resume()
+    return { child, ready: parsed }
+  }
+  const [code] = await once(child, 'exit')
+  throw new StepFailed('paddock serve', Number(code ?? 1))
+}
+
+async function postPlay(control: string): Promise<void> {
+  const body = await readFile(join(root, 'examples/harness/play.json'), 'utf8')
+  const answer = await fetch(`${control}/plays`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  if (!answer.ok) throw new Error(`the scripted engine refused the play: ${await answer.text()}`)
+}
+
+async function dockerUp(): Promise<boolean> {
+  const code = await exitCodeOf('sh', ['scripts/docker-up', '--quiet', ...(options.yes ? ['--yes'] : [])])
+  if (code === 0) return true
+  say()
+  say('Act 2 needs a Docker daemon, and none answers. Go on with one of:')
+  say('  ./quickstart --yes            installs and starts Docker where that is possible (root, Debian)')
+  say('  start your own daemon, then   ./quickstart --act 2')
+  return false
+}
+
+async function actTwo(): Promise<void> {
+  say(bold('Act 2: groups of rollouts in boxes, verified'))
+  const only = shown.flatMap((name) => ['--task', name])
+  await paddock(['run', tasks, ...only, '--harness', 'reference', '--n', '4', '--name', 'quickstart-reference'])
+  say()
+  await paddock([
+    'run',
+    tasks,
+    ...only.slice(0, 4),
+    '--harness',
+    'qwen-code',
+    '--n',
+    '2',
+    '--name',
+    'quickstart-qwen-code',
+  ])
+  say()
+  const out = join(options.out, 'act2')
+  await paddock(['export', '--format', 'verl', '--env', 'terminal', '--out', join(out, 'verl'), '--replace'])
+  await paddock(['export', '--format', 'jsonl', '--env', 'terminal', '--out', join(out, 'jsonl'), '--replace'])
+  say()
+}
+
+async function ending(): Promise<void> {
+  say(bold('Done'))
+  for (const directory of ['act1', 'act2/verl', 'act2/jsonl']) {
+    const path = join(options.out, directory)
+    if (existsSync(join(root, path))) say(`  ${path}/  ${(await readdir(join(root, path))).join('  ')}`)
+  }
+  say(
+    'Left running: nothing of Paddock. The Docker daemon runs on; images and the harness volume stay for the next time',
+  )
+  say(`(\`./paddock gc --dry-run\` lists what could go). The store is ${options.data}/.`)
+  say()
+  say('Next:')
+  say(`  ./paddock --data ${options.data} list                 what was recorded, then: show <rollout>`)
+  say('  ./paddock serve                                     point your own harness at the printed base URL')
+  say('  docs/guides/                                        run your tasks, write one, export to your trainer')
+}
+
+/** Shows and runs a paddock command on the quickstart's store. */
+async function paddock(args: readonly string[]): Promise<void> {
+  const all = ['--data', options.data, ...args]
+  say(dim(`$ ./paddock ${all.join(' ')}`))
+  await run(join(root, 'paddock'), all, process.env)
+}
+
+async function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const code = await exitCodeOf(command, args, env)
+  if (code !== 0) throw new StepFailed([relative(root, command), ...args].join(' '), code)
+}
+
+async function exitCodeOf(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<number> {
+  const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' })
+  // The children are in our terminal's process group and see Ctrl-C themselves; we wait for them to clean up.
+  const [code, signal] = await once(child, 'exit')
+  return typeof code === 'number' ? code : signal === 'SIGINT' ? 130 : 1
+}
+
+process.on('SIGINT', () => undefined)
+try {
+  process.exitCode = await main()
+} catch (error) {
+  if (!(error instanceof StepFailed)) throw error
+  console.error(`\nThe quickstart stops here: ${error.message}. What was recorded is kept in ${options.data}.`)
+  process.exitCode = error.code
+}
