@@ -95,7 +95,7 @@ export interface OpenedSession {
   readonly session: SessionRecord
   readonly key: string
   /** `<origin>/s/<session>/v1`: what a harness takes as its base URL. */
-  baseUrl(origin: string): string
+  readonly baseUrl: (origin: string) => string
 }
 
 /** How a session stands. */

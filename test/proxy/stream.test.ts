@@ -93,6 +93,11 @@ function gated(
   return { recorder: held, reached: reached.promise, open: gate.resolve }
 }
 
+/** The error that a client was told: a body of its own before the first byte, the last event afterwards. */
+function errorIn(text: string): unknown {
+  return JSON.parse(text.slice(text.lastIndexOf('{"error"')))
+}
+
 describe('commit before it can be acted on', () => {
   it('lets no byte out before the intent is stored, while the engine works already', async () => {
     await using store = await testStore()
@@ -149,7 +154,7 @@ describe('commit before it can be acted on', () => {
     const streamed = new Watched(session, { ...count, stream: true })
     await streamed.closed
     expect(streamed.text).not.toMatch(/"finish_reason":"|\[DONE\]/)
-    expect(payloads(streamed.text).at(-1)).toMatchObject({ error: { type: 'server_error' } })
+    expect(errorIn(streamed.text)).toMatchObject({ error: { type: 'server_error' } })
     const whole = new Watched(session, count)
     await whole.closed
     expect(whole.status).toBe(500)
@@ -360,8 +365,7 @@ describe('engines that give no ids', () => {
     await using paddock = await startProxy(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`)
     const session = await paddock.open()
     const text = await (await session.post({ ...hello, stream: true })).text()
-    // Before the first byte left it is a real 502, afterwards an event.
-    expect(JSON.parse(text.slice(text.lastIndexOf('{"error"')))).toMatchObject({
+    expect(errorIn(text)).toMatchObject({
       error: { code: 'ENGINE_ERROR', message: expect.stringContaining('CUDA error') },
     })
     expect(text).not.toContain('[DONE]')
