@@ -556,12 +556,14 @@ static int blocked(const struct command *c, int which) {
   return c->out[which] >= 0 && c->max_output > c->sent[which] && out_room() < OUT_RESERVE + HEADER + 1;
 }
 
-/* Room for all that two pipes hold: then a result can follow its output. */
-static int roomy(void) { return out_room() > OUT_RESERVE + 2 * (64u << 10) + 4 * HEADER; }
+/* A command whose offspring stays is reported at once, so what its pipes hold must fit; others are drained first. */
+static int may_report(const struct command *c) {
+  return !c->keep || c->keeper_gone || out_room() > OUT_RESERVE + 2 * (64u << 10) + 4 * HEADER;
+}
 
 static void advance(struct command *c) {
   uint64_t now = now_us();
-  if (c->status >= 0 && !c->main_done && roomy()) {
+  if (c->status >= 0 && !c->main_done && may_report(c)) {
     struct message m;
     if (read(c->status, &m, sizeof m) == sizeof m) {
       c->main_done = 1, c->main_status = m.status;
@@ -720,7 +722,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < MAX_COMMANDS; i++) {
       struct command *c = &commands[i];
       if (c->state == FREE) continue;
-      if (c->status >= 0 && !c->main_done && roomy()) polls[n++] = (struct pollfd){c->status, POLLIN, 0};
+      if (c->status >= 0 && !c->main_done && may_report(c)) polls[n++] = (struct pollfd){c->status, POLLIN, 0};
       if (c->in >= 0 && c->pending_len > 0) polls[n++] = (struct pollfd){c->in, POLLOUT, 0};
       for (int w = 0; w < 2; w++)
         if (c->out[w] >= 0 && !blocked(c, w)) polls[n++] = (struct pollfd){c->out[w], POLLIN, 0};

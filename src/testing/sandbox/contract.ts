@@ -151,10 +151,20 @@ export function sandboxContract(options: SandboxContractOptions): void {
       expect(process.memoryUsage().rss - before).toBeLessThan(64 << 20)
     })
 
-    it('gives all its output when it fits', async () => {
-      const result = await sh('head -c 6000000 /dev/zero | tr "\\0" x; head -c 3000000 /dev/zero >&2')
-      expect([result.stdout.byteLength, result.stderr.byteLength]).toEqual([6_000_000, 3_000_000])
-      expect(result.truncated).toEqual({ stdout: 0, stderr: 0 })
+    it('gives all its output when it fits, and its own end', async () => {
+      const script = 'head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2; exit 5'
+      for (const background of ['kill', 'keep'] as const) {
+        for (let round = 0; round < 5; round++) {
+          const result = await sh(script, { background })
+          const sizes = [result.stdout.byteLength, result.stderr.byteLength]
+          expect({ kind: result.kind, code: result.kind === 'exited' && result.code, sizes }).toEqual({
+            kind: 'exited',
+            code: 5,
+            sizes: [3_000_000, 2_000_000],
+          })
+          expect(result.truncated).toEqual({ stdout: 0, stderr: 0 })
+        }
+      }
     })
 
     it('is refused when it is malformed or for a user that this box cannot become', async () => {
@@ -174,11 +184,26 @@ export function sandboxContract(options: SandboxContractOptions): void {
 
     it('spares what runs beside it', async () => {
       const started = Promise.withResolvers<void>()
-      const beside = sh('echo on; sleep 0.6; echo alive', { onStdout: () => started.resolve() })
+      const enough = Promise.withResolvers<Uint8Array>()
+      // Lives until it is told, so that the others are never alone in the box.
+      const beside = sh('echo on; cat; echo alive', {
+        timeoutMs: 30_000,
+        onStdout: () => started.resolve(),
+        stdin: (async function* () {
+          yield await enough.promise
+        })(),
+      })
       await started.promise
       await sh('setsid sleep 1000 & kill -9 $PPID')
       await sh(':(){ :|:& };: 2>/dev/null; sleep 1000', { timeoutMs: 200, graceMs: 50 })
-      expect(text((await beside).stdout)).toBe('on\nalive\n')
+      const deaf = 'trap "" TERM; setsid -f sleep 1000; while :; do sleep 0.02; done'
+      expect((await sh(deaf, { timeoutMs: 100, graceMs: 50 })).kind).toBe('timed_out')
+      await sh('kill -STOP $(ps -o ppid= -p $$); setsid -f bash -c \'trap "" TERM; sleep 1000\'')
+      expect((await survivors(box)).filter((line) => !line.includes('echo alive') && !line.endsWith(' cat'))).toEqual(
+        [],
+      )
+      enough.resolve(Buffer.from('told\n'))
+      expect(text((await beside).stdout)).toBe('on\ntold\nalive\n')
       expect(await survivors(box)).toEqual([])
     })
 
@@ -381,6 +406,14 @@ export function sandboxContract(options: SandboxContractOptions): void {
       const bomb = await tight.exec({ command: ':(){ :|:& };: 2>/dev/null; sleep 100', timeoutMs: 500, graceMs: 0 })
       expect(bomb.kind).toMatch(/timed_out|exited/)
       expect(await tight.exec({ command: 'echo fine' })).toMatchObject({ kind: 'exited', code: 0 })
+      await tight.destroy()
+    })
+
+    it('limits the size of a file', async () => {
+      const tight = await createBox({ fileMb: 1 })
+      const piped = await tight.exec({ command: ['head', '-c', '2000000', '/dev/zero'] })
+      expect([piped.kind, piped.stdout.byteLength]).toEqual(['exited', 2_000_000])
+      expect(await tight.exec({ command: 'exec head -c 2000000 /dev/zero > big' })).toMatchObject({ signal: 'SIGXFSZ' })
       await tight.destroy()
     })
 
