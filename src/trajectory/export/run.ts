@@ -1,0 +1,54 @@
+import { type Clock, systemClock } from '../../core/index.ts'
+import type { SelectionQuery } from '../rows-contract.ts'
+import { selectForExport, type SelectionSource } from '../select/index.ts'
+import { builtInExporters } from './built-in.ts'
+import type { Exporter, ExportPurpose } from './contract.ts'
+import type { ExportAllowances, Manifest } from './manifest.ts'
+import { writeExport } from './write.ts'
+
+/** An export from a store, owned or opened for reading. */
+export interface ExportRequest {
+  readonly reader: SelectionSource
+  /** A built-in format by name, or an exporter of a registry. */
+  readonly exporter: string | Exporter
+  /** Directory that holds the export afterwards. */
+  readonly out: string
+  readonly query?: SelectionQuery
+  /** Options of the exporter; see docs/reference/export-formats.md. */
+  readonly options?: unknown
+  readonly allow?: Partial<ExportAllowances>
+  /** True: an earlier export at `out` is replaced once the new one is complete. */
+  readonly replace?: boolean
+  readonly clock?: Clock
+  readonly paddockVersion: string
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Selects, writes and accounts: the files of one format and `manifest.json` at `out`, whole or not at all. What is
+ * left out by default depends on the format's purpose; the query overrules it. Returns the manifest. Throws
+ * `EXPORT_FORMAT_UNKNOWN`, `EXPORT_REFUSED`, `EXPORTER_INVALID`, `USAGE`, `STORE_CORRUPT`.
+ */
+export async function runExport(request: ExportRequest): Promise<Manifest> {
+  const exporter = typeof request.exporter === 'string' ? builtInExporters.get(request.exporter) : request.exporter
+  const query = { ...defaultsOf(exporter.purpose), ...request.query }
+  return writeExport({
+    selection: selectForExport(request.reader, query),
+    query,
+    exporter,
+    options: request.options ?? {},
+    allow: { mixedLogprobKinds: false, unknownLogprobKind: false, mixedVerifiers: false, ...request.allow },
+    out: request.out,
+    replace: request.replace ?? false,
+    fingerprint: (digest) => request.reader.catalogue.fingerprint(digest),
+    clock: request.clock ?? systemClock,
+    paddockVersion: request.paddockVersion,
+    signal: request.signal ?? null,
+  })
+}
+
+/** An archive leaves nothing out for being unusable; the other purposes start from the query's own defaults. */
+function defaultsOf(purpose: ExportPurpose): SelectionQuery {
+  if (purpose !== 'archive') return {}
+  return { includeNullVerdicts: true, includeTainted: true, includeUnfinished: true, includeUntrainedRows: true }
+}
