@@ -13,6 +13,7 @@ export type {
 } from './contract.ts'
 export type { EngineAdapter, EngineRequestFacts, EngineRequestPlan } from './engines/contract.ts'
 export { openaiEngine, type OpenaiOptions } from './engines/openai/index.ts'
+export { type EngineProbe, probeEngine } from './engines/probe.ts'
 export { vllmEngine, type VllmOptions } from './engines/vllm/index.ts'
 export { defaultLimits } from './limits.ts'
 export { createProxy } from './proxy.ts'

@@ -14,6 +14,17 @@ export async function askEngine(
   apiKey: string | null,
   body?: LooseObject,
 ): Promise<LooseObject | null> {
+  const answer = await tryEngine(root, path, apiKey, body)
+  return answer.status >= 400 ? null : answer.body
+}
+
+/** Asks an engine and gives status and JSON body, null where it is none. Throws `ENGINE_UNREACHABLE`. */
+export async function tryEngine(
+  root: string,
+  path: string,
+  apiKey: string | null,
+  body?: LooseObject,
+): Promise<{ readonly status: number; readonly body: LooseObject | null }> {
   try {
     const answer = await request(`${root}${path}`, {
       method: body === undefined ? 'GET' : 'POST',
@@ -25,15 +36,20 @@ export async function askEngine(
       headersTimeout: 30_000,
       bodyTimeout: 30_000,
     })
-    const text = await answer.body.text()
-    if (answer.statusCode >= 400) return null
-    const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : null
+    return { status: answer.statusCode, body: parseObject(await answer.body.text()) }
   } catch (cause) {
-    if (cause instanceof SyntaxError) return null
     throw new PaddockError('ENGINE_UNREACHABLE', `The engine at ${root} cannot be reached: ${reason(cause)}.`, {
       cause,
     })
+  }
+}
+
+function parseObject(text: string): LooseObject | null {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : null
+  } catch {
+    return null
   }
 }
 
