@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Docker from 'dockerode'
@@ -65,6 +65,16 @@ describe.runIf(await requireDocker())('images', () => {
     await expect(failing).rejects.toMatchObject({ code: 'IMAGE_BUILD_FAILED', message: /about to fail/ })
     const modern = provider.ensureImage(recipe([], 'RUN --mount=type=cache,target=/x true'))
     await expect(modern).rejects.toMatchObject({ code: 'IMAGE_DOCKERFILE_UNSUPPORTED' })
+    const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
+    await symlink('/etc/passwd', join(directory, 'out'))
+    const leaking = provider.ensureImage({
+      kind: 'dockerfile',
+      name: 'x',
+      dockerfile: 'FROM paddock-base',
+      context: directory,
+    })
+    await expect(leaking).rejects.toMatchObject({ code: 'PATH_UNSAFE' })
+    await rm(directory, { recursive: true })
     const absent = provider.ensureImage({ kind: 'reference', reference: '127.0.0.1:9/none:1' })
     await expect(absent).rejects.toMatchObject({ code: 'IMAGE_MISSING' })
   })

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
 import { pack } from 'tar-stream'
 import { PassThrough } from 'node:stream'
-import { PaddockError } from '../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
 import type { ImageOptions, ImageRecipe, ImageRef } from '../contract.ts'
 import { buildContext, dockerfileName } from './build-context.ts'
 import { ask, messageOf, statusOf } from './daemon.ts'
@@ -155,6 +155,7 @@ function proxyArguments(): Record<string, string> {
 }
 
 function buildFault(name: string, error: unknown): PaddockError {
+  if (isPaddockError(error)) return error
   const words = messageOf(error)
   const log = error instanceof DaemonWords ? `\n${error.log.join('\n')}` : ''
   if (/unknown flag|unknown instruction|dockerfile parse error|heredoc|requires buildkit/i.test(words)) {
