@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Config, PaddockError } from '../core/index.ts'
-import { type EngineAdapter, type EngineReport, openaiEngine, probeEngine, vllmEngine } from '../proxy/index.ts'
+import type { Config } from '../core/index.ts'
+import { type EngineAdapter, type EngineProbe, openaiEngine, probeEngine, vllmEngine } from '../proxy/index.ts'
 import { type ScriptedEngine, startScriptedEngine } from './scripted.ts'
 
 /** The engine that the proxy fronts: a real server, or the scripted engine as a process of ours. */
@@ -10,7 +10,7 @@ export interface ResolvedEngine extends AsyncDisposable {
   readonly model: string
   /** Null for a real server. */
   readonly scripted: ScriptedEngine | null
-  readonly report: EngineReport
+  readonly report: EngineProbe
   /** For people: what it is, in a few words. */
   readonly description: string
 }
@@ -27,8 +27,8 @@ export interface ResolveOptions {
  */
 export async function resolveEngine(config: Config['engine'], options: ResolveOptions): Promise<ResolvedEngine> {
   if (config.url === null) return startOwn(config, options)
-  const report = await probeEngine({ url: config.url, apiKey: config.apiKey })
-  const model = chooseModel(config.model, report.models, config.url)
+  const report = await probeEngine(config.url, { apiKey: config.apiKey, model: config.model })
+  const { model } = report
   return {
     adapter: adapterFor(config.kind === 'auto' ? report.kind : config.kind, config.url, config.apiKey, report),
     model,
@@ -48,7 +48,7 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   })
   try {
-    const report = await probeEngine({ url: scripted.url, apiKey: null })
+    const report = await probeEngine(scripted.url)
     return {
       adapter: adapterFor('vllm', scripted.url, null, report),
       model: scripted.model,
@@ -63,32 +63,11 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
   }
 }
 
-function adapterFor(kind: 'vllm' | 'openai', url: string, apiKey: string | null, report: EngineReport): EngineAdapter {
+function adapterFor(kind: 'vllm' | 'openai', url: string, apiKey: string | null, report: EngineProbe): EngineAdapter {
   switch (kind) {
     case 'vllm':
       return vllmEngine({ url, apiKey, version: report.version, logprobKind: report.logprobKind })
     case 'openai':
       return openaiEngine({ url, apiKey, logprobs: report.givesLogprobs })
   }
-}
-
-/** The named model, else the only one that is listed. */
-function chooseModel(asked: string | null, listed: readonly string[], url: string): string {
-  if (asked !== null) {
-    if (listed.length === 0 || listed.includes(asked)) return asked
-    throw new PaddockError('CONFIG_INVALID', `the engine at ${url} does not serve the model ${asked}`, {
-      fix: `Set MODEL (or engine.model) to one of: ${listed.join(', ')}.`,
-      data: { models: listed },
-    })
-  }
-  const [only, ...others] = listed
-  if (only !== undefined && others.length === 0) return only
-  throw new PaddockError(
-    'CONFIG_INVALID',
-    listed.length === 0 ? `the engine at ${url} lists no model` : `the engine at ${url} lists ${listed.length} models`,
-    {
-      fix: `Set MODEL (or engine.model)${listed.length === 0 ? '' : ` to one of: ${listed.join(', ')}`}.`,
-      data: { models: listed },
-    },
-  )
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { type Id, type LoadedConfig, PaddockError, type Task } from '../core/index.ts'
 import { type Harness, type RunProgress, type RunSummary, runRollouts } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { type RunRequest, sessionPolicy } from '../server/index.ts'
+import { present, type RunRequest, sessionPolicy } from '../server/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
 import type { Owner } from './owner.ts'
@@ -47,8 +47,8 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
           n: request.n ?? config.run.n,
           runId,
           policy: sessionPolicy(config.session, owner.engine.model),
-          budgets: config.run.budgets,
-          limits: config.run.limits,
+          budgets: present(config.run.budgets),
+          limits: present(config.run.limits),
           scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
           signal: stop,
           onProgress,

@@ -1,16 +1,14 @@
 import type { Config } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
 import {
-  announceOwner,
   type ControlServer,
   controlToken,
   LiveFeed,
   type RunRequest,
   startControl,
   type SubmittedRun,
-  withdrawOwner,
 } from '../server/index.ts'
-import { openStore, type Store } from '../trajectory/index.ts'
+import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, resolveEngine } from './engine.ts'
 import { TokenTextCache } from './token-texts.ts'
@@ -86,16 +84,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         proxy,
         inferenceOrigin: listener.origin,
         sessionDefaults: config.session,
-        storeQueueDepth: null,
+        storeQueueDepth: () => store.load.requests,
         submitRun: submit === undefined ? null : (request) => submit(owner, request),
       },
       { ...config.control, token, live },
     )
     closers.add(() => control.close())
-    if (config.control.token === null) {
-      await announceOwner(config.store.directory, { pid: process.pid, origin: control.origin })
-      closers.add(() => withdrawOwner(config.store.directory))
-    }
+    announceOwner(config.store.directory, control.origin)
     const background = new Set<Promise<unknown>>()
     closers.add(() => Promise.allSettled(background))
     const owner: Owner = { store, engine, proxy, listener, control, live, background, close: () => closers.close() }

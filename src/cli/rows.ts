@@ -8,7 +8,7 @@ export function rowsOf(log: SessionLog, rollout: RolloutView | null): readonly R
     rolloutId: rollout?.id ?? log.session.id,
     groupId: rollout?.groupId ?? log.session.id,
     taskDigest: rollout?.taskDigest ?? '',
-  })
+  }).rows
 }
 
 /** What becomes of each sampled segment: trained in one of the rows, or masked, and why. */

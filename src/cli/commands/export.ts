@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
+import { present } from '../../server/index.ts'
 import type { SelectionQuery, WeightRule } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
@@ -110,7 +111,7 @@ async function queryOf(reader: StoreReader, options: ExportOptions): Promise<Sel
     }
     return found.map((one) => one.id)
   }
-  return defined({
+  return present({
     runIds: await ids('run', options.run),
     groupIds: await ids('group', options.group),
     rolloutIds: await ids('rollout', options.rollout),
@@ -126,13 +127,6 @@ async function queryOf(reader: StoreReader, options: ExportOptions): Promise<Sel
     includeUnfinished: options.includeUnfinished,
     limit: options.limit,
   })
-}
-
-/** Only the members that were given. */
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const kept = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
-  // The members are those of `value`; only undefined ones are gone.
-  return kept as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
 function allows(options: ExportOptions, what: (typeof allowances)[number]): boolean {

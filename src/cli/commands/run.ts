@@ -52,7 +52,7 @@ When another process owns the data directory (\`paddock serve\`), the run is han
 async function run(context: CommandContext, request: RunRequest): Promise<ExitCode> {
   const { findOwner } = await import('../../server/index.ts')
   const { directory } = context.loaded.config.store
-  const owner = await findOwner(directory, context.io.signal)
+  const owner = await findOwner(directory, context.loaded.config.control.token, context.io.signal)
   const summary = owner === null ? await runHere(context, request) : await runAtOwner(context, request, owner)
   context.result({ summary }, () => runText(summary, context.paint, context.io.columns))
   return codeOf(summary)

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Config, isPaddockError } from '../../core/index.ts'
+import type { EngineProbe } from '../../proxy/index.ts'
 import { resolveEngine } from '../engine.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
@@ -18,9 +19,7 @@ export async function engineFindings(config: Config, signal: AbortSignal): Promi
         ...(engine.scripted === null
           ? []
           : [ok('engine', 'no ENGINE_URL is set; `ENGINE_URL=http://host:port paddock doctor` probes a real server')]),
-        gives('token ids', report.givesTokenIds),
-        gives('logprobs', report.givesLogprobs),
-        gives('tool calls', report.givesToolCalls),
+        ok('engine', `gives ${given(report)}`),
         ok('engine', `logprob kind: ${report.logprobKind}`),
         ...report.missing.map((flag) => warning('engine', flag.what, flag.fix)),
       ]
@@ -35,12 +34,11 @@ export async function engineFindings(config: Config, signal: AbortSignal): Promi
   }
 }
 
-function gives(what: string, given: boolean): Finding {
-  return given
-    ? ok('engine', `gives ${what}`)
-    : warning(
-        'engine',
-        `gives no ${what}`,
-        `Use a server that does; without ${what} the recorded calls are less useful.`,
-      )
+function given(report: EngineProbe): string {
+  const found = [
+    ...(report.givesIds && report.givesPromptIds ? ['token ids'] : []),
+    ...(report.givesLogprobs ? ['logprobs'] : []),
+    ...(report.givesToolCalls ? ['tool calls'] : []),
+  ]
+  return found.length === 0 ? 'text only' : found.join(', ')
 }

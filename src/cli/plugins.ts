@@ -1,0 +1,24 @@
+import { isAbsolute, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type ErrorCode, PaddockError, type PluginRef } from '../core/index.ts'
+
+/**
+ * A plugin of the configuration: the object itself, or the default export of an npm package or of a path relative to
+ * the configuration file. Throws `code` where it cannot be loaded.
+ */
+export async function loadPlugin(plugin: PluginRef, directory: string, code: ErrorCode): Promise<unknown> {
+  if (typeof plugin !== 'string') return plugin
+  const isPath = plugin.startsWith('.') || isAbsolute(plugin)
+  try {
+    const url = isPath
+      ? pathToFileURL(resolve(directory, plugin)).href
+      : import.meta.resolve(plugin, pathToFileURL(`${directory}/`).href)
+    const loaded: unknown = await import(url)
+    return typeof loaded === 'object' && loaded !== null && 'default' in loaded ? loaded.default : null
+  } catch (cause) {
+    throw new PaddockError(code, `The plugin ${plugin} does not load: ${String(cause)}`, {
+      fix: isPath ? 'Check the path in paddock.config.ts.' : `Install it: npm install ${plugin}.`,
+      cause,
+    })
+  }
+}
