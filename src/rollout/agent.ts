@@ -10,7 +10,8 @@ export const harnessHome = '/tmp/paddock-home'
 
 /** The box's socket authorises; clients insist on something in this place. */
 const placeholderKey = 'paddock'
-const keptOutputBytes = 4 * 1024 * 1024
+/** Per stream. The box counts what is beyond and does not send it. */
+const keptOutputBytes = 16 * 1024 * 1024
 const eventTailBytes = 4096
 
 /** What the agent stage works with. */
@@ -82,7 +83,7 @@ async function runInBox(
   await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal }))
   if (launch.files.length > 0) await box.putFiles(harnessHome, launch.files)
   const startedAt = clock.monotonic()
-  const tell = (fate: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal'>) => {
+  const tell = (fate: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal' | 'truncatedBytes'>) => {
     emit({
       kind: 'exec',
       role: 'harness',
@@ -91,7 +92,6 @@ async function runInBox(
       durationMs: Math.round(clock.monotonic() - startedAt),
       stdout: output.stdout.text(eventTailBytes),
       stderr: output.stderr.text(eventTailBytes),
-      truncatedBytes: output.stdout.droppedBytes + output.stderr.droppedBytes,
       callId: null,
     })
   }
@@ -105,19 +105,19 @@ async function runInBox(
         ...asUser,
         ...(launch.stdin === null ? {} : { stdin: launch.stdin }),
         timeoutMs: parts.wallMs,
-        // The tails below are kept here; the box's own copy would be a second one.
-        maxOutputBytes: 0,
+        maxOutputBytes: keptOutputBytes,
         onStdout: (chunk) => output.stdout.push(chunk),
         onStderr: (chunk) => output.stderr.push(chunk),
       },
       { signal },
     )
   } catch (error) {
-    if (signal.aborted) tell({ outcome: 'timed_out', exitCode: null, signal: null })
+    if (signal.aborted) tell({ outcome: 'timed_out', exitCode: null, signal: null, truncatedBytes: 0 })
     throw error
   }
   const exit = exitOf(result, output)
-  tell({ outcome: result.kind, exitCode: exit.exitCode, signal: exit.signal })
+  const truncatedBytes = result.truncated.stdout + result.truncated.stderr
+  tell({ outcome: result.kind, exitCode: exit.exitCode, signal: exit.signal, truncatedBytes })
   if (result.kind === 'box_dead') throw boxDead(result.why)
   return harness.parseResult(exit)
 }

@@ -9,8 +9,9 @@ export class OutputTail {
     this.#limit = limitBytes
   }
 
+  /** Takes the chunk over: its giver must not write into it again. */
   push(chunk: Uint8Array): void {
-    this.#chunks.push(Uint8Array.from(chunk))
+    this.#chunks.push(chunk)
     this.#kept += chunk.length
     for (let first = this.#chunks[0]; first !== undefined && this.#kept > this.#limit; first = this.#chunks[0]) {
       const excess = Math.min(this.#kept - this.#limit, first.length)

@@ -33,7 +33,7 @@ export async function openRecording(options: RecordingOptions): Promise<Recordin
     runId: run.id,
     groupId: group.id,
     slot: 0,
-    attempt: 1,
+    attempt: 0,
     harness: 'external',
     createdAt: at,
   }

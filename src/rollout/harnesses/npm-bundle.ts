@@ -40,10 +40,15 @@ export function npmBundle(o: NpmBundleOptions): HarnessBundle {
   }
 }
 
-/** The program and first argument that start a package's script from a mounted bundle. */
-export function nodeCommand(bundlePath: string, packageName: string, script: string): readonly [string, string] {
-  const modules = `${bundlePath}/node_modules`
-  return [`${modules}/${nodePackage()}/bin/node`, `${modules}/${packageName}/${script}`]
+/** Program and first arguments that start a package's script from a mounted bundle, with flags for Node before it. */
+export function nodeCommand(o: {
+  readonly bundlePath: string
+  readonly package: string
+  readonly script: string
+  readonly flags?: readonly string[]
+}): readonly string[] {
+  const modules = `${o.bundlePath}/node_modules`
+  return [`${modules}/${nodePackage()}/bin/node`, ...(o.flags ?? []), `${modules}/${o.package}/${o.script}`]
 }
 
 // Boxes run on this machine, hence its architecture. `node` itself fetches these packages in an install script.

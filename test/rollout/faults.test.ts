@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { newId, type Task } from '../../src/core/index.ts'
+import { referenceAgent, type RunProgress, shellHarness } from '../../src/rollout/index.ts'
+import { containersOf, openWorld, terminalTask, type World } from './world.ts'
+
+describe('what is not the fault of the agent', () => {
+  let world: World
+  let task: Task
+
+  beforeEach(async () => {
+    world = await openWorld()
+    task = await terminalTask('log-forensics')
+  })
+  afterEach(() => world[Symbol.asyncDispose]())
+
+  test('an engine that dies in the middle ends every attempt as infra, tainted, without any number', async () => {
+    await world.play(task, [{ shell: 'echo begun' }, { shell: 'sleep 2' }, { say: 'never said' }])
+    const summary = await world.run({
+      tasks: [task],
+      harness: referenceAgent(),
+      infraRetries: 1,
+      onProgress: afterTool(world, () => world.engine.kill()),
+    })
+    expect(summary.rollouts).toMatchObject([
+      { attempt: 0, end: 'infra', verdict: null, retried: true },
+      { attempt: 1, end: 'infra', verdict: null, retried: false },
+    ])
+    expect(summary.rollouts[0]?.calls).toBeGreaterThan(0)
+    expect(summary.rollouts[0]?.taints).not.toEqual([])
+    expect(summary.groups).toMatchObject([{ size: 1, rewards: [], mean: null, ends: { infra: 1 } }])
+    const view = await world.store.catalogue.rollout(summary.rollouts[0]?.rolloutId ?? '')
+    expect(view).toMatchObject({ end: 'infra', verdicts: [], taints: summary.rollouts[0]?.taints })
+  })
+
+  test('an engine that fails once taints the rollout; the verdict is kept and leaves the group statistics', async () => {
+    await world.play(task, [{ shell: 'true' }, { say: 'nothing done' }])
+    await world.engine.fault({ kind: 'http_error', status: 500, count: 1 })
+    const summary = await world.run({ tasks: [task], harness: referenceAgent() })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
+    expect(summary.rollouts[0]?.taints).toHaveLength(1)
+    expect(summary.groups).toMatchObject([{ rewards: [], mean: null }])
+  })
+
+  test('a box that dies under the agent is infra, and the next attempt is a new rollout of the same slot', async () => {
+    await world.play(task, [{ shell: 'sleep 3' }, { say: 'done' }])
+    const runId = newId()
+    let killed = false
+    const summary = await world.run({
+      runId,
+      tasks: [task],
+      harness: referenceAgent(),
+      onProgress: (progress) => {
+        if (killed || progress.type !== 'stage' || progress.stage !== 'agent') return
+        killed = true
+        void removeContainers(runId)
+      },
+    })
+    expect(summary.rollouts).toMatchObject([
+      { slot: 0, attempt: 0, end: 'infra', verdict: null, retried: true },
+      { slot: 0, attempt: 1, end: 'completed', verdict: { reward: 0 }, retried: false },
+    ])
+  })
+
+  test('a harness that crashes before its first call is not scored', async () => {
+    const summary = await world.run({
+      tasks: [task],
+      harness: shellHarness({ command: 'echo no such thing >&2; exit 3' }),
+    })
+    expect(summary.rollouts).toMatchObject([
+      {
+        end: 'harness_crash',
+        detail: 'exit 3: no such thing',
+        calls: 0,
+        verdict: { status: 'unscorable', reward: null },
+      },
+    ])
+  })
+
+  test('a cancelled run keeps what it has and leaves no container', async () => {
+    await world.play(task, [{ shell: 'echo begun' }, { shell: 'sleep 600' }])
+    const runId = newId()
+    const cancel = new AbortController()
+    const summary = await world.run({
+      runId,
+      tasks: [task],
+      harness: referenceAgent(),
+      n: 3,
+      limits: { agent: 1, boot: 1 },
+      signal: cancel.signal,
+      onProgress: afterTool(world, async () => cancel.abort(new Error('Ctrl-C'))),
+    })
+    expect(summary.cancelled).toBe(true)
+    expect(summary.rollouts.map(({ end, verdict }) => [end, verdict])).toEqual([1, 2, 3].map(() => ['cancelled', null]))
+    expect(summary.rollouts[0]?.calls).toBe(2)
+    expect(summary.leftovers).toEqual([])
+    expect(containersOf(runId)).toEqual([])
+    const [session] = await world.store.recorder.sessions({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
+    const log = await world.store.recorder.session(session?.id ?? '')
+    expect(log.closedAt).not.toBeNull()
+    expect(log.calls.every(({ commit }) => commit?.fate.kind === 'complete')).toBe(true)
+  })
+})
+
+/** Acts once, when the first agent's second call has been answered and its command runs. */
+function afterTool(world: World, act: () => Promise<unknown>): (progress: RunProgress) => void {
+  let done = false
+  return (progress) => {
+    if (done || progress.type !== 'stage' || progress.stage !== 'agent' || progress.phase !== 'start') return
+    done = true
+    void (async () => {
+      const { rolloutId } = progress
+      for (;;) {
+        const [session] = await world.store.recorder.sessions({ rolloutId })
+        const log = session === undefined ? null : await world.store.recorder.session(session.id)
+        if ((log?.calls.filter(({ commit }) => commit !== null).length ?? 0) >= 2) break
+      }
+      await act()
+    })()
+  }
+}
+
+async function removeContainers(runId: string): Promise<void> {
+  const { spawnSync } = await import('node:child_process')
+  spawnSync('docker', ['rm', '-f', ...containersOf(runId)])
+}

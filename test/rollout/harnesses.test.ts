@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId, type Task } from '../../src/core/index.ts'
+import { terminal } from '../../src/envs/index.ts'
+import { bareTask, qwenCode, scriptHarness, shellHarness } from '../../src/rollout/index.ts'
+import { containersOf, model, openWorld, terminalTask, type World } from './world.ts'
+
+describe('black-box harnesses', () => {
+  let world: World
+  let task: Task
+
+  beforeAll(async () => {
+    world = await openWorld()
+    task = await terminalTask('log-forensics')
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  test('Qwen Code, unmodified, solves a task in a box that reaches nothing but its model path', async () => {
+    const { play } = await terminal.plays.oracle(task)
+    await world.play(task, play.steps)
+    const runId = newId()
+    const summary = await world.run({ runId, tasks: [task], harness: qwenCode() })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
+    expect(containersOf(runId)).toEqual([])
+    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+    const events = await world.store.recorder.events({ rolloutId })
+    expect(events.find((event) => event.kind === 'exec' && event.role === 'harness')).toMatchObject({ exitCode: 0 })
+    const [session] = await world.store.recorder.sessions({ rolloutId })
+    const { calls } = await world.store.recorder.session(session?.id ?? '')
+    expect(calls.every(({ intent }) => intent.lineage.userAgent?.startsWith('QwenCode/') === true)).toBe(true)
+  }, 180_000)
+
+  test('a command of the user reaches its model by URL alone, and nothing else', async () => {
+    await world.play(task, [{ say: 'hello from the model' }])
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: task.instruction }] })
+    const command = [
+      'set -e',
+      'test "$PADDOCK_PROMPT" = "$(cat)"',
+      `curl -sS --fail -H 'content-type: application/json' -d @- "$OPENAI_BASE_URL/chat/completions" <<'BODY'`,
+      body,
+      'BODY',
+      'curl -s -o /dev/null -w "mcp %{http_code}\\n" "${OPENAI_BASE_URL%/v1}/mcp"',
+      'curl -s -o /dev/null -w "tokenize %{http_code}\\n" "${OPENAI_BASE_URL%/v1}/tokenize"',
+      'curl -s -o /dev/null -w "connect %{http_connect}\\n" --proxytunnel -x "${OPENAI_BASE_URL%/v1}" http://example.org:80/ || true',
+    ].join('\n')
+    const summary = await world.run({ tasks: [task], harness: shellHarness({ command }) })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', calls: 1, verdict: { reward: 0 } }])
+    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+    const events = await world.store.recorder.events({ rolloutId })
+    const output = events.find((event) => event.kind === 'custom' && event.name === 'harness_output')
+    const { streams } = (output as { data: { streams: { stream: string; sha256: string }[] } }).data
+    const printed = await world.store.blobs.get(streams.find(({ stream }) => stream === 'stdout')?.sha256 ?? '')
+    const text = new TextDecoder().decode(printed)
+    expect(text).toContain('hello from the model')
+    expect(text).toMatch(/mcp 404\ntokenize 404\nconnect 403\n/)
+    expect(events.filter((event) => event.kind === 'egress')).toMatchObject([
+      { host: 'example.org', port: 80, allowed: false },
+    ])
+  })
+
+  test('a script on the host needs no box; what it started ends with it', async () => {
+    const question = bareTask({ name: 'leap-day', instruction: 'How many days has February 2028?' })
+    await world.play(question, [{ shell: 'echo 29' }, { say: 'It has 29 days.' }])
+    const script = join(import.meta.dirname, '../../examples/harness/agent.mjs')
+    const summary = await world.run({
+      environment: null,
+      sandbox: null,
+      tasks: [question],
+      harness: scriptHarness({ command: `sleep 600 & '${process.execPath}' '${script}'` }),
+    })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', calls: 2, verdict: null, taints: [] }])
+    expect(summary.groups).toMatchObject([{ size: 1, rewards: [], mean: null }])
+  })
+
+  test('a script that runs too long is stopped by the clock of the agent', async () => {
+    const question = bareTask({ name: 'forever', instruction: 'Wait.' })
+    const summary = await world.run({
+      environment: null,
+      sandbox: null,
+      tasks: [question],
+      harness: scriptHarness({ command: 'trap "" TERM; echo waiting; sleep 600' }),
+      budgets: { agentMs: 300 },
+    })
+    expect(summary.rollouts).toMatchObject([{ end: 'agent_timeout', calls: 0, verdict: null }])
+  })
+})

@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Task } from '../../src/core/index.ts'
+import { terminal } from '../../src/envs/index.ts'
+import { createProxy, type Proxy, vllmEngine } from '../../src/proxy/index.ts'
+import { type RunOptions, type RunSummary, runRollouts } from '../../src/rollout/index.ts'
+import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { openStore, type Store } from '../../src/trajectory/index.ts'
+import { startEngine, type TestEngine } from '../proxy/support.ts'
+
+export const model = 'scripted-hermes'
+
+/** The real parts: a store on disk, the scripted engine as a process, the proxy, and Docker where a test needs it. */
+export interface World extends AsyncDisposable {
+  readonly store: Store
+  readonly engine: TestEngine
+  readonly proxy: Proxy
+  readonly sandbox: SandboxProvider
+  run(options: Partial<RunOptions> & Pick<RunOptions, 'tasks' | 'harness'>): Promise<RunSummary>
+  /** What the scripted engine does about an instruction. */
+  play(task: Task, steps: readonly object[]): Promise<void>
+}
+
+export async function openWorld(...engineFlags: string[]): Promise<World> {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-rollout-'))
+  const engine = await startEngine('--model', model, ...engineFlags)
+  const store = await openStore(directory)
+  const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
+  const sandbox = dockerProvider()
+  return {
+    store,
+    engine,
+    proxy,
+    sandbox,
+    run: (options) => runRollouts({ store, proxy, sandbox, environment: terminal, model, ...options }),
+    play: (task, steps) =>
+      engine.control('/plays', { instruction: task.instruction, candidates: [{ name: 'only', weight: 0, steps }] }),
+    [Symbol.asyncDispose]: async () => {
+      await sandbox.close()
+      await proxy.close()
+      await store.close()
+      await engine.stop()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
+
+export async function terminalTask(name: string): Promise<Task> {
+  const [task] = await terminal.load(join(import.meta.dirname, '../../examples/tasks/terminal', name))
+  if (task === undefined) throw new Error(`no task ${name}`)
+  return task
+}
+
+/** Ids of the containers of a run, running or not. */
+export function containersOf(runId: string): readonly string[] {
+  const { stdout } = spawnSync('docker', ['ps', '-aq', '--filter', `label=paddock.run=${runId}`], { encoding: 'utf8' })
+  return stdout.split('\n').filter((line) => line !== '')
+}
+
+/** The task with less time for its agent. */
+export function withAgentTimeout(task: Task, timeoutMs: number): Task {
+  const data = task.data as { readonly agent: object }
+  return { ...task, data: { ...data, agent: { ...data.agent, timeoutMs } } }
+}
