@@ -16,21 +16,17 @@ import type {
   PutFile,
   SandboxEventSink,
 } from '../contract.ts'
-import { abortable } from './abortable.ts'
 import { packDirectories, packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
-import { type AttachedContainer, prepareAttached } from './attached.ts'
+import type { AttachedContainer } from './attached.ts'
 import { Channel } from './channel.ts'
 import { ask, pathExists, statusOf } from './daemon.ts'
 import { execEvent } from './events.ts'
-import { protocolVersion } from './frames.ts'
-import { boxContainer, defaultModelPort, profileUser, relayContainer } from './hardened.ts'
-import { relayReady } from './relay.ts'
-import { DockerSlot } from './slot.ts'
+import { profileUser } from './hardened.ts'
 
 const defaultDeadlineMs = 6 * 3600_000
-const startMs = 60_000
 
+/** What a box is made of, beside its spec. */
 export interface BoxParts {
   readonly docker: Docker
   readonly clock: Clock
@@ -39,61 +35,6 @@ export interface BoxParts {
   readonly image: string
   readonly emptyImage: string
   readonly programs: string
-}
-
-/** Starts relay and box and waits for the supervisor's first words. On failure nothing is left. */
-export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): Promise<DockerBox> {
-  if (spec.egress !== undefined && spec.egress !== 'none') {
-    throw new PaddockError('SANDBOX_CAPABILITY', `Egress ${JSON.stringify(spec.egress)} is not known.`, {
-      fix: 'Use egress "none"; everything a box reaches goes through its model path.',
-    })
-  }
-  const bounds = AbortSignal.any([AbortSignal.timeout(startMs), ...(signal === undefined ? [] : [signal])])
-  const cleanups: (() => Promise<void>)[] = []
-  try {
-    const port = spec.modelPath?.port ?? defaultModelPort
-    const relay = spec.modelPath === undefined ? null : await prepareRelay(parts, spec, port, bounds)
-    if (relay !== null) cleanups.push(() => relay.discard())
-    const options = boxContainer(spec, parts.image, parts.programs, relay?.id ?? null)
-    // The relay starts while the box is created; the box itself needs the namespace of a running relay.
-    const relayStarts = relay?.start(bounds) ?? null
-    relayStarts?.then(
-      (running) => cleanups.push(() => running.end()),
-      () => undefined,
-    )
-    const prepared = await prepareAttached(parts.docker, options, bounds)
-    cleanups.push(() => prepared.discard())
-    const runningRelay = await relayStarts
-    if (runningRelay !== null) await relayReady(runningRelay, bounds)
-    const running = await prepared.start(bounds)
-    cleanups.push(() => running.end())
-    const box = new DockerBox(parts, spec, running, runningRelay, port)
-    const hello = await abortable(box.channel.hello, bounds)
-    if (hello.version !== protocolVersion) {
-      throw new PaddockError('BOX_START_FAILED', `The supervisor speaks protocol ${hello.version}.`)
-    }
-    if (hello.workdirMissing) await box.makeDirectory(box.workdir)
-    box.started()
-    return box
-  } catch (error) {
-    await Promise.allSettled(cleanups.reverse().map((cleanup) => cleanup()))
-    signal?.throwIfAborted()
-    if (error instanceof Error && error.name === 'TimeoutError') {
-      throw new PaddockError('SANDBOX_TIMEOUT', `A box did not start within ${startMs / 1000} s.`, { cause: error })
-    }
-    throw error
-  }
-}
-
-function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {
-  const slot = spec.modelPath?.slot
-  if (!(slot instanceof DockerSlot)) {
-    throw new PaddockError('SANDBOX_CAPABILITY', 'The slot comes from another provider.', {
-      fix: 'Open the slot with the provider that makes the box.',
-    })
-  }
-  const options = relayContainer(spec, parts.emptyImage, parts.programs, slot.directory, port)
-  return prepareAttached(parts.docker, options, signal)
 }
 
 /** A running box. */

@@ -1,13 +1,11 @@
-import { constants } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { type Clock, PaddockError } from '../../core/index.ts'
-import type { BoxDeath, ExecOutcome, ExecResult, ExecSpec } from '../contract.ts'
+import type { BoxDeath, ExecResult, ExecSpec } from '../contract.ts'
+import { RunningCommand } from './command.ts'
 import {
   AttachReader,
   decodeExit,
   encodeExec,
-  type ExecRequest,
-  type ExitFacts,
   frame,
   FrameReader,
   fromBox,
@@ -15,6 +13,7 @@ import {
   stdinWindowBytes,
   toBox,
 } from './frames.ts'
+import { pieces, toRequest } from './request.ts'
 
 /** Beyond deadline and grace: the time after which a silent supervisor is taken for dead. */
 const unresponsiveAfterMs = 15_000
@@ -33,7 +32,7 @@ export interface ChannelOptions {
 export class Channel {
   readonly #stream: Duplex
   readonly #o: ChannelOptions
-  readonly #running = new Map<number, Running>()
+  readonly #running = new Map<number, RunningCommand>()
   readonly #background = new Map<number, () => void>()
   readonly #hello = Promise.withResolvers<{ readonly version: number; readonly workdirMissing: boolean }>()
   #nextId = 1
@@ -75,7 +74,7 @@ export class Channel {
       })
     }
     const startedAt = this.#o.clock.now()
-    const running = new Running(this.#nextId++, spec, startedAt)
+    const running = new RunningCommand(this.#nextId++, spec, startedAt)
     if (this.#death !== null) return Promise.resolve(running.dead(this.#death))
     this.#running.set(running.id, running)
     const abort = (): void => {
@@ -132,7 +131,7 @@ export class Channel {
     if (this.#death === null && this.#stream.writable) this.#stream.write(frame(type, id, payload))
   }
 
-  #watch(running: Running, ms: number): NodeJS.Timeout {
+  #watch(running: RunningCommand, ms: number): NodeJS.Timeout {
     const frozenBefore = this.#frozenMs
     const timer = setTimeout(
       () => {
@@ -146,7 +145,7 @@ export class Channel {
     return timer
   }
 
-  async #feed(running: Running, stdin: Uint8Array | string | AsyncIterable<Uint8Array>): Promise<void> {
+  async #feed(running: RunningCommand, stdin: Uint8Array | string | AsyncIterable<Uint8Array>): Promise<void> {
     try {
       for await (const chunk of pieces(stdin)) {
         for (let at = 0; at < chunk.byteLength && !running.settled; at += stdinWindowBytes / 4) {
@@ -185,131 +184,4 @@ export class Channel {
       }
     }
   }
-}
-
-/** One command under way. */
-class Running {
-  readonly id: number
-  readonly result = Promise.withResolvers<ExecResult>()
-  abortedBy: AbortSignal | undefined
-  inputError: unknown
-  watchdog: NodeJS.Timeout | undefined
-  settled = false
-  readonly #spec: ExecSpec
-  readonly #startedAt: number
-  readonly #chunks = { stdout: new Array<Buffer>(), stderr: new Array<Buffer>() }
-  #underWay = 0
-  #wake: (() => void) | null = null
-
-  constructor(id: number, spec: ExecSpec, startedAt: number) {
-    this.id = id
-    this.#spec = spec
-    this.#startedAt = startedAt
-  }
-
-  output(stream: 'stdout' | 'stderr', piece: Buffer): void {
-    // A copy: the piece is a view of a large pooled buffer that one byte of output would keep alive.
-    const own = Buffer.from(piece)
-    this.#chunks[stream].push(own)
-    if (stream === 'stdout') this.#spec.onStdout?.(own)
-    else this.#spec.onStderr?.(own)
-  }
-
-  exit(facts: ExitFacts): void {
-    if (this.abortedBy !== undefined) return this.#fail(this.abortedBy.reason)
-    if (this.inputError !== undefined) return this.#fail(this.inputError)
-    if (facts.kind === 'refused') {
-      return this.#fail(new PaddockError('BOX_COMMAND_REFUSED', `The box refused the command: ${facts.message}.`))
-    }
-    this.settle(this.#result(outcome(facts), facts))
-  }
-
-  dead(why: BoxDeath): ExecResult {
-    return this.#result({ kind: 'box_dead', why }, null)
-  }
-
-  settle(result: ExecResult): void {
-    this.settled = true
-    this.#wake?.()
-    this.result.resolve(result)
-  }
-
-  /** Waits until `bytes` more input may be under way. */
-  async window(bytes: number): Promise<void> {
-    while (this.#underWay + bytes > stdinWindowBytes && !this.settled) {
-      await new Promise<void>((resolve) => (this.#wake = resolve))
-    }
-    this.#underWay += bytes
-  }
-
-  acknowledge(bytes: number): void {
-    this.#underWay -= bytes
-    this.#wake?.()
-  }
-
-  #fail(reason: unknown): void {
-    this.settled = true
-    this.#wake?.()
-    this.result.reject(reason)
-  }
-
-  #result(end: ExecOutcome, facts: ExitFacts | null): ExecResult {
-    return {
-      ...end,
-      stdout: Buffer.concat(this.#chunks.stdout),
-      stderr: Buffer.concat(this.#chunks.stderr),
-      truncated: facts?.truncated ?? { stdout: 0, stderr: 0 },
-      killed: facts?.killed ?? 0,
-      oomKills: facts?.oomKills ?? 0,
-      startedAt: this.#startedAt,
-      durationMs: facts?.durationMs ?? 0,
-    }
-  }
-}
-
-/** A shell reports a killed child as 128 + 9; with a count by the kernel that is the memory limit and nothing else. */
-function outcome(facts: ExitFacts): ExecOutcome {
-  const killed = facts.kind === 'signaled' || facts.kind === 'keeper_lost' ? facts.value : facts.value - 128
-  if (facts.kind === 'timed_out') return { kind: 'timed_out' }
-  if (facts.oomKills > 0 && killed === constants.signals.SIGKILL) return { kind: 'oom' }
-  if (facts.kind === 'exited') return { kind: 'exited', code: facts.value }
-  return { kind: 'signaled', signal: signalName(facts.value) }
-}
-
-function signalName(number: number): string {
-  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`
-}
-
-function toRequest(spec: ExecSpec, workdir: string): ExecRequest {
-  const shell = typeof spec.command === 'string'
-  const argv = typeof spec.command === 'string' ? [spec.command] : spec.command
-  const env = spec.env ?? {}
-  const texts = [...argv, ...Object.keys(env), ...Object.values(env), spec.cwd ?? '', spec.user ?? '']
-  if (argv.length === 0 || texts.some((text) => text.includes('\0')) || Object.keys(env).some((n) => /^$|=/.test(n))) {
-    throw new PaddockError('BOX_COMMAND_REFUSED', 'The command is empty, or a part of it holds a NUL byte.', {
-      fix: 'Pass at least a program name, no NUL bytes and environment names without "=".',
-    })
-  }
-  return {
-    timeoutMs: milliseconds(spec.timeoutMs ?? 60_000),
-    graceMs: milliseconds(spec.graceMs ?? 2000),
-    maxOutputBytes: spec.maxOutputBytes ?? 10 << 20,
-    keepBackground: spec.background === 'keep',
-    shell,
-    hasStdin: spec.stdin !== undefined,
-    user: spec.user ?? '',
-    cwd: spec.cwd ?? workdir,
-    argv,
-    env,
-  }
-}
-
-function milliseconds(value: number): number {
-  return Math.max(0, Math.min(Math.round(value), 2 ** 32 - 1))
-}
-
-async function* pieces(stdin: Uint8Array | string | AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  if (typeof stdin === 'string') yield Buffer.from(stdin, 'utf8')
-  else if (stdin instanceof Uint8Array) yield stdin
-  else yield* stdin
 }

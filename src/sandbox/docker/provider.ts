@@ -16,13 +16,14 @@ import type {
 } from '../contract.ts'
 import { abortable } from './abortable.ts'
 import { Admission } from './admission.ts'
-import { type BoxParts, type DockerBox, startBox } from './box.ts'
+import type { BoxParts, DockerBox } from './box.ts'
 import { Bundles } from './bundle.ts'
 import { connectDaemon } from './daemon.ts'
 import { Images } from './images.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
 import { DockerSlot } from './slot.ts'
+import { startBox } from './start-box.ts'
 import { sweepLeftovers } from './sweep.ts'
 
 export interface DockerProviderOptions {
