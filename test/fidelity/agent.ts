@@ -44,8 +44,12 @@ const shellTool = {
   },
 }
 
-/** Works through the questions one after another and returns the number of calls it made. */
-export async function runAgent(endpoint: Endpoint, habits: Habits, questions: readonly string[]): Promise<number> {
+/** Works through the questions one after another and returns the conversation as it stands at the end. */
+export async function runAgent(
+  endpoint: Endpoint,
+  habits: Habits,
+  questions: readonly string[],
+): Promise<readonly object[]> {
   const messages: object[] = [{ role: 'system', content: 'You are careful.  Use tools.' }]
   let calls = 0
   for (const question of questions) {
@@ -70,7 +74,7 @@ export async function runAgent(endpoint: Endpoint, habits: Habits, questions: re
       }
     }
   }
-  return calls
+  return messages
 }
 
 /** A call without tools beside the conversation, as CLIs make them to name a session. */

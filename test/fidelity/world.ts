@@ -50,8 +50,8 @@ export interface Recorded extends AsyncDisposable {
   readonly directory: string
   readonly storeDirectory: string
   readonly engine: FidelityEngine
-  readonly sessions: readonly string[]
-  readonly calls: number
+  /** What each agent had in its list of messages at the end. */
+  readonly transcripts: readonly (readonly object[])[]
 }
 
 const questions = ['Find the wörst file.', 'And now the second: list again.'] as const
@@ -100,16 +100,14 @@ export async function record(
     engine: vllmEngine({ url: engine.url }),
     putFingerprint: (fingerprint) => catalogue.putFingerprint(fingerprint),
   })
-  const sessions: string[] = []
-  let calls = 0
+  const transcripts: (readonly object[])[] = []
   try {
     const listener = await proxy.listen({})
     const rollouts = await putRollouts(store, 2)
     for (const [slot, rolloutId] of rollouts.entries()) {
       const opened = await proxy.openSession({ rolloutId, role: 'agent' })
-      sessions.push(opened.session.id)
       const endpoint = { baseUrl: opened.baseUrl(listener.origin), key: opened.key }
-      calls += await runAgent(endpoint, habits, questions)
+      transcripts.push(await runAgent(endpoint, habits, questions))
       await askForTitle(endpoint, habits.model)
       await proxy.closeSession(opened.session.id)
       await catalogue.endRollout(rolloutId, 20, 'completed', '')
@@ -123,8 +121,7 @@ export async function record(
     directory,
     storeDirectory,
     engine,
-    sessions,
-    calls,
+    transcripts,
     async [Symbol.asyncDispose]() {
       await engine[Symbol.asyncDispose]()
       await rm(directory, { recursive: true, force: true })
