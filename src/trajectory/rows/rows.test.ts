@@ -94,11 +94,11 @@ function segment(
 
 function call(seq: number, choices: number, fate: Pick<Move, 'callClass' | 'gone' | 'superseded'>): CallRecord {
   return {
-    intent: { id: `c${seq}`, seq, callClass: fate.callClass, fingerprint: null } as CallRecord['intent'],
+    intent: { id: `c${seq}`, seq, callClass: fate.callClass, fingerprint: null } as unknown as CallRecord['intent'],
     commit: {
       fate: fate.gone ? { kind: 'client_gone', upstream: 'finished' } : { kind: 'complete' },
       choices: Array.from({ length: choices }, (_, index) => ({ index, finishReason: 'stop' })),
-    } as CallRecord['commit'],
+    } as unknown as CallRecord['commit'],
     delivery: 'unknown',
     superseded: fate.superseded,
   }
