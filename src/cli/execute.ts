@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Id, type LoadedConfig, PaddockError, type Task } from '../core/index.ts'
-import { type Harness, type RunProgress, type RunSummary, runRollouts } from '../rollout/index.ts'
+import { type Harness, recordBoxEvents, type RunProgress, type RunSummary, runRollouts } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import { present, type RunRequest, sessionPolicy } from '../server/index.ts'
 import { environmentsOf } from './environments.ts'
@@ -32,7 +32,7 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
   return {
     tasks,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
-      const sandbox = await sandboxOf(config)
+      const sandbox = await sandboxOf(config, recordBoxEvents(owner.store.recorder))
       try {
         if (needsBox(harness)) await requireDocker(sandbox)
         return await runRollouts({

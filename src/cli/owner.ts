@@ -1,5 +1,6 @@
 import type { Config } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
+import { endInterrupted } from '../rollout/index.ts'
 import {
   type ControlServer,
   controlToken,
@@ -45,6 +46,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
   try {
     const store = await openStore(config.store.directory, { synchronous: config.store.synchronous })
     closers.add(() => store.close())
+    await endInterrupted(store)
     const engine = await resolveEngine(config.engine, {
       dataDirectory: config.store.directory,
       ...(signal === undefined ? {} : { signal }),

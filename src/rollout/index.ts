@@ -28,6 +28,8 @@ export { type HarnessOptions, type HarnessRegistry, harnessRegistry } from './ha
 export { scriptHarness } from './harnesses/script/index.ts'
 export { shellHarness } from './harnesses/shell/index.ts'
 export { bareTask } from './bare-task.ts'
+export { recordBoxEvents } from './box-events.ts'
 export { boxDoor } from './door.ts'
+export { endInterrupted } from './interrupted.ts'
 export { defaultBudgets, defaultLimits, runRollouts } from './run.ts'
 export { openRecording, type Recording, type RecordingOptions } from './recording.ts'

@@ -22,15 +22,31 @@ describe('the end of a rollout', () => {
     ['Ctrl-C, whatever else', { cancelled: true, fault: new Error('x'), expired: 'budget' }, 'cancelled'],
     ['a box that died', { report: null, fault: new PaddockError('BOX_DEAD', 'gone') }, 'infra'],
     ['a fault of our own code', { report: null, fault: new TypeError('x is not a function') }, 'infra'],
-    ['a refusal over budget', { report: crash, stats: { ...quiet.stats, exhausted: 'maxCalls', lastError: 'BUDGET_EXHAUSTED' } }, 'budget'],
+    [
+      'a refusal over budget',
+      { report: crash, stats: { ...quiet.stats, exhausted: 'maxCalls', lastError: 'BUDGET_EXHAUSTED' } },
+      'budget',
+    ],
     ['a budget that was just enough', { stats: { ...quiet.stats, exhausted: 'maxCalls' } }, 'completed'],
-    ['a prompt too long', { report: crash, stats: { ...quiet.stats, lastError: 'CONTEXT_OVERFLOW' } }, 'context_overflow'],
+    [
+      'a prompt too long',
+      { report: crash, stats: { ...quiet.stats, lastError: 'CONTEXT_OVERFLOW' } },
+      'context_overflow',
+    ],
     ['an engine that died last, harness crashed', { report: crash, stats: engineDied }, 'infra'],
     ['an engine that died last, harness content', { stats: engineDied }, 'infra'],
     ['an engine that died last, harness waiting', { report: null, expired: 'budget', stats: engineDied }, 'infra'],
     ['an engine that failed once and recovered', { stats: { ...engineDied, lastError: null } }, 'completed'],
-    ['a harness that crashed some time after a fault', { report: crash, stats: { ...engineDied, lastError: null } }, 'infra'],
-    ['a request that the engine called bad', { report: crash, stats: { ...quiet.stats, lastError: 'ENGINE_ERROR' } }, 'harness_crash'],
+    [
+      'a harness that crashed some time after a fault',
+      { report: crash, stats: { ...engineDied, lastError: null } },
+      'infra',
+    ],
+    [
+      'a request that the engine called bad',
+      { report: crash, stats: { ...quiet.stats, lastError: 'ENGINE_ERROR' } },
+      'harness_crash',
+    ],
   ]
   test.each(cases)('%s', (_, facts, end) => {
     expect(judgeEnd({ ...quiet, ...facts }).end).toBe(end)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { createProxy, type Proxy, vllmEngine } from '../../src/proxy/index.ts'
-import { type RunOptions, type RunSummary, runRollouts } from '../../src/rollout/index.ts'
+import { recordBoxEvents, type RunOptions, type RunSummary, runRollouts } from '../../src/rollout/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
@@ -28,7 +28,7 @@ export async function openWorld(...engineFlags: string[]): Promise<World> {
   const engine = await startEngine('--model', model, ...engineFlags)
   const store = await openStore(directory)
   const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
-  const sandbox = dockerProvider()
+  const sandbox = dockerProvider({ onEvent: recordBoxEvents(store.recorder) })
   return {
     store,
     engine,

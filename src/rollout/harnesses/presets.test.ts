@@ -15,8 +15,18 @@ describe('what Qwen Code says of its end', () => {
   test.each([
     ['a run to the end', { stdout: result({ is_error: false, result: 'Done.' }) }, 'completed', 'Done.'],
     ['its turn limit', { exitCode: 53, stderr: turnLimit }, 'horizon', null],
-    ['an error that it reports with exit 0', { stdout: result({ is_error: true, result: '[API Error: 500]' }) }, 'harness_crash', '[API Error: 500]'],
-    ['a prompt too long', { exitCode: 1, stderr: "This model's maximum context length is 4096 tokens" }, 'context_overflow', null],
+    [
+      'an error that it reports with exit 0',
+      { stdout: result({ is_error: true, result: '[API Error: 500]' }) },
+      'harness_crash',
+      '[API Error: 500]',
+    ],
+    [
+      'a prompt too long',
+      { exitCode: 1, stderr: "This model's maximum context length is 4096 tokens" },
+      'context_overflow',
+      null,
+    ],
     ['a crash', { exitCode: 1, stderr: 'TypeError: x\n' }, 'harness_crash', null],
     ['a kill', { exitCode: null, signal: 'SIGSEGV' }, 'harness_crash', null],
     ['output that is cut', { stdout: '[{"type":"sys' }, 'completed', null],

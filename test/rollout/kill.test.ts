@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { newId } from '../../src/core/index.ts'
+import { endInterrupted } from '../../src/rollout/index.ts'
+import { dockerProvider } from '../../src/sandbox/index.ts'
+import { openStore } from '../../src/trajectory/index.ts'
+import { startEngine } from '../proxy/support.ts'
+import { containersOf, model, terminalTask } from './world.ts'
+
+test('kill -9 in the agent stage leaves no container, and the next owner of the store ends what was begun', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-kill-'))
+  const engine = await startEngine('--model', model)
+  const { instruction } = await terminalTask('log-forensics')
+  const steps = [{ shell: 'echo begun' }, { shell: 'sleep 600' }]
+  await engine.control('/plays', { instruction, candidates: [{ name: 'only', weight: 0, steps }] })
+  const runId = newId()
+  const runner = join(import.meta.dirname, 'kill-runner.ts')
+  const child = spawn(process.execPath, [runner, directory, engine.url, runId], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    let inAgent = 0
+    for await (const line of createInterface({ input: child.stdout })) {
+      const progress = JSON.parse(line) as { type: string; stage?: string; phase?: string }
+      if (progress.type === 'stage' && progress.stage === 'agent' && progress.phase === 'start') inAgent += 1
+      if (inAgent === 2) break
+    }
+    expect(containersOf(runId)).toHaveLength(4)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+
+    // Boxes end by themselves: their input is closed. The sweep takes what is not a container.
+    while (containersOf(runId).length > 0);
+    await using sandbox = dockerProvider()
+    const ours = ({ why }: { readonly why: string }) => why.includes(`(process ${child.pid})`)
+    const { removed, failed } = await sandbox.sweep()
+    expect(failed).toEqual([])
+    // The directories of the two slots.
+    expect(removed.filter(ours)).toHaveLength(2)
+    expect((await sandbox.sweep({ dryRun: true })).removed.filter(ours)).toEqual([])
+
+    await using store = await openStore(directory)
+    expect((await store.catalogue.rollouts({ runId })).map(({ end }) => end)).toEqual([null, null])
+    expect(await endInterrupted(store)).toBe(2)
+    expect((await store.catalogue.rollouts({ runId })).map(({ end }) => end)).toEqual(['infra', 'infra'])
+    expect(await endInterrupted(store)).toBe(0)
+  } finally {
+    child.kill('SIGKILL')
+    await engine.stop()
+    await rm(directory, { recursive: true })
+  }
+})
