@@ -11,3 +11,4 @@ export {
   selectionOf,
   uniformSelection,
 } from './generate.ts'
+export { type RecordedRollout, recordRollouts, sampledPerRollout } from './recorded.ts'

@@ -1,0 +1,149 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openStore } from '../store/index.ts'
+import { type ExportRequest, runExport } from './index.ts'
+import type { Manifest } from './index.ts'
+import { type RecordedRollout, recordRollouts, sampledPerRollout } from '../../testing/exporter/index.ts'
+
+interface Exported {
+  readonly ids: readonly string[]
+  /** Exports and gives manifest and lines of the first file. */
+  readonly run: (request: Partial<ExportRequest>) => Promise<{ manifest: Manifest; text: string }>
+  /** What lies beside the exports. */
+  readonly entries: () => Promise<readonly string[]>
+}
+
+async function withStore(
+  rollouts: readonly RecordedRollout[],
+  use: (exported: Exported) => Promise<void>,
+): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-run-export-'))
+  let made = 0
+  try {
+    await using store = await openStore(join(directory, 'data'))
+    const ids = await recordRollouts(store, rollouts)
+    await use({
+      ids,
+      entries: () => readdir(directory),
+      async run(request) {
+        const out = join(directory, `out-${(made += 1)}`)
+        const manifest = await runExport({ reader: store, exporter: 'jsonl', out, paddockVersion: '1.2.3', ...request })
+        return { manifest, text: await readFile(join(out, manifest.files[0]?.name ?? ''), 'utf8') }
+      },
+    })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+const refusal = (word: string): object =>
+  expect.objectContaining({ code: 'EXPORT_REFUSED', message: expect.stringContaining(word) })
+
+describe('runExport', () => {
+  const unsound: readonly RecordedRollout[] = [
+    {},
+    { reward: null },
+    { reward: 'infra_error', end: 'infra' },
+    { taint: 'engine_error' },
+    { end: null },
+    { reward: 0 },
+  ]
+
+  it.each(['verl', 'openai'])('leaves unusable rollouts out of %s, with reasons and their tokens', async (exporter) => {
+    await withStore(unsound, async ({ ids, run }) => {
+      const { manifest } = await run({ exporter })
+      expect(manifest.rollouts).toMatchObject({ selected: 6, exported: 2 })
+      const reasons = new Map(manifest.rollouts.dropped.map((drop) => [drop.rollout_id, drop.reason]))
+      expect(reasons.get(ids[1] ?? '')).toBe('verdict_null')
+      expect(reasons.get(ids[3] ?? '')).toBe('tainted')
+      expect(reasons.get(ids[4] ?? '')).toBe('rollout_unfinished')
+      expect(reasons.size).toBe(4)
+      const { sampled, trainable, not_exported: left } = manifest.tokens
+      expect([sampled, trainable]).toEqual([6 * sampledPerRollout, 2 * sampledPerRollout])
+      expect(Object.values(left).reduce((a, b) => a + b, 0)).toBe(4 * sampledPerRollout)
+    })
+  })
+
+  it('keeps every rollout in jsonl and says which are usable', async () => {
+    await withStore(unsound, async ({ ids, run }) => {
+      const { manifest, text } = await run({})
+      const rows = text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+      expect(rows.map((row) => row['rollout_id'])).toEqual(ids)
+      expect(rows.map((row) => row['usable'])).toEqual([true, false, false, false, false, true])
+      expect(rows[2]?.['unusable_reasons']).toEqual(['verdict_null', 'rollout_unfinished'])
+      expect(rows.map((row) => row['reward'])).toEqual([1, null, null, 1, 1, 0])
+      expect(rows[0]?.['messages']).toMatchObject([{ content: 'question 0' }, {}, {}, { content: 'answer 1' }])
+      expect(manifest).toMatchObject({ paddock_version: '1.2.3', selection: { include_tainted: true } })
+      expect(manifest.tokens).toEqual({ sampled: 36, trainable: 36, masked: {}, not_exported: {} })
+    })
+  })
+
+  it('counts rollouts, not rows, and says what the rewards are of', async () => {
+    const rollouts = [{ group: 'a' }, { group: 'a', reward: 0 }, { group: 'b' }]
+    await withStore(rollouts, async ({ run }) => {
+      const { manifest } = await run({ exporter: 'verl' })
+      expect(manifest.groups).toMatchObject({ selected: 2, exported: 2, sizes: { 1: 1, 2: 1 } })
+      expect(manifest.rewards).toMatchObject({ count: 3, min: 0, max: 1 })
+      expect(manifest.rewards.mean).toBeCloseTo(2 / 3)
+      const small = await run({ exporter: 'verl', query: { minGroupSize: 2, dropZeroVariance: true } })
+      expect(small.manifest.groups.dropped).toMatchObject([{ reason: 'too_small', rollouts: 1 }])
+      expect(small.manifest.tokens.not_exported).toEqual({ group_dropped: sampledPerRollout })
+    })
+  })
+
+  it.each([
+    ['verl', [{ tokenizer: 'a' }, { tokenizer: 'b' }], 'two tokenizers', {}],
+    ['jsonl', [{ tokenizer: 'a' }, { tokenizer: 'b' }], 'two tokenizers', {}],
+    ['verl', [{ logprobKind: 'raw' }, { logprobKind: 'temperature' }], 'mixed', { mixedLogprobKinds: true }],
+    ['verl', [{ logprobKind: 'unknown' }], 'unknown kind', { unknownLogprobKind: true }],
+    ['verl', [{ verifierVersion: '1' }, { verifierVersion: '2' }], 'verifier counter', { mixedVerifiers: true }],
+    ['openai', [{ verifierSha256: 'a' }, { verifierSha256: 'b' }], 'verifier counter', { mixedVerifiers: true }],
+  ] as const)('refuses to mix in %s: %j', async (exporter, rollouts, word, allow) => {
+    await withStore(rollouts, async ({ run, entries }) => {
+      await expect(run({ exporter })).rejects.toThrow(refusal(word))
+      expect(await entries()).toEqual(['data'])
+      if (Object.keys(allow).length === 0) return
+      const { manifest } = await run({ exporter, allow })
+      expect(manifest.rollouts.exported).toBe(rollouts.length)
+    })
+  })
+
+  it('does not read logprob kinds where nobody needs them', async () => {
+    await withStore([{ logprobKind: 'raw' }, { logprobKind: 'unknown' }], async ({ run }) => {
+      const { manifest } = await run({ exporter: 'openai' })
+      expect(manifest.logprob_kinds).toEqual({ raw: 1, unknown: 1 })
+    })
+  })
+
+  it('counts conversations that the exporter leaves out as filtered', async () => {
+    await withStore([{ reward: 1 }, { reward: 0.2 }], async ({ ids, run }) => {
+      const { manifest, text } = await run({ exporter: 'openai', options: { minReward: 0.5 } })
+      expect(text.trimEnd().split('\n')).toHaveLength(1)
+      expect(manifest.tokens).toMatchObject({ trainable: 6, not_exported: { filtered: 6 } })
+      expect(manifest.rollouts).toMatchObject({ exported: 1, dropped: [{ rollout_id: ids[1], reason: 'filtered' }] })
+    })
+  })
+
+  it('names the engines and the policies that sampled', async () => {
+    await withStore([{ weightVersion: '12' }], async ({ run }) => {
+      const { manifest } = await run({ exporter: 'verl' })
+      expect(manifest.policies).toEqual([
+        { model: 'counter', adapter: null, weight_version: '12', mixing: 'none', trained_tokens: 6 },
+      ])
+      expect(manifest.engines).toMatchObject([{ tokenizer: 'counter-bpe', logprob_kind: 'raw', rows: 1 }])
+    })
+  })
+
+  it('stops when told and leaves nothing behind', async () => {
+    await withStore([{}, {}], async ({ run, entries }) => {
+      const signal = AbortSignal.abort(new Error('enough'))
+      await expect(run({ signal })).rejects.toThrow('enough')
+      expect(await entries()).toEqual(['data'])
+    })
+  })
+})
