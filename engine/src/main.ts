@@ -15,12 +15,13 @@ async function main(): Promise<void> {
   }
   const engine = new Engine(options)
   const running = await listen(engine, routesFor(options))
-  console.log(JSON.stringify({ ready: true, url: running.url, control: running.control, model: engine.profile.model }))
   const stop = (): void => {
     void running.close().then(() => process.exit(0))
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+  // Last, because whoever reads it may send a signal at once.
+  console.log(JSON.stringify({ ready: true, url: running.url, control: running.control, model: engine.profile.model }))
 }
 
 try {

@@ -317,6 +317,23 @@ describe('shell steps', () => {
     })
   })
 
+  it('leave a forced tool of the harness alone: its schema is filled in', async () => {
+    await using engine = await startEngine()
+    await post(engine, '/control/plays', play)
+    const parameters = {
+      type: 'object',
+      properties: { next_speaker: { type: 'string', enum: ['user', 'model'] } },
+      required: ['next_speaker'],
+    }
+    const answer = await post(engine, '/v1/chat/completions', {
+      ...ask,
+      tools: [{ type: 'function', function: { name: 'respond_in_schema', parameters } }],
+      tool_choice: { type: 'function', function: { name: 'respond_in_schema' } },
+    })
+    const [call] = answer.choices[0].message.tool_calls
+    expect(call.function).toEqual({ name: 'respond_in_schema', arguments: '{"next_speaker": "user"}' })
+  })
+
   it('sit beside tool steps, whose arguments keep their numbers', async () => {
     await using engine = await startEngine()
     const body = `{"instruction": ${JSON.stringify(INSTRUCTION)}, "candidates": [{"name": "t", "steps": [{"tool": "click", "args": {"x": 1.0, "y": 2}}]}]}`

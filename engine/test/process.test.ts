@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { chunksOf, INSTRUCTION, joinChat, PLAY, post, postStream, SHELL_TOOL, startEngine } from './support.ts'
 import type { ChildProcess } from 'node:child_process'
 import type { Loose } from './support.ts'
@@ -12,8 +12,16 @@ import type { Loose } from './support.ts'
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const ASK = { messages: [{ role: 'user', content: INSTRUCTION }], tools: [SHELL_TOOL], return_token_ids: true, seed: 3 }
 
+const children: ChildProcess[] = []
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
 function start(...flags: string[]): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [MAIN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+  children.push(child)
+  return child
 }
 
 async function ready(child: ChildProcess): Promise<Loose> {

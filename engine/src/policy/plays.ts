@@ -58,7 +58,8 @@ export function readPlay(body: JsonObject): Play {
 function readCandidate(item: Json, index: number): PlayCandidate {
   const place = `candidates.${index}`
   if (!(item instanceof Map)) throw validationError('Input should be a valid dictionary', place)
-  const weight = readNumber(item, 'weight') ?? 0
+  // JSON writes an infinite logit as null; taking that for the default would make the impossible likely.
+  const weight = item.get('weight') === null ? Number.NaN : (readNumber(item, 'weight') ?? 0)
   if (!Number.isFinite(weight)) throw validationError('weight must be finite', `${place}.weight`)
   const steps = (readList(item, 'steps') ?? []).map((step, at) => readStep(step, `${place}.steps.${at}`))
   return { name: readText(item, 'name') ?? `candidate-${index}`, weight, turns: toTurns(steps.flat()) }

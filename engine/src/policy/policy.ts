@@ -8,6 +8,7 @@ import type { Json } from '../json/lossless.ts'
 import type { Profile } from '../profiles.ts'
 import type { AnswerForm, AnswerPlan } from './answer-text.ts'
 import type { PlayBook } from './play-book.ts'
+import type { PlayCandidate, PlayTurn } from './plays.ts'
 import type { AnswerCandidate } from './trie.ts'
 
 /** What the answer must look like: a form of call, or JSON of a schema (`response_format`). */
@@ -58,25 +59,34 @@ export async function answersTo(
   let plans: WeightedPlan[] | undefined
   if (found !== undefined && constraint.kind !== 'json') {
     const seen = callsIn(view.turns.slice(found.turn + 1), profile)
-    plans = compatible(found.play.candidates, seen, tools).flatMap((candidate) => {
-      const turn = nextTurn(candidate, seen.length)
-      // Title and summary requests quote the task but offer no tools; they are not part of the play.
-      if (turn.calls.length > 0 && tools.length === 0) return []
-      return [
-        {
-          ...turn,
-          calls: turn.calls.map((call) => concreteCall(call, tools)),
-          name: candidate.name,
-          logit: () => candidate.weight,
-        },
-      ]
-    })
+    plans = compatible(found.play.candidates, seen, tools).flatMap((candidate) =>
+      weightedPlan(candidate, nextTurn(candidate, seen.length), tools, form),
+    )
   }
   const known = plans !== undefined && plans.length > 0
   const chosen = known && plans !== undefined ? plans : withoutPlay(view, constraint)
   const fitted = chosen.map((plan) => fitToForm(plan, form, tools))
   const { candidates, depth } = await toCandidates(fitted, view.open ?? new Int32Array(0), profile, form)
   return { candidates, depth, play: known ? found?.play.instructionSha256 : undefined }
+}
+
+/** A candidate's next turn with the calls as the offered tools take them; none when the request is not part of the play. */
+function weightedPlan(
+  candidate: PlayCandidate,
+  turn: PlayTurn,
+  tools: ReturnType<typeof readTools>,
+  form: AnswerForm,
+): WeightedPlan[] {
+  // Title and summary requests quote the task but offer no tools.
+  if (turn.calls.length > 0 && tools.length === 0) return []
+  try {
+    const calls = turn.calls.map((call) => concreteCall(call, tools))
+    return [{ ...turn, calls, name: candidate.name, logit: () => candidate.weight }]
+  } catch (error) {
+    // A harness that forces a tool of its own (a schema to fill in) does not ask for the play's shell.
+    if (form.kind === 'named') return []
+    throw error
+  }
 }
 
 function withoutPlay(view: PromptView, constraint: Constraint): WeightedPlan[] {
