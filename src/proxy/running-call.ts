@@ -481,6 +481,7 @@ export class RunningCall implements UpstreamSink {
     if (this.sent) return
     this.sent = true
     if (this.phase !== 'answered') return
+    this.admitted.session.conversation.noteSent(this.id)
     this.around.recorder.settleDelivery(this.id, 'sent').catch(() => {
       // A store that fails here fails the next intent too, and that one is told.
     })

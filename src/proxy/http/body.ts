@@ -35,7 +35,9 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
     request.once('end', () =>
       resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
     )
-    request.once('close', () => reject(new PaddockError('BODY_INVALID_JSON', 'The request ended before its body.')))
+    request.once('close', () => {
+      if (!request.complete) reject(new PaddockError('BODY_INVALID_JSON', 'The request ended before its body.'))
+    })
     request.once('error', reject)
   })
   const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'

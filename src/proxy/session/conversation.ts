@@ -27,11 +27,17 @@ export class Conversation {
   private readonly byChain = new Map<string, ContinuedAnswer[]>()
   private readonly byTurn = new Map<string, ContinuedAnswer[]>()
   private readonly echoed = new Set<Id>()
+  private readonly sent = new Set<Id>()
 
   /** Notes an answer given behind a request. `before` is the request's last chain digest. */
   note(answer: ContinuedAnswer, before: string, turn: string): void {
     push(this.byChain, extendChain(before, turn), answer)
     push(this.byTurn, turn, answer)
+  }
+
+  /** An answer reached the client in full: of several equal ones only such can be continued. */
+  noteSent(callId: Id): void {
+    this.sent.add(callId)
   }
 
   /** Each call is reported as echoed once. */
@@ -41,8 +47,8 @@ export class Conversation {
     let at = -1
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
-      const answers = this.byChain.get(chain[i] ?? '')
-      if (answers === undefined) continue
+      const answers = this.delivered(this.byChain.get(chain[i] ?? ''))
+      if (answers.length === 0) continue
       if (at === -1) {
         continues = answers
         at = i
@@ -56,11 +62,17 @@ export class Conversation {
     if (at !== -1) return { continues, edited: false, at, echoed }
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
-      const answers = this.byTurn.get(turns[i] ?? '')
-      if (answers === undefined) continue
+      const answers = this.delivered(this.byTurn.get(turns[i] ?? ''))
+      if (answers.length === 0) continue
       return { continues: answers.slice(-1), edited: true, at: i, echoed }
     }
     return { continues: [], edited: false, at: -1, echoed }
+  }
+
+  /** Those that were sent, or all where none is known to be. */
+  private delivered(answers: readonly ContinuedAnswer[] = []): readonly ContinuedAnswer[] {
+    const sent = answers.filter((answer) => this.sent.has(answer.callId))
+    return sent.length > 0 ? sent : answers
   }
 }
 

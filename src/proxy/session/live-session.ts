@@ -1,8 +1,9 @@
-import type { CallClass, Clock, Id, Lineage } from '../../core/index.ts'
+import type { Clock, Id } from '../../core/index.ts'
 import type { SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { RunningCall } from '../running-call.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
+import type { ClassifiedCall } from './call-class.ts'
 import { Conversation } from './conversation.ts'
 import type { EarlierCall } from './retries.ts'
 
@@ -15,7 +16,7 @@ export class LiveSession {
   readonly conversation = new Conversation()
   readonly running = new Set<RunningCall>()
   /** Lineages and classes of the calls so far, for classification. */
-  readonly history: { readonly lineage: Lineage; readonly callClass: CallClass }[] = []
+  readonly history: ClassifiedCall[] = []
   open = true
   lastError: string | null = null
   readonly taints: string[] = []

@@ -62,7 +62,8 @@ export function alignedLogprobs(choice: ChoiceAnswer): { logprobs: Float32Array 
   return { logprobs, flags: flags.some((flag) => flag !== 0) ? flags : null }
 }
 
-function producedSomething(choice: ChoiceAnswer): boolean {
+/** The choice holds tokens or text: where it has no ids, they are missing and not absent. */
+export function producedSomething(choice: ChoiceAnswer): boolean {
   return (
     choice.tokenIds.length > 0 ||
     (choice.content ?? '') !== '' ||
