@@ -50,10 +50,48 @@ exporterContract(builtInExporters.get('openai'), {
   decodeConversations: (directory) => jsonLines(join(directory, 'messages.jsonl')) as never,
 })
 
+exporterContract(builtInExporters.get('slime'), {
+  decodeRows: async (directory) =>
+    (await jsonLines(join(directory, 'samples.jsonl'))).map((sample) => {
+      const tokens: number[] = sample['tokens'] ?? []
+      const padding = tokens.slice(0, tokens.length - (sample['response_length'] ?? 0)).map(() => 0)
+      const metadata: Record<string, never> = sample['metadata'] ?? {}
+      return {
+        rowId: metadata['row_id'] ?? '',
+        rolloutId: sample['rollout_id'] ?? '',
+        groupId: metadata['group_id'] ?? '',
+        reward: sample['reward'] ?? null,
+        tokens,
+        mask: [...padding, ...(sample['loss_mask'] ?? [])],
+        logprobs: [...padding, ...(sample['rollout_log_probs'] ?? [])],
+      }
+    }),
+})
+
+exporterContract(builtInExporters.get('trl'), {
+  decodeRows: async (directory) =>
+    (await jsonLines(join(directory, 'rollouts.jsonl'))).map((row) => {
+      const prompt: number[] = row['prompt_ids'] ?? []
+      const padding = prompt.map(() => 0)
+      return {
+        rowId: row['row_id'] ?? '',
+        rolloutId: row['rollout_id'] ?? '',
+        groupId: row['group_id'] ?? '',
+        reward: row['reward'] ?? null,
+        tokens: [...prompt, ...(row['completion_ids'] ?? [])],
+        mask: [...padding, ...(row['env_mask'] ?? [])],
+        logprobs: [...padding, ...(row['logprobs'] ?? [])],
+      }
+    }),
+})
+
 describe('the registry', () => {
   it('names the formats that exist when asked for one that does not', () => {
     expect(() => builtInExporters.get('vrel')).toThrow(
-      expect.objectContaining({ code: 'EXPORT_FORMAT_UNKNOWN', fix: expect.stringContaining('jsonl, openai, verl') }),
+      expect.objectContaining({
+        code: 'EXPORT_FORMAT_UNKNOWN',
+        fix: expect.stringContaining('jsonl, openai, slime, trl, verl'),
+      }),
     )
   })
 

@@ -1,0 +1,1 @@
+export { slimeExporter } from './slime.ts'

@@ -1,0 +1,1 @@
+export { trlExporter } from './trl.ts'
