@@ -5,7 +5,7 @@ import type { Profile } from '../profiles.ts'
 import type { AnswerParser } from './contract.ts'
 
 export { joinParts, parseWhole } from './contract.ts'
-export type { AnswerParser, AnswerPart, ParsedAnswer } from './contract.ts'
+export type { AnswerParser, AnswerPart } from './contract.ts'
 
 /** What a request allows an answer to be. */
 export type ToolChoice =

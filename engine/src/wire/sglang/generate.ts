@@ -5,7 +5,7 @@ import { readCount, readFlag, readObject, readText, readTokenIds } from '../../j
 import { begin } from '../begin.ts'
 import { wireJson } from '../logprobs.ts'
 import { EventStream, sendWhole } from '../stream.ts'
-import { constraintFromSchema } from '../vllm/chat-request.ts'
+import { constraintFromSchema } from '../vllm/tool-choice.ts'
 import { metaInfo } from './meta-info.ts'
 import type { Engine } from '../../engine.ts'
 import type { Choice } from '../../generation/choice.ts'
