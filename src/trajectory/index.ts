@@ -32,3 +32,4 @@ export {
 } from './store/index.ts'
 export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
 export { selectForExport, type SelectionSource, verdictInForce } from './select/index.ts'
+export { fsck, type FsckReport } from './fsck/index.ts'

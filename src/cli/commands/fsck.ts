@@ -15,7 +15,9 @@ export function addFsck(program: Command, cli: Cli): void {
         const report = await fsck(context.loaded.config.store.directory)
         context.result(report, () => {
           const counts = Object.entries(report.counts).map(([name, count]) => `${name} ${count}`)
-          const problems = report.problems.map((problem) => context.paint('bad', `problem  ${describe(problem)}`))
+          const problems = report.problems.map((problem) =>
+            context.paint('bad', `problem  ${problem.where}: ${problem.what}`),
+          )
           const verdict =
             report.problems.length === 0
               ? context.paint('good', 'no problems')
@@ -25,8 +27,4 @@ export function addFsck(program: Command, cli: Cli): void {
         return report.problems.length === 0 ? exitCode.ok : exitCode.problems
       }),
     )
-}
-
-function describe(problem: unknown): string {
-  return typeof problem === 'string' ? problem : JSON.stringify(problem)
 }

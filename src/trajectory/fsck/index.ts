@@ -1,0 +1,1 @@
+export { fsck, type FsckReport } from './fsck.ts'

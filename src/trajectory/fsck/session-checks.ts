@@ -1,0 +1,88 @@
+import type { CallRecord, Segment, SessionLog } from '../contract.ts'
+import { tokenFlag } from '../contract.ts'
+
+/** Says what is wrong with a session's log, one line each; never throws. */
+export function checkSession(log: SessionLog, live: boolean): string[] {
+  return [
+    ...log.segments.flatMap((segment) => checkSegment(segment, log)),
+    ...log.calls.flatMap((call, index) => checkCall(call, index, log, live)),
+    ...checkChoices(log),
+    ...log.spans.flatMap((span) => {
+      const segment = log.segments.find((candidate) => candidate.id === span.segmentId)
+      if (segment === undefined) return [`span of segment ${span.segmentId}, which is not there`]
+      const inside = 0 <= span.start && span.start < span.end && span.end <= segment.tokens.length
+      return inside ? [] : [`span [${span.start}, ${span.end}) leaves segment ${segment.id}`]
+    }),
+  ]
+}
+
+function checkSegment(segment: Segment, log: SessionLog): string[] {
+  const problems: string[] = []
+  const { id, tokens, logprobs, flags, parent } = segment
+  if (logprobs !== null && logprobs.length !== tokens.length) {
+    problems.push(`segment ${id}: ${tokens.length} tokens, ${logprobs.length} logprobs`)
+  }
+  if (flags !== null && flags.length !== tokens.length) {
+    problems.push(`segment ${id}: ${tokens.length} tokens, ${flags.length} flags`)
+  }
+  if (logprobs !== null) {
+    const unflagged = logprobs.findIndex(
+      (value, at) => !Number.isFinite(value) && ((flags?.[at] ?? 0) & (tokenFlag.nan | tokenFlag.missing)) === 0,
+    )
+    if (unflagged >= 0) problems.push(`segment ${id}: logprob ${unflagged} is not finite and not flagged`)
+  }
+  if (tokens.length === 0 && segment.origin !== 'sampled') problems.push(`segment ${id}: no tokens`)
+  if (parent !== null) {
+    const above = log.segments.find((candidate) => candidate.id === parent.segmentId)
+    // A parent elsewhere is the session that this one was forked from.
+    if (above === undefined && log.session.forkedFrom === null) {
+      problems.push(`segment ${id} hangs on ${parent.segmentId}, which is not there`)
+    }
+    if (above !== undefined && (parent.offset > above.tokens.length || parent.offset < 0)) {
+      problems.push(`segment ${id} hangs at ${parent.offset} of ${above.tokens.length} tokens`)
+    }
+  }
+  for (const span of segment.policySpans) {
+    if (span.start < 0 || span.end > tokens.length || span.start >= span.end) {
+      problems.push(`segment ${id}: policy span [${span.start}, ${span.end}) of ${tokens.length} tokens`)
+    }
+  }
+  return problems
+}
+
+function checkCall(call: CallRecord, index: number, log: SessionLog, live: boolean): string[] {
+  const { id, seq } = call.intent
+  const problems: string[] = []
+  if (seq !== index) problems.push(`call ${id} has seq ${seq} at place ${index}`)
+  if (call.commit === null) {
+    // In a store with a live owner a call may be running right now.
+    if (!live) problems.push(`call ${id} has no end; opening the store once settles it as interrupted`)
+    return problems
+  }
+  const { promptLeaf, choices } = call.commit
+  const known = new Set(log.segments.map((segment) => segment.id))
+  if (promptLeaf !== null && !known.has(promptLeaf) && log.session.forkedFrom === null) {
+    problems.push(`call ${id}: its prompt ends at segment ${promptLeaf}, which is not there`)
+  }
+  for (const choice of choices) {
+    if (choice.segmentId !== null && !known.has(choice.segmentId)) {
+      problems.push(`call ${id}, choice ${choice.index}: segment ${choice.segmentId} is not there`)
+    }
+  }
+  return problems
+}
+
+/** Every sampled segment is the answer of exactly one choice; a tail behind a stop cut hangs on one. */
+function checkChoices(log: SessionLog): string[] {
+  const answers = new Map<string, number>()
+  for (const { commit } of log.calls) {
+    for (const { segmentId } of commit?.choices ?? []) {
+      if (segmentId !== null) answers.set(segmentId, (answers.get(segmentId) ?? 0) + 1)
+    }
+  }
+  return log.segments.flatMap((segment) => {
+    const count = answers.get(segment.id) ?? 0
+    if (segment.origin !== 'sampled' || segment.stopCut || count === 1) return []
+    return [`sampled segment ${segment.id} is the answer of ${count} choices`]
+  })
+}
