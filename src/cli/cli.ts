@@ -60,6 +60,11 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
   }
 }
 
+/** Commander parser for options that may be given several times. */
+export function repeated(text: string, before?: readonly string[]): readonly string[] {
+  return [...(before ?? []), text]
+}
+
 /** Commander parser for whole numbers of at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {

@@ -5,3 +5,5 @@
 process.stdin.resume()
 process.stdin.once('end', () => process.exit(0))
 process.stdin.once('error', () => process.exit(0))
+// Watching must not keep a process alive that is done.
+process.stdin.unref()

@@ -86,6 +86,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         proxy,
         inferenceOrigin: listener.origin,
         sessionDefaults: config.session,
+        defaultModel: engine.model,
         storeQueueDepth: () => store.load.requests,
         submitRun: submit === undefined ? null : (request) => submit(owner, request),
       },

@@ -37,8 +37,13 @@ export async function startScriptedEngine(options: ScriptedOptions): Promise<Scr
   const child = spawn(
     process.execPath,
     [
-      ...['--import', tie, main, '--port', '0', '--model', options.profile],
-      ...['--seed', String(options.seed), '--journal', options.journal],
+      '--import',
+      tie,
+      main,
+      '--port=0',
+      `--model=${options.profile}`,
+      `--seed=${options.seed}`,
+      `--journal=${options.journal}`,
     ],
     // Its own process group: Ctrl-C in the terminal is for us, and we end it after the last call.
     { stdio: ['pipe', 'pipe', 'pipe'], detached: true },

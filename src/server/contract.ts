@@ -30,6 +30,8 @@ export interface ControlParts {
   readonly inferenceOrigin: string
   /** Session policy of the configuration; a request's policy wins key by key. */
   readonly sessionDefaults: Config['session']
+  /** The model of sessions whose request names none; null: as the harness asks. */
+  readonly defaultModel: string | null
   /** Writes that are accepted and not yet durable; null where the store does not say. */
   readonly storeQueueDepth: (() => number) | null
   /** Starts a run and resolves when it has an id; null where this process runs none. */

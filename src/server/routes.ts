@@ -38,7 +38,10 @@ export function controlRoutes(parts: ControlParts): Router {
   routes.post('/sessions', async (request, response) => {
     const body = parse(sessionBody, request.body ?? {}, 'body')
     const { model, ...asked } = body.policy
-    const policy = sessionPolicy(await mergeSessionConfig(parts.sessionDefaults, asked, 'policy'), model)
+    const policy = sessionPolicy(
+      await mergeSessionConfig(parts.sessionDefaults, asked, 'policy'),
+      model ?? parts.defaultModel,
+    )
     const opened = await parts.proxy.openSession({ ...body, policy })
     response.status(201).json({
       session: sessionView(opened.session),

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import { present } from '../../server/index.ts'
 import type { SelectionQuery, WeightRule } from '../../trajectory/index.ts'
-import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { exportersOf } from '../exporters.ts'
 import { exportText } from '../present/manifest.ts'
@@ -42,11 +42,11 @@ export function addExport(program: Command, cli: Cli): void {
     .description('write rows for a trainer, and a manifest that accounts for every sampled token')
     .requiredOption('--format <name>', 'jsonl, verl, openai, or one of the configuration')
     .requiredOption('--out <dir>', 'directory to write; appears whole or not at all')
-    .option('--run <id>', 'only of this run; may be repeated', collect)
-    .option('--group <id>', 'only of this group; may be repeated', collect)
-    .option('--rollout <id>', 'only this rollout; may be repeated', collect)
-    .option('--env <name>', 'only of this environment; may be repeated', collect)
-    .option('--harness <name>', 'only of this harness; may be repeated', collect)
+    .option('--run <id>', 'only of this run; may be repeated', repeated)
+    .option('--group <id>', 'only of this group; may be repeated', repeated)
+    .option('--rollout <id>', 'only this rollout; may be repeated', repeated)
+    .option('--env <name>', 'only of this environment; may be repeated', repeated)
+    .option('--harness <name>', 'only of this harness; may be repeated', repeated)
     .option('--min-reward <x>', 'leave out rollouts below', real)
     .option('--max-reward <x>', 'leave out rollouts above', real)
     .option('--min-group-size <n>', 'leave out groups with fewer rollouts', wholeNumber(1))
@@ -131,10 +131,6 @@ async function queryOf(reader: StoreReader, options: ExportOptions): Promise<Sel
 
 function allows(options: ExportOptions, what: (typeof allowances)[number]): boolean {
   return options.allow?.includes(what) ?? false
-}
-
-function collect(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text]
 }
 
 function collectAllowance(text: string, before: readonly string[] = []): readonly string[] {

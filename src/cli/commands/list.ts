@@ -43,7 +43,7 @@ export function addList(program: Command, cli: Cli): void {
 }
 
 async function collect(reader: StoreReader, kind: Kind, { run, limit }: ListOptions): Promise<Listing> {
-  const { catalogue, recorder } = reader
+  const { catalogue } = reader
   const runId = run === undefined ? undefined : (await resolveId(reader, run)).id
   const wants = (one: Kind): boolean => kind === 'all' || kind === one
   const runs = runId === undefined ? await catalogue.runs(limit) : [await catalogue.run(runId)]

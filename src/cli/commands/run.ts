@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type ConfigInput, newId, PaddockError } from '../../core/index.ts'
 import type { RunSummary } from '../../rollout/index.ts'
 import type { OwnerAddress, RunRequest } from '../../server/index.ts'
-import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { RunProgressView, runText } from '../present/run.ts'
 
@@ -27,10 +27,7 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--env <name>', 'environment of the tasks', 'terminal')
     .option('--harness <name>', 'reference, qwen-code, shell, script, or one of the configuration', 'reference')
     .option('--command <line>', 'what the shell and script harnesses run')
-    .option('--task <name>', 'only this task; may be repeated', (text, before: readonly string[] = []) => [
-      ...before,
-      text,
-    ])
+    .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--n <count>', 'rollouts per task: the size of a group', wholeNumber(1))
     .option('--name <text>', 'name of the run')
     .option('--engine <url>', 'inference backend, with or without /v1 (default: ENGINE_URL, else the scripted engine)')

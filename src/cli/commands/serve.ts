@@ -71,7 +71,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
         labels: { command: 'serve', ...options.label },
       },
     })
-    end = opened.end
+    end = () => opened.end()
     const exports = {
       OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),
       OPENAI_API_KEY: opened.key,

@@ -9,7 +9,7 @@ import { conversation } from '../present/conversation.ts'
 import { eventLines } from '../present/events.ts'
 import { endCell, groupTable, rewardCell, rolloutTable, runTable, verdictCell } from '../present/listings.ts'
 import { rowsText } from '../present/rows.ts'
-import { plural, shortId } from '../present/units.ts'
+import { plural } from '../present/units.ts'
 import { knownTokenTexts } from '../token-texts-of.ts'
 import { resolveId } from '../resolve.ts'
 

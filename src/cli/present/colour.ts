@@ -20,17 +20,17 @@ export function painter(colour: boolean): Paint {
   return colour ? (tone, text) => styleText(formats[tone], text, { validateStream: false }) : (_tone, text) => text
 }
 
+/** C0 but tab and new line, DEL, C1, line and paragraph separators, and the marks that turn text around. */
+const unsafe = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
+
 /**
  * Makes text of models, harnesses and boxes safe for a terminal: control characters (escape sequences among them) come
  * out visible. New lines and tabs stay.
  */
 export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- finding control characters is the purpose
-  return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => {
-      const code = character.charCodeAt(0)
-      return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
-    },
-  )
+  return text.replace(unsafe, (character) => {
+    if (character === '\n' || character === '\t') return character
+    const code = character.charCodeAt(0)
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+  })
 }

@@ -49,8 +49,8 @@ function callHeader(call: CallRecord, counts: TokenCounts | undefined, { paint }
     paint('strong', `call ${intent.seq}`),
     paint('name', intent.callClass),
     timeOfDay(intent.startedAt),
-    counts?.prompt == null ? 'prompt without ids' : `prompt ${counts.prompt} (+${counts.promptNew})`,
-    counts?.sampled == null ? 'no sampled ids' : `sampled ${counts.sampled}`,
+    promptText(counts),
+    sampledText(counts),
     fateText(call),
     ...(commit === null ? [] : [duration(commit.endedAt - intent.startedAt)]),
     ...(intent.retryOf === null ? [] : ['retry']),
@@ -66,6 +66,15 @@ function callHeader(call: CallRecord, counts: TokenCounts | undefined, { paint }
     ),
   ]
   return [`── ${parts.join(' · ')}`, ...notes].join('\n')
+}
+
+function promptText(counts: TokenCounts | undefined): string {
+  if (counts === undefined || counts.prompt === null) return 'prompt without ids'
+  return `prompt ${counts.prompt} (+${counts.promptNew})`
+}
+
+function sampledText(counts: TokenCounts | undefined): string {
+  return counts === undefined || counts.sampled === null ? 'no sampled ids' : `sampled ${counts.sampled}`
 }
 
 function fateText({ commit }: CallRecord): string {

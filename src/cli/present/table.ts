@@ -33,11 +33,13 @@ function pad(cell: string, to: number, align: 'left' | 'right'): string {
 }
 
 function width(text: string): number {
-  return [...stripVTControlCharacters(text)].length
+  return Array.from(stripVTControlCharacters(text)).length
 }
 
 /** Cuts plain lines only: an escape sequence must not be torn. */
 function cut(text: string, columns: number | null): string {
   if (columns === null || width(text) <= columns || text !== stripVTControlCharacters(text)) return text
-  return `${[...text].slice(0, Math.max(1, columns - 1)).join('')}…`
+  return `${Array.from(text)
+    .slice(0, Math.max(1, columns - 1))
+    .join('')}…`
 }

@@ -1,4 +1,4 @@
-import type { Paint } from './colour.ts'
+import { type Paint, printable } from './colour.ts'
 
 /** Texts of token ids as far as they are known, as bytes: a token may hold a part of a character. */
 export type TokenTexts = ReadonlyMap<number, Uint8Array>
@@ -15,11 +15,7 @@ export function tokenText(id: number, texts: TokenTexts): string {
 }
 
 function visible(text: string): string {
-  return text
-    .replaceAll('\n', '⏎')
-    .replaceAll('\t', '⇥')
-    .replaceAll('\r', '␍')
-    .replace(/[\u0000-\u001f\u007f-\u009f]/g, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`) // oxlint-disable-line no-control-regex -- finding control characters is the purpose
+  return printable(text.replaceAll('\r', '␍')).replaceAll('\n', '⏎').replaceAll('\t', '⇥')
 }
 
 /** A token with whether a trainer would learn from it. */

@@ -1,0 +1,14 @@
+// Compiles what npm ships into dist/: src/ and the scripted engine, with the files that they read beside themselves.
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = new URL('..', import.meta.url)
+const at = (path) => fileURLToPath(new URL(path, root))
+
+rmSync(at('dist'), { recursive: true, force: true })
+const compiled = spawnSync(at('node_modules/.bin/tsc'), ['-p', at('tsconfig.build.json')], { stdio: 'inherit' })
+if (compiled.status !== 0) process.exit(compiled.status ?? 1)
+for (const folder of ['tokenizers', 'templates']) cpSync(at(`engine/${folder}`), at(`dist/engine/${folder}`), { recursive: true })
+cpSync(at('sandboxes'), at('dist/sandboxes'), { recursive: true })
+chmodSync(at('dist/src/cli/main.js'), 0o755)

@@ -1,0 +1,98 @@
+/** Runs the real launcher, as a person would. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+export const launcher = fileURLToPath(new URL('../../paddock', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+type Env = Readonly<Record<string, string>>
+
+/** One command to its end. */
+export async function paddock(args: readonly string[], env: Env = {}): Promise<Ended> {
+  const child = spawn(launcher, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  return ended(child)
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+  let out = ''
+  let err = ''
+  child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, out, err }
+}
+
+export interface Ready {
+  readonly type: 'ready'
+  readonly rolloutId: string
+  readonly sessionId: string
+  readonly env: { readonly OPENAI_BASE_URL: string; readonly OPENAI_API_KEY: string; readonly OPENAI_MODEL: string }
+  readonly engineControl: string | null
+  readonly inference: string
+  readonly control: string
+  readonly pid: number
+}
+
+/** A running `paddock serve --json`. */
+export interface Serving {
+  readonly ready: Ready
+  /** Resolves with the next line that is a recorded call. */
+  nextCall(): Promise<Record<string, unknown>>
+  kill(signal: NodeJS.Signals): void
+  /** Ctrl-C, then its end. */
+  stop(): Promise<Ended>
+  readonly ended: Promise<Ended>
+}
+
+/** Starts `paddock serve` on free ports. Rejects with what it printed when it ends instead. */
+export async function serve(data: string, args: readonly string[] = [], env: Env = {}): Promise<Serving> {
+  const child = spawn(launcher, ['serve', '--json', '--data', data, '--port', '0', '--control-port', '0', ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const end = ended(child)
+  const waiting: Record<string, unknown>[] = []
+  const takers: ((line: Record<string, unknown>) => void)[] = []
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    const line = JSON.parse(text) as Record<string, unknown>
+    const taker = takers.shift()
+    if (taker === undefined) waiting.push(line)
+    else taker(line)
+  })
+  const next = (): Promise<Record<string, unknown>> => {
+    const line = waiting.shift()
+    return line === undefined ? new Promise((resolve) => takers.push(resolve)) : Promise.resolve(line)
+  }
+  const first = await Promise.race([next(), end])
+  if (!('type' in first)) throw new Error(`paddock serve ended: ${(first as Ended).err}`)
+  return {
+    ready: first as unknown as Ready,
+    nextCall: next,
+    kill: (signal) => child.kill(signal),
+    stop: () => {
+      child.kill('SIGINT')
+      return end
+    },
+    ended: end,
+  }
+}
+
+/** A chat call with the session's key. */
+export function chat(ready: Ready, body: object, headers: Env = {}): Promise<Response> {
+  return fetch(`${ready.env.OPENAI_BASE_URL}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${ready.env.OPENAI_API_KEY}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+    body: JSON.stringify({ model: ready.env.OPENAI_MODEL, ...body }),
+  })
+}
