@@ -88,6 +88,15 @@ describe('the process', () => {
 })
 
 describe('the journal and the wire', () => {
+  it('keeps session headers and no key', async () => {
+    await using engine = await startEngine()
+    const headers = { 'x-session-id': 's-9', 'x-api-key': 'top-secret', authorization: 'Bearer top-secret' }
+    await post(engine, '/v1/chat/completions', ASK, headers)
+    const text = JSON.stringify(engine.engine.journal.lines())
+    expect(text).toContain('"x-session-id":"s-9"')
+    expect(text).not.toContain('top-secret')
+  })
+
   it('closes each request with how it was delivered', async () => {
     await using engine = await startEngine()
     const answer = await fetch(`${engine.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify(ASK) })

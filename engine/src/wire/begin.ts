@@ -37,7 +37,9 @@ export interface Begun {
   readonly thinkingOpen: boolean
 }
 
-const RECORDED_HEADER = /^(x-.*|openai-.*|session.*|user-agent|traceparent|idempotency-key)$/
+/** Headers that tell who calls; those that may hold a secret are neither journaled nor matched. */
+const RECORDED_HEADER =
+  /^(?!.*(?:api-key|token|auth|secret))(x-.*|openai-.*|session.*|user-agent|traceparent|idempotency-key)$/
 const SESSION_FIELDS = ['session_id', 'user', 'cache_salt', 'rid', 'request_id'] as const
 
 /**
