@@ -10,5 +10,5 @@ export const defaultLimits: ProxyLimits = {
   requestTimeoutMs: 120_000,
   keepAliveMs: 10_000,
   stallMs: 600_000,
-  replayWindow: 4,
+  replayWindow: 2,
 }

@@ -1,10 +1,12 @@
 import { type CallClass, type Clock, type Id, isPaddockError, PaddockError } from '../core/index.ts'
-import type { CallCommit, CallFate, CallIntent, Recorder, ReplyMark } from '../trajectory/index.ts'
+import type { CallCommit, CallFate, CallIntent, Recorder } from '../trajectory/index.ts'
+import { Audience, type ToldFailure } from './audience.ts'
+import { commitOf, emptyCommit } from './commit.ts'
 import { Answer, messageOf } from './dialects/chat/answer.ts'
-import { chatError, chatErrorEvent, engineRefusal, type WireError } from './dialects/chat/errors.ts'
+import { chatError, engineRefusal } from './dialects/chat/errors.ts'
 import { readWholeReply, ReplyStream } from './dialects/chat/reply.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
-import { completionBody, completionEvents } from './dialects/chat/synthesise.ts'
+import { completionEvents } from './dialects/chat/synthesise.ts'
 import { ToolDeltas } from './dialects/chat/tool-deltas.ts'
 import { turnDigest } from './dialects/chat/turns.ts'
 import type { EngineAdapter } from './engines/contract.ts'
@@ -52,8 +54,6 @@ export interface AdmittedCall {
   readonly callClass: CallClass
 }
 
-const keepAlive = Buffer.from(': keep-alive\n\n')
-
 /**
  * One generation, from intent to commit, with the clients that wait for it. The order is the promise (invariant I5):
  * the intent is durable before any byte leaves; from the first actionable event on nothing leaves until the answer is
@@ -69,7 +69,7 @@ export class RunningCall implements UpstreamSink {
   private readonly around: CallSurroundings
   private readonly view: ClientView
   private readonly answer: Answer
-  private readonly clients = new Set<Client>()
+  private readonly audience: Audience
   private readonly startedAt: number
   private upstream: UpstreamRequest | null = null
   private upstreamDone = false
@@ -78,12 +78,6 @@ export class RunningCall implements UpstreamSink {
   private retryAfter: string | null = null
   /** Whole bodies and error bodies. */
   private readonly received: Buffer[] = []
-  /** What the client may see, in order; from `heldFrom` on it waits for the commit. */
-  private out: Buffer[] = []
-  private heldFrom = -1
-  private writtenTo = 0
-  private readonly marks: ReplyMark[] = []
-  private outBytes = 0
   private intentStored: Promise<void> | null = null
   private intentDurable = false
   private readonly onIntent: (() => Promise<void>)[] = []
@@ -91,8 +85,7 @@ export class RunningCall implements UpstreamSink {
   private lastHeardAt: number
   private lastToldAt: number
   private paused = false
-  private reply: Buffer = Buffer.alloc(0)
-  private failure: { error: PaddockError; wire: WireError } | null = null
+  private failure: ToldFailure | null = null
 
   constructor(admitted: AdmittedCall, around: CallSurroundings) {
     this.admitted = admitted
@@ -100,6 +93,7 @@ export class RunningCall implements UpstreamSink {
     this.id = admitted.intent.id
     const { request } = admitted
     this.view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
+    this.audience = new Audience(this.view)
     this.answer = new Answer(request.wantsLogprobs)
     this.startedAt = around.clock.monotonic()
     this.lastHeardAt = this.startedAt
@@ -108,8 +102,7 @@ export class RunningCall implements UpstreamSink {
 
   /** A client waits for the answer on an open connection. */
   get connected(): boolean {
-    for (const client of this.clients) if (!client.gone) return true
-    return false
+    return this.audience.attended
   }
 
   /** Stores the intent and asks the engine, at the same time. */
@@ -152,15 +145,8 @@ export class RunningCall implements UpstreamSink {
       sent: () => this.clientSent(),
       drain: () => this.resume(),
     })
-    this.clients.add(client)
-    if (this.phase === 'answered' || this.phase === 'failed') {
-      this.deliver(client)
-      return
-    }
-    if (!this.follows(client) || !this.intentDurable || this.status === null) return
-    const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
-    client.startStream()
-    for (const bytes of this.out.slice(0, Math.min(until, this.writtenTo))) client.write(bytes)
+    this.audience.join(client)
+    if (this.phase === 'answered' || this.phase === 'failed') this.audience.deliver(client, this.answer, this.failure)
   }
 
   /** Called about once a second: keep-alives and the stall watchdog. */
@@ -174,7 +160,7 @@ export class RunningCall implements UpstreamSink {
     }
     if (!this.view.streamed || !this.intentDurable || now - this.lastToldAt < this.around.keepAliveMs) return
     this.lastToldAt = now
-    for (const client of this.clients) if (client.view.streamed) client.write(keepAlive)
+    this.audience.keepAlive()
   }
 
   /** Ends the call at once; what came is committed. */
@@ -197,10 +183,10 @@ export class RunningCall implements UpstreamSink {
   }
 
   /** Ends a call that waits for admission: the engine was never asked, nothing is recorded. */
-  private abandon(failure: { error: PaddockError; wire: WireError }): void {
+  private abandon(failure: ToldFailure): void {
     this.phase = 'failed'
     this.failure = failure
-    for (const client of this.clients) this.deliver(client)
+    this.audience.deliverAll(this.answer, this.failure)
     this.around.abandoned(this)
   }
 
@@ -230,10 +216,7 @@ export class RunningCall implements UpstreamSink {
     try {
       const atMs = Math.round(this.lastHeardAt - this.startedAt)
       for (const piece of this.stream.cut(bytes)) {
-        if (piece.actionable && this.heldFrom === -1) this.heldFrom = this.out.length
-        this.marks.push({ offset: this.outBytes, atMs })
-        this.out.push(piece.bytes)
-        this.outBytes += piece.bytes.length
+        this.audience.add(piece.bytes, piece.actionable, atMs)
       }
       this.flush()
       this.stream.read()
@@ -282,12 +265,8 @@ export class RunningCall implements UpstreamSink {
   private takeWholeBody(): void {
     const visible = readWholeReply(Buffer.concat(this.received), this.answer, this.view)
     const atMs = Math.round(this.lastHeardAt - this.startedAt)
-    this.heldFrom = 0
-    this.out = this.view.streamed ? completionEvents(this.answer, this.view) : [visible]
-    for (const bytes of this.out) {
-      this.marks.push({ offset: this.outBytes, atMs })
-      this.outBytes += bytes.length
-    }
+    const pieces = this.view.streamed ? completionEvents(this.answer, this.view) : [visible]
+    for (const bytes of pieces) this.audience.add(bytes, true, atMs)
   }
 
   private fail(error: PaddockError): void {
@@ -301,23 +280,12 @@ export class RunningCall implements UpstreamSink {
   /** Writes what may be seen to the clients that follow the stream. */
   private flush(): void {
     if (!this.intentDurable || this.stream === null || this.phase !== 'running') return
-    const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
-    const fresh = this.out.slice(this.writtenTo, until)
-    this.writtenTo = until
-    const bytes = fresh.length === 1 ? fresh[0] : Buffer.concat(fresh)
-    let full = false
-    let followers = 0
-    for (const client of this.clients) {
-      if (client.gone || !this.follows(client)) continue
-      followers += 1
-      client.startStream()
-      if (bytes === undefined || bytes.length === 0) continue
-      if (!client.write(bytes)) full = true
+    const { wrote, full } = this.audience.flush()
+    if (wrote) {
       this.firstByteAt ??= this.around.clock.now()
       this.lastToldAt = this.lastHeardAt
     }
-    // Several readers share one answer: the slow one must not hold the other up.
-    if (full && followers === 1 && !this.paused) {
+    if (full && !this.paused) {
       this.paused = true
       this.upstream?.pause()
     }
@@ -331,7 +299,7 @@ export class RunningCall implements UpstreamSink {
   }
 
   /** Commits what came, then delivers it. Runs once. */
-  private async finish(fate: CallFate, failure: { error: PaddockError; wire: WireError } | null): Promise<void> {
+  private async finish(fate: CallFate, failure: ToldFailure | null): Promise<void> {
     if (this.phase !== 'running') return
     this.phase = 'committing'
     try {
@@ -344,45 +312,20 @@ export class RunningCall implements UpstreamSink {
     const complete = fate.kind === 'complete'
     const taint = attended && failure !== null && taints(failure) ? failure.error.code : null
     const told: CallFate = complete && !attended ? { kind: 'client_gone', upstream: 'finished' } : fate
-    this.reply = this.replyBytes()
-    const { session, request, match, intent } = this.admitted
+    const reply = this.audience.reply(failure)
     let commit: CallCommit
     try {
-      const tokens = session.tokens.add({
-        callId: this.id,
-        sessionId: session.record.id,
+      commit = commitOf({
+        call: this.admitted,
         answer: this.answer,
-        whole: complete,
-        match,
-        messages: request.messages,
-        logprobKind: this.around.engine.logprobKind,
-        gives: this.around.engine.gives,
-        model: intent.lineage.modelAsked,
-      })
-      commit = {
-        callId: this.id,
+        engine: this.around.engine,
         endedAt: this.around.clock.now(),
         firstByteAt: this.firstByteAt,
         fate: told,
-        choices: this.answer.choices.map((choice) => ({
-          index: choice.index,
-          finishReason: choice.finishReason,
-          segmentId: tokens.choiceSegments.get(choice.index) ?? null,
-          message: choice.rawMessage ?? JSON.stringify(messageOf(choice)),
-          claimedTokens: this.answer.choices.length === 1 ? this.answer.claimed('completion_tokens') : null,
-        })),
-        segments: tokens.segments,
-        spans: tokens.spans,
-        promptLeaf: tokens.promptLeaf,
-        forks: tokens.forks,
-        claimedPromptTokens: this.answer.claimed('prompt_tokens'),
-        findings: tokens.findings,
         status: this.clientStatus(attended),
-        reply: this.reply,
-        replyMarks: this.marks,
-        weightVersionBefore: this.answer.weightVersionFirst,
-        weightVersionAfter: this.answer.weightVersionLast,
-      }
+        reply,
+        replyMarks: this.audience.marks,
+      })
       // The taint is as durable as the call before the harness can see the fault.
       const tainted = taint === null ? null : this.around.taint(this, taint)
       await Promise.all([this.around.recorder.commitCall(commit), tainted])
@@ -392,7 +335,7 @@ export class RunningCall implements UpstreamSink {
     }
     this.phase = complete ? 'answered' : 'failed'
     if (complete) this.noteAnswers()
-    for (const client of this.clients) this.deliver(client)
+    this.audience.deliverAll(this.answer, this.failure)
     this.around.settled(this, { commit, ...this.counts(), tainted: taint })
   }
 
@@ -417,47 +360,8 @@ export class RunningCall implements UpstreamSink {
     }
   }
 
-  /** Delivers a settled call: the held rest of a stream, a whole answer, or the error in the form that still fits. */
-  private deliver(client: Client): void {
-    if (client.gone) return
-    if (this.failure !== null) {
-      if (!client.started) client.sendError(this.failure.wire)
-      else {
-        client.end(chatErrorEvent(this.failure.error))
-      }
-      return
-    }
-    if (!client.view.streamed) {
-      client.sendJson(200, this.view.streamed ? completionBody(this.answer, client.view) : this.reply)
-      return
-    }
-    const rest = !this.follows(client)
-      ? completionEvents(this.answer, client.view)
-      : client.started && this.stream !== null
-        ? this.out.slice(this.writtenTo)
-        : this.out
-    client.startStream()
-    client.end(Buffer.concat(rest))
-  }
-
-  /** The client wants exactly the stream that the call produces. */
-  private follows(client: Client): boolean {
-    return this.view.streamed && client.view.streamed && client.view.wantsUsage === this.view.wantsUsage
-  }
-
-  /** The reply as the first client gets it. */
-  private replyBytes(): Buffer {
-    const { failure } = this
-    if (failure === null) return Buffer.concat(this.out)
-    const started = [...this.clients].some((client) => client.started)
-    if (!started) return failure.wire.body
-    const seen = this.heldFrom === -1 ? this.out : this.out.slice(0, this.heldFrom)
-    return Buffer.concat([...seen, chatErrorEvent(failure.error)])
-  }
-
   private clientStatus(attended: boolean): number | null {
-    const started = [...this.clients].some((client) => client.started)
-    if (started) return 200
+    if (this.audience.started) return 200
     if (!attended) return null
     return this.failure === null ? 200 : this.failure.wire.status
   }
@@ -502,7 +406,7 @@ export class RunningCall implements UpstreamSink {
         // The store is gone; the listener was told.
       })
     }
-    for (const client of this.clients) this.deliver(client)
+    this.audience.deliverAll(this.answer, this.failure)
     this.around.settled(this, {
       commit: {
         ...emptyCommit(this.id, this.around.clock.now()),
@@ -532,30 +436,10 @@ export class RunningCall implements UpstreamSink {
 }
 
 /** A fault that the harness must not be scored for: ours or the engine's, told by a 5xx or a broken stream. */
-function taints(failure: { error: PaddockError; wire: WireError }): boolean {
+function taints(failure: ToldFailure): boolean {
   return failure.wire.status >= 500
 }
 
 function asFailure(cause: unknown): PaddockError {
   return isPaddockError(cause) ? cause : new PaddockError('ENGINE_ERROR', 'The answer could not be read.', { cause })
-}
-
-function emptyCommit(callId: Id, endedAt: number): Omit<CallCommit, 'fate'> {
-  return {
-    callId,
-    endedAt,
-    firstByteAt: null,
-    choices: [],
-    segments: [],
-    spans: [],
-    promptLeaf: null,
-    forks: [],
-    claimedPromptTokens: null,
-    findings: [],
-    status: null,
-    reply: Buffer.alloc(0),
-    replyMarks: [],
-    weightVersionBefore: null,
-    weightVersionAfter: null,
-  }
 }

@@ -98,8 +98,8 @@ class RecordStrategy implements TokenStrategyDriver {
       }),
       fromCallId: segment.callId,
       position,
-      expected: [...path.slice(from, from + ledgerWindow)],
-      got: [...ids.slice(from, from + ledgerWindow)],
+      expected: Array.from(path.subarray(from, from + ledgerWindow)),
+      got: Array.from(ids.subarray(from, from + ledgerWindow)),
       tokensAffected: this.tree.sampledBehind(segment, position),
     }
   }

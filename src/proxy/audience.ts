@@ -1,0 +1,128 @@
+import type { PaddockError } from '../core/index.ts'
+import type { ReplyMark } from '../trajectory/index.ts'
+import type { Answer } from './dialects/chat/answer.ts'
+import { chatErrorEvent, type WireError } from './dialects/chat/errors.ts'
+import { completionBody, completionEvents } from './dialects/chat/synthesise.ts'
+import type { Client, ClientView } from './http/client.ts'
+
+/** An error in both forms: as a body of its own, and inside a stream that has begun. */
+export interface ToldFailure {
+  readonly error: PaddockError
+  readonly wire: WireError
+}
+
+const keepAlive = Buffer.from(': keep-alive\n\n')
+
+/**
+ * The clients of one call and the bytes that they may see, in order. Bytes from the first actionable one on are held
+ * until `deliver`. A client that asks in the form in which the answer comes follows it live; any other one gets the
+ * finished answer in its own form.
+ */
+export class Audience {
+  readonly marks: ReplyMark[] = []
+  private readonly clients = new Set<Client>()
+  private readonly view: ClientView
+  private out: Buffer[] = []
+  private outBytes = 0
+  /** Index of the first held piece, -1 while there is none. */
+  private heldFrom = -1
+  private writtenTo = 0
+  /** Live bytes may go out: the intent is stored and the engine streams. */
+  private live = false
+
+  constructor(view: ClientView) {
+    this.view = view
+  }
+
+  /** A client waits on an open connection. */
+  get attended(): boolean {
+    for (const client of this.clients) if (!client.gone) return true
+    return false
+  }
+
+  /** Some client has got its head: an error can only be told in-stream. */
+  get started(): boolean {
+    for (const client of this.clients) if (client.started) return true
+    return false
+  }
+
+  /** Adds a client and, where it follows, gives it what the others have seen. */
+  join(client: Client): void {
+    this.clients.add(client)
+    if (!this.live || !this.follows(client)) return
+    client.startStream()
+    for (const bytes of this.out.slice(0, this.writtenTo)) client.write(bytes)
+  }
+
+  /** Takes a piece of the reply. */
+  add(bytes: Buffer, actionable: boolean, atMs: number): void {
+    if (actionable && this.heldFrom === -1) this.heldFrom = this.out.length
+    this.marks.push({ offset: this.outBytes, atMs })
+    this.out.push(bytes)
+    this.outBytes += bytes.length
+  }
+
+  /** Writes what is not held. `wrote`: bytes left; `full`: the only reader is slower than the engine. */
+  flush(): { readonly wrote: boolean; readonly full: boolean } {
+    this.live = true
+    const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
+    const fresh = this.out.slice(this.writtenTo, until)
+    this.writtenTo = until
+    const bytes = fresh.length === 1 && fresh[0] !== undefined ? fresh[0] : Buffer.concat(fresh)
+    let full = 0
+    let followers = 0
+    for (const client of this.clients) {
+      if (client.gone || !this.follows(client)) continue
+      followers += 1
+      client.startStream()
+      if (bytes.length > 0 && !client.write(bytes)) full += 1
+    }
+    // Several readers share one answer: the slow one must not hold the other up.
+    return { wrote: followers > 0 && bytes.length > 0, full: full > 0 && followers === 1 }
+  }
+
+  /** A comment to everyone who waits for a stream. Not part of the reply. */
+  keepAlive(): void {
+    for (const client of this.clients) if (client.view.streamed) client.write(keepAlive)
+  }
+
+  /** The reply as the first client gets it. */
+  reply(failure: ToldFailure | null): Buffer {
+    if (failure === null) return Buffer.concat(this.out)
+    if (!this.started) return failure.wire.body
+    const seen = this.heldFrom === -1 ? this.out : this.out.slice(0, this.heldFrom)
+    return Buffer.concat([...seen, chatErrorEvent(failure.error)])
+  }
+
+  /** Gives everyone the end: the held rest, the whole answer, or the error in the form that still fits. */
+  deliverAll(answer: Answer, failure: ToldFailure | null): void {
+    for (const client of this.clients) this.deliver(client, answer, failure)
+  }
+
+  /** The same for one client, also for one that comes when all is done. */
+  deliver(client: Client, answer: Answer, failure: ToldFailure | null): void {
+    if (client.gone) return
+    if (failure !== null) {
+      if (client.started) client.end(chatErrorEvent(failure.error))
+      else client.sendError(failure.wire)
+      return
+    }
+    if (!client.view.streamed) {
+      client.sendJson(200, this.view.streamed ? completionBody(answer, client.view) : Buffer.concat(this.out))
+      return
+    }
+    const follows = this.follows(client)
+    const rest = !follows
+      ? completionEvents(answer, client.view)
+      : client.started && this.live
+        ? this.out.slice(this.writtenTo)
+        : this.out
+    client.startStream()
+    client.end(Buffer.concat(rest))
+  }
+
+  /** The client wants exactly the stream that the call produces. */
+  private follows(client: Client): boolean {
+    return this.view.streamed && client.view.streamed && client.view.wantsUsage === this.view.wantsUsage
+  }
+}

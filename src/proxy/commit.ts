@@ -1,0 +1,82 @@
+import type { Id } from '../core/index.ts'
+import type { CallCommit, CallFate, ReplyMark } from '../trajectory/index.ts'
+import { type Answer, messageOf } from './dialects/chat/answer.ts'
+import type { EngineAdapter } from './engines/contract.ts'
+import type { AdmittedCall } from './running-call.ts'
+
+/** A call that has ended, with everything that its commit says. */
+export interface EndedCall {
+  readonly call: AdmittedCall
+  readonly answer: Answer
+  readonly engine: EngineAdapter
+  readonly endedAt: number
+  readonly firstByteAt: number | null
+  readonly fate: CallFate
+  readonly status: number | null
+  readonly reply: Buffer
+  readonly replyMarks: readonly ReplyMark[]
+}
+
+/** Hangs the answer's tokens on the session's tree and gives the transaction that stores all of it. */
+export function commitOf(ended: EndedCall): CallCommit {
+  const { call, answer, engine, fate } = ended
+  const { session, request, match, intent } = call
+  const tokens = session.tokens.add({
+    callId: intent.id,
+    sessionId: session.record.id,
+    answer,
+    whole: fate.kind === 'complete' || (fate.kind === 'client_gone' && fate.upstream === 'finished'),
+    match,
+    messages: request.messages,
+    logprobKind: engine.logprobKind,
+    gives: engine.gives,
+    model: intent.lineage.modelAsked,
+  })
+  // With several choices the usage is their sum; whose tokens are whose only the ids say.
+  const claimed = answer.choices.length === 1 ? answer.claimed('completion_tokens') : null
+  return {
+    callId: intent.id,
+    endedAt: ended.endedAt,
+    firstByteAt: ended.firstByteAt,
+    fate,
+    choices: answer.choices.map((choice) => ({
+      index: choice.index,
+      finishReason: choice.finishReason,
+      segmentId: tokens.choiceSegments.get(choice.index) ?? null,
+      message: choice.rawMessage ?? JSON.stringify(messageOf(choice)),
+      claimedTokens: claimed,
+    })),
+    segments: tokens.segments,
+    spans: tokens.spans,
+    promptLeaf: tokens.promptLeaf,
+    forks: tokens.forks,
+    claimedPromptTokens: answer.claimed('prompt_tokens'),
+    findings: tokens.findings,
+    status: ended.status,
+    reply: ended.reply,
+    replyMarks: ended.replyMarks,
+    weightVersionBefore: answer.weightVersionFirst,
+    weightVersionAfter: answer.weightVersionLast,
+  }
+}
+
+/** The commit of a call that brought nothing. */
+export function emptyCommit(callId: Id, endedAt: number): Omit<CallCommit, 'fate'> {
+  return {
+    callId,
+    endedAt,
+    firstByteAt: null,
+    choices: [],
+    segments: [],
+    spans: [],
+    promptLeaf: null,
+    forks: [],
+    claimedPromptTokens: null,
+    findings: [],
+    status: null,
+    reply: Buffer.alloc(0),
+    replyMarks: [],
+    weightVersionBefore: null,
+    weightVersionAfter: null,
+  }
+}
