@@ -20,12 +20,9 @@ export function extensionDeviations(
     const ends = journal.filter(
       (choice) => choice.prompt.length + choice.tokens.length === row.tokens.length && isStart(choice, row.tokens),
     )
-    // Answers to the same prompt with which the longer row may have gone on instead.
+    // Answers to the same prompt with which the longer row may have gone on instead: equal ones, starts, continuations.
     const samplings = journal.filter(
-      (choice) =>
-        choice.prompt.length + choice.tokens.length >= row.tokens.length &&
-        ends.some((end) => end.prompt.length === choice.prompt.length) &&
-        isStart(choice, longer.tokens),
+      (choice) => ends.some((end) => end.prompt.length === choice.prompt.length) && isStart(choice, longer.tokens),
     )
     const equal = rows.filter(
       (other) =>

@@ -33,10 +33,12 @@ export function claimsOf(
   const claims: Claim[] = []
   for (let at = 0; at < length; at += 1) {
     if (row.mask[at] !== 1) continue
-    const covering = places.filter((place) => place.start <= at && at < place.start + place.length)
-    if (covering.length === 0) return { claims, deviations: [explain(row, at, context.journal)] }
-    const end = Math.max(...covering.map((place) => place.start + place.length))
-    const widest = covering.filter((place) => place.start + place.length === end)
+    const all = places.filter((place) => place.start <= at && at < place.start + place.length)
+    if (all.length === 0) return { claims, deviations: [explain(row, at, context.journal)] }
+    const named = context.isLinked ? all.filter((place) => isDeclared(row, place, at)) : all
+    const covering = named.length > 0 ? named : all
+    const end = Math.max(...covering.map((place) => lastTrained(row, place))) + 1
+    const widest = covering.filter((place) => lastTrained(row, place) === end - 1)
     const positions: number[] = []
     for (let position = at; position < end; position += 1) if (row.mask[position] === 1) positions.push(position)
     const wrongAt = (place: Place): number | undefined =>
@@ -49,13 +51,12 @@ export function claimsOf(
       const message = `row ${row.rowId}: token ${position} has logprob ${row.logprobs[position]}, the engine says ${truth} (${nameOf(first.choice)}, token ${position - first.start})`
       return { claims, deviations: [{ kind: 'logprob', message }] }
     }
-    const own = context.isLinked ? exact.filter((place) => isDeclared(row, place, at)) : exact
-    if (own.length === 0) {
+    if (named.length === 0) {
       const declared = declaredAt(row, at)
       const message = `row ${row.rowId}: token ${at} is declared to come from call ${declared?.callId ?? 'none'}, the engine sampled it for ${exact.map((place) => place.choice.callId).join(', ')}`
       return { claims, deviations: [{ kind: 'call', message }] }
     }
-    claims.push({ rowId: row.rowId, positions, places: own })
+    claims.push({ rowId: row.rowId, positions, places: exact })
     at = end - 1
   }
   return { claims, deviations: [] }
@@ -85,6 +86,11 @@ function explain(row: ExportedRow, at: number, journal: readonly TrueChoice[]): 
 
 function declaredAt(row: ExportedRow, at: number): ExportedRow['declared'][number] | undefined {
   return row.declared.find((range) => range.start <= at && at < range.end)
+}
+
+/** The last trained position that a place explains. */
+function lastTrained(row: ExportedRow, place: Place): number {
+  return row.mask.lastIndexOf(1, place.start + place.length - 1)
 }
 
 function isDeclared(row: ExportedRow, place: Place, at: number): boolean {
