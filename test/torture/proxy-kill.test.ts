@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openReader, openStore } from '../../src/trajectory/index.ts'
+import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
 import { payloads, play, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 
 const kills = 20
@@ -107,6 +107,7 @@ it('nothing that a client could act on is missing after kill -9 at any moment', 
   const fates = [...calls.values()].map((call) => call.commit?.fate.kind ?? 'none')
   expect(fates).not.toContain('none')
   expect(fates.filter((fate) => fate === 'interrupted').length).toBeGreaterThan(0)
+  expect((await fsck(join(directory, 'data'))).problems).toEqual([])
 })
 
 async function startRunner(): Promise<{ child: ChildProcess; url: string; key: string; session: string }> {
