@@ -1,0 +1,58 @@
+/**
+ * Runs every bench and keeps the tables in `bench/RESULTS.md`. Each figure stands beside a baseline of the same run, so
+ * the ratios are what counts. `node bench/run.ts [proxy|store|box …]`.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, release } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const results = fileURLToPath(new URL('RESULTS.md', import.meta.url))
+const all = [
+  {
+    name: 'proxy',
+    about: 'Proxy with recording on (`bench/proxy.ts`), beside a bare http-proxy and, where installed, nginx',
+  },
+  { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
+  { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
+]
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => !all.some((bench) => bench.name === name))
+if (unknown.length > 0) {
+  console.error(`USAGE: there is no bench ${unknown.join(', ')}. Fix: use ${all.map(({ name }) => name).join(', ')}.`)
+  process.exit(2)
+}
+const sections = readSections()
+for (const { name, about } of all) {
+  if (asked.length > 0 && !asked.includes(name)) continue
+  console.log(`\n== ${about}`)
+  const table = execFileSync(process.execPath, [fileURLToPath(new URL(`${name}.ts`, import.meta.url))], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  }).trim()
+  console.log(table)
+  sections.set(
+    name,
+    `## ${about}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${machine()}.\n\n\`\`\`\n${table}\n\`\`\`\n`,
+  )
+}
+const head =
+  '# Last results\n\nWritten by `node bench/run.ts`. The machine is shared and noisy: compare the ratios, not the times.\n'
+writeFileSync(results, [head, ...all.flatMap(({ name }) => sections.get(name) ?? [])].join('\n'))
+
+function machine(): string {
+  const [cpu] = cpus()
+  return `${cpus().length} cores (${cpu?.model.trim() ?? 'unknown'}), Linux ${release()}, Node ${process.versions.node}`
+}
+
+/** The sections that an earlier run left, by bench. */
+function readSections(): Map<string, string> {
+  const found = new Map<string, string>()
+  if (!existsSync(results)) return found
+  const parts = readFileSync(results, 'utf8').split(/^(?=## )/m)
+  for (const { name, about } of all) {
+    const part = parts.find((text) => text.startsWith(`## ${about}`))
+    if (part !== undefined) found.set(name, `${part.trimEnd()}\n`)
+  }
+  return found
+}
