@@ -114,9 +114,7 @@ async function boot(
       const session = await proxy.openSession({ rolloutId: log.rolloutId, role: 'agent', policy: run.policy, labels })
       log.sessionId = session.session.id
       onSession(session)
-      if (environment === null || sandbox === null || (harness.place === 'host' && harness.box === 'none')) {
-        return { session, box: null }
-      }
+      if (environment === null || sandbox === null) return { session, box: null }
       return { session, box: await openBox(context, { environment, sandbox, session, closing, signal }) }
     })
     const { box } = booted

@@ -6,6 +6,7 @@ import type { GroupRecord } from '../trajectory/index.ts'
 import type { RolloutSummary, RunOptions, RunSummary, StageBudgets, WorkerLimits } from './contract.ts'
 import { Gate } from './gate.ts'
 import { summariseGroup } from './groups.ts'
+import type { Harness } from './harnesses/contract.ts'
 import { postPlays } from './plays.ts'
 import { runRollout } from './rollout.ts'
 import type { Member, RunParts } from './run-parts.ts'
@@ -41,14 +42,20 @@ const lasting: ReadonlySet<string> = new Set([
  * for what all would meet: `SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`, `HARNESS_INVALID`, engine codes of the plays; later
  * only `STORE_*`.
  */
-export async function runRollouts(options: RunOptions): Promise<RunSummary> {
+export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
+  // Without a box there is nothing to ask of the sandbox, which then need not even be there.
+  const options = needsBox(asked.harness) ? asked : { ...asked, sandbox: null }
   const cancel = new AbortController()
   const stop = () => cancel.abort(options.signal?.reason)
   if (options.signal?.aborted === true) stop()
   options.signal?.addEventListener('abort', stop, { once: true })
   let listener: Listener | null = null
   try {
-    const bundle = await prepare(options, cancel.signal)
+    const bundle = await prepare(options, cancel.signal).catch((error: unknown) => {
+      // The run is recorded all the same, with its rollouts as cancelled.
+      if (cancel.signal.aborted) return null
+      throw error
+    })
     let origin = options.inferenceOrigin ?? null
     if (origin === null && options.harness.place === 'host') {
       listener = await options.proxy.listen({ host: '127.0.0.1', port: 0 })
@@ -65,11 +72,15 @@ export async function runRollouts(options: RunOptions): Promise<RunSummary> {
   }
 }
 
+function needsBox(harness: Harness): boolean {
+  return harness.place === 'box' || harness.box === 'tools'
+}
+
 /** What is the same for all rollouts, and better said once than by each of them. */
 async function prepare(options: RunOptions, signal: AbortSignal): Promise<BundleRef | null> {
   const { harness, environment, sandbox, tasks, onProgress, scriptedEngine = null } = options
-  if (harness.place === 'box' && (environment === null || sandbox === null)) {
-    throw new PaddockError('HARNESS_INVALID', `The harness ${harness.name} runs in a box, and this run has none`, {
+  if (needsBox(harness) && (environment === null ? harness.place === 'box' : sandbox === null)) {
+    throw new PaddockError('HARNESS_INVALID', `The harness ${harness.name} needs a box, and this run has none`, {
       fix: 'Run it on tasks of an environment, with a sandbox.',
     })
   }

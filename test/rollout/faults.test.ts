@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { referenceAgent, type RunProgress, shellHarness } from '../../src/rollout/index.ts'
+import { dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, openWorld, terminalTask, type World } from './world.ts'
 
 describe('what is not the fault of the agent', () => {
@@ -52,7 +54,7 @@ describe('what is not the fault of the agent', () => {
       onProgress: (progress) => {
         if (killed || progress.type !== 'stage' || progress.stage !== 'agent') return
         killed = true
-        void removeContainers(runId)
+        removeContainers(runId)
       },
     })
     expect(summary.rollouts).toMatchObject([
@@ -74,6 +76,22 @@ describe('what is not the fault of the agent', () => {
         verdict: { status: 'unscorable', reward: null },
       },
     ])
+  })
+
+  test('without Docker nothing is begun: one error says what is missing', async () => {
+    await using nowhere = dockerProvider({ socketPath: '/nonexistent/docker.sock' })
+    const run = world.run({ sandbox: nowhere, tasks: [task], harness: referenceAgent() })
+    await expect(run).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' })
+    await expect(world.run({ sandbox: null, tasks: [task], harness: referenceAgent() })).rejects.toMatchObject({
+      code: 'HARNESS_INVALID',
+    })
+    expect(await world.store.catalogue.runs()).toEqual([])
+  })
+
+  test('a run that is cancelled before it begins is recorded as such', async () => {
+    const summary = await world.run({ tasks: [task], harness: referenceAgent(), signal: AbortSignal.abort() })
+    expect(summary).toMatchObject({ cancelled: true, rollouts: [{ end: 'cancelled', calls: 0, verdict: null }] })
+    expect(await world.store.catalogue.rollouts({ runId: summary.runId })).toMatchObject([{ end: 'cancelled' }])
   })
 
   test('a cancelled run keeps what it has and leaves no container', async () => {
@@ -119,7 +137,6 @@ function afterTool(world: World, act: () => Promise<unknown>): (progress: RunPro
   }
 }
 
-async function removeContainers(runId: string): Promise<void> {
-  const { spawnSync } = await import('node:child_process')
+function removeContainers(runId: string): void {
   spawnSync('docker', ['rm', '-f', ...containersOf(runId)])
 }

@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { bareTask, qwenCode, scriptHarness, shellHarness } from '../../src/rollout/index.ts'
+import { dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, model, openWorld, terminalTask, type World } from './world.ts'
 
 describe('black-box harnesses', () => {
@@ -39,7 +41,7 @@ describe('black-box harnesses', () => {
       `curl -sS --fail -H 'content-type: application/json' -d @- "$OPENAI_BASE_URL/chat/completions" <<'BODY'`,
       body,
       'BODY',
-      'curl -s -o /dev/null -w "mcp %{http_code}\\n" "${OPENAI_BASE_URL%/v1}/mcp"',
+      'curl -s -w " mcp %{http_code}\\n" "${OPENAI_BASE_URL%/v1}/mcp"',
       'curl -s -o /dev/null -w "tokenize %{http_code}\\n" "${OPENAI_BASE_URL%/v1}/tokenize"',
       'curl -s -o /dev/null -w "connect %{http_connect}\\n" --proxytunnel -x "${OPENAI_BASE_URL%/v1}" http://example.org:80/ || true',
     ].join('\n')
@@ -47,12 +49,9 @@ describe('black-box harnesses', () => {
     expect(summary.rollouts).toMatchObject([{ end: 'completed', calls: 1, verdict: { reward: 0 } }])
     const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
     const events = await world.store.recorder.events({ rolloutId })
-    const output = events.find((event) => event.kind === 'custom' && event.name === 'harness_output')
-    const { streams } = (output as { data: { streams: { stream: string; sha256: string }[] } }).data
-    const printed = await world.store.blobs.get(streams.find(({ stream }) => stream === 'stdout')?.sha256 ?? '')
-    const text = new TextDecoder().decode(printed)
+    const { stdout: text } = await outputOf(world, rolloutId)
     expect(text).toContain('hello from the model')
-    expect(text).toMatch(/mcp 404\ntokenize 404\nconnect 403\n/)
+    expect(text).toMatch(/no MCP server.* mcp 404\ntokenize 404\nconnect 403\n/)
     expect(events.filter((event) => event.kind === 'egress')).toMatchObject([
       { host: 'example.org', port: 80, allowed: false },
     ])
@@ -66,10 +65,21 @@ describe('black-box harnesses', () => {
       environment: null,
       sandbox: null,
       tasks: [question],
-      harness: scriptHarness({ command: `sleep 600 & '${process.execPath}' '${script}'` }),
+      harness: scriptHarness({ command: `sleep 600 & echo $! >&2; '${process.execPath}' '${script}'` }),
     })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', calls: 2, verdict: null, taints: [] }])
     expect(summary.groups).toMatchObject([{ size: 1, rewards: [], mean: null }])
+    const output = await outputOf(world, summary.rollouts[0]?.rolloutId ?? '')
+    expect(output.stdout).toBe('$ echo 29\nIt has 29 days.\n')
+    const sleeper = Number(output.stderr)
+    expect(sleeper).toBeGreaterThan(1)
+    expect(isAlive(sleeper)).toBe(false)
+  })
+
+  test('a script on tasks of an environment asks nothing of Docker, and nothing is verified', async () => {
+    await using nowhere = dockerProvider({ socketPath: '/nonexistent/docker.sock' })
+    const summary = await world.run({ sandbox: nowhere, tasks: [task], harness: scriptHarness({ command: 'exit 0' }) })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: null }])
   })
 
   test('a script that runs too long is stopped by the clock of the agent', async () => {
@@ -84,3 +94,21 @@ describe('black-box harnesses', () => {
     expect(summary.rollouts).toMatchObject([{ end: 'agent_timeout', calls: 0, verdict: null }])
   })
 })
+
+/** What the harness printed, from the blobs. */
+async function outputOf(world: World, rolloutId: string): Promise<{ stdout: string; stderr: string }> {
+  const events = await world.store.recorder.events({ rolloutId })
+  const told = events.find((event) => event.kind === 'custom' && event.name === 'harness_output')
+  const { streams } = (told as { data: { streams: { stream: 'stdout' | 'stderr'; sha256: string }[] } }).data
+  const output = { stdout: '', stderr: '' }
+  for (const { stream, sha256 } of streams) {
+    output[stream] = new TextDecoder().decode(await world.store.blobs.get(sha256))
+  }
+  return output
+}
+
+/** A killed process whose parent has not asked for it yet counts as dead. */
+function isAlive(pid: number): boolean {
+  const { status, stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+  return status === 0 && !stdout.startsWith('Z')
+}

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PaddockError } from '../../core/index.ts'
+import { PaddockError, sha256 } from '../../core/index.ts'
 import type { ImageOptions } from '../../sandbox/index.ts'
 import type { HarnessBundle } from './contract.ts'
 
@@ -27,7 +27,7 @@ export function npmBundle(o: NpmBundleOptions): HarnessBundle {
   const files = o.files ?? {}
   return {
     name: o.name,
-    version: JSON.stringify([o.package, o.version, bundledNode, files, o.executables ?? []]),
+    version: `${o.version}-${sha256(JSON.stringify([o, bundledNode])).slice(0, 8)}`,
     build: async (directory, options) => {
       options.onProgress?.(`fetching ${o.package} ${o.version} and Node ${bundledNode} from the npm registry`)
       await writeFile(join(directory, 'package.json'), '{"private":true}\n')

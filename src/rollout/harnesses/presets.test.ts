@@ -36,10 +36,11 @@ describe('what Qwen Code says of its end', () => {
 })
 
 test('a true exit status is told with the last line of stderr', () => {
-  const { parseResult } = shellHarness({ command: 'x' })
-  expect(parseResult({ ...exit, exitCode: 3, stderr: 'one\ntwo\n' }).detail).toBe('exit 3: two')
-  expect(parseResult({ ...exit, exitCode: null, oom: true }).detail).toBe('killed for memory')
-  expect(parseResult({ ...exit, exitCode: null, signal: 'SIGKILL' }).detail).toBe('killed by SIGKILL')
+  const harness = shellHarness({ command: 'x' })
+  const detail = (facts: Partial<HarnessExit>) => harness.parseResult({ ...exit, ...facts }).detail
+  expect(detail({ exitCode: 3, stderr: 'one\ntwo\n' })).toBe('exit 3: two')
+  expect(detail({ exitCode: null, oom: true })).toBe('killed for memory')
+  expect(detail({ exitCode: null, signal: 'SIGKILL' })).toBe('killed by SIGKILL')
 })
 
 describe('the registry', () => {
@@ -57,7 +58,8 @@ describe('the registry', () => {
     const invalid = expect.objectContaining({ code: 'HARNESS_INVALID' })
     expect(() => harnessRegistry({ plugins: [{ ...plugin, name: 'shell' }] })).toThrow(invalid)
     expect(() => defineHarness({ ...plugin, name: 'My Agent' })).toThrow(invalid)
-    const { configure: _, ...broken } = plugin
+    const broken: Partial<typeof plugin> = { ...plugin }
+    Reflect.deleteProperty(broken, 'configure')
     expect(() => defineHarness(broken as typeof plugin)).toThrow(invalid)
   })
 })

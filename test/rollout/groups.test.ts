@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { referenceAgent } from '../../src/rollout/index.ts'
+import { openWorld, terminalTask, type World } from './world.ts'
+
+describe('groups on the scripted engine', () => {
+  let world: World
+
+  beforeAll(async () => {
+    world = await openWorld()
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  test('n rollouts per task, no more at once than allowed, acting the plays of the environment', async () => {
+    const tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
+    const running = new Set<string>()
+    let most = 0
+    const summary = await world.run({
+      tasks,
+      harness: referenceAgent(),
+      n: 3,
+      limits: { agent: 2 },
+      scriptedEngine: { control: `${world.engine.url}/control` },
+      onProgress: (progress) => {
+        if (progress.type !== 'stage' || progress.stage !== 'agent') return
+        if (progress.phase === 'start') running.add(progress.rolloutId)
+        else running.delete(progress.rolloutId)
+        most = Math.max(most, running.size)
+      },
+    })
+    expect(most).toBe(2)
+    expect(summary.groups.map(({ size, task }) => [task.name, size])).toEqual([
+      ['log-forensics', 3],
+      ['git-archaeology', 3],
+    ])
+    // Which play a rollout acts is drawn; every one of them has a verdict all the same.
+    for (const { rewards, mean } of summary.groups) {
+      expect(rewards).toHaveLength(3)
+      expect(rewards.every((reward) => reward === 0 || reward === 1)).toBe(true)
+      expect(mean).toBeCloseTo(rewards.reduce((sum, reward) => sum + reward, 0) / 3)
+    }
+    const posted = await (await fetch(`${world.engine.url}/control/plays`)).json()
+    expect(posted).toMatchObject({
+      plays: [
+        {
+          candidates: [
+            { name: 'oracle', weight: Math.log(3) },
+            { name: 'forgets-the-rotated-logs', weight: 0 },
+          ],
+        },
+        {
+          candidates: [
+            { name: 'oracle', weight: Math.log(3) },
+            { name: 'blames-the-newest-change', weight: 0 },
+          ],
+        },
+      ],
+    })
+    for (const { groupId, task } of summary.groups) {
+      const stored = await world.store.catalogue.rollouts({ groupId })
+      expect(new Set(stored.map(({ slot }) => slot))).toEqual(new Set([0, 1, 2]))
+      expect(await world.store.catalogue.group(groupId)).toMatchObject({
+        taskDigest: task.digest,
+        promptVariant: 'default',
+      })
+    }
+  })
+
+  test('a session over its budget ends as budget, and what was done is verified', async () => {
+    const task = await terminalTask('log-forensics')
+    await world.play(task, [{ shell: 'true' }, { shell: 'true' }, { say: 'done' }])
+    const budget = { maxCalls: 1, maxSampledTokens: null, maxWallMs: null }
+    const summary = await world.run({ tasks: [task], harness: referenceAgent(), policy: { budget } })
+    expect(summary.rollouts).toMatchObject([{ end: 'budget', calls: 1, taints: [], verdict: { reward: 0 } }])
+  })
+
+  test('a prompt that no longer fits ends as context overflow', async () => {
+    await using small = await openWorld('--max-model-len', '800')
+    const task = await terminalTask('log-forensics')
+    await small.play(task, [{ shell: 'seq 2000' }, { say: 'never said' }])
+    const summary = await small.run({ tasks: [task], harness: referenceAgent() })
+    expect(summary.rollouts).toMatchObject([{ end: 'context_overflow', taints: [], verdict: { reward: 0 } }])
+  })
+})
