@@ -1,4 +1,4 @@
-import { type LoadedConfig, newId, PaddockError } from '../core/index.ts'
+import { catalogue, type ErrorCode, type LoadedConfig, newId, PaddockError } from '../core/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
 import type { OwnerAddress, RunRequest, SubmittedRun } from '../server/index.ts'
 import { createParser } from 'eventsource-parser'
@@ -37,7 +37,7 @@ export type Told =
 
 /**
  * Hands a run to the process that owns the data directory and yields what it tells, the last one of kind `run`. Throws
- * what the owner answers, and `ENGINE_DIED`-free `STORE_LOCKED` when the owner goes away in between.
+ * what the owner answers, and `STORE_LOCKED` when the owner goes away in between.
  */
 export async function* followAtOwner(
   owner: OwnerAddress,
@@ -51,6 +51,7 @@ export async function* followAtOwner(
   if (!answer.ok) throw ownerError(body, owner)
   const { runId } = submitted.parse(body)
   for await (const { event, data } of liveEvents(events, signal)) {
+    if (event !== 'run' && event !== 'progress') continue
     const told = liveRun.parse(data)
     if (told.runId !== runId) continue
     if (event === 'run') {
@@ -58,7 +59,7 @@ export async function* followAtOwner(
       return
     }
     // The owner is this same program: what it publishes is a RunProgress.
-    if (event === 'progress') yield { kind: 'progress', progress: told['progress'] as RunProgress }
+    yield { kind: 'progress', progress: told['progress'] as RunProgress }
   }
   throw new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) ended before the run did`, {
     fix: 'Start the run again; `paddock list` shows what was recorded.',
@@ -69,7 +70,12 @@ function ownerError(body: unknown, owner: OwnerAddress): PaddockError {
   const parsed = failure.safeParse(body)
   if (!parsed.success) return new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) did not take the run`)
   const { code, message, fix } = parsed.data.error
-  return new PaddockError('USAGE', `the owner (pid ${owner.pid}) refuses the run: ${code}: ${message}`, { fix })
+  const known = isCode(code) ? code : 'INTERNAL'
+  return new PaddockError(known, `the owner (pid ${owner.pid}) refuses the run: ${message}`, { fix })
+}
+
+function isCode(code: string): code is ErrorCode {
+  return code in catalogue
 }
 
 async function* liveEvents(response: Response, signal: AbortSignal): AsyncGenerator<{ event: string; data: unknown }> {

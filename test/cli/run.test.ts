@@ -1,0 +1,87 @@
+/** `paddock run` with real boxes: on its own, through the owner of the data directory, and stopped by Ctrl-C. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { launcher, paddock, serve } from './paddock.ts'
+
+const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
+const one = [tasks, '--task', 'log-forensics']
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-run-'))
+})
+afterAll(async () => {
+  await rm(directory, { recursive: true })
+})
+
+interface Summary {
+  readonly summary: {
+    readonly runId: string
+    readonly cancelled: boolean
+    readonly rollouts: readonly {
+      readonly rolloutId: string
+      readonly end: string
+      readonly verdict: { status: string }
+    }[]
+  }
+}
+
+describe('paddock run', () => {
+  it('prints a table of verified rollouts that list, show and export find again', async () => {
+    const data = join(directory, 'alone')
+    const ended = await paddock(['run', ...one, '--n', '2', '--data', data])
+    expect(ended.code).toBe(0)
+    expect(ended.out).toMatch(/^task +harness +end +verdict +reward +calls +tokens +time +rollout/)
+    expect(ended.out.match(/^log-forensics +reference +completed +scored +[01]/gm)).toHaveLength(2)
+    expect(ended.err).toContain('no language model')
+    const id = /^log-forensics .* (\w{8})$/m.exec(ended.out)?.[1] ?? ''
+    const shown = await paddock(['show', id, '--data', data])
+    expect(shown.out).toContain('calls shell')
+    expect(shown.out).toMatch(/tool_result +shell: ok/)
+    expect(shown.out).toMatch(/verdict scored, reward [01]/)
+  })
+
+  it('hands the run to the process that owns the data directory', async () => {
+    const data = join(directory, 'owned')
+    const owner = await serve(data)
+    try {
+      const ended = await paddock(['run', ...one, '--json', '--data', data])
+      expect(ended.code).toBe(0)
+      const { summary } = JSON.parse(ended.out) as Summary
+      expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored' } }])
+      const listed = await paddock(['list', 'rollouts', '--run', summary.runId, '--json', '--data', data])
+      expect(JSON.parse(listed.out).rollouts).toMatchObject([{ id: summary.rollouts[0]?.rolloutId, end: 'completed' }])
+      const refused = await paddock(['run', ...one, '--harness', 'nobody', '--data', data])
+      expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/HARNESS_UNKNOWN: .*refuses.* Fix: /) })
+    } finally {
+      await owner.stop()
+    }
+  })
+
+  it('ends with 130 on Ctrl-C, keeps the record and says how each rollout ended', async () => {
+    const data = join(directory, 'stopped')
+    const args = ['run', ...one, '--harness', 'shell', '--command', 'sleep 300', '--data', data, '--json']
+    const child = spawn(launcher, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    let out = ''
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+    // In the agent stage as soon as the reader beside it sees its event.
+    for (;;) {
+      const seen = await paddock(['list', 'rollouts', '--json', '--data', data])
+      const [rollout] = seen.code === 0 ? (JSON.parse(seen.out).rollouts as { id: string }[]) : []
+      if (rollout === undefined) continue
+      const events = JSON.parse((await paddock(['show', rollout.id, '--json', '--data', data])).out).events
+      if (events.some((event: { stage?: string }) => event.stage === 'agent')) break
+    }
+    child.kill('SIGINT')
+    const [code] = (await once(child, 'close')) as [number]
+    expect(code).toBe(130)
+    expect((JSON.parse(out) as Summary).summary).toMatchObject({ cancelled: true, rollouts: [{ end: 'cancelled' }] })
+    const left = JSON.parse((await paddock(['gc', '--dry-run', '--json'])).out) as { removed: { kind: string }[] }
+    expect(left.removed.filter(({ kind }) => kind === 'container')).toEqual([])
+  })
+})
