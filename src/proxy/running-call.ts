@@ -348,6 +348,7 @@ export class RunningCall implements UpstreamSink {
         { callId: this.id, choice: choice.index },
         before,
         turnDigest(choice.rawMessage === null ? messageOf(choice) : JSON.parse(choice.rawMessage)),
+        choice.toolCalls.flatMap((call) => call?.id ?? []),
       )
     }
   }

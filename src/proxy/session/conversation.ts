@@ -26,11 +26,14 @@ export interface ConversationMatch {
 export class Conversation {
   private readonly byChain = new Map<string, ContinuedAnswer[]>()
   private readonly byTurn = new Map<string, ContinuedAnswer[]>()
+  /** Answers by the ids of their tool calls, which harnesses give back: equal siblings differ in them. */
+  private readonly byToolCall = new Map<string, ContinuedAnswer>()
   private readonly echoed = new Set<Id>()
   private readonly sent = new Set<Id>()
 
   /** Notes an answer given behind a request. `before` is the request's last chain digest. */
-  note(answer: ContinuedAnswer, before: string, turn: string): void {
+  note(answer: ContinuedAnswer, before: string, turn: string, toolCallIds: readonly string[] = []): void {
+    for (const id of toolCallIds) this.byToolCall.set(id, answer)
     push(this.byChain, extendChain(before, turn), answer)
     push(this.byTurn, turn, answer)
   }
@@ -47,7 +50,7 @@ export class Conversation {
     let at = -1
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
-      const answers = this.delivered(this.byChain.get(chain[i] ?? ''))
+      const answers = this.named(messages[i], this.delivered(this.byChain.get(chain[i] ?? '')))
       if (answers.length === 0) continue
       if (at === -1) {
         continues = answers
@@ -62,11 +65,19 @@ export class Conversation {
     if (at !== -1) return { continues, edited: false, at, echoed }
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
-      const answers = this.delivered(this.byTurn.get(turns[i] ?? ''))
+      const answers = this.named(messages[i], this.delivered(this.byTurn.get(turns[i] ?? '')))
       if (answers.length === 0) continue
       return { continues: answers.slice(-1), edited: true, at: i, echoed }
     }
     return { continues: [], edited: false, at: -1, echoed }
+  }
+
+  /** Of equal answers those whose tool-call ids the message gives back, or all where it gives none back. */
+  private named(message: unknown, answers: readonly ContinuedAnswer[]): readonly ContinuedAnswer[] {
+    if (answers.length < 2) return answers
+    const handles = toolCallIds(message).map((id) => (typeof id === 'string' ? this.byToolCall.get(id) : undefined))
+    const named = answers.filter((answer) => handles.includes(answer))
+    return named.length > 0 ? named : answers
   }
 
   /** Those that were sent, or all where none is known to be. */
@@ -78,6 +89,13 @@ export class Conversation {
 
 function isAssistant(message: unknown): boolean {
   return typeof message === 'object' && message !== null && 'role' in message && message.role === 'assistant'
+}
+
+function toolCallIds(message: unknown): readonly unknown[] {
+  const calls: unknown =
+    typeof message === 'object' && message !== null && 'tool_calls' in message ? message.tool_calls : []
+  if (!Array.isArray(calls)) return []
+  return calls.map((call: unknown) => (typeof call === 'object' && call !== null && 'id' in call ? call.id : null))
 }
 
 function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {

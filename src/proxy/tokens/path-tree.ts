@@ -79,6 +79,20 @@ export class PathTree {
     return all
   }
 
+  /** The segment of a path in which a position lies; null behind its end. */
+  segmentAt(segment: Segment, position: number): Segment | null {
+    let end = this.pathIds(segment).length
+    let offset = segment.tokens.length
+    if (position >= end) return null
+    for (let node: Segment | undefined = segment; node !== undefined;) {
+      if (position >= end - offset) return node
+      end -= offset
+      offset = node.parent?.offset ?? 0
+      node = node.parent === null ? undefined : this.byId.get(node.parent.segmentId)
+    }
+    return null
+  }
+
   /** Sampled tokens on the path of a segment that lie at or behind a position. */
   sampledBehind(segment: Segment, position: number): number {
     let end = this.pathIds(segment).length

@@ -88,10 +88,13 @@ class RecordStrategy implements TokenStrategyDriver {
     let position = 0
     while (position < path.length && position < ids.length && path[position] === ids[position]) position += 1
     const from = Math.max(0, position - ledgerWindow / 2)
+    // A template may change an answer long before the one that is continued; the cause is in the one that changed.
+    const at = this.tree.segmentAt(segment, position)
+    const changed = at?.origin === 'sampled' ? at : segment
     return {
       cause: driftCause({
-        answer: this.answers.get(`${segment.callId}/${segment.choice}`)?.facts ?? null,
-        echoed: call.messages[call.match.at],
+        answer: this.answers.get(`${changed.callId}/${changed.choice}`)?.facts ?? null,
+        echoed: changed === segment ? call.messages[call.match.at] : null,
         edited: call.match.edited,
         ambiguous: place.ambiguous && second !== undefined,
         shorter: ids.length < path.length,
