@@ -47,6 +47,8 @@ export interface ManifestCounts {
   readonly masked: number
   readonly notExported: number
   readonly rows: number
+  /** Forks that the recorder declares because equal answers could not be told apart. */
+  readonly ambiguous: number
 }
 
 /** Reads a journal (JSON lines). Only finished generations count; an unfinished last line is ignored. */
@@ -103,6 +105,7 @@ export async function readManifest(directory: string): Promise<ManifestCounts> {
     masked: total(tokens['masked']),
     notExported: total(tokens['not_exported']),
     rows: Number(object(manifest['rows'])['count']),
+    ambiguous: Number(object(object(manifest['drift'])['forks'])['ambiguous'] ?? 0),
   }
 }
 

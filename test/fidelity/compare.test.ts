@@ -37,7 +37,7 @@ function rowOf(rowId: string, path: readonly TrueChoice[], trained: readonly Tru
 
 function countsOf(rows: readonly ExportedRow[], change: Partial<ManifestCounts> = {}): ManifestCounts {
   const trainable = rows.reduce((n, row) => n + row.mask.reduce((a, b) => a + b, 0), 0)
-  return { sampled: trainable, trainable, masked: 0, notExported: 0, rows: rows.length, ...change }
+  return { sampled: trainable, trainable, masked: 0, notExported: 0, rows: rows.length, ambiguous: 0, ...change }
 }
 
 const kinds = (journal: readonly TrueChoice[], rows: readonly ExportedRow[], change: Partial<ManifestCounts> = {}) =>
@@ -114,6 +114,14 @@ describe('the comparer', () => {
     const anonymous = (rowId: string): ExportedRow => ({ ...rowOf(rowId, twins.slice(0, 1)), declared: [] })
     expect(kinds(twins, [anonymous('a'), anonymous('b')])).toEqual([])
     expect(kinds(twins, [anonymous('a'), anonymous('b'), anonymous('c')])).toContain('twice')
+  })
+
+  it('accepts a row that goes on from a copy of twins only where the fork was declared', () => {
+    const twins = [choice(0, [1], [5, 6]), choice(1, [1], [5, 6], 1)]
+    const next = choice(2, [1, 5, 6, 2], [7])
+    const rows = [...twins.map((twin) => rowOf(`twin-${twin.index}`, [twin])), rowOf('next', [next])]
+    expect(kinds([...twins, next], rows)).toEqual(['extension', 'extension'])
+    expect(kinds([...twins, next], rows, { ambiguous: 1 })).toEqual([])
   })
 
   it('holds a row to the sibling that it names', () => {

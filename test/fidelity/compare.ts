@@ -57,9 +57,12 @@ export function compare(
     })
   }
   const leaves = leavesOf(journal)
-  deviations.push(...extensionDeviations(rows, journal), ...accountingDeviations(journal, rows, manifest))
+  deviations.push(
+    ...extensionDeviations(rows, journal, manifest.ambiguous),
+    ...accountingDeviations(journal, rows, manifest),
+  )
   const isWhole = manifest.notExported === 0 && journal.every((choice) => choice.delivered && choice.tokens.length > 0)
-  if (isWhole && (rows.length < leaves.least || rows.length > leaves.most)) {
+  if (isWhole && (rows.length < leaves.least || rows.length > leaves.most + manifest.ambiguous)) {
     deviations.push({
       kind: 'extension',
       message: `${rows.length} rows, while the journal has ${range(leaves)} answers that no later prompt extends`,
