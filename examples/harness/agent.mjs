@@ -1,5 +1,5 @@
 // An agent in thirty lines. It knows three variables and nothing of Paddock; any OpenAI-compatible server will do.
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 
 const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL, PADDOCK_PROMPT } = process.env
 const question = PADDOCK_PROMPT ?? 'How many days has February 2028? Use the shell.'
@@ -23,7 +23,7 @@ for (let turn = 0; turn < 10; turn += 1) {
   for (const call of message.tool_calls) {
     const { command } = JSON.parse(call.function.arguments)
     console.log(`$ ${command}`)
-    const output = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8', timeout: 10_000 })
-    messages.push({ role: 'tool', tool_call_id: call.id, content: output })
+    const { stdout, stderr } = spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8', timeout: 10_000 })
+    messages.push({ role: 'tool', tool_call_id: call.id, content: stdout + stderr })
   }
 }

@@ -16,7 +16,7 @@ export function defineHarness<H extends Harness>(spec: H): H {
 
 /**
  * The report of a program that ended by itself: exit 0 is `completed`, else the first failure pattern found in its
- * output, else `harness_crash` with the exit and the last line of stderr.
+ * output, else `harness_crash` with the exit and the line of stderr that says most: the last that speaks of an error.
  */
 export function reportExit(
   exit: HarnessExit,
@@ -32,8 +32,15 @@ export function reportExit(
   const output = `${exit.stderr}\n${exit.stdout}`
   const known = patterns.find(({ pattern }) => pattern.test(output))
   if (known !== undefined) return { end: known.end, detail: `${known.detail} (${how})`, answer }
-  const lastLine = exit.stderr.trimEnd().split('\n').at(-1)?.slice(0, 300) ?? ''
-  return { end: 'harness_crash', detail: lastLine === '' ? how : `${how}: ${lastLine}`, answer }
+  const line = tellingLine(exit.stderr)
+  return { end: 'harness_crash', detail: line === '' ? how : `${how}: ${line}`, answer }
+}
+
+// Runtimes end their reports with stack frames or their own version.
+function tellingLine(stderr: string): string {
+  const lines = stderr.trimEnd().split('\n')
+  const line = lines.findLast((one) => /error|exception|fatal|panic/i.test(one)) ?? lines.at(-1) ?? ''
+  return line.trim().slice(0, 300)
 }
 
 function invalid(what: string, fix: string): PaddockError {

@@ -35,10 +35,12 @@ describe('what Qwen Code says of its end', () => {
   })
 })
 
-test('a true exit status is told with the last line of stderr', () => {
+test('a true exit status is told with the line of stderr that says most', () => {
   const harness = shellHarness({ command: 'x' })
   const detail = (facts: Partial<HarnessExit>) => harness.parseResult({ ...exit, ...facts }).detail
   expect(detail({ exitCode: 3, stderr: 'one\ntwo\n' })).toBe('exit 3: two')
+  const stack = 'TypeError: x is not a function\n    at main.js:1:1\n\nNode.js v24.21.0\n'
+  expect(detail({ exitCode: 1, stderr: stack })).toBe('exit 1: TypeError: x is not a function')
   expect(detail({ exitCode: null, oom: true })).toBe('killed for memory')
   expect(detail({ exitCode: null, signal: 'SIGKILL' })).toBe('killed by SIGKILL')
 })
