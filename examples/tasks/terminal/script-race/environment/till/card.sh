@@ -1,0 +1,3 @@
+#!/bin/bash
+# Talks to the card terminal.
+sleep 0.05

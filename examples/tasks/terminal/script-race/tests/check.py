@@ -1,0 +1,166 @@
+"""Lets crowds loose on the agent's script, as another user, with a card terminal that keeps count."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+PROGRAM = "/workspace/till/sell.sh"
+CARD = "/workspace/till/card.sh"
+checks = {}
+number = 0
+
+
+def card(text):
+    """The card terminal is the tests' own: it stands beside the script, and nobody but root can change it."""
+    if os.path.lexists(CARD):
+        os.remove(CARD)
+    with open(CARD, "w") as file:
+        file.write(f"#!/bin/bash\n{text}\n")
+    os.chmod(CARD, 0o755)
+
+
+def till(**stock):
+    global number
+    number += 1
+    folder = f"/tmp/till{number}"
+    os.makedirs(f"{folder}/stock")
+    for item, count in stock.items():
+        with open(f"{folder}/stock/{item}", "w") as file:
+            file.write(f"{count}\n")
+    open(f"{folder}/journal", "w").close()
+    open(f"{folder}/cards", "w").close()
+    for path in (folder, f"{folder}/stock", f"{folder}/journal", f"{folder}/cards", *(f"{folder}/stock/{i}" for i in stock)):
+        os.chown(path, 1000, 1000)
+    return folder
+
+
+def sell(folder, item, count):
+    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/tmp", "TILL_DIR": folder}
+    return subprocess.Popen(
+        [PROGRAM, item, str(count)], cwd="/tmp", env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, user=1000, group=1000, extra_groups=[], start_new_session=True,
+    )
+
+
+def end(process, seconds):
+    try:
+        out = process.communicate(timeout=max(0.01, seconds))[0]
+        return process.returncode, out.decode(errors="replace").strip()
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return None, ""
+
+
+def everyone(processes, seconds):
+    last = time.monotonic() + seconds
+    return [end(process, last - time.monotonic()) for process in processes]
+
+
+def stock(folder, item):
+    with open(f"{folder}/stock/{item}") as file:
+        return int(file.read())
+
+
+def lines(folder, name):
+    with open(f"{folder}/{name}") as file:
+        return [line.split() for line in file.read().splitlines()]
+
+
+COUNTING = 'sleep 0.02; echo "$1 $2" >> "$TILL_DIR/cards"'
+
+
+def alone():
+    card(COUNTING)
+    folder = till(tea=5)
+    wanted = [("tea", 2, 0, "sold"), ("tea", 4, 3, "sold out"), ("cup", 1, 3, "sold out"), ("tea", "0", 2, None), ("tea", "-1", 2, None), ("tea", "1x", 2, None), ("tea", 3, 0, "sold"), ("tea", 1, 3, "sold out")]
+    for item, count, code, said in wanted:
+        given = end(sell(folder, item, count), 3)
+        if given[0] != code or (said is not None and given[1] != said):
+            print("alone", item, count, given)
+            return False
+    return stock(folder, "tea") == 0 and lines(folder, "journal") == [["tea", "2", "3"], ["tea", "3", "0"]] and len(lines(folder, "cards")) == 2
+
+
+def consistent(folder, start, results, asked):
+    """As if one after the other: each LEFT follows from the one before, cards and answers agree with the journal."""
+    for item, count in start.items():
+        for line in lines(folder, "journal"):
+            if line[0] == item:
+                count -= int(line[1])
+                if count < 0 or int(line[2]) != count:
+                    return False
+        if stock(folder, item) != count:
+            return False
+    sold = sorted((item, str(count)) for (item, count), (code, _) in zip(asked, results) if code == 0)
+    journal = sorted((line[0], line[1]) for line in lines(folder, "journal"))
+    cards = sorted(tuple(line) for line in lines(folder, "cards"))
+    answers = all((code, said) in ((0, "sold"), (3, "sold out")) for code, said in results)
+    return answers and sold == journal == cards
+
+
+def crowd():
+    card(COUNTING)
+    rng = random.Random(3)
+    start = {"mug": 23, "pot": 40}
+    asked = [("mug", 1) for _ in range(30)] + [("pot", rng.randrange(1, 6)) for _ in range(20)]
+    rng.shuffle(asked)
+    folder = till(**start)
+    results = everyone([sell(folder, *request) for request in asked], 8)
+    return consistent(folder, start, results, asked) and stock(folder, "mug") == 0
+
+
+def card_fails():
+    card('[ "$1" = bad ] && exit 1; ' + COUNTING)
+    folder = till(bad=3, good=3)
+    results = everyone([sell(folder, item, 1) for item in ("bad", "good", "bad", "good")], 4)
+    return [code for code, _ in results] == [4, 0, 4, 0] and stock(folder, "bad") == 3 and stock(folder, "good") == 1 and len(lines(folder, "journal")) == 2
+
+
+def others_do_not_wait():
+    card('if [ "$1" = slow ]; then sleep 3; fi; echo "$1 $2" >> "$TILL_DIR/cards"')
+    folder = till(slow=5, quick=5)
+    slow = sell(folder, "slow", 1)
+    time.sleep(0.3)
+    quick = end(sell(folder, "quick", 1), 1.5)
+    os.killpg(slow.pid, signal.SIGKILL)
+    slow.communicate()
+    return quick == (0, "sold")
+
+
+def killed():
+    card('if [ -e "$TILL_DIR/hang" ]; then sleep 20; fi; echo "$1 $2" >> "$TILL_DIR/cards"')
+    folder = till(tea=50)
+    open(f"{folder}/hang", "w").close()
+    stuck = [sell(folder, "tea", 1) for _ in range(4)]
+    time.sleep(0.4)
+    for process in stuck:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    os.remove(f"{folder}/hang")
+    if stock(folder, "tea") != 50 or lines(folder, "journal"):
+        return False
+    results = everyone([sell(folder, "tea", 2) for _ in range(5)], 2.5)
+    return consistent(folder, {"tea": 50}, results, [("tea", 2)] * 5) and stock(folder, "tea") == 40
+
+
+def check(name, test):
+    try:
+        checks[name] = bool(test())
+    except Exception as error:
+        print(f"{name}: {error!r}")
+        checks[name] = False
+
+
+os.chown("/workspace/till", 0, 0)
+os.chmod("/workspace/till", 0o755)
+check("one_at_a_time", alone)
+check("crowd", crowd)
+check("card_fails", card_fails)
+check("others_do_not_wait", others_do_not_wait)
+check("killed_calls", killed)
+reward = {"reward": int(all(checks.values()))} | {name: int(ok) for name, ok in checks.items()}
+with open("/logs/verifier/reward.json", "w") as file:
+    json.dump(reward, file)
