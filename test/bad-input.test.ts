@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { catalogue } from '../src/core/index.ts'
+import type { catalogue } from '../src/core/index.ts'
 import { type ScriptedEngine, startScriptedEngine } from '../src/cli/scripted.ts'
 import { chat, paddock, serve, type Serving } from './cli/paddock.ts'
 

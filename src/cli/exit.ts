@@ -13,14 +13,8 @@ export const exitCode = {
 
 export type ExitCode = (typeof exitCode)[keyof typeof exitCode]
 
-/** Thrown by commands that were stopped by Ctrl-C after they had cleaned up. */
-export class Cancelled extends Error {
-  override readonly name = 'Cancelled'
-}
-
 /** The exit code that an error ends the process with. */
 export function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof Cancelled) return exitCode.cancelled
   if (!isPaddockError(error)) return exitCode.infra
   return exitCodeOfFamily(error)
 }

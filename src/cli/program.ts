@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import { PaddockError } from '../core/index.ts'
+import { isPaddockError, PaddockError } from '../core/index.ts'
 import { type Cli, type GlobalOptions, openContext } from './cli.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addExport } from './commands/export.ts'
@@ -69,6 +69,10 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
     return code
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCode.ok
+    if (io.signal.aborted && !isPaddockError(error)) {
+      io.err('Cancelled.')
+      return exitCode.cancelled
+    }
     const failure = error instanceof CommanderError ? usageError(error) : error
     const known = asPaddockError(failure)
     if (args.includes('--json')) io.err(JSON.stringify({ error: known }))

@@ -45,47 +45,55 @@ export async function* followAtOwner(
   signal: AbortSignal,
 ): AsyncGenerator<Told> {
   const headers = { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' }
-  const events = await fetch(`${owner.origin}/events`, { headers, signal })
-  const answer = await fetch(`${owner.origin}/runs`, { method: 'POST', headers, body: JSON.stringify(request), signal })
-  const body: unknown = await answer.json()
-  if (!answer.ok) throw ownerError(body, owner)
-  const { runId } = submitted.parse(body)
-  for await (const { event, data } of liveEvents(events, signal)) {
-    if (event !== 'run' && event !== 'progress') continue
-    const told = liveRun.parse(data)
-    if (told.runId !== runId) continue
-    if (event === 'run') {
-      yield { kind: 'run', data: told }
-      return
+  // Listening starts before the run does, and ends with this generator however it ends.
+  const done = new AbortController()
+  const listening = AbortSignal.any([signal, done.signal])
+  try {
+    const events = await fetch(`${owner.origin}/events`, { headers, signal: listening })
+    const body = JSON.stringify(request)
+    const answer = await fetch(`${owner.origin}/runs`, { method: 'POST', headers, body, signal })
+    const taken: unknown = await answer.json()
+    if (!answer.ok) throw ownerError(taken, owner, 'refuses the run')
+    const { runId } = submitted.parse(taken)
+    for await (const { event, data } of liveEvents(events)) {
+      if (event !== 'run' && event !== 'progress') continue
+      const told = liveRun.parse(data)
+      if (told.runId !== runId) continue
+      if (event === 'run') {
+        yield { kind: 'run', data: told }
+        return
+      }
+      // The owner is this same program: what it publishes is a RunProgress.
+      yield { kind: 'progress', progress: told['progress'] as RunProgress }
     }
-    // The owner is this same program: what it publishes is a RunProgress.
-    yield { kind: 'progress', progress: told['progress'] as RunProgress }
+  } finally {
+    done.abort()
   }
   throw new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) ended before the run did`, {
     fix: 'Start the run again; `paddock list` shows what was recorded.',
   })
 }
 
-function ownerError(body: unknown, owner: OwnerAddress): PaddockError {
+/** The failure that an owner told, under its own code. */
+export function ownerError(body: unknown, owner: OwnerAddress, what: string): PaddockError {
   const parsed = failure.safeParse(body)
-  if (!parsed.success) return new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) did not take the run`)
+  if (!parsed.success) return new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) ${what}`)
   const { code, message, fix } = parsed.data.error
   const known = isCode(code) ? code : 'INTERNAL'
-  return new PaddockError(known, `the owner (pid ${owner.pid}) refuses the run: ${message}`, { fix })
+  return new PaddockError(known, `the owner (pid ${owner.pid}) ${what}: ${message}`, { fix })
 }
 
 function isCode(code: string): code is ErrorCode {
   return code in catalogue
 }
 
-async function* liveEvents(response: Response, signal: AbortSignal): AsyncGenerator<{ event: string; data: unknown }> {
+async function* liveEvents(response: Response): AsyncGenerator<{ event: string; data: unknown }> {
   const waiting: { event: string; data: unknown }[] = []
   const parser = createParser({
     onEvent: ({ event = 'message', data }) => waiting.push({ event, data: JSON.parse(data) as unknown }),
   })
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) {
-    signal.throwIfAborted()
     parser.feed(decoder.decode(chunk, { stream: true }))
     yield* waiting.splice(0)
   }

@@ -86,7 +86,7 @@ async function runHere(context: CommandContext, request: RunRequest): Promise<Ru
 }
 
 async function runAtOwner(context: CommandContext, request: RunRequest, owner: OwnerAddress): Promise<RunSummary> {
-  const { followAtOwner } = await import('../submit.ts')
+  const { followAtOwner, ownerError } = await import('../submit.ts')
   context.notice(`The data directory belongs to pid ${owner.pid}: the run is handed to it.`)
   const progress = new RunProgressView(context.io, context.paint)
   try {
@@ -96,8 +96,11 @@ async function runAtOwner(context: CommandContext, request: RunRequest, owner: O
         continue
       }
       if ('summary' in told.data) return told.data['summary'] as RunSummary // Written by the owner, which is this program.
-      throw new PaddockError('INTERNAL', `the run failed at its owner: ${JSON.stringify(told.data['error'])}`)
+      throw ownerError(told.data, owner, 'could not run it')
     }
+  } catch (error) {
+    if (context.io.signal.aborted) context.notice(`The run goes on at pid ${owner.pid}; Ctrl-C there stops it.`)
+    throw error
   } finally {
     progress.end()
   }

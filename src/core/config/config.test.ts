@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from './index.ts'
 
@@ -73,5 +74,12 @@ describe('loadConfig', () => {
     expect((await loadConfig({ cwd: elsewhere, file })).config.store.directory).toBe(join(directory, 'data'))
     const shell = await loadConfig({ cwd: elsewhere, file, env: { PADDOCK_DATA: 'here' } })
     expect(shell.config.store.directory).toBe(join(elsewhere, 'here'))
+  })
+
+  it('loads the example of the documentation', async () => {
+    const file = fileURLToPath(new URL('../../../examples/paddock.config.ts', import.meta.url))
+    const { config } = await loadConfig({ cwd: directory, file })
+    expect(config.session.pin).toEqual({ temperature: 1 })
+    expect(config.store.directory).toBe(fileURLToPath(new URL('../../../.paddock', import.meta.url)))
   })
 })

@@ -1,0 +1,30 @@
+/** What npm ships: compiled, with the engine's files beside it, run from another directory. */
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-build-'))
+})
+afterAll(async () => {
+  await rm(directory, { recursive: true })
+})
+
+it('npm run build makes a program that starts its engine', () => {
+  const built = spawnSync(process.execPath, [join(root, 'scripts/build.mjs')], { encoding: 'utf8' })
+  expect(built.stdout).toBe('')
+  expect(built.status).toBe(0)
+  const ran = spawnSync(join(root, 'dist/src/cli/main.js'), ['doctor', '--no-docker', '--json'], {
+    cwd: directory,
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}` },
+  })
+  expect(ran.stderr).toBe('')
+  const { findings } = JSON.parse(ran.stdout) as { findings: { about: string; status: string; what: string }[] }
+  expect(findings).toContainEqual({ about: 'engine', status: 'ok', what: 'gives token ids, logprobs, tool calls' })
+})
