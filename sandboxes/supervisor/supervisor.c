@@ -8,6 +8,9 @@
  * /proc and kills below a keeper, and it kills whatever it adopts itself. End of stdin means that the owner is gone:
  * PID 1 exits and the kernel kills the rest of the namespace.
  *
+ * Where the box belongs to a plain user (second argument), PID 1 and the keepers stay root with nothing but the means
+ * to drop to that user and to kill: what a command does as that user cannot touch them.
+ *
  * Memory is bounded: pipes of commands are read only while there is room towards the host.
  */
 #define _GNU_SOURCE
@@ -22,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -29,10 +34,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXEC = 1, STDIN = 2, KILL = 3, KILL_BACKGROUND = 4, EXTEND = 5, PING = 6 };
+enum { EXEC = 1, STDIN = 2, KILL = 3, KILL_BACKGROUND = 4, EXTEND = 5, PING = 6, RESIZE = 7 };
 enum { HELLO = 65, STDOUT = 66, STDERR = 67, EXIT = 68, STDIN_ACK = 69, PONG = 70, BACKGROUND_DONE = 71 };
 enum { EXITED = 0, SIGNALED = 1, TIMED_OUT = 2, KEEPER_LOST = 3, REFUSED = 4 };
-enum { FLAG_KEEP = 1, FLAG_SHELL = 2, FLAG_STDIN = 4 };
+enum { FLAG_KEEP = 1, FLAG_SHELL = 2, FLAG_STDIN = 4, FLAG_TERMINAL = 8 };
 enum state { FREE, RUN, TERM, SWEEP, DRAIN, LINGER };
 
 #define PROTOCOL 1
@@ -70,6 +75,7 @@ static int child_signal = -1, oom_fd = -1, strays;
 static uint64_t stray_scan;
 static int background_waits;
 static uint32_t background_id;
+static const char *box_user = ""; /* uid that everything runs as; empty: whoever PID 1 is */
 extern char **environ;
 
 static uint64_t now_us(void) {
@@ -215,6 +221,7 @@ struct request {
   uint32_t timeout_ms, grace_ms;
   uint64_t max_output;
   uint8_t flags;
+  struct winsize size;
   char *user, *cwd, **argv, **env;
   int argc, envc;
 };
@@ -223,6 +230,7 @@ static void run_command(const struct request *r, const struct account *as, int i
   signals_default();
   setsid();
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
+  if (r->flags & FLAG_TERMINAL) ioctl(0, TIOCSCTTY, 0);
   int max = 1024 + r->envc, count = 0;
   char **env = calloc((size_t)max + 1, sizeof *env), home[300];
   if (!env) _exit(126);
@@ -230,6 +238,8 @@ static void run_command(const struct request *r, const struct account *as, int i
   if (as) {
     gid_t groups[64];
     int n = account_groups(as, groups, 64);
+    /* Works only where PID 1 may (a box of a plain user); elsewhere no-new-privileges makes the rest unreachable. */
+    for (int capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
     if (setgroups((size_t)n, groups) < 0 || setgid(as->gid) < 0 || setuid(as->uid) < 0) {
       dprintf(2, "paddock: cannot become user %s: %s\n", r->user, strerror(errno));
       _exit(126);
@@ -349,6 +359,23 @@ static char **take_list(uint8_t **at, uint8_t *end, int *count) {
   return list;
 }
 
+/* A terminal that belongs to the user of the command. Both ends, or -1. */
+static int open_terminal(const struct account *as, const struct winsize *size, int *master, int *slave) {
+  char name[32];
+  int number, unlock = 0;
+  if (as) setfsuid(as->uid);
+  *master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (as) setfsuid(getuid());
+  if (*master < 0) return -1;
+  if (ioctl(*master, TIOCSPTLCK, &unlock) < 0 || ioctl(*master, TIOCGPTN, &number) < 0) return -1;
+  ioctl(*master, TIOCSWINSZ, size);
+  snprintf(name, sizeof name, "/dev/pts/%d", number);
+  if (as) setfsuid(as->uid);
+  *slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (as) setfsuid(getuid());
+  return *slave < 0 ? -1 : 0;
+}
+
 static void start(uint32_t id, uint8_t *at, size_t length) {
   uint8_t *end = at + length;
   struct request r = {0};
@@ -362,16 +389,28 @@ static void start(uint32_t id, uint8_t *at, size_t length) {
   r.cwd = r.user ? take_string(&at, end) : NULL;
   r.argv = r.cwd ? take_list(&at, end, &r.argc) : NULL;
   r.env = r.argv ? take_list(&at, end, &r.envc) : NULL;
+  if (r.env && r.flags & FLAG_TERMINAL) {
+    if (end - at < 4) { free(r.argv), free(r.env); return refuse(id, "malformed request"); }
+    r.size.ws_col = (unsigned short)(at[0] | at[1] << 8), r.size.ws_row = (unsigned short)(at[2] | at[3] << 8);
+  }
   struct account account, *as = NULL;
+  const char *user = r.user && *r.user ? r.user : box_user;
   int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, status[2] = {-1, -1};
   const char *why = NULL;
   if (!r.env || r.argc < 1) why = "malformed request";
-  else if (*r.user) {
-    if (!account_find(r.user, &account)) why = "no such user";
-    else if (account.uid != getuid() && getuid() != 0) why = "this box runs everything as one user";
+  else if (*user) {
+    if (!account_find(user, &account)) why = "no such user";
+    else if (*box_user ? account.uid != (uid_t)strtoul(box_user, NULL, 10) : account.uid != getuid() && getuid() != 0)
+      why = "this box runs everything as one user";
     else if (account.uid != getuid()) as = &account;
   }
-  if (!why && ((r.flags & FLAG_STDIN ? pipe2(in, O_CLOEXEC) : (in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) ||
+  if (!why && r.flags & FLAG_TERMINAL) {
+    /* One master for both directions, one slave for all three streams. */
+    if (open_terminal(as, &r.size, &out[0], &out[1]) < 0 || (in[1] = fcntl(out[0], F_DUPFD_CLOEXEC, 3)) < 0 ||
+        (in[0] = fcntl(out[1], F_DUPFD_CLOEXEC, 3)) < 0 || (err[1] = fcntl(out[1], F_DUPFD_CLOEXEC, 3)) < 0 ||
+        pipe2(status, O_CLOEXEC))
+      why = "no terminal left";
+  } else if (!why && ((r.flags & FLAG_STDIN ? pipe2(in, O_CLOEXEC) : (in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) ||
                pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || pipe2(status, O_CLOEXEC)))
     why = "no pipes left";
   pid_t keeper = -1;
@@ -393,7 +432,7 @@ static void start(uint32_t id, uint8_t *at, size_t length) {
   memset(c, 0, sizeof *c);
   c->state = RUN, c->id = id, c->keeper = keeper;
   c->in = in[1], c->out[0] = out[0], c->out[1] = err[0], c->status = status[0];
-  for (int i = 0; i < 2; i++) fcntl(c->out[i], F_SETFL, O_NONBLOCK);
+  for (int i = 0; i < 2; i++) if (c->out[i] >= 0) fcntl(c->out[i], F_SETFL, O_NONBLOCK);
   fcntl(c->status, F_SETFL, O_NONBLOCK);
   if (c->in >= 0) fcntl(c->in, F_SETFL, O_NONBLOCK);
   c->keep = r.flags & FLAG_KEEP, c->max_output = r.max_output, c->grace_ms = r.grace_ms;
@@ -653,6 +692,13 @@ static void handle(uint8_t type, uint32_t id, uint8_t *payload, size_t length) {
       commands[i].sweep_since += (uint64_t)get32(payload) * 1000u;
     }
     break;
+  case RESIZE:
+    if (c && length >= 4 && c->out[0] >= 0) {
+      struct winsize size = {.ws_col = (unsigned short)(payload[0] | payload[1] << 8),
+                             .ws_row = (unsigned short)(payload[2] | payload[3] << 8)};
+      ioctl(c->out[0], TIOCSWINSZ, &size);
+    }
+    break;
   case PING: frame_begin(PONG, id, 0); break;
   default: break;
   }
@@ -700,6 +746,7 @@ static int next_timeout(void) {
 int main(int argc, char **argv) {
   if (getpid() != 1) { dprintf(2, "supervisor: only as PID 1 of a box\n"); return 64; }
   prctl(PR_SET_DUMPABLE, 0);
+  if (argc > 2) box_user = argv[2];
   signal(SIGPIPE, SIG_IGN);
   sigset_t child;
   sigemptyset(&child), sigaddset(&child, SIGCHLD);

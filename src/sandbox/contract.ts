@@ -153,6 +153,8 @@ export interface Box extends AsyncDisposable {
    * box dies; rejects with the signal's reason (after the kill) on abort and with `BOX_COMMAND_REFUSED` for a malformed spec.
    */
   exec(command: ExecSpec, o?: { readonly signal?: AbortSignal }): Promise<ExecResult>
+  /** Starts a command in a terminal of its own: what programs with a screen need. */
+  openTerminal(spec?: TerminalSpec): Terminal
   /** Kills what commands with `background: 'keep'` left running: the end of a phase. */
   killBackground(): Promise<void>
   /** Unpacks into `directory` (made when missing), owned by the box's user unless an entry says otherwise. */
@@ -220,6 +222,48 @@ export type ExecResult = ExecOutcome & {
   readonly startedAt: number
   /** Measured in the box, without transport. */
   readonly durationMs: number
+}
+
+export interface TerminalSpec {
+  /** Default: a login shell of the command's user, `bash -l` or `sh -l`. */
+  readonly command?: readonly string[] | string
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly user?: string
+  /** Default 80 by 24. */
+  readonly columns?: number
+  readonly rows?: number
+  /** Everything in the terminal is killed after this. Default 1 h. */
+  readonly timeoutMs?: number
+  /** What the recording keeps at most; later output is on the screen only. Default 8 MiB. */
+  readonly maxRecordingBytes?: number
+}
+
+/** A session in a box: keys go in, a screen comes out. Ends with its command, with {@link Terminal.close} or with the box. */
+export interface Terminal extends AsyncDisposable {
+  /** Sends keys as a terminal does (`\r` is Enter, `\x03` is Ctrl-C). */
+  write(keys: string | Uint8Array): void
+  resize(columns: number, rows: number): void
+  /** What a person would see now. */
+  screen(): Promise<TerminalScreen>
+  /** Resolves with the first screen that the test accepts; rejects with the signal's reason, or `BOX_DEAD` at the end. */
+  screenWhere(accepts: (screen: TerminalScreen) => boolean, signal?: AbortSignal): Promise<TerminalScreen>
+  /** Everything so far as an asciicast v2 file (docs.asciinema.org/manual/asciicast/v2). */
+  recording(): string
+  /** Told of each piece of output, as it comes. Call the result to leave. */
+  onOutput(listener: (bytes: Uint8Array) => void): () => void
+  /** The command's own end; its streams are empty. */
+  readonly ended: Promise<ExecResult>
+  /** Kills everything in the terminal. Idempotent. */
+  close(): Promise<ExecResult>
+}
+
+export interface TerminalScreen {
+  /** One per row, without trailing blanks. */
+  readonly lines: readonly string[]
+  readonly cursor: { readonly column: number; readonly row: number }
+  readonly columns: number
+  readonly rows: number
 }
 
 export interface PutFile {

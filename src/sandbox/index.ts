@@ -28,5 +28,8 @@ export type {
   SlotHandlers,
   SweepReport,
   SweptObject,
+  Terminal,
+  TerminalScreen,
+  TerminalSpec,
 } from './contract.ts'
 export { type DockerProviderOptions, dockerProvider } from './docker/index.ts'

@@ -15,6 +15,8 @@ import type {
   FileTree,
   PutFile,
   SandboxEventSink,
+  Terminal,
+  TerminalSpec,
 } from '../contract.ts'
 import { packDirectories, packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
@@ -23,6 +25,7 @@ import { Channel } from './channel.ts'
 import { ask, pathExists, statusOf } from './daemon.ts'
 import { execEvent } from './events.ts'
 import { profileUser } from './hardened.ts'
+import { BoxTerminal } from './terminal.ts'
 
 const defaultDeadlineMs = 6 * 3600_000
 
@@ -99,6 +102,10 @@ export class DockerBox implements Box {
     const event = execEvent(command, result)
     if (event !== null) this.#parts.onEvent(event, this.labels)
     return result
+  }
+
+  openTerminal(spec: TerminalSpec = {}): Terminal {
+    return new BoxTerminal(this.channel, spec, this.#parts.clock)
   }
 
   killBackground(): Promise<void> {

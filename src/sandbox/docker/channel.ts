@@ -6,11 +6,13 @@ import {
   AttachReader,
   decodeExit,
   encodeExec,
+  encodeSize,
   frame,
   FrameReader,
   fromBox,
   maxRequestBytes,
   stdinWindowBytes,
+  type TerminalSize,
   toBox,
 } from './frames.ts'
 import { pieces, toRequest } from './request.ts'
@@ -25,6 +27,16 @@ export interface ChannelOptions {
   readonly onBroken: (detail: string) => void
 }
 
+interface Begun {
+  readonly id: number
+  readonly result: Promise<ExecResult>
+}
+
+export interface TerminalCommand {
+  readonly result: Promise<ExecResult>
+  resize(size: TerminalSize): void
+}
+
 /**
  * Commands over the one attached stream of a box. Output is kept up to each command's limit, which the supervisor
  * enforces; input waits for the supervisor's acknowledgement. So memory here is bounded by the limits of live commands.
@@ -34,6 +46,7 @@ export class Channel {
   readonly #o: ChannelOptions
   readonly #running = new Map<number, RunningCommand>()
   readonly #background = new Map<number, () => void>()
+  readonly #pings = new Map<number, () => void>()
   readonly #hello = Promise.withResolvers<{ readonly version: number; readonly workdirMissing: boolean }>()
   #nextId = 1
   #death: BoxDeath | null = null
@@ -65,8 +78,32 @@ export class Channel {
   }
 
   exec(spec: ExecSpec, signal?: AbortSignal): Promise<ExecResult> {
+    return this.#begin(spec, signal, null).result
+  }
+
+  /** Like {@link exec} in a terminal: one stream, told to `onStdout` and not kept. */
+  terminal(spec: ExecSpec, size: TerminalSize, signal?: AbortSignal): TerminalCommand {
+    const { id, result } = this.#begin(spec, signal, size)
+    return { result, resize: (to) => this.#send(toBox.resize, id, encodeSize(to)) }
+  }
+
+  /** Resolves true when the supervisor answers in time. */
+  async ping(timeoutMs: number): Promise<boolean> {
+    if (this.#death !== null) return false
+    const id = this.#nextId++
+    const answer = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => answer.resolve(false), timeoutMs)
+    this.#pings.set(id, () => answer.resolve(true))
+    this.#send(toBox.ping, id)
+    const answered = await answer.promise
+    clearTimeout(timer)
+    this.#pings.delete(id)
+    return answered && this.#death === null
+  }
+
+  #begin(spec: ExecSpec, signal: AbortSignal | undefined, terminal: TerminalSize | null): Begun {
     signal?.throwIfAborted()
-    const request = toRequest(spec, this.#o.workdir)
+    const request = toRequest(spec, this.#o.workdir, terminal)
     const payload = encodeExec(request)
     if (payload.byteLength > maxRequestBytes) {
       throw new PaddockError('BOX_COMMAND_REFUSED', 'The command with its environment is longer than 1 MiB.', {
@@ -74,8 +111,8 @@ export class Channel {
       })
     }
     const startedAt = this.#o.clock.now()
-    const running = new RunningCommand(this.#nextId++, spec, startedAt)
-    if (this.#death !== null) return Promise.resolve(running.dead(this.#death))
+    const running = new RunningCommand(this.#nextId++, spec, startedAt, terminal === null)
+    if (this.#death !== null) return { id: running.id, result: Promise.resolve(running.dead(this.#death)) }
     this.#running.set(running.id, running)
     const abort = (): void => {
       running.abortedBy = signal
@@ -85,11 +122,12 @@ export class Channel {
     running.watchdog = this.#watch(running, request.timeoutMs + request.graceMs + unresponsiveAfterMs)
     this.#send(toBox.exec, running.id, payload)
     if (spec.stdin !== undefined) void this.#feed(running, spec.stdin)
-    return running.result.promise.finally(() => {
+    const result = running.result.promise.finally(() => {
       signal?.removeEventListener('abort', abort)
       clearTimeout(running.watchdog)
       this.#running.delete(running.id)
     })
+    return { id: running.id, result }
   }
 
   /** Kills what kept-alive commands left running. */
@@ -173,6 +211,8 @@ export class Channel {
         return running?.output('stderr', payload)
       case fromBox.stdinAck:
         return running?.acknowledge(payload.readUInt32LE(0))
+      case fromBox.pong:
+        return this.#pings.get(id)?.()
       case fromBox.backgroundDone:
         this.#background.get(id)?.()
         this.#background.delete(id)

@@ -17,16 +17,20 @@ export class RunningCommand {
   #underWay = 0
   #wake: (() => void) | null = null
 
-  constructor(id: number, spec: ExecSpec, startedAt: number) {
+  readonly #keepsOutput: boolean
+
+  /** Without `keepsOutput` the output goes to the spec's listeners only. */
+  constructor(id: number, spec: ExecSpec, startedAt: number, keepsOutput = true) {
     this.id = id
     this.#spec = spec
     this.#startedAt = startedAt
+    this.#keepsOutput = keepsOutput
   }
 
   output(stream: 'stdout' | 'stderr', piece: Buffer): void {
     // A copy: the piece is a view of a large pooled buffer that one byte of output would keep alive.
     const own = Buffer.from(piece)
-    this.#chunks[stream].push(own)
+    if (this.#keepsOutput) this.#chunks[stream].push(own)
     if (stream === 'stdout') this.#spec.onStdout?.(own)
     else this.#spec.onStderr?.(own)
   }

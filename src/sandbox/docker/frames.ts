@@ -2,7 +2,7 @@
  * The wire between Paddock and a box's PID 1 (sandboxes/supervisor/supervisor.c holds the other end):
  * `u32 length of what follows | u8 type | u32 command id | payload`, little endian.
  */
-export const toBox = { exec: 1, stdin: 2, kill: 3, killBackground: 4, extend: 5, ping: 6 } as const
+export const toBox = { exec: 1, stdin: 2, kill: 3, killBackground: 4, extend: 5, ping: 6, resize: 7 } as const
 export const fromBox = {
   hello: 65,
   stdout: 66,
@@ -47,6 +47,21 @@ export interface ExecRequest {
   readonly cwd: string
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** A terminal of this size in place of three pipes. */
+  readonly terminal: TerminalSize | null
+}
+
+export interface TerminalSize {
+  readonly columns: number
+  readonly rows: number
+}
+
+/** Payload of a RESIZE frame, and the end of an EXEC frame with a terminal. */
+export function encodeSize(size: TerminalSize): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt16LE(size.columns, 0)
+  bytes.writeUInt16LE(size.rows, 2)
+  return bytes
 }
 
 export function encodeExec(r: ExecRequest): Buffer {
@@ -55,8 +70,9 @@ export function encodeExec(r: ExecRequest): Buffer {
   head.writeUInt32LE(r.timeoutMs, 0)
   head.writeUInt32LE(r.graceMs, 4)
   head.writeBigUInt64LE(BigInt(r.maxOutputBytes), 8)
-  head[16] = (r.keepBackground ? 1 : 0) | (r.shell ? 2 : 0) | (r.hasStdin ? 4 : 0)
-  return Buffer.concat([head, strings([r.user, r.cwd]), count(r.argv), strings(r.argv), count(env), strings(env)])
+  head[16] = (r.keepBackground ? 1 : 0) | (r.shell ? 2 : 0) | (r.hasStdin ? 4 : 0) | (r.terminal === null ? 0 : 8)
+  const lists = [strings([r.user, r.cwd]), count(r.argv), strings(r.argv), count(env), strings(env)]
+  return Buffer.concat([head, ...lists, ...(r.terminal === null ? [] : [encodeSize(r.terminal)])])
 }
 
 function strings(list: readonly string[]): Buffer {

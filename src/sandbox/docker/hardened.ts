@@ -22,6 +22,12 @@ const rootCapabilities = [
   'SYS_CHROOT',
 ] as const
 
+/**
+ * What PID 1 of a box without capabilities needs for itself: to drop to the box's user, to take the bounding set from
+ * it, to kill. Commands have none of it, and as another user they cannot signal, trace or limit PID 1.
+ */
+const supervisorCapabilities = ['KILL', 'SETGID', 'SETPCAP', 'SETUID'] as const
+
 /** Uid and gid of a profile's processes. */
 export function profileUser(profile: BoxProfile): { readonly uid: number; readonly gid: number } {
   return profile === 'root' ? { uid: 0, gid: 0 } : { uid: 1000, gid: 1000 }
@@ -34,16 +40,16 @@ export function boxContainer(spec: BoxSpec, image: string, programs: string, rel
   return {
     ...attached('box', spec.labels),
     Image: image,
-    User: `${user.uid}:${user.gid}`,
+    User: '0:0',
     Entrypoint: [`${programsMount}/supervisor`],
-    Cmd: [spec.workdir ?? '/workspace'],
+    Cmd: [spec.workdir ?? '/workspace', ...(spec.profile === 'user' ? [String(user.uid)] : [])],
     WorkingDir: '/',
     Env: Object.entries(spec.env ?? {}).map(([name, value]) => `${name}=${value}`),
     // A joined network namespace brings its own host name.
     ...(relay === null ? { Hostname: 'box' } : {}),
     HostConfig: {
       ...locked(),
-      CapAdd: spec.profile === 'root' ? [...rootCapabilities] : [],
+      CapAdd: [...(spec.profile === 'root' ? rootCapabilities : supervisorCapabilities)],
       NetworkMode: relay === null ? 'none' : `container:${relay}`,
       Memory: memory,
       MemorySwap: memory,

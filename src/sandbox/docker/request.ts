@@ -1,9 +1,9 @@
 import { PaddockError } from '../../core/index.ts'
 import type { ExecSpec } from '../contract.ts'
-import type { ExecRequest } from './frames.ts'
+import type { ExecRequest, TerminalSize } from './frames.ts'
 
 /** A command with its defaults, as the supervisor takes it. Throws `BOX_COMMAND_REFUSED` for what cannot be one. */
-export function toRequest(spec: ExecSpec, workdir: string): ExecRequest {
+export function toRequest(spec: ExecSpec, workdir: string, terminal: TerminalSize | null = null): ExecRequest {
   const shell = typeof spec.command === 'string'
   const argv = typeof spec.command === 'string' ? [spec.command] : spec.command
   const env = spec.env ?? {}
@@ -19,11 +19,12 @@ export function toRequest(spec: ExecSpec, workdir: string): ExecRequest {
     maxOutputBytes: spec.maxOutputBytes ?? 10 << 20,
     keepBackground: spec.background === 'keep',
     shell,
-    hasStdin: spec.stdin !== undefined,
+    hasStdin: spec.stdin !== undefined || terminal !== null,
     user: spec.user ?? '',
     cwd: spec.cwd ?? workdir,
     argv,
     env,
+    terminal,
   }
 }
 

@@ -384,6 +384,8 @@ export function sandboxContract(options: SandboxContractOptions): void {
         'unshare -r true',
         'chown root /workspace',
         'kill -9 1 && kill -0 1; cat /proc/1/environ',
+        'prlimit --pid 1 --nofile=1:1',
+        'kill -STOP $PPID',
       ]) {
         expect(await sh(forbidden)).not.toMatchObject({ kind: 'exited', code: 0 })
       }

@@ -35,7 +35,7 @@ export const nastyCommands: readonly NastyCommand[] = [
     "python3 -c 'import ctypes,os,time\nctypes.CDLL(None).prctl(36,1,0,0,0)\nif os.fork()==0:\n os.setsid()\n if os.fork()==0: time.sleep(1000)\n os._exit(0)'",
   ),
   left('orphan that respawns', "(setsid bash -c 'while :; do sleep 0.05 & wait; done' &)"),
-  left('kills its keeper', 'setsid sleep 1000 & kill -9 $PPID; sleep 1000'),
+  left('kills its keeper', 'setsid sleep 1000 & kill -9 $PPID || exit 1; sleep 1000'),
   stays('ignores TERM itself', 'trap "" TERM; while :; do sleep 0.05; done'),
   stays(
     'ignores TERM in the whole group',
