@@ -69,7 +69,7 @@ export class BoxTerminal implements Terminal {
     const { active } = buffer
     const lines = Array.from({ length: rows }, (_, row) => active.getLine(active.baseY + row)?.translateToString(true))
     return {
-      lines: lines.map((line) => line ?? ''),
+      lines: lines.map((line) => line?.trimEnd() ?? ''),
       cursor: { column: active.cursorX, row: active.cursorY },
       columns,
       rows,
