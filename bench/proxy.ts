@@ -17,7 +17,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'paddock-bench-'))
 interface Target {
   readonly name: string
   readonly url: string
-  readonly key: string
+  readonly keys: readonly string[]
   /** CPU time of all threads so far, microseconds. */
   cpuUs(): Promise<number>
   stop(): void
@@ -42,7 +42,7 @@ try {
     rows.push(await measure(target))
     target.stop()
   }
-  const direct = await load({ kind: 'ttfb', url: `${engineUrl}/v1`, key: 'none', clients: 1, durationMs: 1500 })
+  const direct = await load({ kind: 'ttfb', url: `${engineUrl}/v1`, keys: ['none'], clients: 1, durationMs: 1500 })
   print(rows, median(direct.firstByteMs))
 } finally {
   upstream.kill()
@@ -53,11 +53,12 @@ async function measure(target: Target): Promise<Row> {
   const order = (kind: Order['kind'], clients: number, durationMs: number): Order => ({
     kind,
     url: target.url,
-    key: target.key,
+    keys: target.keys,
     clients,
     durationMs,
   })
   await load(order('unary', 16, 1000))
+  await load(order('stream', 64, 500))
   const [streams, streamUs] = await costing(target, order('stream', 64, seconds * 1000))
   const [whole, wholeUs] = await costing(target, order('unary', 16, seconds * 1000))
   const first = await load(order('ttfb', 1, 1500))
@@ -84,11 +85,11 @@ function load(order: Order): Promise<Load> {
 
 async function startNode(name: string, kind: string): Promise<Target> {
   const child = fork(new URL('./proxy/target.ts', import.meta.url), [kind, engineUrl, join(scratch, kind)])
-  const { url, key } = await message<{ url: string; key: string }>(child)
+  const { url, keys } = await message<{ url: string; keys: string[] }>(child)
   return {
     name,
     url,
-    key,
+    keys,
     cpuUs: async () => {
       child.send('cpu')
       return (await message<{ cpuUs: number }>(child)).cpuUs
@@ -125,7 +126,7 @@ async function startNginx(): Promise<Target | null> {
   return {
     name: 'nginx',
     url: `http://127.0.0.1:${port}/v1`,
-    key: 'none',
+    keys: ['none'],
     cpuUs: async () => {
       // Fields 14 and 15 of proc(5) stat: user and system time in ticks of 10 ms.
       const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []

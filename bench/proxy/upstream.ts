@@ -4,9 +4,9 @@ import { Agent, createServer, request, type IncomingMessage } from 'node:http'
 /** One order of the bench. */
 export interface Order {
   readonly kind: 'unary' | 'stream' | 'ttfb'
-  /** Base URL and bearer of the target. */
+  /** Base URL of the target and the bearers of its sessions, which the clients share out. */
   readonly url: string
-  readonly key: string
+  readonly keys: readonly string[]
   readonly clients: number
   /** For `unary` and `stream`. */
   readonly durationMs: number
@@ -95,7 +95,7 @@ async function run(order: Order): Promise<Load> {
           ...(order.kind === 'ttfb' ? { short: true } : {}),
           nonce: `${client}/${turn}`,
         })
-        const seen = await once(order, agent, body)
+        const seen = await once(order, agent, body, order.keys[(client + turn) % order.keys.length] ?? '')
         total.requests += 1
         total.events += seen.events
         total.errors += seen.ok ? 0 : 1
@@ -107,7 +107,12 @@ async function run(order: Order): Promise<Load> {
   return { ...total, firstByteMs: firstByteMs.sort((a, b) => a - b) }
 }
 
-function once(order: Order, agent: Agent, body: string): Promise<{ ok: boolean; events: number; firstByteMs: number }> {
+function once(
+  order: Order,
+  agent: Agent,
+  body: string,
+  key: string,
+): Promise<{ ok: boolean; events: number; firstByteMs: number }> {
   return new Promise((resolve) => {
     const started = performance.now()
     const out = request(
@@ -118,7 +123,7 @@ function once(order: Order, agent: Agent, body: string): Promise<{ ok: boolean; 
         headers: {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
-          authorization: `Bearer ${order.key}`,
+          authorization: `Bearer ${key}`,
         },
       },
       (response: IncomingMessage) => {

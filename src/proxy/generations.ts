@@ -141,7 +141,7 @@ export class Generations {
 
   private classify(session: LiveSession, request: ChatRequest): CallClass {
     const callClass = classifyCall(request.lineage, session.history)
-    session.history.push({ lineage: request.lineage, callClass })
+    session.rememberClass({ lineage: request.lineage, callClass })
     return callClass
   }
 

@@ -15,11 +15,12 @@ export class LiveSession {
   readonly tokens: TokenStrategyDriver
   readonly conversation = new Conversation()
   readonly running = new Set<RunningCall>()
-  /** Lineages and classes of the calls so far, for classification. */
+  /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
   readonly history: ClassifiedCall[] = []
   open = true
   lastError: string | null = null
   readonly taints: string[] = []
+  private readonly kinds = new Set<string>()
   private nextSeq = 0
   private calls = 0
   private sampledTokens = 0
@@ -35,6 +36,14 @@ export class LiveSession {
     this.tokens = tokens
     this.clock = clock
     this.replayWindow = replayWindow
+  }
+
+  rememberClass(call: ClassifiedCall): void {
+    const { systemDigest, toolsDigest, requestKind, nativeAgent, nativeParent } = call.lineage
+    const kind = [call.callClass, systemDigest, toolsDigest, requestKind, nativeAgent, nativeParent].join()
+    if (this.kinds.has(kind)) return
+    this.kinds.add(kind)
+    this.history.push(call)
   }
 
   takeSeq(): number {

@@ -22,7 +22,8 @@ export interface PromptPlace {
  */
 export class PathTree {
   private readonly roots: Segment[] = []
-  private readonly children = new Map<Id, Segment[]>()
+  /** By `<parent>/<offset>`. */
+  private readonly children = new Map<string, Segment[]>()
   private readonly byId = new Map<Id, Segment>()
 
   /** Tokens that are held. */
@@ -36,8 +37,9 @@ export class PathTree {
     this.byId.set(segment.id, segment)
     if (segment.parent === null) this.roots.push(segment)
     else {
-      const siblings = this.children.get(segment.parent.segmentId)
-      if (siblings === undefined) this.children.set(segment.parent.segmentId, [segment])
+      const key = placeKey(segment.parent.segmentId, segment.parent.offset)
+      const siblings = this.children.get(key)
+      if (siblings === undefined) this.children.set(key, [segment])
       else siblings.push(segment)
     }
   }
@@ -120,8 +122,12 @@ export class PathTree {
 
   private continuations(at: Place): readonly Segment[] {
     if (at === null) return this.roots
-    return (this.children.get(at.segment.id) ?? []).filter((child) => child.parent?.offset === at.offset)
+    return this.children.get(placeKey(at.segment.id, at.offset)) ?? []
   }
+}
+
+function placeKey(segmentId: Id, offset: number): string {
+  return `${segmentId}/${offset}`
 }
 
 type Option = { readonly segment: Segment; readonly length: number }

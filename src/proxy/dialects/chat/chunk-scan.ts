@@ -157,15 +157,17 @@ class ChunkScan implements ChunkFacts {
   }
 }
 
-/** The bytes with the edits done; the same buffer when there are none. */
-export function applyEdits(bytes: Buffer, edits: ChunkFacts['edits']): Buffer {
+/**
+ * The bytes with the edits done; the same buffer when there are none. `shift`: where the scanned bytes begin in these.
+ */
+export function applyEdits(bytes: Buffer, edits: ChunkFacts['edits'], shift = 0): Buffer {
   if (edits.length === 0) return bytes
   const parts: Buffer[] = []
   let from = 0
   for (const edit of edits) {
-    parts.push(bytes.subarray(from, edit.start))
+    parts.push(bytes.subarray(from, edit.start + shift))
     if (edit.nulled) parts.push(nullBytes)
-    from = edit.end
+    from = edit.end + shift
   }
   parts.push(bytes.subarray(from))
   return Buffer.concat(parts)

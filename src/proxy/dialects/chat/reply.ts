@@ -1,5 +1,5 @@
 import { PaddockError, scanElements, scanMembers } from '../../../core/index.ts'
-import { SseSplitter } from '../../http/sse.ts'
+import { type SseEvent, SseSplitter } from '../../http/sse.ts'
 import { type Answer, parseEngineJson } from './answer.ts'
 import { applyEdits, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
 import type { ToolDeltas } from './tool-deltas.ts'
@@ -52,7 +52,7 @@ export class ReplyStream {
       // An error inside the stream is told by the proxy in its own words.
       if (facts.hasError) continue
       if (facts.usageOnly && !this.view.wantsUsage) continue
-      pieces.push({ bytes: this.visible(event.bytes, whole, facts), actionable: facts.finishes })
+      pieces.push({ bytes: this.visible(event, whole, facts), actionable: facts.finishes })
     }
     return pieces
   }
@@ -73,9 +73,10 @@ export class ReplyStream {
     }
   }
 
-  private visible(event: Buffer, payload: Buffer, facts: ChunkFacts): Buffer {
-    if (facts.edits.length === 0 && payload.buffer === event.buffer && payload.length < event.length) return event
-    return Buffer.concat([dataPrefix, applyEdits(payload, facts.edits), eventEnd])
+  /** The event without what the client must not see: one copy at most. */
+  private visible(event: SseEvent, payload: Buffer, facts: ChunkFacts): Buffer {
+    if (payload !== event.payload) return Buffer.concat([dataPrefix, applyEdits(payload, facts.edits), eventEnd])
+    return applyEdits(event.bytes, facts.edits, payload.byteOffset - event.bytes.byteOffset)
   }
 }
 
