@@ -1,7 +1,7 @@
 /**
  * The independent comparer: holds exported rows against the engine's journal. It shares no code with what it judges.
  *
- *     node test/fidelity/compare.ts JOURNAL EXPORT_DIRECTORY [--json]
+ *     node test/fidelity/compare.ts JOURNAL EXPORT_DIRECTORY [--calls-only] [--json]
  *
  * Exits 0 when everything agrees, 1 on the first deviation (named exactly), 2 when it cannot read its input.
  */
@@ -80,9 +80,17 @@ export function compare(
   }
 }
 
+/** Which answers of the journal the export is held against. */
+export interface Scope {
+  /** Leaves out answers to requests without `x-request-id`: a preflight of the engine is no call of any session. */
+  readonly callsOnly?: boolean
+}
+
 /** Reads and compares. Throws where a file cannot be read. */
-export async function compareFiles(journalFile: string, directory: string): Promise<Report> {
-  return compare(await readJournal(journalFile), await readRows(directory), await readManifest(directory))
+export async function compareFiles(journalFile: string, directory: string, scope: Scope = {}): Promise<Report> {
+  const journal = await readJournal(journalFile)
+  const held = scope.callsOnly === true ? journal.filter((choice) => choice.callId !== null) : journal
+  return compare(held, await readRows(directory), await readManifest(directory))
 }
 
 function linked(journal: readonly TrueChoice[], rows: readonly ExportedRow[]): boolean {
@@ -106,14 +114,17 @@ function render(report: Report): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean' } } })
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, 'calls-only': { type: 'boolean', default: false } },
+  })
   const [journal, directory] = positionals
   if (journal === undefined || directory === undefined) {
-    console.error('usage: node test/fidelity/compare.ts JOURNAL EXPORT_DIRECTORY [--json]')
+    console.error('usage: node test/fidelity/compare.ts JOURNAL EXPORT_DIRECTORY [--calls-only] [--json]')
     process.exit(2)
   }
   try {
-    const report = await compareFiles(journal, directory)
+    const report = await compareFiles(journal, directory, { callsOnly: values['calls-only'] })
     console.log(values.json === true ? JSON.stringify(report) : render(report))
     process.exitCode = report.deviations.length === 0 ? 0 : 1
   } catch (error) {
