@@ -6,6 +6,7 @@ import {
   controlToken,
   LiveFeed,
   type RunRequest,
+  sessionPolicy,
   startControl,
   type SubmittedRun,
 } from '../server/index.ts'
@@ -60,6 +61,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       engine: engine.adapter,
       putFingerprint: (fingerprint) => store.catalogue.putFingerprint(fingerprint),
       openMode: options.openMode,
+      openPolicy: sessionPolicy(config.session, engine.model),
       limits: {
         maxInFlight: config.proxy.maxInFlight,
         maxQueued: config.proxy.maxQueued,

@@ -36,6 +36,8 @@ export interface ProxyOptions {
   readonly limits?: Partial<ProxyLimits>
   /** Open a session per harness-native id for requests on `/v1` whose key is unknown. Loopback listeners only. */
   readonly openMode?: boolean
+  /** Policy of the sessions that open mode opens. */
+  readonly openPolicy?: Partial<SessionPolicy>
 }
 
 /** What happens, as it happens: for `paddock serve`, metrics and the rollout. Never holds a key or a body. */

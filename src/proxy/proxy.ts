@@ -102,7 +102,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     return { session: record, key, baseUrl: (origin) => `${origin.replace(/\/$/, '')}/s/${record.id}/v1` }
   }
 
-  const door = new OpenDoor(openSession, (id) => book.byIdOrThrow(id))
+  const door = new OpenDoor(
+    (open) => openSession({ ...open, policy: options.openPolicy ?? {} }),
+    (id) => book.byIdOrThrow(id),
+  )
 
   async function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
     if (request.headers.upgrade !== undefined) {

@@ -33,6 +33,19 @@ const messages = [
   { role: 'user', content: 'hello \u001b[31mthere' },
 ]
 
+describe('paddock serve --open', () => {
+  it('records a client that has no key and another model name', async () => {
+    const open = await serve(join(directory, 'open'), ['--open'])
+    const answer = await fetch(`${open.ready.inference}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'some-other-model', messages: [{ role: 'user', content: 'hello' }] }),
+    })
+    expect(answer.status).toBe(200)
+    expect(await open.nextCall()).toMatchObject({ status: 200, fate: { kind: 'complete' } })
+    expect((await open.stop()).code).toBe(0)
+  })
+})
+
 describe('paddock serve', () => {
   it('records a call and says so in a line', async () => {
     const answer = await chat(serving.ready, { messages })
