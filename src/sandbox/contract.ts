@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { EventBody, Id } from '../core/index.ts'
+import type { EgressPolicy } from './egress/index.ts'
 
 /**
  * A place where boxes come from. Built in: Docker. `sandboxContract` (src/testing/sandbox) is what every provider passes.
@@ -127,8 +128,11 @@ export interface BoxSpec {
   /** Makes this slot reachable inside as `http://127.0.0.1:<port>`; nothing else is. */
   readonly modelPath?: { readonly slot: Slot; readonly port?: number }
   readonly mounts?: readonly { readonly bundle: BundleRef; readonly target: string }[]
-  /** Only `none` is known; other values are for later and are refused. */
-  readonly egress?: 'none'
+  /**
+   * Default `none`. With anything else the box's programs are told (`HTTP_PROXY` and its kin) that the model path is a
+   * proxy too; whoever serves the slot puts an {@link EgressGate} behind it, which decides. Needs a model path.
+   */
+  readonly egress?: EgressPolicy
   /** The box is destroyed after this time, whatever it does. Default 6 h. */
   readonly deadlineMs?: number
 }

@@ -32,4 +32,12 @@ export type {
   TerminalScreen,
   TerminalSpec,
 } from './contract.ts'
+export {
+  type EgressAttempt,
+  type EgressGate,
+  egressGate,
+  type EgressGateOptions,
+  type EgressPolicy,
+  isProxyRequest,
+} from './egress/index.ts'
 export { type DockerProviderOptions, dockerProvider } from './docker/index.ts'

@@ -44,7 +44,7 @@ export function boxContainer(spec: BoxSpec, image: string, programs: string, rel
     Entrypoint: [`${programsMount}/supervisor`],
     Cmd: [spec.workdir ?? '/workspace', ...(spec.profile === 'user' ? [String(user.uid)] : [])],
     WorkingDir: '/',
-    Env: Object.entries(spec.env ?? {}).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries({ ...proxyVariables(spec), ...spec.env }).map(([name, value]) => `${name}=${value}`),
     // A joined network namespace brings its own host name.
     ...(relay === null ? { Hostname: 'box' } : {}),
     HostConfig: {
@@ -63,6 +63,21 @@ export function boxContainer(spec: BoxSpec, image: string, programs: string, rel
       ],
       Mounts: [volume(programs, programsMount), ...(spec.mounts ?? []).map((m) => volume(m.bundle.volume, m.target))],
     },
+  }
+}
+
+/** How programs learn of a proxy; the model path itself is reached directly. Both spellings are in use. */
+function proxyVariables(spec: BoxSpec): Record<string, string> {
+  if ((spec.egress ?? 'none') === 'none' || spec.modelPath === undefined) return {}
+  const proxy = `http://127.0.0.1:${spec.modelPath.port ?? defaultModelPort}`
+  const direct = 'localhost,127.0.0.1,::1'
+  return {
+    HTTP_PROXY: proxy,
+    HTTPS_PROXY: proxy,
+    NO_PROXY: direct,
+    http_proxy: proxy,
+    https_proxy: proxy,
+    no_proxy: direct,
   }
 }
 

@@ -3,6 +3,7 @@ import type { BoxSpec } from '../contract.ts'
 import { abortable } from './abortable.ts'
 import { prepareAttached } from './attached.ts'
 import { type BoxParts, DockerBox } from './box.ts'
+import { parseEgress } from '../egress/index.ts'
 import { protocolVersion } from './frames.ts'
 import { boxContainer, defaultModelPort, relayContainer } from './hardened.ts'
 import { relayReady } from './relay.ts'
@@ -12,11 +13,7 @@ const startMs = 60_000
 
 /** Starts relay and box and waits for the supervisor's first words. On failure nothing is left. */
 export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): Promise<DockerBox> {
-  if (spec.egress !== undefined && spec.egress !== 'none') {
-    throw new PaddockError('SANDBOX_CAPABILITY', `Egress ${JSON.stringify(spec.egress)} is not known.`, {
-      fix: 'Use egress "none"; everything a box reaches goes through its model path.',
-    })
-  }
+  requireWayOut(spec)
   const bounds = AbortSignal.any([AbortSignal.timeout(startMs), ...(signal === undefined ? [] : [signal])])
   const cleanups: (() => Promise<void>)[] = []
   try {
@@ -52,6 +49,14 @@ export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSig
     }
     throw error
   }
+}
+
+function requireWayOut(spec: BoxSpec): void {
+  parseEgress(spec.egress ?? 'none')
+  if ((spec.egress ?? 'none') === 'none' || spec.modelPath !== undefined) return
+  throw new PaddockError('SANDBOX_CAPABILITY', 'A box without model path cannot have egress.', {
+    fix: 'Open a slot, put an egressGate behind it and pass it as modelPath.',
+  })
 }
 
 function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {

@@ -1,0 +1,2 @@
+export { type EgressAttempt, type EgressGate, egressGate, type EgressGateOptions, isProxyRequest } from './gate.ts'
+export { type EgressPolicy, parseEgress } from './policy.ts'
