@@ -79,12 +79,7 @@ export function isKeyframe(depth: number): boolean {
 }
 
 /** A call that was just stored or loaded, as a base for the next. */
-export function asBase(
-  n: number,
-  depth: number,
-  texts: Texts,
-  keyframe: Omit<BaseCall, 'keyframe'> | null,
-): BaseCall {
+export function asBase(n: number, depth: number, texts: Texts, keyframe: Omit<BaseCall, 'keyframe'> | null): BaseCall {
   const self = { n, depth, facts: texts.facts, body: texts.body }
   return { ...self, keyframe: keyframe === null || isKeyframe(depth) ? self : keyframe }
 }
@@ -120,4 +115,3 @@ function packPair(first: Uint8Array, second: Uint8Array): Uint8Array {
   joined.set(second, 4 + first.byteLength)
   return packBytes(joined)
 }
-

@@ -1,13 +1,5 @@
 import type { Event, Id } from '../../core/index.ts'
-import type {
-  CallCommit,
-  CallIntent,
-  Delivery,
-  Recorder,
-  RecorderReader,
-  Segment,
-  SessionRecord,
-} from '../contract.ts'
+import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, Segment, SessionRecord } from '../contract.ts'
 import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
 import type { WriterData } from './worker.ts'
 

@@ -59,8 +59,7 @@ export function segmentOf(row: SegmentRow, relatives: Relatives, facts: SegmentF
     sessionId: relatives.sessionId,
     callId: relatives.callId,
     choice: row.choice,
-    parent:
-      relatives.parentId === null ? null : { segmentId: relatives.parentId, offset: row.parent_offset ?? 0 },
+    parent: relatives.parentId === null ? null : { segmentId: relatives.parentId, offset: row.parent_offset ?? 0 },
     origin,
     tokens,
     logprobs,

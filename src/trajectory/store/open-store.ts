@@ -75,13 +75,7 @@ class DirectoryStore implements OwnedStore {
   readonly #side: StoreThread
   #closing: Promise<void> | null = null
 
-  constructor(
-    directory: string,
-    owner: Owner,
-    recorder: OpenedRecorder,
-    side: StoreThread,
-    interruptedCalls: number,
-  ) {
+  constructor(directory: string, owner: Owner, recorder: OpenedRecorder, side: StoreThread, interruptedCalls: number) {
     this.directory = directory
     this.recorder = recorder
     this.catalogue = remoteCatalogue(side)

@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8')
+
+it('docs/dependencies.md gives a reason for each dependency, and for nothing else', () => {
+  const listed = new Set([...read('docs/dependencies.md').matchAll(/`([^`]+)`/g)].map(([, name]) => name))
+  const declared = ['package.json', 'engine/package.json'].flatMap((path) => {
+    const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = JSON.parse(read(path))
+    return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+  })
+  const named = declared.map((name) => (name.startsWith('@types/') ? '@types/*' : name))
+  expect(named.filter((name) => !listed.has(name))).toEqual([])
+  const known = new Set([...named, 'package.json', 'engine/package.json', 'engine/', 'dispatch', 'task.toml', '--help'])
+  expect([...listed].filter((name) => !known.has(name ?? ''))).toEqual([])
+})
