@@ -103,7 +103,8 @@ const requests: readonly [string, number, keyof typeof catalogue, () => Promise<
 describe('bad requests', () => {
   it.each(requests)('%s: %i %s', async (_what, status, code, send) => {
     const error = await told(send())
-    expect(error).toMatchObject({ status, code })
+    // An engine that dies before the first byte has left is told by a real 502, afterwards inside the stream.
+    expect(error).toMatchObject({ code, status: code === 'ENGINE_DIED' ? expect.toBeOneOf([status, 502]) : status })
     // An answer of the engine keeps the engine's own words; every other message ends with what to do.
     if (code === 'ENGINE_ERROR') expect(error.message).toContain('ordered fault')
     else expect(error.message).toMatch(/Fix: \S/)
