@@ -37,7 +37,10 @@ export async function unpackArtifact(packed: Pick<PackedArtifact, 'path' | 'data
     throw new PaddockError('STORE_CORRUPT', `The stored artifact of ${packed.path} is not a tar`, { cause })
   }
   const totalBytes = entries.reduce((sum, entry) => sum + (entry.type === 'file' ? entry.data.length : 0), 0)
-  return { path: packed.path, content: { found: entries.length > 0, entries, refused: [], cutShort: false, totalBytes } }
+  return {
+    path: packed.path,
+    content: { found: entries.length > 0, entries, refused: [], cutShort: false, totalBytes },
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Digest, EventBody, Task } from '../core/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
-import type { Artifact, Box, BoxProfile, FileTree, ImageRecipe } from '../sandbox/index.ts'
+import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe } from '../sandbox/index.ts'
 
 /**
  * How a set of tasks is set up, which tools exist and how an attempt is verified. Made by {@link defineEnvironment},
@@ -61,8 +61,8 @@ export interface BoxNeeds {
   readonly pids?: number
   /** Largest file a command may write, in MB. */
   readonly fileMb?: number
-  /** Only `none`: boxes have no network but the model path. */
-  readonly network: 'none'
+  /** What the box may reach beside its model path while it is set up and worked in. */
+  readonly network: EgressPolicy
   /** Budget of the agent phase that the task asks for, in milliseconds; null: the run's default. */
   readonly agentTimeoutMs: number | null
   /** Budget of verification, likewise. */

@@ -1,4 +1,13 @@
-import type { Box, BoxLabels, BoxSpec, ImageOptions, SandboxProvider } from '../sandbox/index.ts'
+import {
+  type Box,
+  type BoxLabels,
+  type BoxSpec,
+  type EgressAttempt,
+  egressGate,
+  type ImageOptions,
+  isProxyRequest,
+  type SandboxProvider,
+} from '../sandbox/index.ts'
 import type { BoxNeeds } from './contract.ts'
 
 /** What a caller adds to the needs of a task. */
@@ -9,15 +18,22 @@ export interface OpenBoxOptions extends ImageOptions {
   /** Added to the needs' environment; wins over it. */
   readonly env?: Readonly<Record<string, string>>
   readonly deadlineMs?: number
+  /** Told of each try to reach something, where the box has egress and no `modelPath` of the caller. */
+  readonly onEgress?: (attempt: EgressAttempt) => void
 }
 
-/** Makes the image and starts the box that a task needs. Throws what the provider throws. Whoever calls disposes. */
+/**
+ * Makes the image and starts the box that a task needs. Throws what the provider throws. Whoever calls disposes. The
+ * caller's `modelPath` has the box's egress behind it; without one, a box that needs egress gets a way out of its own.
+ */
 export async function openTaskBox(sandbox: SandboxProvider, needs: BoxNeeds, o: OpenBoxOptions): Promise<Box> {
   const image = await sandbox.ensureImage(needs.image, {
     ...(o.signal === undefined ? {} : { signal: o.signal }),
     ...(o.onProgress === undefined ? {} : { onProgress: o.onProgress }),
   })
-  return sandbox.createBox(
+  const egress = needs.network === 'none' || o.modelPath !== undefined ? null : await openWayOut(sandbox, needs, o)
+  const modelPath = o.modelPath ?? egress?.modelPath
+  const starting = sandbox.createBox(
     {
       image,
       profile: needs.profile,
@@ -29,18 +45,54 @@ export async function openTaskBox(sandbox: SandboxProvider, needs: BoxNeeds, o: 
       ...(needs.memoryMb === undefined ? {} : { memoryMb: needs.memoryMb }),
       ...(needs.pids === undefined ? {} : { pids: needs.pids }),
       ...(needs.fileMb === undefined ? {} : { fileMb: needs.fileMb }),
-      ...(o.modelPath === undefined ? {} : { modelPath: o.modelPath }),
+      ...(modelPath === undefined ? {} : { modelPath }),
       ...(o.mounts === undefined ? {} : { mounts: o.mounts }),
       ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }),
     },
     o.signal === undefined ? {} : { signal: o.signal },
   )
+  if (egress === null) return starting
+  try {
+    const box = await starting
+    void box.died.then(egress.close)
+    return box
+  } catch (error) {
+    await egress.close()
+    throw error
+  }
+}
+
+/** A slot with nothing but egress behind it, for a box that calls no model. */
+async function openWayOut(
+  sandbox: SandboxProvider,
+  needs: BoxNeeds,
+  o: OpenBoxOptions,
+): Promise<{ readonly modelPath: NonNullable<BoxSpec['modelPath']>; readonly close: () => Promise<void> }> {
+  const gate = egressGate({ policy: needs.network, onAttempt: o.onEgress ?? (() => undefined) })
+  const slot = await sandbox.openSlot()
+  slot.serve({
+    request: (request, response) => {
+      if (isProxyRequest(request)) return gate.request(request, response)
+      request.resume()
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('this box calls no model\n')
+    },
+    connect: (request, socket, head) => gate.connect(request, socket, head),
+  })
+  const close = async (): Promise<void> => {
+    gate.close()
+    await slot.close()
+  }
+  return { modelPath: { slot }, close }
 }
 
 /** The `openBox` that {@link Environment.verify} asks for: fresh boxes of role `verifier` at this provider. */
 export function verifierBoxes(
   sandbox: SandboxProvider,
-  o: { readonly labels: Omit<BoxLabels, 'role'>; readonly signal: AbortSignal },
+  o: {
+    readonly labels: Omit<BoxLabels, 'role'>
+    readonly signal: AbortSignal
+    readonly onEgress?: (attempt: EgressAttempt) => void
+  },
 ): (needs: BoxNeeds) => Promise<Box> {
-  return (needs) => openTaskBox(sandbox, needs, { signal: o.signal, labels: { ...o.labels, role: 'verifier' } })
+  return (needs) => openTaskBox(sandbox, needs, { ...o, labels: { ...o.labels, role: 'verifier' } })
 }

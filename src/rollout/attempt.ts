@@ -1,7 +1,7 @@
 import type { Stage } from '../core/index.ts'
 import { type Artifacts, type Environment, openTaskBox } from '../envs/index.ts'
 import type { OpenedSession, SessionStats } from '../proxy/index.ts'
-import type { Box, BoxLabels, SandboxProvider } from '../sandbox/index.ts'
+import { type Box, type BoxLabels, type EgressAttempt, egressGate, type SandboxProvider } from '../sandbox/index.ts'
 import { AgentExpired, startAgentClock } from './agent-clock.ts'
 import { bundleRoot, startAgent } from './agent.ts'
 import { Closing } from './closing.ts'
@@ -143,13 +143,15 @@ async function openBox(
   const options = { labels: { ...boxLabels(run, log), role: 'agent' as const }, signal }
   const needs = parts.environment.box(member.task)
   if (run.harness.place === 'host') {
-    const box = await openTaskBox(sandbox, needs, options)
+    const box = await openTaskBox(sandbox, needs, { ...options, onEgress: tellEgress(log) })
     closing.add('box', () => box.destroy())
     return box
   }
   const slot = await sandbox.openSlot()
   closing.add('slot', () => slot.close())
-  slot.serve(boxDoor({ session: run.proxy.sessionHandler(parts.session.session.id), mcp: null, emit: log.emit }))
+  const egress = egressGate({ policy: needs.network, onAttempt: tellEgress(log) })
+  closing.add('egress', async () => egress.close())
+  slot.serve(boxDoor({ session: run.proxy.sessionHandler(parts.session.session.id), mcp: null, egress }))
   const box = await openTaskBox(sandbox, needs, {
     ...options,
     modelPath: { slot },
@@ -218,6 +220,11 @@ export function stage<T>(
 ): Promise<T> {
   const { signal, clock } = run
   return inStage({ stage: name, budgetMs, signal, clock, emit: log.emit, onPhase }, work)
+}
+
+/** Each try of a box to reach something is an event of its rollout. */
+export function tellEgress(log: RolloutLog): (attempt: EgressAttempt) => void {
+  return (attempt) => log.emit({ kind: 'egress', ...attempt })
 }
 
 export function boxLabels(run: RunParts, log: RolloutLog): Omit<BoxLabels, 'role'> {

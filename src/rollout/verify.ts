@@ -2,7 +2,7 @@ import { type RolloutEnd, sha256, type Task, type Verdict } from '../core/index.
 import { type Artifacts, type Environment, packArtifact, verifierBoxes } from '../envs/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { type AttemptContext, boxLabels, stage } from './attempt.ts'
+import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt.ts'
 import { faultLine } from './judge-end.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */
@@ -47,7 +47,7 @@ async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<Ver
       environment.verify({
         task,
         artifacts,
-        openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal }),
+        openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
         signal,
         emit: log.emit,
       }),

@@ -38,6 +38,7 @@ export {
   egressGate,
   type EgressGateOptions,
   type EgressPolicy,
+  parseEgress,
   isProxyRequest,
 } from './egress/index.ts'
 export { type DockerProviderOptions, dockerProvider } from './docker/index.ts'

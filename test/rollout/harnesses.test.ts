@@ -1,4 +1,8 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
@@ -55,6 +59,30 @@ describe('black-box harnesses', () => {
     expect(events.filter((event) => event.kind === 'egress')).toMatchObject([
       { host: 'example.org', port: 80, allowed: false },
     ])
+  })
+
+  test('a task with an allow-list reaches what it names and nothing else, and each try is an event', async () => {
+    const own = Object.values(networkInterfaces())
+      .flat()
+      .find((one) => one?.family === 'IPv4' && !one.internal)?.address
+    const web = createServer((_request, response) => void response.end('from outside')).listen(0, '0.0.0.0')
+    await once(web, 'listening')
+    try {
+      const port = (web.address() as AddressInfo).port
+      const data = task.data as { readonly agent: object }
+      const listed: Task = { ...task, data: { ...data, agent: { ...data.agent, network: { allow: [`${own}/32`] } } } }
+      const command = `curl -sS http://${own}:${port}/; curl -sS http://secret.example/`
+      const summary = await world.run({ tasks: [listed], harness: shellHarness({ command }) })
+      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+      expect((await outputOf(world, rolloutId)).stdout).toMatch(/^from outside.*no rule/s)
+      const events = await world.store.recorder.events({ rolloutId })
+      expect(events.filter((event) => event.kind === 'egress')).toMatchObject([
+        { host: own, port, allowed: true, rule: `${own}/32` },
+        { host: 'secret.example', port: 80, allowed: false, rule: 'no rule' },
+      ])
+    } finally {
+      web.close()
+    }
   })
 
   test('a script on the host needs no box; what it started ends with it', async () => {

@@ -5,6 +5,8 @@ const image = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('reference'), reference: z.string() }),
 ])
 
+const network = z.union([z.literal('none'), z.literal('open'), z.object({ allow: z.array(z.string()) })])
+
 const boxData = z.object({
   image,
   workdir: z.string(),
@@ -12,6 +14,7 @@ const boxData = z.object({
   cpus: z.number(),
   memoryMb: z.number(),
   storageMb: z.number(),
+  network,
 })
 
 /**

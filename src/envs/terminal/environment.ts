@@ -13,7 +13,7 @@ import { terminalVerifierVersion, verifyArtifacts } from './verify.ts'
 
 /** Options of {@link terminalEnvironment}. */
 export interface TerminalOptions {
-  /** Tasks whose format asks for a public network: refused (default), or run without any. */
+  /** Tasks whose format asks for a public network: refused (default), run without any, or with the public internet. */
   readonly publicNetwork?: PublicNetwork
 }
 
@@ -32,9 +32,10 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     box: agentNeeds,
     setup: setUp,
     tools: (task) => [shellToolFor(task.data.agent.user)],
-    systemPrompt: () =>
+    systemPrompt: (task) =>
       'You work in a Linux box through the tool `shell`. Solve the task that the user gives, check your work, ' +
-      'and say in one sentence what you did when it is finished. There is no network and nobody to ask.',
+      'and say in one sentence what you did when it is finished. ' +
+      (task.data.agent.network === 'none' ? 'There is no network and nobody to ask.' : 'There is nobody to ask.'),
     collect: collectArtifacts,
     verify: (context) => verifyArtifacts(context, verifierNeeds(context.task)),
     plays: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
@@ -78,7 +79,7 @@ function limitsOf(
     cpus: box.cpus,
     memoryMb: box.memoryMb,
     fileMb: box.storageMb,
-    network: 'none',
+    network: box.network,
   }
 }
 

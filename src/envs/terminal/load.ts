@@ -5,7 +5,7 @@ import { directoryDigest } from '../../reward/index.ts'
 import { makeTask } from '../task.ts'
 import { type EnvironmentToml, type TaskToml, taskTomlSchema } from './config.ts'
 import type { TerminalData } from './data.ts'
-import { type PublicNetwork, requireSupported, unsupported } from './support.ts'
+import { networkOf, type PublicNetwork, requireSupported, unsupported } from './support.ts'
 import { parseToml } from './toml.ts'
 
 /**
@@ -58,7 +58,7 @@ async function loadTask(folder: string, shown: string, publicNetwork: PublicNetw
     await readText(join(folder, 'instruction.md'), at('instruction.md'), 'Say there what to do.')
   ).trim()
   if (instruction === '') throw invalid(at('instruction.md'), 'is empty', 'Say there what the agent has to do.')
-  const data = await dataOf(folder, at, toml)
+  const data = await dataOf(folder, at, toml, publicNetwork)
   return makeTask({
     name: basename(folder),
     environment: 'terminal',
@@ -69,7 +69,18 @@ async function loadTask(folder: string, shown: string, publicNetwork: PublicNetw
   })
 }
 
-async function dataOf(folder: string, at: (name: string) => string, toml: TaskToml): Promise<TerminalData> {
+async function dataOf(
+  folder: string,
+  at: (name: string) => string,
+  toml: TaskToml,
+  publicNetwork: PublicNetwork,
+): Promise<TerminalData> {
+  const networkFor = (phase: 'agent' | 'verifier'): TerminalData['agent']['network'] => {
+    const own = toml[phase].network_mode !== undefined || toml[phase].allowed_hosts !== undefined
+    const place = own ? phase : 'environment'
+    const policy = networkOf(own ? toml[phase] : toml.environment, place, at('task.toml'), publicNetwork)
+    return typeof policy === 'string' ? policy : { allow: [...policy.allow] }
+  }
   const dockerfile = await optionalText(join(folder, 'environment/Dockerfile'))
   const agent = boxOf(toml.environment, dockerfile, 'environment', at)
   const testsDockerfile = await optionalText(join(folder, 'tests/Dockerfile'))
@@ -82,6 +93,7 @@ async function dataOf(folder: string, at: (name: string) => string, toml: TaskTo
   return {
     agent: {
       ...agent,
+      network: networkFor('agent'),
       profile: isPlainUser(toml.agent.user) ? 'user' : 'root',
       user: isPlainUser(toml.agent.user) ? null : (toml.agent.user ?? null),
       timeoutMs: toml.agent.timeout_sec === undefined ? null : toml.agent.timeout_sec * 1000,
@@ -89,6 +101,7 @@ async function dataOf(folder: string, at: (name: string) => string, toml: TaskTo
     },
     verifier: {
       ...verifier,
+      network: networkFor('verifier'),
       workdir: toml.verifier.environment?.workdir ?? agent.workdir,
       env: { ...verifier.env, ...toml.verifier.env },
       user: toml.verifier.user ?? null,
@@ -116,7 +129,7 @@ function boxOf(
   dockerfile: string | null,
   directory: 'environment' | 'tests',
   at: (name: string) => string,
-): Omit<TerminalData['agent'], 'profile' | 'user' | 'timeoutMs' | 'healthcheck'> {
+): Omit<TerminalData['agent'], 'profile' | 'user' | 'timeoutMs' | 'healthcheck' | 'network'> {
   const common = {
     env: e.env ?? {},
     cpus: e.cpus ?? 1,

@@ -1,11 +1,12 @@
-import { PaddockError } from '../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
+import { type EgressPolicy, parseEgress } from '../../sandbox/index.ts'
 import type { EnvironmentToml, TaskToml } from './config.ts'
 
 /**
- * What a task may ask of the network. Boxes have none; `refuse` refuses tasks that want some, `without` runs them
- * without it, which is honest only for tasks known not to need it.
+ * What becomes of tasks that ask for the public internet, which is also the format's default: `refuse` refuses them,
+ * `without` runs them without, which is honest only for tasks known not to need it, `open` lets them have it.
  */
-export type PublicNetwork = 'refuse' | 'without'
+export type PublicNetwork = 'refuse' | 'without' | 'open'
 
 const schemaVersions = ['1.0', '1.1', '1.2', '1.3', '1.4']
 
@@ -33,7 +34,7 @@ export function requireSupported(toml: TaskToml, file: string, publicNetwork: Pu
   }
   for (const phase of ['agent', 'verifier'] as const) {
     const { network_mode, allowed_hosts } = toml[phase]
-    requireNetwork({ network_mode, allowed_hosts, allow_internet: false }, phase, file, publicNetwork)
+    networkOf({ network_mode, allowed_hosts, allow_internet: false }, phase, file, publicNetwork)
   }
   for (const [i, hook] of toml.verifier.collect.entries()) {
     requireMain(hook.service, `verifier.collect[${i}].service`, file)
@@ -65,30 +66,42 @@ function requireEnvironment(e: EnvironmentToml, at: string, file: string, public
   if (template !== undefined) {
     throw unsupported(file, `${at}.env.${template[0]}`, 'values from the host are not read', 'Write the value itself.')
   }
-  requireNetwork(e, at, file, publicNetwork)
+  networkOf(e, at, file, publicNetwork)
 }
 
-function requireNetwork(
-  e: Pick<EnvironmentToml, 'network_mode' | 'allowed_hosts' | 'allow_internet'>,
+/** The policy that a part of `task.toml` asks for. Throws `TASK_UNSUPPORTED` for one that cannot be had. */
+export function networkOf(
+  e: {
+    readonly network_mode?: EnvironmentToml['network_mode'] | undefined
+    readonly allowed_hosts?: EnvironmentToml['allowed_hosts'] | undefined
+    readonly allow_internet?: boolean | undefined
+  },
   at: string,
   file: string,
   publicNetwork: PublicNetwork,
-): void {
+): EgressPolicy {
   // Harbor's own rule: without network_mode, allowed_hosts means allowlist, and otherwise the default is public.
   const open = e.allow_internet === false ? 'no-network' : 'public'
   const mode = e.network_mode ?? ((e.allowed_hosts ?? []).length > 0 ? 'allowlist' : open)
   if (mode === 'allowlist') {
-    const key = e.network_mode === undefined ? 'allowed_hosts' : 'network_mode'
-    throw unsupported(file, `${at}.${key}`, 'allow-lists are not supported', 'Use network_mode = "no-network".')
+    const policy = { allow: e.allowed_hosts ?? [] }
+    try {
+      parseEgress(policy)
+    } catch (error) {
+      const what = isPaddockError(error) ? error.message : String(error)
+      throw unsupported(file, `${at}.allowed_hosts`, what, 'Write hosts, *.hosts or networks, with :port if needed.')
+    }
+    return policy
   }
   if (mode === 'public' && publicNetwork === 'refuse') {
     throw unsupported(
       file,
       `${at}.network_mode`,
-      'boxes have no network, and the default of the format is "public"',
-      'Set network_mode = "no-network", or allow such tasks to run without network (terminal option publicNetwork: "without").',
+      'the public internet is not given by default, and it is the default of the format',
+      'Set network_mode to "no-network" or "allowlist", or choose for all such tasks (terminal option publicNetwork: "without" or "open").',
     )
   }
+  return mode === 'public' && publicNetwork === 'open' ? 'open' : 'none'
 }
 
 function requireMain(service: string | undefined, place: string, file: string): void {

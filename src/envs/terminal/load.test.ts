@@ -1,0 +1,182 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isPaddockError } from '../../core/index.ts'
+import { terminal, terminalEnvironment } from './index.ts'
+
+const toml = '[verifier]\nenvironment_mode = "separate"\n[environment]\nnetwork_mode = "no-network"\n'
+const whole = {
+  'task.toml': toml,
+  'instruction.md': 'Do it.\n',
+  'environment/Dockerfile': 'FROM paddock-base\nWORKDIR /app\n',
+  'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt\n',
+}
+
+let root: string
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'paddock-tasks-'))
+})
+afterEach(() => rm(root, { recursive: true }))
+
+async function folder(name: string, files: Record<string, string>): Promise<string> {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, name, path)), { recursive: true })
+    await writeFile(join(root, name, path), text)
+  }
+  return join(root, name)
+}
+
+async function refusal(files: Record<string, string | null>): Promise<{ code: string; line: string }> {
+  const kept = Object.entries({ ...whole, ...files }).flatMap(([path, text]) => (text === null ? [] : [[path, text]]))
+  const path = await folder('bad', Object.fromEntries(kept))
+  try {
+    await terminal.load(path)
+  } catch (error) {
+    if (isPaddockError(error)) return { code: error.code, line: error.line() }
+    throw error
+  }
+  return { code: 'LOADED', line: '' }
+}
+
+describe('a task folder', () => {
+  it('is read with the defaults of the format', async () => {
+    const [task] = await terminal.load(await folder('one', whole))
+    if (task === undefined) throw new Error('no task')
+    expect(task).toMatchObject({ name: 'one', environment: 'terminal', instruction: 'Do it.', split: 'train' })
+    expect(terminal.box(task)).toMatchObject({
+      profile: 'root',
+      workdir: '/app',
+      cpus: 1,
+      memoryMb: 2048,
+      verifyTimeoutMs: 600_000,
+      agentTimeoutMs: null,
+      network: 'none',
+      image: { kind: 'dockerfile', context: join(root, 'one/environment') },
+    })
+    expect(task.data).toMatchObject({ artifacts: [{ source: '/app' }, { source: '/logs/artifacts' }] })
+  })
+
+  it('has another digest when anything that matters changes, and the same in another place', async () => {
+    const digestOf = async (name: string, files: Record<string, string>) =>
+      (await terminal.load(await folder(name, { ...whole, ...files })))[0]?.digest
+    const same = await digestOf('a', {})
+    expect(await digestOf('b', { 'solution/solve.sh': 'true', 'play.json': '{}', 'README.md': 'x' })).toBe(same)
+    const others = await Promise.all([
+      digestOf('c', { 'instruction.md': 'Do that.' }),
+      digestOf('d', { 'tests/test.sh': 'true' }),
+      digestOf('e', { 'tests/extra.py': '' }),
+      digestOf('f', { 'environment/data.txt': '' }),
+      digestOf('g', { 'task.toml': `${toml}cpus = 2\n` }),
+    ])
+    expect(new Set([same, ...others]).size).toBe(6)
+  })
+
+  it('is found beside others, in order of the names, and one bad one spoils the set', async () => {
+    await folder('set/b', whole)
+    await folder('set/a', whole)
+    await folder('set/notes', { 'README.md': 'not a task' })
+    expect((await terminal.load(join(root, 'set'))).map((t) => t.name)).toEqual(['a', 'b'])
+    await folder('set/c', { 'instruction.md': 'half' })
+    await expect(terminal.load(join(root, 'set'))).rejects.toMatchObject({ code: 'TASK_INVALID' })
+  })
+
+  it('of an older schema is read with its old spellings', async () => {
+    const old =
+      'version = "1.0"\n[verifier]\nenvironment_mode = "separate"\n[environment]\nmemory = "1.5G"\nallow_internet = false\n'
+    const [task] = await terminal.load(await folder('old', { ...whole, 'task.toml': old }))
+    if (task === undefined) throw new Error('no task')
+    expect(terminal.box(task).memoryMb).toBe(1536)
+  })
+
+  it('that asks for a network runs without it only where that was said', async () => {
+    const path = await folder('net', { ...whole, 'task.toml': '[verifier]\nenvironment_mode = "separate"\n' })
+    await expect(terminal.load(path)).rejects.toMatchObject({ code: 'TASK_UNSUPPORTED' })
+    const networks = async (publicNetwork: 'without' | 'open') =>
+      (await terminalEnvironment({ publicNetwork }).load(path)).map((task) => terminal.box(task).network)
+    expect(await networks('without')).toEqual(['none'])
+    expect(await networks('open')).toEqual(['open'])
+  })
+
+  it('has the network of its phase, else that of its environment', async () => {
+    const listed = `${toml}allowed_hosts = ["pypi.org"]`.replace('no-network', 'allowlist')
+    const network = async (text: string) => {
+      const [task] = await terminal.load(await folder('phase', { ...whole, 'task.toml': text }))
+      return task && terminal.box(task).network
+    }
+    expect(await network(listed)).toEqual({ allow: ['pypi.org'] })
+    expect(await network(`${listed}\n[agent]\nnetwork_mode = "no-network"\n`)).toBe('none')
+    expect(await network(`${toml}\n[agent]\nallowed_hosts = ["*.debian.org:80"]\n`)).toEqual({
+      allow: ['*.debian.org:80'],
+    })
+  })
+})
+
+describe('refusals name file, place and fix', () => {
+  it.each<[string, Record<string, string | null>, string, RegExp]>([
+    [
+      'a misspelt key',
+      { 'task.toml': `${toml}memroy_mb = 1\n` },
+      'TASK_INVALID',
+      /task\.toml: unknown key environment\.memroy_mb.*memory_mb/,
+    ],
+    ['a misspelt table', { 'task.toml': `${toml}[verifer]\n` }, 'TASK_INVALID', /unknown key verifer.*verifier/],
+    ['a key far from any', { 'task.toml': `${toml}[agent]\nzzz = 1\n` }, 'TASK_INVALID', /agent\.zzz.*timeout_sec/],
+    ['a wrong type', { 'task.toml': `${toml}cpus = "two"\n` }, 'TASK_INVALID', /environment\.cpus/],
+    ['no TOML', { 'task.toml': '[verifier\n' }, 'TASK_INVALID', /task\.toml:1:\d+ is not TOML/],
+    ['no task.toml', { 'task.toml': null }, 'TASK_INVALID', /task/],
+    ['no instruction', { 'instruction.md': null }, 'TASK_INVALID', /instruction\.md: does not exist/],
+    ['an empty instruction', { 'instruction.md': ' \n' }, 'TASK_INVALID', /instruction\.md: is empty/],
+    ['no image', { 'environment/Dockerfile': null }, 'TASK_INVALID', /Dockerfile/],
+    ['no tests', { 'tests/test.sh': null }, 'TASK_INVALID', /tests\/test\.sh/],
+    ['a relative artifact', { 'task.toml': `artifacts = ["out"]\n${toml}` }, 'TASK_INVALID', /artifacts\[0\]/],
+    [
+      'the verdict as artifact',
+      { 'task.toml': `artifacts = ["/logs/verifier"]\n${toml}` },
+      'TASK_INVALID',
+      /artifacts\[0\].*logs\/verifier/,
+    ],
+    [
+      'shared verification',
+      { 'task.toml': '[environment]\nnetwork_mode = "no-network"\n' },
+      'TASK_UNSUPPORTED',
+      /verifier\.environment_mode.*separate/,
+    ],
+    ['steps', { 'task.toml': `steps = [{ name = "one" }]\n${toml}` }, 'TASK_UNSUPPORTED', /steps/],
+    ['compose', { 'environment/docker-compose.yaml': 'services: {}' }, 'TASK_UNSUPPORTED', /docker-compose\.yaml/],
+    ['windows', { 'task.toml': `${toml}os = "windows"\n` }, 'TASK_UNSUPPORTED', /environment\.os/],
+    ['a GPU', { 'task.toml': `${toml}gpus = 1\n` }, 'TASK_UNSUPPORTED', /environment\.gpus/],
+    ['a TPU', { 'task.toml': `${toml}tpu = { type = "v5e" }\n` }, 'TASK_UNSUPPORTED', /environment\.tpu/],
+    [
+      'an allow-list with a rule that means nothing',
+      { 'task.toml': `${toml}allowed_hosts = ["https://x"]`.replace('no-network', 'allowlist') },
+      'TASK_UNSUPPORTED',
+      /environment\.allowed_hosts.*https:\/\/x/,
+    ],
+    [
+      'a public verifier',
+      { 'task.toml': `${toml}[verifier.environment]\n` },
+      'TASK_UNSUPPORTED',
+      /verifier\.environment\.network_mode/,
+    ],
+    ['MCP servers', { 'task.toml': `${toml}mcp_servers = [{ name = "x" }]\n` }, 'TASK_UNSUPPORTED', /mcp_servers/],
+    [
+      'values of the host',
+      { 'task.toml': `${toml}env = { KEY = "\${KEY}" }\n` },
+      'TASK_UNSUPPORTED',
+      /environment\.env\.KEY/,
+    ],
+    [
+      'a service',
+      { 'task.toml': `artifacts = [{ source = "/x", service = "db" }]\n${toml}` },
+      'TASK_UNSUPPORTED',
+      /artifacts\[0\]\.service/,
+    ],
+    ['a newer schema', { 'task.toml': `schema_version = "2.0"\n${toml}` }, 'TASK_UNSUPPORTED', /schema_version/],
+  ])('%s', async (_, files, code, names) => {
+    const seen = await refusal(files)
+    expect(seen.code).toBe(code)
+    expect(seen.line).toMatch(names)
+    expect(seen.line).toMatch(/Fix: \S/)
+  })
+})
