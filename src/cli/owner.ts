@@ -1,4 +1,4 @@
-import type { Config } from '../core/index.ts'
+import { type Config, type Id, PaddockError } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
 import { endInterrupted } from '../rollout/index.ts'
 import {
@@ -15,6 +15,12 @@ import { Closers } from './closers.ts'
 import { type ResolvedEngine, resolveEngine } from './engine.ts'
 import { TokenTextCache } from './token-texts.ts'
 
+/** A run that another process handed in. */
+export interface SubmittedWork {
+  readonly ended: Promise<unknown>
+  cancel(): void
+}
+
 /** Everything that the one process which owns a data directory runs: store, engine, proxy, control API. */
 export interface Owner {
   readonly store: Store
@@ -24,7 +30,7 @@ export interface Owner {
   readonly control: ControlServer
   readonly live: LiveFeed
   /** Submitted runs that are still going; they are awaited before anything closes. */
-  readonly background: Set<Promise<unknown>>
+  readonly submitted: Map<Id, SubmittedWork>
   /** Closes everything in order, the running calls committed. Idempotent. */
   close(): Promise<void>
 }
@@ -82,6 +88,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
     const token = config.control.token ?? (await controlToken(config.store.directory))
     const submit = options.submitRun
+    const submitted = new Map<Id, SubmittedWork>()
     const control = await startControl(
       {
         reader: store,
@@ -90,15 +97,19 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         sessionDefaults: config.session,
         defaultModel: engine.model,
         storeQueueDepth: () => store.load.requests,
+        cancelRun: (runId) => {
+          const work = submitted.get(runId)
+          if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)
+          work.cancel()
+        },
         submitRun: submit === undefined ? null : (request) => submit(owner, request),
       },
       { ...config.control, token, live },
     )
     closers.add(() => control.close())
     announceOwner(config.store.directory, control.origin)
-    const background = new Set<Promise<unknown>>()
-    closers.add(() => Promise.allSettled(background))
-    const owner: Owner = { store, engine, proxy, listener, control, live, background, close: () => closers.close() }
+    closers.add(() => Promise.allSettled([...submitted.values()].map((work) => work.ended)))
+    const owner: Owner = { store, engine, proxy, listener, control, live, submitted, close: () => closers.close() }
     return owner
   } catch (error) {
     await closers.close()

@@ -17,12 +17,13 @@ export async function submitRun(
   const prepared = await prepareRun(loaded, request, signal)
   const runId = newId()
   const publish = (progress: RunProgress): void => owner.live.publish({ kind: 'progress', data: { runId, progress } })
-  const running = prepared
-    .start({ owner, runId, signal, onProgress: publish })
+  const stop = new AbortController()
+  const ended = prepared
+    .start({ owner, runId, signal: AbortSignal.any([signal, stop.signal]), onProgress: publish })
     .then((summary) => owner.live.publish({ kind: 'run', data: { runId, summary } }))
     .catch((error: unknown) => owner.live.publish({ kind: 'run', data: { runId, error: asPaddockError(error) } }))
-  owner.background.add(running)
-  void running.finally(() => owner.background.delete(running))
+    .finally(() => owner.submitted.delete(runId))
+  owner.submitted.set(runId, { ended, cancel: () => stop.abort(new Error('cancelled over the control API')) })
   return { runId }
 }
 
@@ -36,8 +37,9 @@ export type Told =
   | { readonly kind: 'run'; readonly data: Readonly<Record<string, unknown>> }
 
 /**
- * Hands a run to the process that owns the data directory and yields what it tells, the last one of kind `run`. Throws
- * what the owner answers, and `STORE_LOCKED` when the owner goes away in between.
+ * Hands a run to the process that owns the data directory and yields what it tells, the last one of kind `run`. The
+ * signal stops the run at its owner, whose summary still comes. Throws what the owner answers, and `STORE_LOCKED` when
+ * the owner goes away in between.
  */
 export async function* followAtOwner(
   owner: OwnerAddress,
@@ -47,14 +49,17 @@ export async function* followAtOwner(
   const headers = { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' }
   // Listening starts before the run does, and ends with this generator however it ends.
   const done = new AbortController()
-  const listening = AbortSignal.any([signal, done.signal])
   try {
-    const events = await fetch(`${owner.origin}/events`, { headers, signal: listening })
+    const events = await fetch(`${owner.origin}/events`, { headers, signal: done.signal })
     const body = JSON.stringify(request)
     const answer = await fetch(`${owner.origin}/runs`, { method: 'POST', headers, body, signal })
     const taken: unknown = await answer.json()
     if (!answer.ok) throw ownerError(taken, owner, 'refuses the run')
     const { runId } = submitted.parse(taken)
+    const cancel = (): void =>
+      void fetch(`${owner.origin}/runs/${runId}`, { method: 'DELETE', headers }).catch(() => done.abort())
+    if (signal.aborted) cancel()
+    else signal.addEventListener('abort', cancel, { once: true, signal: done.signal })
     for await (const { event, data } of liveEvents(events)) {
       if (event !== 'run' && event !== 'progress') continue
       const told = liveRun.parse(data)

@@ -36,4 +36,6 @@ export interface ControlParts {
   readonly storeQueueDepth: (() => number) | null
   /** Starts a run and resolves when it has an id; null where this process runs none. */
   readonly submitRun: ((request: RunRequest) => Promise<SubmittedRun>) | null
+  /** Stops a submitted run as Ctrl-C would. Throws `NOT_FOUND` for a run that is not going. */
+  cancelRun(runId: Id): void
 }

@@ -76,6 +76,10 @@ export function controlRoutes(parts: ControlParts): Router {
     }
     response.status(202).json(await parts.submitRun(body))
   })
+  routes.delete('/runs/:id', (request, response) => {
+    parts.cancelRun(request.params.id)
+    response.status(204).end()
+  })
   routes.get('/runs/:id', async (request, response) => {
     const run = await catalogue.run(request.params.id)
     response.json({ run, groups: await catalogue.groups(run.id) })

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { launcher, paddock, serve } from './paddock.ts'
 
-const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
-const one = [tasks, '--task', 'log-forensics']
+const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
+const one = [task, '--task', 'log-forensics']
 
 let directory: string
 beforeAll(async () => {
@@ -63,24 +63,27 @@ describe('paddock run', () => {
     }
   })
 
-  it('ends with 130 on Ctrl-C, keeps the record and says how each rollout ended', async () => {
-    const data = join(directory, 'stopped')
+  it.each(['alone', 'at the owner'])('ends with 130 on Ctrl-C and keeps the record: %s', async (where) => {
+    const data = join(directory, `stopped-${where.replaceAll(' ', '-')}`)
+    const owner = where === 'alone' ? null : await serve(data)
     const args = ['run', ...one, '--harness', 'shell', '--command', 'sleep 300', '--data', data, '--json']
     const child = spawn(launcher, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     let out = ''
     child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
     // In the agent stage as soon as the reader beside it sees its event.
-    for (;;) {
+    while (child.exitCode === null) {
       const seen = await paddock(['list', 'rollouts', '--json', '--data', data])
-      const [rollout] = seen.code === 0 ? (JSON.parse(seen.out).rollouts as { id: string }[]) : []
+      const rollouts = seen.code === 0 ? (JSON.parse(seen.out).rollouts as { id: string; harness: string }[]) : []
+      const rollout = rollouts.find(({ harness }) => harness === 'shell')
       if (rollout === undefined) continue
       const events = JSON.parse((await paddock(['show', rollout.id, '--json', '--data', data])).out).events
       if (events.some((event: { stage?: string }) => event.stage === 'agent')) break
     }
     child.kill('SIGINT')
-    const [code] = (await once(child, 'close')) as [number]
+    const code = child.exitCode ?? ((await once(child, 'close')) as [number])[0]
     expect(code).toBe(130)
     expect((JSON.parse(out) as Summary).summary).toMatchObject({ cancelled: true, rollouts: [{ end: 'cancelled' }] })
+    await owner?.stop()
     const left = JSON.parse((await paddock(['gc', '--dry-run', '--json'])).out) as { removed: { kind: string }[] }
     expect(left.removed.filter(({ kind }) => kind === 'container')).toEqual([])
   })

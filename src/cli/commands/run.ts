@@ -98,9 +98,6 @@ async function runAtOwner(context: CommandContext, request: RunRequest, owner: O
       if ('summary' in told.data) return told.data['summary'] as RunSummary // Written by the owner, which is this program.
       throw ownerError(told.data, owner, 'could not run it')
     }
-  } catch (error) {
-    if (context.io.signal.aborted) context.notice(`The run goes on at pid ${owner.pid}; Ctrl-C there stops it.`)
-    throw error
   } finally {
     progress.end()
   }
