@@ -2,13 +2,13 @@
  * How named components become one number.
  * - `weighted`: sum of weight x component over the sum of weights; components without a weight count nothing.
  * - `product`: all named components (or all there are) multiplied.
- * - `gate`: 0 unless every gated component reaches its threshold, else what `then` says.
+ * - `gate`: 0 unless every gated component reaches its threshold, else what `over` says.
  * - `first_failing`: the components in this order; the value of the first below `threshold` (default 1), else 1.
  */
 export type Composition =
   | { readonly kind: 'weighted'; readonly weights: Readonly<Record<string, number>> }
   | { readonly kind: 'product'; readonly of?: readonly string[] }
-  | { readonly kind: 'gate'; readonly gates: Readonly<Record<string, number>>; readonly then: Composition }
+  | { readonly kind: 'gate'; readonly gates: Readonly<Record<string, number>>; readonly over: Composition }
   | { readonly kind: 'first_failing'; readonly order: readonly string[]; readonly threshold?: number }
 
 /** A composed number, or the component that made it impossible. */
@@ -30,7 +30,7 @@ export function compose(components: Readonly<Record<string, number>>, rule: Comp
         Number(values.every((value, i) => value >= (rule.gates[names[i] ?? ''] ?? 0))),
       )
       if (!open.ok || open.reward === 0) return open
-      return compose(components, rule.then)
+      return compose(components, rule.over)
     }
     case 'first_failing':
       return over(components, rule.order, (values) => values.find((value) => value < (rule.threshold ?? 1)) ?? 1)

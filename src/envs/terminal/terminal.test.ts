@@ -1,0 +1,137 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
+import { requireDocker } from '../../testing/sandbox/index.ts'
+import { attempt } from '../attempt.ts'
+import { validateTasks } from '../validate.ts'
+import { terminal } from './index.ts'
+
+const example = join(import.meta.dirname, '../../../examples/tasks/terminal/log-forensics')
+
+describe.runIf(await requireDocker())('a terminal verdict', () => {
+  let sandbox: SandboxProvider
+  let root: string
+  const signal = new AbortController().signal
+
+  beforeAll(async () => {
+    sandbox = dockerProvider()
+    root = await mkdtemp(join(tmpdir(), 'paddock-terminal-'))
+  })
+  afterAll(async () => {
+    await sandbox.close()
+    await rm(root, { recursive: true })
+  })
+
+  /** The example with another test, after a play of one command. */
+  async function verdictOf(name: string, test: string, command: string, change: (toml: string) => string = (t) => t) {
+    const folder = join(root, name)
+    await cp(example, folder, { recursive: true })
+    await writeFile(join(folder, 'tests/test.sh'), test)
+    await writeFile(join(folder, 'task.toml'), change(await readFile(join(folder, 'task.toml'), 'utf8')))
+    const [task] = await terminal.load(folder)
+    if (task === undefined) throw new Error('no task')
+    const play = { name, weight: 1, play: { steps: [{ shell: command }] } }
+    return attempt({ environment: terminal, task, play, sandbox, signal })
+  }
+  const pass = 'echo 1 > /logs/verifier/reward.txt\n'
+
+  it('counts, when a failing test runner has written it', async () => {
+    const verdict = await verdictOf(
+      'exit-1',
+      'echo \'{"reward": 0, "tests": 0.5}\' > /logs/verifier/reward.json; exit 1',
+      'true',
+    )
+    expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { tests: 0.5 }, trust: 'separate' })
+  })
+
+  it.each([
+    ['says nothing', 'true', /neither/],
+    ['crashes', 'echo half > /logs/verifier/reward.txt; exit 3', /not one number.*exit code 3/],
+    ['is killed', 'kill -9 $$', /ended by/],
+    ['does not end', 'sleep 30', /did not end/],
+  ])('is null when the verifier %s', async (name, test, why) => {
+    const quick = (toml: string) => toml.replace(/timeout_sec = 60$/m, 'timeout_sec = 1')
+    const verdict = await verdictOf(name.replaceAll(' ', '-'), test, 'true', quick)
+    expect(verdict).toMatchObject({ status: 'unscorable', reward: null, reason: expect.stringMatching(why) })
+  })
+
+  it('is not written by the agent, wherever it plants one', async () => {
+    const plant =
+      'for d in /logs/verifier /logs/artifacts /logs/agent /tests; do mkdir -p $d; echo 1 > $d/reward.txt; done'
+    const user = await verdictOf('plant', 'true', plant)
+    expect(user).toMatchObject({ status: 'unscorable', reward: null })
+    const root_ = await verdictOf('plant-root', 'true', plant, (toml) => toml.replace('user = "agent"\n', ''))
+    expect(root_).toMatchObject({ status: 'unscorable', reward: null })
+  })
+
+  it('cannot be read or written by code of the agent that the tests run', async () => {
+    const program =
+      "printf '#!/bin/sh\\ncat /tests/test.sh && echo read; echo 1 > /logs/verifier/reward.txt && echo wrote; id -u\\n' > /workspace/report.json; chmod 755 /workspace/report.json"
+    const test =
+      'setpriv --reuid=1000 --regid=1000 --clear-groups /workspace/report.json; echo 0 > /logs/verifier/reward.txt'
+    const verdict = await verdictOf('peek', test, program)
+    expect(verdict).toMatchObject({ status: 'scored', reward: 0 })
+    expect(verdict.evidence).toMatch(/^1000$/m)
+    expect(verdict.evidence).not.toMatch(/^(read|wrote)$/m)
+  })
+
+  it('is not rewritten by a process that the tests left behind', async () => {
+    const test = '(setsid sh -c "sleep 0.3; echo 1 > /logs/verifier/reward.txt" &) ; echo 0 > /logs/verifier/reward.txt'
+    expect(await verdictOf('late', test, 'true')).toMatchObject({ status: 'scored', reward: 0 })
+  })
+
+  it('sees the artifact as the agent left it: content, mode, owner, links; and nothing else of its box', async () => {
+    const work =
+      'mkdir -p w/d && cd w && printf x > d/f && chmod 640 d/f && ln -s d/f l && ln -s /etc/passwd out && touch /tmp/elsewhere'
+    const test = `cd /workspace/w; { stat -c '%a %u %F' d/f l; readlink l; ls; ls /tmp/elsewhere; } > /tmp/seen 2>&1; cat /tmp/seen; ${pass}`
+    const change = (toml: string) => toml.replace('["/workspace/report.json"]', '["/workspace/w"]')
+    const verdict = await verdictOf('restore', test, work, change)
+    expect(verdict.reward).toBe(1)
+    expect(verdict.evidence).toContain('640 1000 regular file\n777 1000 symbolic link\nd/f\nd\nl\n')
+    expect(verdict.evidence).toMatch(/left out: \/workspace\/w\/out \(link_out\)/)
+    expect(verdict.evidence).toMatch(/elsewhere.*No such file/)
+    expect(verdict.artifacts).toMatchObject([{ path: '/workspace/w' }, { path: '/logs/artifacts' }])
+  })
+
+  it('takes what a collect hook makes, and a failing hook is no fault of ours', async () => {
+    const hooks =
+      '[[verifier.collect]]\ncommand = "id -u > /logs/artifacts/who"\n[[verifier.collect]]\ncommand = "exit 9"\n[environment]'
+    const test = `cat /logs/artifacts/who; ${pass}`
+    const verdict = await verdictOf('hook', test, 'true', (toml) => toml.replace('[environment]', hooks))
+    expect(verdict).toMatchObject({ status: 'scored', reward: 1, evidence: '1000' })
+  })
+
+  it('is infra when the health check never passes', async () => {
+    const check = '[environment.healthcheck]\ncommand = "echo no >&2; false"\ninterval_sec = 0.05\nretries = 2\n'
+    const verdict = await verdictOf('sick', pass, 'true', (toml) => `${toml}\n${check}`)
+    expect(verdict).toMatchObject({
+      status: 'infra_error',
+      reward: null,
+      reason: expect.stringMatching(/failed 2 times: no/),
+    })
+  })
+
+  it('is refuted by validation when the tests accept everything', async () => {
+    const folder = join(root, 'too-kind')
+    await cp(example, folder, { recursive: true })
+    await writeFile(join(folder, 'tests/test.sh'), pass)
+    const tasks = await terminal.load(folder)
+    const seen: string[] = []
+    const [row] = await validateTasks({
+      environment: terminal,
+      tasks,
+      sandbox,
+      signal,
+      onResult: ({ task }) => seen.push(task.name),
+    })
+    expect(seen).toEqual(['too-kind'])
+    expect(row?.status).toBe('refuted')
+    expect(row?.problems.toSorted()).toEqual([
+      'cheat seeded-reward: must score 0, got scored 1',
+      'distractor forgets-the-rotated-logs: must score less than 1, got scored 1',
+      'null_agent null-agent: must score 0, got scored 1',
+    ])
+  })
+})

@@ -1,0 +1,1 @@
+export { environmentContract, type EnvironmentContractOptions } from './contract.ts'
