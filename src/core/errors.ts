@@ -124,6 +124,12 @@ export const catalogue = {
     'An environment plugin does not fulfil the contract.',
     'Correct the named part of the plugin.',
   ),
+  ENVIRONMENT_TOOL_FAILED: entry(
+    'infra',
+    500,
+    'A tool of the environment failed by itself, so that nothing can be said of the agent.',
+    'Correct the tool: what a tool throws is its own fault, what the agent did wrong is status `error`.',
+  ),
   ENVIRONMENT_UNKNOWN: entry(
     'request',
     404,
@@ -250,7 +256,12 @@ export const catalogue = {
     'The store does not hold what its digests say.',
     'Run `paddock fsck` and restore the named file.',
   ),
-  STORE_FAILED: entry('infra', 500, 'The store could not do what was asked.', 'See the cause; check disk space and permissions.'),
+  STORE_FAILED: entry(
+    'infra',
+    500,
+    'The store could not do what was asked.',
+    'See the cause; check disk space and permissions.',
+  ),
   STORE_LOCKED: entry(
     'infra',
     409,

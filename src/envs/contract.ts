@@ -25,7 +25,7 @@ export interface Environment {
   box(task: Task): BoxNeeds
   /** Brings a fresh box into the task's starting state. Throws for infra faults only. */
   setup(context: BoxContext): Promise<void>
-  /** The tools of the task: schema for the reference agent now, program and MCP server later. */
+  /** The tools of the task: offered to the reference agent as schemas, to a harness in the box as an MCP server. */
   tools(task: Task): readonly Tool[]
   /** Null when the environment has nothing to say beyond the instruction. */
   systemPrompt(task: Task): string | null
@@ -104,7 +104,7 @@ export interface PackedArtifact {
   readonly data: Uint8Array
 }
 
-/** One definition, three faces: schema of the reference agent; program in the box and MCP server come later. */
+/** One definition, two faces: tool schema of the reference agent, and MCP server on the model path of a harness in the box. */
 export interface Tool {
   /** `[a-z][a-z0-9_]*`. */
   readonly name: string
@@ -113,6 +113,8 @@ export interface Tool {
   readonly input: z.ZodType
   /** JSON schema of {@link input}, as chat APIs take it. */
   readonly inputSchema: Readonly<Record<string, unknown>>
+  /** True: a harness in the box has the like of it by itself (a shell), so it is not offered over MCP. */
+  readonly nativeToHarness?: true
   /**
    * Runs the tool. Arguments that do not fit give status `error` with the place; rejects only with the signal's reason.
    * `infra`: the box or the tool's service failed, nothing can be said of the agent.

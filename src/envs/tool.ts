@@ -7,6 +7,8 @@ export interface ToolSpec<Input> {
   readonly name: string
   readonly description: string
   readonly input: z.ZodType<Input>
+  /** True: a harness in the box has the like of it by itself (a shell), so it is not offered over MCP. */
+  readonly nativeToHarness?: true
   run(context: ToolContext, input: Input): Promise<ToolOutcome>
 }
 
@@ -31,6 +33,7 @@ export function defineTool<Input>(spec: ToolSpec<Input>): Tool {
     description: spec.description,
     input: spec.input,
     inputSchema,
+    ...(spec.nativeToHarness === undefined ? {} : { nativeToHarness: spec.nativeToHarness }),
     run: async (context, input) => {
       const parsed = spec.input.safeParse(input)
       if (!parsed.success) return { status: 'error', text: `Invalid arguments: ${z.prettifyError(parsed.error)}` }

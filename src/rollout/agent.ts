@@ -2,6 +2,7 @@ import { type Clock, type EventBody, PaddockError, type Task } from '../core/ind
 import type { Environment } from '../envs/index.ts'
 import type { Box, ExecResult } from '../sandbox/index.ts'
 import type { BoxHarness, Harness, HarnessExit, HarnessReport, HostHarness } from './harnesses/contract.ts'
+import { mcpTools } from './mcp/index.ts'
 import { OutputTail } from './output.ts'
 
 /** Where bundles are mounted, and where a harness keeps its own files, inside a box. */
@@ -75,6 +76,7 @@ async function runInBox(
     origin: box.modelUrl,
     apiKey: placeholderKey,
     model,
+    mcp: mcpTools(environment, task).length === 0 ? null : { name: environment.name, url: `${box.modelUrl}/mcp` },
     bundlePath: harness.bundle === null ? null : bundleRoot,
     home: harnessHome,
     workdir: box.workdir,

@@ -8,6 +8,7 @@ import { Closing } from './closing.ts'
 import { boxDoor } from './door.ts'
 import type { EndFacts } from './judge-end.ts'
 import { keepOutput } from './keep-output.ts'
+import { CauseFinder, mcpHttp, mcpTools, ToolDesk } from './mcp/index.ts'
 import type { RolloutLog } from './rollout-log.ts'
 import type { Member, RunParts } from './run-parts.ts'
 import { inStage } from './stage.ts'
@@ -36,6 +37,8 @@ export interface Attempted {
 interface Booted {
   readonly session: OpenedSession
   readonly box: Box | null
+  /** The environment's tools for a harness in the box; null where there are none or the harness is on the host. */
+  readonly desk: ToolDesk | null
 }
 
 interface AgentPart extends Pick<EndFacts, 'fault' | 'expired' | 'report' | 'stats'> {
@@ -114,8 +117,10 @@ async function boot(
       const session = await proxy.openSession({ rolloutId: log.rolloutId, role: 'agent', policy: run.policy, labels })
       log.sessionId = session.session.id
       onSession(session)
-      if (environment === null || sandbox === null) return { session, box: null }
-      return { session, box: await openBox(context, { environment, sandbox, session, closing, signal }) }
+      if (environment === null || sandbox === null) return { session, box: null, desk: null }
+      const desk = deskFor(context, environment)
+      const box = await openBox(context, { environment, sandbox, session, desk, closing, signal })
+      return { session, box, desk }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -129,12 +134,23 @@ async function boot(
   }
 }
 
+function deskFor({ run, member, log }: AttemptContext, environment: Environment): ToolDesk | null {
+  const { task } = member
+  const tools = mcpTools(environment, task)
+  if (run.harness.place === 'host' || tools.length === 0) return null
+  const { clock, store } = run
+  const cause = new CauseFinder(store.recorder, () => log.sessionId)
+  const serverInfo = { name: environment.name, version: environment.verifierVersion }
+  return new ToolDesk({ serverInfo, task, tools, clock, cause, emit: log.emit })
+}
+
 async function openBox(
   { run, member, log }: AttemptContext,
   parts: {
     readonly environment: Environment
     readonly sandbox: SandboxProvider
     readonly session: OpenedSession
+    readonly desk: ToolDesk | null
     readonly closing: Closing
     readonly signal: AbortSignal
   },
@@ -151,7 +167,8 @@ async function openBox(
   closing.add('slot', () => slot.close())
   const egress = egressGate({ policy: needs.network, onAttempt: tellEgress(log) })
   closing.add('egress', async () => egress.close())
-  slot.serve(boxDoor({ session: run.proxy.sessionHandler(parts.session.session.id), mcp: null, egress }))
+  const mcp = parts.desk === null ? null : mcpHttp(parts.desk)
+  slot.serve(boxDoor({ session: run.proxy.sessionHandler(parts.session.session.id), mcp, egress }))
   const box = await openTaskBox(sandbox, needs, {
     ...options,
     modelPath: { slot },
@@ -161,7 +178,7 @@ async function openBox(
   return box
 }
 
-async function agentStage(context: AttemptContext, { session, box }: Booted): Promise<AgentPart> {
+async function agentStage(context: AttemptContext, { session, box, desk }: Booted): Promise<AgentPart> {
   const { run, member, log } = context
   const { proxy, budgets, environment, clock } = run
   const stats = (): SessionStats => proxy.sessionStats(session.session.id)
@@ -172,7 +189,8 @@ async function agentStage(context: AttemptContext, { session, box }: Booted): Pr
     clock,
     modelWaitMs: () => stats().modelWaitMs,
   })
-  const signal = AbortSignal.any([run.signal, agentClock.signal])
+  const signal = AbortSignal.any([run.signal, agentClock.signal, ...(desk === null ? [] : [desk.fault])])
+  if (box !== null) desk?.open(box)
   const part = await stage({ ...context, run: { ...run, signal } }, 'agent', null, async (stageSignal) => {
     const agent = startAgent(run.harness, {
       task: member.task,
@@ -190,6 +208,7 @@ async function agentStage(context: AttemptContext, { session, box }: Booted): Pr
     } finally {
       // Before the output is stored, so that our own work is on nobody's clock.
       agentClock.stop()
+      await desk?.close()
       await keepOutput(run.store.blobs, agent.output, log.emit)
     }
   }).catch((error: unknown) => ({

@@ -32,13 +32,16 @@ export function readTools(tools: readonly JsonObject[]): OfferedTool[] {
 /**
  * Turns a play's call into one that the offered tools accept. `shell` takes the first tool whose name speaks of a shell
  * and that has a string parameter `command` or `cmd` (or `command` as a list of strings, which gets `bash -lc`), else
- * any tool with such a parameter. Required parameters that the play does not name are filled in.
+ * any tool with such a parameter. `tool` takes the tool of that name, else one that a harness offers under a prefix of its
+ * own, as they do with MCP tools (`mcp__server__tool`). Required parameters that the play does not name are filled in.
  * Throws PLAY_NO_SHELL_TOOL when no offered tool takes a command.
  */
 export function concreteCall(call: AbstractCall, tools: readonly OfferedTool[]): ConcreteCall {
   if (call.kind === 'tool') {
-    const tool = tools.find((offered) => offered.name === call.name)
-    return { name: call.name, args: objectFor(tool?.schema, '', call.args) }
+    const tool =
+      tools.find((offered) => offered.name === call.name) ??
+      tools.find((offered) => offered.name.endsWith(`__${call.name}`))
+    return { name: tool?.name ?? call.name, args: objectFor(tool?.schema, '', call.args) }
   }
   const takers = tools.flatMap((tool) => {
     const parameter = commandParameter(tool.schema)

@@ -19,6 +19,7 @@ export function shellToolFor(user: string | null) {
       command: z.string().min(1).describe('The command line.'),
       timeout_sec: z.number().min(1).max(600).optional().describe('Seconds after which it is killed. Default 60.'),
     }),
+    nativeToHarness: true,
     run: async ({ box, signal }, input) => {
       const output: Uint8Array[] = []
       const keep = (chunk: Uint8Array) => void output.push(chunk)

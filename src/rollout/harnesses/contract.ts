@@ -62,6 +62,8 @@ export interface LaunchContext {
   /** A placeholder that clients insist on: the socket authorises, no key enters a box. */
   readonly apiKey: string
   readonly model: string
+  /** The environment's tools as an MCP server (streamable HTTP) inside the box; null where it has none to offer. */
+  readonly mcp: { readonly name: string; readonly url: string } | null
   /** Where the bundle is mounted, null without one. */
   readonly bundlePath: string | null
   /** A writable directory of the harness's own. */

@@ -11,6 +11,9 @@ const settingsFile = 'qwen-settings.json'
 // seconds; with the baseline compiler alone a run stays below 300 MB. Measured with 0.24.4 on Node 24.21.
 const nodeFlags = ['--liftoff-only']
 
+/** A tool has its own limit; this one only keeps the client from giving up before it. */
+const toolTimeoutMs = 30 * 60_000
+
 /** Nothing may be sent but model calls, and nothing may be fetched. */
 const settings = {
   privacy: { usageStatisticsEnabled: false },
@@ -43,7 +46,7 @@ export function qwenCode(): BoxHarness {
       files: { [settingsFile]: `${JSON.stringify(settings, null, 2)}\n` },
       executables: [`vendor/ripgrep/${process.arch}-linux/rg`],
     }),
-    configure: ({ origin, apiKey, model, bundlePath, prompt, systemPrompt }) => ({
+    configure: ({ origin, apiKey, model, mcp, bundlePath, prompt, systemPrompt }) => ({
       command: [
         ...nodeCommand({ bundlePath: bundlePath ?? '', package: packageName, script: 'cli.js', flags: nodeFlags }),
         '--auth-type',
@@ -63,11 +66,16 @@ export function qwenCode(): BoxHarness {
         QWEN_CODE_DISABLE_PRECONNECT: '1',
         NO_COLOR: '1',
       },
-      files: [],
+      files: mcp === null ? [] : [{ path: '.qwen/settings.json', data: mcpSettings(mcp) }],
       stdin: null,
     }),
     parseResult,
   })
+}
+
+/** Its own documentation, users/features/mcp: `httpUrl` is streamable HTTP, `trust` asks nobody before a call. */
+function mcpSettings({ name, url }: { readonly name: string; readonly url: string }): string {
+  return `${JSON.stringify({ mcpServers: { [name]: { httpUrl: url, trust: true, timeout: toolTimeoutMs } } }, null, 2)}\n`
 }
 
 const messages = z.array(z.looseObject({ type: z.string() }))

@@ -5,7 +5,8 @@ import { defineHarness, reportExit } from '../define.ts'
 /**
  * Any command of the user's as harness, run by the shell of the task's box in the task's directory. It finds the base
  * URL, a placeholder key and the model in `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` (`ANTHROPIC_BASE_URL` is
- * there too), and what it is asked to do in `PADDOCK_PROMPT` and on stdin. Exit 0 means that it is done.
+ * there too), the environment's tools as an MCP server in `PADDOCK_MCP_URL` where it has any, and what it is asked to do in
+ * `PADDOCK_PROMPT` and on stdin. Exit 0 means that it is done.
  */
 export function shellHarness(o: { readonly command: string }): BoxHarness {
   return defineHarness({
@@ -15,7 +16,7 @@ export function shellHarness(o: { readonly command: string }): BoxHarness {
     dialect: 'chat',
     place: 'box',
     bundle: null,
-    configure: ({ origin, apiKey, model, prompt }) => ({
+    configure: ({ origin, apiKey, model, mcp, prompt }) => ({
       command: o.command,
       env: {
         OPENAI_BASE_URL: `${origin}/v1`,
@@ -24,6 +25,7 @@ export function shellHarness(o: { readonly command: string }): BoxHarness {
         ANTHROPIC_BASE_URL: origin,
         ANTHROPIC_API_KEY: apiKey,
         PADDOCK_PROMPT: prompt,
+        ...(mcp === null ? {} : { PADDOCK_MCP_URL: mcp.url }),
       },
       files: [],
       stdin: prompt,

@@ -1,0 +1,119 @@
+import { type Clock, type EventBody, isPaddockError, newId, PaddockError, type Task } from '../../core/index.ts'
+import type { Tool, ToolOutcome } from '../../envs/index.ts'
+import type { Box } from '../../sandbox/index.ts'
+import type { CauseFinder } from './cause.ts'
+import { rpcCode, RpcError } from './protocol.ts'
+
+/** Tool calls of one box at once; more would only wait for its cores. */
+const maxRunning = 64
+const eventTextLimit = 16_384
+
+export interface ToolDeskParts {
+  /** Server name and version that clients are told. */
+  readonly serverInfo: { readonly name: string; readonly version: string }
+  readonly task: Task
+  readonly tools: readonly Tool[]
+  readonly clock: Clock
+  readonly emit: (event: EventBody) => void
+  /** Says which model call asked for a tool call. */
+  readonly cause: CauseFinder
+}
+
+/**
+ * Runs an environment's tools for the clients of a box, side by side, and writes each outcome as a `tool_result` event
+ * before the client reads it. It works from {@link open} to {@link close}: the agent stage.
+ */
+export class ToolDesk {
+  readonly serverInfo: ToolDeskParts['serverInfo']
+  readonly #parts: ToolDeskParts
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #fault = new AbortController()
+  #at: { readonly box: Box; readonly stop: AbortController } | null = null
+
+  constructor(parts: ToolDeskParts) {
+    this.#parts = parts
+    this.serverInfo = parts.serverInfo
+  }
+
+  /** Fires with a PaddockError of family infra when a tool could not do its work: nothing can be said of the agent then. */
+  get fault(): AbortSignal {
+    return this.#fault.signal
+  }
+
+  open(box: Box): void {
+    this.#at = { box, stop: new AbortController() }
+  }
+
+  /** Takes no more calls, ends those that run, and resolves when they have. */
+  async close(): Promise<void> {
+    this.#at?.stop.abort(new Error('the agent stage is over'))
+    this.#at = null
+    await Promise.allSettled(this.#running)
+  }
+
+  listed(): readonly Readonly<Record<string, unknown>>[] {
+    return this.#parts.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+  }
+
+  /** Throws {@link RpcError} for a name that does not exist and while nothing can run; rejects when `signal` aborts. */
+  async call(name: string, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutcome> {
+    const tool = this.#parts.tools.find((one) => one.name === name)
+    if (tool === undefined) throw new RpcError(rpcCode.invalidParams, `Unknown tool: ${name.slice(0, 100)}`)
+    const at = this.#at
+    if (at === null) throw new RpcError(rpcCode.internal, 'The tools are not at work.')
+    if (this.#running.size >= maxRunning) {
+      throw new RpcError(rpcCode.internal, `${maxRunning} tool calls are running already; wait for one of them.`)
+    }
+    const work = this.#run(tool, input, { box: at.box, signal: AbortSignal.any([signal, at.stop.signal]) })
+    this.#running.add(work)
+    try {
+      return await work
+    } finally {
+      this.#running.delete(work)
+    }
+  }
+
+  async #run(
+    tool: Tool,
+    input: Readonly<Record<string, unknown>>,
+    { box, signal }: { readonly box: Box; readonly signal: AbortSignal },
+  ): Promise<ToolOutcome> {
+    const { task, clock, emit, cause } = this.#parts
+    const startedAt = clock.monotonic()
+    // The model's answer is committed before its client can act on it, so it can be looked up while the tool works.
+    const asked = cause.find(tool.name, input)
+    const tell = async (outcome: ToolOutcome) => {
+      const from = await asked
+      emit({
+        kind: 'tool_result',
+        callId: from?.callId ?? null,
+        toolCallId: from?.toolCallId ?? newId(),
+        tool: tool.name,
+        status: outcome.status,
+        durationMs: Math.round(clock.monotonic() - startedAt),
+        result: outcome.text.slice(0, eventTextLimit),
+      })
+    }
+    try {
+      const outcome = await tool.run({ task, box, signal }, input)
+      await tell(outcome)
+      if (outcome.status === 'infra')
+        this.#failed(new PaddockError('BOX_DEAD', `The tool ${tool.name} could not run: ${outcome.text}`))
+      return outcome
+    } catch (error) {
+      if (signal.aborted) {
+        await tell({ status: 'error', text: 'Cancelled.' })
+        throw signal.reason
+      }
+      const known = isPaddockError(error) ? error.line() : String(error)
+      const outcome: ToolOutcome = { status: 'infra', text: `The tool ${tool.name} failed by itself: ${known}` }
+      await tell(outcome)
+      this.#failed(new PaddockError('ENVIRONMENT_TOOL_FAILED', outcome.text, { cause: error }))
+      return outcome
+    }
+  }
+
+  #failed(error: PaddockError): void {
+    this.#fault.abort(error)
+  }
+}
