@@ -1,17 +1,32 @@
 export { compose, type Composed, type Composition } from './compose.ts'
 export { type DraftFacts, evidenceLimit, hacked, scored, unscored, type VerdictDraft } from './draft.ts'
 export {
+  compareTables,
+  type CompareOptions,
+  type Comparison,
+  type DatabaseState,
   exact,
   jsonEqual,
   jsonSchema,
   type Normalisation,
   numeric,
   parseNumber,
+  type Probe,
+  probeDifferences,
   regex,
+  type ResultTable,
   type Rule,
   type RuleResult,
   set,
   type SetOptions,
+  softF1,
+  type SqlPreset,
+  sqlPresetNames,
+  sqlPresets,
+  type SqlSemantics,
+  type SqlValue,
+  stateDifferences,
+  type StateTable,
   type Tolerance,
 } from './rule/index.ts'
 export {

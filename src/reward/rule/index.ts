@@ -4,3 +4,20 @@ export { numeric, parseNumber, type Tolerance } from './numeric.ts'
 export { regex } from './regex.ts'
 export { type Normalisation, type Rule, type RuleResult } from './rule.ts'
 export { set, type SetOptions } from './set.ts'
+export {
+  compareTables,
+  type CompareOptions,
+  type Comparison,
+  type DatabaseState,
+  type Probe,
+  probeDifferences,
+  type ResultTable,
+  softF1,
+  type SqlPreset,
+  sqlPresetNames,
+  sqlPresets,
+  type SqlSemantics,
+  type SqlValue,
+  stateDifferences,
+  type StateTable,
+} from './sql/index.ts'
