@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+
+describe.runIf(await requireDocker())('attacks on what is around a box', () => {
+  let sandbox: SandboxProvider
+  beforeAll(() => {
+    sandbox = dockerProvider()
+  })
+  afterAll(() => sandbox.close())
+
+  it('find no host, no other session and no more rights, also as root', async () => {
+    const control = createServer((_request, response) => void response.end('control')).listen(0, '127.0.0.1')
+    await once(control, 'listening')
+    const address = control.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const image = await sandbox.ensureImage({ kind: 'paddock-base' })
+    const [mine, other] = [await sandbox.openSlot(), await sandbox.openSlot()]
+    other.serve({ request: (_request, response) => void response.end('other session') })
+    mine.serve({ request: (_request, response) => void response.end('my session') })
+    const labels = { role: 'probe' as const }
+    await using box = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { slot: mine } })
+    await using beside = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { slot: other } })
+    const sh = async (command: string): Promise<string> => {
+      const result = await box.exec({ command, timeoutMs: 15_000 })
+      return Buffer.concat([result.stdout, result.stderr]).toString()
+    }
+    try {
+      // Loopback, the bridge, the metadata service, other ports of the own loopback; by CONNECT and absolute form too.
+      const reached =
+        await sh(`for h in 127.0.0.1:${port} 172.17.0.1:${port} 169.254.169.254 [::1]:${port} localhost:2375; do
+        curl -sS -m 1 http://$h/; curl -sS -m 1 -x ${box.modelUrl} -p http://$h/; done 2>/dev/null; curl -sS ${box.modelUrl}/`)
+      expect(reached).toBe('my session')
+      // Escapes: devices, kernel interfaces, other processes, mounts, the programs that guard it.
+      const escaped = await sh(`set +e
+        for f in /proc/sysrq-trigger /proc/sys/kernel/core_pattern /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids/pids.max /.paddock/supervisor; do (test -e $f && echo 0 > $f) 2>/dev/null && echo wrote $f; done
+        mknod /tmp/disk b 254 0 2>/dev/null && cat /tmp/disk | head -c 1 && echo read a disk
+        mount -o remount,rw /.paddock 2>/dev/null && echo remounted; mount --bind / /mnt 2>/dev/null && echo bound
+        unshare -Ur true 2>/dev/null && echo namespaced; nsenter -t 1 -a true 2>/dev/null && echo entered
+        gcc -x c -o /tmp/k - <<<'#include <sys/syscall.h>
+#include <unistd.h>
+#include <stdio.h>
+int main(){ if (syscall(SYS_keyctl,0,-3,0)>=0) puts("keyring"); if (syscall(SYS_bpf,0,0,0)==0) puts("bpf"); return 0; }' && /tmp/k
+        ls /run/paddock /var/run/docker.sock /slot 2>/dev/null; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n' | grep -iE 'key|token'; true`)
+      expect(escaped).toBe('')
+      expect(await beside.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
+    } finally {
+      control.close()
+    }
+  })
+
+  it('stay inside their limits: forks, memory, files', async () => {
+    const image = await sandbox.ensureImage({ kind: 'paddock-base' })
+    const limits = { pids: 64, memoryMb: 128, fileMb: 16 }
+    await using box = await sandbox.createBox({ image, profile: 'user', labels: { role: 'probe' }, ...limits })
+    const bomb = await box.exec({ command: ':(){ :|:& };: 2>/dev/null; sleep 9', timeoutMs: 700, graceMs: 0 })
+    expect(bomb.kind).toMatch(/timed_out|exited/)
+    expect(await box.exec({ command: "python3 -c 'x=bytearray(1<<30)'" })).toMatchObject({ kind: 'oom' })
+    expect(await box.exec({ command: 'exec head -c 50000000 /dev/zero > big' })).toMatchObject({ signal: 'SIGXFSZ' })
+    expect(await box.exec({ command: ['prlimit', '--pid', '1', '--nproc=1:1'] })).not.toMatchObject({ code: 0 })
+    const after = await box.exec({ command: 'stat -c %s big; ls /proc | grep -c "^[0-9]"' })
+    expect(Buffer.from(after.stdout).toString()).toMatch(/^16777216\n[45]\n$/)
+  })
+})

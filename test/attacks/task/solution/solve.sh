@@ -1,0 +1,1 @@
+echo 'echo $(($1 + $2))' > /workspace/add.sh
