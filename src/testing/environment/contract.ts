@@ -136,7 +136,7 @@ export function environmentContract(options: EnvironmentContractOptions): void {
     })
 
     it('a fault of the sandbox is no reward', async () => {
-      const openBox = async (_: BoxNeeds) => {
+      const openBox = async () => {
         throw new PaddockError('SANDBOX_UNAVAILABLE', 'the daemon went away')
       }
       const artifacts: Artifacts = { items: [] }
