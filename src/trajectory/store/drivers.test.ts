@@ -1,0 +1,72 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { blobsContract, catalogueContract, queueContract, recorderContract } from '../../testing/store/index.ts'
+import { openReader, openStore, type OwnedStore } from './index.ts'
+
+interface Made {
+  readonly directory: string
+  readonly store: OwnedStore
+  reopen(): Promise<OwnedStore>
+  close(): Promise<void>
+}
+
+async function makeStore(): Promise<Made> {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-store-'))
+  let store = await openStore(directory)
+  return {
+    directory,
+    get store() {
+      return store
+    },
+    async reopen() {
+      await store.close()
+      store = await openStore(directory)
+      return store
+    },
+    async close() {
+      await store.close()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
+
+recorderContract('SQLite', async () => {
+  const made = await makeStore()
+  return {
+    recorder: made.store.recorder,
+    reader: async () => {
+      const reader = await openReader(made.directory)
+      return { ...reader.recorder, close: () => reader.close() }
+    },
+    restart: async () => (await made.reopen()).recorder,
+    close: () => made.close(),
+  }
+})
+
+catalogueContract('SQLite', async () => {
+  const made = await makeStore()
+  return {
+    catalogue: made.store.catalogue,
+    reader: async () => {
+      const reader = await openReader(made.directory)
+      return { ...reader.catalogue, close: () => reader.close() }
+    },
+    close: () => made.close(),
+  }
+})
+
+queueContract('SQLite', async () => {
+  const made = await makeStore()
+  return { queue: made.store.queue, close: () => made.close() }
+})
+
+blobsContract('directory', async () => {
+  const made = await makeStore()
+  return {
+    blobs: made.store.blobs,
+    corrupt: (digest) =>
+      writeFile(join(made.directory, 'blobs', digest.slice(0, 2), digest.slice(2, 4), digest), 'other'),
+    close: () => made.close(),
+  }
+})
