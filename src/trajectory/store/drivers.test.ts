@@ -4,69 +4,55 @@ import { join } from 'node:path'
 import { blobsContract, catalogueContract, queueContract, recorderContract } from '../../testing/store/index.ts'
 import { openReader, openStore, type OwnedStore } from './index.ts'
 
-interface Made {
-  readonly directory: string
-  readonly store: OwnedStore
-  reopen(): Promise<OwnedStore>
-  close(): Promise<void>
-}
-
-async function makeStore(): Promise<Made> {
+async function fresh(): Promise<{ directory: string; store: OwnedStore; close(): Promise<void> }> {
   const directory = await mkdtemp(join(tmpdir(), 'paddock-store-'))
-  let store = await openStore(directory)
+  const store = await openStore(directory)
   return {
     directory,
-    get store() {
-      return store
-    },
-    async reopen() {
-      await store.close()
-      store = await openStore(directory)
-      return store
-    },
-    async close() {
+    store,
+    close: async () => {
       await store.close()
       await rm(directory, { recursive: true })
     },
   }
 }
 
-recorderContract('SQLite', async () => {
-  const made = await makeStore()
+recorderContract('sqlite', async () => {
+  const { directory, store } = await fresh()
+  let open = store
   return {
-    recorder: made.store.recorder,
-    reader: async () => {
-      const reader = await openReader(made.directory)
+    recorder: store.recorder,
+    openReader: async () => {
+      const reader = await openReader(directory)
       return { ...reader.recorder, close: () => reader.close() }
     },
-    restart: async () => (await made.reopen()).recorder,
-    close: () => made.close(),
-  }
-})
-
-catalogueContract('SQLite', async () => {
-  const made = await makeStore()
-  return {
-    catalogue: made.store.catalogue,
-    reader: async () => {
-      const reader = await openReader(made.directory)
-      return { ...reader.catalogue, close: () => reader.close() }
+    reopen: async () => {
+      await open.close()
+      open = await openStore(directory)
+      return open.recorder
     },
-    close: () => made.close(),
+    close: async () => {
+      await open.close()
+      await rm(directory, { recursive: true })
+    },
   }
 })
 
-queueContract('SQLite', async () => {
-  const made = await makeStore()
-  return { queue: made.store.queue, close: () => made.close() }
+catalogueContract('sqlite', async () => {
+  const { store, close } = await fresh()
+  return { catalogue: store.catalogue, close }
+})
+
+queueContract('sqlite', async () => {
+  const { store, close } = await fresh()
+  return { queue: store.queue, close }
 })
 
 blobsContract('directory', async () => {
-  const made = await makeStore()
+  const { directory, store, close } = await fresh()
   return {
-    blobs: made.store.blobs,
-    corrupt: (digest) =>
-      writeFile(join(made.directory, 'blobs', digest.slice(0, 2), digest.slice(2, 4), digest), 'other'),
-    close: () => made.close(),
+    blobs: store.blobs,
+    damage: (digest) => writeFile(join(directory, 'blobs', digest.slice(0, 2), digest.slice(2, 4), digest), 'other'),
+    close,
   }
 })
