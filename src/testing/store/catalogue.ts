@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type EngineFingerprint, newId, sha256, type Task, type Verdict } from '../../core/index.ts'
-import type { Catalogue, GroupRecord, RolloutRecord } from '../../trajectory/index.ts'
+import { newId, sha256, type Task, type Verdict } from '../../core/index.ts'
+import type { Catalogue, CatalogueReader, RolloutRecord } from '../../trajectory/index.ts'
 
 /** A fresh, empty catalogue. */
 export interface CatalogueUnderTest {
   readonly catalogue: Catalogue
+  /** Opens the same catalogue the way another process would. */
+  reader(): Promise<CatalogueReader>
   close(): Promise<void>
 }
 
@@ -19,186 +21,169 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
     })
     afterEach(async () => made.close())
 
-    const seed = async (): Promise<{ task: Task; group: GroupRecord; rollout: RolloutRecord }> => {
-      const task = taskOf('a')
-      const run = { id: newId(), name: 'first', createdAt: 5, config: { n: 2, nested: { list: [1, null] } } }
-      const group = { id: newId(), runId: run.id, taskDigest: task.digest, promptVariant: 'default', createdAt: 6 }
-      const rollout = {
+    const task: Task = {
+      digest: sha256('task'),
+      name: 'one',
+      environment: 'terminal',
+      instruction: 'do ä',
+      split: 'train',
+      data: { deep: [1, null] },
+      source: 'a',
+    }
+    const rollout = async (): Promise<RolloutRecord> => {
+      const run = { id: newId(), name: 'r', createdAt: 1, config: { n: 4 } }
+      const group = { id: newId(), runId: run.id, taskDigest: task.digest, promptVariant: '', createdAt: 2 }
+      const record: RolloutRecord = {
         id: newId(),
         runId: run.id,
         groupId: group.id,
         slot: 0,
         attempt: 0,
-        harness: 'reference',
-        createdAt: 7,
+        harness: 'shell',
+        createdAt: 3,
       }
       await catalogue.putTask(task)
       await catalogue.putRun(run)
       await catalogue.putGroup(group)
-      await catalogue.putRollout(rollout)
-      expect(await catalogue.run(run.id)).toEqual(run)
-      return { task, group, rollout }
+      await catalogue.putRollout(record)
+      return record
     }
+    const verdict = (rolloutId: string, reward: number, supersedes: string | null): Verdict => ({
+      id: newId(),
+      rolloutId,
+      at: 9,
+      status: 'scored',
+      reward,
+      components: { tests: reward },
+      steps: [],
+      evidence: 'ok',
+      artifacts: [],
+      verifier: { id: 'v', version: '1', sha256: sha256('v') },
+      trust: 'separate',
+      costTokens: 0,
+      supersedes,
+    })
 
-    it('gives tasks, groups and rollouts back as they were put', async () => {
-      const { task, group, rollout } = await seed()
-      expect(await catalogue.task(task.digest)).toEqual(task)
-      expect(await catalogue.tasks()).toEqual([task])
-      expect(await catalogue.group(group.id)).toEqual(group)
-      expect(await catalogue.groups(group.runId)).toEqual([group])
-      expect(await catalogue.rollout(rollout.id)).toEqual({
-        ...rollout,
+    it('gives a rollout back with all that was appended to it, to every reader', async () => {
+      const record = await rollout()
+      await catalogue.startRollout(record.id, 10)
+      await catalogue.endRollout(record.id, 20, 'agent_timeout', 'after 10 s')
+      await catalogue.taint(record.id, 'engine 502')
+      await catalogue.taint(record.id, 'engine 502')
+      await catalogue.label(record.id, 'split', 'a')
+      await catalogue.label(record.id, 'split', 'b')
+      const first = verdict(record.id, 0, null)
+      const second = verdict(record.id, 1, first.id)
+      await catalogue.appendVerdict(first)
+      await catalogue.appendVerdict(second)
+      const expected = {
+        ...record,
         taskDigest: task.digest,
+        startedAt: 10,
+        endedAt: 20,
+        end: 'agent_timeout',
+        endDetail: 'after 10 s',
+        taints: ['engine 502'],
+        verdicts: [first, second],
+        labels: { split: 'b' },
+      }
+      expect(await catalogue.rollout(record.id)).toEqual(expected)
+      const reader = await made.reader()
+      expect(await reader.rollout(record.id)).toEqual(expected)
+      expect(await reader.task(task.digest)).toEqual(task)
+      await reader.close()
+    })
+
+    it('has nothing to say of a rollout that has not begun', async () => {
+      const record = await rollout()
+      expect(await catalogue.rollout(record.id)).toMatchObject({
         startedAt: null,
         endedAt: null,
         end: null,
         endDetail: '',
-        taints: [],
         verdicts: [],
-        labels: {},
       })
     })
 
-    it('takes the same task twice', async () => {
-      await catalogue.putTask(taskOf('a'))
-      await catalogue.putTask(taskOf('a'))
-      expect(await catalogue.tasks()).toHaveLength(1)
+    it('lists by run, group, task and limit', async () => {
+      const one = await rollout()
+      const two = { ...one, id: newId(), slot: 1 }
+      await catalogue.putRollout(two)
+      const other = await rollout()
+      const found = async (filter: Parameters<Catalogue['rollouts']>[0]): Promise<readonly string[]> =>
+        (await catalogue.rollouts(filter)).map((view) => view.id)
+      expect(await found({ runId: one.runId })).toEqual([one.id, two.id])
+      expect(await found({ groupId: other.groupId })).toEqual([other.id])
+      expect(await found({ taskDigest: task.digest, limit: 2 })).toEqual([one.id, two.id])
+      expect(await found({ taskDigest: sha256('other') })).toEqual([])
+      expect((await catalogue.groups(one.runId)).map((group) => group.id)).toEqual([one.groupId])
+      expect((await catalogue.runs(1)).length).toBe(1)
+      expect(await catalogue.tasks()).toEqual([task])
     })
 
-    it('counts the first end, ignores its repetition and refuses another', async () => {
-      const { rollout } = await seed()
-      await catalogue.startRollout(rollout.id, 10)
-      await catalogue.endRollout(rollout.id, 20, 'agent_timeout', 'after 5 min')
-      await catalogue.endRollout(rollout.id, 20, 'agent_timeout', 'after 5 min')
-      await expect(catalogue.endRollout(rollout.id, 30, 'completed', '')).rejects.toThrow()
-      expect(await catalogue.rollout(rollout.id)).toMatchObject({
-        startedAt: 10,
-        endedAt: 20,
-        end: 'agent_timeout',
-        endDetail: 'after 5 min',
+    it('takes the same record twice and refuses another under its id', async () => {
+      const record = await rollout()
+      await catalogue.putRollout(record)
+      await expect(catalogue.putRollout({ ...record, harness: 'other' })).rejects.toMatchObject({
+        code: 'STORE_CONFLICT',
       })
+      await expect(catalogue.putRollout({ ...record, id: newId() })).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      expect(await catalogue.rollouts({})).toHaveLength(1)
     })
 
-    it('appends verdicts in order and keeps the superseded ones', async () => {
-      const { rollout } = await seed()
-      const first = verdictOf(rollout.id, { status: 'infra_error', reward: null, reason: 'box died' })
-      const second = verdictOf(rollout.id, { status: 'scored', reward: 0.25 }, first.id)
-      await catalogue.appendVerdict(first)
-      await catalogue.appendVerdict(second)
-      expect((await catalogue.rollout(rollout.id)).verdicts).toEqual([first, second])
+    it('lets only the first end count', async () => {
+      const { id } = await rollout()
+      await catalogue.endRollout(id, 20, 'completed', '')
+      await catalogue.endRollout(id, 20, 'completed', '')
+      await expect(catalogue.endRollout(id, 21, 'infra', '')).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      expect((await catalogue.rollout(id)).end).toBe('completed')
     })
 
-    it('keeps each cause of taint once and the last value of a label', async () => {
-      const { rollout } = await seed()
-      for (const cause of ['stall', 'engine_error', 'stall']) await catalogue.taint(rollout.id, cause)
-      await catalogue.label(rollout.id, 'review', 'open')
-      await catalogue.label(rollout.id, 'review', 'done')
-      const view = await catalogue.rollout(rollout.id)
-      expect(view.taints).toEqual(['stall', 'engine_error'])
-      expect(view.labels).toEqual({ review: 'done' })
-    })
-
-    it('filters rollouts', async () => {
-      const { group, rollout, task } = await seed()
-      const other = { ...rollout, id: newId(), slot: 1 }
-      await catalogue.putRollout(other)
-      const ids = async (filter: Parameters<Catalogue['rollouts']>[0]): Promise<string[]> =>
-        (await catalogue.rollouts(filter)).map((found) => found.id)
-      expect(new Set(await ids({ groupId: group.id }))).toEqual(new Set([rollout.id, other.id]))
-      expect(await ids({ taskDigest: task.digest, limit: 1 })).toHaveLength(1)
-      expect(await ids({ runId: newId() })).toEqual([])
-    })
-
-    it('refuses a rollout whose place is taken, and what belongs to nothing', async () => {
-      const { rollout } = await seed()
-      await expect(catalogue.putRollout({ ...rollout, id: newId() })).rejects.toThrow()
+    it('refuses what hangs on nothing', async () => {
+      const { id } = await rollout()
+      await expect(catalogue.rollout(newId())).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(catalogue.taint(newId(), 'x')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(catalogue.appendVerdict(verdict(newId(), 1, null))).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(catalogue.appendVerdict(verdict(id, 1, newId()))).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
       await expect(
-        catalogue.putGroup({ ...(await catalogue.group(rollout.groupId)), id: newId(), runId: newId() }),
-      ).rejects.toThrow()
-      await expect(catalogue.appendVerdict(verdictOf(newId(), { status: 'scored', reward: 1 }))).rejects.toThrow()
-    })
-
-    it('says NOT_FOUND for what is not there', async () => {
-      for (const asked of [
-        catalogue.run(newId()),
-        catalogue.task(sha256('nothing')),
-        catalogue.group(newId()),
-        catalogue.rollout(newId()),
-        catalogue.fingerprint(sha256('nothing')),
-      ]) {
-        await expect(asked).rejects.toMatchObject({ code: 'NOT_FOUND' })
-      }
+        catalogue.putGroup({ id: newId(), runId: newId(), taskDigest: 'x', promptVariant: '', createdAt: 1 }),
+      ).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
     })
 
     it('names a fingerprint by its content', async () => {
+      const fingerprint = {
+        engine: 'vllm',
+        version: '0.26.0',
+        model: 'm',
+        tokenizer: sha256('t'),
+        chatTemplate: null,
+        parsers: null,
+        logprobKind: 'raw',
+        speculative: null,
+        quantisation: null,
+      } as const
       const digest = await catalogue.putFingerprint(fingerprint)
-      expect(await catalogue.putFingerprint({ ...fingerprint })).toBe(digest)
-      expect(await catalogue.putFingerprint({ ...fingerprint, version: '0.33' })).not.toBe(digest)
+      const reversed = Object.fromEntries(Object.entries(fingerprint).toReversed()) as unknown as typeof fingerprint
+      expect(await catalogue.putFingerprint(reversed)).toBe(digest)
+      expect(await catalogue.putFingerprint({ ...fingerprint, model: 'n' })).not.toBe(digest)
       expect(await catalogue.fingerprint(digest)).toEqual(fingerprint)
     })
 
-    it('keeps token texts per tokenizer, parts of characters included', async () => {
-      const half = Buffer.from('ä').subarray(0, 1)
-      await catalogue.putTokenTexts('one', new Map([[5, half]]))
-      await catalogue.putTokenTexts('two', new Map([[5, Buffer.from('x')]]))
-      const texts = await catalogue.tokenTexts('one', [5, 6])
-      expect([...texts].map(([id, bytes]) => [id, Buffer.from(bytes)])).toEqual([[5, half]])
+    it('keeps token texts per tokenizer, parts of characters too', async () => {
+      await catalogue.putTokenTexts('a', new Map([[7, Uint8Array.from([0xe2, 0x82])]]))
+      await catalogue.putTokenTexts('b', new Map([[7, Buffer.from('seven')]]))
+      const texts = await catalogue.tokenTexts('a', [7, 7, 8])
+      expect([...texts].map(([id, bytes]) => [id, [...bytes]])).toEqual([[7, [0xe2, 0x82]]])
     })
 
-    it('resolves the start of an id', async () => {
-      const { rollout } = await seed()
-      expect(await catalogue.resolve(rollout.id)).toEqual([{ kind: 'rollout', id: rollout.id }])
-      expect((await catalogue.resolve(rollout.id.slice(0, 8))).map(({ kind }) => kind).toSorted()).toEqual([
-        'group',
-        'rollout',
-        'run',
-      ])
-      expect(await catalogue.resolve('zz')).toEqual([])
+    it('finds runs, groups and rollouts by the start of their id', async () => {
+      const record = await rollout()
+      const found = await catalogue.resolve(record.id.slice(0, 6))
+      expect(found).toContainEqual({ kind: 'rollout', id: record.id })
+      expect(found).toContainEqual({ kind: 'run', id: record.runId })
+      expect(found).toContainEqual({ kind: 'group', id: record.groupId })
+      expect(await catalogue.resolve(record.id)).toEqual([{ kind: 'rollout', id: record.id }])
+      expect(await catalogue.resolve('zzz')).toEqual([])
     })
   })
-}
-
-const fingerprint: EngineFingerprint = {
-  engine: 'vllm',
-  version: '0.32',
-  model: 'm',
-  tokenizer: sha256('tokenizer'),
-  chatTemplate: null,
-  parsers: 'hermes',
-  logprobKind: 'raw',
-  speculative: null,
-  quantisation: null,
-}
-
-function taskOf(name: string): Task {
-  return {
-    digest: sha256(name),
-    name,
-    environment: 'terminal',
-    instruction: 'Do "this".\nThen that.',
-    split: 'train',
-    data: { deep: [{ x: 1 }] },
-    source: 'here',
-  }
-}
-
-function verdictOf(
-  rolloutId: string,
-  outcome: { status: 'scored'; reward: number } | { status: 'infra_error'; reward: null; reason: string },
-  supersedes: string | null = null,
-): Verdict {
-  return {
-    id: newId(),
-    rolloutId,
-    at: 3,
-    components: { tests: 0.25 },
-    steps: [],
-    evidence: 'one of four',
-    artifacts: [{ path: 'out.txt', sha256: sha256('out'), sizeBytes: 3 }],
-    verifier: { id: 'terminal', version: '1', sha256: sha256('v') },
-    trust: 'separate',
-    costTokens: 0,
-    supersedes,
-    ...outcome,
-  }
 }

@@ -1,13 +1,5 @@
 export { blobsContract, type BlobsUnderTest } from './blobs.ts'
 export { catalogueContract, type CatalogueUnderTest } from './catalogue.ts'
+export { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } from './facts.ts'
 export { queueContract, type QueueUnderTest } from './queue.ts'
 export { recorderContract, type RecorderUnderTest } from './recorder.ts'
-export {
-  growingBody,
-  plainPolicy,
-  sampleCommit,
-  sampleIntent,
-  sampleSegment,
-  sampleSession,
-  sampleTokens,
-} from './samples.ts'

@@ -1,15 +1,22 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Event, newId } from '../../core/index.ts'
-import type { CallIntent, Recorder, RecorderReader, Segment } from '../../trajectory/index.ts'
-import { growingBody, sampleCommit, sampleIntent, sampleSegment, sampleSession } from './samples.ts'
+import { newId } from '../../core/index.ts'
+import {
+  type CallCommit,
+  type CallIntent,
+  type Recorder,
+  type RecorderReader,
+  tokenFlag,
+} from '../../trajectory/index.ts'
+import { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } from './facts.ts'
 
-/** A fresh recorder, a second reader of the same log, and a way to open the log again as a new owner. */
+/** A fresh, empty log. */
 export interface RecorderUnderTest {
   readonly recorder: Recorder
-  openReader(): Promise<RecorderReader>
-  /** Closes the recorder and opens the log anew. */
-  reopen(): Promise<Recorder>
+  /** Opens the same log the way another process would, beside the live recorder. */
+  reader(): Promise<RecorderReader>
+  /** Closes the recorder and opens the log again: what a restart sees. */
+  restart(): Promise<Recorder>
   close(): Promise<void>
 }
 
@@ -24,217 +31,253 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
     })
     afterEach(async () => made.close())
 
-    /** A conversation of `calls` answered calls, each extending the one before. */
-    const converse = async (
-      calls: number,
-    ): Promise<{ sessionId: string; intents: CallIntent[]; segments: Segment[] }> => {
-      const session = sampleSession()
+    const opened = async (): Promise<string> => {
+      const session = sessionFact()
       await recorder.openSession(session)
-      const intents: CallIntent[] = []
-      const segments: Segment[] = []
-      let parent: Segment['parent'] = null
-      for (let seq = 0; seq < calls; seq += 1) {
-        const intent = sampleIntent(session.id, seq)
-        await recorder.beginCall(intent)
-        const prompt = sampleSegment(intent, 'prompt', parent, 50)
-        const answer = sampleSegment(intent, 'sampled', { segmentId: prompt.id, offset: 50 }, 30)
-        parent = { segmentId: answer.id, offset: 30 }
-        await recorder.commitCall(sampleCommit(intent, [prompt, answer]))
-        intents.push(intent)
-        segments.push(prompt, answer)
-      }
-      return { sessionId: session.id, intents, segments }
+      return session.id
+    }
+    const began = async (sessionId: string, seq = 0, body = '{}'): Promise<CallIntent> => {
+      const intent = intentFact(sessionId, seq, body)
+      await recorder.beginCall(intent)
+      return intent
     }
 
-    it('gives back every fact of a session as it was given', async () => {
-      const session = sampleSession({ rolloutId: newId(), labels: { task: 'ä "quoted"' } })
+    it('gives a call back field by field, whichever reader asks', async () => {
+      const session = sessionFact({ rolloutId: newId() })
       await recorder.openSession(session)
-      const intent = sampleIntent(session.id, 0)
+      const intent = intentFact(session.id, 0, '{"model":"m","n":1.0}')
       await recorder.beginCall(intent)
-      const prompt = sampleSegment(intent, 'prompt', null, 700)
-      const answer = sampleSegment(intent, 'sampled', { segmentId: prompt.id, offset: 700 }, 4, {
-        tokens: Int32Array.of(0, 151_935, -1, 2_147_483_647),
-        logprobs: Float32Array.of(-0.5, Number.NaN, -9999, -0),
-        flags: Uint8Array.of(0, 2, 1, 0),
-      })
-      const commit = sampleCommit(intent, [prompt, answer], {
-        forks: [
-          { cause: 'think_stripped', fromCallId: null, position: 9, expected: [1, 2], got: [], tokensAffected: 3 },
-        ],
+      const prompt = promptFact(intent, ids(3))
+      const flags = Uint8Array.from([0, tokenFlag.nan, tokenFlag.floored])
+      const answer = sampledFact(
+        intent,
+        Int32Array.from([151_645, 0, 2 ** 31 - 1]),
+        Float32Array.from([-0.1, Number.NaN, -9999]),
+        { segmentId: prompt.id, offset: 2 },
+        { flags, stopCut: true },
+      )
+      const commit = commitFact(intent, [prompt, answer], {
+        forks: [{ cause: 'template', fromCallId: null, position: 2, expected: [1], got: [2], tokensAffected: 4 }],
         findings: ['count_mismatch'],
       })
       await recorder.commitCall(commit)
-      await recorder.closeSession(session.id, 99)
-      const log = await recorder.session(session.id)
-      const { segments: _segments, spans, ...facts } = commit
-      expect(log.session).toEqual(session)
-      expect(log.closedAt).toBe(99)
-      expect(log.calls).toHaveLength(1)
-      expect(plain(log.calls[0]?.intent)).toEqual(plain(intent))
-      expect(plain(log.calls[0]?.commit)).toEqual(plain(facts))
-      expect(log.calls[0]).toMatchObject({ delivery: 'unknown', superseded: false })
-      expect(log.spans).toEqual(spans)
-      expect(log.segments).toEqual([prompt, answer])
-      expect(Object.is(log.segments[1]?.logprobs?.[3], -0)).toBe(true)
+      await recorder.settleDelivery(intent.id, 'sent')
+      const { segments, spans, ...rest } = commit
+      const expected = {
+        session,
+        closedAt: null,
+        calls: [
+          {
+            intent: { ...intent, body: new Uint8Array(intent.body) },
+            commit: { ...rest, reply: new Uint8Array(commit.reply) },
+            delivery: 'sent',
+            superseded: false,
+          },
+        ],
+        segments,
+        spans,
+        events: [],
+      }
+      const reader = await made.reader()
+      for (const log of [await recorder.session(session.id), await reader.session(session.id)]) {
+        expect(plain(log)).toEqual(plain(expected))
+      }
+      expect(await recorder.sessions({ rolloutId: session.rolloutId ?? '' })).toEqual([session])
+      await reader.close()
     })
 
-    it('gives bodies back byte for byte, whatever they have in common', async () => {
+    it('leaves out the bodies that nobody asked for', async () => {
+      const sessionId = await opened()
+      const calls = [await began(sessionId, 0, '{"a":1}'), await began(sessionId, 1, '{"a":2}')]
+      const log = await recorder.session(sessionId, { bodies: [calls[1]?.id ?? ''] })
+      expect(log.calls.map((call) => Buffer.from(call.intent.body).toString())).toEqual(['', '{"a":2}'])
+    })
+
+    it('stores any bodies byte for byte, also over restarts', async () => {
+      const piece = fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom('{"messages":[', '],"tools":[]}', ''))
       await fc.assert(
-        fc.asyncProperty(fc.array(body(), { minLength: 1, maxLength: 20 }), async (bodies) => {
-          const session = sampleSession()
-          await recorder.openSession(session)
-          for (const [seq, content] of bodies.entries()) {
-            await recorder.beginCall(sampleIntent(session.id, seq, { body: content }))
-          }
-          const log = await recorder.session(session.id)
-          expect(log.calls.map((call) => hex(call.intent.body))).toEqual(bodies.map(hex))
+        fc.asyncProperty(
+          fc.array(fc.tuple(fc.nat(9), piece, piece), { minLength: 1, maxLength: 40 }),
+          fc.nat(39),
+          async (edits, restartAt) => {
+            const sessionId = await opened()
+            const bodies: string[] = []
+            for (const [seq, [from, insert, tail]] of edits.entries()) {
+              const base = bodies[Math.max(0, seq - 1 - from)] ?? ''
+              const place = base.length >> 1
+              bodies.push(base.slice(0, place) + insert + base.slice(place) + tail)
+              if (seq === restartAt) recorder = await made.restart()
+              await began(sessionId, seq, bodies[seq])
+            }
+            const log = await recorder.session(sessionId)
+            expect(log.calls.map((call) => Buffer.from(call.intent.body).toString())).toEqual(bodies)
+          },
+        ),
+        { numRuns: 15 },
+      )
+    })
+
+    it('stores any tokens, logprobs and flags bit for bit', async () => {
+      const column = fc.array(fc.tuple(fc.integer({ min: 0, max: 2 ** 31 - 1 }), fc.float(), fc.nat(7)), {
+        minLength: 1,
+        maxLength: 300,
+      })
+      await fc.assert(
+        fc.asyncProperty(column, async (tokens) => {
+          const sessionId = await opened()
+          const intent = await began(sessionId)
+          const answer = sampledFact(
+            intent,
+            Int32Array.from(tokens, ([id]) => id),
+            Float32Array.from(tokens, ([, logprob]) => logprob),
+            null,
+            { flags: Uint8Array.from(tokens, ([, , flag]) => flag) },
+          )
+          await recorder.commitCall(commitFact(intent, [answer]))
+          const [read] = (await recorder.session(sessionId)).segments
+          expect(bits(read?.tokens)).toEqual(bits(answer.tokens))
+          expect(bits(read?.logprobs)).toEqual(bits(answer.logprobs))
+          expect(bits(read?.flags)).toEqual(bits(answer.flags))
         }),
         { numRuns: 25 },
       )
     })
 
-    it('keeps calls in order of seq and refuses a seq, a session or a call that is there already', async () => {
-      const { sessionId, intents } = await converse(2)
-      const log = await recorder.session(sessionId)
-      expect(log.calls.map((call) => call.intent.seq)).toEqual([0, 1])
-      await expect(recorder.beginCall(sampleIntent(sessionId, 1))).rejects.toThrow()
-      await expect(recorder.beginCall(intents[0] ?? sampleIntent(sessionId, 9))).rejects.toThrow()
-      await expect(recorder.openSession(log.session)).rejects.toThrow()
-      expect((await recorder.session(sessionId)).calls).toHaveLength(2)
+    it('does not touch the arrays that it was given', async () => {
+      const sessionId = await opened()
+      const pool = new ArrayBuffer(64)
+      const intent = intentFact(sessionId, 0, '', { body: new Uint8Array(pool, 8, 4).fill(65) })
+      await recorder.beginCall(intent)
+      const answer = sampledFact(intent, ids(4), Float32Array.from([-1, -2, -3, -4]), null)
+      await recorder.commitCall(commitFact(intent, [answer]))
+      expect([pool.byteLength, answer.tokens.length, answer.logprobs?.length]).toEqual([64, 4, 4])
+    })
+
+    it('keeps an empty generation', async () => {
+      const sessionId = await opened()
+      const intent = await began(sessionId)
+      const prompt = promptFact(intent, ids(2))
+      const empty = sampledFact(intent, ids(0), null, { segmentId: prompt.id, offset: 2 })
+      await recorder.commitCall(commitFact(intent, [prompt, empty]))
+      expect((await recorder.session(sessionId)).segments.map((segment) => segment.tokens.length)).toEqual([2, 0])
     })
 
     it('refuses a second commit and keeps the first', async () => {
-      const { sessionId, intents } = await converse(1)
-      const [intent] = intents
-      if (intent === undefined) throw new Error('no call')
-      await expect(recorder.commitCall(sampleCommit(intent, [], { status: 500 }))).rejects.toThrow()
+      const sessionId = await opened()
+      const intent = await began(sessionId)
+      await recorder.commitCall(commitFact(intent, [], { status: 200 }))
+      await expect(recorder.commitCall(commitFact(intent, [], { status: 500 }))).rejects.toMatchObject({
+        code: 'STORE_CONFLICT',
+      })
       expect((await recorder.session(sessionId)).calls[0]?.commit?.status).toBe(200)
     })
 
-    it('stores a commit whole or not at all', async () => {
-      const session = sampleSession()
-      await recorder.openSession(session)
-      const intent = sampleIntent(session.id, 0)
-      await recorder.beginCall(intent)
-      const prompt = sampleSegment(intent, 'prompt', null, 5)
-      const orphan = sampleSegment(intent, 'sampled', { segmentId: newId(), offset: 5 }, 3)
-      await expect(recorder.commitCall(sampleCommit(intent, [prompt, orphan]))).rejects.toThrow()
-      const log = await recorder.session(session.id)
-      expect(log.segments).toEqual([])
-      expect(log.calls[0]?.commit).toBeNull()
+    it.each<[string, (intent: CallIntent) => CallCommit]>([
+      [
+        'a segment beyond the end of its parent',
+        (intent) => {
+          const prompt = promptFact(intent, ids(3))
+          return commitFact(intent, [prompt, sampledFact(intent, ids(1), null, { segmentId: prompt.id, offset: 4 })])
+        },
+      ],
+      [
+        'an unknown parent',
+        (intent) => commitFact(intent, [promptFact(intent, ids(1), { segmentId: newId(), offset: 1 })]),
+      ],
+      [
+        'fewer logprobs than tokens',
+        (intent) => commitFact(intent, [sampledFact(intent, ids(2), new Float32Array(1), null)]),
+      ],
+      ['an empty prompt segment', (intent) => commitFact(intent, [promptFact(intent, ids(0))])],
+    ])('refuses %s, writes nothing of it, and goes on', async (_what, commitOf) => {
+      const sessionId = await opened()
+      const intent = await began(sessionId)
+      await expect(recorder.commitCall(commitOf(intent))).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      const log = await recorder.session(sessionId)
+      expect([log.calls[0]?.commit, log.segments]).toEqual([null, []])
+      await recorder.commitCall(commitFact(intent, [promptFact(intent, ids(1))]))
+      expect((await recorder.session(sessionId)).segments).toHaveLength(1)
     })
 
-    it('keeps one failed write from harming the writes beside it', async () => {
-      const { sessionId } = await converse(1)
-      const results = await Promise.allSettled([
-        recorder.beginCall(sampleIntent(sessionId, 1)),
-        recorder.beginCall(sampleIntent(sessionId, 0)),
-        recorder.beginCall(sampleIntent(sessionId, 2)),
-      ])
-      expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-      expect((await recorder.session(sessionId)).calls).toHaveLength(3)
+    it('refuses what names nothing, and a call in a closed session', async () => {
+      await expect(recorder.session(newId())).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(recorder.settleDelivery(newId(), 'sent')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(recorder.beginCall(intentFact(newId(), 0, '{}'))).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      const sessionId = await opened()
+      await recorder.closeSession(sessionId, 5)
+      await expect(recorder.beginCall(intentFact(sessionId, 0, '{}'))).rejects.toMatchObject({ code: 'SESSION_CLOSED' })
+      expect((await recorder.session(sessionId)).closedAt).toBe(5)
     })
 
-    it('remembers delivery and supersession as they come', async () => {
-      const { sessionId, intents } = await converse(2)
-      const [first, second] = intents
-      if (first === undefined || second === undefined) throw new Error('no calls')
-      await recorder.settleDelivery(first.id, 'sent')
-      await recorder.settleDelivery(first.id, 'echoed')
-      await recorder.supersede(second.id, first.id)
-      const { calls } = await recorder.session(sessionId)
-      expect(calls.map(({ delivery, superseded }) => [delivery, superseded])).toEqual([
-        ['echoed', false],
-        ['unknown', true],
-      ])
+    it('takes a place in a session once', async () => {
+      const sessionId = await opened()
+      await began(sessionId, 0)
+      await expect(began(sessionId, 0)).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
     })
 
-    it('keeps events of a rollout in order, with and without a session', async () => {
+    it('lets later deliveries count, marks a replaced answer, keeps events in order', async () => {
       const rolloutId = newId()
-      const session = sampleSession({ rolloutId })
+      const session = sessionFact({ rolloutId })
       await recorder.openSession(session)
-      const events: Event[] = Array.from({ length: 5 }, (_, n) => ({
+      const intent = await began(session.id)
+      await recorder.commitCall(commitFact(intent, []))
+      await recorder.settleDelivery(intent.id, 'sent')
+      await recorder.settleDelivery(intent.id, 'echoed')
+      await recorder.supersede(intent.id, newId())
+      const events = ['first', 'second'].map((label) => ({
         id: newId(),
-        at: 1000 - n,
+        at: 1,
         rolloutId,
-        sessionId: n % 2 === 0 ? session.id : null,
-        kind: 'label',
-        name: `n${n}`,
-        value: 'ä\u2028',
+        sessionId: session.id,
+        kind: 'label' as const,
+        name: label,
+        value: '\u2028"',
       }))
       for (const event of events) await recorder.appendEvent(event)
+      const log = await recorder.session(session.id)
+      expect(log.calls[0]).toMatchObject({ delivery: 'echoed', superseded: true })
+      expect(log.events).toEqual(events)
       expect(await recorder.events({ rolloutId })).toEqual(events)
-      expect((await recorder.session(session.id)).events).toEqual(events.filter((_, n) => n % 2 === 0))
-      expect(await recorder.events({ rolloutId: newId() })).toEqual([])
     })
 
-    it('finds sessions by rollout, and says NOT_FOUND for one that is not there', async () => {
-      const rolloutId = newId()
-      const mine = sampleSession({ rolloutId })
-      await recorder.openSession(sampleSession())
-      await recorder.openSession(mine)
-      expect(await recorder.sessions({ rolloutId })).toEqual([mine])
-      expect(await recorder.sessions()).toHaveLength(2)
-      expect(await recorder.sessions({ limit: 1 })).toHaveLength(1)
-      await expect(recorder.session(newId())).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    it('marks calls in flight as interrupted when it is opened again', async () => {
+      const sessionId = await opened()
+      const done = await began(sessionId, 0)
+      await recorder.commitCall(commitFact(done, []))
+      await began(sessionId, 1)
+      recorder = await made.restart()
+      const fates = (await recorder.session(sessionId)).calls.map((call) => call.commit?.fate.kind)
+      expect(fates).toEqual(['complete', 'interrupted'])
     })
 
-    it('reads bodies only where they are asked for', async () => {
-      const { sessionId, intents } = await converse(3)
-      const wanted = intents[1]?.id ?? ''
-      const { calls } = await recorder.session(sessionId, { bodies: [wanted] })
-      expect(calls.map((call) => call.intent.body.length > 0)).toEqual([false, true, false])
-      expect(calls.map((call) => (call.commit?.reply.length ?? 0) > 0)).toEqual([false, true, false])
-    })
-
-    it('shows a reader beside it what is durable', async () => {
-      const { sessionId, segments } = await converse(3)
-      const reader = await made.openReader()
-      expect((await reader.session(sessionId)).segments).toEqual(segments)
-      await reader.close()
-    })
-
-    it('marks calls that were in flight as interrupted when the log is opened again, and loses nothing', async () => {
-      const { sessionId, segments } = await converse(2)
-      await recorder.beginCall(sampleIntent(sessionId, 2))
-      recorder = await made.reopen()
-      const log = await recorder.session(sessionId)
-      expect(log.segments).toEqual(segments)
-      expect(log.calls.map((call) => call.commit?.fate.kind)).toEqual(['complete', 'complete', 'interrupted'])
-    })
-
-    it('takes thousands of writes at once without dropping or reordering any', async () => {
-      const session = sampleSession()
-      await recorder.openSession(session)
+    it('takes a thousand calls at once and loses none', async () => {
+      const sessionId = await opened()
       await Promise.all(
-        Array.from({ length: 2000 }, (_, seq) =>
-          recorder.beginCall(sampleIntent(session.id, seq, { body: growingBody(seq % 7, 60) })),
-        ),
+        Array.from({ length: 1000 }, async (_, seq) => {
+          const intent = intentFact(sessionId, seq, `{"n":${seq},"pad":"${'x'.repeat(2000)}"}`)
+          await recorder.beginCall(intent)
+          await recorder.commitCall(commitFact(intent, [promptFact(intent, ids(8, seq))]))
+        }),
       )
-      await recorder.flush()
-      const { calls } = await recorder.session(session.id, { bodies: [] })
-      expect(calls.map((call) => call.intent.seq)).toEqual(Array.from({ length: 2000 }, (_, seq) => seq))
+      const reader = await made.reader()
+      const log = await reader.session(sessionId)
+      await reader.close()
+      expect(log.calls.filter((call) => call.commit?.fate.kind === 'complete')).toHaveLength(1000)
+      expect(log.segments).toHaveLength(1000)
     })
   })
 }
 
-/** Bodies that grow, shrink, change in the middle, are empty or are noise. */
-function body(): fc.Arbitrary<Uint8Array> {
-  return fc.oneof(
-    fc.nat(6).map((seq) => growingBody(seq, 100)),
-    fc.tuple(fc.nat(6), fc.string()).map(([seq, text]) => Buffer.concat([growingBody(seq, 90), Buffer.from(text)])),
-    fc.tuple(fc.nat(6), fc.string()).map(([seq, text]) => Buffer.concat([Buffer.from(text), growingBody(seq, 80)])),
-    fc.uint8Array({ maxLength: 300 }),
-    fc.constant(new Uint8Array()),
-  )
+/** Arrays as lists, so that a Buffer and a Uint8Array compare, and NaN equals NaN. */
+function plain(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return { list: [...(value as Uint8Array)] }
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, plain(part)]))
+  }
+  return value
 }
 
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex')
-}
-
-/** Buffers and views of equal content compare equal. */
-function plain(facts: object | null | undefined): unknown {
-  const entries = Object.entries(facts ?? {})
-  return Object.fromEntries(entries.map(([key, value]) => [key, value instanceof Uint8Array ? hex(value) : value]))
+function bits(array: Int32Array | Float32Array | Uint8Array | null | undefined): Buffer | null {
+  return array == null ? null : Buffer.from(array.buffer, array.byteOffset, array.byteLength)
 }

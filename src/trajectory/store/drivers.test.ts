@@ -4,55 +4,69 @@ import { join } from 'node:path'
 import { blobsContract, catalogueContract, queueContract, recorderContract } from '../../testing/store/index.ts'
 import { openReader, openStore, type OwnedStore } from './index.ts'
 
-async function fresh(): Promise<{ directory: string; store: OwnedStore; close(): Promise<void> }> {
+interface Made {
+  readonly directory: string
+  readonly store: OwnedStore
+  reopen(): Promise<OwnedStore>
+  close(): Promise<void>
+}
+
+async function makeStore(): Promise<Made> {
   const directory = await mkdtemp(join(tmpdir(), 'paddock-store-'))
-  const store = await openStore(directory)
+  let store = await openStore(directory)
   return {
     directory,
-    store,
-    close: async () => {
+    get store() {
+      return store
+    },
+    async reopen() {
+      await store.close()
+      store = await openStore(directory)
+      return store
+    },
+    async close() {
       await store.close()
       await rm(directory, { recursive: true })
     },
   }
 }
 
-recorderContract('sqlite', async () => {
-  const { directory, store } = await fresh()
-  let open = store
+recorderContract('SQLite', async () => {
+  const made = await makeStore()
   return {
-    recorder: store.recorder,
-    openReader: async () => {
-      const reader = await openReader(directory)
+    recorder: made.store.recorder,
+    reader: async () => {
+      const reader = await openReader(made.directory)
       return { ...reader.recorder, close: () => reader.close() }
     },
-    reopen: async () => {
-      await open.close()
-      open = await openStore(directory)
-      return open.recorder
-    },
-    close: async () => {
-      await open.close()
-      await rm(directory, { recursive: true })
-    },
+    restart: async () => (await made.reopen()).recorder,
+    close: () => made.close(),
   }
 })
 
-catalogueContract('sqlite', async () => {
-  const { store, close } = await fresh()
-  return { catalogue: store.catalogue, close }
+catalogueContract('SQLite', async () => {
+  const made = await makeStore()
+  return {
+    catalogue: made.store.catalogue,
+    reader: async () => {
+      const reader = await openReader(made.directory)
+      return { ...reader.catalogue, close: () => reader.close() }
+    },
+    close: () => made.close(),
+  }
 })
 
-queueContract('sqlite', async () => {
-  const { store, close } = await fresh()
-  return { queue: store.queue, close }
+queueContract('SQLite', async () => {
+  const made = await makeStore()
+  return { queue: made.store.queue, close: () => made.close() }
 })
 
 blobsContract('directory', async () => {
-  const { directory, store, close } = await fresh()
+  const made = await makeStore()
   return {
-    blobs: store.blobs,
-    damage: (digest) => writeFile(join(directory, 'blobs', digest.slice(0, 2), digest.slice(2, 4), digest), 'other'),
-    close,
+    blobs: made.store.blobs,
+    corrupt: (digest) =>
+      writeFile(join(made.directory, 'blobs', digest.slice(0, 2), digest.slice(2, 4), digest), 'other'),
+    close: () => made.close(),
   }
 })
