@@ -99,9 +99,13 @@ class DirectoryStore implements OwnedStore {
     await this.close()
   }
 
-  /** Goes on after a failing step. */
+  /**
+   * Goes on after a failing step. The writer's connection is the last to go: only one that may write can fold the
+   * write-ahead log into its database and remove it.
+   */
   async #close(): Promise<void> {
-    const ends = await Promise.allSettled([this.recorder.close(), this.#side.close()])
+    const ends = await Promise.allSettled([this.#side.close()])
+    ends.push(...(await Promise.allSettled([this.recorder.close()])))
     releaseLock(this.directory, this.#owner)
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed !== undefined) throw failed.reason
