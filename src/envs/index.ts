@@ -18,7 +18,7 @@ export type {
   VerifyContext,
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
-export { openTaskBox, type OpenBoxOptions, verifierBoxes } from './open-box.ts'
+export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, verifierBoxes } from './open-box.ts'
 export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts'
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
 export { makeTask } from './task.ts'

@@ -5,8 +5,10 @@ import {
   type EgressAttempt,
   egressGate,
   type ImageOptions,
+  type ImageRef,
   isProxyRequest,
   type SandboxProvider,
+  type WarmSpec,
 } from '../sandbox/index.ts'
 import type { BoxNeeds } from './contract.ts'
 
@@ -31,22 +33,14 @@ export async function openTaskBox(sandbox: SandboxProvider, needs: BoxNeeds, o: 
     ...(o.signal === undefined ? {} : { signal: o.signal }),
     ...(o.onProgress === undefined ? {} : { onProgress: o.onProgress }),
   })
+  const spec = specOf(needs, image, o)
   const egress = needs.network === 'none' || o.modelPath !== undefined ? null : await openWayOut(sandbox, needs, o)
   const modelPath = o.modelPath ?? egress?.modelPath
   const starting = sandbox.createBox(
     {
-      image,
-      profile: needs.profile,
-      workdir: needs.workdir,
-      env: { ...needs.env, ...o.env },
+      ...spec,
       labels: o.labels,
-      egress: needs.network,
-      ...(needs.cpus === undefined ? {} : { cpus: needs.cpus }),
-      ...(needs.memoryMb === undefined ? {} : { memoryMb: needs.memoryMb }),
-      ...(needs.pids === undefined ? {} : { pids: needs.pids }),
-      ...(needs.fileMb === undefined ? {} : { fileMb: needs.fileMb }),
       ...(modelPath === undefined ? {} : { modelPath }),
-      ...(o.mounts === undefined ? {} : { mounts: o.mounts }),
       ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }),
     },
     o.signal === undefined ? {} : { signal: o.signal },
@@ -59,6 +53,42 @@ export async function openTaskBox(sandbox: SandboxProvider, needs: BoxNeeds, o: 
   } catch (error) {
     await egress.close()
     throw error
+  }
+}
+
+/**
+ * Tells the provider that {@link openTaskBox} will be called with these needs. `hasModelPath` says whether with a
+ * `modelPath`. Dispose the answer when it will not be called any more. Throws what making the image throws.
+ */
+export async function prefetchTaskBox(
+  sandbox: SandboxProvider,
+  needs: BoxNeeds,
+  o: Pick<OpenBoxOptions, 'env' | 'mounts' | 'signal'> & {
+    readonly labels: WarmSpec['labels']
+    readonly hasModelPath: boolean
+  },
+): Promise<Disposable> {
+  const image = await sandbox.ensureImage(needs.image, o.signal === undefined ? {} : { signal: o.signal })
+  const viaSlot = o.hasModelPath || needs.network !== 'none'
+  return sandbox.prefetch({ ...specOf(needs, image, o), labels: o.labels, ...(viaSlot ? { modelPath: {} } : {}) })
+}
+
+function specOf(
+  needs: BoxNeeds,
+  image: ImageRef,
+  o: Pick<OpenBoxOptions, 'env' | 'mounts'>,
+): Omit<BoxSpec, 'labels' | 'modelPath' | 'deadlineMs'> {
+  return {
+    image,
+    profile: needs.profile,
+    workdir: needs.workdir,
+    env: { ...needs.env, ...o.env },
+    egress: needs.network,
+    ...(needs.cpus === undefined ? {} : { cpus: needs.cpus }),
+    ...(needs.memoryMb === undefined ? {} : { memoryMb: needs.memoryMb }),
+    ...(needs.pids === undefined ? {} : { pids: needs.pids }),
+    ...(needs.fileMb === undefined ? {} : { fileMb: needs.fileMb }),
+    ...(o.mounts === undefined ? {} : { mounts: o.mounts }),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Stage } from '../core/index.ts'
-import { type Artifacts, type Environment, openTaskBox } from '../envs/index.ts'
+import { type Artifacts, type Environment, openTaskBox, prefetchTaskBox } from '../envs/index.ts'
 import type { OpenedSession, SessionStats } from '../proxy/index.ts'
 import { type Box, type BoxLabels, type EgressAttempt, egressGate, type SandboxProvider } from '../sandbox/index.ts'
 import { AgentExpired, startAgentClock } from './agent-clock.ts'
@@ -96,10 +96,28 @@ async function queued(context: AttemptContext, closing: Closing): Promise<void> 
   const { run, member, log } = context
   await stage(context, 'queue', null, async (signal) => {
     await run.imageReady(member.task)
+    await prefetch(context, closing, signal)
     const place = await run.gates.live.enter(signal)
     closing.add('place', async () => place[Symbol.dispose]())
   })
   await run.store.catalogue.startRollout(log.rolloutId, run.clock.now())
+}
+
+/** While this attempt waits for its place, its box may already be made. */
+async function prefetch({ run, member }: AttemptContext, closing: Closing, signal: AbortSignal): Promise<void> {
+  const { environment, sandbox, harness } = run
+  if (environment === null || sandbox === null || (harness.place === 'host' && harness.box === 'none')) return
+  const wanted = await prefetchTaskBox(sandbox, environment.box(member.task), {
+    labels: { run: run.runId, role: 'agent' },
+    hasModelPath: harness.place === 'box',
+    ...mountsOf(run),
+    signal,
+  })
+  closing.add('prefetch', async () => wanted[Symbol.dispose]())
+}
+
+function mountsOf({ harness, bundle }: RunParts): Pick<Parameters<typeof openTaskBox>[2], 'mounts'> {
+  return harness.place === 'host' || bundle === null ? {} : { mounts: [{ bundle, target: bundleRoot }] }
 }
 
 async function boot(
@@ -172,7 +190,7 @@ async function openBox(
   const box = await openTaskBox(sandbox, needs, {
     ...options,
     modelPath: { slot },
-    ...(run.bundle === null ? {} : { mounts: [{ bundle: run.bundle, target: bundleRoot }] }),
+    ...mountsOf(run),
   })
   closing.add('box', () => box.destroy())
   return box

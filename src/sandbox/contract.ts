@@ -19,6 +19,11 @@ export interface SandboxProvider extends AsyncDisposable {
   ensureBundle(spec: BundleSpec, o?: ImageOptions): Promise<BundleRef>
   /** Starts a box and waits until its supervisor answers. */
   createBox(spec: BoxSpec, o?: { readonly signal?: AbortSignal }): Promise<Box>
+  /**
+   * Says that such a box will soon be asked for, so that it may be made ahead; {@link createBox} hands it out when the
+   * specs agree. Only a hint: nothing is promised, nothing is thrown. Dispose what is not wanted any more.
+   */
+  prefetch(spec: WarmSpec): Disposable
   /** Opens a unix socket on the host that one box at a time can be given as its model path. */
   openSlot(): Promise<Slot>
   /** Removes (or with `dryRun` only lists) what owners that are dead left behind. Never touches objects of the living. */
@@ -135,6 +140,12 @@ export interface BoxSpec {
   readonly egress?: EgressPolicy
   /** The box is destroyed after this time, whatever it does. Default 6 h. */
   readonly deadlineMs?: number
+}
+
+/** A box as far as it is known before its rollout: which slot it will serve comes later, which port is known. */
+export type WarmSpec = Omit<BoxSpec, 'labels' | 'modelPath' | 'deadlineMs'> & {
+  readonly labels: Omit<BoxLabels, 'rollout'>
+  readonly modelPath?: { readonly port?: number }
 }
 
 export interface BoxLabels {

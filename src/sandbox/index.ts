@@ -31,6 +31,7 @@ export type {
   Terminal,
   TerminalScreen,
   TerminalSpec,
+  WarmSpec,
 } from './contract.ts'
 export {
   type EgressAttempt,
@@ -41,4 +42,4 @@ export {
   parseEgress,
   isProxyRequest,
 } from './egress/index.ts'
-export { type DockerProviderOptions, dockerProvider } from './docker/index.ts'
+export { type DockerProviderOptions, dockerProvider, sandboxSource } from './docker/index.ts'

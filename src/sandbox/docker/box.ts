@@ -46,7 +46,6 @@ export class DockerBox implements Box {
   readonly image: string
   readonly profile: BoxProfile
   readonly workdir: string
-  readonly labels: BoxLabels
   readonly modelUrl: string | null
   readonly died: Promise<BoxDeath>
   readonly channel: Channel
@@ -54,7 +53,8 @@ export class DockerBox implements Box {
   readonly #running: AttachedContainer
   readonly #relay: AttachedContainer | null
   readonly #death = Promise.withResolvers<BoxDeath>()
-  readonly #deadline: NodeJS.Timeout
+  #labels: BoxLabels
+  #deadline: NodeJS.Timeout | undefined
   #cause: BoxDeath | null = null
   #ending: Promise<void> | null = null
   #frozen = false
@@ -74,7 +74,7 @@ export class DockerBox implements Box {
     this.image = parts.image
     this.profile = spec.profile
     this.workdir = spec.workdir ?? '/workspace'
-    this.labels = spec.labels
+    this.#labels = spec.labels
     this.modelUrl = relay === null ? null : `http://127.0.0.1:${port}`
     this.died = this.#death.promise
     this.channel = new Channel(running.stream, {
@@ -82,17 +82,24 @@ export class DockerBox implements Box {
       workdir: this.workdir,
       onBroken: (detail) => void this.#end({ why: 'unresponsive', detail }),
     })
-    const deadlineMs = Math.min(spec.deadlineMs ?? defaultDeadlineMs, 2 ** 31 - 1)
-    this.#deadline = setTimeout(() => {
-      void this.#end({ why: 'deadline', detail: `the box was older than ${deadlineMs} ms` })
-    }, deadlineMs)
-    this.#deadline.unref()
+    this.#limitAge(spec.deadlineMs)
     running.stream.once('close', () => void this.#end(null))
     relay?.stream.once('close', () => void this.#end({ why: 'relay_died', detail: 'the relay of the model path died' }))
   }
 
-  /** Tells the sink; called once the supervisor has answered. */
-  started(): void {
+  get labels(): BoxLabels {
+    return this.#labels
+  }
+
+  /** Whether the supervisor of a box that is not frozen answers in time. */
+  isAlive(withinMs: number): Promise<boolean> {
+    return this.channel.ping(withinMs)
+  }
+
+  /** Tells the sink: the box is handed out, to whom, and its time runs from now. */
+  handedOut(spec: Pick<BoxSpec, 'labels' | 'deadlineMs'>): void {
+    this.#labels = spec.labels
+    this.#limitAge(spec.deadlineMs)
     this.#told = true
     this.#parts.onEvent({ kind: 'box', boxId: this.id, phase: 'created', detail: this.image }, this.labels)
   }
@@ -169,6 +176,15 @@ export class DockerBox implements Box {
       at = posix.dirname(at)
     }
     if (missing.length > 0) await this.#put(at, packDirectories(missing, uid, gid))
+  }
+
+  #limitAge(deadlineMs = defaultDeadlineMs): void {
+    clearTimeout(this.#deadline)
+    const ms = Math.min(deadlineMs, 2 ** 31 - 1)
+    this.#deadline = setTimeout(() => {
+      void this.#end({ why: 'deadline', detail: `the box was older than ${ms} ms` })
+    }, ms)
+    this.#deadline.unref()
   }
 
   async #put(directory: string, tar: Readable): Promise<void> {

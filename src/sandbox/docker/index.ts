@@ -1,1 +1,2 @@
+export { sandboxSource } from './recipe.ts'
 export { type DockerProviderOptions, dockerProvider } from './provider.ts'

@@ -13,6 +13,7 @@ import type {
   SandboxProvider,
   Slot,
   SweepReport,
+  WarmSpec,
 } from '../contract.ts'
 import { abortable } from './abortable.ts'
 import { Admission } from './admission.ts'
@@ -23,6 +24,7 @@ import { Images } from './images.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
 import { DockerSlot } from './slot.ts'
+import { WarmBoxes } from './warm-boxes.ts'
 import { startBox } from './start-box.ts'
 import { sweepLeftovers } from './sweep.ts'
 
@@ -31,6 +33,8 @@ export interface DockerProviderOptions {
   readonly socketPath?: string
   readonly clock?: Clock
   readonly onEvent?: SandboxEventSink
+  /** How many boxes may be made ahead and wait. 0: none. Default 4. */
+  readonly warmBoxes?: number
 }
 
 /** Boxes in the Docker daemon of this machine. Nothing is asked of the daemon before the first call. */
@@ -46,6 +50,7 @@ class DockerProvider implements SandboxProvider {
   readonly #images: Images
   readonly #bundles: Bundles
   readonly #admission: Admission
+  readonly #warm: WarmBoxes
   readonly #starting = new Set<Promise<DockerBox>>()
   readonly #boxes = new Set<DockerBox>()
   readonly #slots = new Set<DockerSlot>()
@@ -59,6 +64,12 @@ class DockerProvider implements SandboxProvider {
     this.#images = new Images(this.#docker)
     this.#bundles = new Bundles(this.#docker, this.#images, this.#closing.signal)
     this.#admission = new Admission(this.#clock)
+    this.#warm = new WarmBoxes({
+      clock: this.#clock,
+      most: options.warmBoxes ?? 4,
+      start: (spec) => this.#start(spec, this.#closing.signal),
+      openSlot: () => DockerSlot.open(),
+    })
   }
 
   probe(): Promise<SandboxFacts> {
@@ -76,16 +87,21 @@ class DockerProvider implements SandboxProvider {
   async createBox(spec: BoxSpec, o: { readonly signal?: AbortSignal } = {}): Promise<Box> {
     const signal = AbortSignal.any([this.#closing.signal, ...(o.signal === undefined ? [] : [o.signal])])
     signal.throwIfAborted()
-    const starting = this.#start(spec, signal)
+    const starting = this.#claimOrStart(spec, signal)
     this.#starting.add(starting)
     try {
       const box = await starting
+      box.handedOut(spec)
       this.#boxes.add(box)
       void box.died.then(() => this.#boxes.delete(box))
       return box
     } finally {
       this.#starting.delete(starting)
     }
+  }
+
+  prefetch(spec: WarmSpec): Disposable {
+    return this.#warm.want(spec)
   }
 
   async openSlot(): Promise<Slot> {
@@ -101,6 +117,7 @@ class DockerProvider implements SandboxProvider {
 
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('the sandbox provider was closed', 'AbortError'))
+    await this.#warm.close()
     await Promise.allSettled(this.#starting)
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
     await Promise.allSettled([...this.#slots].map((slot) => slot.close()))
@@ -108,6 +125,14 @@ class DockerProvider implements SandboxProvider {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  async #claimOrStart(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {
+    const warm = await this.#warm.claim(spec)
+    if (warm === null) return this.#start(spec, signal)
+    if (!signal.aborted) return warm
+    await warm.destroy()
+    throw signal.reason
   }
 
   async #start(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {

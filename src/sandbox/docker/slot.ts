@@ -21,6 +21,8 @@ export class DockerSlot implements Slot {
   onClosed: () => void = () => undefined
   #handlers: SlotHandlers | null = null
   #closed: Promise<void> | null = null
+  /** Slots of boxes that were made ahead and now serve what this one serves. */
+  readonly #lent = new Set<DockerSlot>()
 
   private constructor(owned: OwnedDirectory) {
     this.#owned = owned
@@ -50,22 +52,40 @@ export class DockerSlot implements Slot {
     this.#handlers = handlers
   }
 
+  /** `other` serves whatever this one serves, and is cut and closed with it. */
+  lend(other: DockerSlot): void {
+    this.#lent.add(other)
+    other.serve({
+      request: (request, response) => this.#request(request, response),
+      connect: (request, socket, head) => this.#connect(request, socket, head),
+    })
+  }
+
   unbind(): void {
     this.#handlers = null
+    for (const other of this.#lent) other.#cut()
+    this.#cut()
+  }
+
+  #cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
 
   close(): Promise<void> {
     this.#handlers = null
-    this.#closed ??= new Promise((resolve) => {
-      this.#server.close(() => {
-        this.#owned.remove()
-        this.onClosed()
-        resolve()
-      })
-      for (const socket of this.#sockets) socket.destroy()
-    })
+    this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    const others = [...this.#lent].map((other) => other.close())
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve())
+      this.#cut()
+    })
+    this.#owned.remove()
+    this.onClosed()
+    await Promise.all(others)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -39,7 +39,6 @@ export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSig
       throw new PaddockError('BOX_START_FAILED', `The supervisor speaks protocol ${hello.version}.`)
     }
     if (hello.workdirMissing) await box.makeDirectory(box.workdir)
-    box.started()
     return box
   } catch (error) {
     await Promise.allSettled(cleanups.reverse().map((cleanup) => cleanup()))

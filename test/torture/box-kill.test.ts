@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { nastyCommands, requireDocker } from '../../src/testing/sandbox/index.ts'
+
+/**
+ * 1,000 commands that try to outlive their end, over four boxes at once with two commands beside each other in each:
+ * nothing survives, no box breaks. Told, not judged: how long after the grace the end was reported.
+ */
+const seed = Number(process.env['SEED'] ?? 20261120)
+const cases = 1000
+const lanes = 4
+
+describe.runIf(await requireDocker())('a thousand commands that try to survive', () => {
+  let provider: SandboxProvider
+  const boxes: Box[] = []
+  beforeAll(async () => {
+    provider = dockerProvider()
+    const image = await provider.ensureImage({ kind: 'paddock-base' })
+    const make = () => provider.createBox({ image, profile: 'user', labels: { role: 'probe' }, pids: 256 })
+    boxes.push(...(await Promise.all(Array.from({ length: lanes }, make))))
+  })
+  afterAll(() => provider.close())
+
+  it(`leave no process (seed ${seed})`, async () => {
+    const random = mulberry32(seed)
+    const plan = Array.from({ length: cases }, () => ({
+      nasty: nastyCommands[Math.floor(random() * nastyCommands.length)],
+      timeoutMs: 60 + Math.floor(random() * 140),
+      graceMs: Math.floor(random() * 80),
+    }))
+    const late: number[] = []
+    const survived: string[] = []
+    const lane = async (box: Box): Promise<void> => {
+      for (let next = plan.shift(); next !== undefined; next = plan.shift()) {
+        const { nasty, timeoutMs, graceMs } = next
+        if (nasty === undefined) throw new Error('no command')
+        const result = await box.exec({ command: nasty.command, timeoutMs, graceMs, maxOutputBytes: 4096 })
+        expect(result.kind).not.toBe('box_dead')
+        if (result.kind === 'timed_out') late.push(result.durationMs - timeoutMs - graceMs)
+        const listing = await box.exec({ command: ['ps', '-eo', 'pid=,args='] })
+        const left = Buffer.from(listing.stdout).toString().trim().split('\n')
+        const strange = left.filter((line) => !/\/\.paddock\/supervisor|ps -eo/.test(line))
+        if (strange.length > 0) survived.push(`${nasty.name}: ${strange.join(' | ')}`)
+      }
+    }
+    await Promise.all(boxes.map(lane))
+    expect(survived).toEqual([])
+    const sorted = late.toSorted((a, b) => a - b)
+    const at = (part: number): string => `${sorted[Math.floor((sorted.length - 1) * part)]?.toFixed(0)} ms`
+    console.log(`end after grace, ${sorted.length} cases: p50 ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)}`)
+  })
+})
+
+function mulberry32(seedOf: number): () => number {
+  let state = seedOf
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}
