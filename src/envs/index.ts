@@ -21,6 +21,7 @@ export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.t
 export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, verifierBoxes } from './open-box.ts'
 export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts'
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
+export { sql } from './sql/index.ts'
 export { makeTask } from './task.ts'
 export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'

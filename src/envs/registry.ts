@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PaddockError } from '../core/index.ts'
 import type { Environment } from './contract.ts'
+import { sql } from './sql/index.ts'
 import { terminal } from './terminal/index.ts'
 
 /** An environment by itself, or where to find it: a npm name, or a path that begins with `.` or `/`. */
@@ -27,7 +28,7 @@ export async function environmentRegistry(
   } = {},
 ): Promise<EnvironmentRegistry> {
   const known = new Map<string, Environment>()
-  for (const environment of o.builtIn ?? [terminal]) known.set(environment.name, environment)
+  for (const environment of o.builtIn ?? [terminal, sql]) known.set(environment.name, environment)
   for (const source of o.plugins ?? []) {
     const environment = typeof source === 'string' ? await importEnvironment(source, o.directory ?? '.') : source
     requireContract(environment, typeof source === 'string' ? source : 'the object in the configuration')

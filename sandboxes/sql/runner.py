@@ -1,0 +1,425 @@
+"""Runs SQL on SQLite files: one JSON request per line on stdin, one JSON answer per line on stdout.
+
+Handed to `python3 -I -c` by the host with every use, so that no file of it lies in the box. Python's sqlite3 and not
+the sqlite3 shell: it has the authorizer, tells INTEGER, REAL, TEXT and BLOB apart, and accepts double-quoted string
+literals as the shell does. Each request runs in a forked child, which is killed with SIGKILL at its deadline: a
+progress handler alone does not stop one long function call.
+"""
+import json
+import os
+import random
+import re
+import resource
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+STEP = 100  # virtual machine instructions between two looks of the progress handler
+READ_PRAGMAS = {
+    "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
+}
+FORBIDDEN_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_rename_table"}
+READING = {
+    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_PRAGMA,
+}
+# ATTACH also stands for VACUUM and VACUUM INTO, which attach their target.
+NEVER = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_VTABLE, sqlite3.SQLITE_DROP_VTABLE}
+
+
+class Refused(Exception):
+    pass
+
+
+class TooLarge(Exception):
+    pass
+
+
+def encode(value):
+    """Cells are null or a text whose first letter says the storage class; no number goes through JSON."""
+    if value is None:
+        return None
+    if isinstance(value, int):
+        return "i" + str(value)
+    if isinstance(value, float):
+        return "r" + repr(value)
+    if isinstance(value, str):
+        return "t" + value
+    return "b" + value.hex()
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def without_comments(sql):
+    """The text from its first word on. Strings need no care: none can stand before the first word."""
+    at = 0
+    while True:
+        rest = sql[at:]
+        blank = re.match(r"[\s;(]+", rest)
+        if blank:
+            at += blank.end()
+        elif rest.startswith("--"):
+            end = rest.find("\n")
+            if end < 0:
+                return ""
+            at += end + 1
+        elif rest.startswith("/*"):
+            end = rest.find("*/", 2)
+            if end < 0:
+                return ""
+            at += end + 2
+        else:
+            return rest
+
+
+def statements(sql):
+    """Cuts a script at the semicolons that end a statement; those in strings, comments and triggers do not."""
+    found, start, at = [], 0, 0
+    while True:
+        semicolon = sql.find(";", at)
+        if semicolon < 0:
+            break
+        at = semicolon + 1
+        if sqlite3.complete_statement(sql[start:at]):
+            found.append(sql[start:at])
+            start = at
+    found.append(sql[start:])
+    return [one for one in found if without_comments(one).strip() != ""]
+
+
+class Session:
+    """A connection with its guard, the number of instructions it used, and what the guard refused."""
+
+    def __init__(self, path, mode):
+        self.mode = mode
+        self.steps = 0
+        self.refused = None
+        flags = "mode=ro&immutable=1" if mode == "read" else "mode=rw"
+        self.db = sqlite3.connect(f"file:{path}?{flags}", uri=True, isolation_level=None)
+        self.db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        self.db.execute("PRAGMA temp_store = MEMORY")
+        if mode == "write":
+            self.db.execute("PRAGMA synchronous = OFF")
+            self.db.execute("PRAGMA foreign_keys = ON")
+        self.db.set_progress_handler(self.tick, STEP)
+        self.guard(True)
+
+    def guard(self, on):
+        self.db.set_authorizer(self.allow if on else None)
+
+    def tick(self):
+        self.steps += 1
+        return 0
+
+    def allow(self, action, first, second, _database, _trigger):
+        if action in NEVER:
+            return self.deny("ATTACH, DETACH, VACUUM and virtual tables are not allowed")
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FORBIDDEN_FUNCTIONS:
+            return self.deny(f"the function {second} is not allowed")
+        if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() not in READ_PRAGMAS:
+            return self.deny(f"PRAGMA {first} is not allowed")
+        if self.mode == "read" and action not in READING:
+            return self.deny("the database is read-only: one SELECT, WITH, VALUES or EXPLAIN")
+        return sqlite3.SQLITE_OK
+
+    def deny(self, why):
+        self.refused = self.refused or why
+        return sqlite3.SQLITE_DENY
+
+    def query(self, sql, max_rows, max_bytes):
+        """Rows of one statement, at most so many; the last tells whether there were more."""
+        cursor = self.db.execute(sql)
+        columns = [one[0] for one in cursor.description or []]
+        rows, size = [], 0
+        for row in cursor:
+            if len(rows) >= max_rows or size > max_bytes:
+                return columns, rows, True
+            cells = [encode(value) for value in row]
+            size += sum(len(cell) if cell is not None else 4 for cell in cells)
+            rows.append(cells)
+        return columns, rows, False
+
+    def rows(self, sql, *values):
+        return self.db.execute(sql, values).fetchall()
+
+
+def op_query(request):
+    """One reading statement."""
+    session = Session(request["db"], "read")
+    try:
+        columns, rows, more = session.query(request["sql"], request["maxRows"], request["maxBytes"])
+    except sqlite3.Error as error:
+        if session.refused:
+            raise Refused(session.refused) from error
+        raise
+    if not columns:
+        raise sqlite3.OperationalError("there is no statement")
+    return {"columns": columns, "rows": rows, "more": more, "steps": session.steps}
+
+
+def op_script(request):
+    """A script of any statements on a copy that nobody else sees; `state` asks for what the database holds then."""
+    with tempfile.TemporaryDirectory(dir=request["scratch"]) as directory:
+        path = os.path.join(directory, "copy.sqlite")
+        shutil.copyfile(request["db"], path)
+        session = Session(path, "write")
+        columns, rows, more, changes = [], [], False, session.db.total_changes
+        try:
+            for one in statements(request["sql"]):
+                shown = session.query(one, request["maxRows"], request["maxBytes"])
+                if shown[0]:
+                    columns, rows, more = shown
+            if session.db.in_transaction:
+                session.db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            if session.refused:
+                raise Refused(session.refused) from error
+            raise
+        changes = session.db.total_changes - changes
+        answer = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": session.steps}
+        if request.get("state"):
+            answer["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
+            session.guard(False)
+            answer["state"] = state_of(session, request["maxRows"], request["maxBytes"])
+        session.db.close()
+        return answer
+
+
+def probe(session, sql):
+    """What a statement does on the changed database: an error's class only, because texts name the author's objects."""
+    try:
+        _columns, rows, _more = session.query(sql, 1000, 1 << 20)
+        return {"ok": True, "rows": rows}
+    except sqlite3.Error as error:
+        return {"ok": False, "rows": [], "error": type(error).__name__}
+
+
+def state_of(session, max_rows, max_bytes):
+    """Tables with columns and rows, views with rows, indexes by what they cover; all in the order of their names."""
+    tables, indexes, size = [], [], 0
+    named = session.rows(
+        "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
+        "ESCAPE '\\' ORDER BY name")
+    for name, kind in named:
+        columns = [
+            {"name": column[1], "type": column[2].upper(), "notNull": bool(column[3]), "key": column[5]}
+            for column in session.rows(f"PRAGMA table_info({quoted(name)})")
+        ]
+        _names, rows, more = session.query(f"SELECT * FROM {quoted(name)}", max_rows, max_bytes)
+        size += sum(len(cell) if cell is not None else 4 for row in rows for cell in row)
+        if more or size > max_bytes:
+            raise TooLarge(f"the {kind} {name} is larger than can be compared")
+        keys = session.rows(f"PRAGMA foreign_key_list({quoted(name)})") if kind == "table" else []
+        foreign = sorted([key[3], key[2], key[4] or ""] for key in keys)
+        tables.append({"name": name, "kind": kind, "columns": columns, "rows": rows, "foreignKeys": foreign})
+        if kind != "table":
+            continue
+        for index in session.rows(f"PRAGMA index_list({quoted(name)})"):
+            if index[3] != "c":
+                continue
+            covered = [part[2] for part in session.rows(f"PRAGMA index_info({quoted(index[1])})")]
+            indexes.append({"table": name, "columns": covered, "unique": bool(index[2])})
+    indexes.sort(key=lambda one: (one["table"], [part or "" for part in one["columns"]], one["unique"]))
+    return {"tables": tables, "indexes": indexes}
+
+
+def op_tables(request):
+    session = Session(request["db"], "read")
+    found = session.rows(
+        "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
+        "ESCAPE '\\' ORDER BY type, name")
+    return {"tables": [
+        {"name": name, "kind": kind, "rows": session.rows(f"SELECT count(*) FROM {quoted(name)}")[0][0]}
+        for name, kind in found
+    ]}
+
+
+def known_table(session, name):
+    for (real,) in session.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"):
+        if real.lower() == name.lower():
+            return real
+    raise sqlite3.OperationalError(f"no such table: {name}")
+
+
+def op_describe(request):
+    session = Session(request["db"], "read")
+    table = known_table(session, request["table"])
+    columns = [
+        {"name": c[1], "type": c[2], "notNull": bool(c[3]), "default": c[4], "key": c[5]}
+        for c in session.rows(f"PRAGMA table_info({quoted(table)})")
+    ]
+    foreign = [
+        {"from": key[3], "table": key[2], "to": key[4]}
+        for key in session.rows(f"PRAGMA foreign_key_list({quoted(table)})")
+    ]
+    indexes = [
+        {"columns": [part[2] for part in session.rows(f"PRAGMA index_info({quoted(one[1])})")], "unique": bool(one[2])}
+        for one in session.rows(f"PRAGMA index_list({quoted(table)})")
+    ]
+    foreign.sort(key=lambda key: (key["from"], key["table"]))
+    indexes.sort(key=lambda one: ([part or "" for part in one["columns"]], one["unique"]))
+    return {"name": table, "columns": columns, "foreignKeys": foreign, "indexes": indexes}
+
+
+def op_sample(request):
+    """The first rows as the table keeps them: the same ones every time."""
+    session = Session(request["db"], "read")
+    table = known_table(session, request["table"])
+    columns, rows, more = session.query(f"SELECT * FROM {quoted(table)}", request["maxRows"], request["maxBytes"])
+    return {"columns": columns, "rows": rows, "more": more, "steps": session.steps}
+
+
+def op_submit(request):
+    """Keeps the submission. The first one counts: guessing again and again must not pay."""
+    try:
+        descriptor = os.open(request["path"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return {"taken": False}
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(request["sql"])
+    return {"taken": True}
+
+
+def op_build(request):
+    """Runs the generator of a database with another seed: a neighbour of the same shape with other content."""
+    command = [sys.executable, "-I", "-c", request["script"], request["out"], str(request["seed"])]
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise Refused("the generator failed: " + done.stderr.decode("utf-8", "replace")[-400:])
+    return {}
+
+
+def op_subset(request):
+    """A neighbour by leaving rows out: some of each table, then whatever pointed to them, so that keys still hold."""
+    shutil.copyfile(request["db"], request["out"])
+    os.chmod(request["out"], 0o644)
+    db = sqlite3.connect(request["out"], isolation_level=None)
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute("BEGIN")
+    pick = random.Random(request["seed"])
+    tables = [name for (name,) in db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")]
+    triggers = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+    kept = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'")]
+    for name in triggers:
+        db.execute(f"DROP TRIGGER {quoted(name)}")
+    for table in tables:
+        try:
+            ids = [row[0] for row in db.execute(f"SELECT rowid FROM {quoted(table)} ORDER BY rowid")]
+        except sqlite3.OperationalError:
+            continue  # WITHOUT ROWID
+        gone = [(one,) for one in ids if pick.random() < request["fraction"]]
+        db.executemany(f"DELETE FROM {quoted(table)} WHERE rowid = ?", gone)
+    orphans(db, tables)
+    for sql in kept:
+        db.execute(sql)
+    db.execute("COMMIT")
+    db.close()
+    return {}
+
+
+def orphans(db, tables):
+    deleted = True
+    while deleted:
+        deleted = False
+        for table in tables:
+            keys = {}
+            for key in db.execute(f"PRAGMA foreign_key_list({quoted(table)})"):
+                keys.setdefault(key[0], []).append((key[2], key[3], key[4]))
+            for parts in keys.values():
+                parent = parts[0][0]
+                primary = [c[1] for c in sorted(db.execute(f"PRAGMA table_info({quoted(parent)})"), key=lambda c: c[5])
+                           if c[5] > 0]
+                pairs = [(mine, theirs or primary[i]) for i, (_, mine, theirs) in enumerate(parts)]
+                present = " AND ".join(f"c.{quoted(mine)} IS NOT NULL" for mine, _ in pairs)
+                same = " AND ".join(f"p.{quoted(theirs)} = c.{quoted(mine)}" for mine, theirs in pairs)
+                count = db.execute(
+                    f"DELETE FROM {quoted(table)} AS c WHERE {present} AND NOT EXISTS "
+                    f"(SELECT 1 FROM {quoted(parent)} AS p WHERE {same})").rowcount
+                deleted = deleted or count > 0
+
+
+OPS = {
+    "query": op_query, "script": op_script, "tables": op_tables, "describe": op_describe, "sample": op_sample,
+    "submit": op_submit, "build": op_build, "subset": op_subset,
+}
+
+
+def answer(request):
+    try:
+        return {"status": "ok", **OPS[request["op"]](request)}
+    except Refused as error:
+        return {"status": "error", "kind": "refused", "message": str(error)}
+    except TooLarge as error:
+        return {"status": "error", "kind": "too_large", "message": str(error)}
+    except MemoryError:
+        return {"status": "error", "kind": "memory", "message": "out of memory"}
+    except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError) as error:
+        kind = "memory" if "out of memory" in str(error) else "sql"
+        return {"status": "error", "kind": kind, "message": str(error)}
+
+
+def child(request, out):
+    memory = request["memoryMb"] << 20
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    try:
+        text = json.dumps(answer(request))
+    except MemoryError:
+        text = json.dumps({"status": "error", "kind": "memory", "message": "out of memory"})
+    with os.fdopen(out, "w") as pipe:
+        pipe.write(text)
+
+
+def run(line):
+    """Runs one request in a child and gives its answer, or what the kill means."""
+    request = json.loads(line)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        os.setsid()
+        status = 1
+        try:
+            child(request, write)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    deadline = time.monotonic() + request["timeoutMs"] / 1000
+    parts, late = [], False
+    while True:
+        left = deadline - time.monotonic()
+        ready, _, _ = select.select([read], [], [], max(left, 0))
+        if not ready:
+            late = True
+            os.killpg(pid, signal.SIGKILL) if os.getpgid(pid) == pid else os.kill(pid, signal.SIGKILL)
+            break
+        part = os.read(read, 1 << 20)
+        if part == b"":
+            break
+        parts.append(part)
+    os.close(read)
+    _, status = os.waitpid(pid, 0)
+    if late:
+        return json.dumps({"status": "error", "kind": "timeout", "message": f"took longer than {request['timeoutMs']} ms"})
+    if status != 0:
+        kind = "memory" if os.WIFSIGNALED(status) else "broken"
+        return json.dumps({"status": "error", "kind": kind, "message": "the statement was killed"})
+    return b"".join(parts).decode()
+
+
+def main():
+    # readline, not iteration: an answer must leave before the next request comes.
+    while line := sys.stdin.readline():
+        sys.stdout.write(run(line) + "\n")
+        sys.stdout.flush()
+
+
+main()

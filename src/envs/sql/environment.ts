@@ -1,0 +1,52 @@
+import type { Artifacts, BoxContext, Environment } from '../contract.ts'
+import { defineEnvironment, type TaskOf } from '../define.ts'
+import { sqlNeeds, submissionPath } from './box.ts'
+import { type SqlData, sqlDataSchema } from './data.ts'
+import { loadSqlTasks } from './load.ts'
+import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './plays.ts'
+import { sqlTools } from './tools.ts'
+import { sqlVerifierVersion, verifySubmission } from './verify.ts'
+
+/**
+ * Questions about SQLite databases, and changes to them. The agent looks around with tools that run in its box on its
+ * own copy and hands in one statement or script; a fresh box runs it beside the gold.
+ */
+export const sql: Environment = defineEnvironment({
+  name: 'sql',
+  apiVersion: 1,
+  verifierVersion: sqlVerifierVersion,
+  task: sqlDataSchema,
+  load: loadSqlTasks,
+  box: sqlNeeds,
+  tools: (task) => sqlTools(task.data),
+  // Harnesses with a system prompt of their own read this only.
+  userPrompt: ({ instruction, data }) => `${instruction}\n\n${data.mode === 'query' ? handInQuery : handInScript}`,
+  systemPrompt: ({ data }) => (data.mode === 'query' ? queryPrompt : writePrompt),
+  collect: collectSubmission,
+  verify: verifySubmission,
+  plays: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
+})
+
+const common = 'Look around with list_tables, describe_table, sample_rows and execute_sql. There is nobody to ask.'
+const queryPrompt =
+  `You answer a question about a SQLite database with one query. ${common} The database is read-only. ` +
+  'When you are sure, call submit_sql once with the query; only the first submission counts. It must be right for ' +
+  'other contents of the same tables too.'
+const writePrompt =
+  `You change a SQLite database with a script. ${common} execute_sql works on a copy that is dropped after each call. ` +
+  'When you are sure, call submit_sql once with the script; only the first submission counts. It runs on a fresh copy, ' +
+  'and what that copy holds afterwards is compared.'
+
+const handInQuery = 'Hand in one SQLite query with the tool submit_sql, once.'
+const handInScript = 'Hand in one SQLite script with the tool submit_sql, once.'
+
+/** Takes the submission, at most 64 KiB of it, after the box stands still. */
+async function collectSubmission({
+  box,
+  signal,
+}: Omit<BoxContext, 'task'> & { readonly task: TaskOf<SqlData> }): Promise<Artifacts> {
+  await box.killBackground()
+  await box.freeze()
+  signal.throwIfAborted()
+  return { items: [{ path: submissionPath, content: await box.getFiles(submissionPath, { maxBytes: 65_536 }) }] }
+}

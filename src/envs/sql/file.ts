@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
+import { sqlPresetNames } from '../../reward/index.ts'
+import { sqlDataSchema } from './data.ts'
+
+/** Parts of the semantics that a task sets beside its preset. */
+const compare = z.strictObject({
+  preset: z.enum(sqlPresetNames).default('strict'),
+  rows: z.enum(['set', 'bag', 'ordered', 'by_gold', 'by_gold_text']).optional(),
+  columns: z.enum(['position', 'permutation', 'subset', 'exists']).optional(),
+  tolerance: z.strictObject({ absolute: z.number().min(0), relative: z.number().min(0).max(1) }).optional(),
+  nulls: z.enum(['distinct', 'as_zero']).optional(),
+  numberTexts: z.enum(['distinct', 'as_numbers']).optional(),
+  emptyTables: z.enum(['equal', 'by_width']).optional(),
+})
+
+const attempt = z.strictObject({ name: z.string().min(1), sql: z.string() })
+
+const task = z
+  .strictObject({
+    name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
+    question: z.string().min(1),
+    /** What a reader of the question has to know and cannot see in the database. */
+    evidence: z.string().optional(),
+    mode: sqlDataSchema.shape.mode.default('query'),
+    gold: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).transform((one) => [one].flat()),
+    compare: compare.prefault({}),
+    conditionColumns: z.array(z.int().min(0)).optional(),
+    probes: z.array(z.string()).default([]),
+    ignoreColumns: z.array(z.string().regex(/^[^.]+\.[^.]+$/, 'must be table.column')).default([]),
+    neighbours: z.strictObject({ subsets: z.int().min(0).max(8), rebuilds: z.int().min(0).max(8) }).optional(),
+    efficiencyWeight: z.number().min(0).max(1).default(0),
+    difficulty: z.string().optional(),
+    split: z.string().default('train'),
+    cheats: z.array(attempt).default([]),
+    weak: z.array(attempt).default([]),
+  })
+  .refine(
+    (one) =>
+      one.conditionColumns === undefined ||
+      ['subset', 'exists'].includes(one.compare.columns ?? presetColumns(one.compare.preset)),
+    { path: ['conditionColumns'], message: 'need compare.columns "subset" or "exists"' },
+  )
+
+/** A file of tasks over one database. */
+const taskFileSchema = z.strictObject({
+  database: z
+    .strictObject({
+      name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
+      /** Python, called as `script.py <file> <seed>`; beside this file. */
+      script: z.string().optional(),
+      /** A finished SQLite file beside this file. */
+      file: z.string().optional(),
+    })
+    .refine((one) => (one.script === undefined) !== (one.file === undefined), 'needs either script or file'),
+  neighbours: z
+    .strictObject({ subsets: z.int().min(0).max(8), rebuilds: z.int().min(0).max(8) })
+    .default({ subsets: 0, rebuilds: 0 }),
+  limits: z
+    .strictObject({ executeMs: z.number().positive().default(5000), verifyMs: z.number().positive().default(30_000) })
+    .prefault({}),
+  tasks: z.array(task).min(1),
+})
+
+export type SqlTaskFile = z.infer<typeof taskFileSchema>
+export type SqlTaskEntry = SqlTaskFile['tasks'][number]
+
+/** Reads a task file. Throws `TASK_INVALID` with file, place and fix. */
+export async function readTaskFile(path: string, shown = path): Promise<SqlTaskFile> {
+  const invalid = (place: string, what: string, cause?: unknown) =>
+    new PaddockError('TASK_INVALID', `${shown}: ${place === '' ? '' : `${place}: `}${what}`, {
+      cause,
+      data: { file: shown, place },
+      fix: place === '' ? 'Correct the file.' : `Correct ${place}.`,
+    })
+  let raw: unknown
+  try {
+    raw = JSON.parse(await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw invalid('', `cannot be read as JSON: ${String(cause)}`, cause)
+  }
+  const parsed = taskFileSchema.safeParse(raw)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'does not fit', parsed.error)
+}
+
+function presetColumns(preset: (typeof sqlPresetNames)[number]): string {
+  return preset === 'spider2' ? 'exists' : 'position'
+}
