@@ -110,6 +110,21 @@ describe('the writer', () => {
     expect((await reader.recorder.session(session.id)).segments).toHaveLength(50)
   })
 
+  it('counts the calls that it found in flight, once', async () => {
+    const store = await openStore(directory)
+    const session = sessionFact()
+    await store.recorder.openSession(session)
+    for (const seq of [0, 1]) await store.recorder.beginCall(intentFact(session.id, seq, '{}'))
+    await store.close()
+    const counts: number[] = []
+    for (let again = 0; again < 2; again += 1) {
+      const next = await openStore(directory)
+      counts.push(next.recovered.interruptedCalls)
+      await next.close()
+    }
+    expect(counts).toEqual([2, 0])
+  })
+
   it('stores a growing conversation in proportion to what is new', async () => {
     const turns = 100
     const store = await openStore(directory)
