@@ -21,3 +21,15 @@ export {
   stateDifferences,
   type StateTable,
 } from './sql/index.ts'
+export {
+  answerContains,
+  answerF1,
+  answerInEvidence,
+  answerMatch,
+  citationsGrounded,
+  duplicateQueries,
+  evidenceRecall,
+  normaliseAnswer,
+  overSearch,
+  penalised,
+} from './qa/index.ts'

@@ -1,0 +1,5 @@
+export { type Corpus, openCorpus, type SearchOptions } from './corpus.ts'
+export type { CorpusSource, Document } from './document.ts'
+export { buildCorpus, type CorpusManifest, readIndex, readManifest } from './files.ts'
+export { parsePassage } from './jsonl.ts'
+export type { CorpusFacts, Hit } from './wire.ts'

@@ -1,0 +1,1 @@
+export { generatePassages, generateQuestions, type GeneratedSource, type QuestionRow } from './generate.ts'

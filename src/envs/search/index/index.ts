@@ -1,0 +1,5 @@
+export { type Bm25Parameters, Bm25Index, defaultBm25, type Ranked } from './bm25.ts'
+export { decodeLength, encodeLength } from './lengths.ts'
+export type { Segment } from './segment.ts'
+export { SegmentBuilder } from './segment-builder.ts'
+export { readSegment, writeSegment } from './segment-file.ts'
