@@ -108,7 +108,7 @@ export class Generations {
       retryOf: judgement.kind === 'again' ? judgement.callId : null,
       lineage: request.lineage,
       callClass,
-      strategy: session.tokens.name,
+      strategy: session.tokens.strategyFor(request.messages),
       asked: request.asked,
       used: sampling.used,
       fingerprint: this.around.fingerprint(),

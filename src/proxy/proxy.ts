@@ -38,7 +38,6 @@ export function createProxy(options: ProxyOptions): Proxy {
   const generations = new Generations({
     recorder,
     engine,
-    upstream,
     clock,
     keepAliveMs: limits.keepAliveMs,
     stallMs: limits.stallMs,
@@ -97,7 +96,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       labels: open.labels ?? {},
     }
     await recorder.openSession(record)
-    book.add(new LiveSession(record, recordStrategy(record.id), clock, limits.replayWindow))
+    book.add(new LiveSession(record, recordStrategy(record.id, upstream), clock, limits.replayWindow))
     emit({ type: 'session', phase: 'opened', session: record })
     return { session: record, key, baseUrl: (origin) => `${origin.replace(/\/$/, '')}/s/${record.id}/v1` }
   }

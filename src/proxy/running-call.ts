@@ -13,13 +13,12 @@ import type { EngineAdapter } from './engines/contract.ts'
 import type { Client, ClientView } from './http/client.ts'
 import type { LiveSession } from './session/live-session.ts'
 import type { ConversationMatch } from './session/conversation.ts'
-import type { Upstream, UpstreamRequest, UpstreamSink } from './upstream.ts'
+import type { UpstreamRequest, UpstreamSink } from './upstream.ts'
 
 /** What a running call needs of the proxy around it. */
 export interface CallSurroundings {
   readonly recorder: Recorder
   readonly engine: EngineAdapter
-  readonly upstream: Upstream
   readonly clock: Clock
   readonly keepAliveMs: number
   readonly stallMs: number
@@ -113,7 +112,7 @@ export class RunningCall implements UpstreamSink {
     }
     this.phase = 'running'
     this.lastHeardAt = this.around.clock.monotonic()
-    const { intent, path, body, session } = this.admitted
+    const { intent, path, body, session, match } = this.admitted
     this.intentStored = this.around.recorder.beginCall(intent)
     this.intentStored.then(
       () => {
@@ -123,7 +122,9 @@ export class RunningCall implements UpstreamSink {
       },
       (cause: unknown) => this.storeFailed(cause),
     )
-    this.upstream = this.around.upstream.send(path, body, { callId: this.id, sessionId: session.record.id }, this)
+    const { strategy } = intent
+    const ids = { callId: this.id, sessionId: session.record.id }
+    this.upstream = session.tokens.send({ ...ids, strategy, path, body, match }, this)
   }
 
   /** Runs `then` once the intent is durable; a store that failed is told elsewhere. */

@@ -4,6 +4,7 @@ import type { ChoiceAnswer } from '../dialects/chat/answer.ts'
 import type { AnsweredCall, CallTokens, TokenStrategyDriver } from './contract.ts'
 import { answerFacts, type AnswerFacts, driftCause } from './drift.ts'
 import { alignedLogprobs, findingsOf, producedSomething } from './integrity.ts'
+import type { Upstream } from '../upstream.ts'
 import { PathTree, type PromptPlace } from './path-tree.ts'
 
 /** How many ids around a difference go into the drift ledger. */
@@ -13,12 +14,16 @@ const ledgerWindow = 16
  * Strategy `record`: the engine renders and samples, the ids of its answer are hung on the session's tree. A prompt
  * that extends an earlier path shares its segments; one that should have and did not is a fork with a cause.
  */
-export function recordStrategy(sessionId: Id): TokenStrategyDriver {
-  return new RecordStrategy(sessionId)
+export function recordStrategy(sessionId: Id, upstream: Upstream): TokenStrategyDriver {
+  const tree = new RecordedTree(sessionId)
+  return {
+    strategyFor: () => 'record',
+    send: ({ path, body, callId }, sink) => upstream.send(path, body, { callId, sessionId }, sink),
+    add: (call) => tree.add(call),
+  }
 }
 
-class RecordStrategy implements TokenStrategyDriver {
-  readonly name = 'record'
+class RecordedTree {
   private readonly tree = new PathTree()
   private readonly answers = new Map<string, { readonly segment: Segment; readonly facts: AnswerFacts }>()
   private readonly sessionId: Id
