@@ -179,6 +179,11 @@ export interface Box extends AsyncDisposable {
   /** Stops every process; deadlines stand still. */
   freeze(): Promise<void>
   thaw(): Promise<void>
+  /**
+   * Keeps the box's files as an image that boxes can be started from: a fork. Processes and memory are not kept, nor what
+   * lies in mounts; a box whose image declares volumes is refused (`SANDBOX_CAPABILITY`). The box stands still meanwhile.
+   */
+  snapshot(o?: SnapshotOptions): Promise<Snapshot>
   /** Ends the box and everything in it; resolves when the daemon has forgotten it. Idempotent. */
   destroy(): Promise<void>
   /** Resolves when the box is gone for whatever reason; never rejects. */
@@ -237,6 +242,21 @@ export type ExecResult = ExecOutcome & {
   readonly startedAt: number
   /** Measured in the box, without transport. */
   readonly durationMs: number
+}
+
+export interface SnapshotOptions {
+  /** The call after which it was taken, for the event. */
+  readonly callId?: Id
+}
+
+/** Lives until it is disposed, its provider is closed, or a sweep finds its owner dead. */
+export interface Snapshot extends AsyncDisposable {
+  /** What `BoxSpec.image` takes. */
+  readonly image: ImageRef
+  /** Tag of the image that its box was started from. */
+  readonly parent: string
+  /** How many snapshots lie on each other: 1 for one of a box from an ordinary image. */
+  readonly depth: number
 }
 
 export interface TerminalSpec {
@@ -358,7 +378,7 @@ export interface SweepReport {
 }
 
 export interface SweptObject {
-  readonly kind: 'container' | 'volume' | 'network' | 'directory'
+  readonly kind: 'container' | 'volume' | 'network' | 'image' | 'directory'
   readonly id: string
   /** Why it is removed or kept. */
   readonly why: string

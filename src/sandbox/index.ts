@@ -25,6 +25,8 @@ export type {
   SandboxProblem,
   SandboxProvider,
   Slot,
+  Snapshot,
+  SnapshotOptions,
   SlotHandlers,
   SweepReport,
   SweptObject,

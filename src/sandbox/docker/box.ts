@@ -15,6 +15,8 @@ import type {
   FileTree,
   PutFile,
   SandboxEventSink,
+  Snapshot,
+  SnapshotOptions,
   Terminal,
   TerminalSpec,
 } from '../contract.ts'
@@ -24,7 +26,8 @@ import type { AttachedContainer } from './attached.ts'
 import { Channel } from './channel.ts'
 import { ask, pathExists, statusOf } from './daemon.ts'
 import { execEvent } from './events.ts'
-import { profileUser } from './hardened.ts'
+import { profileUser, programsMount } from './hardened.ts'
+import { commitSnapshot } from './snapshot.ts'
 import { BoxTerminal } from './terminal.ts'
 
 const defaultDeadlineMs = 6 * 3600_000
@@ -52,6 +55,7 @@ export class DockerBox implements Box {
   readonly #parts: BoxParts
   readonly #running: AttachedContainer
   readonly #relay: AttachedContainer | null
+  readonly #mounts: readonly string[]
   readonly #death = Promise.withResolvers<BoxDeath>()
   #labels: BoxLabels
   #deadline: NodeJS.Timeout | undefined
@@ -70,6 +74,7 @@ export class DockerBox implements Box {
     this.#parts = parts
     this.#running = running
     this.#relay = relay
+    this.#mounts = [programsMount, ...(spec.mounts ?? []).map((mount) => mount.target)]
     this.id = running.id
     this.image = parts.image
     this.profile = spec.profile
@@ -155,6 +160,25 @@ export class DockerBox implements Box {
     this.channel.thawing()
     await ask('resume a box', this.#running.container.unpause(), 'BOX_DEAD')
     this.#frozen = false
+  }
+
+  async snapshot(o: SnapshotOptions = {}): Promise<Snapshot> {
+    this.#requireAlive('take a snapshot')
+    const thaws = !this.#frozen
+    // Paused by us and not by the daemon's commit, so that deadlines stand still.
+    await this.freeze()
+    try {
+      const snapshot = await commitSnapshot(this.#parts.docker, this.#running.container, {
+        parent: this.image,
+        mounts: this.#mounts,
+      })
+      const { tag: image } = snapshot.image
+      const callId = o.callId ?? null
+      this.#parts.onEvent({ kind: 'snapshot', image, parent: snapshot.parent, callId }, this.labels)
+      return snapshot
+    } finally {
+      if (thaws && this.#cause === null) await this.thaw()
+    }
   }
 
   destroy(): Promise<void> {

@@ -6,6 +6,10 @@ export const markLabel = 'paddock'
 /** On everything that must not outlive its maker; images and bundles do not carry it. */
 export const ownerLabel = 'paddock.owner'
 
+/** On images that snapshots are: how many lie on each other, and what the lowest of them was started from. */
+export const depthLabel = 'paddock.depth'
+export const parentLabel = 'paddock.parent'
+
 export type ContainerKind = 'box' | 'relay' | 'work'
 
 export function containerLabels(kind: ContainerKind, about?: BoxLabels): Record<string, string> {

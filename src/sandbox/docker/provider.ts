@@ -24,6 +24,7 @@ import { Images } from './images.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
 import { DockerSlot } from './slot.ts'
+import { removeOwnSnapshots } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
 import { startBox } from './start-box.ts'
 import { sweepLeftovers } from './sweep.ts'
@@ -121,6 +122,7 @@ class DockerProvider implements SandboxProvider {
     await Promise.allSettled(this.#starting)
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
     await Promise.allSettled([...this.#slots].map((slot) => slot.close()))
+    if (this.#parts !== null) await removeOwnSnapshots(this.#docker).catch(() => undefined)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

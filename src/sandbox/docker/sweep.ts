@@ -7,6 +7,7 @@ import { ask, messageOf, statusOf } from './daemon.ts'
 import { removeOwned, runtimeDirectory, workDirectory } from './host-dirs.ts'
 import { ownerLabel } from './labels.ts'
 import { isOwnerAlive } from './owner.ts'
+import { deepestFirst, removeImage } from './snapshot.ts'
 
 interface Candidate extends SweptObject {
   readonly owner: string
@@ -21,7 +22,9 @@ export async function sweepLeftovers(docker: Docker, dryRun: boolean): Promise<S
   const removed: SweptObject[] = []
   const kept: SweptObject[] = []
   const failed: (SweptObject & { error: string })[] = []
-  const candidates = [...(await containers(docker)), ...(await volumes(docker)), ...(await networks(docker))]
+  const inDaemon = [containers, volumes, networks, images]
+  const candidates: Candidate[] = []
+  for (const list of inDaemon) candidates.push(...(await list(docker)))
   for (const candidate of [...candidates, ...directories()]) {
     const { kind, id, owner } = candidate
     if (isOwnerAlive(owner)) {
@@ -75,6 +78,18 @@ async function networks(docker: Docker): Promise<Candidate[]> {
     why: '',
     owner: info.Labels?.[ownerLabel] ?? '',
     remove: () => gone(docker.getNetwork(info.Id).remove()),
+  }))
+}
+
+/** Snapshots; what was built is kept for all owners. */
+async function images(docker: Docker): Promise<Candidate[]> {
+  const list = await ask('list images', docker.listImages({ all: true, filters }))
+  return list.toSorted(deepestFirst).map((info) => ({
+    kind: 'image',
+    id: info.RepoTags?.[0] ?? info.Id,
+    why: '',
+    owner: info.Labels?.[ownerLabel] ?? '',
+    remove: () => removeImage(docker, info.Id),
   }))
 }
 

@@ -1,0 +1,80 @@
+import Docker from 'dockerode'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EventBody } from '../../core/index.ts'
+import { requireDocker } from '../../testing/sandbox/index.ts'
+import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type Snapshot } from '../index.ts'
+
+describe.runIf(await requireDocker())('a snapshot of a box', () => {
+  let provider: SandboxProvider
+  let base: ImageRef
+  const told: EventBody[] = []
+  const boxOf = (image: ImageRef | string): Promise<Box> =>
+    provider.createBox({ image, profile: 'user', labels: { role: 'agent' } })
+  const sh = async (box: Box, command: string): Promise<string> =>
+    Buffer.from((await box.exec({ command })).stdout).toString()
+
+  beforeAll(async () => {
+    provider = dockerProvider({ onEvent: (event) => told.push(event) })
+    base = await provider.ensureImage({ kind: 'paddock-base' })
+  }, 300_000)
+  afterAll(() => provider.close())
+
+  it('starts forks that go on from its files and not from each other', async () => {
+    await using box = await boxOf(base)
+    await sh(box, 'mkdir -m 700 made && echo one > made/file && rm -f /workspace/.x && sleep 1000 & sleep 0.05')
+    await sh(box, 'head -c 100000000 /dev/urandom > big; sha256sum big > sum')
+    const running = box.exec({ command: 'sleep 0.6; echo ended', timeoutMs: 800 })
+    await using snapshot = await box.snapshot()
+    // The box went on, and its command had the time that it was promised.
+    expect(await running).toMatchObject({ kind: 'exited', code: 0 })
+    await sh(box, 'echo later > made/file')
+    const forks = await Promise.all(Array.from({ length: 4 }, () => boxOf(snapshot.image)))
+    for (const [i, fork] of forks.entries()) await sh(fork, `echo fork ${i} >> made/file`)
+    const contents = await Promise.all(
+      forks.map((fork) => sh(fork, 'cat made/file; sha256sum -c sum; stat -c "%a %U" made')),
+    )
+    expect(contents).toEqual(forks.map((_, i) => `one\nfork ${i}\nbig: OK\n700 agent\n`))
+    expect(await sh(box, 'cat made/file')).toBe('later\n')
+    await Promise.all(forks.map((fork) => fork.destroy()))
+    expect(snapshot).toMatchObject({ parent: base.tag, depth: 1 })
+    expect(told.filter((event) => event.kind === 'snapshot')).toEqual([
+      { kind: 'snapshot', image: snapshot.image.tag, parent: base.tag, callId: null },
+    ])
+  })
+
+  it('can be taken of a fork of a fork, twenty deep, and all of them go with their provider', async () => {
+    const own = dockerProvider()
+    let image: ImageRef = await own.ensureImage({ kind: 'paddock-base' })
+    const chain: Snapshot[] = []
+    for (let turn = 1; turn <= 21; turn++) {
+      const box = await own.createBox({ image, profile: 'user', labels: { role: 'agent' } })
+      expect(await sh(box, `echo ${turn} >> turns; wc -l < turns`)).toBe(`${turn}\n`)
+      const snapshot = await box.snapshot()
+      expect(snapshot).toMatchObject({ depth: turn, parent: image.tag })
+      chain.push(snapshot)
+      image = snapshot.image
+      void box.destroy()
+    }
+    // One in the middle goes early; those above stand.
+    await chain[9]?.[Symbol.asyncDispose]()
+    const top = await own.createBox({ image, profile: 'user', labels: { role: 'agent' } })
+    expect(await sh(top, 'wc -l < turns')).toBe('21\n')
+    await own.close()
+    const docker = new Docker()
+    for (const { image: gone } of chain)
+      await expect(docker.getImage(gone.id).inspect()).rejects.toThrow(/no such image/i)
+  })
+
+  it('is refused where it would lose a volume, and of the dead', async () => {
+    const image = await provider.ensureImage({
+      kind: 'dockerfile',
+      name: 'with-volume',
+      dockerfile: 'FROM paddock-base\nVOLUME /data\n',
+    })
+    const box = await boxOf(image)
+    await expect(box.snapshot()).rejects.toMatchObject({ code: 'SANDBOX_CAPABILITY' })
+    expect(await box.exec({ command: 'true' })).toMatchObject({ kind: 'exited' })
+    await box.destroy()
+    await expect(box.snapshot()).rejects.toMatchObject({ code: 'BOX_DEAD' })
+  })
+})
