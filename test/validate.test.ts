@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+it('paddock validate proves all terminal tasks: oracle 1, null agent 0, cheats 0, twice the same', async () => {
+  const { stdout } = await promisify(execFile)('./paddock', ['--json', 'validate', 'examples/tasks/terminal'], {
+    cwd: root,
+    maxBuffer: 16 * 2 ** 20,
+  })
+  const { tasks }: { tasks: { task: string; status: string }[] } = JSON.parse(stdout)
+  const folders = (await readdir(`${root}/examples/tasks/terminal`, { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+  expect(new Map(tasks.map(({ task, status }) => [task, status]))).toEqual(
+    new Map(folders.map((name) => [name, 'proven'])),
+  )
+  expect(folders.length).toBeGreaterThanOrEqual(12)
+}, 600_000)
