@@ -28,6 +28,7 @@
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -228,6 +229,7 @@ struct request {
 
 static void run_command(const struct request *r, const struct account *as, int in, int out, int err) {
   signals_default();
+  setpriority(PRIO_PROCESS, 0, 0);
   setsid();
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
   if (r->flags & FLAG_TERMINAL) ioctl(0, TIOCSCTTY, 0);
@@ -747,6 +749,8 @@ int main(int argc, char **argv) {
   if (getpid() != 1) { dprintf(2, "supervisor: only as PID 1 of a box\n"); return 64; }
   prctl(PR_SET_DUMPABLE, 0);
   if (argc > 2) box_user = argv[2];
+  /* Where it may: ahead of what it has to kill, however many that are. */
+  setpriority(PRIO_PROCESS, 0, -15);
   signal(SIGPIPE, SIG_IGN);
   sigset_t child;
   sigemptyset(&child), sigaddset(&child, SIGCHLD);

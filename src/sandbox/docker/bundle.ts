@@ -14,6 +14,11 @@ import { digestOf } from './recipe.ts'
 /** Written last; a volume without it was left half full by somebody who died. */
 const completeMark = '.paddock-complete'
 
+/** Name of the volume of a bundle. */
+export function bundleVolume({ name, version }: Pick<BundleSpec, 'name' | 'version'>): string {
+  return `paddock-${name}-${digestOf([name, version]).slice(0, 16)}`
+}
+
 /** Read-only volumes with content that boxes share: in-box programs, harnesses. */
 export class Bundles {
   readonly #docker: Docker
@@ -34,7 +39,7 @@ export class Bundles {
         fix: 'Use lower-case letters, digits and dashes.',
       })
     }
-    const volume = `paddock-${spec.name}-${digestOf([spec.name, spec.version]).slice(0, 16)}`
+    const volume = bundleVolume(spec)
     const known = this.#known.get(volume)
     if (known !== undefined) return abortable(known, o.signal).then((bundle) => ({ ...bundle, fresh: false }))
     const shared = { ...o, signal: this.#closing }

@@ -24,9 +24,9 @@ const rootCapabilities = [
 
 /**
  * What PID 1 of a box without capabilities needs for itself: to drop to the box's user, to take the bounding set from
- * it, to kill. Commands have none of it, and as another user they cannot signal, trace or limit PID 1.
+ * it, to kill, and to run ahead of a box full of processes that it has to kill. Commands have none of it, and as another user they cannot signal, trace or limit PID 1.
  */
-const supervisorCapabilities = ['KILL', 'SETGID', 'SETPCAP', 'SETUID'] as const
+const supervisorCapabilities = ['KILL', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_NICE'] as const
 
 /** Uid and gid of a profile's processes. */
 export function profileUser(profile: BoxProfile): { readonly uid: number; readonly gid: number } {

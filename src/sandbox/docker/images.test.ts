@@ -6,6 +6,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { dockerProvider, type ImageRecipe } from '../index.ts'
 import { hostMirror } from './debian.ts'
+import { evictImages } from './evict.ts'
+import { noteImageUse } from './image-use.ts'
 import { ownBasesOf, withBases } from './recipe.ts'
 
 describe.runIf(await requireDocker())('images', () => {
@@ -35,6 +37,65 @@ describe.runIf(await requireDocker())('images', () => {
     expect(other.recipeDigest).not.toBe(refs[0]?.recipeDigest)
     await using box = await provider.createBox({ image: other, profile: 'user', labels: { role: 'probe' } })
     expect(await box.exec({ command: 'cat /srv/here/a/b' })).toMatchObject({ stdout: Buffer.from('y') })
+  })
+
+  it('go when the disk is full, those that were not used for longest first, unless a box uses them', async () => {
+    const [old, used, recent] = await Promise.all(
+      ['old', 'used', 'recent'].map((data) => provider.ensureImage(recipe([{ path: 'evict', data }]))),
+    )
+    if (old === undefined || used === undefined || recent === undefined) throw new Error('no images')
+    for (const { tag } of [old, used, recent]) made.add(tag)
+    await using _box = await provider.createBox({ image: used, profile: 'user', labels: { role: 'probe' } })
+    // Older than anything that others have on this machine.
+    noteImageUse(old.tag, new Date(1000))
+    noteImageUse(used.tag, new Date(2000))
+    noteImageUse(recent.tag, new Date(3000))
+    const levels = [0.95, 0.91, 0.9, 0.5]
+    const removed = await evictImages(new Docker(), {
+      watermark: 0.85,
+      dryRun: false,
+      now: Date.now(),
+      diskUse: async () => levels.shift() ?? 0,
+    })
+    expect(removed.filter(({ id }) => id.startsWith('paddock-task-images-test:'))).toEqual([
+      { kind: 'image', id: old.tag, why: 'the disk is 95 % full; last used 1970-01-01T00:00:01.000Z' },
+      { kind: 'image', id: recent.tag, why: 'the disk is 90 % full; last used 1970-01-01T00:00:03.000Z' },
+    ])
+    for (const { tag } of [old, recent]) made.delete(tag)
+    expect((await provider.ensureImage(recipe([{ path: 'evict', data: 'used' }]))).fresh).toBe(false)
+  })
+
+  it('without any file but one static program run boxes too', async () => {
+    const program = `#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  char here[99];
+  close(open("made", O_CREAT | O_WRONLY, 0600));
+  return printf("%d %s %s\\n", getuid(), getcwd(here, 99), argc > 2 ? argv[2] : "") < 0;
+}`
+    const bare = await provider.ensureImage({
+      kind: 'dockerfile',
+      name: 'bare',
+      dockerfile: `FROM paddock-base AS tools
+COPY sh.c /sh.c
+RUN gcc -static -o /sh /sh.c
+FROM scratch
+COPY --from=tools /sh /bin/sh
+`,
+      context: [{ path: 'sh.c', data: program }],
+    })
+    made.add(bare.tag)
+    for (const [profile, uid] of [
+      ['user', 1000],
+      ['root', 0],
+    ] as const) {
+      await using box = await provider.createBox({ image: bare, profile, labels: { role: 'probe' } })
+      const shell = await box.exec({ command: 'a line' })
+      expect(shell).toMatchObject({ kind: 'exited', code: 0, stdout: Buffer.from(`${uid} /workspace a line\n`) })
+      expect(await box.exec({ command: ['/usr/bin/node'] })).toMatchObject({ kind: 'exited', code: 127 })
+      expect((await box.getFiles('/workspace/made')).found).toBe(true)
+    }
   })
 
   it('come from a directory, and a change of one mode is a change', async () => {

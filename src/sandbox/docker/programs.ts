@@ -15,12 +15,21 @@ import { digestOf, sandboxSource } from './recipe.ts'
 const programs = ['supervisor', 'relay'] as const
 const flags = '-O2 -static -std=gnu17 -Wall -Wextra'
 
+function programSources() {
+  return programs.map((name) => ({ path: `${name}.c`, data: sandboxSource(`${name}/${name}.c`) }))
+}
+
+/** What the bundle of this version of the programs is called. */
+export function programsVersion(): Pick<BundleSpec, 'name' | 'version'> {
+  const sources = programSources().map((source) => source.data)
+  return { name: 'programs', version: digestOf([flags, process.arch, ...sources]).slice(0, 16) }
+}
+
 /** The bundle with the in-box programs, compiled inside Docker from `sandboxes/`, so that the host needs no compiler. */
 export function programsBundle(docker: Docker, images: Images): BundleSpec {
-  const sources = programs.map((name) => ({ path: `${name}.c`, data: sandboxSource(`${name}/${name}.c`) }))
+  const sources = programSources()
   return {
-    name: 'programs',
-    version: digestOf([flags, process.arch, ...sources.map((source) => source.data)]).slice(0, 16),
+    ...programsVersion(),
     build: async (directory, o) => {
       const image = await images.ensure({ kind: 'paddock-base' }, o)
       o.onProgress?.('compiling the in-box programs')

@@ -20,6 +20,7 @@ import { Admission } from './admission.ts'
 import type { BoxParts, DockerBox } from './box.ts'
 import { Bundles } from './bundle.ts'
 import { connectDaemon } from './daemon.ts'
+import { noteImageUse } from './image-use.ts'
 import { Images } from './images.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
@@ -36,6 +37,11 @@ export interface DockerProviderOptions {
   readonly onEvent?: SandboxEventSink
   /** How many boxes may be made ahead and wait. 0: none. Default 4. */
   readonly warmBoxes?: number
+  /**
+   * Part of the daemon's disk that may be full before {@link SandboxProvider.sweep} removes task images, those that were not
+   * used for longest first. Default 0.85.
+   */
+  readonly diskWatermark?: number
 }
 
 /** Boxes in the Docker daemon of this machine. Nothing is asked of the daemon before the first call. */
@@ -52,6 +58,7 @@ class DockerProvider implements SandboxProvider {
   readonly #bundles: Bundles
   readonly #admission: Admission
   readonly #warm: WarmBoxes
+  readonly #diskWatermark: number
   readonly #starting = new Set<Promise<DockerBox>>()
   readonly #boxes = new Set<DockerBox>()
   readonly #slots = new Set<DockerSlot>()
@@ -65,6 +72,7 @@ class DockerProvider implements SandboxProvider {
     this.#images = new Images(this.#docker)
     this.#bundles = new Bundles(this.#docker, this.#images, this.#closing.signal)
     this.#admission = new Admission(this.#clock)
+    this.#diskWatermark = options.diskWatermark ?? 0.85
     this.#warm = new WarmBoxes({
       clock: this.#clock,
       most: options.warmBoxes ?? 4,
@@ -113,7 +121,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   sweep(o: { readonly dryRun?: boolean } = {}): Promise<SweepReport> {
-    return sweepLeftovers(this.#docker, o.dryRun ?? false)
+    return sweepLeftovers(this.#docker, o.dryRun ?? false, this.#diskWatermark)
   }
 
   async close(): Promise<void> {
@@ -140,6 +148,7 @@ class DockerProvider implements SandboxProvider {
   async #start(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {
     const common = await abortable(this.#common(), signal)
     const image = typeof spec.image === 'string' ? spec.image : spec.image.tag
+    noteImageUse(image, new Date(this.#clock.now()))
     const parts = { docker: this.#docker, clock: this.#clock, onEvent: this.#onEvent, image, ...common }
     return this.#admission.run(() => startBox(parts, spec, signal), signal)
   }

@@ -3,10 +3,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SweepReport, SweptObject } from '../contract.ts'
 import { removeByForce } from './attached.ts'
+import { bundleVolume } from './bundle.ts'
 import { ask, messageOf, statusOf } from './daemon.ts'
+import { daemonDiskUse, evictImages } from './evict.ts'
 import { removeOwned, runtimeDirectory, workDirectory } from './host-dirs.ts'
 import { ownerLabel } from './labels.ts'
 import { isOwnerAlive } from './owner.ts'
+import { programsVersion } from './programs.ts'
 import { deepestFirst, removeImage } from './snapshot.ts'
 
 interface Candidate extends SweptObject {
@@ -18,7 +21,7 @@ interface Candidate extends SweptObject {
  * Removes what dead owners left: containers, then volumes and networks, then directories of slots and builds. Boxes die
  * by themselves with their owner; this finds those that could not (frozen, half made) and what is no process.
  */
-export async function sweepLeftovers(docker: Docker, dryRun: boolean): Promise<SweepReport> {
+export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark: number): Promise<SweepReport> {
   const removed: SweptObject[] = []
   const kept: SweptObject[] = []
   const failed: (SweptObject & { error: string })[] = []
@@ -39,6 +42,10 @@ export async function sweepLeftovers(docker: Docker, dryRun: boolean): Promise<S
       failed.push({ ...swept, error: messageOf(error) })
     }
   }
+  removed.push(...(await oldPrograms(docker, dryRun)))
+  removed.push(
+    ...(await evictImages(docker, { watermark, dryRun, now: Date.now(), diskUse: () => daemonDiskUse(docker) })),
+  )
   return { removed, kept, failed }
 }
 
@@ -79,6 +86,31 @@ async function networks(docker: Docker): Promise<Candidate[]> {
     owner: info.Labels?.[ownerLabel] ?? '',
     remove: () => gone(docker.getNetwork(info.Id).remove()),
   }))
+}
+
+/** In-box programs of earlier versions: a small compilation away for whoever still runs one. */
+async function oldPrograms(docker: Docker, dryRun: boolean): Promise<SweptObject[]> {
+  const current = bundleVolume(programsVersion())
+  const { Volumes } = await ask(
+    'list volumes',
+    docker.listVolumes({ filters: JSON.stringify({ name: ['paddock-programs-'] }) }),
+  )
+  const removed: SweptObject[] = []
+  for (const { Name } of Volumes ?? []) {
+    if (!Name.startsWith('paddock-programs-') || Name === current) continue
+    // Without force: a volume that a container uses stays.
+    const isGone =
+      dryRun ||
+      (await docker
+        .getVolume(Name)
+        .remove()
+        .then(
+          () => true,
+          () => false,
+        ))
+    if (isGone) removed.push({ kind: 'volume', id: Name, why: 'in-box programs of another version, not in use' })
+  }
+  return removed
 }
 
 /** Snapshots; what was built is kept for all owners. */
