@@ -33,3 +33,4 @@ export {
 export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
 export { selectForExport, type SelectionSource, verdictInForce } from './select/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
+export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'

@@ -1,4 +1,5 @@
 import type { CallClass, Id, LogprobKind, PolicySpan, SamplingParams } from '../../core/index.ts'
+import { withHindsight } from '../classify/index.ts'
 import { type Segment, type SessionLog, tokenFlag } from '../contract.ts'
 import type { DropReason, MaskReason, Row, RowSegment } from '../rows-contract.ts'
 import { Forest, type PathStep } from './forest.ts'
@@ -30,7 +31,8 @@ export interface BuiltRows {
  * end, so an append-only conversation is one row. Every trainable token is trained in one row only: the one of the
  * earliest leaf whose path holds its whole segment (invariant I3). Throws `STORE_CORRUPT`.
  */
-export function buildRows(log: SessionLog, options: RowOptions): BuiltRows {
+export function buildRows(stored: SessionLog, options: RowOptions): BuiltRows {
+  const log = withHindsight(stored)
   const forest = new Forest(log)
   const trainClasses = options.trainClasses ?? defaultTrainClasses
   const judged = candidates(forest, trainClasses, options.includeUntrainedRows ?? false)

@@ -18,6 +18,8 @@ interface Move {
   readonly gone: boolean
   readonly superseded: boolean
   readonly noLogprobs: boolean
+  /** A request without tools under a prompt of its own; else the agent's. */
+  readonly asks?: 'title'
 }
 
 const move = fc.record<Move>({
@@ -92,9 +94,20 @@ function segment(
   }
 }
 
-function call(seq: number, choices: number, fate: Pick<Move, 'callClass' | 'gone' | 'superseded'>): CallRecord {
+function call(
+  seq: number,
+  choices: number,
+  fate: Pick<Move, 'asks' | 'callClass' | 'gone' | 'superseded'>,
+): CallRecord {
   return {
-    intent: { id: `c${seq}`, seq, callClass: fate.callClass, fingerprint: null } as unknown as CallRecord['intent'],
+    intent: {
+      id: `c${seq}`,
+      seq,
+      callClass: fate.callClass,
+      lineage:
+        fate.asks === 'title' ? { toolCount: 0, systemDigest: 'title' } : { toolCount: 1, systemDigest: 'agent' },
+      fingerprint: null,
+    } as unknown as CallRecord['intent'],
     commit: {
       fate: fate.gone ? { kind: 'client_gone', upstream: 'finished' } : { kind: 'complete' },
       choices: Array.from({ length: choices }, (_, index) => ({ index, finishReason: 'stop' })),
@@ -113,6 +126,11 @@ const plain: Move = {
   gone: false,
   superseded: false,
   noLogprobs: false,
+}
+
+/** Prompts as roots: calls that share nothing. */
+function unhung(made: Segment): Segment {
+  return made.origin === 'prompt' ? { ...made, parent: null } : made
 }
 
 describe('buildRows', () => {
@@ -145,6 +163,13 @@ describe('buildRows', () => {
     const { log } = logOf([plain, { ...plain, after: 0, callClass: 'compaction' }])
     const { rows, outside } = buildRows(log, names)
     expect(rows.map((row) => row.leafCallId)).toEqual(['c0'])
+    expect(outside.notExported).toEqual({ class: 2 })
+  })
+
+  it('does not train a title that was asked for before the agent showed its tools', () => {
+    const { log } = logOf([{ ...plain, asks: 'title' }, plain])
+    const { rows, outside } = buildRows({ ...log, segments: log.segments.map(unhung) }, names)
+    expect(rows.map((row) => row.leafCallId)).toEqual(['c1'])
     expect(outside.notExported).toEqual({ class: 2 })
   })
 

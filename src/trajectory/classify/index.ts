@@ -1,0 +1,2 @@
+export { type CallFacts, type ClassifiedCall, classifyCall } from './classify-call.ts'
+export { withHindsight } from './hindsight.ts'
