@@ -1,7 +1,8 @@
-import { isAbsolute, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PaddockError } from '../core/index.ts'
 import type { Environment } from './contract.ts'
+import { searchEnvironment } from './search/index.ts'
 import { sql } from './sql/index.ts'
 import { terminal } from './terminal/index.ts'
 
@@ -25,10 +26,12 @@ export async function environmentRegistry(
     /** Where relative paths start and npm names are resolved. Default: the current directory. */
     readonly directory?: string
     readonly builtIn?: readonly Environment[]
+    /** The data directory: where environments keep what they build once. Default: `.paddock`. */
+    readonly data?: string
   } = {},
 ): Promise<EnvironmentRegistry> {
   const known = new Map<string, Environment>()
-  for (const environment of o.builtIn ?? [terminal, sql]) known.set(environment.name, environment)
+  for (const environment of o.builtIn ?? builtIn(o.data ?? '.paddock')) known.set(environment.name, environment)
   for (const source of o.plugins ?? []) {
     const environment = typeof source === 'string' ? await importEnvironment(source, o.directory ?? '.') : source
     requireContract(environment, typeof source === 'string' ? source : 'the object in the configuration')
@@ -51,6 +54,10 @@ export async function environmentRegistry(
       })
     },
   }
+}
+
+function builtIn(data: string): readonly Environment[] {
+  return [searchEnvironment({ directory: join(data, 'corpora') }), sql, terminal]
 }
 
 async function importEnvironment(source: string, directory: string): Promise<Environment> {

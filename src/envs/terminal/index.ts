@@ -1,2 +1,2 @@
 export { terminal, terminalEnvironment, type TerminalOptions } from './environment.ts'
-export { nearest } from './toml.ts'
+export { nearest, parseToml } from './toml.ts'

@@ -1,0 +1,58 @@
+import type { BoxNeeds, Environment } from '../contract.ts'
+import { defineEnvironment, type TaskOf } from '../define.ts'
+import type { Corpus } from './corpus/index.ts'
+import { type SearchData, searchDataSchema } from './data.ts'
+import { loadQuestions, sourceOf } from './load.ts'
+import { cheatsOf, distractorsOf, oracleOf } from './plays.ts'
+import { recordOf, toArtifact } from './record.ts'
+import { CorpusShelf } from './shelf.ts'
+import { searchTools } from './tools.ts'
+import { searchVerifierVersion, verifyRecord } from './verify.ts'
+
+/** Options of {@link searchEnvironment}. */
+export interface SearchOptions {
+  /** Directory in which built corpora are kept; made at first use. Default `.paddock/corpora`. */
+  readonly directory?: string
+}
+
+/**
+ * Questions over a local collection of passages: the agent searches (BM25), opens passages, and answers with citations.
+ * Corpus, index and record of the attempt are on the host; the box holds none of them.
+ */
+export function searchEnvironment(options: SearchOptions = {}): Environment {
+  const shelf = new CorpusShelf(options.directory ?? '.paddock/corpora')
+  const corpusOf = (task: TaskOf<SearchData>): Promise<Corpus> =>
+    shelf.open(sourceOf(task.data.corpus.source, task.source))
+  return defineEnvironment({
+    name: 'search',
+    apiVersion: 1,
+    verifierVersion: searchVerifierVersion,
+    task: searchDataSchema,
+    load: (path, o) => loadQuestions(path, { shelf, signal: o.signal }),
+    box: () => boxNeeds,
+    setup: async ({ task, box }) => {
+      await corpusOf(task)
+      recordOf(box)
+    },
+    tools: (task) => searchTools(task, () => corpusOf(task)),
+    systemPrompt: () =>
+      'You answer a question from a collection of passages that only the tool `search` can reach. Search step by step: ' +
+      'what one passage says tells you what to search for next. Give the answer once, with the tool `answer`, and cite ' +
+      'the passages that show it. What you remember does not count.',
+    collect: async ({ box }) => ({ items: [toArtifact(recordOf(box))] }),
+    verify: (context) => verifyRecord(context, () => corpusOf(context.task)),
+    plays: { oracle: oracleOf, cheats: cheatsOf, distractors: distractorsOf },
+  })
+}
+
+// The tools need no box; a harness may have one to keep notes and run programs in.
+const boxNeeds: BoxNeeds = {
+  image: { kind: 'paddock-base' },
+  profile: 'user',
+  workdir: '/workspace',
+  user: null,
+  env: {},
+  network: 'none',
+  agentTimeoutMs: null,
+  verifyTimeoutMs: null,
+}

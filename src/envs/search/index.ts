@@ -1,0 +1,1 @@
+export { searchEnvironment, type SearchOptions } from './environment.ts'

@@ -1,0 +1,165 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { z } from 'zod'
+import { PaddockError, type Task } from '../../core/index.ts'
+import { parseToml } from '../terminal/index.ts'
+import { makeTask } from '../task.ts'
+import { type QuestionLine, questionSchema, type SearchToml, searchTomlSchema } from './config.ts'
+import type { Corpus, CorpusSource } from './corpus/index.ts'
+import type { SearchData } from './data.ts'
+import type { CorpusShelf } from './shelf.ts'
+
+/** One set: its folder, its `search.toml`, and which of its questions were asked for. */
+interface QuestionSet {
+  readonly folder: string
+  readonly shown: string
+  readonly toml: SearchToml
+  readonly files: readonly string[]
+  /** Null: all. */
+  readonly only: string | null
+}
+
+/**
+ * Reads the questions of a set: a folder with `search.toml` and `questions*.jsonl`, one of these files, or one question
+ * as `<folder>/<id>`. Opens the corpus, so that a set whose evidence does not exist is refused here. Throws
+ * `TASK_INVALID` with file and line, `TASK_UNSUPPORTED`, and what opening the corpus throws.
+ */
+export async function loadQuestions(
+  path: string,
+  o: { readonly shelf: CorpusShelf; readonly signal?: AbortSignal | undefined },
+): Promise<readonly Task[]> {
+  const set = await findSet(path)
+  const source = sourceOf(set.toml.corpus, set.folder)
+  const corpus = await o.shelf.open(source)
+  o.signal?.throwIfAborted()
+  const { sha256 } = set.toml.corpus
+  if (sha256 !== undefined && sha256 !== corpus.digest) {
+    throw invalid(join(set.shown, 'search.toml'), `corpus.sha256: the corpus is ${corpus.digest}`, {
+      fix: 'The questions belong to another corpus: bring that one, or write new questions and this digest.',
+    })
+  }
+  const tasks: Task[] = []
+  const names = new Set<string>()
+  for (const file of set.files) {
+    for (const [index, line] of (await readFile(join(set.folder, file), 'utf8')).split('\n').entries()) {
+      if (line.trim() === '') continue
+      o.signal?.throwIfAborted()
+      const place = `${join(set.shown, file)}:${index + 1}`
+      const question = parseQuestion(line, place)
+      if (set.only !== null && question.id !== set.only) continue
+      if (names.has(question.id)) throw invalid(place, `there are two questions ${question.id}`)
+      names.add(question.id)
+      await requireEvidence(question, corpus, set.toml, place)
+      tasks.push(taskOf(question, set, corpus.digest))
+    }
+  }
+  if (tasks.length > 0) return tasks
+  throw invalid(path, set.only === null ? 'holds no question' : `there is no question ${set.only}`)
+}
+
+/** The source of a task's corpus, its path made absolute. */
+export function sourceOf(source: SearchData['corpus']['source'], folder: string): CorpusSource {
+  if (source.kind === 'jsonl') return { kind: 'jsonl', path: resolve(folder, source.path) }
+  const { version, seed, passages } = source
+  return { kind: 'generated', version, seed, passages }
+}
+
+async function findSet(path: string): Promise<QuestionSet> {
+  const full = resolve(path)
+  const facts = await stat(full).catch(() => null)
+  if (facts?.isDirectory() === true) return readSet(full, path, null, null)
+  const folder = dirname(full)
+  if (facts?.isFile() === true) return readSet(folder, dirname(path), [basename(full)], null)
+  return readSet(folder, dirname(path), null, basename(full))
+}
+
+async function readSet(
+  folder: string,
+  shown: string,
+  files: readonly string[] | null,
+  only: string | null,
+): Promise<QuestionSet> {
+  const file = join(shown, 'search.toml')
+  const text = await readFile(join(folder, 'search.toml'), 'utf8').catch((cause: unknown) => {
+    throw invalid(file, 'does not exist', {
+      cause,
+      fix: 'A set of questions is a folder with search.toml and questions.jsonl; give it, or <folder>/<question id>.',
+    })
+  })
+  const toml = parseToml(text, file, searchTomlSchema)
+  if (toml.search.topk > toml.search.max_topk) throw invalid(file, 'search.topk is above search.max_topk')
+  const found = files ?? (await readdir(folder)).filter((name) => /^questions.*\.jsonl$/.test(name)).toSorted()
+  return { folder, shown, toml, files: found, only }
+}
+
+function parseQuestion(line: string, place: string): QuestionLine {
+  let row: unknown
+  try {
+    row = JSON.parse(line)
+  } catch (cause) {
+    throw invalid(place, 'is not JSON', { cause })
+  }
+  const parsed = questionSchema.safeParse(row)
+  if (!parsed.success) throw invalid(place, z.prettifyError(parsed.error))
+  return parsed.data
+}
+
+async function requireEvidence(
+  question: QuestionLine,
+  corpus: Corpus,
+  { scoring }: SearchToml,
+  place: string,
+): Promise<void> {
+  if (question.evidence.length === 0 && scoring.preset !== 'answer') {
+    throw invalid(place, `scoring.preset = "${scoring.preset}" needs evidence`, {
+      fix: 'List the ids of the passages that answer it, or use scoring.preset = "answer".',
+    })
+  }
+  for (const id of question.evidence) {
+    if ((await corpus.get(id)) === null) {
+      throw invalid(place, `the corpus has no passage ${id}`, { fix: 'Correct evidence.' })
+    }
+  }
+}
+
+function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: string): Task {
+  const { corpus, search, scoring } = toml
+  const data: SearchData = {
+    corpus: {
+      digest,
+      source:
+        corpus.kind === 'jsonl'
+          ? { kind: 'jsonl', path: corpus.path }
+          : { kind: 'generated', version: corpus.version, seed: corpus.seed, passages: corpus.passages },
+    },
+    kind: question.kind,
+    golds: question.golden_answers,
+    evidence: question.evidence,
+    search: {
+      topk: search.topk,
+      maxTopk: search.max_topk,
+      maxSearches: search.max_searches ?? null,
+      snippetLength: search.snippet_length,
+      k1: search.k1,
+      b: search.b,
+    },
+    scoring: { preset: scoring.preset, allowedSearches: scoring.allowed_searches, penalties: scoring.penalties },
+    plays: { queries: question.queries ?? [question.question], weakAnswer: question.weak_answer ?? null },
+  }
+  return makeTask({
+    name: question.id,
+    environment: 'search',
+    instruction: question.question,
+    split: question.split,
+    data,
+    source: folder,
+  })
+}
+
+function invalid(
+  place: string,
+  what: string,
+  o: { readonly fix?: string; readonly cause?: unknown } = {},
+): PaddockError {
+  return new PaddockError('TASK_INVALID', `${place}: ${what}`, { data: { place }, ...o })
+}
