@@ -1,0 +1,215 @@
+/**
+ * What remembering costs, beside the naive store of the same run: every call's request, prompt ids, sampled ids and
+ * logprobs as one JSON text in SQLite. Sizes of three sessions, durable calls per second at a context of 32k tokens,
+ * the longest stall of the event loop meanwhile, and the way back from disk to rows.
+ *
+ *   node bench/store.ts [--calls 1500] [--json]
+ */
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { parseArgs } from 'node:util'
+import Database from 'better-sqlite3'
+import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../src/testing/store/index.ts'
+import { buildRows, openReader, openStore, type Segment } from '../src/trajectory/index.ts'
+import { type Conversation, conversation } from './store/conversation.ts'
+import { Naive } from './store/naive.ts'
+
+const { values } = parseArgs({ options: { calls: { type: 'string', default: '1500' }, json: { type: 'boolean' } } })
+
+interface SessionSize {
+  readonly name: string
+  readonly calls: number
+  readonly uniqueTokens: number
+  readonly storedBytes: number
+  readonly tokenColumnBytes: number
+  readonly jsonBytes: number
+  /** From disk to rows, bodies of the last call only: what an export does. Median of five. */
+  readonly rowsMs: number
+}
+
+interface Throughput {
+  readonly callsPerSecond: number
+  readonly naivePerSecond: number
+  readonly longestStallMs: number
+  readonly naiveStallMs: number
+}
+
+const sizes: SessionSize[] = []
+for (const [name, shape] of [
+  ['1:5, 60 turns', { turns: 60, firstPrompt: 2000, prompt: 500, sampled: 100 }],
+  ['100 turns to 100k', { turns: 100, firstPrompt: 2000, prompt: 800, sampled: 190 }],
+  ['50 turns, 10k to 59k', { turns: 50, firstPrompt: 10_000, prompt: 500, sampled: 480 }],
+] as const) {
+  sizes.push(await measureSession(name, conversation(shape)))
+}
+const throughput = await measureThroughput(Number(values.calls))
+if (values.json === true) console.log(JSON.stringify({ sizes, throughput }, null, 2))
+else print()
+
+async function measureSession(name: string, talk: Conversation): Promise<SessionSize> {
+  await using place = await temporary()
+  const session = sessionFact()
+  {
+    await using store = await openStore(place.path)
+    await store.recorder.openSession(session)
+    let parent: Segment['parent'] = null
+    for (const [seq, turn] of talk.turns.entries()) {
+      const intent = intentFact(session.id, seq, turn.body)
+      await store.recorder.beginCall(intent)
+      const prompt = promptFact(intent, turn.newPrompt, parent)
+      const answer = sampledFact(intent, turn.sampled, turn.logprobs, {
+        segmentId: prompt.id,
+        offset: prompt.tokens.length,
+      })
+      const { reply, replyMarks } = turn
+      await store.recorder.commitCall(commitFact(intent, [prompt, answer], { reply, replyMarks }))
+      parent = { segmentId: answer.id, offset: answer.tokens.length }
+    }
+  }
+  const file = join(place.path, 'log.sqlite')
+  const naive = new Naive(join(place.path, 'naive.sqlite'))
+  for (const turn of talk.turns) naive.write(turn)
+  naive.close()
+  const uniqueTokens = talk.turns.reduce((sum, turn) => sum + turn.newPrompt.length + turn.sampled.length, 0)
+  const times: number[] = []
+  for (let round = 0; round < 5; round += 1) times.push(await timeRows(place.path, session.id, uniqueTokens))
+  return {
+    name,
+    calls: talk.turns.length,
+    uniqueTokens,
+    storedBytes: (await stat(file)).size,
+    tokenColumnBytes: tokenColumns(file),
+    jsonBytes: (await stat(join(place.path, 'naive.sqlite'))).size,
+    rowsMs: times.toSorted((a, b) => a - b)[2] ?? 0,
+  }
+}
+
+async function timeRows(path: string, sessionId: string, expected: number): Promise<number> {
+  await using reader = await openReader(path)
+  const began = performance.now()
+  const log = await reader.recorder.session(sessionId, { bodies: [] })
+  const { rows } = buildRows(log, { rolloutId: 'r', groupId: 'g', taskDigest: 't' })
+  const took = performance.now() - began
+  if (rows.length !== 1 || rows[0]?.tokens.length !== expected) throw new Error('the session is not one whole row')
+  return took
+}
+
+function tokenColumns(file: string): number {
+  const db = new Database(file, { readonly: true })
+  const sum = db
+    .prepare('SELECT total(length(ids)) + total(length(logprobs)) + total(length(flags)) FROM segments')
+    .pluck()
+    .get()
+  db.close()
+  return Number(sum)
+}
+
+/** Calls of 64 sessions in turn, each at 32k tokens of context with 500 new and 100 sampled ones. */
+async function measureThroughput(calls: number): Promise<Throughput> {
+  await using place = await temporary()
+  const talk = conversation({ turns: 24, firstPrompt: 32_000, prompt: 500, sampled: 100 })
+  const lanes = Array.from({ length: 64 }, () => sessionFact())
+  const store = await openStore(place.path)
+  for (const session of lanes) await store.recorder.openSession(session)
+  // The first body of each session is whole; what follows is the steady state.
+  const write = async (session: (typeof lanes)[number], seq: number): Promise<void> => {
+    const turn = talk.turns[seq % talk.turns.length]
+    if (turn === undefined) throw new Error('no such turn')
+    const intent = intentFact(session.id, seq, turn.body)
+    await store.recorder.beginCall(intent)
+    const prompt = promptFact(intent, seq === 0 ? turn.newPrompt.slice(0, 500) : turn.newPrompt)
+    const answer = sampledFact(intent, turn.sampled, turn.logprobs, {
+      segmentId: prompt.id,
+      offset: prompt.tokens.length,
+    })
+    const { reply, replyMarks } = turn
+    await store.recorder.commitCall(commitFact(intent, [prompt, answer], { reply, replyMarks }))
+  }
+  await Promise.all(lanes.map((session) => write(session, 0)))
+  const perLane = Math.max(1, Math.min(talk.turns.length - 1, Math.round(calls / lanes.length)))
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  const began = performance.now()
+  await Promise.all(
+    lanes.map(async (session) => {
+      for (let seq = 1; seq <= perLane; seq += 1) await write(session, seq)
+    }),
+  )
+  const seconds = (performance.now() - began) / 1000
+  delay.disable()
+  await store.close()
+  const naive = new Naive(join(place.path, 'naive.sqlite'))
+  const [, second] = talk.turns
+  if (second === undefined) throw new Error('no turns')
+  const rounds = 60
+  let naiveStallMs = 0
+  const naiveBegan = performance.now()
+  for (let round = 0; round < rounds; round += 1) {
+    const one = performance.now()
+    naive.write(second)
+    naiveStallMs = Math.max(naiveStallMs, performance.now() - one)
+  }
+  const naiveSeconds = (performance.now() - naiveBegan) / 1000
+  naive.close()
+  return {
+    callsPerSecond: (perLane * lanes.length) / seconds,
+    naivePerSecond: rounds / naiveSeconds,
+    longestStallMs: delay.max / 1e6,
+    naiveStallMs,
+  }
+}
+
+async function temporary(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'paddock-bench-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) }
+}
+
+function print(): void {
+  const kB = (bytes: number): string => `${Math.round(bytes / 1000)} kB`
+  const lines = [
+    [
+      'session',
+      'calls',
+      'unique tokens',
+      'stored',
+      'B/token',
+      'token columns B/token',
+      'full JSON',
+      'smaller',
+      'to rows',
+    ],
+    ...sizes.map((size) => [
+      size.name,
+      String(size.calls),
+      String(size.uniqueTokens),
+      kB(size.storedBytes),
+      (size.storedBytes / size.uniqueTokens).toFixed(1),
+      (size.tokenColumnBytes / size.uniqueTokens).toFixed(1),
+      kB(size.jsonBytes),
+      `${(size.jsonBytes / size.storedBytes).toFixed(0)}x`,
+      `${size.rowsMs.toFixed(1)} ms`,
+    ]),
+  ]
+  table(lines)
+  console.log('')
+  table([
+    ['at 32k tokens of context', 'durable calls/s', 'longest stall of the loop'],
+    ['this store', throughput.callsPerSecond.toFixed(0), `${throughput.longestStallMs.toFixed(1)} ms`],
+    ['full JSON snapshots', throughput.naivePerSecond.toFixed(0), `${throughput.naiveStallMs.toFixed(1)} ms`],
+    ['ratio', `${(throughput.callsPerSecond / throughput.naivePerSecond).toFixed(1)}x`, ''],
+  ])
+}
+
+function table(rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
+  for (const row of rows) {
+    console.log(
+      row
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+  }
+}
