@@ -1,10 +1,30 @@
+import { isAbsolute, resolve } from 'node:path'
 import { PaddockError, type LoadedConfig, type PluginRef } from '../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 
-/** The built-in environments and those of the configuration. */
-export async function environmentsOf(loaded: LoadedConfig): Promise<EnvironmentRegistry> {
+/**
+ * The built-in environments and those of the configuration. `also` is what a command line says: a name, which is looked
+ * up later, or the path of a plugin (it begins with `.` or `/`), which `get` then finds under that path too.
+ */
+export async function environmentsOf(
+  loaded: LoadedConfig,
+  o: { readonly also?: string | undefined; readonly cwd?: string } = {},
+): Promise<EnvironmentRegistry> {
   const { environmentRegistry } = await import('../envs/index.ts')
-  return environmentRegistry({ plugins: loaded.config.environments.map(asEnvironment), directory: loaded.directory })
+  const plugins = loaded.config.environments.map(asEnvironment)
+  const { directory } = loaded
+  const path = pluginPath(o.also ?? '', o.cwd ?? directory)
+  if (path === null) return environmentRegistry({ plugins, directory })
+  const own = await environmentRegistry({ plugins: [path], builtIn: [] })
+  const [name = ''] = own.names
+  const listed = plugins.filter((plugin) => typeof plugin !== 'string' || pluginPath(plugin, directory) !== path)
+  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], directory })
+  return { ...registry, get: (asked) => registry.get(asked === o.also || asked === path ? name : asked) }
+}
+
+/** The absolute path that a command line or a configuration means; null for a name. */
+export function pluginPath(text: string, directory: string): string | null {
+  return text.startsWith('.') || isAbsolute(text) ? resolve(directory, text) : null
 }
 
 function asEnvironment(plugin: PluginRef): Environment | string {

@@ -6,6 +6,7 @@ import { addExport } from './commands/export.ts'
 import { addFsck } from './commands/fsck.ts'
 import { addGc } from './commands/gc.ts'
 import { addList } from './commands/list.ts'
+import { addRescore } from './commands/rescore.ts'
 import { addRun } from './commands/run.ts'
 import { addServe } from './commands/serve.ts'
 import { addShow } from './commands/show.ts'
@@ -48,7 +49,18 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
       // Errors are thrown and told once, in the form of all errors.
       writeErr: () => undefined,
     })
-  for (const add of [addServe, addRun, addValidate, addList, addShow, addExport, addDoctor, addGc, addFsck]) {
+  for (const add of [
+    addServe,
+    addRun,
+    addValidate,
+    addRescore,
+    addList,
+    addShow,
+    addExport,
+    addDoctor,
+    addGc,
+    addFsck,
+  ]) {
     add(program, cli)
   }
   return program

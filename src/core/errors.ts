@@ -217,6 +217,12 @@ export const catalogue = {
     'This route is not served on a session.',
     'See docs/reference/routes.md for the routes of a session.',
   ),
+  RUBRIC_INVALID: entry(
+    'request',
+    400,
+    'A rubric file of a judge does not have its shape.',
+    'Correct the named place of the file.',
+  ),
   SANDBOX_CAPABILITY: entry(
     'request',
     501,

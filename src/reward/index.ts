@@ -1,6 +1,21 @@
 export { compose, type Composed, type Composition } from './compose.ts'
 export { type DraftFacts, evidenceLimit, hacked, scored, unscored, type VerdictDraft } from './draft.ts'
 export {
+  type AskerOptions,
+  createJudge,
+  directoryCache,
+  type Judge,
+  type JudgeCache,
+  type JudgeCase,
+  type Judged,
+  type JudgeOptions,
+  loadRubric,
+  memoryCache,
+  parseRubric,
+  type Rubric,
+  type RubricItem,
+} from './judge/index.ts'
+export {
   answerContains,
   answerF1,
   answerInEvidence,

@@ -25,9 +25,11 @@ export async function verifyStage(context: AttemptContext, parts: VerifyParts): 
   const { run, log } = context
   const place = await run.gates.verify.enter(run.signal)
   try {
-    await keepArtifacts(context, parts.artifacts)
+    const kept = await keepArtifacts(context, parts.artifacts)
     const draft = await draftOf(context, parts)
-    return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), supersedes: null }
+    // What was stored is named also where the verifier did not come to it: `rescore` starts from there.
+    const artifacts = draft.artifacts.length > 0 ? draft.artifacts : kept
+    return { ...draft, artifacts, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), supersedes: null }
   } finally {
     place[Symbol.dispose]()
   }
@@ -58,10 +60,15 @@ async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<Ver
   }
 }
 
-async function keepArtifacts({ run }: AttemptContext, artifacts: Artifacts): Promise<void> {
+async function keepArtifacts({ run }: AttemptContext, artifacts: Artifacts): Promise<Verdict['artifacts']> {
+  const kept: Verdict['artifacts'][number][] = []
   for (const item of artifacts.items) {
-    if (item.content.found) await run.store.blobs.put((await packArtifact(item)).data)
+    if (!item.content.found) continue
+    const { path, sha256: digest, sizeBytes, data } = await packArtifact(item)
+    await run.store.blobs.put(data)
+    kept.push({ path, sha256: digest, sizeBytes })
   }
+  return kept
 }
 
 function fallback(

@@ -4,6 +4,7 @@ import { type ConfigInput, newId, PaddockError } from '../../core/index.ts'
 import type { RunSummary } from '../../rollout/index.ts'
 import type { OwnerAddress, RunRequest } from '../../server/index.ts'
 import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
+import { pluginPath } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { RunProgressView, runText } from '../present/run.ts'
 
@@ -24,7 +25,7 @@ export function addRun(program: Command, cli: Cli): void {
     .command('run')
     .description('run a harness on tasks in boxes, verify what it did, and print a table')
     .argument('<tasks>', 'directory of a task, or of tasks')
-    .option('--env <name>', 'environment of the tasks', 'terminal')
+    .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--harness <name>', 'reference, qwen-code, shell, script, or one of the configuration', 'reference')
     .option('--command <line>', 'what the shell and script harnesses run')
     .option('--task <name>', 'only this task; may be repeated', repeated)
@@ -112,7 +113,7 @@ function codeOf(summary: RunSummary): ExitCode {
 function requestOf(context: CommandContext, tasks: string, options: RunOptions): RunRequest {
   return {
     tasks: resolve(context.io.cwd, tasks),
-    environment: options.env,
+    environment: pluginPath(options.env, context.io.cwd) ?? options.env,
     harness: options.harness,
     command: options.command ?? null,
     only: options.task ?? [],

@@ -21,14 +21,14 @@ export function addValidate(program: Command, cli: Cli): void {
     .command('validate')
     .description('prove tasks: oracle scores 1, null agent and known cheats 0, the same twice')
     .argument('<tasks>', 'directory of a task, or of tasks')
-    .option('--env <name>', 'environment of the tasks', 'terminal')
+    .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--parallel <n>', 'plays at once', wholeNumber(1), 2)
     .addHelpText('after', '\nExample:\n  $ paddock validate examples/tasks/terminal')
     .action(async (path: string, options: ValidateOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
         const { validateTasks } = await import('../../envs/index.ts')
         const { io, paint } = context
-        const environment = (await environmentsOf(context.loaded)).get(options.env)
+        const environment = (await environmentsOf(context.loaded, { also: options.env, cwd: io.cwd })).get(options.env)
         const tasks = await environment.load(resolve(io.cwd, path), { signal: io.signal })
         const sandbox = await sandboxOf(context.loaded.config)
         try {

@@ -1,0 +1,122 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { PaddockError, type Task } from '../../core/index.ts'
+import type { EnvironmentRegistry } from '../../envs/index.ts'
+import type { Rescored } from '../../rollout/index.ts'
+import type { RolloutView, Store } from '../../trajectory/index.ts'
+import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { environmentsOf } from '../environments.ts'
+import { exitCode } from '../exit.ts'
+import { table } from '../present/table.ts'
+import { plural, shortId } from '../present/units.ts'
+import { resolveId } from '../resolve.ts'
+import { sandboxOf } from '../sandbox.ts'
+import { openForReading } from '../store.ts'
+
+interface RescoreOptions {
+  readonly all?: boolean
+  readonly tasks?: string
+  readonly env?: string
+  readonly dryRun?: boolean
+  readonly parallel: number
+}
+
+/** `paddock rescore`: today's verifiers on stored artifacts. Exit code 3 when boxes failed. */
+export function addRescore(program: Command, cli: Cli): void {
+  program
+    .command('rescore')
+    .description('verify recorded rollouts again, with the verifiers of today, and show what changes')
+    .argument('[id...]', 'runs, groups or rollouts')
+    .option('--all', 'every rollout of the data directory')
+    .option('--tasks <dir>', 'take these tasks where the digest is the same: the verifier has moved')
+    .option('--env <name>', 'environment of --tasks: a name, or a path of a plugin', 'terminal')
+    .option('--dry-run', 'only say what would change')
+    .option('--parallel <n>', 'verifications at once', wholeNumber(1), 2)
+    .addHelpText('after', '\nExample:\n  $ paddock rescore 5f3a9c21 --dry-run')
+    .action(async (ids: readonly string[], options: RescoreOptions, command: Command) =>
+      cli.run(command, {}, async (context) => {
+        const { openStore } = await import('../../trajectory/index.ts')
+        const { rescoreRollouts } = await import('../../rollout/index.ts')
+        const { io, loaded } = context
+        const environments = await environmentsOf(loaded, { also: options.env, cwd: io.cwd })
+        const tasks = await tasksOf(context, environments, options)
+        const { directory, synchronous } = loaded.config.store
+        // A directory that is not there is a mistake to be told, not one to be made.
+        await (await openForReading(context)).close()
+        await using store = await openStore(directory, { synchronous })
+        const rollouts = await chosen(store, ids, options)
+        const sandbox = await sandboxOf(loaded.config)
+        try {
+          context.notice(`Verifying ${plural(rollouts.length, 'rollout')} again …`)
+          const dryRun = options.dryRun ?? false
+          const rescored = await rescoreRollouts({
+            store,
+            environment: (name) => environments.get(name),
+            sandbox,
+            rollouts,
+            tasks,
+            dryRun,
+            parallel: options.parallel,
+            signal: io.signal,
+          })
+          context.result({ dryRun, rollouts: rescored }, () => asText(rescored, dryRun, context))
+          return rescored.some(({ outcome }) => outcome === 'infra') ? exitCode.infra : exitCode.ok
+        } finally {
+          await sandbox.close()
+        }
+      }),
+    )
+}
+
+async function tasksOf(
+  { io }: CommandContext,
+  environments: EnvironmentRegistry,
+  options: RescoreOptions,
+): Promise<readonly Task[]> {
+  if (options.tasks === undefined) return []
+  return environments.get(options.env ?? 'terminal').load(resolve(io.cwd, options.tasks), { signal: io.signal })
+}
+
+async function chosen(store: Store, ids: readonly string[], { all }: RescoreOptions): Promise<readonly RolloutView[]> {
+  if ((ids.length === 0) !== (all === true)) {
+    throw new PaddockError('USAGE', 'name runs, groups or rollouts, or give --all', {
+      fix: '`paddock list` shows the ids.',
+    })
+  }
+  const { catalogue } = store
+  const found =
+    all === true ? [await catalogue.rollouts({})] : await Promise.all(ids.map((id) => rolloutsOf(store, id)))
+  const ended = found.flat().filter((rollout) => rollout.end !== null)
+  return [...new Map(ended.map((rollout) => [rollout.id, rollout])).values()]
+}
+
+async function rolloutsOf(store: Store, text: string): Promise<readonly RolloutView[]> {
+  const { kind, id } = await resolveId(store, text)
+  switch (kind) {
+    case 'run':
+      return store.catalogue.rollouts({ runId: id })
+    case 'group':
+      return store.catalogue.rollouts({ groupId: id })
+    case 'rollout':
+      return [await store.catalogue.rollout(id)]
+    case 'session':
+      throw new PaddockError('USAGE', `${text} is a session; rollouts have verdicts`)
+  }
+}
+
+function asText(rescored: readonly Rescored[], dryRun: boolean, { paint, io }: CommandContext): string {
+  const count = (outcome: Rescored['outcome']) => rescored.filter((one) => one.outcome === outcome).length
+  const told = rescored.filter(({ outcome }) => outcome !== 'same')
+  const rows = told.map((one) => [one.task, shortId(one.rolloutId), one.outcome, one.detail])
+  const header = [{ title: 'task' }, { title: 'rollout' }, { title: 'outcome' }, { title: 'verdict' }]
+  const summary = [
+    `${plural(rescored.length, 'rollout')} verified again`,
+    `${count('changed')} changed`,
+    `${count('confirmed')} confirmed by another verifier`,
+    `${count('same')} the same`,
+    ...(count('not_stored') > 0 ? [`${count('not_stored')} without stored artifacts`] : []),
+    ...(count('infra') > 0 ? [`${count('infra')} not verified, for faults of boxes`] : []),
+  ].join(', ')
+  const end = dryRun ? `${summary}. Nothing was written.` : `${summary}.`
+  return rows.length === 0 ? end : `${table(header, rows, { paint, columns: io.columns })}\n\n${end}`
+}

@@ -1,0 +1,6 @@
+export { type AskerOptions } from './ask.ts'
+export { directoryCache, type JudgeCache, memoryCache } from './cache.ts'
+export { createJudge, type Judge, type JudgeOptions } from './judge.ts'
+export { type JudgeCase } from './prompt.ts'
+export { type Judged } from './reply.ts'
+export { loadRubric, parseRubric, type Rubric, type RubricItem } from './rubric.ts'

@@ -1,0 +1,1 @@
+export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore.ts'

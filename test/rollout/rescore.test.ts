@@ -1,0 +1,121 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PaddockError, type Task } from '../../src/core/index.ts'
+import { type Environment, terminal } from '../../src/envs/index.ts'
+import { referenceAgent, type Rescored, rescoreRollouts } from '../../src/rollout/index.ts'
+import { verdictInForce } from '../../src/trajectory/index.ts'
+import { openWorld, terminalTask, type World } from './world.ts'
+
+describe('rescore', () => {
+  let world: World
+  let directory: string
+  let rolloutId: string
+
+  beforeAll(async () => {
+    world = await openWorld()
+    directory = await mkdtemp(join(tmpdir(), 'paddock-rescore-'))
+    const task = await terminalTask('log-forensics')
+    await world.play(task, (await terminal.plays.oracle(task)).play.steps)
+    const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
+    expect(rollouts).toMatchObject([{ verdict: { status: 'scored', reward: 1 } }])
+    rolloutId = rollouts[0]?.rolloutId ?? ''
+  })
+  afterAll(async () => {
+    await world[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true })
+  })
+
+  const rescore = async (
+    o: { readonly tasks?: readonly Task[]; readonly dryRun?: boolean; readonly environment?: Environment } = {},
+  ): Promise<Rescored | undefined> => {
+    const { catalogue, blobs } = world.store
+    const rollouts = [await catalogue.rollout(rolloutId)]
+    const { environment = terminal, ...others } = o
+    const signal = new AbortController().signal
+    const common = {
+      store: { catalogue, blobs },
+      environment: () => environment,
+      sandbox: world.sandbox,
+      rollouts,
+      signal,
+    }
+    return (await rescoreRollouts({ ...common, ...others }))[0]
+  }
+  const inForce = async () => verdictInForce((await world.store.catalogue.rollout(rolloutId)).verdicts)
+
+  /** The same task with other tests, which look at the agent's file all the same. */
+  const withTests = async (name: string, reward: string): Promise<Task> => {
+    const [task] = await terminal.load(join(import.meta.dirname, '../../examples/tasks/terminal/log-forensics'))
+    if (task === undefined) throw new Error('no task')
+    const source = join(directory, name)
+    await cp(task.source, source, { recursive: true })
+    await writeFile(join(source, 'tests/test.sh'), `ls -R /workspace\necho ${reward} > /logs/verifier/reward.txt\n`)
+    return { ...task, source }
+  }
+
+  test('the same verifier changes nothing', async () => {
+    const before = await inForce()
+    expect(await rescore()).toMatchObject({ outcome: 'same', after: null })
+    expect(await inForce()).toEqual(before)
+  })
+
+  test("a changed verifier gets the agent's files again, and its verdict supersedes the old one", async () => {
+    const before = await inForce()
+    const tasks = [await withTests('half', '0.5')]
+    const dry = await rescore({ tasks, dryRun: true })
+    expect(dry).toMatchObject({ outcome: 'changed', detail: 'scored 1 -> scored 0.5' })
+    expect(await inForce()).toEqual(before)
+    const done = await rescore({ tasks })
+    expect(done).toMatchObject({ outcome: 'changed', after: { reward: 0.5, supersedes: before?.id } })
+    expect(done?.after?.verifier.sha256).not.toBe(before?.verifier.sha256)
+    expect(done?.after?.artifacts).toEqual(before?.artifacts)
+    const { verdicts } = await world.store.catalogue.rollout(rolloutId)
+    expect(verdicts).toHaveLength(2)
+    expect(await inForce()).toEqual(done?.after)
+    expect(await rescore({ tasks })).toMatchObject({ outcome: 'same' })
+  })
+
+  test('another verifier with the same outcome is recorded as such', async () => {
+    const environment: Environment = {
+      ...terminal,
+      verify: async (context) => {
+        const draft = await terminal.verify({ ...context, task: await withTests('again', '0.5') })
+        return { ...draft, verifier: { ...draft.verifier, version: 'next' } }
+      },
+    }
+    expect(await rescore({ environment })).toMatchObject({
+      outcome: 'confirmed',
+      after: { verifier: { version: 'next' } },
+    })
+  })
+
+  test('a fault of boxes and artifacts that are gone leave the verdict in force', async () => {
+    const before = await inForce()
+    const verify: Environment['verify'] = (context) =>
+      terminal.verify({
+        ...context,
+        openBox: async () => {
+          throw new PaddockError('SANDBOX_UNAVAILABLE', 'the daemon went away')
+        },
+      })
+    expect(await rescore({ environment: { ...terminal, verify } })).toMatchObject({ outcome: 'infra', after: null })
+    const { catalogue } = world.store
+    const nothing = {
+      ...world.store.blobs,
+      get: async () => {
+        throw new PaddockError('NOT_FOUND', 'no such blob')
+      },
+    }
+    const [gone] = await rescoreRollouts({
+      store: { catalogue, blobs: nothing },
+      environment: () => terminal,
+      sandbox: world.sandbox,
+      rollouts: [await catalogue.rollout(rolloutId)],
+      signal: new AbortController().signal,
+    })
+    expect(gone).toMatchObject({ outcome: 'not_stored', after: null })
+    expect(await inForce()).toEqual(before)
+  })
+})
