@@ -109,10 +109,7 @@ class Session:
             self.db.execute("PRAGMA synchronous = OFF")
             self.db.execute("PRAGMA foreign_keys = ON")
         self.db.set_progress_handler(self.tick, STEP)
-        self.guard(True)
-
-    def guard(self, on):
-        self.db.set_authorizer(self.allow if on else None)
+        self.db.set_authorizer(self.allow)
 
     def tick(self):
         self.steps += 1
@@ -166,30 +163,28 @@ def op_query(request):
 
 def op_script(request):
     """A script of any statements on a copy that nobody else sees; `state` asks for what the database holds then."""
-    with tempfile.TemporaryDirectory(dir=request["scratch"]) as directory:
-        path = os.path.join(directory, "copy.sqlite")
-        shutil.copyfile(request["db"], path)
-        session = Session(path, "write")
-        columns, rows, more, changes = [], [], False, session.db.total_changes
-        try:
-            for one in statements(request["sql"]):
-                shown = session.query(one, request["maxRows"], request["maxBytes"])
-                if shown[0]:
-                    columns, rows, more = shown
-            if session.db.in_transaction:
-                session.db.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            if session.refused:
-                raise Refused(session.refused) from error
-            raise
-        changes = session.db.total_changes - changes
-        answer = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": session.steps}
-        if request.get("state"):
-            answer["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
-            session.guard(False)
-            answer["state"] = state_of(session, request["maxRows"], request["maxBytes"])
-        session.db.close()
-        return answer
+    path = os.path.join(request["scratch"], "copy.sqlite")
+    shutil.copyfile(request["db"], path)
+    os.chmod(path, 0o600)
+    session = Session(path, "write")
+    columns, rows, more, before = [], [], False, session.db.total_changes
+    try:
+        for one in statements(request["sql"]):
+            shown = session.query(one, request["maxRows"], request["maxBytes"])
+            if shown[0]:
+                columns, rows, more = shown
+        if session.db.in_transaction:
+            session.db.rollback()
+    except sqlite3.Error as error:
+        if session.refused:
+            raise Refused(session.refused) from error
+        raise
+    changes = session.db.total_changes - before
+    result = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": session.steps}
+    if request.get("state"):
+        result["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
+        result["state"] = state_of(session, request["maxRows"], request["maxBytes"])
+    return result
 
 
 def probe(session, sql):
@@ -289,6 +284,8 @@ def op_submit(request):
 
 def op_build(request):
     """Runs the generator of a database with another seed: a neighbour of the same shape with other content."""
+    if os.path.exists(request["out"]):
+        os.unlink(request["out"])
     command = [sys.executable, "-I", "-c", request["script"], request["out"], str(request["seed"])]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
@@ -380,6 +377,14 @@ def child(request, out):
 def run(line):
     """Runs one request in a child and gives its answer, or what the kill means."""
     request = json.loads(line)
+    request["scratch"] = tempfile.mkdtemp()
+    try:
+        return in_child(request)
+    finally:
+        shutil.rmtree(request["scratch"], ignore_errors=True)
+
+
+def in_child(request):
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -37,7 +37,7 @@ export async function askAll<Op extends keyof RunnerRequests>(
     readonly signal: AbortSignal
   },
 ): Promise<readonly RunnerAnswer<Op>[]> {
-  const lines = requests.map((request) => `${JSON.stringify({ ...o.limits, scratch: '/tmp', ...request })}\n`)
+  const lines = requests.map((request) => `${JSON.stringify({ ...o.limits, ...request })}\n`)
   const result = await box.exec(
     {
       command: ['python3', '-I', '-c', runnerSource],

@@ -38,7 +38,8 @@ export async function verifySubmission(context: Context): Promise<VerdictDraft> 
   const databases = [databasePath, ...(await makeNeighbours(box, task.data, context.signal))]
   const golds: (readonly Outcome[])[] = []
   for (const gold of task.data.golds) golds.push(await runOn(box, databases, gold, context, 'gold'))
-  const wrong = goldProblem(golds, task.data)
+  const [untouched] = task.data.mode === 'write' ? await runOn(box, [databasePath], '', context, 'nothing') : []
+  const wrong = goldProblem(golds, task.data, untouched)
   if (wrong !== null) return unscored('gold_error', wrong, facts)
   const submission = submissionOf(artifacts)
   if (submission === null) {
@@ -93,7 +94,7 @@ interface Try {
 
 /** How far answers agree with one gold, database by database. */
 function compareWith(data: SqlData, goldSql: string, gold: readonly Outcome[], answers: readonly Outcome[]): Try {
-  const results = answers.map((answer, i) => compareOutcomes(data, goldSql, gold[i], answer))
+  const results = answers.map((answer, i) => compareOutcomes(data, goldSql, gold[i], answer, i > 0))
   return {
     agreeing: results.filter((result) => result.equal).length,
     onFirst: results[0]?.equal ?? false,
@@ -101,23 +102,43 @@ function compareWith(data: SqlData, goldSql: string, gold: readonly Outcome[], a
   }
 }
 
-function compareOutcomes(data: SqlData, goldSql: string, gold: Outcome | undefined, answer: Outcome) {
+function compareOutcomes(
+  data: SqlData,
+  goldSql: string,
+  gold: Outcome | undefined,
+  answer: Outcome,
+  isNeighbour: boolean,
+) {
   if (gold?.status !== 'ok' || answer.status !== 'ok') return { equal: false, why: 'nothing to compare' }
-  const { semantics, conditionColumns, ignoreColumns } = data
+  const { semantics, conditionColumns } = data
   if (data.mode === 'query') {
+    if (isNeighbour && saysNothing(gold)) return { equal: true, why: 'gold finds nothing here' }
     if (answer.more) return { equal: false, why: `more than ${verifierLimits.maxRows} rows` }
     return compareTables(tableOf(gold), tableOf(answer), { semantics, goldSql, conditionColumns })
   }
-  if (!('changes' in gold) || !('changes' in answer) || gold.state === undefined || answer.state === undefined) {
-    return { equal: false, why: 'no state' }
-  }
+  return compareStates(data, gold, answer)
+}
+
+function compareStates({ semantics, ignoreColumns }: SqlData, gold: Outcome | undefined, answer: Outcome) {
+  if (gold === undefined || !('state' in gold) || !('state' in answer)) return { equal: false, why: 'no state' }
+  if (gold.state === undefined || answer.state === undefined) return { equal: false, why: 'no state' }
   const o = { semantics, ignoreColumns }
   const lines = [...stateDifferences(gold.state, answer.state, o), ...probeDifferences(gold.probes, answer.probes, o)]
   return { equal: lines.length === 0, why: lines.length === 0 ? 'equal state' : lines.join('; ') }
 }
 
+/** One row of NULL and 0: where a neighbour lost all that a question is about, right queries differ in NULL and 0. */
+function saysNothing(gold: Extract<Outcome, { status: 'ok' }>): boolean {
+  const [row, ...others] = gold.rows
+  return row !== undefined && others.length === 0 && row.every((value) => value === null || Number(value) === 0)
+}
+
 /** Why no submission can be judged by the golds; null: all is well. */
-function goldProblem(golds: readonly (readonly Outcome[])[], data: SqlData): string | null {
+function goldProblem(
+  golds: readonly (readonly Outcome[])[],
+  data: SqlData,
+  untouched: Outcome | undefined,
+): string | null {
   for (const [i, outcomes] of golds.entries()) {
     const failed = outcomes.find((outcome) => outcome.status === 'error')
     if (failed?.status === 'error') return `Gold ${i + 1} does not run: ${failed.kind}: ${failed.message}`
@@ -125,6 +146,7 @@ function goldProblem(golds: readonly (readonly Outcome[])[], data: SqlData): str
     if (first?.status !== 'ok') return `Gold ${i + 1} was not run.`
     if (outcomes.some((outcome) => outcome.status === 'ok' && outcome.more)) return `Gold ${i + 1} gives too many rows.`
     if (data.mode === 'query' && first.rows.length === 0) return `Gold ${i + 1} finds nothing, as any wrong query does.`
+    if (data.mode === 'write' && compareStates(data, untouched, first).equal) return `Gold ${i + 1} changes nothing.`
   }
   return null
 }

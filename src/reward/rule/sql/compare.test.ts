@@ -228,6 +228,11 @@ describe('parameters', () => {
     expect(equal(next, table([[9007199254740992]]), sqlPresets['bird-ex'])).toBe(1)
   })
 
+  test('tolerance is not for two integers', () => {
+    expect(equal(table([[1_000_000_000n]]), table([[1_000_000_001n]]), sqlPresets.strict)).toBe(0)
+    expect(equal(table([[1_000_000_000n]]), table([[1_000_000_000.0001]]), sqlPresets.strict)).toBe(1)
+  })
+
   test('tolerance pairs rows that sorting by their first number would not', () => {
     const tolerance = { absolute: 0.1, relative: 0 }
     const gold = table([

@@ -1,0 +1,13 @@
+import { join } from 'node:path'
+import { describe } from 'vitest'
+import { dockerProvider } from '../../sandbox/index.ts'
+import { environmentContract } from '../../testing/environment/index.ts'
+import { sql } from './index.ts'
+
+describe('sql environment', () => {
+  environmentContract({
+    environment: sql,
+    tasks: join(import.meta.dirname, '../../../examples/tasks/sql/metro.json'),
+    make: async () => dockerProvider(),
+  })
+})
