@@ -33,6 +33,15 @@ export function recordOf(box: Box): OpenRecord {
   return fresh
 }
 
+/**
+ * Throws `BOX_DEAD` when the box of the attempt is gone. The tools would still work, but what an agent does after the
+ * death of its box is no attempt any more.
+ */
+export async function requireAlive(box: Box): Promise<void> {
+  const death = await Promise.race([box.died, Promise.resolve(null)])
+  if (death !== null) throw new PaddockError('BOX_DEAD', `The box died: ${death.detail}`)
+}
+
 /** The record as an artifact, for the verifier and for a later one. */
 export function toArtifact({ searches, opened, answer }: SearchRecord): ArtifactItem {
   const data = Buffer.from(JSON.stringify({ searches, opened, answer } satisfies SearchRecord))

@@ -4,7 +4,7 @@ import type { TaskOf } from '../define.ts'
 import { defineTool } from '../tool.ts'
 import type { Corpus, Hit } from './corpus/index.ts'
 import type { SearchData } from './data.ts'
-import { recordOf } from './record.ts'
+import { recordOf, requireAlive } from './record.ts'
 
 /** UTF-16 units that `open` shows at once. */
 const pageLength = 8000
@@ -29,6 +29,7 @@ function searchTool({ search }: SearchData, corpusOf: () => Promise<Corpus>): To
       topk: z.int().min(1).max(search.maxTopk).optional().describe(`Passages per query. Default ${search.topk}.`),
     }),
     run: async ({ box, signal }, input) => {
+      await requireAlive(box)
       const record = recordOf(box)
       const queries = typeof input.query === 'string' ? [input.query] : input.query
       const { maxSearches } = search
@@ -64,6 +65,7 @@ function openTool(corpusOf: () => Promise<Corpus>): Tool {
       offset: z.int().min(0).optional().describe('Character to start at, for long passages. Default 0.'),
     }),
     run: async ({ box, signal }, { id, offset = 0 }) => {
+      await requireAlive(box)
       const corpus = await corpusOf()
       const found = await corpus.get(id)
       signal.throwIfAborted()
@@ -89,6 +91,7 @@ function answerTool(): Tool {
       citations: z.array(z.string()).max(50).describe('Ids of the passages that show the answer.'),
     }),
     run: async ({ box }, { answer, citations }): Promise<ToolOutcome> => {
+      await requireAlive(box)
       const record = recordOf(box)
       if (record.answer !== null) return { status: 'error', text: 'There is an answer already; the first one counts.' }
       record.answer = { text: answer, citations }

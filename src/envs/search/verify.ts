@@ -45,7 +45,8 @@ export async function verifyRecord(
   context: Omit<VerifyContext, 'task'> & { readonly task: TaskOf<SearchData> },
   corpusOf: () => Promise<Corpus>,
 ): Promise<VerdictDraft> {
-  const { task, artifacts } = context
+  const { task, artifacts, signal } = context
+  signal.throwIfAborted()
   const record = fromArtifacts(artifacts)
   const { components, why } = measure(record, task.data, await citedTexts(record, await corpusOf()))
   const { golds, evidence, scoring } = task.data

@@ -21,7 +21,7 @@ describe('words', () => {
 
   test('are those of UAX #29 as ICU cuts them, for ASCII', () => {
     const icu = new Intl.Segmenter('en', { granularity: 'word' })
-    const characters = [..."abzXY019_'.,; -!()\n"]
+    const characters = "abzXY019_'.,; -!()\n".split('')
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...characters), { maxLength: 40 }), (parts) => {
         const text = parts.join('')
@@ -34,7 +34,7 @@ describe('words', () => {
 
   test('of a text are the same by hand and by pattern', () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(..."abX09_'.,;: -"), { maxLength: 40 }), (parts) => {
+      fc.property(fc.array(fc.constantFrom(..."abX09_'.,;: -".split('')), { maxLength: 40 }), (parts) => {
         const text = parts.join('')
         // A word beyond ASCII sends the whole text through the pattern.
         expect(words(`${text} ø`)).toEqual([...words(text), 'ø'])

@@ -1,10 +1,10 @@
 /** A seeded source of choices; the same seed gives the same sequence on every machine. */
 export interface Dice {
   /** A whole number from `low` to `high`, both included. */
-  between(low: number, high: number): number
+  readonly between: (low: number, high: number) => number
   /** One of the items. Throws on an empty list. */
-  pick<T>(items: readonly T[]): T
-  shuffled<T>(items: readonly T[]): readonly T[]
+  readonly pick: <T>(items: readonly T[]) => T
+  readonly shuffled: <T>(items: readonly T[]) => readonly T[]
 }
 
 /** Mulberry32 (Tommy Ettinger, public domain): 32-bit integer arithmetic only, so nothing depends on rounding. */

@@ -1,0 +1,1 @@
+export { type RetrieveDefaults, retrieveHandler, type Retriever, serveRetrieve } from './server.ts'
