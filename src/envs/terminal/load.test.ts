@@ -99,15 +99,15 @@ describe('a task folder', () => {
   })
 
   it('has the network of its phase, else that of its environment', async () => {
-    const listed = `${toml}allowed_hosts = ["pypi.org"]`.replace('no-network', 'allowlist')
+    const listed = `${toml}allowed_hosts = ["pkg.example"]`.replace('no-network', 'allowlist')
     const network = async (text: string) => {
       const [task] = await terminal.load(await folder('phase', { ...whole, 'task.toml': text }))
       return task && terminal.box(task).network
     }
-    expect(await network(listed)).toEqual({ allow: ['pypi.org'] })
+    expect(await network(listed)).toEqual({ allow: ['pkg.example'] })
     expect(await network(`${listed}\n[agent]\nnetwork_mode = "no-network"\n`)).toBe('none')
-    expect(await network(`${toml}\n[agent]\nallowed_hosts = ["*.debian.org:80"]\n`)).toEqual({
-      allow: ['*.debian.org:80'],
+    expect(await network(`${toml}\n[agent]\nallowed_hosts = ["*.example.org:80"]\n`)).toEqual({
+      allow: ['*.example.org:80'],
     })
   })
 })

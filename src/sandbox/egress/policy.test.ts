@@ -42,12 +42,12 @@ describe('addresses', () => {
 
 describe('a policy', () => {
   it('none refuses everything, before any lookup', () => {
-    expect(decide('none', 'pypi.org', 443, '151.101.0.223')).toBe('false none')
-    expect(refusedBeforeLookup(parseEgress('none'), 'pypi.org', 443)).toBe('none')
+    expect(decide('none', 'pkg.example', 443, '151.101.0.223')).toBe('false none')
+    expect(refusedBeforeLookup(parseEgress('none'), 'pkg.example', 443)).toBe('none')
   })
 
   it('open is the public internet', () => {
-    expect(decide('open', 'pypi.org', 443, '151.101.0.223')).toBe('true open')
+    expect(decide('open', 'pkg.example', 443, '151.101.0.223')).toBe('true open')
     expect(decide('open', 'rebound.example', 80, '10.0.0.1')).toBe('false private address')
     expect(decide('open', 'rebound.example', 80, '127.0.0.1')).toBe('false loopback address')
     expect(decide('open', '169.254.169.254', 80, '169.254.169.254')).toBe('false metadata address')
@@ -56,12 +56,12 @@ describe('a policy', () => {
   })
 
   it('an allow-list knows hosts, what is below them, networks and ports', () => {
-    const policy = { allow: ['pypi.org', '*.debian.org:80', '10.1.0.0/16:5432', '[2001:db8::]/32', 'git.corp.example'] }
-    expect(decide(policy, 'pypi.org', 8443, '151.101.0.223')).toBe('true pypi.org')
-    expect(decide(policy, 'evil-pypi.org', 443, '151.101.0.223')).toBe('false no rule')
-    expect(decide(policy, 'deb.debian.org', 80, '151.101.0.223')).toBe('true *.debian.org:80')
-    expect(decide(policy, 'deb.debian.org', 443, '151.101.0.223')).toBe('false no rule')
-    expect(decide(policy, 'debian.org', 80, '151.101.0.223')).toBe('false no rule')
+    const policy = { allow: ['pkg.example', '*.example.org:80', '10.1.0.0/16:5432', '[2001:db8::]/32', 'git.corp.example'] }
+    expect(decide(policy, 'pkg.example', 8443, '151.101.0.223')).toBe('true pkg.example')
+    expect(decide(policy, 'evil-pkg.example', 443, '151.101.0.223')).toBe('false no rule')
+    expect(decide(policy, 'files.example.org', 80, '151.101.0.223')).toBe('true *.example.org:80')
+    expect(decide(policy, 'files.example.org', 443, '151.101.0.223')).toBe('false no rule')
+    expect(decide(policy, 'example.org', 80, '151.101.0.223')).toBe('false no rule')
     expect(decide(policy, '10.1.2.3', 5432, '10.1.2.3')).toBe('true 10.1.0.0/16:5432')
     expect(decide(policy, '10.1.2.3', 22, '10.1.2.3')).toBe('false no rule')
     expect(decide(policy, '2001:db8::7', 443, '2001:db8::7')).toBe('true [2001:db8::]/32')
@@ -71,9 +71,9 @@ describe('a policy', () => {
   })
 
   it('never looks up a name that no rule knows', () => {
-    const egress = parseEgress({ allow: ['pypi.org', '0.0.0.0/0'] })
+    const egress = parseEgress({ allow: ['pkg.example', '0.0.0.0/0'] })
     expect(refusedBeforeLookup(egress, 'secret.attacker.example', 443)).toBe('no rule')
-    expect(refusedBeforeLookup(egress, 'pypi.org', 443)).toBeNull()
+    expect(refusedBeforeLookup(egress, 'pkg.example', 443)).toBeNull()
   })
 
   it('reaches no loopback, link-local or metadata address, whatever its rules', () => {
@@ -91,7 +91,7 @@ describe('a policy', () => {
     )
   })
 
-  it.each(['', 'a b', 'http://pypi.org', '*', '*.', 'a..b', '10.0.0.0/33', 'host/8', 'host:0', 'host:99999', '[zz]'])(
+  it.each(['', 'a b', 'http://pkg.example', '*', '*.', 'a..b', '10.0.0.0/33', 'host/8', 'host:0', 'host:99999', '[zz]'])(
     'refuses the rule %j by name',
     (rule) => {
       expect(() => parseEgress({ allow: [rule] })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }))
@@ -103,6 +103,6 @@ describe('a policy', () => {
       expect(decide('open', host, 80, '151.101.0.223')).toBe('false malformed')
     }
     for (const port of [0, 65536, 1.5])
-      expect(decide('open', 'pypi.org', port, '151.101.0.223')).toBe('false malformed')
+      expect(decide('open', 'pkg.example', port, '151.101.0.223')).toBe('false malformed')
   })
 })

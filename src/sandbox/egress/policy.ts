@@ -4,7 +4,7 @@ import { addressKind, isInNetwork } from './addresses.ts'
 
 /**
  * What a box may reach beside its model path. `none` and `open` speak for themselves (`open` is the public internet).
- * A rule of `allow` is a host (`pypi.org`), all hosts below one (`*.debian.org`), an address or a network
+ * A rule of `allow` is a host (`pkg.example`), all hosts below one (`*.example.org`), an address or a network
  * (`93.184.215.14`, `10.1.0.0/16`, `[2001:db8::]/32`), each with an optional `:port`; without one every port is meant.
  *
  * Private addresses are reached only where a rule names their network, and loopback, link-local and metadata addresses

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { newId, sha256 } from '../../core/index.ts'
-import type { CallCommit, CallIntent, Segment } from '../contract.ts'
+import { sha256 } from '../../core/index.ts'
+import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../../testing/store/index.ts'
+import type { Segment } from '../contract.ts'
 import { openStore } from '../store/index.ts'
 import { fsck } from './index.ts'
 
@@ -14,134 +15,29 @@ beforeEach(async () => {
 })
 afterEach(async () => rm(directory, { recursive: true }))
 
-const sampling = {
-  temperature: 1,
-  topP: null,
-  topK: null,
-  minP: null,
-  presencePenalty: null,
-  frequencyPenalty: null,
-  repetitionPenalty: null,
-  maxTokens: null,
-  seed: null,
-  stop: [],
-  n: 1,
-  other: [],
-}
-
 /** A store with one session of `calls` answered calls and one blob. */
 async function fill(calls = 3): Promise<{ blob: string }> {
   await using store = await openStore(directory, {})
-  const sessionId = newId()
-  await store.recorder.openSession({
-    id: sessionId,
-    rolloutId: null,
-    role: 'agent',
-    policy: {
-      strategy: 'record',
-      history: 'sampled',
-      pin: {},
-      clamp: {},
-      defaults: {},
-      model: null,
-      budget: { maxCalls: null, maxSampledTokens: null, maxWallMs: null },
-      onDisconnect: 'finish',
-    },
-    keyDigest: sha256('key'),
-    forkedFrom: null,
-    createdAt: 1,
-    labels: {},
-  })
+  const session = sessionFact()
+  await store.recorder.openSession(session)
   let parent: Segment['parent'] = null
   for (let seq = 0; seq < calls; seq += 1) {
-    const intent = intentOf(sessionId, seq)
+    const body = JSON.stringify(Array.from({ length: seq + 1 }, (_, n) => ({ n, text: 'x'.repeat(50) })))
+    const intent = intentFact(session.id, seq, body)
     await store.recorder.beginCall(intent)
-    const prompt = segmentOf(intent, 'prompt', parent, 40)
-    const answer = segmentOf(intent, 'sampled', { segmentId: prompt.id, offset: 40 }, 24)
+    const prompt = promptFact(intent, tokens(40, seq), parent)
+    const answer = sampledFact(intent, tokens(24, seq), new Float32Array(24).fill(-1), {
+      segmentId: prompt.id,
+      offset: 40,
+    })
     parent = { segmentId: answer.id, offset: 24 }
-    await store.recorder.commitCall(commitOf(intent, prompt, answer))
+    await store.recorder.commitCall(commitFact(intent, [prompt, answer]))
   }
   return { blob: await store.blobs.put(Buffer.from('an artifact')) }
 }
 
-function intentOf(sessionId: string, seq: number): CallIntent {
-  return {
-    id: newId(),
-    sessionId,
-    seq,
-    startedAt: 10,
-    dialect: 'chat',
-    path: '/v1/chat/completions',
-    streamed: false,
-    requestDigest: sha256(String(seq)),
-    retryOf: null,
-    lineage: {
-      nativeSession: null,
-      nativeAgent: null,
-      nativeParent: null,
-      requestKind: null,
-      toolsDigest: null,
-      toolCount: 0,
-      systemDigest: null,
-      userAgent: null,
-      modelAsked: null,
-      retryCount: null,
-      idempotencyKey: null,
-    },
-    callClass: 'main',
-    strategy: 'record',
-    asked: sampling,
-    used: sampling,
-    fingerprint: null,
-    headers: {},
-    body: Buffer.from(
-      JSON.stringify({ messages: Array.from({ length: seq + 1 }, (_, n) => ({ n, text: 'x'.repeat(50) })) }),
-    ),
-  }
-}
-
-function segmentOf(
-  intent: CallIntent,
-  origin: 'prompt' | 'sampled',
-  parent: Segment['parent'],
-  length: number,
-): Segment {
-  return {
-    id: newId(),
-    sessionId: intent.sessionId,
-    callId: intent.id,
-    choice: origin === 'sampled' ? 0 : null,
-    parent,
-    origin,
-    tokens: Int32Array.from({ length }, (_, n) => (n * 7919 + intent.seq * 104_729) % 150_000),
-    logprobs: origin === 'sampled' ? Float32Array.from({ length }, (_, n) => -n / 8) : null,
-    flags: null,
-    logprobKind: 'raw',
-    policySpans: [],
-    replayOf: null,
-    stopCut: false,
-  }
-}
-
-function commitOf(intent: CallIntent, prompt: Segment, answer: Segment): CallCommit {
-  return {
-    callId: intent.id,
-    endedAt: 20,
-    firstByteAt: 15,
-    fate: { kind: 'complete' },
-    choices: [{ index: 0, finishReason: 'stop', segmentId: answer.id, message: '{}', claimedTokens: 24 }],
-    segments: [prompt, answer],
-    spans: [],
-    promptLeaf: prompt.id,
-    forks: [],
-    claimedPromptTokens: null,
-    findings: [],
-    status: 200,
-    reply: Buffer.from('{"choices":[]}'),
-    replyMarks: [{ offset: 0, atMs: 5 }],
-    weightVersionBefore: null,
-    weightVersionAfter: null,
-  }
+function tokens(length: number, salt: number): Int32Array {
+  return Int32Array.from({ length }, (_, n) => (n * 7919 + salt * 104_729) % 150_000)
 }
 
 /** Changes the closed store behind its back. */
