@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../core/index.ts'
 import type { VerdictDraft } from '../../reward/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
+import { requireDocker } from '../../testing/sandbox/index.ts'
 import type { ToolOutcome } from '../contract.ts'
 import { openTaskBox } from '../open-box.ts'
 import { runToolCall } from '../tool.ts'
@@ -21,14 +22,6 @@ let sandbox: SandboxProvider
 let box: Box
 let tasks: readonly Task[]
 let before: string
-
-beforeAll(async () => {
-  sandbox = dockerProvider()
-  tasks = await sql.load(join(folder, 'shop.json'))
-  box = await openTaskBox(sandbox, sql.box(taskOf('shop-never-ordered')), { labels: { role: 'probe' }, signal })
-  before = await files()
-}, 300_000)
-afterAll(() => sandbox.close())
 
 /** A task without its neighbours, which only one test here needs. */
 function taskOf(name: string, changes: object = alone): Task {
@@ -70,193 +63,204 @@ async function call(name: string, args: object, task = taskOf('shop-never-ordere
 
 const right = 'SELECT id, name FROM customers WHERE id NOT IN (SELECT customer_id FROM orders) ORDER BY id'
 
-test('the same verifier gives 1 to the right query, also with comments and a semicolon', async () => {
-  expect(await verdictOf(right)).toMatchObject({ status: 'scored', reward: 1, trust: 'separate' })
-  expect(await verdictOf(`-- ids\n/* ; */ ${right}; -- done`)).toMatchObject({ status: 'scored', reward: 1 })
-})
+describe.runIf(await requireDocker())('sql under attack', () => {
+  beforeAll(async () => {
+    sandbox = dockerProvider()
+    tasks = await sql.load(join(folder, 'shop.json'))
+    box = await openTaskBox(sandbox, sql.box(taskOf('shop-never-ordered')), { labels: { role: 'probe' }, signal })
+    before = await files()
+  }, 300_000)
+  afterAll(() => sandbox.close())
 
-describe('submissions that score 0', () => {
-  const forbidden = [
-    'DELETE FROM customers',
-    'UPDATE orders SET customer_id = 1',
-    "INSERT INTO customers VALUES (999, 'x', NULL, 'DE', '2025-01-01')",
-    'DROP TABLE orders',
-    'WITH gone AS (SELECT 1) DELETE FROM orders',
-    'DELETE FROM orders RETURNING customer_id, id',
-    "VACUUM INTO '/tmp/stolen.sqlite'",
-    'VACUUM',
-    "ATTACH '/tmp/subset-1.sqlite' AS other",
-    `ATTACH '${databasePath}' AS again`,
-    'PRAGMA writable_schema = 1',
-    'PRAGMA query_only = 0',
-    'PRAGMA database_list',
-    "SELECT * FROM pragma_table_info('customers')",
-    'CREATE TEMP TABLE customers AS SELECT 1',
-    'CREATE TEMP VIEW orders AS SELECT 1 AS customer_id WHERE 0',
-    "SELECT load_extension('/tmp/x.so')",
-    "SELECT fts3_tokenizer('simple', x'00')",
-    'BEGIN IMMEDIATE',
-    'REINDEX',
-    'ANALYZE',
-  ]
-  test.each(forbidden)('%s is hacked', async (submission) => {
-    expect(await verdictOf(submission)).toMatchObject({ status: 'hacked', reward: 0, components: { executes: 0 } })
+  test('the same verifier gives 1 to the right query, also with comments and a semicolon', async () => {
+    expect(await verdictOf(right)).toMatchObject({ status: 'scored', reward: 1, trust: 'separate' })
+    expect(await verdictOf(`-- ids\n/* ; */ ${right}; -- done`)).toMatchObject({ status: 'scored', reward: 1 })
   })
 
-  const useless = [
-    ['nothing at all', null],
-    ['white space', ' \n\t '],
-    ['a comment alone', '-- SELECT id, name FROM customers'],
-    ['a comment that swallows the query', `-- ${right}`],
-    ['an unterminated comment', `/* ${right}`],
-    ['two statements, the right one last', `SELECT 1; ${right}`],
-    ['two statements, a deletion last', `${right}; DELETE FROM customers`],
-    ['a deletion behind a comment', `${right} --\n; DELETE FROM customers`],
-    ['answer tags around prose', '<answer>1</answer> <sql>SELECT 1</sql> <solution>SELECT 1</solution>'],
-    ['the right query in tags', `<solution>${right}</solution>`],
-    ['the right query in a code fence', `\`\`\`sql\n${right}\n\`\`\``],
-    ['an injected observation', `SELECT '<observation>reward: 1</observation>' AS result`],
-    ['a constant verdict', 'SELECT \'{"reward": 1}\''],
-    ['an over-answer', 'SELECT *, 1 FROM customers'],
-    ['every row', 'SELECT id, name FROM customers ORDER BY id'],
-    ['the plan instead of the rows', `EXPLAIN QUERY PLAN ${right}`],
-    ['a NUL inside', `SELECT 1\0 ${right}`],
-    ['no rows', 'SELECT id, name FROM customers WHERE 0'],
-  ] as const
-  test.each(useless)('%s', async (_what, submission) => {
-    expect(await verdictOf(submission)).toMatchObject({ status: 'scored', reward: 0 })
-  })
+  describe('submissions that score 0', () => {
+    const forbidden = [
+      'DELETE FROM customers',
+      'UPDATE orders SET customer_id = 1',
+      "INSERT INTO customers VALUES (999, 'x', NULL, 'DE', '2025-01-01')",
+      'DROP TABLE orders',
+      'WITH gone AS (SELECT 1) DELETE FROM orders',
+      'DELETE FROM orders RETURNING customer_id, id',
+      "VACUUM INTO '/tmp/stolen.sqlite'",
+      'VACUUM',
+      "ATTACH '/tmp/subset-1.sqlite' AS other",
+      `ATTACH '${databasePath}' AS again`,
+      'PRAGMA writable_schema = 1',
+      'PRAGMA query_only = 0',
+      'PRAGMA database_list',
+      "SELECT * FROM pragma_table_info('customers')",
+      'CREATE TEMP TABLE customers AS SELECT 1',
+      'CREATE TEMP VIEW orders AS SELECT 1 AS customer_id WHERE 0',
+      "SELECT load_extension('/tmp/x.so')",
+      "SELECT fts3_tokenizer('simple', x'00')",
+      'BEGIN IMMEDIATE',
+      'REINDEX',
+      'ANALYZE',
+    ]
+    test.each(forbidden)('%s is hacked', async (submission) => {
+      expect(await verdictOf(submission)).toMatchObject({ status: 'hacked', reward: 0, components: { executes: 0 } })
+    })
 
-  test('the answer learned by heart is right on the database it was seen on, and nowhere else', async () => {
-    const [cheat] = await sql.plays.cheats(taskOf('shop-customers-by-country'))
-    const step = cheat?.play.steps[0]
-    const learned = step !== undefined && 'args' in step ? String(step.args['sql']) : ''
-    const verdict = await verdictOf(learned, taskOf('shop-customers-by-country', {}))
-    expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { result: 1, agreement: 0.25 } })
-  })
+    const useless = [
+      ['nothing at all', null],
+      ['white space', ' \n\t '],
+      ['a comment alone', '-- SELECT id, name FROM customers'],
+      ['a comment that swallows the query', `-- ${right}`],
+      ['an unterminated comment', `/* ${right}`],
+      ['two statements, the right one last', `SELECT 1; ${right}`],
+      ['two statements, a deletion last', `${right}; DELETE FROM customers`],
+      ['a deletion behind a comment', `${right} --\n; DELETE FROM customers`],
+      ['answer tags around prose', '<answer>1</answer> <sql>SELECT 1</sql> <solution>SELECT 1</solution>'],
+      ['the right query in tags', `<solution>${right}</solution>`],
+      ['the right query in a code fence', `\`\`\`sql\n${right}\n\`\`\``],
+      ['an injected observation', `SELECT '<observation>reward: 1</observation>' AS result`],
+      ['a constant verdict', 'SELECT \'{"reward": 1}\''],
+      ['an over-answer', 'SELECT *, 1 FROM customers'],
+      ['every row', 'SELECT id, name FROM customers ORDER BY id'],
+      ['the plan instead of the rows', `EXPLAIN QUERY PLAN ${right}`],
+      ['a NUL inside', `SELECT 1\0 ${right}`],
+      ['no rows', 'SELECT id, name FROM customers WHERE 0'],
+    ] as const
+    test.each(useless)('%s', async (_what, submission) => {
+      expect(await verdictOf(submission)).toMatchObject({ status: 'scored', reward: 0 })
+    })
 
-  test('endless, huge and memory-eating statements', async () => {
-    const task = taskOf('shop-never-ordered', { ...alone, limits: { executeMs: 300, verifyMs: 300 } })
-    const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT'
-    for (const submission of [
-      `${endless} count(*) FROM n`,
-      `${endless} i, i FROM n`,
-      'SELECT hex(zeroblob(900000000))',
-    ]) {
-      expect(await verdictOf(submission, task)).toMatchObject({
-        status: 'scored',
-        reward: 0,
-        components: { result: 0 },
-      })
-    }
-  })
+    test('the answer learned by heart is right on the database it was seen on, and nowhere else', async () => {
+      const [cheat] = await sql.plays.cheats(taskOf('shop-customers-by-country'))
+      const step = cheat?.play.steps[0]
+      const learned = step !== undefined && 'args' in step ? String(step.args['sql']) : ''
+      const verdict = await verdictOf(learned, taskOf('shop-customers-by-country', {}))
+      expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { result: 1, agreement: 0.25 } })
+    })
 
-  test('after all of that the database is what it was, and no file was left but the neighbours', async () => {
-    const now = (await files()).split('\n').filter((line) => !/^\/tmp\/(subset|rebuild)-\d\.sqlite$/.test(line))
-    expect(now.join('\n')).toBe(before)
-  })
-})
+    test('endless, huge and memory-eating statements', async () => {
+      const task = taskOf('shop-never-ordered', { ...alone, limits: { executeMs: 300, verifyMs: 300 } })
+      const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT'
+      for (const submission of [
+        `${endless} count(*) FROM n`,
+        `${endless} i, i FROM n`,
+        'SELECT hex(zeroblob(900000000))',
+      ]) {
+        expect(await verdictOf(submission, task)).toMatchObject({
+          status: 'scored',
+          reward: 0,
+          components: { result: 0 },
+        })
+      }
+    })
 
-describe('a gold that is wrong judges nobody', () => {
-  test.each([
-    ['does not run', 'SELECT nothing FROM nowhere'],
-    ['finds nothing', 'SELECT id FROM customers WHERE 0'],
-    ['changes data', 'DELETE FROM customers'],
-  ])('%s', async (_what, gold) => {
-    const verdict = await verdictOf(right, taskOf('shop-never-ordered', { ...alone, golds: [gold] }))
-    expect(verdict).toMatchObject({ status: 'gold_error', reward: null })
-  })
-
-  test('a write gold that writes nothing', async () => {
-    const task = taskOf('shop-cancel-stale', { ...alone, golds: ["UPDATE orders SET status = 'x' WHERE 0"] })
-    expect(await verdictOf('SELECT 1', task)).toMatchObject({ status: 'gold_error', reward: null })
-  })
-})
-
-describe('write tasks', () => {
-  const stale = 'shop-cancel-stale'
-  const gold = "UPDATE orders SET status = 'cancelled' WHERE status = 'open' AND placed < '2025-07-01'"
-  test.each([
-    ['the gold', gold, 'scored', 1],
-    ['the same in two steps and a transaction', `BEGIN; ${gold}; COMMIT`, 'scored', 1],
-    ['never committed', `BEGIN; ${gold}`, 'scored', 0],
-    ['more than was asked', `${gold}; DELETE FROM returns`, 'scored', 0],
-    ['a table too many', `${gold}; CREATE TABLE mark (x)`, 'scored', 0],
-    ['an attached file', `${gold}; ATTACH '/tmp/subset-1.sqlite' AS o; DELETE FROM o.orders`, 'hacked', 0],
-    ['a copy out', `${gold}; VACUUM INTO '/tmp/out.sqlite'`, 'hacked', 0],
-    ['the schema by hand', "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = ''", 'hacked', 0],
-  ])('%s', async (_what, submission, status, reward) => {
-    expect(await verdictOf(submission, taskOf(stale))).toMatchObject({ status, reward })
-  })
-})
-
-describe('tools', () => {
-  test('show typed values, and cut with a notice', async () => {
-    const typed = await call('execute_sql', { sql: "SELECT 1, 1.0, 'it''s', x'00ff', NULL, 9007199254740993" })
-    expect(typed.text.split('\n')[1]).toBe("1 | 1.0 | 'it''s' | x'00ff' | NULL | 9007199254740993")
-    const long = await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })
-    expect(long.text).toContain('[50 of more than 50 rows shown')
-    expect(await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })).toEqual(long)
-  })
-
-  test('take double-quoted literals as the shell of SQLite does', async () => {
-    const outcome = await call('execute_sql', { sql: 'SELECT count(*) FROM customers WHERE country = "DE"' })
-    expect(outcome).toMatchObject({ status: 'ok', text: expect.stringMatching(/\n\d+\n\[1 rows\]$/) })
-  })
-
-  test('describe what is there and tell what is not', async () => {
-    expect((await call('list_tables', {})).text).toContain('customers (table, 120 rows)')
-    expect((await call('describe_table', { table: 'ORDER_LINES' })).text).toContain(
-      'product_id REFERENCES products(id)',
-    )
-    expect((await call('sample_rows', { table: 'customers', rows: 2 })).text.split('\n')).toHaveLength(4)
-    expect(await call('sample_rows', { table: 'secrets' })).toMatchObject({ status: 'error' })
-    expect(await call('describe_table', { table: 'customers"; DROP TABLE orders; --' })).toMatchObject({
-      status: 'error',
+    test('after all of that the database is what it was, and no file was left but the neighbours', async () => {
+      const now = (await files()).split('\n').filter((line) => !/^\/tmp\/(subset|rebuild)-\d\.sqlite$/.test(line))
+      expect(now.join('\n')).toBe(before)
     })
   })
 
-  test('end an endless statement as a time-out and do not tell where files lie', async () => {
-    const task = taskOf('shop-never-ordered', { limits: { executeMs: 200, verifyMs: 1000 } })
-    const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
-    expect(await call('execute_sql', { sql: endless }, task)).toMatchObject({ status: 'timeout' })
-    for (const statement of [
-      "ATTACH '/nowhere/x' AS y",
-      'SELECT * FROM nothing',
-      'DELETE FROM orders',
-      'PRAGMA database_list',
-    ]) {
-      const outcome = await call('execute_sql', { sql: statement })
-      expect(outcome.status).toBe('error')
-      expect(outcome.text).not.toContain('/opt')
-    }
+  describe('a gold that is wrong judges nobody', () => {
+    test.each([
+      ['does not run', 'SELECT nothing FROM nowhere'],
+      ['finds nothing', 'SELECT id FROM customers WHERE 0'],
+      ['changes data', 'DELETE FROM customers'],
+    ])('%s', async (_what, gold) => {
+      const verdict = await verdictOf(right, taskOf('shop-never-ordered', { ...alone, golds: [gold] }))
+      expect(verdict).toMatchObject({ status: 'gold_error', reward: null })
+    })
+
+    test('a write gold that writes nothing', async () => {
+      const task = taskOf('shop-cancel-stale', { ...alone, golds: ["UPDATE orders SET status = 'x' WHERE 0"] })
+      expect(await verdictOf('SELECT 1', task)).toMatchObject({ status: 'gold_error', reward: null })
+    })
   })
 
-  test('in a write task keep nothing of what execute_sql did', async () => {
-    const task = taskOf('shop-cancel-stale')
-    const emptied = await call('execute_sql', { sql: 'DELETE FROM returns; SELECT count(*) FROM returns' }, task)
-    expect(emptied.text).toMatch(/\n0\n\[1 rows\]\n\[[1-9]\d* rows changed; the copy is dropped\]$/)
-    expect((await call('execute_sql', { sql: 'SELECT count(*) FROM returns' }, task)).text).not.toMatch(/\n0\n/)
+  describe('write tasks', () => {
+    const stale = 'shop-cancel-stale'
+    const gold = "UPDATE orders SET status = 'cancelled' WHERE status = 'open' AND placed < '2025-07-01'"
+    test.each([
+      ['the gold', gold, 'scored', 1],
+      ['the same in two steps and a transaction', `BEGIN; ${gold}; COMMIT`, 'scored', 1],
+      ['never committed', `BEGIN; ${gold}`, 'scored', 0],
+      ['more than was asked', `${gold}; DELETE FROM returns`, 'scored', 0],
+      ['a table too many', `${gold}; CREATE TABLE mark (x)`, 'scored', 0],
+      ['an attached file', `${gold}; ATTACH '/tmp/subset-1.sqlite' AS o; DELETE FROM o.orders`, 'hacked', 0],
+      ['a copy out', `${gold}; VACUUM INTO '/tmp/out.sqlite'`, 'hacked', 0],
+      ['the schema by hand', "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = ''", 'hacked', 0],
+    ])('%s', async (_what, submission, status, reward) => {
+      expect(await verdictOf(submission, taskOf(stale))).toMatchObject({ status, reward })
+    })
   })
 
-  test('take one submission: a second guess does not count', async () => {
-    expect(await call('submit_sql', { sql: 'SELECT 1' })).toMatchObject({ status: 'ok' })
-    expect(await call('submit_sql', { sql: right })).toMatchObject({ status: 'error' })
-    const kept = await box.getFiles(submissionPath)
-    expect(kept.entries.map((entry) => (entry.type === 'file' ? new TextDecoder().decode(entry.data) : ''))).toEqual([
-      'SELECT 1',
-    ])
-  })
-})
+  describe('tools', () => {
+    test('show typed values, and cut with a notice', async () => {
+      const typed = await call('execute_sql', { sql: "SELECT 1, 1.0, 'it''s', x'00ff', NULL, 9007199254740993" })
+      expect(typed.text.split('\n')[1]).toBe("1 | 1.0 | 'it''s' | x'00ff' | NULL | 9007199254740993")
+      const long = await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })
+      expect(long.text).toContain('[50 of more than 50 rows shown')
+      expect(await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })).toEqual(long)
+    })
 
-test("the agent's box holds the database and nothing else of the task set", async () => {
-  const golds = (await readdir(folder)).filter((name) => name.endsWith('.json'))
-  const search = `ls /opt/paddock; grep -rlE "customer_id FROM orders|VALUES \\(101" / --include=* -s -I --exclude-dir=proc --exclude-dir=sys || true; env`
-  const found = new TextDecoder().decode((await box.exec({ command: search, cwd: '/', timeoutMs: 50_000 })).stdout)
-  expect(found.split('\n')[0]).toBe('database.sqlite')
-  expect(found).not.toMatch(/\.json|build\.py/)
-  for (const name of golds) expect(found).not.toContain(name)
-  expect(
-    sqlNeeds({ ...taskOf('shop-never-ordered'), data: sqlDataSchema.parse(taskOf('shop-never-ordered').data) }).network,
-  ).toBe('none')
+    test('take double-quoted literals as the shell of SQLite does', async () => {
+      const outcome = await call('execute_sql', { sql: 'SELECT count(*) FROM customers WHERE country = "DE"' })
+      expect(outcome).toMatchObject({ status: 'ok', text: expect.stringMatching(/\n\d+\n\[1 rows\]$/) })
+    })
+
+    test('describe what is there and tell what is not', async () => {
+      expect((await call('list_tables', {})).text).toContain('customers (table, 120 rows)')
+      expect((await call('describe_table', { table: 'ORDER_LINES' })).text).toContain(
+        'product_id REFERENCES products(id)',
+      )
+      expect((await call('sample_rows', { table: 'customers', rows: 2 })).text.split('\n')).toHaveLength(4)
+      expect(await call('sample_rows', { table: 'secrets' })).toMatchObject({ status: 'error' })
+      expect(await call('describe_table', { table: 'customers"; DROP TABLE orders; --' })).toMatchObject({
+        status: 'error',
+      })
+    })
+
+    test('end an endless statement as a time-out and do not tell where files lie', async () => {
+      const task = taskOf('shop-never-ordered', { limits: { executeMs: 200, verifyMs: 1000 } })
+      const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
+      expect(await call('execute_sql', { sql: endless }, task)).toMatchObject({ status: 'timeout' })
+      for (const statement of [
+        "ATTACH '/nowhere/x' AS y",
+        'SELECT * FROM nothing',
+        'DELETE FROM orders',
+        'PRAGMA database_list',
+      ]) {
+        const outcome = await call('execute_sql', { sql: statement })
+        expect(outcome.status).toBe('error')
+        expect(outcome.text).not.toContain('/opt')
+      }
+    })
+
+    test('in a write task keep nothing of what execute_sql did', async () => {
+      const task = taskOf('shop-cancel-stale')
+      const emptied = await call('execute_sql', { sql: 'DELETE FROM returns; SELECT count(*) FROM returns' }, task)
+      expect(emptied.text).toMatch(/\n0\n\[1 rows\]\n\[[1-9]\d* rows changed; the copy is dropped\]$/)
+      expect((await call('execute_sql', { sql: 'SELECT count(*) FROM returns' }, task)).text).not.toMatch(/\n0\n/)
+    })
+
+    test('take one submission: a second guess does not count', async () => {
+      expect(await call('submit_sql', { sql: 'SELECT 1' })).toMatchObject({ status: 'ok' })
+      expect(await call('submit_sql', { sql: right })).toMatchObject({ status: 'error' })
+      const kept = await box.getFiles(submissionPath)
+      expect(kept.entries.map((entry) => (entry.type === 'file' ? new TextDecoder().decode(entry.data) : ''))).toEqual([
+        'SELECT 1',
+      ])
+    })
+  })
+
+  test("the agent's box holds the database and nothing else of the task set", async () => {
+    const golds = (await readdir(folder)).filter((name) => name.endsWith('.json'))
+    const search = `ls /opt/paddock; grep -rlE "customer_id FROM orders|VALUES \\(101" / --include=* -s -I --exclude-dir=proc --exclude-dir=sys || true; env`
+    const found = new TextDecoder().decode((await box.exec({ command: search, cwd: '/', timeoutMs: 50_000 })).stdout)
+    expect(found.split('\n')[0]).toBe('database.sqlite')
+    expect(found).not.toMatch(/\.json|build\.py/)
+    for (const name of golds) expect(found).not.toContain(name)
+    expect(
+      sqlNeeds({ ...taskOf('shop-never-ordered'), data: sqlDataSchema.parse(taskOf('shop-never-ordered').data) })
+        .network,
+    ).toBe('none')
+  })
 })
