@@ -9,8 +9,10 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import Database from 'better-sqlite3'
+import { newId } from '../src/core/index.ts'
 import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../src/testing/store/index.ts'
 import { buildRows, openReader, openStore, type Segment } from '../src/trajectory/index.ts'
 import { type Conversation, conversation } from './store/conversation.ts'
@@ -34,6 +36,8 @@ interface Throughput {
   readonly naivePerSecond: number
   readonly longestStallMs: number
   readonly naiveStallMs: number
+  /** Of a loop that does nothing for a second: what the machine itself does to it. */
+  readonly idleStallMs: number
 }
 
 const sizes: SessionSize[] = []
@@ -113,11 +117,12 @@ async function measureThroughput(calls: number): Promise<Throughput> {
   const lanes = Array.from({ length: 64 }, () => sessionFact())
   const store = await openStore(place.path)
   for (const session of lanes) await store.recorder.openSession(session)
-  // The first body of each session is whole; what follows is the steady state.
+  // Made beforehand: the load generator shares the event loop whose stalls are measured.
+  const made = talk.turns.map((turn, seq) => ({ turn, intent: intentFact('', seq, turn.body) }))
   const write = async (session: (typeof lanes)[number], seq: number): Promise<void> => {
-    const turn = talk.turns[seq % talk.turns.length]
-    if (turn === undefined) throw new Error('no such turn')
-    const intent = intentFact(session.id, seq, turn.body)
+    const { turn, intent: template } = made[seq] ?? {}
+    if (turn === undefined || template === undefined) throw new Error('no such turn')
+    const intent = { ...template, id: newId(), sessionId: session.id }
     await store.recorder.beginCall(intent)
     const prompt = promptFact(intent, seq === 0 ? turn.newPrompt.slice(0, 500) : turn.newPrompt)
     const answer = sampledFact(intent, turn.sampled, turn.logprobs, {
@@ -127,8 +132,13 @@ async function measureThroughput(calls: number): Promise<Throughput> {
     const { reply, replyMarks } = turn
     await store.recorder.commitCall(commitFact(intent, [prompt, answer], { reply, replyMarks }))
   }
+  // The first body of each session is whole; what follows is the steady state.
   await Promise.all(lanes.map((session) => write(session, 0)))
   const perLane = Math.max(1, Math.min(talk.turns.length - 1, Math.round(calls / lanes.length)))
+  const idle = monitorEventLoopDelay({ resolution: 1 })
+  idle.enable()
+  await setTimeout(1000)
+  idle.disable()
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const began = performance.now()
@@ -158,6 +168,7 @@ async function measureThroughput(calls: number): Promise<Throughput> {
     naivePerSecond: rounds / naiveSeconds,
     longestStallMs: delay.max / 1e6,
     naiveStallMs,
+    idleStallMs: idle.max / 1e6,
   }
 }
 
@@ -198,6 +209,7 @@ function print(): void {
     ['at 32k tokens of context', 'durable calls/s', 'longest stall of the loop'],
     ['this store', throughput.callsPerSecond.toFixed(0), `${throughput.longestStallMs.toFixed(1)} ms`],
     ['full JSON snapshots', throughput.naivePerSecond.toFixed(0), `${throughput.naiveStallMs.toFixed(1)} ms`],
+    ['nothing (what the machine does to the loop)', '', `${throughput.idleStallMs.toFixed(1)} ms`],
     ['ratio', `${(throughput.callsPerSecond / throughput.naivePerSecond).toFixed(1)}x`, ''],
   ])
 }

@@ -25,6 +25,7 @@ const db = sayHello(port, () => {
     synchronous: data.synchronous,
     migrations: logMigrations,
     now: data.now,
+    pageBytes: 1024,
   })
   return { served: opened, value: { interruptedCalls: recover(opened, data.now) } }
 })
