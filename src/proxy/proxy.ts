@@ -13,7 +13,7 @@ import { LiveSession } from './session/live-session.ts'
 import { OpenDoor } from './session/open-door.ts'
 import { wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
-import { recordStrategy } from './tokens/record.ts'
+import { TokenStrategies } from './tokens/choose.ts'
 import { Upstream } from './upstream.ts'
 
 /** How often keep-alives and stalls are looked for. */
@@ -29,6 +29,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const admission = new Admission(limits.maxInFlight, limits.maxQueued)
   const upstream = new Upstream(engine, limits.maxInFlight)
   const pass = passThrough(engine)
+  const strategies = new TokenStrategies(engine, upstream)
   const listeners = new Set<Listener>()
   let draining = false
   let closed: Promise<void> | null = null
@@ -78,15 +79,12 @@ export function createProxy(options: ProxyOptions): Proxy {
   async function openSession(open: OpenSession): Promise<OpenedSession> {
     if (draining) throw new PaddockError('PROXY_DRAINING', 'The proxy opens no new sessions.')
     const policy = wholePolicy(open.policy)
-    if (policy.strategy === 'splice') {
-      throw new PaddockError('ENGINE_INCAPABLE', 'The token strategy `splice` is not there yet.', {
-        fix: 'Use `record`, or `auto`, which takes the strongest there is.',
-      })
-    }
     await learnFingerprint()
+    const id = newId()
+    const tokens = await strategies.of(id, policy)
     const key = newKey()
     const record: SessionRecord = {
-      id: newId(),
+      id,
       rolloutId: open.rolloutId ?? null,
       role: open.role ?? 'agent',
       policy,
@@ -96,7 +94,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       labels: open.labels ?? {},
     }
     await recorder.openSession(record)
-    book.add(new LiveSession(record, recordStrategy(record.id, upstream), clock, limits.replayWindow))
+    book.add(new LiveSession(record, tokens, clock, limits.replayWindow))
     emit({ type: 'session', phase: 'opened', session: record })
     return { session: record, key, baseUrl: (origin) => `${origin.replace(/\/$/, '')}/s/${record.id}/v1` }
   }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { EngineFingerprint, LogprobKind } from '../../core/index.ts'
+import type { TokenEngine } from './token-engine.ts'
 
 /** What is asked of an engine beyond what the harness asked, so that the recorder gets its tokens. */
 export interface EngineRequestPlan {
@@ -33,6 +34,8 @@ export interface EngineAdapter {
   planChat(facts: EngineRequestFacts): EngineRequestPlan
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */
   fingerprint(): Promise<EngineFingerprint>
+  /** Its token-in/token-out routes, where this kind of engine can have them: what the strategy `splice` needs. */
+  readonly tokens?: TokenEngine
   /** Where requests go; null: a pool of the proxy's own. For tests and for engines behind unix sockets. */
   readonly dispatcher: Dispatcher | null
 }

@@ -1,5 +1,10 @@
+import { parseLossless, stringifyLossless, type LosslessJson } from '../../core/index.ts'
 import type { DriftCause } from '../../trajectory/index.ts'
 import type { ChoiceAnswer } from '../dialects/chat/answer.ts'
+import { turnDigest } from '../dialects/chat/turns.ts'
+
+/** More tokens than any template puts between the last message and an answer (header, opening of the thinking). */
+export const scaffoldTokens = 12
 
 /** What was answered, as far as it explains why the harness's next prompt looks different. */
 export interface AnswerFacts {
@@ -7,52 +12,125 @@ export interface AnswerFacts {
   readonly argumentTexts: readonly string[]
   readonly finishReason: string | null
   readonly stoppedByString: boolean
+  /** Structural identity of the answer as a message. */
+  readonly turn: string
+  /** What the tokens spell, and where each one ends in it; null where the engine gave no texts. */
+  readonly text: { readonly all: string; readonly ends: Uint32Array } | null
 }
 
-export function answerFacts(choice: ChoiceAnswer): AnswerFacts {
+export function answerFacts(choice: ChoiceAnswer, message: unknown): AnswerFacts {
   return {
     reasoning: choice.reasoning,
     argumentTexts: choice.toolCalls.filter(Boolean).map((call) => call.arguments),
     finishReason: choice.finishReason,
     stoppedByString: typeof choice.stopReason === 'string',
+    turn: turnDigest(message),
+    text: textOf(choice),
   }
 }
 
-/**
- * Why a prompt did not extend the answer that it contains, from what the wire shows. `unknown` where it shows nothing:
- * the ids on both sides are in the ledger for whoever has the tokenizer.
- */
-export function driftCause(facts: {
+function textOf({ tokenTexts, tokenIds }: ChoiceAnswer): AnswerFacts['text'] {
+  if (tokenTexts.length === 0 || tokenTexts.length !== tokenIds.length) return null
+  const ends = new Uint32Array(tokenTexts.length)
+  let end = 0
+  tokenTexts.forEach((token, at) => {
+    end += token.length
+    ends[at] = end
+  })
+  return { all: tokenTexts.join(''), ends }
+}
+
+/** A prompt that should have extended an answer and did not. */
+export interface Difference {
+  /** The first answer at or behind the difference; null where none is known. */
   readonly answer: AnswerFacts | null
+  /** Tokens of that answer before the difference; negative: it lies in what stood before the answer. */
+  readonly at: number
   /** The answer as it came back. */
   readonly echoed: unknown
   readonly edited: boolean
   readonly ambiguous: boolean
   /** The prompt is shorter than the earlier path: the engine or the harness cut it. */
   readonly shorter: boolean
-}): DriftCause {
-  const { answer, edited, ambiguous, shorter } = facts
-  if (ambiguous) return 'ambiguous'
-  if (edited) return shorter ? 'compaction' : 'harness_rewrite'
-  if (answer === null) return 'unknown'
-  if (answer.stoppedByString) return 'stop_cut'
-  if (answer.finishReason === 'length') return 'truncated'
-  const echoed = echoOf(facts.echoed)
-  if (echoed.argumentTexts.some((text, index) => text !== answer.argumentTexts[index])) return 'json_reserialised'
-  // Also where the harness gave the thinking back and the template dropped it.
-  if ((answer.reasoning ?? '') !== '') return 'think_stripped'
-  return shorter ? 'truncated' : 'unknown'
 }
 
-function echoOf(message: unknown): { argumentTexts: string[] } {
-  const calls = read(message, 'tool_calls')
-  if (!Array.isArray(calls)) return { argumentTexts: [] }
-  return {
-    argumentTexts: calls.map((call: unknown) => {
-      const text = read(read(call, 'function'), 'arguments')
-      return typeof text === 'string' ? text : ''
-    }),
+/**
+ * Why a prompt did not extend the answer that it contains, from the wire and from the place of the difference in the
+ * text of the answer. `unknown` where neither shows anything; the ids on both sides are in the ledger.
+ */
+export function driftCause({ answer, at, echoed, edited, ambiguous, shorter }: Difference): DriftCause {
+  if (ambiguous) return 'ambiguous'
+  if (edited) return shorter ? 'compaction' : 'harness_rewrite'
+  if (answer === null) return shorter ? 'truncated' : 'unknown'
+  if (answer.stoppedByString) return 'stop_cut'
+  if (answer.finishReason === 'length') return 'truncated'
+  const thinks = (answer.reasoning ?? '') !== ''
+  // Equal messages and another beginning: the harness changed its tools or the template's options.
+  if (at < -scaffoldTokens) return 'harness_rewrite'
+  if (at < 0) return thinks ? 'think_stripped' : 'template'
+  const resent = argumentsOf(echoed).some((text, index) => text !== answer.argumentTexts[index])
+  if (answer.text === null) {
+    if (resent) return 'json_reserialised'
+    return thinks ? 'think_stripped' : shorter ? 'truncated' : 'unknown'
   }
+  return causeInText(answer, answer.text, at, resent)
+}
+
+/** The difference lies inside the answer: what stands there tells what was done to it. */
+function causeInText(
+  answer: AnswerFacts,
+  { all, ends }: NonNullable<AnswerFacts['text']>,
+  at: number,
+  resent: boolean,
+): DriftCause {
+  const from = at === 0 ? 0 : (ends[at - 1] ?? all.length)
+  const to = ends[at] ?? all.length
+  const thinking = answer.reasoning ?? ''
+  if (thinking !== '' && from <= all.indexOf(thinking) + thinking.length) return 'think_stripped'
+  // The token that ends an answer: the template writes another, or none.
+  if (at >= ends.length - 1) return 'template'
+  let search = 0
+  for (const text of answer.argumentTexts) {
+    const start = text === '' ? -1 : all.indexOf(text, search)
+    // A parser that rewrites arguments leaves no trace of them in the text.
+    if (start === -1) return 'json_reserialised'
+    search = start + text.length
+    if (to <= start || from >= search) continue
+    return !resent && isAsTemplatesWrite(text) ? 'boundary_merge' : 'json_reserialised'
+  }
+  if (resent && from >= search) return 'json_reserialised'
+  // Blanks around content and calls are the template's to write.
+  return all.slice(from, to).trim() === '' ? 'template' : 'boundary_merge'
+}
+
+/** JSON in the spacing of Python's `json.dumps`, which is what templates write arguments in: it comes back unchanged. */
+function isAsTemplatesWrite(text: string): boolean {
+  try {
+    return pythonText(parseLossless(text)) === text
+  } catch {
+    return false
+  }
+}
+
+function pythonText(value: LosslessJson): string {
+  if (value.kind === 'array') return `[${value.items.map(pythonText).join(', ')}]`
+  if (value.kind !== 'object') return stringifyLossless(value)
+  return `{${value.members.map(({ raw, value: member }) => `${raw}: ${pythonText(member)}`).join(', ')}}`
+}
+
+function argumentsOf(message: unknown): string[] {
+  const calls = read(message, 'tool_calls')
+  if (!Array.isArray(calls)) return []
+  return calls.map((call: unknown) => {
+    const text = read(read(call, 'function'), 'arguments')
+    return typeof text === 'string' ? text : ''
+  })
+}
+
+/** Thinking of a message, under either of its names. */
+export function reasoningOf(message: unknown): string {
+  const text = read(message, 'reasoning') ?? read(message, 'reasoning_content')
+  return typeof text === 'string' ? text : ''
 }
 
 function read(value: unknown, key: string): unknown {

@@ -81,16 +81,27 @@ export class PathTree {
     return all
   }
 
-  /** The segment of a path in which a position lies; null behind its end. */
-  segmentAt(segment: Segment, position: number): Segment | null {
-    let end = this.pathIds(segment).length
-    let offset = segment.tokens.length
-    if (position >= end) return null
+  /** The segments of a path, root first, itself last. */
+  ancestors(segment: Segment): readonly Segment[] {
+    const path: Segment[] = []
     for (let node: Segment | undefined = segment; node !== undefined;) {
-      if (position >= end - offset) return node
-      end -= offset
-      offset = node.parent?.offset ?? 0
+      path.unshift(node)
       node = node.parent === null ? undefined : this.byId.get(node.parent.segmentId)
+    }
+    return path
+  }
+
+  /**
+   * The first sampled segment on a path that ends behind a position, and where it starts; null behind the last one. What
+   * a template changes just before an answer belongs to that answer.
+   */
+  sampledAt(segment: Segment, position: number): { readonly segment: Segment; readonly start: number } | null {
+    const path = this.ancestors(segment)
+    let start = 0
+    for (const [index, node] of path.entries()) {
+      const end = start + (path[index + 1]?.parent?.offset ?? node.tokens.length)
+      if (node.origin === 'sampled' && end > position) return { segment: node, start }
+      start = end
     }
     return null
   }

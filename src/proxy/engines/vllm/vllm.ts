@@ -1,6 +1,7 @@
 import type { LogprobKind } from '../../../core/index.ts'
 import { askEngine, engineRoot, listedModels } from '../http.ts'
 import type { EngineAdapter } from '../contract.ts'
+import { vllmTokens } from './token-routes.ts'
 import { quirksOf } from './quirks.ts'
 
 export interface VllmOptions {
@@ -28,6 +29,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
     gives: { tokenIds: true, logprobs: true },
     logprobKind: options.logprobKind ?? 'raw',
     dispatcher: null,
+    tokens: vllmTokens(root, apiKey),
     planChat(facts) {
       const buffer = facts.streamed && facts.hasTools && quirksOf(version).dropsIdsInToolStreams
       return {

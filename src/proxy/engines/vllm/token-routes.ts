@@ -1,0 +1,193 @@
+import { editObject, scanElements, scanMembers } from '../../../core/index.ts'
+import { parseEngineJson } from '../../dialects/chat/answer.ts'
+import type { LooseObject } from '../../session/sampling.ts'
+import { tryEngine } from '../http.ts'
+import type { DerenderFacts, Generated, GeneratedPart, RenderedPrompt, TokenEngine } from '../token-engine.ts'
+
+const paths = {
+  render: '/v1/chat/completions/render',
+  generate: '/inference/v1/generate',
+  derender: '/v1/chat/completions/derender',
+} as const
+
+/** vLLM writes this where a logprob is minus infinity, and its schemas take no other stand-in. */
+const floor = -9999
+
+/**
+ * vLLM's render, generate and derender routes (`vllm serve --enable-scale-out`; docs.vllm.ai v0.32.0 "Renderer APIs",
+ * "Derenderer APIs", `entrypoints/scale_out/token_in_token_out/protocol.py`). Shapes are documented, not run against
+ * a real server.
+ */
+export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
+  return {
+    async probe() {
+      const chat = { messages: [{ role: 'user', content: 'x' }], max_tokens: 1 }
+      const rendered = await tryEngine(root, paths.render, apiKey, chat)
+      const ids = rendered.status < 400 ? rendered.body?.['token_ids'] : null
+      if (!Array.isArray(ids) || ids.length === 0) return null
+      // A body without ids is refused by the route, and not found where there is none. Nothing is generated.
+      const generates = await tryEngine(root, paths.generate, apiKey, {})
+      if (generates.status < 400 || [401, 403, 404, 405].includes(generates.status)) return null
+      const choice = { index: 0, token_ids: ids.slice(0, 1), finish_reason: 'stop', logprobs: null }
+      const about = { prompt_token_ids: ids, chat_request: chat }
+      const whole = await tryEngine(root, paths.derender, apiKey, {
+        ...about,
+        generate_response: { request_id: 'probe', choices: [choice] },
+        prompt_tokens: ids.length,
+      })
+      if (whole.status >= 400 || !Array.isArray(whole.body?.['choices'])) return null
+      const step = await tryEngine(root, paths.derender, apiKey, {
+        ...about,
+        stream: true,
+        generate_chunk: { request_id: 'probe', choices: [choice] },
+        stream_state: null,
+      })
+      return { derendersStreams: step.status < 400 && isObject(step.body?.['stream_state']) }
+    },
+    render: (chat) => ({ path: paths.render, body: chat }),
+    readRender(reply) {
+      const body = parseEngineJson(reply)
+      const ids = body?.['token_ids']
+      if (body === null || !Array.isArray(ids) || !isObject(body['sampling_params'])) return null
+      return { ids: Int32Array.from(ids, Number), media: (body['features'] ?? null) !== null, reply }
+    },
+    generate: (prompt, ids, how) => ({ path: paths.generate, body: generateBody(prompt, ids, how) }),
+    readGenerated,
+    derenderWhole: (facts, parts) => ({
+      path: paths.derender,
+      body: Buffer.from(
+        derenderBody(facts, {
+          generate_response: { request_id: facts.callId, choices: parts.map(wirePart), usage: null },
+          prompt_tokens: facts.promptIds.length,
+        }),
+      ),
+    }),
+    derenderStep: (facts, part, state) => ({
+      path: paths.derender,
+      body: Buffer.from(
+        derenderBody(facts, {
+          stream: true,
+          generate_chunk: { request_id: facts.callId, choices: [wirePart(part)] },
+          stream_state: state,
+        }),
+      ),
+    }),
+    readDerendered(reply) {
+      const body = parseEngineJson(reply)
+      return Array.isArray(body?.['choices']) ? body : null
+    },
+    readStep(reply) {
+      const body = parseEngineJson(reply)
+      const chunk = body?.['chunk']
+      return isObject(chunk) ? { chunk, state: body?.['stream_state'] ?? null } : null
+    },
+  }
+}
+
+/** The rendered request with other ids: sampling parameters, constraints and schemas keep their bytes. */
+function generateBody(
+  prompt: RenderedPrompt,
+  ids: Int32Array,
+  { streamed, chat }: { readonly streamed: boolean; readonly chat: Buffer },
+): Buffer {
+  const { members } = scanMembers(prompt.reply)
+  const params = members.findLast((member) => member.key === 'sampling_params')
+  const given = params === undefined ? Buffer.from('{}') : prompt.reply.subarray(params.valueStart, params.valueEnd)
+  const read = parseEngineJson(given)
+  const asked = read?.['max_tokens']
+  // Without max_tokens an older server stops after 16. Where the client set none, the rendered value is what the
+  // context leaves behind the rendered prompt.
+  const bounded = scanMembers(chat).members.some(({ key }) => key === 'max_tokens' || key === 'max_completion_tokens')
+  const grown = bounded ? 0 : ids.length - prompt.ids.length
+  const room = typeof asked === 'number' ? asked - grown : asked
+  const sampling = editObject(given, {
+    set: {
+      ...(typeof room === 'number' && room !== asked ? { max_tokens: String(room) } : {}),
+      ...(typeof read?.['logprobs'] === 'number' ? {} : { logprobs: '0' }),
+      output_kind: streamed ? '1' : '2',
+    },
+  })
+  return editObject(prompt.reply, {
+    set: {
+      token_ids: `[${ids.join()}]`,
+      sampling_params: sampling.toString(),
+      stream: String(streamed),
+      stream_options: streamed ? '{"include_usage":true}' : 'null',
+      return_token_ids: 'true',
+    },
+  })
+}
+
+function readGenerated(payload: Buffer): Generated | null {
+  const body = parseEngineJson(payload)
+  if (body === null) return null
+  const choices = body['choices']
+  const promptIds = body['prompt_token_ids']
+  return {
+    parts: Array.isArray(choices) ? choices.filter(isObject).map(readPart) : [],
+    promptIds: Array.isArray(promptIds) ? promptIds.map(Number) : null,
+    usage: isObject(body['usage']) ? body['usage'] : null,
+    created: typeof body['created'] === 'number' ? body['created'] : null,
+    model: typeof body['model'] === 'string' ? body['model'] : null,
+    error: isObject(body['error']) ? body['error'] : null,
+  }
+}
+
+function readPart(choice: LooseObject, position: number): GeneratedPart {
+  const ids = choice['token_ids']
+  const content = isObject(choice['logprobs']) ? choice['logprobs']['content'] : null
+  const versions = choice['weight_versions']
+  return {
+    index: typeof choice['index'] === 'number' ? choice['index'] : position,
+    ids: Array.isArray(ids) ? ids.map(Number) : [],
+    logprobs: Array.isArray(content)
+      ? content.map((entry) =>
+          isObject(entry) && typeof entry['logprob'] === 'number' && Number.isFinite(entry['logprob'])
+            ? entry['logprob']
+            : null,
+        )
+      : [],
+    finishReason: typeof choice['finish_reason'] === 'string' ? choice['finish_reason'] : null,
+    weightVersions: Array.isArray(versions)
+      ? versions.filter(isObject).map((span) => ({
+          version: String(span['version']),
+          start: Number(span['start']),
+          end: Number(span['end']),
+        }))
+      : [],
+  }
+}
+
+/** A choice as derender takes it; the logprob entries carry the ids whose text is wanted. */
+function wirePart(part: GeneratedPart): LooseObject {
+  const content = part.ids.map((id, at) => ({
+    token_id: id,
+    token: `token_id:${id}`,
+    logprob: part.logprobs[at] ?? floor,
+    rank: 1,
+    top_logprobs: [],
+  }))
+  return {
+    index: part.index,
+    token_ids: part.ids,
+    finish_reason: part.finishReason,
+    logprobs: { content },
+  }
+}
+
+/** The parsers look at tools, tool choice and template options; of the messages the last one will do. */
+function derenderBody(facts: DerenderFacts, more: LooseObject): string {
+  const { members } = scanMembers(facts.chat)
+  const messages = members.findLast((member) => member.key === 'messages')
+  const last = messages === undefined ? undefined : scanElements(facts.chat, messages.valueStart).at(-1)
+  const chat =
+    last === undefined
+      ? facts.chat
+      : editObject(facts.chat, { set: { messages: `[${facts.chat.subarray(last.start, last.end).toString()}]` } })
+  const rest = JSON.stringify({ ...more, prompt_token_ids: [...facts.promptIds] })
+  return `${rest.slice(0, -1)},"chat_request":${chat.toString()}}`
+}
+
+function isObject(value: unknown): value is LooseObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

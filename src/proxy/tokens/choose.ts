@@ -1,0 +1,49 @@
+import { type Id, PaddockError } from '../../core/index.ts'
+import type { SessionPolicy } from '../../trajectory/index.ts'
+import type { EngineAdapter } from '../engines/contract.ts'
+import type { Upstream } from '../upstream.ts'
+import { KnownAbility } from './ability.ts'
+import { Closings } from './closings.ts'
+import type { TokenStrategyDriver } from './contract.ts'
+import { recordStrategy } from './record.ts'
+import { spliceStrategy } from './splice.ts'
+
+/** Picks token strategies for the sessions of one engine. */
+export class TokenStrategies {
+  private readonly engine: EngineAdapter
+  private readonly upstream: Upstream
+  private readonly ability: KnownAbility | null
+  private readonly closings = new Closings()
+
+  constructor(engine: EngineAdapter, upstream: Upstream) {
+    this.engine = engine
+    this.upstream = upstream
+    this.ability = engine.tokens === undefined ? null : new KnownAbility(engine.tokens)
+  }
+
+  /** What `auto` comes to with this engine now. */
+  get strongest(): 'record' | 'splice' {
+    return this.ability?.ability == null ? 'record' : 'splice'
+  }
+
+  /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes. */
+  async of(sessionId: Id, policy: SessionPolicy): Promise<TokenStrategyDriver> {
+    const { engine, upstream, ability, closings } = this
+    if (policy.strategy === 'record') return recordStrategy(sessionId, upstream)
+    const able = ability === null ? false : await ability.learn()
+    if (policy.strategy === 'splice' && able === false) {
+      throw new PaddockError('ENGINE_INCAPABLE', `The engine ${engine.name} at ${engine.url} has no token routes.`, {
+        fix: 'Start vLLM with `--enable-scale-out` (render, generate, derender), or use the strategy `record` or `auto`.',
+      })
+    }
+    if (engine.tokens === undefined || ability === null || able === false) return recordStrategy(sessionId, upstream)
+    return spliceStrategy({
+      sessionId,
+      history: policy.history,
+      engine: engine.tokens,
+      ability: () => ability.ability,
+      closings,
+      upstream,
+    })
+  }
+}

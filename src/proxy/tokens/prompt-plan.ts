@@ -1,0 +1,164 @@
+import type { DriftCause } from '../../trajectory/index.ts'
+import { turnDigest } from '../dialects/chat/turns.ts'
+import type { ConversationMatch } from '../session/conversation.ts'
+import { ChatBody } from './chat-body.ts'
+import type { Closings, Render } from './closings.ts'
+import { reasoningOf, scaffoldTokens } from './drift.ts'
+import type { KnownAnswer, RecordedTree } from './recorded-tree.ts'
+import { behindByCount, behindByDelta, type Behind, type Closing, joined, startsWith } from './splice-ids.ts'
+
+/** The ids that a call is to be conditioned on. */
+export interface PromptPlan {
+  readonly ids: Int32Array
+  /** `rendered`: the template's own ids; they extend the earlier path, or there is none. */
+  readonly way: 'rendered' | 'count' | 'delta'
+  /** Why the earlier path was not extended although the conversation goes on from it. Null: it was, or the tree knows. */
+  readonly forked: DriftCause | null
+}
+
+/** What planning a prompt needs to know. */
+export interface PlanParts {
+  readonly tree: RecordedTree
+  readonly closings: Closings
+  readonly history: 'sampled' | 'template'
+  readonly render: Render
+  /** Digest of what shaped the prompt of an earlier call. */
+  readonly renderedWith: (answer: KnownAnswer) => string | undefined
+}
+
+/**
+ * Plans the prompt of a call: where the conversation goes on from a recorded answer, the recorded ids of its path take
+ * the place of their re-rendered copy, and what the template writes behind them stays. Nothing that the harness changed
+ * is spliced over; where it cannot be told what belongs where, the template's prompt stands and the fork has a cause.
+ */
+export async function planPrompt(
+  parts: PlanParts,
+  { chat, match, rendered }: { chat: ChatBody; match: ConversationMatch; rendered: Int32Array },
+): Promise<PromptPlan> {
+  const asIs = (forked: DriftCause | null): PromptPlan => ({ ids: rendered, way: 'rendered', forked })
+  const known = parts.tree.known(match.continues)
+  const [answer, ...others] = known
+  if (answer === undefined || match.edited) return asIs(null)
+  const path = parts.tree.pathOf(answer)
+  if (others.some((other) => !sameIds(parts.tree.pathOf(other), path))) return asIs('ambiguous')
+  if (answer.exact && startsWith(rendered, path)) return asIs(null)
+  if (!answer.exact) return asIs('stop_cut')
+  const before = parts.tree.answersBefore(answer)
+  if (!isUntouched(chat, before) || parts.renderedWith(answer) !== chat.renderDigest) return asIs('harness_rewrite')
+  if (!sameBeginning(parts.tree, before, rendered)) return asIs('harness_rewrite')
+  if (parts.history === 'template') {
+    const asTemplate = await byTemplate(parts, { chat, before, path })
+    if (asTemplate !== null) return asTemplate
+  }
+  const closing = await parts.closings.of(chat, parts.render)
+  const ended = endOf(answer, closing)
+  if (chat.continuesLast && answer.index === chat.messages.length - 1) {
+    return ended === null ? { ids: path, way: 'count', forked: null } : asIs('template')
+  }
+  // A model may end its turn with another terminator than the dummies showed (Llama: end of message after a call).
+  if (ended !== null && closing.terminators.size > 0 && chat.text('stop_token_ids') === null) {
+    closing.terminators.add(ended)
+  }
+  const found = await behindAnswer(parts, { chat, answer, rendered, closing })
+  const ids = found === null ? null : joined(path, ended !== null, found.behind)
+  return ids === null || found === null ? asIs('template') : { ids, way: found.way, forked: null }
+}
+
+/**
+ * By count where the rendered prompt begins with the render up to the answer; where the template changed something
+ * before it, a count may have met a terminator that stands in text, so the dummy context has to agree.
+ */
+async function behindAnswer(
+  parts: PlanParts,
+  facts: { chat: ChatBody; answer: KnownAnswer; rendered: Int32Array; closing: Closing },
+): Promise<{ readonly behind: Behind; readonly way: 'count' | 'delta' } | null> {
+  const counted = await byCount(parts, facts)
+  if (counted?.sure === true) return { behind: counted, way: 'count' }
+  const delta = await byDelta(parts, facts)
+  if (counted === null) return delta === null ? null : { behind: delta, way: 'delta' }
+  return delta !== null && sameIds(counted.rest, delta.rest) ? { behind: counted, way: 'count' } : null
+}
+
+/** The terminator that the model sampled at the end of an answer; null where it was cut off before. */
+function endOf({ segment, facts }: KnownAnswer, closing: Closing): number | null {
+  const last = segment.tokens.at(-1)
+  if (last === undefined || facts.stoppedByString) return null
+  if (closing.terminators.has(last)) return last
+  return facts.finishReason === 'stop' || facts.finishReason === 'tool_calls' ? last : null
+}
+
+async function byCount(
+  parts: PlanParts,
+  facts: { chat: ChatBody; answer: KnownAnswer; rendered: Int32Array; closing: Closing },
+): Promise<(Behind & { readonly sure: boolean }) | null> {
+  const { chat, answer, rendered, closing } = facts
+  if (closing.terminators.size === 0) return null
+  const upTo = await parts.render(chat.over(chat.messages.slice(0, answer.index + 1), { open: false }))
+  return upTo === null ? null : behindByCount(rendered, upTo, closing)
+}
+
+async function byDelta(
+  parts: PlanParts,
+  { chat, answer, closing }: { chat: ChatBody; answer: KnownAnswer; closing: Closing },
+): Promise<Behind | null> {
+  const { reasoning: _one, reasoning_content: _other, ...echo } = object(chat.message(answer.index))
+  const dummy = [Buffer.from('{"role":"user","content":"x"}'), Buffer.from(JSON.stringify(echo))]
+  const without = await parts.render(chat.over(dummy, { open: false }))
+  const rest = chat.messages.slice(answer.index + 1)
+  const withRest = without === null ? null : await parts.render(chat.over([...dummy, ...rest], { open: true }))
+  return without === null || withRest === null ? null : behindByDelta(without, withRest, closing)
+}
+
+/**
+ * History as the template keeps it. The harness's own forgetting is made good first, so that the template decides and
+ * not the harness; then a thinking that the template leaves out is a fork. Null where the template keeps all of it.
+ */
+async function byTemplate(
+  parts: PlanParts,
+  { chat, before, path }: { chat: ChatBody; before: readonly KnownAnswer[]; path: Int32Array },
+): Promise<PromptPlan | null> {
+  const [oldest] = before.filter(({ facts }) => (facts.reasoning ?? '') !== '')
+  if (oldest === undefined) return null
+  const restored = chat.messages.map((bytes, index) => {
+    const thinking = before.find((one) => one.index === index)?.facts.reasoning ?? ''
+    return thinking === '' || reasoningOf(JSON.parse(bytes.toString())) !== '' ? bytes : withReasoning(bytes, thinking)
+  })
+  const ids = await parts.render(chat.over(restored, { open: true }))
+  if (ids === null) return null
+  if (startsWith(ids, path)) return { ids, way: 'rendered', forked: null }
+  const forgotten = restored.map((bytes, index) => (index === oldest.index ? withReasoning(bytes, null) : bytes))
+  const without = await parts.render(chat.over(forgotten, { open: true }))
+  return without !== null && sameIds(ids, without) ? { ids, way: 'rendered', forked: 'think_stripped' } : null
+}
+
+function withReasoning(message: Buffer, reasoning: string | null): Buffer {
+  const { reasoning: _one, reasoning_content: _other, ...rest } = object(JSON.parse(message.toString()))
+  return Buffer.from(JSON.stringify(reasoning === null ? rest : { ...rest, reasoning }))
+}
+
+/** Every answer of the path stands in the request as it was given; a thinking may be missing, not changed. */
+function isUntouched(chat: ChatBody, before: readonly KnownAnswer[]): boolean {
+  return before.every(({ index, facts }) => {
+    const message = chat.message(index)
+    if (message === null || turnDigest(message) !== facts.turn) return false
+    const thinking = reasoningOf(message).trim()
+    return thinking === '' || thinking === (facts.reasoning ?? '').trim()
+  })
+}
+
+/** What stands before the first answer is what stood there: tools and options are where templates put them. */
+function sameBeginning(tree: RecordedTree, before: readonly KnownAnswer[], rendered: Int32Array): boolean {
+  const [first] = before
+  if (first === undefined) return false
+  const path = tree.pathOf(first)
+  const end = path.length - first.segment.tokens.length - scaffoldTokens
+  return end <= 0 || startsWith(rendered, path.subarray(0, end))
+}
+
+function sameIds(one: Int32Array, other: Int32Array): boolean {
+  return one.length === other.length && startsWith(one, other)
+}
+
+function object(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
