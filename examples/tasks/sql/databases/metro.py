@@ -29,6 +29,6 @@ served = sorted({code for pair in links for code in pair})
 for i in range(1, 1501):
     left = None if pick.random() < 0.05 else pick.choice(served)
     fare = 4.5 if left is None else round(1.1 + 0.7 * pick.randrange(5), 2)
-    day = f"2025-{pick.randrange(1, 13):02d}-{pick.randrange(1, 29):02d}"
+    day = f"2025-{pick.randrange(1, 3):02d}-{pick.randrange(1, 29):02d}"
     db.execute("INSERT INTO ride VALUES (?,?,?,?,?,?)", (i, pick.randrange(1, 61), pick.choice(served), left, day, fare))
 db.commit()

@@ -1,0 +1,79 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sqlDataSchema } from './data.ts'
+import { sql } from './index.ts'
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-sql-'))
+  await writeFile(join(directory, 'make.py'), 'print("a generator")')
+})
+afterAll(() => rm(directory, { recursive: true }))
+
+const task = { name: 'one', question: 'How many?', gold: 'SELECT count(*) FROM t' }
+const set = { database: { name: 'small', script: 'make.py' }, tasks: [task] }
+
+async function load(content: unknown) {
+  const file = join(directory, 'set.json')
+  await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
+  return sql.load(file)
+}
+
+describe('task files', () => {
+  test('get the strict preset, and parts set beside a preset win', async () => {
+    const compare = { preset: 'spider2', columns: 'subset', nulls: 'distinct' }
+    const [plain, own] = await load({ ...set, tasks: [task, { ...task, name: 'two', question: 'Which?', compare }] })
+    expect(sqlDataSchema.parse(plain?.data).semantics).toMatchObject({ rows: 'by_gold', columns: 'position' })
+    expect(sqlDataSchema.parse(own?.data).semantics).toMatchObject({
+      columns: 'subset',
+      nulls: 'distinct',
+      numberTexts: 'as_numbers',
+    })
+  })
+
+  test('make another task when gold, semantics or the generator change, and not when a cheat does', async () => {
+    const digest = async (content: object) => (await load(content))[0]?.digest
+    const first = await digest(set)
+    expect(await digest({ ...set, tasks: [{ ...task, cheats: [{ name: 'c', sql: 'SELECT 1' }] }] })).toBe(first)
+    expect(await digest({ ...set, tasks: [{ ...task, gold: 'SELECT 2' }] })).not.toBe(first)
+    expect(await digest({ ...set, tasks: [{ ...task, compare: { preset: 'bird-ex' } }] })).not.toBe(first)
+    await writeFile(join(directory, 'make.py'), 'print("another")')
+    expect(await digest(set)).not.toBe(first)
+  })
+
+  test.each([
+    ['no JSON', '{', 'cannot be read as JSON'],
+    ['an unknown key', { ...set, tasks: [{ ...task, golds: [] }] }, 'tasks.0'],
+    ['an unknown preset', { ...set, tasks: [{ ...task, compare: { preset: 'bird' } }] }, 'tasks.0.compare.preset'],
+    ['no gold', { ...set, tasks: [{ ...task, gold: [] }] }, 'tasks.0.gold'],
+    ['condition columns by position', { ...set, tasks: [{ ...task, conditionColumns: [0] }] }, 'conditionColumns'],
+    [
+      'script and file',
+      { ...set, database: { name: 'x', script: 'make.py', file: 'x.sqlite' } },
+      'either script or file',
+    ],
+    ['a database that is not there', { ...set, database: { name: 'x', file: 'x.sqlite' } }, 'x.sqlite'],
+    ['two tasks of one name', { ...set, tasks: [task, { ...task, question: 'Other?' }] }, 'name'],
+    ['two tasks of one question', { ...set, tasks: [task, { ...task, name: 'two' }] }, 'instruction'],
+  ])('with %s are refused, with the place', async (_what, content, place) => {
+    await expect(load(content)).rejects.toMatchObject({ code: 'TASK_INVALID', message: expect.stringContaining(place) })
+  })
+
+  test('are the only thing that a directory may be loaded for', async () => {
+    await expect(sql.load(join(directory, 'nowhere'))).rejects.toMatchObject({ code: 'TASK_INVALID' })
+  })
+
+  test('of the examples: forty tasks over five databases, seven of them writes, all with a cheat and a weak attempt', async () => {
+    const tasks = await sql.load(join(import.meta.dirname, '../../../examples/tasks/sql'))
+    const data = tasks.map((one) => sqlDataSchema.parse(one.data))
+    expect(tasks).toHaveLength(40)
+    expect(new Set(data.map((one) => one.database.name)).size).toBe(5)
+    expect(data.filter((one) => one.mode === 'write')).toHaveLength(7)
+    for (const one of tasks) {
+      expect((await sql.plays.cheats(one)).length).toBeGreaterThan(0)
+      expect((await sql.plays.distractors(one)).length).toBeGreaterThan(0)
+    }
+  })
+})
