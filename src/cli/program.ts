@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander'
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import { type Cli, type GlobalOptions, openContext } from './cli.ts'
+import { addBench } from './commands/bench.ts'
+import { addBox } from './commands/box.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addExport } from './commands/export.ts'
 import { addFsck } from './commands/fsck.ts'
@@ -59,6 +61,8 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addExport,
     addDoctor,
     addGc,
+    addBox,
+    addBench,
     addFsck,
   ]) {
     add(program, cli)

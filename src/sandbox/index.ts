@@ -3,14 +3,17 @@ export type {
   ArchiveLimits,
   Artifact,
   Box,
+  BoxDesk,
   BoxDeath,
   BoxLabels,
   BoxProfile,
   BoxRole,
+  BoxSight,
   BoxSpec,
   BundleRef,
   BundleSpec,
   ContextFile,
+  DeskStreams,
   ExecOutcome,
   ExecResult,
   ExecSpec,
@@ -44,4 +47,4 @@ export {
   parseEgress,
   isProxyRequest,
 } from './egress/index.ts'
-export { type DockerProviderOptions, dockerProvider, sandboxSource } from './docker/index.ts'
+export { type DockerProviderOptions, dockerDesk, dockerProvider, sandboxSource } from './docker/index.ts'

@@ -131,19 +131,22 @@ ${commands.map(commandSection).join('\n\n')}
 }
 
 function commandSection(command: Command): string {
+  const parents = command.parent === null || command.parent.parent === null ? '' : `${command.parent.name()} `
+  const name = `${parents}${command.name()}`
   const args = command.registeredArguments.map((one) => `| \`${one.name()}\` | ${cell(one.description)} |`)
   const after = helpTail(command)
   return [
-    `## paddock ${command.name()}`,
+    `${parents === '' ? '##' : '###'} paddock ${name}`,
     '',
     `${command.description().charAt(0).toUpperCase()}${command.description().slice(1)}.`,
     '',
     '```',
-    `paddock ${command.name()} ${command.usage()}`,
+    `paddock ${name} ${command.usage()}`,
     '```',
     ...(args.length === 0 ? [] : ['', '| argument | |', '|---|---|', ...args]),
     ...(command.options.length === 0 ? [] : ['', optionTable(command)]),
     ...(after === '' ? [] : ['', '```', after, '```']),
+    ...command.commands.filter((sub) => sub.name() !== 'help').flatMap((sub) => ['', commandSection(sub)]),
   ].join('\n')
 }
 

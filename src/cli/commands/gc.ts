@@ -6,9 +6,15 @@ import { sandboxOf } from '../sandbox.ts'
 
 /** `paddock gc`: removes what dead processes left in the sandbox. */
 export function addGc(program: Command, cli: Cli): void {
-  program
-    .command('gc')
-    .description('remove containers, volumes, networks and socket directories that ended processes left behind')
+  gc(program.command('gc'), cli)
+}
+
+/** Makes a command into `gc`; `paddock box gc` is the same under another name. */
+export function gc(command: Command, cli: Cli): void {
+  command
+    .description(
+      'remove containers, volumes, networks, snapshots and socket directories that ended processes left behind, and the task images that were not used for longest while the disk is nearly full',
+    )
     .option('--dry-run', 'only say what would be removed, and why')
     .addHelpText('after', '\nExample:\n  $ paddock gc --dry-run')
     .action(async (options: { readonly dryRun?: boolean }, command: Command) =>

@@ -26,7 +26,7 @@ import type { AttachedContainer } from './attached.ts'
 import { Channel } from './channel.ts'
 import { ask, pathExists, statusOf } from './daemon.ts'
 import { execEvent } from './events.ts'
-import { profileUser, programsMount } from './hardened.ts'
+import { claimedName, profileUser, programsMount } from './hardened.ts'
 import { commitSnapshot } from './snapshot.ts'
 import { BoxTerminal } from './terminal.ts'
 
@@ -94,6 +94,11 @@ export class DockerBox implements Box {
 
   get labels(): BoxLabels {
     return this.#labels
+  }
+
+  /** Names the container after the rollout that it was claimed for. For people only, hence nobody waits for it. */
+  nameAfter(rollout: string): void {
+    this.#running.container.rename({ name: claimedName(rollout) }).catch(() => undefined)
   }
 
   /** Whether the supervisor of a box that is not frozen answers in time. */

@@ -4,6 +4,14 @@ import { containerLabels, type ContainerKind } from './labels.ts'
 
 const mebibyte = 2 ** 20
 
+/**
+ * Name of a container whose box was made ahead: labels cannot be changed, so the name says whose it became. Of the
+ * rollout's boxes only one is the agent's, and only those are made ahead.
+ */
+export function claimedName(rollout: string): string {
+  return `paddock-agent-${rollout}`
+}
+
 /** Where the in-box programs are mounted. */
 export const programsMount = '/.paddock'
 

@@ -140,6 +140,7 @@ class DockerProvider implements SandboxProvider {
   async #claimOrStart(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {
     const warm = await this.#warm.claim(spec)
     if (warm === null) return this.#start(spec, signal)
+    if (spec.labels.rollout !== undefined) warm.nameAfter(spec.labels.rollout)
     if (!signal.aborted) return warm
     await warm.destroy()
     throw signal.reason
