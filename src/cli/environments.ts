@@ -13,12 +13,13 @@ export async function environmentsOf(
   const { environmentRegistry } = await import('../envs/index.ts')
   const plugins = loaded.config.environments.map(asEnvironment)
   const { directory } = loaded
+  const data = loaded.config.store.directory
   const path = pluginPath(o.also ?? '', o.cwd ?? directory)
-  if (path === null) return environmentRegistry({ plugins, directory })
+  if (path === null) return environmentRegistry({ plugins, directory, data })
   const own = await environmentRegistry({ plugins: [path], builtIn: [] })
   const [name = ''] = own.names
   const listed = plugins.filter((plugin) => typeof plugin !== 'string' || pluginPath(plugin, directory) !== path)
-  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], directory })
+  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], directory, data })
   return { ...registry, get: (asked) => registry.get(asked === o.also || asked === path ? name : asked) }
 }
 

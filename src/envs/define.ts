@@ -136,6 +136,7 @@ async function guarded<Data>(
   context: VerifyContext,
   typed: (task: Task) => TaskOf<Data>,
 ): Promise<VerdictDraft> {
+  context.signal.throwIfAborted()
   try {
     return await spec.verify({ ...context, task: typed(context.task) })
   } catch (error) {

@@ -18,7 +18,10 @@ export type {
   VerifyContext,
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
+export { loadJsonTasks } from './json-tasks.ts'
+export { environmentKit, type EnvironmentKit } from './kit.ts'
 export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, verifierBoxes } from './open-box.ts'
+export { toolOutcome } from './outcome.ts'
 export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts'
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
 export { sql } from './sql/index.ts'

@@ -2,6 +2,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PaddockError } from '../core/index.ts'
 import type { Environment } from './contract.ts'
+import { environmentKit } from './kit.ts'
 import { searchEnvironment } from './search/index.ts'
 import { sql } from './sql/index.ts'
 import { terminal } from './terminal/index.ts'
@@ -17,7 +18,8 @@ export interface EnvironmentRegistry {
 }
 
 /**
- * Loads plugins and checks them. A module gives its environment as default export or as `environment`.
+ * Loads plugins and checks them. A module gives its environment as default export or as `environment`: the environment
+ * itself, or a function that makes it with the {@link environmentKit}.
  * Throws `ENVIRONMENT_INVALID` for a module that cannot be loaded, has no environment or takes a name that is taken.
  */
 export async function environmentRegistry(
@@ -80,7 +82,8 @@ async function importEnvironment(source: string, directory: string): Promise<Env
       },
     )
   }
-  const found = loaded['default'] ?? loaded['environment']
+  const given = loaded['default'] ?? loaded['environment']
+  const found: unknown = typeof given === 'function' ? await given(environmentKit) : given
   requireContract(found, source)
   return found
 }
@@ -98,6 +101,6 @@ function requireContract(value: unknown, source: string): asserts value is Envir
   if (made) return
   throw new PaddockError('ENVIRONMENT_INVALID', `${source} gives no environment of API version 1`, {
     data: { source },
-    fix: 'Export default defineEnvironment({ … }) from the plugin.',
+    fix: 'Export default ({ defineEnvironment }) => defineEnvironment({ … }) from the plugin.',
   })
 }

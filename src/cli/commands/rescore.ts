@@ -35,6 +35,7 @@ export function addRescore(program: Command, cli: Cli): void {
     .addHelpText('after', '\nExample:\n  $ paddock rescore 5f3a9c21 --dry-run')
     .action(async (ids: readonly string[], options: RescoreOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
+        requireChoice(ids, options)
         const { openStore } = await import('../../trajectory/index.ts')
         const { rescoreRollouts } = await import('../../rollout/index.ts')
         const { io, loaded } = context
@@ -68,6 +69,14 @@ export function addRescore(program: Command, cli: Cli): void {
     )
 }
 
+function requireChoice(ids: readonly string[], { all }: RescoreOptions): void {
+  if ((ids.length === 0) !== (all === true)) {
+    throw new PaddockError('USAGE', 'name runs, groups or rollouts, or give --all', {
+      fix: '`paddock list` shows the ids.',
+    })
+  }
+}
+
 async function tasksOf(
   { io }: CommandContext,
   environments: EnvironmentRegistry,
@@ -78,11 +87,6 @@ async function tasksOf(
 }
 
 async function chosen(store: Store, ids: readonly string[], { all }: RescoreOptions): Promise<readonly RolloutView[]> {
-  if ((ids.length === 0) !== (all === true)) {
-    throw new PaddockError('USAGE', 'name runs, groups or rollouts, or give --all', {
-      fix: '`paddock list` shows the ids.',
-    })
-  }
   const { catalogue } = store
   const found =
     all === true ? [await catalogue.rollouts({})] : await Promise.all(ids.map((id) => rolloutsOf(store, id)))

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { PaddockError, sha256 } from '../core/index.ts'
+import {
+  compose,
+  exact,
+  hacked,
+  jsonEqual,
+  jsonSchema,
+  numeric,
+  regex,
+  runCheck,
+  scored,
+  set,
+  unscored,
+} from '../reward/index.ts'
+import { packArtifact, restoreArtifact } from './artifacts.ts'
+import type { Artifacts } from './contract.ts'
+import { defineEnvironment } from './define.ts'
+import { loadJsonTasks } from './json-tasks.ts'
+import { toolOutcome } from './outcome.ts'
+import { makeTask } from './task.ts'
+import { defineTool } from './tool.ts'
+
+/**
+ * What a plugin is written with. A plugin's module exports a function that takes this kit, so that it imports nothing of
+ * Paddock at run time: it works from any path, and there is one Paddock only.
+ */
+export const environmentKit = {
+  z,
+  defineEnvironment,
+  defineTool,
+  toolOutcome,
+  makeTask,
+  loadJsonTasks,
+  packArtifact,
+  restoreArtifact,
+  artifactText,
+  scored,
+  hacked,
+  unscored,
+  compose,
+  runCheck,
+  rules: { exact, numeric, regex, set, jsonEqual, jsonSchema },
+  sha256,
+  PaddockError,
+} as const
+
+export type EnvironmentKit = typeof environmentKit
+
+/** The text of the one file that was taken from `path`; null when the agent left none there. */
+function artifactText(artifacts: Artifacts, path: string): string | null {
+  const entries = artifacts.items.find((item) => item.path === path)?.content.entries ?? []
+  const file = entries.find((entry) => entry.type === 'file')
+  return file?.type === 'file' && entries.length === 1 ? new TextDecoder().decode(file.data) : null
+}

@@ -1,0 +1,79 @@
+/** `paddock env new` and what a person does next, with real boxes. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Io } from '../../src/cli/io.ts'
+import { runCli } from '../../src/cli/program.ts'
+import { paddock } from './paddock.ts'
+
+describe('paddock env new', () => {
+  let directory: string
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'paddock-env-'))
+    const made = await paddock(['env', 'new', 'till-slips', '--into', directory])
+    expect(made).toMatchObject({ code: 0, out: expect.stringContaining('paddock validate') })
+  })
+  afterAll(() => rm(directory, { recursive: true }))
+  const plugin = () => join(directory, 'till-slips/environment.ts')
+  const tasks = () => join(directory, 'till-slips/tasks')
+
+  it('makes an environment that validates at once, under its own name', async () => {
+    expect(await readFile(plugin(), 'utf8')).toMatch(/name: 'till-slips'/)
+    expect(await readFile(plugin(), 'utf8')).not.toMatch(/'receipts'/)
+    const proven = await paddock(['validate', tasks(), '--env', plugin(), '--json'])
+    expect(proven.code).toBe(0)
+    expect(JSON.parse(proven.out).tasks).toMatchObject([
+      { task: 'bakery', status: 'proven' },
+      { task: 'refund', status: 'proven' },
+    ])
+  })
+
+  it('runs it with the reference agent, and rescores what was run after the verifier changed', async () => {
+    const data = join(directory, 'data')
+    const args = [tasks(), '--env', plugin(), '--task', 'bakery', '--n', '2', '--data', data, '--json']
+    const ran = await paddock(['run', ...args])
+    expect(ran.code).toBe(0)
+    const { runId, rollouts } = JSON.parse(ran.out).summary
+    expect(rollouts).toMatchObject([{ verdict: { status: 'scored' } }, { verdict: { status: 'scored' } }])
+    const source = await readFile(plugin(), 'utf8')
+    // The rule now forgives everything.
+    const lenient = source
+      .replace("verifierVersion: '1'", "verifierVersion: '2'")
+      .replace('(answer)', '(gold(task.data).toFixed(2))')
+    await writeFile(plugin(), lenient.replaceAll("version: '1'", "version: '2'"))
+    const again = await paddock(['rescore', runId, '--env', plugin(), '--data', data, '--json'])
+    expect(again.code).toBe(0)
+    const outcomes = JSON.parse(again.out).rollouts as { outcome: string; after: { reward: number } }[]
+    for (const { outcome, after } of outcomes) {
+      expect(['changed', 'confirmed']).toContain(outcome)
+      expect(after.reward).toBe(1)
+    }
+    const idle = await paddock(['rescore', runId, '--env', plugin(), '--data', data])
+    expect(idle.out).toContain('2 rollouts verified again, 0 changed, 0 confirmed by another verifier, 2 the same.')
+  })
+
+  it('refuses a name or a place that cannot be', async () => {
+    expect(await here('env', 'new', 'Till')).toMatch(/^2 USAGE: .*lower case/)
+    expect(await here('env', 'new', 'till-slips', '--into', directory)).toMatch(/^2 USAGE: .*there already/)
+    expect(await here('rescore', '--data', directory)).toMatch(/^2 USAGE: .*--all/)
+    expect(await here('rescore', '--all', '--data', join(directory, 'nowhere'))).toMatch(/^2 NOT_FOUND/)
+    expect(await here('validate', tasks(), '--env', './no-such-plugin.ts')).toMatch(/^2 ENVIRONMENT_INVALID/)
+  })
+})
+
+/** A command in this process: its exit code and its error. */
+async function here(...args: string[]): Promise<string> {
+  let err = ''
+  const io: Io = {
+    out: () => undefined,
+    err: (text) => (err += text),
+    status: () => undefined,
+    env: {},
+    cwd: tmpdir(),
+    colour: false,
+    columns: null,
+    signal: new AbortController().signal,
+  }
+  return `${await runCli(args, io)} ${err}`
+}
