@@ -1,17 +1,14 @@
 import type { PaddockError } from '../core/index.ts'
 import type { ReplyMark } from '../trajectory/index.ts'
 import type { Answer } from './dialects/chat/answer.ts'
-import { chatErrorEvent, type WireError } from './dialects/chat/errors.ts'
-import { completionBody, completionEvents } from './dialects/chat/synthesise.ts'
-import type { Client, ClientView } from './http/client.ts'
+import type { AnswerView, ReplyForm, WireError } from './dialects/contract.ts'
+import type { Client } from './http/client.ts'
 
 /** An error in both forms: as a body of its own, and inside a stream that has begun. */
 export interface ToldFailure {
   readonly error: PaddockError
   readonly wire: WireError
 }
-
-const keepAlive = Buffer.from(': keep-alive\n\n')
 
 /**
  * The clients of one call and the bytes that they may see, in order. Bytes from the first actionable one on are held
@@ -21,7 +18,8 @@ const keepAlive = Buffer.from(': keep-alive\n\n')
 export class Audience {
   readonly marks: ReplyMark[] = []
   private readonly clients = new Set<Client>()
-  private readonly view: ClientView
+  private readonly view: AnswerView
+  private readonly form: ReplyForm
   private out: Buffer[] = []
   private outBytes = 0
   /** Index of the first held piece, -1 while there is none. */
@@ -30,8 +28,9 @@ export class Audience {
   /** Live bytes may go out: the intent is stored and the engine streams. */
   private live = false
 
-  constructor(view: ClientView) {
+  constructor(view: AnswerView, form: ReplyForm) {
     this.view = view
+    this.form = form
   }
 
   /** A client waits on an open connection. */
@@ -81,9 +80,9 @@ export class Audience {
     return { wrote: followers > 0 && bytes.length > 0, full: full > 0 && followers === 1 }
   }
 
-  /** A comment to everyone who waits for a stream. Not part of the reply. */
+  /** The dialect's keep-alive to everyone who waits for a stream. Not part of the reply. */
   keepAlive(): void {
-    for (const client of this.clients) if (client.view.streamed) client.write(keepAlive)
+    for (const client of this.clients) if (client.view.streamed) client.write(this.form.keepAlive)
   }
 
   /** The reply as the first client gets it. */
@@ -91,7 +90,7 @@ export class Audience {
     if (failure === null) return Buffer.concat(this.out)
     if (!this.started) return failure.wire.body
     const seen = this.heldFrom === -1 ? this.out : this.out.slice(0, this.heldFrom)
-    return Buffer.concat([...seen, chatErrorEvent(failure.error)])
+    return Buffer.concat([...seen, this.form.errorEvent(failure.error)])
   }
 
   /** Gives everyone the end: the held rest, the whole answer, or the error in the form that still fits. */
@@ -103,17 +102,17 @@ export class Audience {
   deliver(client: Client, answer: Answer, failure: ToldFailure | null): void {
     if (client.gone) return
     if (failure !== null) {
-      if (client.started) client.end(chatErrorEvent(failure.error))
+      if (client.started) client.end(this.form.errorEvent(failure.error))
       else client.sendError(failure.wire)
       return
     }
     if (!client.view.streamed) {
-      client.sendJson(200, this.view.streamed ? completionBody(answer, client.view) : Buffer.concat(this.out))
+      client.sendJson(200, this.view.streamed ? this.form.body(answer, client.view) : Buffer.concat(this.out))
       return
     }
     const follows = this.follows(client)
     const rest = !follows
-      ? completionEvents(answer, client.view)
+      ? this.form.events(answer, client.view)
       : client.started && this.live
         ? this.out.slice(this.writtenTo)
         : this.out

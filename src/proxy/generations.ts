@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type CallClass, type Digest, isPaddockError, newId, PaddockError } from '../core/index.ts'
-import type { CallIntent } from '../trajectory/index.ts'
-import { classifyCall } from './session/call-class.ts'
+import { type CallClass, type Digest, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
+import { type CallIntent, classifyCall } from '../trajectory/index.ts'
 import { callLine } from './call-line.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
-import { chatError } from './dialects/chat/errors.ts'
-import { type ChatRequest, readChatRequest } from './dialects/chat/request.ts'
+import type { ChatRequest } from './dialects/chat/request.ts'
+import type { Dialect, DialectRequest } from './dialects/contract.ts'
 import { engineBody } from './engine-body.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
@@ -25,6 +24,17 @@ export interface GenerationSurroundings extends Omit<CallSurroundings, 'released
   readonly fingerprint: () => Digest | null
 }
 
+/** A generation route of a dialect. */
+export interface GenerationRoute {
+  readonly dialect: Dialect
+  readonly path: string
+}
+
+interface AskedGeneration extends DialectRequest {
+  readonly dialect: Dialect['name']
+  readonly digest: Digest
+}
+
 /** Running totals, for statistics. */
 export interface GenerationTotals {
   calls: number
@@ -32,7 +42,7 @@ export interface GenerationTotals {
   promptTokens: number
 }
 
-/** The generation route of the chat dialect: body, retry rule, budget, admission, then a {@link RunningCall}. */
+/** The generation routes of all dialects: body, retry rule, budget, admission, then a {@link RunningCall}. */
 export class Generations {
   readonly totals: GenerationTotals = { calls: 0, sampledTokens: 0, promptTokens: 0 }
   readonly running = new Set<RunningCall>()
@@ -43,26 +53,34 @@ export class Generations {
     this.around = around
   }
 
-  /** Serves one chat completion request of a session. Rejects with a `PaddockError` that is still to be told. */
-  async chat(session: LiveSession, http: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Serves one generation request of a session. Rejects with a `PaddockError` that is still to be told. */
+  async serve(
+    session: LiveSession,
+    route: GenerationRoute,
+    http: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     if (this.around.draining()) throw new PaddockError('PROXY_DRAINING', 'The proxy takes no new calls.')
-    const request = readChatRequest(await readBody(http, this.around.limits.maxBodyBytes), http.headers)
+    const bytes = await readBody(http, this.around.limits.maxBodyBytes)
+    const asked = route.dialect.read({ bytes, headers: http.headers, path: route.path, memory: session })
+    const request = asked.chat
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
+    const digest = callDigest(route.dialect, request)
     const judgement = judgeRetry(session.earlier(), {
-      digest: request.digest,
+      digest,
       retryCount: request.lineage.retryCount,
       idempotencyKey: request.lineage.idempotencyKey,
     })
     const same = judgement.kind === 'same' ? session.remember(judgement.callId) : null
     if (same !== null) {
-      same.attach(new Client(response, view, same.id))
+      same.attach(new Client(response, view, idHeader(same)))
       return
     }
-    const call = this.admit(session, request, judgement, http)
+    const call = this.admit(session, { ...asked, digest, dialect: route.dialect.name }, judgement, http)
     await this.refuseOverBudget(session, call)
-    const client = new Client(response, view, call.id)
-    session.began(call, request.digest, request.lineage.idempotencyKey)
+    const client = new Client(response, view, idHeader(call))
+    session.began(call, digest, request.lineage.idempotencyKey)
     this.running.add(call)
     call.attach(client)
     if (judgement.kind === 'again') this.supersede(session, judgement.callId, call)
@@ -81,10 +99,11 @@ export class Generations {
 
   private admit(
     session: LiveSession,
-    request: ChatRequest,
+    asked: AskedGeneration,
     judgement: RetryJudgement,
     http: IncomingMessage,
   ): RunningCall {
+    const { chat: request } = asked
     const { engine, clock } = this.around
     const { policy } = session.record
     const sampling = applySampling(policy, request.asked, request.body)
@@ -96,15 +115,16 @@ export class Generations {
     })
     const callClass = this.classify(session, request)
     const buffered = plan.transport === 'buffer'
+    const id = newId()
     const intent: CallIntent = {
-      id: newId(),
+      id,
       sessionId: session.record.id,
       seq: session.takeSeq(),
       startedAt: clock.now(),
-      dialect: 'chat',
-      path: '/v1/chat/completions',
+      dialect: asked.dialect,
+      path: asked.path,
       streamed: request.streamed,
-      requestDigest: request.digest,
+      requestDigest: asked.digest,
       retryOf: judgement.kind === 'again' ? judgement.callId : null,
       lineage: request.lineage,
       callClass,
@@ -113,10 +133,10 @@ export class Generations {
       used: sampling.used,
       fingerprint: this.around.fingerprint(),
       headers: keptHeaders(http.headers),
-      body: request.bytes,
+      body: asked.body,
     }
     const model = policy.model === null ? {} : { model: JSON.stringify(policy.model) }
-    const match = session.conversation.match(request.messages, request.turns, request.chain)
+    const match = session.conversation.match(request.messages, request.turns, request.chain, asked.handles)
     for (const callId of match.echoed) {
       this.around.recorder.settleDelivery(callId, 'echoed').catch(() => {
         // The store's failure is told by the intent that follows.
@@ -128,7 +148,7 @@ export class Generations {
       buffered,
     })
     return new RunningCall(
-      { session, intent, request, match, path: plan.path, body, buffered, callClass },
+      { session, intent, request, form: asked.reply(id), match, path: plan.path, body, buffered, callClass },
       {
         ...this.around,
         taint: (call, cause) => this.taint(session, call, cause),
@@ -140,7 +160,7 @@ export class Generations {
   }
 
   private classify(session: LiveSession, request: ChatRequest): CallClass {
-    const callClass = classifyCall(request.lineage, session.history)
+    const callClass = classifyCall(request.lineage, session.history, { maxTokens: request.asked.maxTokens })
     session.rememberClass({ lineage: request.lineage, callClass })
     return callClass
   }
@@ -204,8 +224,18 @@ export class Generations {
   }
 }
 
+/** Names a call to its clients. */
+function idHeader(call: RunningCall): Readonly<Record<string, string>> {
+  return { [call.admitted.form.requestIdHeader]: call.id }
+}
+
+/** The same content in another dialect is another request: its answer has another form. */
+function callDigest(dialect: Dialect, request: ChatRequest): Digest {
+  return dialect.name === 'chat' ? request.digest : sha256(`${dialect.name} ${request.digest}`)
+}
+
 /** Answers a request with an error in the dialect's shape; a body that is still coming is not read. */
-export function tellError(response: ServerResponse, cause: unknown, requestId?: string): void {
+export function tellError(response: ServerResponse, cause: unknown, dialect: Dialect): void {
   const error = isPaddockError(cause)
     ? cause
     : new PaddockError('STORE_CORRUPT', 'The proxy failed.', { cause, fix: 'This is a bug: report it with the log.' })
@@ -213,7 +243,7 @@ export function tellError(response: ServerResponse, cause: unknown, requestId?: 
     response.destroy()
     return
   }
-  const wire = chatError(error, requestId)
+  const wire = dialect.error(error)
   const unread = error.code === 'BODY_TOO_LARGE'
   response.writeHead(wire.status, {
     ...wire.headers,

@@ -2,10 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Digest, type Id, newId, PaddockError, systemClock } from '../core/index.ts'
 import type { SessionRecord } from '../trajectory/index.ts'
 import type { Listener, OpenedSession, OpenSession, Proxy, ProxyOptions } from './contract.ts'
+import { Counting } from './counting.ts'
+import { dialectNamed } from './dialects/registry.ts'
 import { Generations, tellError } from './generations.ts'
 import { isLoopback, openListener } from './http/listener.ts'
 import { passThrough } from './http/pass-through.ts'
-import { readRoute } from './http/routes.ts'
+import { dialectNameOf, readRoute } from './http/routes.ts'
 import { defaultLimits } from './limits.ts'
 import { Admission } from './session/admission.ts'
 import { keyDigest, keyOf, newKey } from './session/keys.ts'
@@ -48,6 +50,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     draining: () => draining,
     fingerprint: () => fingerprint,
   })
+  const counting = new Counting(engine, limits)
   const ticker = setInterval(
     () => {
       const now = clock.monotonic()
@@ -118,14 +121,18 @@ export function createProxy(options: ProxyOptions): Proxy {
           ? await door.session(request.headers)
           : book.authorise(sessionId, key)
     if (route.kind === 'pass') {
-      pass.serve(request, response, route.path, (error) => tellError(response, error))
+      pass.serve(request, response, route.path, (error) => tellError(response, error, dialectNamed('chat')))
       return
     }
-    await generations.chat(session, request, response)
+    const dialect = dialectNamed(route.dialect)
+    if (route.kind === 'count') await counting.serve(session, { dialect, path: route.path }, request, response)
+    else await generations.serve(session, { dialect, path: route.path }, request, response)
   }
 
   const handle = (slot: LiveSession | null) => (request: IncomingMessage, response: ServerResponse) => {
-    serve(request, response, slot).catch((cause: unknown) => tellError(response, cause))
+    serve(request, response, slot).catch((cause: unknown) =>
+      tellError(response, cause, dialectNamed(dialectNameOf(request.url ?? '/'))),
+    )
   }
 
   async function closeSession(id: Id): Promise<void> {

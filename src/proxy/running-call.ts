@@ -3,14 +3,11 @@ import type { CallCommit, CallFate, CallIntent, Recorder } from '../trajectory/i
 import { Audience, type ToldFailure } from './audience.ts'
 import { commitOf, emptyCommit } from './commit.ts'
 import { Answer, messageOf } from './dialects/chat/answer.ts'
-import { chatError, engineRefusal } from './dialects/chat/errors.ts'
-import { readWholeReply, ReplyStream } from './dialects/chat/reply.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
-import { completionEvents } from './dialects/chat/synthesise.ts'
-import { ToolDeltas } from './dialects/chat/tool-deltas.ts'
 import { turnDigest } from './dialects/chat/turns.ts'
+import type { AnswerView, ReplyForm, ReplyReader, StreamPiece } from './dialects/contract.ts'
 import type { EngineAdapter } from './engines/contract.ts'
-import type { Client, ClientView } from './http/client.ts'
+import type { Client } from './http/client.ts'
 import type { LiveSession } from './session/live-session.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { UpstreamRequest, UpstreamSink } from './upstream.ts'
@@ -44,7 +41,10 @@ export interface CallOutcome {
 export interface AdmittedCall {
   readonly session: LiveSession
   readonly intent: CallIntent
+  /** Canonical, whatever the harness speaks. */
   readonly request: ChatRequest
+  /** How the answer is written for the harness. */
+  readonly form: ReplyForm
   readonly match: ConversationMatch
   readonly path: string
   readonly body: Buffer
@@ -66,14 +66,15 @@ export class RunningCall implements UpstreamSink {
   sent = false
   repeated = false
   private readonly around: CallSurroundings
-  private readonly view: ClientView
+  private readonly view: AnswerView
+  private readonly form: ReplyForm
   private readonly answer: Answer
   private readonly audience: Audience
   private readonly startedAt: number
   private upstream: UpstreamRequest | null = null
   private upstreamDone = false
   private status: number | null = null
-  private stream: ReplyStream | null = null
+  private stream: ReplyReader | null = null
   private retryAfter: string | null = null
   /** Whole bodies and error bodies. */
   private readonly received: Buffer[] = []
@@ -90,9 +91,10 @@ export class RunningCall implements UpstreamSink {
     this.admitted = admitted
     this.around = around
     this.id = admitted.intent.id
-    const { request } = admitted
+    const { request, form } = admitted
+    this.form = form
     this.view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
-    this.audience = new Audience(this.view)
+    this.audience = new Audience(this.view, form)
     this.answer = new Answer(request.wantsLogprobs)
     this.startedAt = around.clock.monotonic()
     this.lastHeardAt = this.startedAt
@@ -134,7 +136,7 @@ export class RunningCall implements UpstreamSink {
 
   /** The commit of a call that is refused without asking the engine. */
   refusal(error: PaddockError): CallCommit {
-    const { body } = chatError(error, this.id)
+    const { body } = this.form.error(error)
     const fate: CallFate = { kind: 'refused', code: error.code, message: error.message }
     return { ...emptyCommit(this.id, this.around.clock.now()), fate, status: error.status, reply: body }
   }
@@ -170,7 +172,7 @@ export class RunningCall implements UpstreamSink {
       why === 'session'
         ? new PaddockError('SESSION_CLOSED', 'The session was closed while the call was running.')
         : new PaddockError('PROXY_DRAINING', 'The proxy was closed while the call was running.')
-    const failure = { error, wire: chatError(error, this.id) }
+    const failure = { error, wire: this.form.error(error) }
     if (this.phase === 'waiting') {
       this.abandon(failure)
       return
@@ -200,10 +202,7 @@ export class RunningCall implements UpstreamSink {
     this.retryAfter = typeof retryAfter === 'string' ? retryAfter : null
     const type = headers['content-type']
     if (status >= 400 || typeof type !== 'string' || !type.startsWith('text/event-stream')) return
-    const every = /\bai-sdk\b|opencode/i.test(this.admitted.intent.lineage.userAgent ?? '')
-    let minted = 0
-    const mint = () => `call_${this.id.replaceAll('-', '').slice(12)}${(minted += 1)}`
-    this.stream = new ReplyStream(this.answer, this.view, new ToolDeltas(every, mint))
+    this.stream = this.form.reader(this.answer)
     this.flush()
   }
 
@@ -215,10 +214,7 @@ export class RunningCall implements UpstreamSink {
       return
     }
     try {
-      const atMs = Math.round(this.lastHeardAt - this.startedAt)
-      for (const piece of this.stream.cut(bytes)) {
-        this.audience.add(piece.bytes, piece.actionable, atMs)
-      }
+      this.add(this.stream.cut(bytes))
       this.flush()
       this.stream.read()
     } catch (cause) {
@@ -232,7 +228,7 @@ export class RunningCall implements UpstreamSink {
     if (this.phase !== 'running') return
     const status = this.status ?? 502
     if (status >= 400) {
-      const refusal = engineRefusal(status, Buffer.concat(this.received), this.retryAfter, this.id)
+      const refusal = this.form.refusal(status, Buffer.concat(this.received), this.retryAfter)
       const fate: CallFate = { kind: 'engine_error', code: refusal.code, status, message: refusal.message }
       void this.finish(fate, { error: refusal.error, wire: refusal.wire })
       return
@@ -247,7 +243,7 @@ export class RunningCall implements UpstreamSink {
       else if (!this.stream.sawDone && !this.answer.ended) {
         this.fail(new PaddockError('ENGINE_DIED', 'The engine ended the stream before the answer was complete.'))
         return
-      }
+      } else this.add(this.stream.close())
     } catch (cause) {
       this.fail(asFailure(cause))
       return
@@ -264,23 +260,29 @@ export class RunningCall implements UpstreamSink {
 
   /** A whole JSON answer: held as it is, or made into events where the client asked for a stream. */
   private takeWholeBody(): void {
-    const visible = readWholeReply(Buffer.concat(this.received), this.answer, this.view)
+    const visible = this.form.whole(Buffer.concat(this.received), this.answer)
+    const pieces = this.view.streamed ? this.form.events(this.answer, this.view) : [visible]
+    this.add(pieces.map((bytes) => ({ bytes, actionable: true })))
+  }
+
+  private add(pieces: readonly StreamPiece[]): void {
     const atMs = Math.round(this.lastHeardAt - this.startedAt)
-    const pieces = this.view.streamed ? completionEvents(this.answer, this.view) : [visible]
-    for (const bytes of pieces) this.audience.add(bytes, true, atMs)
+    for (const piece of pieces) this.audience.add(piece.bytes, piece.actionable, atMs)
   }
 
   private fail(error: PaddockError): void {
     const status = this.status
     void this.finish(
       { kind: 'engine_error', code: error.code, status, message: error.message },
-      { error, wire: chatError(error, this.id) },
+      { error, wire: this.form.error(error) },
     )
   }
 
   /** Writes what may be seen to the clients that follow the stream. */
   private flush(): void {
-    if (!this.intentDurable || this.stream === null || this.phase !== 'running') return
+    // An engine may be done before the intent is stored: its words still go out before the commit.
+    const streaming = this.phase === 'running' || (this.phase === 'committing' && this.failure === null)
+    if (!this.intentDurable || this.stream === null || !streaming) return
     const { wrote, full } = this.audience.flush()
     if (wrote) {
       this.firstByteAt ??= this.around.clock.now()
@@ -303,12 +305,12 @@ export class RunningCall implements UpstreamSink {
   private async finish(fate: CallFate, failure: ToldFailure | null): Promise<void> {
     if (this.phase !== 'running') return
     this.phase = 'committing'
+    this.failure = failure
     try {
       await this.intentStored
     } catch {
       return
     }
-    this.failure = failure
     const attended = this.connected
     const complete = fate.kind === 'complete'
     const taint = attended && failure !== null && taints(failure) ? failure.error.code : null
@@ -345,6 +347,7 @@ export class RunningCall implements UpstreamSink {
     const { session, request } = this.admitted
     const before = request.chain.at(-1) ?? ''
     for (const choice of this.answer.choices) {
+      if (choice.reasoning !== null) session.reasoningName = choice.reasoningName
       session.conversation.note(
         { callId: this.id, choice: choice.index },
         before,
@@ -373,14 +376,14 @@ export class RunningCall implements UpstreamSink {
     if (this.connected) return
     if (this.phase === 'waiting') {
       const error = new PaddockError('ENGINE_DIED', 'The client closed the connection before the call was admitted.')
-      this.abandon({ error, wire: chatError(error, this.id) })
+      this.abandon({ error, wire: this.form.error(error) })
       return
     }
     if (this.phase !== 'running') return
     if (this.admitted.session.record.policy.onDisconnect === 'finish') return
     this.cutUpstream()
     const error = new PaddockError('ENGINE_DIED', 'The client closed the connection and the engine call was aborted.')
-    void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: chatError(error, this.id) })
+    void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: this.form.error(error) })
   }
 
   private clientSent(): void {
@@ -401,7 +404,7 @@ export class RunningCall implements UpstreamSink {
     const error = isPaddockError(cause)
       ? cause
       : new PaddockError('STORE_CORRUPT', 'The call could not be stored.', { cause })
-    this.failure = { error, wire: chatError(error, this.id) }
+    this.failure = { error, wire: this.form.error(error) }
     const attended = this.connected
     if (attended) {
       this.around.taint(this, error.code).catch(() => {

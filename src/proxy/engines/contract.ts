@@ -32,6 +32,11 @@ export interface EngineAdapter {
   readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
   readonly logprobKind: LogprobKind
   planChat(facts: EngineRequestFacts): EngineRequestPlan
+  /**
+   * Tokens of a chat request's prompt as the engine renders it; absent where it has no route for that.
+   * Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `CONTEXT_OVERFLOW`.
+   */
+  readonly countTokens?: (chat: Uint8Array) => Promise<number>
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */
   fingerprint(): Promise<EngineFingerprint>
   /** Its token-in/token-out routes, where this kind of engine can have them: what the strategy `splice` needs. */

@@ -25,14 +25,24 @@ export async function tryEngine(
   apiKey: string | null,
   body?: LooseObject,
 ): Promise<{ readonly status: number; readonly body: LooseObject | null }> {
+  return tryEngineText(root, path, apiKey, body === undefined ? null : JSON.stringify(body))
+}
+
+/** The same with a body that is JSON text already. */
+export async function tryEngineText(
+  root: string,
+  path: string,
+  apiKey: string | null,
+  body: string | null,
+): Promise<{ readonly status: number; readonly body: LooseObject | null }> {
   try {
     const answer = await request(`${root}${path}`, {
-      method: body === undefined ? 'GET' : 'POST',
+      method: body === null ? 'GET' : 'POST',
       headers: {
         'content-type': 'application/json',
         ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       },
-      body: body === undefined ? null : JSON.stringify(body),
+      body,
       headersTimeout: 30_000,
       bodyTimeout: 30_000,
     })

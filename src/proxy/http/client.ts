@@ -1,30 +1,24 @@
 import type { ServerResponse } from 'node:http'
-import type { WireError } from '../dialects/chat/errors.ts'
-
-/** How a client wants its answer. */
-export interface ClientView {
-  readonly streamed: boolean
-  readonly wantsUsage: boolean
-  readonly wantsLogprobs: boolean
-}
+import type { AnswerView, WireError } from '../dialects/contract.ts'
 
 /**
  * The client's side of one exchange: head, writes, end, and whether everything reached the socket. Writes to a client
  * that is gone do nothing.
  */
 export class Client {
-  readonly view: ClientView
+  readonly view: AnswerView
   /** True from the first response byte on: an error can then only be told in-stream. */
   started = false
   /** The connection closed before the answer was fully sent. */
   gone = false
   private readonly response: ServerResponse
-  private readonly requestId: string
+  /** Names the call, in the header that the dialect's clients read. */
+  private readonly idHeader: Readonly<Record<string, string>>
 
-  constructor(response: ServerResponse, view: ClientView, requestId: string) {
+  constructor(response: ServerResponse, view: AnswerView, idHeader: Readonly<Record<string, string>>) {
     this.response = response
     this.view = view
-    this.requestId = requestId
+    this.idHeader = idHeader
     if (response.destroyed || response.closed) this.gone = true
   }
 
@@ -57,7 +51,7 @@ export class Client {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
-      'x-request-id': this.requestId,
+      ...this.idHeader,
     })
     this.response.flushHeaders()
   }
@@ -82,7 +76,7 @@ export class Client {
     this.response.writeHead(status, {
       'content-type': 'application/json',
       'content-length': body.length,
-      'x-request-id': this.requestId,
+      ...this.idHeader,
     })
     this.response.end(body)
   }

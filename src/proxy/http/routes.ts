@@ -1,4 +1,5 @@
 import { type Id, PaddockError } from '../../core/index.ts'
+import type { Dialect } from '../dialects/contract.ts'
 
 /** A request path of the inference listener, read. */
 export interface RoutePath {
@@ -9,9 +10,22 @@ export interface RoutePath {
 
 /** Everything that is served; all else is denied. */
 export type Route =
-  | { readonly kind: 'chat' }
+  | { readonly kind: 'generate'; readonly dialect: Dialect['name']; readonly path: string }
+  /** Counts the tokens of a generation request without making it one. */
+  | { readonly kind: 'count'; readonly dialect: Dialect['name']; readonly path: string }
   /** Read-only, passed through to the engine under this path. */
   | { readonly kind: 'pass'; readonly path: string }
+
+const posted = [
+  { path: /^\/v1\/chat\/completions$/, kind: 'generate', dialect: 'chat' },
+  { path: /^\/v1\/messages$/, kind: 'generate', dialect: 'messages' },
+  { path: /^\/v1\/messages\/count_tokens$/, kind: 'count', dialect: 'messages' },
+] as const
+
+/** In whose shape an error on this URL is told, also where the route is not served. */
+export function dialectNameOf(url: string): Dialect['name'] {
+  return /^(\/s\/[^/]+)?\/v1\/messages(\/|$)/.test(pathOf(url)) ? 'messages' : 'chat'
+}
 
 /**
  * Default deny: the dialects' generation routes and listed read-only ones. No route of the engine itself (tokenize,
@@ -22,7 +36,8 @@ export function readRoute(method: string, url: string): RoutePath {
   const session = /^\/s\/([^/]+)(\/.*)?$/.exec(path)
   const sessionId = session?.[1] ?? null
   const rest = session === null ? path : (session[2] ?? '/')
-  if (rest === '/v1/chat/completions' && method === 'POST') return { sessionId, route: { kind: 'chat' } }
+  const served = method === 'POST' ? posted.find(({ path }) => path.test(rest)) : undefined
+  if (served !== undefined) return { sessionId, route: { kind: served.kind, dialect: served.dialect, path: rest } }
   if (method === 'GET' && (rest === '/v1/models' || /^\/v1\/models\/[\w.:-]+(\/[\w.:-]+)*$/.test(rest))) {
     if (!rest.split('/').includes('..')) return { sessionId, route: { kind: 'pass', path: rest } }
   }

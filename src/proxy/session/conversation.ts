@@ -44,13 +44,18 @@ export class Conversation {
   }
 
   /** Each call is reported as echoed once. */
-  match(messages: readonly unknown[], turns: readonly string[], chain: readonly string[]): ConversationMatch {
+  match(
+    messages: readonly unknown[],
+    turns: readonly string[],
+    chain: readonly string[],
+    handles: ReadonlyMap<number, ContinuedAnswer> = new Map(),
+  ): ConversationMatch {
     const echoed: Id[] = []
     let continues: readonly ContinuedAnswer[] = []
     let at = -1
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
-      const answers = this.named(messages[i], this.delivered(this.byChain.get(chain[i] ?? '')))
+      const answers = this.named(messages[i], this.delivered(this.byChain.get(chain[i] ?? '')), handles.get(i))
       if (answers.length === 0) continue
       if (at === -1) {
         continues = answers
@@ -65,16 +70,27 @@ export class Conversation {
     if (at !== -1) return { continues, edited: false, at, echoed }
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
-      const answers = this.named(messages[i], this.delivered(this.byTurn.get(turns[i] ?? '')))
+      const handle = handles.get(i)
+      const answers = this.named(messages[i], this.delivered(this.byTurn.get(turns[i] ?? '')), handle)
+      if (answers.length === 0 && handle !== undefined) return { continues: [handle], edited: true, at: i, echoed }
       if (answers.length === 0) continue
       return { continues: answers.slice(-1), edited: true, at: i, echoed }
     }
     return { continues: [], edited: false, at: -1, echoed }
   }
 
-  /** Of equal answers those whose tool-call ids the message gives back, or all where it gives none back. */
-  private named(message: unknown, answers: readonly ContinuedAnswer[]): readonly ContinuedAnswer[] {
+  /**
+   * Of equal answers the one whose handle came back, else those whose tool-call ids the message gives back, or all where
+   * it gives none back.
+   */
+  private named(
+    message: unknown,
+    answers: readonly ContinuedAnswer[],
+    handle: ContinuedAnswer | undefined,
+  ): readonly ContinuedAnswer[] {
     if (answers.length < 2) return answers
+    const byHandle = answers.filter((one) => one.callId === handle?.callId && one.choice === handle.choice)
+    if (byHandle.length > 0) return byHandle
     const handles = toolCallIds(message).map((id) => (typeof id === 'string' ? this.byToolCall.get(id) : undefined))
     const named = answers.filter((answer) => handles.includes(answer))
     return named.length > 0 ? named : answers

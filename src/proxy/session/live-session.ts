@@ -1,10 +1,10 @@
 import type { Clock, Id } from '../../core/index.ts'
-import type { SessionRecord } from '../../trajectory/index.ts'
+import type { ClassifiedCall, SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { RunningCall } from '../running-call.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
-import type { ClassifiedCall } from './call-class.ts'
 import { Conversation } from './conversation.ts'
+import { EchoHandles } from './echo-handles.ts'
 import type { EarlierCall } from './retries.ts'
 
 type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
@@ -14,6 +14,9 @@ export class LiveSession {
   readonly record: SessionRecord
   readonly tokens: TokenStrategyDriver
   readonly conversation = new Conversation()
+  /** What the dialects remember: see `DialectMemory`. */
+  readonly handles = new EchoHandles()
+  reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new Set<RunningCall>()
   /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
   readonly history: ClassifiedCall[] = []

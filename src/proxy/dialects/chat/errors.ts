@@ -1,14 +1,8 @@
 import { type ErrorCode, PaddockError } from '../../../core/index.ts'
-
-/** An error as it goes over the wire. */
-export interface WireError {
-  readonly status: number
-  readonly body: Buffer
-  readonly headers: Readonly<Record<string, string>>
-}
+import type { EngineRefusal, WireError } from '../contract.ts'
 
 /** Codes after which the same request can succeed later; SDKs retry on them by themselves. */
-const retryable = new Set<ErrorCode>([
+export const retryableCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'ENGINE_DIED',
   'ENGINE_TIMEOUT',
   'ENGINE_UNREACHABLE',
@@ -26,7 +20,7 @@ export function chatError(error: PaddockError, requestId?: string): WireError {
     body: Buffer.from(errorText(error)),
     headers: {
       'content-type': 'application/json',
-      ...(retryable.has(error.code) ? {} : { 'x-should-retry': 'false' }),
+      ...(retryableCodes.has(error.code) ? {} : { 'x-should-retry': 'false' }),
       ...(requestId === undefined ? {} : { 'x-request-id': requestId }),
     },
   }
@@ -57,14 +51,6 @@ function errorType(error: PaddockError): string {
   return error.status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-/** What an engine said instead of an answer, in OpenAI's shape, with the engine's own status and message. */
-export interface EngineRefusal {
-  readonly error: PaddockError
-  readonly wire: WireError
-  readonly code: string
-  readonly message: string
-}
-
 /**
  * Reads an engine's error body: OpenAI's shape, vLLM's older flat shape (`{"object":"error","message",…}`, before
  * 0.10) or any text. Status and retry-after stay the engine's.
@@ -77,7 +63,7 @@ export function engineRefusal(
 ): EngineRefusal {
   const said = readEngineError(body)
   const overflow =
-    status === 400 && /context (length|window)|maximum.*tokens|too (long|many tokens)/i.test(said.message)
+    status === 400 && /context (length|window)|max_model_len|maximum.*tokens|too (long|many tokens)/i.test(said.message)
   const error = new PaddockError(overflow ? 'CONTEXT_OVERFLOW' : 'ENGINE_ERROR', said.message, {
     data: { status, engineCode: said.code },
   })

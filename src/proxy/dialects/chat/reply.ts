@@ -1,15 +1,10 @@
 import { PaddockError, scanElements, scanMembers } from '../../../core/index.ts'
 import { type SseEvent, SseSplitter } from '../../http/sse.ts'
+import type { ReplyReader, StreamPiece } from '../contract.ts'
+import type { LooseObject } from '../../session/sampling.ts'
 import { type Answer, parseEngineJson } from './answer.ts'
 import { applyEdits, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
 import type { ToolDeltas } from './tool-deltas.ts'
-
-/** A piece of a stream on its way to the client. */
-export interface StreamPiece {
-  readonly bytes: Buffer
-  /** A client may act on it: it is held until its tokens are committed (invariant I5). */
-  readonly actionable: boolean
-}
 
 const done = Buffer.from('[DONE]')
 
@@ -17,7 +12,7 @@ const done = Buffer.from('[DONE]')
  * The engine's stream, turned into the client's: `cut` gives what may be written at once, without building values;
  * `read` then parses what was cut into the {@link Answer}. Call `read` after the write.
  */
-export class ReplyStream {
+export class ReplyStream implements ReplyReader {
   readonly answer: Answer
   sawDone = false
   private readonly view: ChunkView
@@ -62,6 +57,11 @@ export class ReplyStream {
     const events = this.unread
     this.unread = []
     for (const { payload, facts } of events) readInto(this.answer, payload, facts)
+  }
+
+  /** Nothing: the events of this wire are the engine's own, its end included. */
+  close(): StreamPiece[] {
+    return []
   }
 
   private scan(payload: Buffer): ChunkFacts {
@@ -111,7 +111,8 @@ export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): B
   return applyEdits(body, facts.edits)
 }
 
-function readInto(answer: Answer, payload: Buffer, facts: ChunkFacts): void {
+/** Reads one event or body into the answer and gives its value. Throws `ENGINE_ERROR`. */
+export function readInto(answer: Answer, payload: Buffer, facts: ChunkFacts): LooseObject {
   let text = payload
   if (facts.promptIds !== null) {
     const { start, end } = facts.promptIds
@@ -121,4 +122,5 @@ function readInto(answer: Answer, payload: Buffer, facts: ChunkFacts): void {
   const root = parseEngineJson(text)
   if (root === null) throw new PaddockError('ENGINE_ERROR', 'The engine sent an event that is not a JSON object.')
   answer.add(root)
+  return root
 }

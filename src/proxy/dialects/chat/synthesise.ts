@@ -1,11 +1,6 @@
 import type { LooseObject } from '../../session/sampling.ts'
+import type { AnswerView } from '../contract.ts'
 import { type Answer, messageOf } from './answer.ts'
-
-/** What the asking client wants to see. */
-export interface AnswerView {
-  readonly wantsLogprobs: boolean
-  readonly wantsUsage: boolean
-}
 
 /** A whole completion from an answer that came as a stream, for a retry that asks without `stream`. */
 export function completionBody(answer: Answer, view: AnswerView): Buffer {

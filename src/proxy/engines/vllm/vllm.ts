@@ -2,6 +2,7 @@ import type { LogprobKind } from '../../../core/index.ts'
 import { askEngine, engineRoot, listedModels } from '../http.ts'
 import type { EngineAdapter } from '../contract.ts'
 import { vllmTokens } from './token-routes.ts'
+import { countTokens } from './count.ts'
 import { quirksOf } from './quirks.ts'
 
 export interface VllmOptions {
@@ -43,6 +44,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
         transport: buffer ? 'buffer' : 'as_asked',
       }
     },
+    countTokens: (chat) => countTokens(root, apiKey, chat),
     async fingerprint() {
       const [about, models] = await Promise.all([
         askEngine(root, '/version', apiKey),

@@ -1,0 +1,9 @@
+import { chatDialect } from './chat/dialect.ts'
+import type { Dialect } from './contract.ts'
+import { messagesDialect } from './messages/dialect.ts'
+
+const dialects: Readonly<Record<Dialect['name'], Dialect>> = { chat: chatDialect, messages: messagesDialect }
+
+export function dialectNamed(name: Dialect['name']): Dialect {
+  return dialects[name]
+}

@@ -1,0 +1,31 @@
+import { PaddockError, scanMembers } from '../../../core/index.ts'
+import { tryEngineText } from '../http.ts'
+
+/** What of a chat request shapes its prompt: the fields of vLLM's TokenizeChatRequest (`entrypoints/serve/tokenize`). */
+const promptFields = new Set([
+  'model',
+  'messages',
+  'tools',
+  'add_generation_prompt',
+  'continue_final_message',
+  'chat_template_kwargs',
+])
+
+/** Tokens of a chat request's prompt by `POST /tokenize`, which renders it as a generation would. */
+export async function countTokens(root: string, apiKey: string | null, chat: Uint8Array): Promise<number> {
+  const bytes = Buffer.from(chat)
+  const members = scanMembers(bytes).members.filter((member) => promptFields.has(member.key))
+  const texts = members.map((member) => bytes.subarray(member.keyStart, member.valueEnd).toString('utf8'))
+  const answer = await tryEngineText(root, '/tokenize', apiKey, `{${texts.join(',')}}`)
+  const count = answer.body?.['count']
+  if (answer.status < 400 && typeof count === 'number') return count
+  throw new PaddockError('ENGINE_ERROR', `The engine did not count the prompt: ${saying(answer.body)}`, {
+    data: { status: answer.status },
+  })
+}
+
+function saying(body: Readonly<Record<string, unknown>> | null): string {
+  const error = body?.['error'] ?? body
+  const message = typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : null
+  return typeof message === 'string' ? message : 'it gave no reason.'
+}
