@@ -15,6 +15,7 @@ const all = [
   },
   { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
+  { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
 ]
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => !all.some((bench) => bench.name === name))

@@ -41,15 +41,15 @@ describe('the questions of examples/tasks/search', () => {
     const kinds = Map.groupBy(tasks, ({ data }) => (data as { kind: string }).kind)
     expect([...kinds.keys()].toSorted()).toEqual(['bridge-2', 'bridge-3', 'comparison', 'one-hop'])
     for (const task of tasks) {
-      const { oracle, cheats, distractors, nullAgent } = environment.plays
-      const gold = await attempt(task, (await oracle(task)).play.steps)
+      const { plays } = environment
+      const gold = await attempt(task, (await plays.oracle(task)).play.steps)
       expect(gold.verdict).toMatchObject({
         status: 'scored',
         reward: 1,
         trust: 'host',
         components: { em: 1, f1: 1, evidence_recall_at_3: 1, citations_grounded: 1, format: 1, over_search: 0 },
       })
-      for (const fake of [nullAgent, ...(await cheats(task)), ...(await distractors(task))]) {
+      for (const fake of [plays.nullAgent, ...(await plays.cheats(task)), ...(await plays.distractors(task))]) {
         const { verdict } = await attempt(task, fake.play.steps)
         expect({ task: task.name, play: fake.name, reward: verdict.reward }).toMatchObject({ reward: 0 })
       }

@@ -1,2 +1,2 @@
 export { analyserVersion, eachTerm, termOf, termsOf } from './analyse.ts'
-export { eachWord } from './tokenise.ts'
+export { eachWord, eachWordPlace } from './tokenise.ts'

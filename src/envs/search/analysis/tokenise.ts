@@ -23,19 +23,29 @@ const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
 /** Longest word: StandardTokenizer's default `maxTokenLength`, which cuts longer ones into pieces. */
 const maxLength = 255
 
+/** Told of a word: it is `text[start … end)`, lower-cased. */
+export type WordVisitor = (text: string, start: number, end: number) => void
+
+/** Calls `visit` with each word of the text, in order, without making a string of it. */
+export function eachWordPlace(text: string, visit: WordVisitor): void {
+  const lower = text.toLowerCase()
+  if (ascii.test(lower)) return eachAsciiWord(lower, visit)
+  for (const found of lower.matchAll(word)) {
+    if (/[\p{L}\p{N}]/u.test(found[0])) pieces(lower, found.index, found.index + found[0].length, visit)
+  }
+}
+
 /** Calls `visit` with each word of the text, lower-cased, in order. */
 export function eachWord(text: string, visit: (word: string) => void): void {
-  const lower = text.toLowerCase()
-  const pieces = (found: string) => {
-    if (found.length <= maxLength) visit(found)
-    else for (let at = 0; at < found.length; at += maxLength) visit(found.slice(at, at + maxLength))
-  }
-  if (ascii.test(lower)) eachAsciiWord(lower, pieces)
-  else for (const [found] of lower.matchAll(word)) if (/[\p{L}\p{N}]/u.test(found)) pieces(found)
+  eachWordPlace(text, (lower, start, end) => visit(lower.slice(start, end)))
+}
+
+function pieces(text: string, start: number, end: number, visit: WordVisitor): void {
+  for (let at = start; at < end; at += maxLength) visit(text, at, Math.min(end, at + maxLength))
 }
 
 // The same rules by hand: nearly all text of an English corpus comes here, and the pattern takes five times as long.
-function eachAsciiWord(text: string, visit: (word: string) => void): void {
+function eachAsciiWord(text: string, visit: WordVisitor): void {
   const { length } = text
   let at = 0
   while (at < length) {
@@ -51,7 +61,7 @@ function eachAsciiWord(text: string, visit: (word: string) => void): void {
       if (kind === letter || kind === digit) solid = true
       at += 1
     }
-    if (solid) visit(text.slice(start, at))
+    if (solid) pieces(text, start, at, visit)
   }
 }
 

@@ -1,6 +1,7 @@
-import { eachWord, termOf } from '../analysis/index.ts'
+import { eachWordPlace, termOf } from '../analysis/index.ts'
 import { encodeLength } from './lengths.ts'
 import { type Segment, segmentCapacity } from './segment.ts'
+import { WordTable } from './word-table.ts'
 
 const stopped = -1
 
@@ -9,7 +10,9 @@ const stopped = -1
  * order of arrival, then one counting sort by term.
  */
 export class SegmentBuilder {
-  readonly #words = new Map<string, number>()
+  readonly #words = new WordTable()
+  /** Term by word number, {@link stopped} for stop words. */
+  #termOfWord = new Int32Array(1 << 15)
   readonly #terms = new Map<string, number>()
   readonly #lengths = new Uint8Array(segmentCapacity)
   readonly #ends = new Uint32Array(segmentCapacity)
@@ -33,8 +36,10 @@ export class SegmentBuilder {
   add(text: string): void {
     const start = this.#pairs
     let length = 0
-    eachWord(text, (word) => {
-      const term = this.#words.get(word) ?? this.#learn(word)
+    eachWordPlace(text, (lower, from, to) => {
+      const known = this.#words.size
+      const word = this.#words.numberOf(lower, from, to)
+      const term = word < known ? (this.#termOfWord[word] ?? stopped) : this.#learn(word, lower.slice(from, to))
       if (term === stopped) return
       length += 1
       const place = this.#places[term] ?? -1
@@ -89,8 +94,8 @@ export class SegmentBuilder {
     }
   }
 
-  #learn(word: string): number {
-    const text = termOf(word)
+  #learn(word: number, letters: string): number {
+    const text = termOf(letters)
     let term = stopped
     if (text !== null) {
       term = this.#terms.get(text) ?? this.#terms.size
@@ -101,7 +106,12 @@ export class SegmentBuilder {
         this.#places = larger
       }
     }
-    this.#words.set(word, term)
+    if (word >= this.#termOfWord.length) {
+      const larger = new Int32Array(this.#termOfWord.length * 2)
+      larger.set(this.#termOfWord)
+      this.#termOfWord = larger
+    }
+    this.#termOfWord[word] = term
     return term
   }
 
