@@ -11,6 +11,7 @@ import { openTaskBox } from '../open-box.ts'
 import { runToolCall } from '../tool.ts'
 import { databasePath, sqlNeeds, submissionPath } from './box.ts'
 import { sqlDataSchema } from './data.ts'
+import { verdictIn } from './fixture.ts'
 import { sql } from './index.ts'
 
 const folder = join(import.meta.dirname, '../../../examples/tasks/sql')
@@ -38,23 +39,7 @@ async function files(): Promise<string> {
 }
 
 async function verdictOf(submission: string | null, task = taskOf('shop-never-ordered')): Promise<VerdictDraft> {
-  const data = new TextEncoder().encode(submission ?? '')
-  const entries = submission === null ? [] : [{ type: 'file' as const, path: 'submission.sql', mode: 0o644, data }]
-  const content = { found: submission !== null, entries, refused: [], cutShort: false, totalBytes: data.length }
-  // The box stays: each verdict opens its own in a run, which these hundred do not need.
-  const openBox = async () => withoutDisposal(box)
-  const artifacts = { items: [{ path: submissionPath, content }] }
-  return sql.verify({ task, artifacts, openBox, signal, emit: () => undefined })
-}
-
-function withoutDisposal(real: Box): Box {
-  return new Proxy(real, {
-    get: (target, key) => {
-      if (key === Symbol.asyncDispose) return async () => undefined
-      const value: unknown = Reflect.get(target, key)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
+  return verdictIn(box, task, submission)
 }
 
 async function call(name: string, args: object, task = taskOf('shop-never-ordered')): Promise<ToolOutcome> {

@@ -27,8 +27,8 @@ const overheadMs = 20_000
  * Throws `BOX_DEAD`, `VERIFIER_FAILED` when the program itself fails, and the signal's reason.
  */
 export async function askAll<Op extends keyof RunnerRequests>(
-  box: Box,
   requests: readonly RunnerRequest<Op>[],
+  box: Box,
   o: {
     readonly limits: RunnerLimits
     readonly role: 'tool' | 'verifier'
@@ -63,11 +63,11 @@ export async function askAll<Op extends keyof RunnerRequests>(
 
 /** One request. */
 export async function askOne<Op extends keyof RunnerRequests>(
-  box: Box,
   request: RunnerRequest<Op>,
+  box: Box,
   o: Parameters<typeof askAll>[2],
 ): Promise<RunnerAnswer<Op>> {
-  const [answer] = await askAll(box, [request], o)
+  const [answer] = await askAll([request], box, o)
   if (answer === undefined) throw new PaddockError('VERIFIER_FAILED', 'The SQL program gave no answer')
   return answer
 }

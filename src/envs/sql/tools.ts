@@ -24,7 +24,7 @@ export function sqlTools(data: SqlData): readonly Tool[] {
       maxBytes: 4 * observationLimits.characters,
       memoryMb: 512,
     }
-    const answer = await askOne(box, request, { limits, role: 'tool', shown: shown(request), signal })
+    const answer = await askOne(request, box, { limits, role: 'tool', shown: shown(request), signal })
     if (isFailure(answer)) {
       return { status: answer.kind === 'timeout' ? 'timeout' : 'error', text: failureText(answer) }
     }

@@ -10,21 +10,19 @@ import {
   unscored,
   type VerdictDraft,
 } from '../../reward/index.ts'
-import type { Box } from '../../sandbox/index.ts'
 import { packArtifact } from '../artifacts.ts'
 import type { Artifacts, VerifyContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
-import { databasePath, sqlNeeds, submissionPath } from './box.ts'
+import { sqlNeeds, submissionPath } from './box.ts'
 import type { SqlData } from './data.ts'
-import { makeNeighbours } from './neighbours.ts'
-import { askAll, runnerSource, verifierLimits } from './runner.ts'
-import { type RunnerAnswer, tableOf } from './wire.ts'
+import { type Outcome, runGolds, runSubmission } from './executions.ts'
+import { runnerSource, verifierLimits } from './runner.ts'
+import { tableOf } from './wire.ts'
 
 /** Changes when the same submission could get another verdict. */
 export const sqlVerifierVersion = '1'
 
 type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<SqlData> }
-type Outcome = RunnerAnswer<'query'> | RunnerAnswer<'script'>
 
 /**
  * Runs gold and then the submission in a fresh box, on the task's database and on its neighbours, each in a process of
@@ -32,13 +30,10 @@ type Outcome = RunnerAnswer<'query'> | RunnerAnswer<'script'>
  * nobody can be scored by it. A submission that tries to change what it may only read is `hacked`.
  */
 export async function verifySubmission(context: Context): Promise<VerdictDraft> {
-  const { task, artifacts } = context
+  const { task, artifacts, signal } = context
   const facts = await factsOf(task, artifacts)
   await using box = await context.openBox(sqlNeeds(task))
-  const databases = [databasePath, ...(await makeNeighbours(box, task.data, context.signal))]
-  const golds: (readonly Outcome[])[] = []
-  for (const gold of task.data.golds) golds.push(await runOn(box, databases, gold, context, 'gold'))
-  const [untouched] = task.data.mode === 'write' ? await runOn(box, [databasePath], '', context, 'nothing') : []
+  const { databases, golds, untouched } = await runGolds(box, task.data, signal)
   const wrong = goldProblem(golds, task.data, untouched)
   if (wrong !== null) return unscored('gold_error', wrong, facts)
   const submission = submissionOf(artifacts)
@@ -49,7 +44,7 @@ export async function verifySubmission(context: Context): Promise<VerdictDraft> 
       evidence: 'Nothing was submitted.',
     })
   }
-  const answers = await runOn(box, databases, submission, context, 'submission')
+  const answers = await runSubmission(box, task.data, { databases, sql: submission, signal })
   return judge(task.data, golds, answers, facts)
 }
 
@@ -119,8 +114,8 @@ function compareOutcomes(
   return compareStates(data, gold, answer)
 }
 
-function compareStates({ semantics, ignoreColumns }: SqlData, gold: Outcome | undefined, answer: Outcome) {
-  if (gold === undefined || !('state' in gold) || !('state' in answer)) return { equal: false, why: 'no state' }
+function compareStates({ semantics, ignoreColumns }: SqlData, gold: Outcome, answer: Outcome) {
+  if (!('state' in gold) || !('state' in answer)) return { equal: false, why: 'no state' }
   if (gold.state === undefined || answer.state === undefined) return { equal: false, why: 'no state' }
   const o = { semantics, ignoreColumns }
   const lines = [...stateDifferences(gold.state, answer.state, o), ...probeDifferences(gold.probes, answer.probes, o)]
@@ -134,11 +129,7 @@ function saysNothing(gold: Extract<Outcome, { status: 'ok' }>): boolean {
 }
 
 /** Why no submission can be judged by the golds; null: all is well. */
-function goldProblem(
-  golds: readonly (readonly Outcome[])[],
-  data: SqlData,
-  untouched: Outcome | undefined,
-): string | null {
+function goldProblem(golds: readonly (readonly Outcome[])[], data: SqlData, untouched: Outcome | null): string | null {
   for (const [i, outcomes] of golds.entries()) {
     const failed = outcomes.find((outcome) => outcome.status === 'error')
     if (failed?.status === 'error') return `Gold ${i + 1} does not run: ${failed.kind}: ${failed.message}`
@@ -146,7 +137,7 @@ function goldProblem(
     if (first?.status !== 'ok') return `Gold ${i + 1} was not run.`
     if (outcomes.some((outcome) => outcome.status === 'ok' && outcome.more)) return `Gold ${i + 1} gives too many rows.`
     if (data.mode === 'query' && first.rows.length === 0) return `Gold ${i + 1} finds nothing, as any wrong query does.`
-    if (data.mode === 'write' && compareStates(data, untouched, first).equal) return `Gold ${i + 1} changes nothing.`
+    if (untouched !== null && compareStates(data, untouched, first).equal) return `Gold ${i + 1} changes nothing.`
   }
   return null
 }
@@ -159,33 +150,6 @@ function efficiencyOf(golds: readonly (readonly Outcome[])[], answers: readonly 
   const cost = (outcomes: readonly Outcome[]) =>
     outcomes.reduce((sum, outcome) => sum + (outcome.status === 'ok' ? outcome.steps + 1 : 0), 0)
   return Math.min(1, Math.min(...golds.map(cost)) / cost(answers))
-}
-
-async function runOn(
-  box: Box,
-  databases: readonly string[],
-  sql: string,
-  { task, signal }: Context,
-  what: string,
-): Promise<readonly Outcome[]> {
-  const { mode, limits, probes } = task.data
-  const o = {
-    limits: { ...verifierLimits, timeoutMs: limits.verifyMs },
-    role: 'verifier' as const,
-    shown: `sql ${mode}: ${what} on ${databases.length} databases`,
-    signal,
-  }
-  return mode === 'query'
-    ? askAll(
-        box,
-        databases.map((db) => ({ op: 'query' as const, db, sql })),
-        o,
-      )
-    : askAll(
-        box,
-        databases.map((db) => ({ op: 'script' as const, db, sql, state: true, probes })),
-        o,
-      )
 }
 
 function submissionOf(artifacts: Artifacts): string | null {
