@@ -1,6 +1,8 @@
 import Docker from 'dockerode'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, watch } from 'node:fs'
+import { dirname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { dockerProvider, type SandboxProvider } from '../index.ts'
@@ -39,16 +41,37 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
   }, 300_000)
   afterAll(() => provider.close())
 
-  const startOwner = async (): Promise<{ child: ChildProcess; pid: number; facts: { slot: string } }> => {
-    const child = fork(new URL('./owner.fixture.ts', import.meta.url), {
+  const startOwner = async (
+    ...args: string[]
+  ): Promise<{ child: ChildProcess; pid: number; facts: { slot: string } }> => {
+    const child = fork(new URL('./owner.fixture.ts', import.meta.url), args, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     const [facts] = await once(child, 'message')
     return { child, pid: child.pid ?? 0, facts }
   }
 
-  it('leaves no container after SIGKILL, without anybody sweeping', async () => {
-    const { child, pid } = await startOwner()
+  it('leaves nothing after SIGKILL: its reaper takes what cannot end by itself', async () => {
+    const { child, pid, facts } = await startOwner()
+    const slot = dirname(facts.slot)
+    const ids = await containersOf(pid)
+    expect(ids).toHaveLength(3)
+    expect(existsSync(slot)).toBe(true)
+    const gone = new Promise<void>((resolve) => {
+      const watcher = watch(dirname(slot), () => {
+        if (existsSync(slot)) return
+        watcher.close()
+        resolve()
+      })
+    })
+    child.kill('SIGKILL')
+    await removalOf(ids)
+    await gone
+    expect(await containersOf(pid)).toEqual([])
+  })
+
+  it('leaves no running container after SIGKILL, without anybody sweeping', async () => {
+    const { child, pid } = await startOwner('no-reaper')
     const ids = await containersOf(pid)
     // A box, its relay, a frozen box that cannot end by itself.
     expect(ids).toHaveLength(3)
@@ -61,7 +84,7 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
   })
 
   it('leaves nothing at all after the next sweep, which explains itself and spares the living', async () => {
-    const { child, pid, facts } = await startOwner()
+    const { child, pid, facts } = await startOwner('no-reaper')
     await using mine = await provider.createBox({
       image: await provider.ensureImage({ kind: 'paddock-base' }),
       profile: 'user',

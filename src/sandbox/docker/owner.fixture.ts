@@ -1,7 +1,7 @@
 import { dockerProvider } from '../index.ts'
 
-/** A process that owns a box with a relay, a frozen box and a slot, says so, and waits to be killed. */
-const provider = dockerProvider()
+/** A process that owns a box with a relay, a frozen box and a slot, says so, and waits to be killed. With `no-reaper` nobody sweeps for it. */
+const provider = dockerProvider({ reaper: process.argv[2] !== 'no-reaper' })
 const image = await provider.ensureImage({ kind: 'paddock-base' })
 const slot = await provider.openSlot()
 const box = await provider.createBox({ image, profile: 'user', labels: { role: 'agent' }, modelPath: { slot } })

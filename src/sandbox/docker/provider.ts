@@ -24,6 +24,7 @@ import { noteImageUse } from './image-use.ts'
 import { Images } from './images.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
+import { startReaper } from './reaper.ts'
 import { DockerSlot } from './slot.ts'
 import { removeOwnSnapshots } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
@@ -37,6 +38,8 @@ export interface DockerProviderOptions {
   readonly onEvent?: SandboxEventSink
   /** How many boxes may be made ahead and wait. 0: none. Default 4. */
   readonly warmBoxes?: number
+  /** Whether a small process beside this one sweeps when this one dies. Default true. */
+  readonly reaper?: boolean
   /**
    * Part of the daemon's disk that may be full before {@link SandboxProvider.sweep} removes task images, those that were not
    * used for longest first. Default 0.85.
@@ -59,6 +62,9 @@ class DockerProvider implements SandboxProvider {
   readonly #admission: Admission
   readonly #warm: WarmBoxes
   readonly #diskWatermark: number
+  readonly #socketPath: string | undefined
+  readonly #hasReaper: boolean
+  #endReaper: (() => void) | null = null
   readonly #starting = new Set<Promise<DockerBox>>()
   readonly #boxes = new Set<DockerBox>()
   readonly #slots = new Set<DockerSlot>()
@@ -72,6 +78,8 @@ class DockerProvider implements SandboxProvider {
     this.#images = new Images(this.#docker)
     this.#bundles = new Bundles(this.#docker, this.#images, this.#closing.signal)
     this.#admission = new Admission(this.#clock)
+    this.#socketPath = options.socketPath
+    this.#hasReaper = options.reaper ?? true
     this.#diskWatermark = options.diskWatermark ?? 0.85
     this.#warm = new WarmBoxes({
       clock: this.#clock,
@@ -131,6 +139,8 @@ class DockerProvider implements SandboxProvider {
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
     await Promise.allSettled([...this.#slots].map((slot) => slot.close()))
     if (this.#parts !== null) await removeOwnSnapshots(this.#docker).catch(() => undefined)
+    this.#endReaper?.()
+    this.#endReaper = null
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -157,6 +167,7 @@ class DockerProvider implements SandboxProvider {
   /** What every box needs beside its image; asked of the daemon once. */
   #common(): Promise<CommonParts> {
     if (this.#parts === null) {
+      if (this.#hasReaper) this.#endReaper ??= startReaper(this.#socketPath)
       const signal = this.#closing.signal
       const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
       this.#parts = Promise.all([programs, this.#images.empty({ signal })]).then(([bundle, empty]) => ({

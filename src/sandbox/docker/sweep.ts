@@ -25,10 +25,7 @@ export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark:
   const removed: SweptObject[] = []
   const kept: SweptObject[] = []
   const failed: (SweptObject & { error: string })[] = []
-  const inDaemon = [containers, volumes, networks, images]
-  const candidates: Candidate[] = []
-  for (const list of inDaemon) candidates.push(...(await list(docker)))
-  for (const candidate of [...candidates, ...directories()]) {
+  for (const candidate of await everything(docker)) {
     const { kind, id, owner } = candidate
     if (isOwnerAlive(owner)) {
       kept.push({ kind, id, why: `its owner (process ${pidOf(owner)}) is alive` })
@@ -47,6 +44,21 @@ export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark:
     ...(await evictImages(docker, { watermark, dryRun, now: Date.now(), diskUse: () => daemonDiskUse(docker) })),
   )
   return { removed, kept, failed }
+}
+
+/** Removes what one owner left, once it is dead. */
+export async function sweepOwner(docker: Docker, owner: string): Promise<void> {
+  if (isOwnerAlive(owner)) return
+  for (const candidate of await everything(docker)) {
+    if (candidate.owner === owner) await candidate.remove().catch(() => undefined)
+  }
+}
+
+/** In the order in which it can be removed. */
+async function everything(docker: Docker): Promise<readonly Candidate[]> {
+  const candidates: Candidate[] = []
+  for (const list of [containers, volumes, networks, images]) candidates.push(...(await list(docker)))
+  return [...candidates, ...directories()]
 }
 
 const filters = { label: [ownerLabel] }

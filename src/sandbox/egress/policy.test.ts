@@ -56,7 +56,9 @@ describe('a policy', () => {
   })
 
   it('an allow-list knows hosts, what is below them, networks and ports', () => {
-    const policy = { allow: ['pkg.example', '*.example.org:80', '10.1.0.0/16:5432', '[2001:db8::]/32', 'git.corp.example'] }
+    const policy = {
+      allow: ['pkg.example', '*.example.org:80', '10.1.0.0/16:5432', '[2001:db8::]/32', 'git.corp.example'],
+    }
     expect(decide(policy, 'pkg.example', 8443, '151.101.0.223')).toBe('true pkg.example')
     expect(decide(policy, 'evil-pkg.example', 443, '151.101.0.223')).toBe('false no rule')
     expect(decide(policy, 'files.example.org', 80, '151.101.0.223')).toBe('true *.example.org:80')
@@ -91,12 +93,21 @@ describe('a policy', () => {
     )
   })
 
-  it.each(['', 'a b', 'http://pkg.example', '*', '*.', 'a..b', '10.0.0.0/33', 'host/8', 'host:0', 'host:99999', '[zz]'])(
-    'refuses the rule %j by name',
-    (rule) => {
-      expect(() => parseEgress({ allow: [rule] })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }))
-    },
-  )
+  it.each([
+    '',
+    'a b',
+    'http://pkg.example',
+    '*',
+    '*.',
+    'a..b',
+    '10.0.0.0/33',
+    'host/8',
+    'host:0',
+    'host:99999',
+    '[zz]',
+  ])('refuses the rule %j by name', (rule) => {
+    expect(() => parseEgress({ allow: [rule] })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }))
+  })
 
   it('refuses targets that are no host', () => {
     for (const host of ['', 'a b', 'x'.repeat(300), 'a/../b', '-x']) {
