@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
-import { terminal } from '../../src/envs/index.ts'
+import { environmentRegistry, terminal } from '../../src/envs/index.ts'
 import { bareTask, qwenCode, scriptHarness, shellHarness } from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, model, openWorld, terminalTask, type World } from './world.ts'
@@ -34,6 +34,28 @@ describe('black-box harnesses', () => {
     const [session] = await world.store.recorder.sessions({ rolloutId })
     const { calls } = await world.store.recorder.session(session?.id ?? '')
     expect(calls.every(({ intent }) => intent.lineage.userAgent?.startsWith('QwenCode/') === true)).toBe(true)
+  }, 180_000)
+
+  test('Qwen Code finds the tools of an environment over MCP, and each call is told with the answer that asked for it', async () => {
+    const place = join(import.meta.dirname, '../../examples/environments/receipts')
+    const registry = await environmentRegistry({ plugins: [join(place, 'environment.ts')] })
+    const environment = registry.get('receipts')
+    const [receipts] = await environment.load(join(place, 'tasks/bakery.json'))
+    if (receipts === undefined) throw new Error('no task')
+    await world.play(receipts, (await environment.plays.oracle(receipts)).play.steps)
+    const summary = await world.run({ environment, tasks: [receipts], harness: qwenCode() })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
+    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+    const [session] = await world.store.recorder.sessions({ rolloutId })
+    const { calls } = await world.store.recorder.session(session?.id ?? '')
+    const asking = (tool: string) =>
+      calls.find(({ commit }) => commit?.choices.some(({ message }) => message.includes(`mcp__receipts__${tool}`)))
+    const events = await world.store.recorder.events({ rolloutId })
+    expect(events.filter((event) => event.kind === 'tool_result')).toMatchObject([
+      { tool: 'look_up', status: 'ok', callId: asking('look_up')?.intent.id },
+      { tool: 'submit', status: 'ok', callId: asking('submit')?.intent.id },
+    ])
+    expect(asking('submit')).toBeDefined()
   }, 180_000)
 
   test('a command of the user reaches its model by URL alone, and nothing else', async () => {

@@ -73,9 +73,13 @@ export function qwenCode(): BoxHarness {
   })
 }
 
-/** Its own documentation, users/features/mcp: `httpUrl` is streamable HTTP, `trust` asks nobody before a call. */
+/**
+ * Its own documentation, users/features/mcp: `httpUrl` is streamable HTTP, `trust` asks nobody before a call. Without
+ * `alwaysLoadTools` (0.24) the tools would only be found by a search of the model's.
+ */
 function mcpSettings({ name, url }: { readonly name: string; readonly url: string }): string {
-  return `${JSON.stringify({ mcpServers: { [name]: { httpUrl: url, trust: true, timeout: toolTimeoutMs } } }, null, 2)}\n`
+  const server = { httpUrl: url, trust: true, alwaysLoadTools: true, timeout: toolTimeoutMs }
+  return `${JSON.stringify({ mcpServers: { [name]: server } }, null, 2)}\n`
 }
 
 const messages = z.array(z.looseObject({ type: z.string() }))
