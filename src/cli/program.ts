@@ -10,6 +10,7 @@ import { addFsck } from './commands/fsck.ts'
 import { addGc } from './commands/gc.ts'
 import { addList } from './commands/list.ts'
 import { addRescore } from './commands/rescore.ts'
+import { addRetrieve } from './commands/retrieve.ts'
 import { addRun } from './commands/run.ts'
 import { addServe } from './commands/serve.ts'
 import { addShow } from './commands/show.ts'
@@ -58,6 +59,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addValidate,
     addRescore,
     addEnv,
+    addRetrieve,
     addList,
     addShow,
     addExport,

@@ -26,7 +26,15 @@ export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
 export { sql } from './sql/index.ts'
 export { makeTask } from './task.ts'
-export { searchEnvironment, type SearchOptions } from './search/index.ts'
+export {
+  type Corpus,
+  corpusAt,
+  openCorpus,
+  type Retriever,
+  searchEnvironment,
+  type SearchOptions,
+  serveRetrieve,
+} from './search/index.ts'
 export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
 export { type PlayProof, type ValidateOptions, validateTasks, type ValidationRow } from './validate.ts'

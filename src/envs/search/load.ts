@@ -57,6 +57,14 @@ export async function loadQuestions(
   throw invalid(path, set.only === null ? 'holds no question' : `there is no question ${set.only}`)
 }
 
+/** The corpus that a path means: a folder with `search.toml`, or a JSON-lines file of passages. Throws `TASK_INVALID`. */
+export async function corpusAt(path: string): Promise<CorpusSource> {
+  const folder = resolve(path)
+  const facts = await stat(folder).catch(() => null)
+  if (facts?.isFile() === true) return { kind: 'jsonl', path: folder }
+  return sourceOf((await readToml(folder, path)).corpus, folder)
+}
+
 /** The source of a task's corpus, its path made absolute. */
 export function sourceOf(source: SearchData['corpus']['source'], folder: string): CorpusSource {
   if (source.kind === 'jsonl') return { kind: 'jsonl', path: resolve(folder, source.path) }
@@ -79,6 +87,12 @@ async function readSet(
   files: readonly string[] | null,
   only: string | null,
 ): Promise<QuestionSet> {
+  const toml = await readToml(folder, shown)
+  const found = files ?? (await readdir(folder)).filter((name) => /^questions.*\.jsonl$/.test(name)).toSorted()
+  return { folder, shown, toml, files: found, only }
+}
+
+async function readToml(folder: string, shown: string): Promise<SearchToml> {
   const file = join(shown, 'search.toml')
   const text = await readFile(join(folder, 'search.toml'), 'utf8').catch((cause: unknown) => {
     throw invalid(file, 'does not exist', {
@@ -88,8 +102,7 @@ async function readSet(
   })
   const toml = parseToml(text, file, searchTomlSchema)
   if (toml.search.topk > toml.search.max_topk) throw invalid(file, 'search.topk is above search.max_topk')
-  const found = files ?? (await readdir(folder)).filter((name) => /^questions.*\.jsonl$/.test(name)).toSorted()
-  return { folder, shown, toml, files: found, only }
+  return toml
 }
 
 function parseQuestion(line: string, place: string): QuestionLine {
