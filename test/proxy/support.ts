@@ -139,7 +139,9 @@ export async function startProxy(engineUrl: string, options: Partial<ProxyOption
     origin: listener.origin,
     events,
     async open(open = {}) {
-      const { session, key, baseUrl } = await proxy.openSession(open)
+      // Most of what is tested here is the engine's own wire; `test/splice` is about the other strategy.
+      const policy = { strategy: 'record' as const, ...open.policy }
+      const { session, key, baseUrl } = await proxy.openSession({ ...open, policy })
       const url = baseUrl(listener.origin)
       return {
         id: session.id,

@@ -19,6 +19,8 @@ export interface GeneratedPart {
   readonly ids: readonly number[]
   /** One per id, null where the engine gave none or no number. Empty: no logprobs at all. */
   readonly logprobs: readonly (number | null)[]
+  /** The engine's own entries behind `logprobs`, for a client that asked for alternatives. */
+  readonly entries: readonly Readonly<Record<string, unknown>>[]
   readonly finishReason: string | null
   readonly weightVersions: readonly { readonly version: string; readonly start: number; readonly end: number }[]
 }

@@ -89,11 +89,10 @@ function tokensOf(part: GeneratedPart, texts: readonly string[], choice: Loose):
         ? null
         : {
             content: part.logprobs.map((logprob, at) => ({
-              bytes: null,
-              top_logprobs: [],
-              ...entries[at],
               token: texts[at] ?? '',
               logprob,
+              bytes: entries[at]?.['bytes'] ?? null,
+              top_logprobs: entries[at]?.['top_logprobs'] ?? [],
             })),
           },
     ...(versions === undefined ? {} : { weight_version: versions }),

@@ -65,8 +65,8 @@ export function driftCause({ answer, at, echoed, edited, ambiguous, shorter }: D
   if (answer.stoppedByString) return 'stop_cut'
   if (answer.finishReason === 'length') return 'truncated'
   const thinks = (answer.reasoning ?? '') !== ''
-  // Equal messages and another beginning: the harness changed its tools or the template's options.
-  if (at < -scaffoldTokens) return 'harness_rewrite'
+  // Equal messages and another beginning: the harness changed its tools or the template's options, or it was cut off.
+  if (at < -scaffoldTokens) return shorter ? 'truncated' : 'harness_rewrite'
   if (at < 0) return thinks ? 'think_stripped' : 'template'
   const resent = argumentsOf(echoed).some((text, index) => text !== answer.argumentTexts[index])
   if (answer.text === null) {

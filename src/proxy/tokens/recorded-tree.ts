@@ -187,11 +187,12 @@ export class RecordedTree {
     }
     const mixing = answer.weightVersionFirst === answer.weightVersionLast ? 'none' : 'mixed'
     const policySpans = coversAll(versions, tokens.length)
-      ? versions.map(({ version, start, end }): PolicySpan => ({
+      ? versions.map(({ version, start, end }, index): PolicySpan => ({
           start,
           end,
           policy: { ...policy, weightVersion: version },
-          mixing: versions.length > 1 ? 'mixed' : 'none',
+          // Whose keys and values the later weights read, no engine says.
+          mixing: index > 0 ? 'kv_mixed' : 'none',
         }))
       : tokens.length === 0
         ? []

@@ -279,6 +279,7 @@ function together(before: GeneratedPart, next: GeneratedPart): GeneratedPart {
     index: next.index,
     ids: [...before.ids, ...next.ids],
     logprobs: [...before.logprobs, ...next.logprobs],
+    entries: [...before.entries, ...next.entries],
     finishReason: next.finishReason ?? before.finishReason,
     weightVersions: next.weightVersions.length > 0 ? next.weightVersions : before.weightVersions,
   }

@@ -134,19 +134,16 @@ function readGenerated(payload: Buffer): Generated | null {
 }
 
 function readPart(choice: LooseObject, position: number): GeneratedPart {
-  const ids = choice['token_ids']
   const content = isObject(choice['logprobs']) ? choice['logprobs']['content'] : null
+  const entries = Array.isArray(content) ? content.map((entry: unknown) => (isObject(entry) ? entry : {})) : []
+  const ids = choice['token_ids']
   const versions = choice['weight_versions']
   return {
     index: typeof choice['index'] === 'number' ? choice['index'] : position,
-    ids: Array.isArray(ids) ? ids.map(Number) : [],
-    logprobs: Array.isArray(content)
-      ? content.map((entry) =>
-          isObject(entry) && typeof entry['logprob'] === 'number' && Number.isFinite(entry['logprob'])
-            ? entry['logprob']
-            : null,
-        )
-      : [],
+    // An event without ids still names them in its logprobs.
+    ids: Array.isArray(ids) ? ids.map(Number) : entries.map(idOf).filter((id) => id !== null),
+    logprobs: entries.map(({ logprob }) => (typeof logprob === 'number' && Number.isFinite(logprob) ? logprob : null)),
+    entries,
     finishReason: typeof choice['finish_reason'] === 'string' ? choice['finish_reason'] : null,
     weightVersions: Array.isArray(versions)
       ? versions.filter(isObject).map((span) => ({
@@ -158,14 +155,22 @@ function readPart(choice: LooseObject, position: number): GeneratedPart {
   }
 }
 
+/** `token_id`, or `token: "token_id:N"` before vLLM 0.32. */
+function idOf(entry: LooseObject): number | null {
+  if (typeof entry['token_id'] === 'number') return entry['token_id']
+  const named = typeof entry['token'] === 'string' ? /^token_id:(\d+)$/.exec(entry['token'])?.[1] : undefined
+  return named === undefined ? null : Number(named)
+}
+
 /** A choice as derender takes it; the logprob entries carry the ids whose text is wanted. */
 function wirePart(part: GeneratedPart): LooseObject {
   const content = part.ids.map((id, at) => ({
     token_id: id,
     token: `token_id:${id}`,
-    logprob: part.logprobs[at] ?? floor,
     rank: 1,
     top_logprobs: [],
+    ...(part.entries.length === part.ids.length ? part.entries[at] : {}),
+    logprob: part.logprobs[at] ?? floor,
   }))
   return {
     index: part.index,
