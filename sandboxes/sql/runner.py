@@ -5,6 +5,7 @@ the sqlite3 shell: it has the authorizer, tells INTEGER, REAL, TEXT and BLOB apa
 literals as the shell does. Each request runs in a forked child, which is killed with SIGKILL at its deadline: a
 progress handler alone does not stop one long function call.
 """
+import gc
 import json
 import os
 import random
@@ -377,6 +378,8 @@ def child(request, out):
 def run(line):
     """Runs one request in a child and gives its answer, or what the kill means."""
     request = json.loads(line)
+    if request["op"] != "script":
+        return in_child(request)
     request["scratch"] = tempfile.mkdtemp()
     try:
         return in_child(request)
@@ -421,6 +424,8 @@ def in_child(request):
 
 
 def main():
+    # A collection would touch every page that parent and child share, and copy it.
+    gc.disable()
     # readline, not iteration: an answer must leave before the next request comes.
     while line := sys.stdin.readline():
         sys.stdout.write(run(line) + "\n")
