@@ -33,7 +33,7 @@ export async function prepareAttached(
   signal?: AbortSignal,
 ): Promise<PreparedContainer> {
   signal?.throwIfAborted()
-  const container = await ask('create a container', docker.createContainer(options))
+  const container = await ask('create a container', create(docker, options))
   const discard = (): Promise<void> => removeByForce(container)
   try {
     signal?.throwIfAborted()
@@ -52,6 +52,15 @@ export async function prepareAttached(
   } catch (error) {
     await discard()
     throw error
+  }
+}
+
+async function create(docker: Docker, options: Docker.ContainerCreateOptions): Promise<Docker.Container> {
+  try {
+    return await docker.createContainer(options)
+  } catch (error) {
+    if (statusOf(error) !== 404 || !/no such image/i.test(messageOf(error))) throw error
+    throw new PaddockError('IMAGE_MISSING', `There is no image ${options.Image}.`, { cause: error })
   }
 }
 
