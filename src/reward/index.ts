@@ -1,4 +1,5 @@
 export { compose, type Composed, type Composition } from './compose.ts'
+export { actionsOf, type AskedCall, askedCalls, detect, type DetectorName, type Finding } from './detect/index.ts'
 export { type DraftFacts, evidenceLimit, hacked, scored, unscored, type VerdictDraft } from './draft.ts'
 export {
   type AskerOptions,

@@ -1,4 +1,5 @@
 import type { Verdict } from '../core/index.ts'
+import { audited } from './audit.ts'
 import { type AttemptContext, type Attempted, attemptTask } from './attempt.ts'
 import type { RolloutSummary } from './contract.ts'
 import { judgeEnd } from './judge-end.ts'
@@ -34,7 +35,8 @@ export async function runRollout(run: RunParts, member: Member, attempt: number)
     },
   }
   const attempted = await attemptTask(context)
-  const { verdict, end, detail } = await judged(context, attempted)
+  const { verdict: given, end, detail } = await judged(context, attempted)
+  const verdict = given === null ? null : await audited(context, given)
   for (const cause of attempted.taints) await store.catalogue.taint(rolloutId, cause)
   if (verdict !== null) await store.catalogue.appendVerdict(verdict)
   log.emit({ kind: 'rollout_end', end, detail })

@@ -1,18 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Id } from '../../core/index.ts'
+import { askedCalls } from '../../reward/index.ts'
 import type { RecorderReader } from '../../trajectory/index.ts'
 
 /** The model call whose answer asked for a tool call, and the id that the model's answer gave it. */
 export interface ToolCause {
   readonly callId: Id
   readonly toolCallId: string
-}
-
-/** A tool call inside a recorded answer, whatever the dialect. */
-interface AskedCall {
-  readonly id: string | null
-  readonly name: string
-  readonly input: unknown
 }
 
 /**
@@ -49,7 +43,7 @@ export class CauseFinder {
 
   #take(place: string, message: string, tool: string, input: unknown): string | null {
     if (!message.includes(tool)) return null
-    for (const [index, asked] of askedCalls(JSON.parse(message)).entries()) {
+    for (const [index, asked] of askedCalls(message).entries()) {
       const key = `${place} ${index}`
       // Clients put a prefix of their own before the names of MCP tools (`mcp__server__tool`).
       const named = asked.name === tool || asked.name.endsWith(`__${tool}`)
@@ -58,30 +52,5 @@ export class CauseFinder {
       return asked.id ?? key
     }
     return null
-  }
-}
-
-/** Tool calls anywhere in an answer: chat `function`, responses `function_call`, messages `tool_use`, gemini `functionCall`. */
-function askedCalls(value: unknown, id: string | null = null): readonly AskedCall[] {
-  if (Array.isArray(value)) return value.flatMap((item) => askedCalls(item))
-  if (!isRecord(value)) return []
-  const own = [value['call_id'], value['id'], id].find((one) => typeof one === 'string')
-  const ownId = typeof own === 'string' ? own : null
-  const { name } = value
-  const input = ['arguments', 'input', 'args'].map((key) => value[key]).find((one) => one !== undefined)
-  if (typeof name === 'string' && input !== undefined) return [{ id: ownId, name, input: parsed(input) }]
-  return Object.values(value).flatMap((inner) => askedCalls(inner, ownId))
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
-}
-
-function parsed(input: unknown): unknown {
-  if (typeof input !== 'string') return input
-  try {
-    return JSON.parse(input === '' ? '{}' : input)
-  } catch {
-    return input
   }
 }
