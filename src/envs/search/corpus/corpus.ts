@@ -35,7 +35,7 @@ interface Waiting {
 export async function openCorpus(shelf: string, source: CorpusSource): Promise<Corpus> {
   const thread = new CorpusThread(shelf, source)
   const facts = await thread.ready
-  const cache = new HitCache(10_000)
+  const cache = new HitCache({ entries: 10_000, units: 32 * 2 ** 20 })
   return {
     ...facts,
     cache,
