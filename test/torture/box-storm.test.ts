@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+
+/** Far more boxes are asked for at once than the daemon can start; none may be lost to a time-out. */
+const asked = Number(process.env['BOXES'] ?? 300)
+const idle = Number(process.env['IDLE'] ?? 64)
+
+describe.runIf(await requireDocker())('many boxes', () => {
+  let provider: SandboxProvider
+  beforeAll(async () => {
+    provider = dockerProvider()
+    await provider.ensureImage({ kind: 'paddock-base' })
+  })
+  afterAll(() => provider.close())
+
+  const make = async (): Promise<Box> =>
+    provider.createBox({
+      image: await provider.ensureImage({ kind: 'paddock-base' }),
+      profile: 'user',
+      labels: { role: 'probe' },
+    })
+
+  it(`asked for at once, ${asked} of them, all start and work`, async () => {
+    const began = performance.now()
+    const each = async (): Promise<string> => {
+      await using box = await make()
+      return (await box.exec({ command: ['/bin/true'] })).kind
+    }
+    const ends = await Promise.all(Array.from({ length: asked }, each))
+    expect(ends.filter((kind) => kind === 'exited')).toHaveLength(asked)
+    console.log(
+      `${asked} boxes started, used and removed: ${(asked / ((performance.now() - began) / 1000)).toFixed(1)}/s`,
+    )
+  })
+
+  it(`idle, ${idle} of them beside each other, still answer`, async () => {
+    const boxes = await Promise.all(Array.from({ length: idle }, make))
+    const answers = await Promise.all(boxes.map((box) => box.exec({ command: ['/bin/true'] })))
+    expect(answers.filter((answer) => answer.kind === 'exited')).toHaveLength(idle)
+    await Promise.all(boxes.map((box) => box.destroy()))
+  })
+})
