@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { editObject, PaddockError } from '../core/index.ts'
+import { type Clock, editObject, PaddockError } from '../core/index.ts'
 import type { ProxyLimits } from './contract.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type { GenerationRoute } from './generations.ts'
@@ -13,8 +13,10 @@ import type { LiveSession } from './session/live-session.ts'
 export class Counting {
   private readonly engine: EngineAdapter
   private readonly limits: ProxyLimits
+  private readonly clock: Clock
 
-  constructor(engine: EngineAdapter, limits: ProxyLimits) {
+  constructor(engine: EngineAdapter, limits: ProxyLimits, clock: Clock) {
+    this.clock = clock
     this.engine = engine
     this.limits = limits
   }
@@ -27,7 +29,7 @@ export class Counting {
   ): Promise<void> {
     const { dialect, path } = route
     const bytes = await readBody(http, this.limits.maxBodyBytes)
-    const { chat } = dialect.read({ bytes, headers: http.headers, path, memory: session })
+    const { chat } = dialect.read({ bytes, headers: http.headers, path, now: this.clock.now(), memory: session })
     const { countTokens } = this.engine
     if (countTokens === undefined || dialect.countBody === undefined) {
       throw new PaddockError('ENGINE_INCAPABLE', `The engine ${this.engine.name} counts no tokens.`, {

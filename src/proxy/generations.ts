@@ -62,7 +62,13 @@ export class Generations {
   ): Promise<void> {
     if (this.around.draining()) throw new PaddockError('PROXY_DRAINING', 'The proxy takes no new calls.')
     const bytes = await readBody(http, this.around.limits.maxBodyBytes)
-    const asked = route.dialect.read({ bytes, headers: http.headers, path: route.path, memory: session })
+    const asked = route.dialect.read({
+      bytes,
+      headers: http.headers,
+      path: route.path,
+      now: this.around.clock.now(),
+      memory: session,
+    })
     const request = asked.chat
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }

@@ -50,7 +50,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     draining: () => draining,
     fingerprint: () => fingerprint,
   })
-  const counting = new Counting(engine, limits)
+  const counting = new Counting(engine, limits, clock)
   const ticker = setInterval(
     () => {
       const now = clock.monotonic()

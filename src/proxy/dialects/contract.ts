@@ -4,13 +4,14 @@ import type { EchoHandles } from '../session/echo-handles.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { Answer } from './chat/answer.ts'
 import type { ChatRequest } from './chat/request.ts'
+import type { ResponseShelf } from './responses/shelf.ts'
 
 /**
  * A wire API that harnesses speak. The canonical form between all of them is the chat completion: a dialect turns its
  * own request into one, and an engine's chat answer into its own events. Plain object; it keeps nothing between calls.
  */
 export interface Dialect {
-  readonly name: 'chat' | 'messages'
+  readonly name: 'chat' | 'responses' | 'messages'
   /** Reads a generation request. Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`. */
   read(input: DialectInput): DialectRequest
   /** The answer of the counting route, for dialects that have one. */
@@ -25,6 +26,8 @@ export interface DialectInput {
   readonly headers: IncomingHttpHeaders
   /** Path of the route without session prefix and query. */
   readonly path: string
+  /** Milliseconds since 1970. */
+  readonly now: number
   /** What the session remembers on behalf of the dialects. */
   readonly memory: DialectMemory
 }
@@ -32,6 +35,9 @@ export interface DialectInput {
 /** What a session remembers so that a stateless wire can be continued. */
 export interface DialectMemory {
   readonly handles: EchoHandles
+  readonly responses: ResponseShelf
+  /** The answer that made a tool call, by the id that the client was given. */
+  answerOfToolCall(id: string): ContinuedAnswer | null
   /** Name under which this session's engine writes thinking; the canonical history uses the same. */
   readonly reasoningName: 'reasoning' | 'reasoning_content'
 }

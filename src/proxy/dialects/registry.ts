@@ -1,8 +1,13 @@
 import { chatDialect } from './chat/dialect.ts'
 import type { Dialect } from './contract.ts'
 import { messagesDialect } from './messages/dialect.ts'
+import { responsesDialect } from './responses/dialect.ts'
 
-const dialects: Readonly<Record<Dialect['name'], Dialect>> = { chat: chatDialect, messages: messagesDialect }
+const dialects: Readonly<Record<Dialect['name'], Dialect>> = {
+  chat: chatDialect,
+  responses: responsesDialect,
+  messages: messagesDialect,
+}
 
 export function dialectNamed(name: Dialect['name']): Dialect {
   return dialects[name]

@@ -18,6 +18,8 @@ export type Route =
 
 const posted = [
   { path: /^\/v1\/chat\/completions$/, kind: 'generate', dialect: 'chat' },
+  { path: /^\/v1\/responses$/, kind: 'generate', dialect: 'responses' },
+  { path: /^\/v1\/responses\/input_tokens$/, kind: 'count', dialect: 'responses' },
   { path: /^\/v1\/messages$/, kind: 'generate', dialect: 'messages' },
   { path: /^\/v1\/messages\/count_tokens$/, kind: 'count', dialect: 'messages' },
 ] as const

@@ -38,6 +38,11 @@ export class Conversation {
     push(this.byTurn, turn, answer)
   }
 
+  /** The answer that made a tool call. */
+  byToolCallId(id: string): ContinuedAnswer | null {
+    return this.byToolCall.get(id) ?? null
+  }
+
   /** An answer reached the client in full: of several equal ones only such can be continued. */
   noteSent(callId: Id): void {
     this.sent.add(callId)

@@ -3,7 +3,8 @@ import type { ClassifiedCall, SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { RunningCall } from '../running-call.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
-import { Conversation } from './conversation.ts'
+import { ResponseShelf } from '../dialects/responses/shelf.ts'
+import { type ContinuedAnswer, Conversation } from './conversation.ts'
 import { EchoHandles } from './echo-handles.ts'
 import type { EarlierCall } from './retries.ts'
 
@@ -16,6 +17,7 @@ export class LiveSession {
   readonly conversation = new Conversation()
   /** What the dialects remember: see `DialectMemory`. */
   readonly handles = new EchoHandles()
+  readonly responses = new ResponseShelf()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new Set<RunningCall>()
   /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
@@ -47,6 +49,10 @@ export class LiveSession {
     if (this.kinds.has(kind)) return
     this.kinds.add(kind)
     this.history.push(call)
+  }
+
+  answerOfToolCall(id: string): ContinuedAnswer | null {
+    return this.conversation.byToolCallId(id)
   }
 
   takeSeq(): number {

@@ -1,0 +1,165 @@
+import type { LosslessJson } from '../../../core/index.ts'
+import type { ContinuedAnswer } from '../../session/conversation.ts'
+import type { DialectMemory } from '../contract.ts'
+import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
+import { listAt, member, refused, shape, textAt } from '../translate/read.ts'
+import { flatName, freeformArguments } from './tools.ts'
+
+type AssistantMessage = Extract<CanonicalMessage, { role: 'assistant' }>
+
+/**
+ * Turns input items into messages. Reasoning, text and calls of one answer are one message again, also where a client
+ * puts each call's output right behind it.
+ */
+export class ItemReader {
+  readonly messages: CanonicalMessage[] = []
+  readonly handles = new Map<number, ContinuedAnswer>()
+  private readonly memory: DialectMemory
+  /** Index of the answer that the next item may belong to. */
+  private answerAt = -1
+  /** Only outputs of tools came after that answer. */
+  private answerOpen = false
+
+  constructor(memory: DialectMemory) {
+    this.memory = memory
+  }
+
+  /** Adds messages that are there already. */
+  add(messages: readonly CanonicalMessage[], handle: ContinuedAnswer | null): void {
+    for (const message of messages) this.push(message)
+    if (handle !== null) this.handles.set(this.messages.length - 1, handle)
+  }
+
+  /** Throws `BODY_INVALID_SHAPE` for items of server-side tools and what is not an item. */
+  read(item: LosslessJson, field: string): void {
+    const type = textAt(item, 'type') ?? 'message'
+    switch (type) {
+      case 'message':
+        return this.message(item, field)
+      case 'reasoning':
+        return this.reasoning(item)
+      case 'function_call':
+        return this.call(item, field, textAt(item, 'arguments'))
+      case 'custom_tool_call': {
+        const input = textAt(item, 'input')
+        return this.call(item, field, input === undefined ? undefined : freeformArguments(input))
+      }
+      case 'function_call_output':
+      case 'custom_tool_call_output':
+        return this.output(item, field)
+      default:
+        throw refused(field, `the item type ${type} is not served`, 'Leave items of server-side tools out.')
+    }
+  }
+
+  /** System messages at the top become one: many templates know no second. */
+  private push(message: CanonicalMessage): void {
+    const [first] = this.messages
+    if (message.role === 'system' && this.messages.length === 1 && first?.role === 'system') {
+      this.messages[0] = { role: 'system', content: [{ type: 'text', text: `${plain(first)}\n\n${plain(message)}` }] }
+      return
+    }
+    this.messages.push(message)
+    this.answerOpen = message.role === 'tool' && this.answerOpen
+  }
+
+  private message(item: LosslessJson, field: string): void {
+    const role = textAt(item, 'role')
+    const content = readParts(member(item, 'content'), `${field}.content`)
+    if (role === 'assistant') {
+      const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      this.extend({ text, handle: null, fresh: (answer) => answer.text !== null || answer.toolCalls.length > 0 })
+    } else if (role === 'user') this.push({ role, content })
+    else if (role === 'system' || role === 'developer') this.push({ role: 'system', content })
+    else throw shape(`${field}.role`, 'user, assistant, system or developer')
+  }
+
+  private reasoning(item: LosslessJson): void {
+    const echoed = this.memory.handles.read(textAt(item, 'encrypted_content'))
+    const given = listAt(item, 'content')
+      .map((part) => textAt(part, 'text') ?? '')
+      .join('')
+    const reasoning = echoed?.reasoning ?? given
+    const handle = echoed === null ? null : { callId: echoed.callId, choice: echoed.choice }
+    if (reasoning === '' && handle === null) return
+    this.extend({ reasoning, handle, fresh: (answer) => answer.text !== null || answer.toolCalls.length > 0 })
+  }
+
+  private call(item: LosslessJson, field: string, argumentsText: string | undefined): void {
+    const [id, name] = [textAt(item, 'call_id'), textAt(item, 'name')]
+    if (id === undefined || name === undefined || argumentsText === undefined) {
+      throw shape(field, 'a call with call_id, name and arguments')
+    }
+    const call = { id, name: flatName(name, textAt(item, 'namespace')), argumentsText }
+    const handle = this.memory.answerOfToolCall(id)
+    const behindOutputs = this.answerAt !== this.messages.length - 1
+    this.extend({ call, handle, fresh: () => behindOutputs && !this.sameAnswer(handle) })
+  }
+
+  private output(item: LosslessJson, field: string): void {
+    const callId = textAt(item, 'call_id')
+    if (callId === undefined) throw shape(`${field}.call_id`, 'a string')
+    const parts = readParts(member(item, 'output'), `${field}.output`)
+    this.push({ role: 'tool', callId, content: parts })
+  }
+
+  private sameAnswer(handle: ContinuedAnswer | null): boolean {
+    const before = this.handles.get(this.answerAt)
+    return handle !== null && before?.callId === handle.callId && before.choice === handle.choice
+  }
+
+  /** Adds to the open answer, or begins a new one. */
+  private extend(part: {
+    readonly text?: string
+    readonly reasoning?: string
+    readonly call?: CanonicalToolCall
+    readonly handle: ContinuedAnswer | null
+    readonly fresh: (answer: AssistantMessage) => boolean
+  }): void {
+    const last = this.messages[this.answerAt]
+    const open = this.answerOpen && last?.role === 'assistant' && !part.fresh(last) ? last : null
+    const before: AssistantMessage = open ?? { role: 'assistant', text: null, reasoning: null, toolCalls: [] }
+    const message: AssistantMessage = {
+      role: 'assistant',
+      text: joined(before.text, part.text),
+      reasoning: joined(before.reasoning, part.reasoning),
+      toolCalls: part.call === undefined ? before.toolCalls : [...before.toolCalls, part.call],
+    }
+    if (open === null) {
+      this.messages.push(message)
+      this.answerAt = this.messages.length - 1
+      this.answerOpen = true
+    } else this.messages[this.answerAt] = message
+    if (part.handle !== null) this.handles.set(this.answerAt, part.handle)
+  }
+}
+
+function joined(a: string | null, b: string | undefined): string | null {
+  return b === undefined || b === '' ? a : (a ?? '') + b
+}
+
+function plain(message: CanonicalMessage): string {
+  return message.role === 'assistant'
+    ? ''
+    : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+}
+
+const textTypes = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text'])
+
+/** The parts of a content or output, a bare string being one text. Throws `BODY_INVALID_SHAPE`. */
+export function readParts(content: LosslessJson | undefined, field: string): CanonicalPart[] {
+  if (content?.kind === 'string') return [{ type: 'text', text: content.value }]
+  if (content?.kind !== 'array') throw shape(field, 'a string or a list of content parts')
+  return content.items.map((part, index) => {
+    const type = textAt(part, 'type') ?? ''
+    const text = textAt(part, 'text') ?? textAt(part, 'refusal')
+    if ((textTypes.has(type) || type === 'refusal') && text !== undefined) return { type: 'text', text }
+    const url = textAt(part, 'image_url')
+    if (type === 'input_image' && url !== undefined) return { type: 'image', url }
+    throw refused(
+      `${field}.${index}`,
+      `the content part ${type} is not served`,
+      'Send text, or an image by URL or data URL.',
+    )
+  })
+}

@@ -1,0 +1,216 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  payloads,
+  play,
+  rawPost,
+  startEngine,
+  startProxy,
+  type TestEngine,
+  type TestProxy,
+  type TestSession,
+} from './support.ts'
+
+let engine: TestEngine
+let paddock: TestProxy
+
+beforeAll(async () => {
+  engine = await startEngine()
+  paddock = await startProxy(engine.url)
+  const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]
+  await engine.control('/plays', play('List the files.', steps))
+  const both = { parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }
+  await engine.control('/plays', play('Look twice.', [both, { say: 'Both seen.' }]))
+  await engine.control(
+    '/plays',
+    play('Patch it.', [{ tool: 'apply_patch', args: { input: '*** Begin\n+é' } }, { say: 'Done.' }]),
+  )
+  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+})
+afterAll(async () => {
+  await paddock[Symbol.asyncDispose]()
+  await engine.stop()
+})
+
+const model = 'scripted-hermes'
+/** The dialect alone: what a token strategy makes of it has tests of its own. */
+const record = { policy: { strategy: 'record' as const } }
+const shell = {
+  type: 'function' as const,
+  name: 'shell',
+  description: 'Run a command.',
+  strict: false,
+  parameters: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
+}
+const codex = { model, store: false, include: ['reasoning.encrypted_content' as const], tools: [shell] }
+
+type Ask = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'>
+
+/** Asks in one of both ways and gives the response. */
+function ask(session: TestSession, stream: boolean, body: Ask): Promise<OpenAI.Responses.Response> {
+  const { responses } = session.client
+  return stream ? responses.stream(body).finalResponse() : responses.create(body)
+}
+
+const callOf = (response: OpenAI.Responses.Response) =>
+  response.output.flatMap((item) => (item.type === 'function_call' ? [item] : []))
+const outputOf = (id: string) => ({ type: 'function_call_output' as const, call_id: id, output: 'a.txt' })
+
+async function forks(session: TestSession) {
+  const { calls } = await session.log()
+  return calls.map((call) => call.commit?.forks.map((fork) => fork.cause))
+}
+
+describe.each([false, true])('the responses dialect (stream %s)', (stream) => {
+  it('gives text with true usage, and records the ids', async () => {
+    const session = await paddock.open(record)
+    const response = await ask(session, stream, { model, input: 'Count.' })
+    expect(response).toMatchObject({
+      status: 'completed',
+      output: [{ type: 'message', content: [{ text: 'one two three four five six seven eight nine ten' }] }],
+    })
+    const { calls, segments } = await session.log()
+    expect(calls[0]?.intent).toMatchObject({ dialect: 'responses', path: '/v1/responses', streamed: stream })
+    const truth = await engine.generation(calls[0]?.intent.id)
+    expect(segments.map((segment) => [...segment.tokens])).toEqual([truth.promptTokenIds, truth.choices[0]?.tokenIds])
+    expect(response.usage).toMatchObject({
+      input_tokens: truth.promptTokenIds.length,
+      output_tokens: truth.choices[0]?.tokenIds.length,
+    })
+  })
+
+  it('carries encrypted reasoning and a call over two turns that extend, as Codex does it', async () => {
+    const session = await paddock.open(record)
+    const first = await ask(session, stream, { ...codex, input: 'List the files.' })
+    expect(first.output).toMatchObject([
+      { type: 'reasoning', encrypted_content: expect.stringMatching(/./) },
+      { type: 'function_call', name: 'shell', arguments: expect.stringContaining('ls -la') },
+    ])
+    // Codex gives reasoning back without its text.
+    const echoed = first.output.map((item) => (item.type === 'reasoning' ? { ...item, content: undefined } : item))
+    const [call] = callOf(first)
+    const input = [{ role: 'user', content: 'List the files.' }, ...echoed, outputOf(call?.call_id ?? '')]
+    const second = await ask(session, stream, { ...codex, input: input as OpenAI.Responses.ResponseInput })
+    expect(second.output).toMatchObject([{ type: 'message', content: [{ text: 'Done.' }] }])
+    expect(await forks(session)).toEqual([[], []])
+    expect((await session.log()).calls[0]?.delivery).toBe('echoed')
+  })
+
+  it('continues a stored response by its id, and no other', async () => {
+    const session = await paddock.open(record)
+    const first = await ask(session, stream, {
+      model,
+      tools: [shell],
+      instructions: 'Be brief.',
+      input: 'List the files.',
+    })
+    const [call] = callOf(first)
+    const next = { model, tools: [shell], instructions: 'Be brief.', previous_response_id: first.id }
+    const second = await ask(session, stream, { ...next, input: [outputOf(call?.call_id ?? '')] })
+    expect(second.output).toMatchObject([{ type: 'message', content: [{ text: 'Done.' }] }])
+    expect(await forks(session)).toEqual([[], []])
+    const stranger = await paddock.open(record)
+    await expect(ask(stranger, false, { ...next, input: 'x' })).rejects.toThrow(/not found/)
+    const unstored = await ask(session, stream, { model, store: false, input: 'Count.' })
+    await expect(ask(session, false, { model, previous_response_id: unstored.id, input: 'x' })).rejects.toThrow(
+      /not found/,
+    )
+  })
+
+  it('knows parallel calls of one answer also where their outputs stand between them', async () => {
+    const session = await paddock.open(record)
+    const first = await ask(session, stream, { ...codex, input: 'Look twice.' })
+    const calls = callOf(first)
+    expect(calls).toHaveLength(2)
+    const pairs = calls.flatMap((call) => [call, outputOf(call.call_id)])
+    const second = await ask(session, stream, { ...codex, input: [{ role: 'user', content: 'Look twice.' }, ...pairs] })
+    expect(second.output).toMatchObject([{ type: 'message', content: [{ text: 'Both seen.' }] }])
+    expect(await forks(session)).toEqual([[], []])
+  })
+
+  it('offers a freeform tool as one string, and gives it back as such', async () => {
+    const session = await paddock.open(record)
+    const format = { type: 'grammar' as const, syntax: 'lark' as const, definition: 'start: /.+/' }
+    const tools = [{ type: 'custom' as const, name: 'apply_patch', description: 'Edit files.', format }]
+    const first = await ask(session, stream, { model, tools, input: 'Patch it.' })
+    const item = first.output.find((one) => one.type === 'custom_tool_call')
+    expect(item).toMatchObject({ name: 'apply_patch', input: '*** Begin\n+é' })
+    const output = { type: 'custom_tool_call_output' as const, call_id: item?.call_id ?? '', output: 'ok' }
+    const input = [{ role: 'user' as const, content: 'Patch it.' }, ...(item === undefined ? [] : [item]), output]
+    const second = await ask(session, stream, { model, tools, input })
+    expect(second.output).toMatchObject([{ type: 'message', content: [{ text: 'Done.' }] }])
+    expect(await forks(session)).toEqual([[], []])
+  })
+
+  it('says that an answer is incomplete', async () => {
+    const session = await paddock.open(record)
+    const response = await ask(session, stream, { model, input: 'Count.', max_output_tokens: 3 })
+    expect(response).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
+  })
+})
+
+describe('what the responses dialect leaves out and refuses', () => {
+  it("flattens namespaces and leaves tools of OpenAI's servers out", async () => {
+    const session = await paddock.open(record)
+    const tools = [
+      { type: 'namespace' as const, name: 'box', description: 'x', tools: [shell] },
+      { type: 'web_search' as const },
+    ]
+    const body = {
+      model,
+      tools,
+      tool_choice: { type: 'function' as const, name: 'box__shell' },
+      input: 'List the files.',
+    }
+    const response = await session.client.responses.create(body)
+    expect(response.output.at(-1)).toMatchObject({ type: 'function_call', name: 'shell', namespace: 'box' })
+    expect((await session.log()).calls[0]?.intent.lineage.toolCount).toBe(1)
+  })
+
+  it('counts the input and records nothing', async () => {
+    const session = await paddock.open(record)
+    const body = { model, input: 'Count.', instructions: 'Be brief.' }
+    const counted = await session.client.responses.inputTokens.count(body)
+    expect((await session.log()).calls).toEqual([])
+    const response = await session.client.responses.create(body)
+    expect(counted.input_tokens).toBe(response.usage?.input_tokens)
+  })
+
+  it.each([
+    ['a prompt of the platform', { model, prompt: { id: 'pmpt_1' } }],
+    ['a background response', { model, input: 'x', background: true }],
+    ['an item of a server-side tool', { model, input: [{ type: 'web_search_call', id: 'x' }] }],
+    ['no input', { model }],
+  ])('refuses %s', async (_what, body) => {
+    const session = await paddock.open(record)
+    const headers = { authorization: `Bearer ${session.key}` }
+    const answer = await rawPost(`${session.url}/responses`, JSON.stringify(body), headers)
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(await answer.text())).toMatchObject({ error: { code: 'BODY_INVALID_SHAPE' } })
+  })
+
+  it('tells a fault in the stream so that SDK and Codex both see it', async () => {
+    const session = await paddock.open(record)
+    await engine.fault({ kind: 'die', at: 'mid_token', token: 4, match: { session: session.id } })
+    await expect(ask(session, true, { model, input: 'Count.' })).rejects.toThrow(/closed the connection/)
+    await engine.fault({ kind: 'die', at: 'mid_token', token: 4, match: { session: session.id } })
+    const headers = { authorization: `Bearer ${session.key}` }
+    const raw = await rawPost(
+      `${session.url}/responses`,
+      JSON.stringify({ model, input: 'Count.', stream: true }),
+      headers,
+    )
+    expect(await raw.text()).toContain('event: response.failed\n')
+  })
+
+  it('holds the call until it is stored, and numbers its events', async () => {
+    const session = await paddock.open(record)
+    const headers = { authorization: `Bearer ${session.key}` }
+    const body = { ...codex, input: 'List the files.', stream: true }
+    const text = await (await rawPost(`${session.url}/responses`, JSON.stringify(body), headers)).text()
+    const events = payloads(text.replaceAll(/^event: .*\n/gm, ''))
+    expect(events.map((event) => event['sequence_number'])).toEqual(events.map((_event, index) => index))
+    expect(events.at(-1)?.['type']).toBe('response.completed')
+    expect(Buffer.from((await session.log()).calls[0]?.commit?.reply ?? []).toString()).toBe(text)
+  })
+})
