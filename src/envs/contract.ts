@@ -61,6 +61,8 @@ export interface BoxNeeds {
   readonly pids?: number
   /** Largest file a command may write, in MB. */
   readonly fileMb?: number
+  /** What all files of the box may take together beyond its image, in MB. */
+  readonly diskMb?: number
   /** What the box may reach beside its model path while it is set up and worked in. */
   readonly network: EgressPolicy
   /** Budget of the agent phase that the task asks for, in milliseconds; null: the run's default. */

@@ -88,6 +88,7 @@ function specOf(
     ...(needs.memoryMb === undefined ? {} : { memoryMb: needs.memoryMb }),
     ...(needs.pids === undefined ? {} : { pids: needs.pids }),
     ...(needs.fileMb === undefined ? {} : { fileMb: needs.fileMb }),
+    ...(needs.diskMb === undefined ? {} : { diskMb: needs.diskMb }),
     ...(o.mounts === undefined ? {} : { mounts: o.mounts }),
   }
 }

@@ -174,6 +174,11 @@ export interface BoxSpec {
   readonly pids?: number
   /** Largest file a command may write, in MB (RLIMIT_FSIZE). */
   readonly fileMb?: number
+  /**
+   * What all files of the box may take together beyond its image, in MB. Commands that run while it is more are ended, a
+   * second or two later, as `signaled SIGXFSZ`; what deletes enough meanwhile helps.
+   */
+  readonly diskMb?: number
   readonly labels: BoxLabels
   /** Makes this slot reachable inside as `http://127.0.0.1:<port>`; nothing else is. */
   readonly modelPath?: { readonly slot: Slot; readonly port?: number }

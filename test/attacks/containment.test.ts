@@ -51,6 +51,15 @@ int main(){ if (syscall(SYS_keyctl,0,-3,0)>=0) puts("keyring"); if (syscall(SYS_
     }
   })
 
+  it('cannot fill the disk with many files; what is deleted again helps', async () => {
+    const image = await sandbox.ensureImage({ kind: 'paddock-base' })
+    await using box = await sandbox.createBox({ image, profile: 'user', labels: { role: 'probe' }, diskMb: 100 })
+    const bomb = 'for i in $(seq 5000); do head -c 4000000 /dev/zero > f$i; sleep 0.01; done'
+    expect(await box.exec({ command: bomb, graceMs: 100 })).toMatchObject({ kind: 'signaled', signal: 'SIGXFSZ' })
+    const left = await box.exec({ command: 'rm -f f*; sleep 2.5; echo still here' })
+    expect(left).toMatchObject({ kind: 'exited', code: 0, stdout: Buffer.from('still here\n') })
+  })
+
   it('stay inside their limits: forks, memory, files', async () => {
     const image = await sandbox.ensureImage({ kind: 'paddock-base' })
     const limits = { pids: 64, memoryMb: 128, fileMb: 16 }

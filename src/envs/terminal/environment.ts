@@ -79,6 +79,7 @@ function limitsOf(
     cpus: box.cpus,
     memoryMb: box.memoryMb,
     fileMb: box.storageMb,
+    diskMb: box.storageMb,
     network: box.network,
   }
 }

@@ -27,6 +27,7 @@ import { Channel } from './channel.ts'
 import { ask, pathExists, statusOf } from './daemon.ts'
 import { execEvent } from './events.ts'
 import { claimedName, profileUser, programsMount } from './hardened.ts'
+import type { DiskWatch } from './disk-watch.ts'
 import { commitSnapshot } from './snapshot.ts'
 import { BoxTerminal } from './terminal.ts'
 
@@ -41,6 +42,7 @@ export interface BoxParts {
   readonly image: string
   readonly emptyImage: string
   readonly programs: string
+  readonly disk: DiskWatch
 }
 
 /** A running box. */
@@ -88,6 +90,11 @@ export class DockerBox implements Box {
       onBroken: (detail) => void this.#end({ why: 'unresponsive', detail }),
     })
     this.#limitAge(spec.deadlineMs)
+    if (spec.diskMb !== undefined) {
+      const limitBytes = spec.diskMb * 2 ** 20
+      const leave = parts.disk.watch({ id: this.id, limitBytes, onFull: () => this.channel.diskIsFull() })
+      void this.died.then(leave)
+    }
     running.stream.once('close', () => void this.#end(null))
     relay?.stream.once('close', () => void this.#end({ why: 'relay_died', detail: 'the relay of the model path died' }))
   }

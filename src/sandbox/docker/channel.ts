@@ -140,6 +140,15 @@ export class Channel {
     })
   }
 
+  /** Ends every command, background ones too: the box has written more than it may. */
+  diskIsFull(): void {
+    for (const running of this.#running.values()) {
+      running.diskFull = true
+      this.#send(toBox.kill, running.id)
+    }
+    this.#send(toBox.killBackground, this.#nextId++)
+  }
+
   frozen(): void {
     this.#frozenSince = this.#o.clock.monotonic()
   }

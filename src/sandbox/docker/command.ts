@@ -9,6 +9,8 @@ export class RunningCommand {
   readonly result = Promise.withResolvers<ExecResult>()
   abortedBy: AbortSignal | undefined
   inputError: unknown
+  /** The box had written too much; that ended it. */
+  diskFull = false
   watchdog: NodeJS.Timeout | undefined
   settled = false
   readonly #spec: ExecSpec
@@ -41,7 +43,8 @@ export class RunningCommand {
     if (facts.kind === 'refused') {
       return this.#fail(new PaddockError('BOX_COMMAND_REFUSED', `The box refused the command: ${facts.message}.`))
     }
-    this.settle(this.#result(outcome(facts), facts))
+    const end: ExecOutcome = this.diskFull ? { kind: 'signaled', signal: 'SIGXFSZ' } : outcome(facts)
+    this.settle(this.#result(end, facts))
   }
 
   dead(why: BoxDeath): ExecResult {

@@ -22,6 +22,7 @@ import { Bundles } from './bundle.ts'
 import { connectDaemon } from './daemon.ts'
 import { noteImageUse } from './image-use.ts'
 import { Images } from './images.ts'
+import { DiskWatch } from './disk-watch.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
 import { startReaper } from './reaper.ts'
@@ -62,6 +63,7 @@ class DockerProvider implements SandboxProvider {
   readonly #admission: Admission
   readonly #warm: WarmBoxes
   readonly #diskWatermark: number
+  readonly #disk: DiskWatch
   readonly #socketPath: string | undefined
   readonly #hasReaper: boolean
   #endReaper: (() => void) | null = null
@@ -80,6 +82,7 @@ class DockerProvider implements SandboxProvider {
     this.#admission = new Admission(this.#clock)
     this.#socketPath = options.socketPath
     this.#hasReaper = options.reaper ?? true
+    this.#disk = new DiskWatch(this.#docker)
     this.#diskWatermark = options.diskWatermark ?? 0.85
     this.#warm = new WarmBoxes({
       clock: this.#clock,
@@ -160,7 +163,14 @@ class DockerProvider implements SandboxProvider {
     const common = await abortable(this.#common(), signal)
     const image = typeof spec.image === 'string' ? spec.image : spec.image.tag
     noteImageUse(image, new Date(this.#clock.now()))
-    const parts = { docker: this.#docker, clock: this.#clock, onEvent: this.#onEvent, image, ...common }
+    const parts = {
+      docker: this.#docker,
+      clock: this.#clock,
+      onEvent: this.#onEvent,
+      image,
+      disk: this.#disk,
+      ...common,
+    }
     return this.#admission.run(() => startBox(parts, spec, signal), signal)
   }
 

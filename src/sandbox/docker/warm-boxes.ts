@@ -155,7 +155,7 @@ export class WarmBoxes {
 
 /** What two boxes must share to be the same to a rollout: everything but their slot, their rollout and their age. */
 function keyOf(spec: BoxSpec | WarmSpec): string {
-  const { image, env, modelPath, labels, mounts, egress, profile, workdir, memoryMb, cpus, pids, fileMb } = spec
+  const { image, env, modelPath, labels, mounts, egress, profile, workdir, memoryMb, cpus, pids, fileMb, diskMb } = spec
   return JSON.stringify([
     typeof image === 'string' ? image : image.tag,
     Object.entries(env ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)),
@@ -163,7 +163,7 @@ function keyOf(spec: BoxSpec | WarmSpec): string {
     [labels.role, labels.run ?? null],
     (mounts ?? []).map((mount) => [mount.bundle.volume, mount.target]),
     (egress ?? 'none') === 'none',
-    [profile, workdir ?? null, memoryMb ?? null, cpus ?? null, pids ?? null, fileMb ?? null],
+    [profile, workdir ?? null, memoryMb ?? null, cpus ?? null, pids ?? null, fileMb ?? null, diskMb ?? null],
   ])
 }
 
