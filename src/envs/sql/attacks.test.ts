@@ -144,6 +144,22 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     })
   })
 
+  test('efficiency, where a task weighs it, takes from a right query that works harder than gold', async () => {
+    const task = taskOf('shop-never-ordered', {
+      ...alone,
+      efficiencyWeight: 0.5,
+      golds: ['SELECT count(*) FROM orders'],
+    })
+    const harder =
+      'SELECT count(*) FROM orders o WHERE (SELECT count(*) FROM order_lines l WHERE l.order_id = o.id) >= 0'
+    const verdict = await verdictOf(harder, task)
+    expect(verdict).toMatchObject({ status: 'scored', components: { result: 1, agreement: 1 } })
+    expect(verdict.reward).toBeGreaterThan(0.5)
+    expect(verdict.reward).toBeLessThan(0.6)
+    expect(await verdictOf(harder, task)).toEqual(verdict)
+    expect((await verdictOf('SELECT count(id) FROM orders', task)).reward).toBe(1)
+  })
+
   describe('a gold that is wrong judges nobody', () => {
     test.each([
       ['does not run', 'SELECT nothing FROM nowhere'],

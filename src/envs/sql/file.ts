@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import { sqlPresetNames } from '../../reward/index.ts'
 import { sqlDataSchema } from './data.ts'
+import { importRows } from './import.ts'
 
 /** Parts of the semantics that a task sets beside its preset. */
 const compare = z.strictObject({
@@ -66,12 +67,15 @@ const taskFileSchema = z.strictObject({
 export type SqlTaskFile = z.infer<typeof taskFileSchema>
 export type SqlTaskEntry = SqlTaskFile['tasks'][number]
 
-/** Reads a task file. Throws `TASK_INVALID` with file, place and fix. */
-export async function readTaskFile(path: string, shown = path): Promise<SqlTaskFile> {
+/**
+ * Reads a file of tasks: one database with its tasks, or an array of questions of Spider or BIRD, which is one such file
+ * per database. Throws `TASK_INVALID` with file, place and fix.
+ */
+export async function readTaskFiles(path: string): Promise<readonly SqlTaskFile[]> {
   const invalid = (place: string, what: string, cause?: unknown) =>
-    new PaddockError('TASK_INVALID', `${shown}: ${place === '' ? '' : `${place}: `}${what}`, {
+    new PaddockError('TASK_INVALID', `${path}: ${place === '' ? '' : `${place}: `}${what}`, {
       cause,
-      data: { file: shown, place },
+      data: { file: path, place },
       fix: place === '' ? 'Correct the file.' : `Correct ${place}.`,
     })
   let raw: unknown
@@ -80,8 +84,9 @@ export async function readTaskFile(path: string, shown = path): Promise<SqlTaskF
   } catch (cause) {
     throw invalid('', `cannot be read as JSON: ${String(cause)}`, cause)
   }
+  if (Array.isArray(raw)) return importRows(raw, path)
   const parsed = taskFileSchema.safeParse(raw)
-  if (parsed.success) return parsed.data
+  if (parsed.success) return [parsed.data]
   const issue = parsed.error.issues[0]
   throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'does not fit', parsed.error)
 }

@@ -56,7 +56,7 @@ describe('task files', () => {
     ],
     ['a database that is not there', { ...set, database: { name: 'x', file: 'x.sqlite' } }, 'x.sqlite'],
     ['two tasks of one name', { ...set, tasks: [task, { ...task, question: 'Other?' }] }, 'name'],
-    ['two tasks of one question', { ...set, tasks: [task, { ...task, name: 'two' }] }, 'instruction'],
+    ['two tasks of one question', { ...set, tasks: [task, { ...task, name: 'two' }] }, 'question'],
   ])('with %s are refused, with the place', async (_what, content, place) => {
     await expect(load(content)).rejects.toMatchObject({ code: 'TASK_INVALID', message: expect.stringContaining(place) })
   })

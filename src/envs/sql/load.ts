@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { PaddockError, sha256, type Task } from '../../core/index.ts'
+import { pipeline } from 'node:stream/promises'
+import { PaddockError, type Task } from '../../core/index.ts'
 import { sqlPresets, type SqlSemantics } from '../../reward/index.ts'
 import { makeTask } from '../task.ts'
 import type { LoadOptions } from '../contract.ts'
-import type { SqlData } from './data.ts'
-import { readTaskFile, type SqlTaskEntry, type SqlTaskFile } from './file.ts'
+import { type SqlData, sqlDataSchema } from './data.ts'
+import { readTaskFiles, type SqlTaskEntry, type SqlTaskFile } from './file.ts'
 
 /**
  * Reads one task file (`*.json`), or all of a directory. Throws `TASK_INVALID` for the first that cannot be used, for
@@ -17,13 +20,19 @@ export async function loadSqlTasks(path: string, o: LoadOptions): Promise<readon
     o.signal?.throwIfAborted()
     tasks.push(...(await loadFile(file)))
   }
-  for (const key of ['name', 'instruction'] as const) {
-    const twice = tasks.find((task, i) => tasks.findIndex((other) => other[key] === task[key]) < i)
-    if (twice !== undefined) {
-      throw invalid(twice.source, `two tasks have the ${key} of ${twice.name}`, `Give each task a ${key} of its own.`)
-    }
-  }
+  requireDistinct(tasks, 'name', (task) => task.name)
+  requireDistinct(tasks, 'question', (task) => `${sqlDataSchema.parse(task.data).database.name} ${task.instruction}`)
   return tasks.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function requireDistinct(tasks: readonly Task[], what: string, key: (task: Task) => string): void {
+  const seen = new Set<string>()
+  for (const task of tasks) {
+    if (seen.has(key(task))) {
+      throw invalid(task.source, `two tasks have the ${what} of ${task.name}`, `Give each task a ${what} of its own.`)
+    }
+    seen.add(key(task))
+  }
 }
 
 async function filesAt(path: string): Promise<readonly string[]> {
@@ -38,28 +47,36 @@ async function filesAt(path: string): Promise<readonly string[]> {
 }
 
 async function loadFile(file: string): Promise<readonly Task[]> {
-  const parsed = await readTaskFile(file)
-  const database = await databaseOf(file, parsed)
-  return parsed.tasks.map((entry) =>
-    makeTask({
-      name: entry.name,
-      environment: 'sql',
-      instruction: entry.evidence === undefined ? entry.question : `${entry.question}\n\nKnow that: ${entry.evidence}`,
-      split: entry.split,
-      data: dataOf(entry, parsed, database),
-      source: file,
-    }),
-  )
+  const tasks: Task[] = []
+  for (const parsed of await readTaskFiles(file)) {
+    const database = await databaseOf(file, parsed)
+    tasks.push(...parsed.tasks.map((entry) => taskOf(entry, parsed, database, file)))
+  }
+  return tasks
+}
+
+function taskOf(entry: SqlTaskEntry, parsed: SqlTaskFile, database: SqlData['database'], file: string): Task {
+  return makeTask({
+    name: entry.name,
+    environment: 'sql',
+    instruction: entry.evidence === undefined ? entry.question : `${entry.question}\n\nKnow that: ${entry.evidence}`,
+    split: entry.split,
+    data: dataOf(entry, parsed, database),
+    source: file,
+  })
 }
 
 async function databaseOf(file: string, { database }: SqlTaskFile): Promise<SqlData['database']> {
   const { name, script, file: beside } = database
   const at = join(dirname(file), script ?? beside ?? '')
-  const bytes = await readFile(at).catch((cause: unknown) => {
+  try {
+    if (script !== undefined) return { kind: 'script', name, script: await readFile(at, 'utf8') }
+    const hash = createHash('sha256')
+    await pipeline(createReadStream(at), hash)
+    return { kind: 'file', name, file: beside ?? '', sha256: hash.digest('hex') }
+  } catch (cause) {
     throw invalid(file, `the database ${at} cannot be read`, 'Paths start at the task file.', cause)
-  })
-  if (script !== undefined) return { kind: 'script', name, script: bytes.toString('utf8') }
-  return { kind: 'file', name, file: beside ?? '', sha256: sha256(bytes) }
+  }
 }
 
 function dataOf(entry: SqlTaskEntry, file: SqlTaskFile, database: SqlData['database']): SqlData {

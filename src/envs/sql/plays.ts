@@ -2,7 +2,7 @@ import { PaddockError } from '../../core/index.ts'
 import type { NamedPlay, PlayStep } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { SqlData } from './data.ts'
-import { readTaskFile, type SqlTaskEntry } from './file.ts'
+import { readTaskFiles, type SqlTaskEntry } from './file.ts'
 
 type SqlTask = TaskOf<SqlData>
 
@@ -30,7 +30,7 @@ export async function distractorsOf(task: SqlTask): Promise<readonly NamedPlay[]
 
 // Cheats and weak attempts stand in the task file and not in Task.data: a further cheat makes no other task.
 async function entryOf(task: SqlTask): Promise<SqlTaskEntry> {
-  const entry = (await readTaskFile(task.source)).tasks.find(({ name }) => name === task.name)
+  const entry = (await readTaskFiles(task.source)).flatMap(({ tasks }) => tasks).find(({ name }) => name === task.name)
   if (entry !== undefined) return entry
   throw new PaddockError('TASK_INVALID', `Task ${task.name} is not in ${task.source} any more`)
 }
