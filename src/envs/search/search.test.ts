@@ -120,7 +120,7 @@ describe('one attempt', () => {
 
   test('repeated and needless searches take their share of the reward', async () => {
     const { play } = await environment.plays.oracle(task)
-    const again = Array.from({ length: 9 }, (_, i) => search(i % 2 === 0 ? 'the printing houses' : 'Printing House'))
+    const again = Array.from({ length: 9 }, (_, i) => search(i % 2 === 0 ? 'the houses of printing' : 'Printing House'))
     const { verdict } = await attempt(task, [...again, ...play.steps])
     // 8 of 12 queries say what an earlier one said, and 12 is twice the allowance.
     expect(verdict.components).toMatchObject({ em: 1, duplicate_queries: 8 / 12, over_search: 1 })

@@ -25,3 +25,13 @@ test('keeps its numbers while it grows', () => {
   expect(words.every((one, i) => table.numberOf(one, 0, one.length) === i)).toBe(true)
   expect(words.every((one, i) => table.numberOf(one, 0, one.length) === i)).toBe(true)
 })
+
+// Pairs with equal 32-bit FNV-1a.
+test.each([
+  ['costarring', 'liquid'],
+  ['declinate', 'macallums'],
+  ['altarage', 'zinke'],
+])('tells %s from %s', (one, other) => {
+  const table = new WordTable()
+  expect([one, other, one, other].map((word) => table.numberOf(word, 0, word.length))).toEqual([0, 1, 0, 1])
+})
