@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { PaddockError, sha256 } from '../core/index.ts'
 import {
   compose,
+  createJudge,
+  directoryCache,
   exact,
   hacked,
   jsonEqual,
   jsonSchema,
+  loadRubric,
   numeric,
   regex,
   runCheck,
@@ -40,6 +43,9 @@ export const environmentKit = {
   unscored,
   compose,
   runCheck,
+  createJudge,
+  loadRubric,
+  directoryCache,
   rules: { exact, numeric, regex, set, jsonEqual, jsonSchema },
   sha256,
   PaddockError,

@@ -4,6 +4,10 @@
  */
 import type { EnvironmentKit } from '../../../src/envs/index.ts'
 
+const name = 'receipts'
+// Change it with `verify`: it is part of every verdict, and `paddock rescore` goes by it.
+const version = '1'
+
 const receiptsFile = 'receipts.csv'
 const answerPath = '/workspace/answer.txt'
 
@@ -47,12 +51,11 @@ export default ({
   })
 
   return defineEnvironment({
-    name: 'receipts',
+    name,
     apiVersion: 1,
-    // Change it with `verify`: it is part of every verdict, and `paddock rescore` goes by it.
-    verifierVersion: '1',
+    verifierVersion: version,
     task: data,
-    load: (path) => loadJsonTasks(path, { environment: 'receipts', data }),
+    load: (path) => loadJsonTasks(path, { environment: name, data }),
     box: () => ({
       image: { kind: 'paddock-base' },
       profile: 'user',
@@ -79,7 +82,7 @@ export default ({
       const right =
         answer === null ? { value: 0, why: 'nothing was handed in' } : rules.numeric(gold(task.data))(answer)
       return scored(right.value, {
-        verifier: { id: 'receipts', version: '1', sha256: sha256('receipts 1: numeric, no tolerance') },
+        verifier: { id: name, version, sha256: sha256(`${name} ${version}: numeric, no tolerance`) },
         // Nothing of the agent's runs anywhere: a rule on the host looks at what it handed in.
         trust: 'host',
         components: { handed_in: answer === null ? 0 : 1, right: right.value },

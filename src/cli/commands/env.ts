@@ -64,6 +64,6 @@ async function makeEnvironment(name: string, directory: string): Promise<void> {
   const types = relative(await realpath(directory), await realpath(dirname(fileURLToPath(contract))))
   const own = source
     .replace(/'[^']*\/src\/envs\/index\.ts'/, `'${types}/${contract.pathname.split('/').at(-1) ?? ''}'`)
-    .replaceAll(/'receipts(?=[' ])/g, `'${name}`)
+    .replace("const name = 'receipts'", `const name = '${name}'`)
   await writeFile(join(directory, 'environment.ts'), own)
 }
