@@ -11,7 +11,8 @@ const store = await openStore(directory)
 await runRollouts({
   store,
   proxy: createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engineUrl }) }),
-  sandbox: dockerProvider(),
+  // Nobody sweeps behind it, so that the test sees what is left.
+  sandbox: dockerProvider({ reaper: false }),
   environment: terminal,
   tasks: [await terminalTask('log-forensics')],
   harness: qwenCode(),
