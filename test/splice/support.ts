@@ -115,7 +115,9 @@ export const forks = (log: SessionLog): string[] =>
 export const rows = (log: SessionLog): number =>
   log.segments.filter((segment) => {
     if (segment.origin !== 'sampled' || segment.stopCut) return false
-    return !log.segments.some((child) => child.parent?.segmentId === segment.id && !child.stopCut)
+    return !log.segments.some(
+      ({ parent, stopCut }) => !stopCut && parent?.segmentId === segment.id && parent.offset === segment.tokens.length,
+    )
   }).length
 
 export const findings = (log: SessionLog): string[] => log.calls.flatMap((call) => call.commit?.findings ?? [])
