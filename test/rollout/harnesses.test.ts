@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { newId, type Task } from '../../src/core/index.ts'
-import { environmentRegistry, terminal } from '../../src/envs/index.ts'
+import { defineTool, type Environment, environmentRegistry, terminal } from '../../src/envs/index.ts'
 import { bareTask, qwenCode, scriptHarness, shellHarness } from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, model, openWorld, terminalTask, type World } from './world.ts'
@@ -37,11 +38,7 @@ describe('black-box harnesses', () => {
   }, 180_000)
 
   test('Qwen Code finds the tools of an environment over MCP, and each call is told with the answer that asked for it', async () => {
-    const place = join(import.meta.dirname, '../../examples/environments/receipts')
-    const registry = await environmentRegistry({ plugins: [join(place, 'environment.ts')] })
-    const environment = registry.get('receipts')
-    const [receipts] = await environment.load(join(place, 'tasks/bakery.json'))
-    if (receipts === undefined) throw new Error('no task')
+    const { environment, receipts } = await receiptsTask()
     await world.play(receipts, (await environment.plays.oracle(receipts)).play.steps)
     const summary = await world.run({ environment, tasks: [receipts], harness: qwenCode() })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
@@ -57,6 +54,42 @@ describe('black-box harnesses', () => {
     ])
     expect(asking('submit')).toBeDefined()
   }, 180_000)
+
+  /** Calls a tool over MCP as anything that speaks HTTP can, and prints the answer. */
+  const curl = (name: string, input: object) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } })
+    return `curl -sS -H 'content-type: application/json' -d '${body}' "$PADDOCK_MCP_URL"`
+  }
+
+  test('a command of the user calls the tools of an environment with curl', async () => {
+    const { environment, receipts } = await receiptsTask()
+    const command = `${curl('look_up', { shop: 'Corner Bakery' })} && ${curl('submit', { answer: '17.05' })}`
+    const summary = await world.run({ environment, tasks: [receipts], harness: shellHarness({ command }) })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', calls: 0, verdict: { status: 'scored', reward: 1 } }])
+    const { stdout } = await outputOf(world, summary.rollouts[0]?.rolloutId ?? '')
+    expect(stdout).toContain('2026-03-05,Corner Bakery,12.75')
+  })
+
+  test('a tool that fails by itself ends the rollout as infra, with no verdict, at once', async () => {
+    const { environment, receipts } = await receiptsTask()
+    const broken = defineTool({
+      name: 'broken',
+      description: 'Throws.',
+      input: z.object({}),
+      run: async () => {
+        throw new TypeError('a fault of the author')
+      },
+    })
+    const summary = await world.run({
+      environment: { ...environment, tools: () => [broken] },
+      tasks: [receipts],
+      harness: shellHarness({ command: `${curl('broken', {})}; sleep 600` }),
+      infraRetries: 0,
+    })
+    expect(summary.rollouts).toMatchObject([
+      { end: 'infra', verdict: null, detail: expect.stringContaining('ENVIRONMENT_TOOL_FAILED') },
+    ])
+  })
 
   test('a command of the user reaches its model by URL alone, and nothing else', async () => {
     await world.play(task, [{ say: 'hello from the model' }])
@@ -144,6 +177,15 @@ describe('black-box harnesses', () => {
     expect(summary.rollouts).toMatchObject([{ end: 'agent_timeout', calls: 0, verdict: null }])
   })
 })
+
+async function receiptsTask(): Promise<{ readonly environment: Environment; readonly receipts: Task }> {
+  const place = join(import.meta.dirname, '../../examples/environments/receipts')
+  const registry = await environmentRegistry({ plugins: [join(place, 'environment.ts')] })
+  const environment = registry.get('receipts')
+  const [receipts] = await environment.load(join(place, 'tasks/bakery.json'))
+  if (receipts === undefined) throw new Error('no task')
+  return { environment, receipts }
+}
 
 /** What the harness printed, from the blobs. */
 async function outputOf(world: World, rolloutId: string): Promise<{ stdout: string; stderr: string }> {
