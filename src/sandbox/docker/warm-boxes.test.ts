@@ -1,5 +1,5 @@
 import Docker from 'dockerode'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EventBody } from '../../core/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import {
@@ -27,13 +27,10 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
   let image: ImageRef
   let spec: WarmSpec
   const told: [EventBody, BoxLabels][] = []
-  const opened: Box[] = []
 
   const claim = async (more: Partial<Omit<BoxSpec, 'modelPath'>> = {}): Promise<Box> => {
     const { modelPath: _, ...plain } = { ...spec, ...more }
-    const box = await provider.createBox(plain)
-    opened.push(box)
-    return box
+    return provider.createBox(plain)
   }
   /** Until so many boxes of ours exist; the daemon's own events say when to look again. */
   const exist = async (count: number): Promise<string[]> => {
@@ -50,20 +47,18 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
     }
   }
 
-  beforeAll(async () => {
+  // A provider per test: what it still makes or ends when the test is over is waited for.
+  beforeEach(async () => {
     provider = dockerProvider({ warmBoxes: 2, onEvent: (event, labels) => told.push([event, labels]) })
     image = await provider.ensureImage({ kind: 'paddock-base' })
     spec = { image, profile: 'user', labels: { role: 'agent' } }
     // The in-box programs are there from now on.
     await (await claim()).destroy()
+    told.length = 0
   }, 300_000)
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((box) => box.destroy()))
-  })
-  afterAll(() => provider.close())
+  afterEach(() => provider.close())
 
   it('are handed out once, told only then, with the labels of their rollout', async () => {
-    told.length = 0
     using _first = provider.prefetch(spec)
     using _second = provider.prefetch(spec)
     const [one, two] = (await exist(2)).toSorted()
@@ -113,7 +108,6 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
     const [warm] = await exist(1)
     await using slot = await provider.openSlot()
     const box = await provider.createBox({ ...spec, modelPath: { slot } })
-    opened.push(box)
     expect(box.id).toBe(warm)
     const ask = async (): Promise<string> =>
       Buffer.from((await box.exec({ command: `curl -sS ${box.modelUrl}/who` })).stdout).toString()
