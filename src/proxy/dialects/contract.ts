@@ -11,7 +11,7 @@ import type { ResponseShelf } from './responses/shelf.ts'
  * own request into one, and an engine's chat answer into its own events. Plain object; it keeps nothing between calls.
  */
 export interface Dialect {
-  readonly name: 'chat' | 'responses' | 'messages'
+  readonly name: 'chat' | 'responses' | 'messages' | 'gemini'
   /** Reads a generation request. Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`. */
   read(input: DialectInput): DialectRequest
   /** The answer of the counting route, for dialects that have one. */

@@ -1,5 +1,6 @@
 import { chatDialect } from './chat/dialect.ts'
 import type { Dialect } from './contract.ts'
+import { geminiDialect } from './gemini/dialect.ts'
 import { messagesDialect } from './messages/dialect.ts'
 import { responsesDialect } from './responses/dialect.ts'
 
@@ -7,6 +8,7 @@ const dialects: Readonly<Record<Dialect['name'], Dialect>> = {
   chat: chatDialect,
   responses: responsesDialect,
   messages: messagesDialect,
+  gemini: geminiDialect,
 }
 
 export function dialectNamed(name: Dialect['name']): Dialect {

@@ -22,11 +22,15 @@ const posted = [
   { path: /^\/v1\/responses\/input_tokens$/, kind: 'count', dialect: 'responses' },
   { path: /^\/v1\/messages$/, kind: 'generate', dialect: 'messages' },
   { path: /^\/v1\/messages\/count_tokens$/, kind: 'count', dialect: 'messages' },
+  { path: /^\/v1(beta|alpha)?\/models\/[\w.%/-]+:(stream)?[gG]enerateContent$/, kind: 'generate', dialect: 'gemini' },
+  { path: /^\/v1(beta|alpha)?\/models\/[\w.%/-]+:countTokens$/, kind: 'count', dialect: 'gemini' },
 ] as const
 
 /** In whose shape an error on this URL is told, also where the route is not served. */
 export function dialectNameOf(url: string): Dialect['name'] {
-  return /^(\/s\/[^/]+)?\/v1\/messages(\/|$)/.test(pathOf(url)) ? 'messages' : 'chat'
+  const path = pathOf(url).replace(/^\/s\/[^/]+/, '')
+  if (/^\/v1\/messages(\/|$)/.test(path)) return 'messages'
+  return /^\/v1(beta|alpha)\/|:(stream)?generateContent$|:countTokens$/i.test(path) ? 'gemini' : 'chat'
 }
 
 /**
@@ -39,6 +43,11 @@ export function readRoute(method: string, url: string): RoutePath {
   const sessionId = session?.[1] ?? null
   const rest = session === null ? path : (session[2] ?? '/')
   const served = method === 'POST' ? posted.find(({ path }) => path.test(rest)) : undefined
+  if (rest.endsWith(':streamGenerateContent') && !/[?&]alt=sse(&|$)/.test(url)) {
+    throw new PaddockError('ROUTE_DENIED', 'streamGenerateContent is served as server-sent events only.', {
+      fix: 'Ask with ?alt=sse, as the SDKs do.',
+    })
+  }
   if (served !== undefined) return { sessionId, route: { kind: served.kind, dialect: served.dialect, path: rest } }
   if (method === 'GET' && (rest === '/v1/models' || /^\/v1\/models\/[\w.:-]+(\/[\w.:-]+)*$/.test(rest))) {
     if (!rest.split('/').includes('..')) return { sessionId, route: { kind: 'pass', path: rest } }

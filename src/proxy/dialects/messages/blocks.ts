@@ -2,6 +2,7 @@ import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { ContinuedAnswer } from '../../session/conversation.ts'
 import type { EchoHandles } from '../../session/echo-handles.ts'
 import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
+import { toolErrorText } from '../translate/tool-error.ts'
 import { flagAt, member, refused, shape, textAt } from '../translate/read.ts'
 
 /** A content block of a message. */
@@ -73,16 +74,9 @@ export function readToolResult(
   const all = content === undefined ? [] : readContent(content, field).flatMap((one) => one.parts(field))
   const texts = all.filter((part) => part.type === 'text')
   const images = all.filter((part) => part.type === 'image')
-  if (flagAt(block.value, 'is_error') !== true || saysError(texts[0]?.text ?? ''))
-    return { callId, content: texts, images }
+  if (flagAt(block.value, 'is_error') !== true) return { callId, content: texts, images }
   const [first, ...rest] = texts
-  const told = `Error: ${first?.text ?? 'the tool failed'}`
-  return { callId, content: [{ type: 'text', text: told }, ...rest], images }
-}
-
-/** The chat form has no error mark: a result that does not say so itself is made to. */
-function saysError(text: string): boolean {
-  return /^\W*(tool_use_)?error\b/i.test(text)
+  return { callId, content: [{ type: 'text', text: toolErrorText(first?.text ?? '') }, ...rest], images }
 }
 
 /** An assistant's blocks as one message, with the answer that its thinking signature names. */

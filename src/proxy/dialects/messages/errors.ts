@@ -1,6 +1,7 @@
 import type { PaddockError } from '../../../core/index.ts'
 import { engineRefusal, retryableCodes } from '../chat/errors.ts'
 import type { EngineRefusal, WireError } from '../contract.ts'
+import { readOverflow } from '../translate/overflow.ts'
 
 /**
  * Anthropic's error shape (`{"type":"error","error":{type,message},"request_id"}`, reference "Errors"). `x-should-retry`
@@ -44,25 +45,14 @@ export function messagesRefusal(
   }
 }
 
-/** How engines say it, with the numbers by name. vLLM 0.10 to 0.32 (`serving_engine.py`, `renderers`), SGLang 0.5. */
-const overflowSentences = [
-  /passed (?<input>\d+) input tokens and requested (?<output>\d+) output tokens.*context length is only (?<limit>\d+)/s,
-  /maximum context length is (?<limit>\d+) tokens.*\((?<input>\d+) in the messages, (?<output>\d+) in the completion\)/s,
-  /is too large: (?<output>\d+)\..*maximum context length is (?<limit>\d+) tokens and your request has (?<input>\d+)/s,
-  /context length of (?<limit>\d+) tokens.*: (?<input>\d+) tokens from the input messages and (?<output>\d+) tokens/s,
-  /input \((?<input>\d+) tokens\) is longer than the model's context length \((?<limit>\d+) tokens\)/,
-  /max_(?:completion_)?tokens=(?<output>\d+) cannot be greater than max_model_len=(?<limit>\d+)/,
-]
-
 /**
  * An engine's sentence as Anthropic says it: `prompt is too long: N tokens > M maximum` makes Claude Code compact, and
  * ``input length and `max_tokens` exceed context limit: N + K > M`` makes it ask for less.
  */
 function overflowMessage(said: string): string {
-  const found = overflowSentences.map((sentence) => sentence.exec(said)?.groups).find((groups) => groups !== undefined)
-  const [input, output, limit] = [found?.['input'], found?.['output'], found?.['limit']]
-  if (limit === undefined) return `prompt is too long: ${said}`
-  if (input === undefined) {
+  const { input, output, limit } = readOverflow(said)
+  if (limit === null) return `prompt is too long: ${said}`
+  if (input === null) {
     return `max_tokens: ${output ?? '?'} > ${limit}, which is the maximum allowed number of output tokens`
   }
   if (Number(input) >= Number(limit)) return `prompt is too long: ${input} tokens > ${limit} maximum`
