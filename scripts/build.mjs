@@ -10,6 +10,9 @@ rmSync(at('dist'), { recursive: true, force: true })
 const compiled = spawnSync(at('node_modules/.bin/tsc'), ['-p', at('tsconfig.build.json')], { stdio: 'inherit' })
 if (compiled.status !== 0) process.exit(compiled.status ?? 1)
 for (const folder of ['tokenizers', 'templates']) cpSync(at(`engine/${folder}`), at(`dist/engine/${folder}`), { recursive: true })
-cpSync(at('examples/environments'), at('dist/examples/environments'), { recursive: true })
+cpSync(at('examples/environments'), at('dist/examples/environments'), {
+  recursive: true,
+  filter: (path) => !path.endsWith('.test.ts'),
+})
 cpSync(at('sandboxes'), at('dist/sandboxes'), { recursive: true })
 chmodSync(at('dist/src/cli/main.js'), 0o755)

@@ -1,6 +1,6 @@
 /** What npm ships: compiled, with the engine's files beside it, run from another directory. */
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,4 +27,16 @@ it('npm run build makes a program that starts its engine', () => {
   expect(ran.stderr).toBe('')
   const { findings } = JSON.parse(ran.stdout) as { findings: { about: string; status: string; what: string }[] }
   expect(findings).toContainEqual({ about: 'engine', status: 'ok', what: 'gives token ids, logprobs, tool calls' })
+})
+
+it('the compiled program makes an environment that loads and knows its types', async () => {
+  const main = join(root, 'dist/src/cli/main.js')
+  const options = { cwd: directory, encoding: 'utf8' } as const
+  expect(spawnSync(process.execPath, [main, 'env', 'new', 'mine'], options)).toMatchObject({ status: 0, stderr: '' })
+  const plugin = join(directory, 'mine/environment.ts')
+  const types = /from '(.*\/src\/envs\/index\.js)'/.exec(await readFile(plugin, 'utf8'))?.[1] ?? ''
+  await access(join(directory, 'mine', types.replace(/\.js$/, '.d.ts')))
+  // The tasks stand where no task is, which only a loaded environment can say.
+  const nowhere = spawnSync(process.execPath, [main, 'validate', 'nowhere', '--env', './mine/environment.ts'], options)
+  expect(nowhere).toMatchObject({ status: 2, stderr: expect.stringMatching(/^TASK_INVALID/) })
 })
