@@ -152,6 +152,7 @@ describe.runIf(await requireDocker())('sql under attack', () => {
       ['does not run', 'SELECT nothing FROM nowhere'],
       ['finds nothing', 'SELECT id FROM customers WHERE 0'],
       ['changes data', 'DELETE FROM customers'],
+      ['gives another result each time', 'SELECT random()'],
     ])('%s', async (_what, gold) => {
       const verdict = await verdictOf(right, taskOf('shop-never-ordered', { ...alone, golds: [gold] }))
       expect(verdict).toMatchObject({ status: 'gold_error', reward: null })

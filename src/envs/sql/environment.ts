@@ -40,7 +40,7 @@ const writePrompt =
 const handInQuery = 'Hand in one SQLite query with the tool submit_sql, once.'
 const handInScript = 'Hand in one SQLite script with the tool submit_sql, once.'
 
-/** Takes the submission, at most 64 KiB of it, after the box stands still. */
+/** Takes the submission after the box stands still. `submit_sql` takes 65,536 characters, which is at most this much. */
 async function collectSubmission({
   box,
   signal,
@@ -48,5 +48,5 @@ async function collectSubmission({
   await box.killBackground()
   await box.freeze()
   signal.throwIfAborted()
-  return { items: [{ path: submissionPath, content: await box.getFiles(submissionPath, { maxBytes: 65_536 }) }] }
+  return { items: [{ path: submissionPath, content: await box.getFiles(submissionPath, { maxBytes: 4 * 65_536 }) }] }
 }

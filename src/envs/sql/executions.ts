@@ -14,6 +14,8 @@ export interface GoldRuns {
   readonly databases: readonly string[]
   /** By gold, then by database. */
   readonly golds: readonly (readonly Outcome[])[]
+  /** Each gold once more on the task's database. */
+  readonly again: readonly Outcome[]
   /** A write task's database as it was; null for queries. */
   readonly untouched: Outcome | null
 }
@@ -24,6 +26,7 @@ export async function runGolds(box: Box, data: SqlData, signal: AbortSignal): Pr
   const databases = [databasePath, ...making.map(({ out }) => out)]
   const runs = [
     ...data.golds.flatMap((gold) => databases.map((db) => requestOf(data, db, gold))),
+    ...data.golds.map((gold) => requestOf(data, databasePath, gold)),
     ...(data.mode === 'write' ? [requestOf(data, databasePath, '')] : []),
   ]
   const shown = `sql ${data.mode}: gold on ${databases.length} databases`
@@ -32,9 +35,11 @@ export async function runGolds(box: Box, data: SqlData, signal: AbortSignal): Pr
   // Answers come in the order of the requests: behind the neighbours stand statements only.
   const outcomes = answers.slice(making.length) as readonly Outcome[]
   const width = databases.length
+  const count = data.golds.length
   return {
     databases,
     golds: data.golds.map((_, i) => outcomes.slice(i * width, (i + 1) * width)),
+    again: outcomes.slice(count * width, count * width + count),
     untouched: data.mode === 'write' ? (outcomes.at(-1) ?? null) : null,
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { sha256 } from '../../core/index.ts'
 import {
   compareTables,
@@ -15,7 +16,7 @@ import type { Artifacts, VerifyContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import { sqlNeeds, submissionPath } from './box.ts'
 import type { SqlData } from './data.ts'
-import { type Outcome, runGolds, runSubmission } from './executions.ts'
+import { type GoldRuns, type Outcome, runGolds, runSubmission } from './executions.ts'
 import { runnerSource, verifierLimits } from './runner.ts'
 import { tableOf } from './wire.ts'
 
@@ -26,15 +27,16 @@ type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<SqlData> }
 
 /**
  * Runs gold and then the submission in a fresh box, on the task's database and on its neighbours, each in a process of
- * its own, and compares on the host. A gold that does not run, finds nothing or changes nothing is a `gold_error`:
- * nobody can be scored by it. A submission that tries to change what it may only read is `hacked`.
+ * its own, and compares on the host. A gold that does not run, finds nothing, changes nothing or is not stable is a
+ * `gold_error`: nobody can be scored by it. A submission that tries to change what it may only read is `hacked`.
  */
 export async function verifySubmission(context: Context): Promise<VerdictDraft> {
   const { task, artifacts, signal } = context
   const facts = await factsOf(task, artifacts)
   await using box = await context.openBox(sqlNeeds(task))
-  const { databases, golds, untouched } = await runGolds(box, task.data, signal)
-  const wrong = goldProblem(golds, task.data, untouched)
+  const runs = await runGolds(box, task.data, signal)
+  const { databases, golds } = runs
+  const wrong = goldProblem(runs, task.data)
   if (wrong !== null) return unscored('gold_error', wrong, facts)
   const submission = submissionOf(artifacts)
   if (submission === null) {
@@ -129,12 +131,13 @@ function saysNothing(gold: Extract<Outcome, { status: 'ok' }>): boolean {
 }
 
 /** Why no submission can be judged by the golds; null: all is well. */
-function goldProblem(golds: readonly (readonly Outcome[])[], data: SqlData, untouched: Outcome | null): string | null {
+function goldProblem({ golds, again, untouched }: GoldRuns, data: SqlData): string | null {
   for (const [i, outcomes] of golds.entries()) {
     const failed = outcomes.find((outcome) => outcome.status === 'error')
     if (failed?.status === 'error') return `Gold ${i + 1} does not run: ${failed.kind}: ${failed.message}`
     const [first] = outcomes
     if (first?.status !== 'ok') return `Gold ${i + 1} was not run.`
+    if (!isDeepStrictEqual(first, again[i])) return `Gold ${i + 1} gives another result each time.`
     if (outcomes.some((outcome) => outcome.status === 'ok' && outcome.more)) return `Gold ${i + 1} gives too many rows.`
     if (data.mode === 'query' && first.rows.length === 0) return `Gold ${i + 1} finds nothing, as any wrong query does.`
     if (untouched !== null && compareStates(data, untouched, first).equal) return `Gold ${i + 1} changes nothing.`
