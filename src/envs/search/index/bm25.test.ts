@@ -19,11 +19,12 @@ import {
 function reference(texts: readonly string[], query: string, topk: number, { k1, b } = defaultBm25) {
   const passages = texts.map((text) => termsOf(text))
   const average = passages.reduce((sum, terms) => sum + terms.length, 0) / passages.length
+  const asked = termsOf(query)
   const scores = passages.map((terms) => {
     const length = decodeLength(encodeLength(terms.length))
     let score = 0
-    for (const term of new Set(termsOf(query))) {
-      const inQuery = termsOf(query).filter((other) => other === term).length
+    for (const term of new Set(asked)) {
+      const inQuery = asked.filter((other) => other === term).length
       const holders = passages.filter((other) => other.includes(term)).length
       const idf = Math.log(1 + (passages.length - holders + 0.5) / (holders + 0.5))
       const tf = terms.filter((other) => other === term).length
@@ -65,7 +66,7 @@ describe('BM25', () => {
           expect(indexOf(texts, cuts).search(query, topk)).toEqual(reference(texts, query, topk))
         },
       ),
-      { numRuns: 400, seed: 21 },
+      { numRuns: 250, seed: 21 },
     )
   })
 

@@ -12,14 +12,14 @@ const stopped = -1
 export class SegmentBuilder {
   readonly #words = new WordTable()
   /** Term by word number, {@link stopped} for stop words. */
-  #termOfWord = new Int32Array(1 << 15)
+  #termOfWord = new Int32Array(1 << 12)
   readonly #terms = new Map<string, number>()
   readonly #lengths = new Uint8Array(segmentCapacity)
   readonly #ends = new Uint32Array(segmentCapacity)
-  #pairTerms = new Uint32Array(1 << 20)
-  #pairCounts = new Uint16Array(1 << 20)
+  #pairTerms = new Uint32Array(1 << 12)
+  #pairCounts = new Uint16Array(1 << 12)
   /** Where in the pairs of the current passage a term stands; valid when beyond the passage's start. */
-  #places = new Float64Array(1 << 16).fill(-1)
+  #places = new Float64Array(1 << 12).fill(-1)
   #pairs = 0
   #size = 0
   #totalTerms = 0

@@ -5,11 +5,11 @@
 export class WordTable {
   #size = 0
   /** Open addressing: word number + 1, 0 where free. */
-  #slots = new Uint32Array(1 << 16)
-  #hashes = new Int32Array(1 << 15)
+  #slots = new Uint32Array(1 << 13)
+  #hashes = new Int32Array(1 << 12)
   /** Word `n` is `#letters[#starts[n] … #starts[n + 1])`. */
-  #starts = new Uint32Array((1 << 15) + 1)
-  #letters = new Uint16Array(1 << 18)
+  #starts = new Uint32Array((1 << 12) + 1)
+  #letters = new Uint16Array(1 << 14)
 
   get size(): number {
     return this.#size
