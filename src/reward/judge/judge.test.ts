@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createJudge, directoryCache, type JudgeCase, type JudgeOptions, loadRubric, parseRubric } from './index.ts'
+import { Pace } from './pace.ts'
 
 const source = {
   name: 'right',
@@ -245,6 +246,38 @@ describe('what is asked', () => {
     )
     expect(seen.mostInFlight).toBe(3)
     await expect(make().score([oneCase('stop')], { signal: stop.signal })).rejects.toThrow('enough')
+  })
+
+  test('no more in a minute than allowed', async () => {
+    let now = 0
+    const pace = new Pace({ inFlight: 9, perMinute: 2, clock: { now: () => now, monotonic: () => now } })
+    const run = (stop: AbortSignal = signal) => pace.run(async () => 'ran', stop)
+    expect(await Promise.all([run(), run()])).toEqual(['ran', 'ran'])
+    const stop = new AbortController()
+    const third = run(stop.signal)
+    stop.abort(new Error('enough'))
+    await expect(third).rejects.toThrow()
+    now = 60_000
+    expect(await run()).toBe('ran')
+  })
+
+  test('who gives up during the canaries does not give up for the others', async () => {
+    const arrived = Promise.withResolvers<void>()
+    const go = Promise.withResolvers<void>()
+    const { make } = await judgeServer(async (q) => {
+      arrived.resolve()
+      await go.promise
+      return answer(q, truth(q))
+    })
+    const judge = make()
+    const stop = new AbortController()
+    const first = judge.score([oneCase('GOOD 1')], { signal: stop.signal })
+    const second = judge.score([oneCase('BAD 2')], { signal })
+    await arrived.promise
+    stop.abort(new Error('enough'))
+    await expect(first).rejects.toThrow('enough')
+    go.resolve()
+    expect(await second).toMatchObject([{ status: 'scored', reward: 0 }])
   })
 
   test('a candidate cannot close its fence', async () => {

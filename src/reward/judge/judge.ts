@@ -28,6 +28,12 @@ export interface Judge {
   score(cases: readonly JudgeCase[], o: { readonly signal: AbortSignal }): Promise<readonly VerdictDraft[]>
 }
 
+/** What the canaries came to: null, or which was missed. */
+interface Probed {
+  readonly failure: string | null
+  readonly tokens: number
+}
+
 /** What the votes on one item came to. */
 type ItemResult = { readonly item: string; readonly tokens: number; readonly told: string } & (
   | { readonly ok: true; readonly choice: string; readonly agreement: number }
@@ -51,7 +57,7 @@ class RubricJudge implements Judge {
   readonly #secret = randomBytes(16).toString('hex')
   /** Cases that may still be judged on the strength of the last canaries. */
   #trusted = 0
-  #probing: Promise<{ readonly failure: string | null; readonly tokens: number }> | null = null
+  #probing: Promise<Probed> | null = null
 
   constructor(o: JudgeOptions) {
     this.#o = o
@@ -98,13 +104,18 @@ class RubricJudge implements Judge {
     return drafts
   }
 
-  /** Callers that come together share one round of canaries. */
-  #probe(signal: AbortSignal): Promise<{ readonly failure: string | null; readonly tokens: number }> {
-    this.#probing ??= this.#canaries(signal).finally(() => (this.#probing = null))
+  /** Callers that come together share one round of canaries; a caller that gives up does not give up for the others. */
+  async #probe(signal: AbortSignal): Promise<Probed> {
+    while (this.#probing !== null) {
+      const probed = await this.#probing.catch(() => null)
+      if (probed !== null) return probed
+      signal.throwIfAborted()
+    }
+    this.#probing = this.#canaries(signal).finally(() => (this.#probing = null))
     return this.#probing
   }
 
-  async #canaries(signal: AbortSignal): Promise<{ readonly failure: string | null; readonly tokens: number }> {
+  async #canaries(signal: AbortSignal): Promise<Probed> {
     const { rubric } = this.#o
     const probes = rubric.canaries.flatMap((canary) => withBribes(canary, rubric))
     const answers = await Promise.all(

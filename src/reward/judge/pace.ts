@@ -16,7 +16,7 @@ export class Pace {
     this.#clock = o.clock
   }
 
-  /** Rejects with the signal's reason on abort while it waits. */
+  /** Rejects with the signal's reason when it aborts before the work has begun, at the latest when its turn comes. */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#running >= this.#inFlight) await new Promise<void>((go) => this.#waiting.push(go))
     else this.#running += 1
