@@ -52,7 +52,11 @@ describe('a run that is ended from outside', () => {
     expect(code).toBe(130)
     expect(await ownedBy(`${child.pid}:`)).toEqual([])
     expect(await processesNaming(data)).toEqual([])
-    const listed = execFileSync(join(root, 'paddock'), ['--data', data, '--json', 'list', 'rollouts'], { cwd: root })
+    const listed = execFileSync(
+      join(root, 'paddock'),
+      ['--data', data, '--json', 'list', 'rollouts', '--limit', '1000'],
+      { cwd: root },
+    )
     const { rollouts }: { rollouts: { end: string | null }[] } = JSON.parse(listed.toString())
     expect(rollouts.some(({ end }) => end === 'cancelled')).toBe(true)
   })

@@ -74,6 +74,18 @@ const sandbox = z.strictObject({
     .nullable()
     .default(null)
     .describe('Unix socket of the daemon; null: `DOCKER_HOST`, else the usual one.'),
+  warmBoxes: z
+    .int()
+    .min(0)
+    .max(256)
+    .default(4)
+    .describe('Boxes that are made ahead while rollouts wait for their turn; 0: none.'),
+  diskWatermark: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.85)
+    .describe("Part of the daemon's disk that may be full before `gc` removes task images, least recently used first."),
 })
 
 const pinned = (what: string) => z.number().optional().describe(`Forces ${what}, whatever the harness asks.`)
