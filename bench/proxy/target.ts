@@ -13,7 +13,7 @@ if (kind === 'paddock') {
   const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engineUrl }) })
   const listener = await proxy.listen({})
   const keys: string[] = []
-  for (let i = 0; i < 64; i += 1) keys.push((await proxy.openSession({})).key)
+  for (let i = 0; i < 64; i += 1) keys.push((await proxy.openSession({ policy: { strategy: 'record' } })).key)
   ready(`${listener.origin}/v1`, keys)
 } else {
   const forward = httpProxy.createProxyServer({ target: engineUrl, agent: new Agent({ keepAlive: true }) })

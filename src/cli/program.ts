@@ -4,6 +4,7 @@ import { type Cli, type GlobalOptions, openContext } from './cli.ts'
 import { addBench } from './commands/bench.ts'
 import { addBox } from './commands/box.ts'
 import { addDoctor } from './commands/doctor.ts'
+import { addDrift } from './commands/drift.ts'
 import { addEnv } from './commands/env.ts'
 import { addExport } from './commands/export.ts'
 import { addFsck } from './commands/fsck.ts'
@@ -62,6 +63,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addRetrieve,
     addList,
     addShow,
+    addDrift,
     addExport,
     addDoctor,
     addGc,

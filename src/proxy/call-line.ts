@@ -12,6 +12,7 @@ export function callLine(call: RunningCall, outcome: CallOutcome): CallLine {
     rolloutId: session.record.rolloutId,
     seq: intent.seq,
     callClass: intent.callClass,
+    strategy: intent.strategy,
     model: intent.lineage.modelAsked,
     streamed: intent.streamed,
     status: commit.status,

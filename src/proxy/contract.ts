@@ -3,7 +3,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CallClass, Clock, EngineFingerprint, Id } from '../core/index.ts'
-import type { CallFate, Recorder, SessionPolicy, SessionRecord } from '../trajectory/index.ts'
+import type { CallFate, Recorder, SessionPolicy, SessionRecord, TokenStrategy } from '../trajectory/index.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 
 /** Sizes and times; every one has a default in `defaultLimits`. Milliseconds unless the name says otherwise. */
@@ -67,6 +67,8 @@ export interface CallLine {
   readonly rolloutId: Id | null
   readonly seq: number
   readonly callClass: CallClass
+  /** How its ids were captured: what `auto` came to for this call. */
+  readonly strategy: TokenStrategy
   readonly model: string | null
   readonly streamed: boolean
   readonly status: number | null

@@ -16,6 +16,7 @@ export function callLine(call: CallLine, atMs: number, paint: Paint): string {
     paint('name', shortId(call.sessionId)),
     `call ${call.seq}`,
     call.callClass,
+    call.strategy,
     paint(ok ? 'good' : 'bad', `${call.status ?? '–'} ${fateWord(call)}`),
     tokens,
     duration(call.durationMs),

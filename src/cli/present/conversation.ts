@@ -53,6 +53,7 @@ function callHeader(call: CallRecord, counts: TokenCounts | undefined, { paint }
     sampledText(counts),
     fateText(call),
     ...(commit === null ? [] : [duration(commit.endedAt - intent.startedAt)]),
+    intent.strategy,
     ...(intent.retryOf === null ? [] : ['retry']),
     ...(call.superseded ? ['superseded'] : []),
   ]
