@@ -139,6 +139,9 @@ class Session:
         for row in cursor:
             if len(rows) >= max_rows or size > max_bytes:
                 return columns, rows, True
+            for value in row:
+                if isinstance(value, (str, bytes)) and len(value) > max_bytes:
+                    raise TooLarge(f"a value of length {len(value)} is more than can be shown; take a part of it")
             cells = [encode(value) for value in row]
             size += sum(len(cell) if cell is not None else 4 for cell in cells)
             rows.append(cells)
@@ -368,11 +371,12 @@ def child(request, out):
     memory = request["memoryMb"] << 20
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     try:
-        text = json.dumps(answer(request))
+        data = json.dumps(answer(request)).encode()
     except MemoryError:
-        text = json.dumps({"status": "error", "kind": "memory", "message": "out of memory"})
-    with os.fdopen(out, "w") as pipe:
-        pipe.write(text)
+        data = json.dumps({"status": "error", "kind": "memory", "message": "out of memory"}).encode()
+    at = 0
+    while at < len(data):
+        at += os.write(out, data[at:at + (1 << 16)])
 
 
 def run(line):
@@ -416,7 +420,8 @@ def in_child(request):
     os.close(read)
     _, status = os.waitpid(pid, 0)
     if late:
-        return json.dumps({"status": "error", "kind": "timeout", "message": f"took longer than {request['timeoutMs']} ms"})
+        message = f"took longer than {request['timeoutMs']} ms"
+        return json.dumps({"status": "error", "kind": "timeout", "message": message})
     if status != 0:
         kind = "memory" if os.WIFSIGNALED(status) else "broken"
         return json.dumps({"status": "error", "kind": kind, "message": "the statement was killed"})

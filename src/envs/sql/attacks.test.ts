@@ -223,6 +223,22 @@ describe.runIf(await requireDocker())('sql under attack', () => {
       }
     })
 
+    test("answer values too large to show with an error that is the agent's, not ours", async () => {
+      for (const size of [40_000, 30_000_000, 400_000_000]) {
+        const outcome = await call('execute_sql', { sql: `SELECT 1, hex(zeroblob(${size}))` })
+        expect(outcome).toMatchObject({ status: 'error', text: expect.stringMatching(/^\[(too large|memory limit): /) })
+      }
+    })
+
+    test('bound what a model reads, also where a name is the expression itself', async () => {
+      const wide = Array.from({ length: 900 }, (_, i) => `'${'x'.repeat(40)}' || ${i}`).join(', ')
+      for (const sqlText of [`SELECT ${wide}`, `SELECT '${'y'.repeat(60_000)}' = ''`]) {
+        const outcome = await call('execute_sql', { sql: sqlText })
+        expect(outcome.status).toBe('ok')
+        expect(outcome.text.length).toBeLessThan(10_000)
+      }
+    })
+
     test('in a write task keep nothing of what execute_sql did', async () => {
       const task = taskOf('shop-cancel-stale')
       const emptied = await call('execute_sql', { sql: 'DELETE FROM returns; SELECT count(*) FROM returns' }, task)

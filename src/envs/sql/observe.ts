@@ -11,7 +11,8 @@ type Ok<Op extends 'query' | 'script' | 'tables' | 'describe' | 'sample'> = Extr
  * says what was left out.
  */
 export function resultText(result: ResultTable & { readonly more: boolean }): string {
-  const head = result.columns.join(' | ')
+  const names = result.columns.map((name) => cutTo(name, observationLimits.cell)).join(' | ')
+  const head = cutTo(names, observationLimits.characters / 2)
   const lines = result.rows.slice(0, observationLimits.rows).map((row) => row.map(literal).join(' | '))
   const shown: string[] = []
   let size = head.length
@@ -24,6 +25,11 @@ export function resultText(result: ResultTable & { readonly more: boolean }): st
   const cut = shown.length < result.rows.length || result.more
   const notice = cut ? `[${shown.length} of ${all} rows shown; aggregate or use LIMIT to see less]` : `[${all} rows]`
   return [head, ...shown, notice].join('\n')
+}
+
+// An unnamed column has its whole expression as a name.
+function cutTo(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text
 }
 
 /** A value as a literal of SQL, long ones cut with their length. */
@@ -50,7 +56,8 @@ function realLiteral(value: number): string {
 /** Tables and views with their sizes. */
 export function tablesText({ tables }: Ok<'tables'>): string {
   if (tables.length === 0) return '[no tables]'
-  return tables.map(({ name, kind, rows }) => `${name} (${kind}, ${rows} rows)`).join('\n')
+  const lines = tables.map(({ name, kind, rows }) => `${name} (${kind}, ${rows} rows)`)
+  return cutTo(lines.join('\n'), observationLimits.characters)
 }
 
 /** Columns, keys and indexes of a table. */
@@ -69,7 +76,7 @@ export function describeText({ name, columns, foreignKeys, indexes }: Ok<'descri
     (index) =>
       `  ${index.unique ? 'UNIQUE ' : ''}INDEX (${index.columns.map((column) => column ?? 'expression').join(', ')})`,
   )
-  return [name, ...lines, ...keys, ...covered].join('\n')
+  return cutTo([name, ...lines, ...keys, ...covered].join('\n'), observationLimits.characters)
 }
 
 /** Why a statement gave nothing, in words that do not tell where files lie. */

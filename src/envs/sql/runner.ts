@@ -19,6 +19,8 @@ export const verifierLimits = { maxRows: 100_000, maxBytes: 24 << 20, memoryMb: 
 /** One request to {@link askAll}. */
 export type RunnerRequest<Op extends keyof RunnerRequests> = RunnerRequests[Op] & { readonly op: Op }
 
+const outOfMemory = { status: 'error', kind: 'memory', message: 'out of memory' } as const
+
 /** Milliseconds that starting python and copying files may take beside the statements. */
 const overheadMs = 20_000
 
@@ -51,6 +53,11 @@ export async function askAll<Op extends keyof RunnerRequests>(
     { signal: o.signal },
   )
   if (result.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${result.why.detail}`)
+  // The kernel took it for its memory: that is a fate of the statements, as the limit of each child is.
+  if (result.kind === 'oom') {
+    // Every operation may fail so, which a type over all of them cannot say.
+    return requests.map(() => outOfMemory as RunnerAnswer<Op>)
+  }
   const answers = new TextDecoder().decode(result.stdout).split('\n').slice(0, -1)
   if (result.kind !== 'exited' || result.code !== 0 || answers.length !== requests.length) {
     const said = new TextDecoder().decode(result.stderr).trim().slice(-400)

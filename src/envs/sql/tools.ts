@@ -22,7 +22,7 @@ export function sqlTools(data: SqlData): readonly Tool[] {
       timeoutMs: data.limits.executeMs,
       maxRows: observationLimits.rows,
       maxBytes: 4 * observationLimits.characters,
-      memoryMb: 512,
+      memoryMb: 256,
     }
     const answer = await askOne(request, box, { limits, role: 'tool', shown: shown(request), signal })
     if (isFailure(answer)) {
