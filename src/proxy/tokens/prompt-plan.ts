@@ -1,7 +1,7 @@
 import type { DriftCause } from '../../trajectory/index.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { ConversationMatch } from '../session/conversation.ts'
-import { ChatBody } from './chat-body.ts'
+import type { ChatBody } from './chat-body.ts'
 import type { Closings, Render } from './closings.ts'
 import { reasoningOf, scaffoldTokens } from './drift.ts'
 import type { KnownAnswer, RecordedTree } from './recorded-tree.ts'

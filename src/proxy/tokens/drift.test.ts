@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { type AnswerFacts, type Difference, driftCause } from './drift.ts'
+
+/** An answer in tokens of one word each. */
+function facts(tokens: readonly string[], more: Partial<AnswerFacts> = {}): AnswerFacts {
+  let end = 0
+  const ends = Uint32Array.from(tokens, (token) => (end += token.length))
+  return {
+    reasoning: null,
+    argumentTexts: [],
+    finishReason: 'stop',
+    stoppedByString: false,
+    turn: '',
+    text: { all: tokens.join(''), ends },
+    ...more,
+  }
+}
+
+const difference = (answer: AnswerFacts | null, at: number, more: Partial<Difference> = {}): Difference => ({
+  answer,
+  at,
+  echoed: null,
+  edited: false,
+  ambiguous: false,
+  shorter: false,
+  ...more,
+})
+
+const tight = '{"a":1}'
+const python = '{"a": 1}'
+const call = (text: string): readonly string[] => ['<call>', text, '</call>', '<end>']
+const echo = (text: string): unknown => ({ tool_calls: [{ function: { arguments: text } }] })
+
+describe('the cause of a fork', () => {
+  it.each<[string, Difference]>([
+    ['ambiguous', difference(facts(['a', '<end>']), 0, { ambiguous: true })],
+    ['compaction', difference(facts(['a', '<end>']), 0, { edited: true, shorter: true })],
+    ['harness_rewrite', difference(facts(['a', '<end>']), 0, { edited: true })],
+    ['harness_rewrite', difference(facts(['a', '<end>']), -40)],
+    ['truncated', difference(facts(['a', '<end>']), -40, { shorter: true })],
+    ['stop_cut', difference(facts(['a', 'b'], { stoppedByString: true }), 1)],
+    ['truncated', difference(facts(['a', 'b'], { finishReason: 'length' }), 1)],
+    ['think_stripped', difference(facts(['<think>', 'hm', '</think>', 'a', '<end>'], { reasoning: 'hm' }), 0)],
+    ['think_stripped', difference(facts(['hm', '</think>', 'a', '<end>'], { reasoning: 'hm' }), -2)],
+    ['json_reserialised', difference(facts(call(tight), { argumentTexts: [tight] }), 1, { echoed: echo(tight) })],
+    ['json_reserialised', difference(facts(call(python), { argumentTexts: [python] }), 1, { echoed: echo(tight) })],
+    ['boundary_merge', difference(facts(call(python), { argumentTexts: [python] }), 1, { echoed: echo(python) })],
+    ['boundary_merge', difference(facts(['ab', 'c', '<end>']), 1)],
+    ['template', difference(facts(['ab', '\n', '<end>']), 1)],
+    ['template', difference(facts(['ab', '<end>']), 1)],
+    ['unknown', difference(null, 0)],
+  ])('%s', (cause, given) => {
+    expect(driftCause(given)).toBe(cause)
+  })
+})
