@@ -58,17 +58,17 @@ export async function openTaskBox(sandbox: SandboxProvider, needs: BoxNeeds, o: 
 
 /**
  * Tells the provider that {@link openTaskBox} will be called with these needs. `hasModelPath` says whether with a
- * `modelPath`. Dispose the answer when it will not be called any more. Throws what making the image throws.
+ * `modelPath`. Dispose the answer when it will not be called any more.
  */
-export async function prefetchTaskBox(
+export function prefetchTaskBox(
   sandbox: SandboxProvider,
   needs: BoxNeeds,
-  o: Pick<OpenBoxOptions, 'env' | 'mounts' | 'signal'> & {
+  image: ImageRef,
+  o: Pick<OpenBoxOptions, 'env' | 'mounts'> & {
     readonly labels: WarmSpec['labels']
     readonly hasModelPath: boolean
   },
-): Promise<Disposable> {
-  const image = await sandbox.ensureImage(needs.image, o.signal === undefined ? {} : { signal: o.signal })
+): Disposable {
   const viaSlot = o.hasModelPath || needs.network !== 'none'
   return sandbox.prefetch({ ...specOf(needs, image, o), labels: o.labels, ...(viaSlot ? { modelPath: {} } : {}) })
 }

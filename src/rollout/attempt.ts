@@ -1,7 +1,14 @@
 import type { Stage } from '../core/index.ts'
 import { type Artifacts, type Environment, openTaskBox, prefetchTaskBox } from '../envs/index.ts'
 import type { OpenedSession, SessionStats } from '../proxy/index.ts'
-import { type Box, type BoxLabels, type EgressAttempt, egressGate, type SandboxProvider } from '../sandbox/index.ts'
+import {
+  type Box,
+  type BoxLabels,
+  type EgressAttempt,
+  egressGate,
+  type ImageRef,
+  type SandboxProvider,
+} from '../sandbox/index.ts'
 import { AgentExpired, startAgentClock } from './agent-clock.ts'
 import { bundleRoot, startAgent } from './agent.ts'
 import { Closing } from './closing.ts'
@@ -95,8 +102,7 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
 async function queued(context: AttemptContext, closing: Closing): Promise<void> {
   const { run, member, log } = context
   await stage(context, 'queue', null, async (signal) => {
-    await run.imageReady(member.task)
-    await prefetch(context, closing, signal)
+    prefetch(context, closing, await run.imageReady(member.task))
     const place = await run.gates.live.enter(signal)
     closing.add('place', async () => place[Symbol.dispose]())
   })
@@ -104,14 +110,14 @@ async function queued(context: AttemptContext, closing: Closing): Promise<void> 
 }
 
 /** While this attempt waits for its place, its box may already be made. */
-async function prefetch({ run, member }: AttemptContext, closing: Closing, signal: AbortSignal): Promise<void> {
+function prefetch({ run, member }: AttemptContext, closing: Closing, image: ImageRef | null): void {
   const { environment, sandbox, harness } = run
-  if (environment === null || sandbox === null || (harness.place === 'host' && harness.box === 'none')) return
-  const wanted = await prefetchTaskBox(sandbox, environment.box(member.task), {
+  if (environment === null || sandbox === null || image === null) return
+  if (harness.place === 'host' && harness.box === 'none') return
+  const wanted = prefetchTaskBox(sandbox, environment.box(member.task), image, {
     labels: { run: run.runId, role: 'agent' },
     hasModelPath: harness.place === 'box',
     ...mountsOf(run),
-    signal,
   })
   closing.add('prefetch', async () => wanted[Symbol.dispose]())
 }

@@ -1,7 +1,7 @@
 import type { Clock, Id, IdMaker, Task } from '../core/index.ts'
 import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
-import type { BundleRef, SandboxProvider } from '../sandbox/index.ts'
+import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
 import type { GroupRecord, SessionPolicy, Store } from '../trajectory/index.ts'
 import type { RunProgress, StageBudgets } from './contract.ts'
 import type { Gate } from './gate.ts'
@@ -26,8 +26,8 @@ export interface RunParts {
   readonly clock: Clock
   readonly newId: IdMaker
   readonly onProgress: (progress: RunProgress) => void
-  /** Resolves when the task's image is there: made once per task, on nobody's budget. */
-  readonly imageReady: (task: Task) => Promise<unknown>
+  /** Resolves with the task's image when it is there: made once per task, on nobody's budget. Null without boxes. */
+  readonly imageReady: (task: Task) => Promise<ImageRef | null>
   /** What could not be closed. */
   readonly leftovers: string[]
 }

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { isPaddockError, newId, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { Listener } from '../proxy/index.ts'
-import type { BundleRef, SandboxProvider } from '../sandbox/index.ts'
+import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
 import type { GroupRecord } from '../trajectory/index.ts'
 import type { RolloutSummary, RunOptions, RunSummary, StageBudgets, WorkerLimits } from './contract.ts'
 import { Gate } from './gate.ts'
@@ -131,9 +131,9 @@ function partsOf(options: RunOptions, made: Pick<RunParts, 'bundle' | 'inference
 }
 
 function imagesOf({ environment, sandbox, onProgress }: RunOptions, signal: AbortSignal): RunParts['imageReady'] {
-  const asked = new Map<string, Promise<unknown>>()
+  const asked = new Map<string, Promise<ImageRef>>()
   return (task) => {
-    if (environment === null || sandbox === null) return Promise.resolve()
+    if (environment === null || sandbox === null) return Promise.resolve(null)
     const known = asked.get(task.digest)
     if (known !== undefined) return known
     const note = (line: string) => onProgress?.({ type: 'note', line })

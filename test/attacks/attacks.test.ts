@@ -98,7 +98,7 @@ describe.runIf(await requireDocker())('attacks on a verdict', () => {
       task,
       play: { name, weight: 1, play: { steps } },
       sandbox,
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(110_000),
     })
 
   it.concurrent.each(attacks)('score nothing: $name', async ({ name, script, unscorable }) => {
@@ -115,7 +115,7 @@ describe.runIf(await requireDocker())('attacks on a verdict', () => {
       task,
       play: oracle,
       sandbox,
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(110_000),
     })
     expect(verdict).toMatchObject({ status: 'scored', reward: 1 })
   })

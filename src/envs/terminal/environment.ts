@@ -49,6 +49,7 @@ function agentNeeds(task: TaskOf<TerminalData>): BoxNeeds {
   const { agent, verifier } = task.data
   return {
     ...limitsOf(task, agent),
+    diskMb: agent.storageMb,
     profile: agent.profile,
     user: agent.user,
     agentTimeoutMs: agent.timeoutMs,
@@ -61,6 +62,8 @@ function verifierNeeds(task: TaskOf<TerminalData>): BoxNeeds {
   const { verifier } = task.data
   return {
     ...limitsOf(task, verifier),
+    // Wider than the agent's: what the agent's code writes while it is tested must not end the test.
+    diskMb: verifier.storageMb * 4,
     profile: 'root',
     user: verifier.user,
     agentTimeoutMs: null,
@@ -79,7 +82,6 @@ function limitsOf(
     cpus: box.cpus,
     memoryMb: box.memoryMb,
     fileMb: box.storageMb,
-    diskMb: box.storageMb,
     network: box.network,
   }
 }
