@@ -89,6 +89,32 @@ describe('what splice does where it must not extend', () => {
       expect(forks(await session.log())).toEqual(['harness_rewrite'])
     }))
 
+  it('splices up to a tool result that the harness edited, and not over it', () =>
+    world('scripted-hermes', async (engine, paddock) => {
+      const habits: Habits = { model: 'scripted-hermes' }
+      const session = await paddock.open(splice())
+      const asked = { role: 'user', content: 'Tidy the höuse.' }
+      const result = (content: string) => ({ role: 'tool', tool_call_id: 'x', content })
+      const first = reserialised(await ask(session, [asked], habits))
+      const second = reserialised(await ask(session, [asked, first, result('a mess')], habits))
+      const edited = [asked, first, result('all tidy'), second, result('done'), result('done')]
+      await ask(session, edited, habits)
+      const log = await session.log()
+      const { promptTokenIds } = await engine.generation(log.calls[2]?.intent.id)
+      const answer = await fetch(`${engine.url}/detokenize`, {
+        method: 'POST',
+        body: JSON.stringify({ tokens: promptTokenIds }),
+      })
+      const { prompt } = (await answer.json()) as { prompt: string }
+      // The first answer stands as it was sampled, thinking included; behind it everything is as the harness says now.
+      expect(prompt).toContain('First I look')
+      expect(prompt).toContain('all tidy')
+      expect(prompt).not.toContain('a mess')
+      expect(prompt).not.toContain('Two at once')
+      expect(rows(log)).toBe(2)
+      await expectFaithful(log, engine)
+    }))
+
   it('leaves thinking to the template where the session says so, and only there', () =>
     world('scripted-qwen3', async (engine, paddock) => {
       const session = await paddock.open(splice('template'))
