@@ -13,6 +13,10 @@ export interface NpmBundleOptions {
   /** Package and exact version. */
   readonly package: string
   readonly version: string
+  /** What npm is asked for where that is not `package@version`: a package under another name. */
+  readonly spec?: string
+  /** Whether the program runs on Node, which then comes with the bundle. Default true. */
+  readonly node?: boolean
   /** Further files at the root of the bundle. */
   readonly files?: Readonly<Record<string, string>>
   /** Programs of the package, relative to it, that its install script would have made executable. */
@@ -20,7 +24,7 @@ export interface NpmBundleOptions {
 }
 
 /**
- * A bundle with Node and one npm package, installed with the user's own npm and registry settings. No install script
+ * A bundle with one npm package and, where it needs that, Node, installed with the user's own npm and registry settings. No install script
  * runs, and optional dependencies stay out: what a box gets is what the registry's integrity hashes name.
  */
 export function npmBundle(o: NpmBundleOptions): HarnessBundle {
@@ -29,10 +33,13 @@ export function npmBundle(o: NpmBundleOptions): HarnessBundle {
     name: o.name,
     version: `${o.version}-${sha256(JSON.stringify([o, bundledNode])).slice(0, 8)}`,
     build: async (directory, options) => {
-      options.onProgress?.(`fetching ${o.package} ${o.version} and Node ${bundledNode} from the npm registry`)
+      const node = o.node ?? true
+      const what = `${o.package} ${o.version}${node ? ` and Node ${bundledNode}` : ''}`
+      options.onProgress?.(`fetching ${what} from the npm registry`)
       await writeFile(join(directory, 'package.json'), '{"private":true}\n')
-      await install(directory, [`${nodePackage()}@${bundledNode}`, `${o.package}@${o.version}`], options)
-      await trim(join(directory, 'node_modules', nodePackage()))
+      const packages = node ? [`${nodePackage()}@${bundledNode}`] : []
+      await install(directory, [...packages, o.spec ?? `${o.package}@${o.version}`], options)
+      if (node) await trim(join(directory, 'node_modules', nodePackage()))
       const root = join(directory, 'node_modules', o.package)
       for (const path of o.executables ?? []) await chmod(join(root, path), 0o755)
       for (const [path, text] of Object.entries(files)) await writeFile(join(directory, path), text)

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { HarnessExit } from './contract.ts'
 import { defineHarness } from './define.ts'
+import { claudeCode } from './claude-code/index.ts'
+import { codex } from './codex/index.ts'
+import { geminiCli } from './gemini-cli/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
 import { harnessRegistry } from './registry.ts'
 import { shellHarness } from './shell/index.ts'
@@ -35,6 +38,31 @@ describe('what Qwen Code says of its end', () => {
   })
 })
 
+describe('what the other presets say of their end', () => {
+  const lines = (...events: object[]) => events.map((event) => JSON.stringify(event)).join('\n')
+  const said = { type: 'item.completed', item: { type: 'agent_message', text: 'Done.' } }
+  const claude = (members: object) => JSON.stringify({ type: 'result', subtype: 'success', ...members })
+  // Outputs as printed by Claude Code 2.1.329, Codex 0.169.0 and Gemini CLI 0.61.0.
+  test.each([
+    [claudeCode(), { stdout: claude({ is_error: false, result: 'Done.' }) }, 'completed', 'Done.'],
+    [claudeCode(), { exitCode: 1, stdout: claude({ subtype: 'error_max_turns' }) }, 'horizon', null],
+    [claudeCode(), { stdout: claude({ is_error: true, result: 'API Error' }) }, 'harness_crash', 'API Error'],
+    [claudeCode(), { exitCode: 1, stdout: 'Prompt is too long' }, 'context_overflow', null],
+    [codex(), { stdout: lines({ type: 'turn.started' }, said) }, 'completed', 'Done.'],
+    [
+      codex(),
+      { exitCode: 1, stdout: lines(said, { type: 'turn.failed', error: { message: 'x' } }) },
+      'harness_crash',
+      'Done.',
+    ],
+    [codex(), { exitCode: 1, stdout: '{"code":"context_length_exceeded"}' }, 'context_overflow', null],
+    [geminiCli(), { stdout: '{"response":"Done.","stats":{}}' }, 'completed', 'Done.'],
+    [geminiCli(), { exitCode: 53, stderr: 'FatalTurnLimitedError' }, 'horizon', null],
+  ])('%o', (harness, facts, end, answer) => {
+    expect(harness.parseResult({ ...exit, ...facts })).toMatchObject({ end, answer })
+  })
+})
+
 test('a true exit status is told with the line of stderr that says most', () => {
   const harness = shellHarness({ command: 'x' })
   const detail = (facts: Partial<HarnessExit>) => harness.parseResult({ ...exit, ...facts }).detail
@@ -48,7 +76,7 @@ test('a true exit status is told with the line of stderr that says most', () => 
 describe('the registry', () => {
   test('knows the presets, names those that exist, and says which need a command', () => {
     const registry = harnessRegistry()
-    expect(registry.names).toEqual(['qwen-code', 'reference', 'script', 'shell'])
+    expect(registry.names).toEqual(['claude-code', 'codex', 'gemini-cli', 'qwen-code', 'reference', 'script', 'shell'])
     expect(registry.get('shell', { command: 'my-agent' }).name).toBe('shell')
     expect(() => registry.get('qwen')).toThrow(expect.objectContaining({ code: 'HARNESS_UNKNOWN' }))
     expect(() => registry.get('shell')).toThrow(expect.objectContaining({ code: 'USAGE' }))

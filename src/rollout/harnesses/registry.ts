@@ -1,6 +1,9 @@
 import { PaddockError } from '../../core/index.ts'
+import { claudeCode } from './claude-code/index.ts'
+import { codex } from './codex/index.ts'
 import type { Harness } from './contract.ts'
 import { defineHarness } from './define.ts'
+import { geminiCli } from './gemini-cli/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
 import { referenceAgent } from './reference/index.ts'
 import { scriptHarness } from './script/index.ts'
@@ -21,6 +24,9 @@ export interface HarnessRegistry {
 
 const builtIn: Readonly<Record<string, (options: HarnessOptions) => Harness>> = {
   reference: () => referenceAgent(),
+  'claude-code': () => claudeCode(),
+  codex: () => codex(),
+  'gemini-cli': () => geminiCli(),
   'qwen-code': () => qwenCode(),
   shell: (options) => shellHarness({ command: needCommand('shell', options) }),
   script: (options) => scriptHarness({ command: needCommand('script', options) }),

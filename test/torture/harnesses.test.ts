@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Task } from '../../src/core/index.ts'
+import { terminal } from '../../src/envs/index.ts'
+import { claudeCode, codex, geminiCli } from '../../src/rollout/index.ts'
+import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+
+/** Each is fetched from npm once (100 to 400 MB), which is why this is not among the quick tests. */
+describe('black-box harnesses of the other dialects, unmodified', () => {
+  let world: World
+  let task: Task
+
+  beforeAll(async () => {
+    world = await openWorld()
+    task = await terminalTask('log-forensics')
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  test.each([
+    { harness: claudeCode(), dialect: 'messages' },
+    { harness: codex(), dialect: 'responses' },
+    { harness: geminiCli(), dialect: 'gemini' },
+  ])(
+    '$harness.name solves a task in a box, over $dialect',
+    async ({ harness, dialect }) => {
+      const { play } = await terminal.plays.oracle(task)
+      await world.play(task, play.steps)
+      const summary = await world.run({ tasks: [task], harness })
+      expect(summary.rollouts).toMatchObject([
+        { end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] },
+      ])
+      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+      const [session] = await world.store.recorder.sessions({ rolloutId })
+      const { calls } = await world.store.recorder.session(session?.id ?? '')
+      expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
+      expect(calls.every((call) => call.commit?.fate.kind === 'complete')).toBe(true)
+      expect(calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
+    },
+    300_000,
+  )
+})
