@@ -1,6 +1,6 @@
 """Runs SQL on SQLite files: one JSON request per line on stdin, one JSON answer per line on stdout.
 
-Handed to `python3 -I -c` by the host with every use, so that no file of it lies in the box. Python's sqlite3 and not
+Handed to `python3 -I -S -c` by the host with every use, so that no file of it lies in the box. Python's sqlite3 and not
 the sqlite3 shell: it has the authorizer, tells INTEGER, REAL, TEXT and BLOB apart, and accepts double-quoted string
 literals as the shell does. Each request runs in a forked child, which is killed with SIGKILL at its deadline: a
 progress handler alone does not stop one long function call.

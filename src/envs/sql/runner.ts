@@ -42,7 +42,7 @@ export async function askAll<Op extends keyof RunnerRequests>(
   const lines = requests.map((request) => `${JSON.stringify({ ...o.limits, ...request })}\n`)
   const result = await box.exec(
     {
-      command: ['python3', '-I', '-c', runnerSource],
+      command: ['python3', '-I', '-S', '-c', runnerSource],
       cwd: '/',
       stdin: lines.join(''),
       timeoutMs: overheadMs + o.limits.timeoutMs * requests.length,
