@@ -228,6 +228,15 @@ describe('parameters', () => {
     expect(equal(next, table([[9007199254740992]]), sqlPresets['bird-ex'])).toBe(1)
   })
 
+  test('integers of one magnitude as doubles pair in any order, with other columns or without', () => {
+    const rows: SqlValue[][] = [
+      [-9223372036854775296n, 0n],
+      [-9223372036854775297n, null],
+    ]
+    const semantics: SqlSemantics = { ...sqlPresets.strict, rows: 'bag', tolerance: { absolute: 0.01, relative: 0 } }
+    expect(equal(table(rows), table(rows.toReversed()), semantics)).toBe(1)
+  })
+
   test('tolerance is not for two integers', () => {
     expect(equal(table([[1_000_000_000n]]), table([[1_000_000_001n]]), sqlPresets.strict)).toBe(0)
     expect(equal(table([[1_000_000_000n]]), table([[1_000_000_000.0001]]), sqlPresets.strict)).toBe(1)

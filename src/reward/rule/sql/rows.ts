@@ -55,6 +55,8 @@ function matchable(a: readonly Row[], b: readonly Row[], tolerance: Tolerance): 
   for (let column = 0; column < width; column++) {
     const one = sortedColumn(a, column)
     const other = sortedColumn(b, column)
+    // Whole numbers are equal or different whatever lies between them, so order does not pair them best.
+    if ([...one, ...other].some((cell) => cell.whole)) continue
     if (!one.every((cell, i) => closeCells(cell, other[i] ?? cell, tolerance))) return false
   }
   return perfectMatching(a, b, tolerance)
@@ -102,8 +104,10 @@ function byNumbers(a: Row, b: Row): number {
 }
 
 function compareNumbers(a: Cell, b: Cell): number {
-  if (a.number === null || b.number === null || a.number === b.number) return 0
-  return a.number < b.number ? -1 : 1
+  if (a.number === null || b.number === null) return 0
+  if (a.number !== b.number) return a.number < b.number ? -1 : 1
+  // Different whole numbers beyond 2^53 can have one magnitude.
+  return a.key === b.key ? 0 : a.key < b.key ? -1 : 1
 }
 
 function sortedColumn(rows: readonly Row[], column: number): readonly Cell[] {
