@@ -1,6 +1,7 @@
 import { type Id, newId, type PolicySpan } from '../../core/index.ts'
 import type { DriftCause, Fork, Segment, Span } from '../../trajectory/index.ts'
 import { type ChoiceAnswer, messageOf } from '../dialects/chat/answer.ts'
+import { turnDigest } from '../dialects/chat/turns.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { AnsweredCall, CallTokens } from './contract.ts'
 import { answerFacts, type AnswerFacts, driftCause } from './drift.ts'
@@ -44,6 +45,7 @@ export class RecordedTree {
   private readonly tree = new PathTree()
   private readonly answers = new Map<string, KnownAnswer>()
   private readonly bySegment = new Map<Id, KnownAnswer>()
+  private readonly byTurn = new Map<string, KnownAnswer>()
   private readonly sessionId: Id
 
   constructor(sessionId: Id) {
@@ -78,6 +80,7 @@ export class RecordedTree {
       const place = this.tree.place(ids, new Set(expected.map((segment) => segment.id)))
       const fork = this.forkOf(call, ids, place, { expected, cause: notes.forked })
       if (fork !== null) forks.push(fork)
+      else forks.push(...this.leftBehind(call, ids, place))
       if (place.at !== null) parent = { segmentId: place.at.segment.id, offset: place.at.offset }
       if (place.matched < ids.length) {
         const fresh = this.segment(call, 'prompt', ids.slice(place.matched), parent)
@@ -125,6 +128,7 @@ export class RecordedTree {
     const known = { ...held, facts: answerFacts(choice, message), index: call.messages.length }
     this.answers.set(`${call.callId}/${choice.index}`, known)
     this.bySegment.set(held.segment.id, known)
+    this.byTurn.set(known.facts.turn, known)
   }
 
   /** The sampled segments that the conversation says the prompt continues. */
@@ -142,23 +146,40 @@ export class RecordedTree {
     const [segment, second] = expected
     if (segment === undefined || expected.some((one) => place.through.includes(one))) return null
     const path = this.tree.pathIds(segment)
-    let position = 0
-    while (position < path.length && position < ids.length && path[position] === ids[position]) position += 1
-    const from = Math.max(0, position - ledgerWindow / 2)
+    const position = commonLength(path, ids)
     // A template may change an answer long before the one that is continued; the cause is in the one that changed.
     const changed = this.tree.sampledAt(segment, position)
     const known = changed === null ? undefined : this.bySegment.get(changed.segment.id)
+    const told = driftCause({
+      answer: known?.facts ?? null,
+      at: changed === null ? 0 : position - changed.start,
+      echoed: known === undefined ? undefined : call.messages[known.index],
+      edited: call.match.edited,
+      ambiguous: place.ambiguous && second !== undefined,
+      shorter: ids.length < path.length,
+    })
+    return this.entry(segment, ids, cause ?? told)
+  }
+
+  /** The newest answer behind the continued one that came back on other grounds: something before it was edited. */
+  private leftBehind(call: AnsweredCall, ids: Int32Array, place: PromptPlace): Fork[] {
+    if (call.match.at < 0 || call.match.edited) return []
+    for (const message of call.messages.slice(call.match.at + 1).toReversed()) {
+      if (typeof message !== 'object' || message === null || Reflect.get(message, 'role') !== 'assistant') continue
+      const segment = this.byTurn.get(turnDigest(message))?.segment
+      if (segment === undefined || segment.tokens.length === 0 || place.through.includes(segment)) continue
+      const shorter = ids.length < this.tree.pathIds(segment).length
+      return [this.entry(segment, ids, shorter ? 'compaction' : 'harness_rewrite')]
+    }
+    return []
+  }
+
+  private entry(segment: Segment, ids: Int32Array, cause: DriftCause): Fork {
+    const path = this.tree.pathIds(segment)
+    const position = commonLength(path, ids)
+    const from = Math.max(0, position - ledgerWindow / 2)
     return {
-      cause:
-        cause ??
-        driftCause({
-          answer: known?.facts ?? null,
-          at: changed === null ? 0 : position - changed.start,
-          echoed: known === undefined ? undefined : call.messages[known.index],
-          edited: call.match.edited,
-          ambiguous: place.ambiguous && second !== undefined,
-          shorter: ids.length < path.length,
-        }),
+      cause,
       fromCallId: segment.callId,
       position,
       expected: Array.from(path.subarray(from, from + ledgerWindow)),
@@ -257,6 +278,12 @@ function partOf(whole: Segment, start: number, end: number): Segment {
 
 function merged(one: readonly string[], other: readonly string[]): string[] {
   return [...new Set([...one, ...other])].sort()
+}
+
+function commonLength(one: Int32Array, other: Int32Array): number {
+  let length = 0
+  while (length < one.length && length < other.length && one[length] === other[length]) length += 1
+  return length
 }
 
 const spanRoles = ['system', 'developer', 'user', 'assistant', 'tool'] as const
