@@ -11,6 +11,7 @@ export type {
   SessionHandler,
   SessionStats,
 } from './contract.ts'
+export { requestMessages } from './dialects/read-back.ts'
 export type { EngineAdapter, EngineRequestFacts, EngineRequestPlan } from './engines/contract.ts'
 export { openaiEngine, type OpenaiOptions } from './engines/openai/index.ts'
 export { type EngineProbe, probeEngine } from './engines/probe.ts'

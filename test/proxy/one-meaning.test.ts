@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Dialect, DialectMemory } from '../../src/proxy/dialects/contract.ts'
 import { dialectNamed } from '../../src/proxy/dialects/registry.ts'
+import { requestMessages } from '../../src/proxy/index.ts'
 import { ResponseShelf } from '../../src/proxy/dialects/responses/shelf.ts'
 import { EchoHandles } from '../../src/proxy/session/echo-handles.ts'
 
@@ -296,6 +297,12 @@ describe('one meaning', () => {
         expect(engineRequest('messages', asMessages(e), '/v1/messages')).toEqual(chat)
         expect(engineRequest('responses', asResponses(e), '/v1/responses')).toEqual(chat)
         expect(engineRequest('gemini', asGemini(e), `/v1beta/models/m:${method}`)).toEqual(chat)
+        const read = (dialect: Dialect['name'], body: object, path: string) =>
+          requestMessages({ dialect, path, body: Buffer.from(JSON.stringify(body)), startedAt: 0 })
+        const { messages } = JSON.parse(chat.text)
+        expect(read('chat', asChat(e), '/v1/chat/completions')).toEqual(messages)
+        expect(read('messages', asMessages(e), '/v1/messages')).toEqual(messages)
+        expect(read('responses', asResponses(e), '/v1/responses')).toEqual(messages)
       }),
       { numRuns: 300 },
     )

@@ -26,7 +26,11 @@ export function addRun(program: Command, cli: Cli): void {
     .description('run a harness on tasks in boxes, verify what it did, and print a table')
     .argument('<tasks>', 'directory of a task, or of tasks')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
-    .option('--harness <name>', 'reference, qwen-code, shell, script, or one of the configuration', 'reference')
+    .option(
+      '--harness <name>',
+      'reference, claude-code, codex, gemini-cli, qwen-code, shell, script, or one of the configuration',
+      'reference',
+    )
     .option('--command <line>', 'what the shell and script harnesses run')
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--n <count>', 'rollouts per task: the size of a group', wholeNumber(1))

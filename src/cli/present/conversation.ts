@@ -1,8 +1,9 @@
 import type { Id } from '../../core/index.ts'
 import { type TokenCounts, tokenCounts } from '../../server/index.ts'
+import { requestMessages } from '../../proxy/index.ts'
 import type { CallRecord, MaskReason, Segment, SessionLog } from '../../trajectory/index.ts'
 import { type Paint, printable } from './colour.ts'
-import { commonPrefix, messagesOf, type ReadMessage, readMessage } from './messages.ts'
+import { commonPrefix, type ReadMessage, readMessage } from './messages.ts'
 import { type TokenTexts, tokenStrip } from './tokens.ts'
 import { duration, plural, timeOfDay } from './units.ts'
 
@@ -31,7 +32,7 @@ export function conversation(log: SessionLog, view: ConversationView): string {
   const segments = new Map(log.segments.map((segment) => [segment.id, segment]))
   const earlier: { readonly call: CallRecord; readonly messages: readonly unknown[] }[] = []
   const blocks = log.calls.map((call) => {
-    const messages = messagesOf(call.intent.body)
+    const messages = requestMessages(call.intent)
     const text = [
       callHeader(call, counts.get(call.intent.id), view),
       ...newMessages(messages, call, earlier, view),

@@ -22,17 +22,6 @@ const message = z.looseObject({
   tool_calls: z.array(toolCall).nullish(),
   tool_call_id: z.string().nullish(),
 })
-const request = z.looseObject({ messages: z.array(z.unknown()).default([]) })
-
-/** The messages of a chat request body; none where the body is not one. */
-export function messagesOf(body: Uint8Array): readonly unknown[] {
-  try {
-    return request.parse(JSON.parse(new TextDecoder().decode(body))).messages
-  } catch {
-    return []
-  }
-}
-
 /** Reads one message; what is not a message comes out as its JSON text. */
 export function readMessage(value: unknown): ReadMessage {
   const parsed = message.safeParse(value)

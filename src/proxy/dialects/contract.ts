@@ -35,7 +35,7 @@ export interface DialectInput {
 /** What a session remembers so that a stateless wire can be continued. */
 export interface DialectMemory {
   readonly handles: EchoHandles
-  readonly responses: ResponseShelf
+  readonly responses: Pick<ResponseShelf, 'put' | 'until'>
   /** The answer that made a tool call, by the id that the client was given. */
   answerOfToolCall(id: string): ContinuedAnswer | null
   /** Name under which this session's engine writes thinking; the canonical history uses the same. */

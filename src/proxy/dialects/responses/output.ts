@@ -14,7 +14,7 @@ export interface ResponsesCall {
   readonly model: string | null
   readonly request: ResponsesRequest
   readonly handles: EchoHandles
-  readonly shelf: ResponseShelf
+  readonly shelf: Pick<ResponseShelf, 'put'>
 }
 
 export function responseId(call: ResponsesCall): string {
