@@ -5,7 +5,7 @@ import type { Task } from '../../src/core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { type NamedPlay, openTaskBox, sql } from '../../src/envs/index.ts'
-import { verdictIn } from '../../src/envs/sql/fixture.ts'
+import { verdictIn } from '../../src/envs/sql/sql.fixture.ts'
 
 const folder = join(import.meta.dirname, '../../examples/tasks/sql')
 const { signal } = new AbortController()

@@ -11,7 +11,7 @@ import { openTaskBox } from '../open-box.ts'
 import { runToolCall } from '../tool.ts'
 import { databasePath, sqlNeeds, submissionPath } from './box.ts'
 import { sqlDataSchema } from './data.ts'
-import { verdictIn } from './fixture.ts'
+import { verdictIn } from './sql.fixture.ts'
 import { sql } from './index.ts'
 
 const folder = join(import.meta.dirname, '../../../examples/tasks/sql')

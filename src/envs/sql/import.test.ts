@@ -7,7 +7,7 @@ import { dockerProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { openTaskBox } from '../open-box.ts'
 import { sqlDataSchema } from './data.ts'
-import { verdictIn } from './fixture.ts'
+import { verdictIn } from './sql.fixture.ts'
 import { sql } from './index.ts'
 
 let directory: string
