@@ -99,7 +99,8 @@ function generateBody(
   // context leaves behind the rendered prompt.
   const bounded = scanMembers(chat).members.some(({ key }) => key === 'max_tokens' || key === 'max_completion_tokens')
   const grown = bounded ? 0 : ids.length - prompt.ids.length
-  const room = typeof asked === 'number' ? asked - grown : asked
+  // Never below one: a prompt that fills the window must be refused as what it is, a context overflow.
+  const room = typeof asked === 'number' ? Math.max(1, asked - grown) : asked
   const sampling = editObject(given, {
     set: {
       ...(typeof room === 'number' && room !== asked ? { max_tokens: String(room) } : {}),
