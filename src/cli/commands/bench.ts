@@ -4,7 +4,10 @@ import { exitCode } from '../exit.ts'
 
 /** `paddock bench …`: what things cost on this machine, each beside its floor from the same run. */
 export function addBench(program: Command, cli: Cli): void {
-  const bench = program.command('bench').description('measure what things cost on this machine')
+  const bench = program
+    .command('bench')
+    .description('measure what things cost on this machine')
+    .addHelpText('after', '\nExample:\n  $ paddock bench box')
   bench
     .command('box')
     .description(

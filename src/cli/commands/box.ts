@@ -16,7 +16,10 @@ export function addBox(program: Command, cli: Cli): void {
   const box = program
     .command('box')
     .description('look into the boxes of this machine: list, run, attach, logs, copy, keep')
-    .addHelpText('after', '\nA box is named by the start of its id, or by a part of the id of its rollout.')
+    .addHelpText(
+      'after',
+      '\nA box is named by the start of its id, or by a part of the id of its rollout.\n\nExample:\n  $ paddock box ls',
+    )
   const command = (name: string, description: string, body: Body): Command =>
     box
       .command(name)
