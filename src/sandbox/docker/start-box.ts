@@ -11,9 +11,22 @@ import { DockerSlot } from './slot.ts'
 
 const startMs = 60_000
 
-/** Starts relay and box and waits for the supervisor's first words. On failure nothing is left. */
+/**
+ * Starts relay and box and waits for the supervisor's first words. On failure nothing is left. Under load the container
+ * runtime now and then loses a process between its creation and its start; nothing has run by then, so it is tried anew,
+ * once.
+ */
 export async function startBox(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): Promise<DockerBox> {
   requireWayOut(spec)
+  try {
+    return await startOnce(parts, spec, signal)
+  } catch (error) {
+    if (!(error instanceof PaddockError) || !/cannot start a stopped process/.test(error.message)) throw error
+    return startOnce(parts, spec, signal)
+  }
+}
+
+async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): Promise<DockerBox> {
   const bounds = AbortSignal.any([AbortSignal.timeout(startMs), ...(signal === undefined ? [] : [signal])])
   const cleanups: (() => Promise<void>)[] = []
   try {
