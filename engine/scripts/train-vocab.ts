@@ -20,6 +20,8 @@ interface VocabularyPlan {
   readonly special: readonly string[]
   /** Single tokens that do show in text, as Qwen3 has them for thinking and tool tags. */
   readonly visible: readonly string[]
+  /** Placeholders of media, hidden; behind the others, so that ids of older vocabularies stay. */
+  readonly media: readonly string[]
 }
 
 const CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -32,6 +34,7 @@ const PLANS: readonly VocabularyPlan[] = [
     pattern: `${CONTRACTIONS}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|${REST}`,
     special: ['<|endoftext|>', '<|im_start|>', '<|im_end|>'],
     visible: ['<think>', '</think>', '<tool_call>', '</tool_call>', '<tool_response>', '</tool_response>'],
+    media: ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>'],
   },
   {
     file: 'llama.json',
@@ -47,6 +50,7 @@ const PLANS: readonly VocabularyPlan[] = [
       '<|python_tag|>',
     ],
     visible: [],
+    media: [],
   },
 ]
 
@@ -63,14 +67,14 @@ for (const plan of PLANS) {
   for (const char of [...byteToUnicode()].toSorted()) vocab.set(char, vocab.size)
   for (const [left, right] of merges) if (!vocab.has(left + right)) vocab.set(left + right, vocab.size)
   const base = vocab.size
-  const added = [...plan.special, ...plan.visible].map((content, index) => ({
+  const added = [...plan.special, ...plan.visible, ...plan.media].map((content, index) => ({
     id: base + index,
     content,
     single_word: false,
     lstrip: false,
     rstrip: false,
     normalized: false,
-    special: index < plan.special.length,
+    special: index < plan.special.length || plan.media.includes(content),
   }))
   const tokenizer = {
     version: '1.0',

@@ -17,6 +17,8 @@ export const controlRoutes: RouteTable = {
       weightVersion: engine.weightVersion,
       plays: engine.plays.list().length,
       inFlight: engine.flights.size,
+      /** Output tokens of what runs. */
+      drawing: [...engine.flights].reduce((sum, flight) => sum + flight.drawn(), 0),
     })
   },
   'POST /control/plays': postPlays,

@@ -12,6 +12,8 @@ export interface Flight {
   readonly names: ReadonlySet<string>
   readonly abort: AbortController
   readonly done: Promise<void>
+  /** Output tokens so far. */
+  readonly drawn: () => number
 }
 
 /** The state that all routes share. */
@@ -46,6 +48,12 @@ export class Engine {
       : `${this.#weightVersion}+1`
     this.#weightVersion = version ?? counted
     return this.#weightVersion
+  }
+
+  /** For the journal: who asked for what with which weights in force. */
+  noteOrder(url: URL): void {
+    const route = `${url.pathname}${url.search}`
+    this.journal.append({ kind: 'order', time: new Date().toISOString(), route, weightVersion: this.#weightVersion })
   }
 
   /** Number of this request; the seed of requests that bring none depends on it. */

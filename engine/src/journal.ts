@@ -27,6 +27,8 @@ export interface GenerationLine {
   readonly weightVersionBefore: string
   readonly weightVersionAfter: string
   readonly promptTokenIds: readonly number[]
+  /** SHA-256 of the images behind the placeholders in the prompt, in order. */
+  readonly images: readonly string[]
   readonly choices: readonly {
     readonly index: number
     readonly tokenIds: readonly number[]
@@ -39,6 +41,8 @@ export interface GenerationLine {
   }[]
   readonly logprobsMode: string
   readonly sampling: Readonly<Record<string, unknown>>
+  /** What kept its prefix cache apart (`cache_salt`, SGLang `extra_key`); null for none. */
+  readonly cacheSalt: string | null
   /** SHA-256 of the instruction whose play was used; null when none matched. */
   readonly play: string | null
   readonly headers: Readonly<Record<string, string>>
@@ -54,7 +58,15 @@ export interface DeliveryLine {
   readonly ended: 'finished' | 'client_closed' | 'died'
 }
 
-export type JournalLine = IntentLine | GenerationLine | DeliveryLine
+/** Somebody paused, resumed, aborted, or gave new weights or a new version: what was asked, before it was done. */
+export interface OrderLine {
+  readonly kind: 'order'
+  readonly time: string
+  readonly route: string
+  readonly weightVersion: string
+}
+
+export type JournalLine = IntentLine | GenerationLine | DeliveryLine | OrderLine
 
 /** What the control route can show: enough for a test run, bounded for a bench. */
 const KEPT_LINES = 20_000

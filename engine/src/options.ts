@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { parseJson } from './json/lossless.ts'
 import { readFaultOrder } from './faults/orders.ts'
 import { profileNames } from './profiles.ts'
+import { isBefore } from './wire/version.ts'
 import type { FaultOrder } from './faults/orders.ts'
 import type { LogprobsMode } from './generation/sampling.ts'
 
@@ -27,6 +28,14 @@ export interface EngineOptions {
   readonly openaiLogprobs: boolean
   /** The vLLM release whose wire is followed where releases differ. */
   readonly vllmVersion: string
+  /** The SGLang release whose wire is followed where releases differ. */
+  readonly sglangVersion: string
+  /** Answers say which experts their tokens were routed to. */
+  readonly routedExperts: boolean
+  /** Wire `sglang` only: a chat stream gives ids in its `sglext` event. */
+  readonly sglext: boolean
+  /** Wire `sglang` only: chat takes and gives ids. */
+  readonly chatIds: boolean
   readonly apiKey: string | undefined
   readonly journal: string | undefined
   readonly faults: readonly FaultOrder[]
@@ -48,6 +57,10 @@ const FLAGS = {
   'enable-scale-out': { type: 'boolean', default: false },
   'no-logprobs': { type: 'boolean', default: false },
   'vllm-version': { type: 'string', default: '0.32.0' },
+  'sglang-version': { type: 'string', default: '0.5.16' },
+  'routed-experts': { type: 'boolean', default: false },
+  'no-sglext': { type: 'boolean', default: false },
+  'no-chat-ids': { type: 'boolean', default: false },
   'api-key': { type: 'string' },
   journal: { type: 'string' },
   fault: { type: 'string', multiple: true },
@@ -70,6 +83,10 @@ export const usage = `usage: node engine/src/main.ts [flags]
   --no-logprobs             wire openai: give no logprobs
   --vllm-version V          wire of this release where releases differ (0.32.0; before 0.32 generate logprobs name
                             tokens "token_id:N")
+  --sglang-version V        the same for wire sglang (0.5.16; before 0.5.13 chat neither takes nor gives ids)
+  --routed-experts          give routed experts, as a server that was started to return them
+  --no-sglext               wire sglang: chat streams give no ids
+  --no-chat-ids             wire sglang: chat neither takes nor gives ids, as behind a router that drops them
   --api-key KEY             required as bearer on /v1 and /inference
   --journal FILE            append the ground truth here, one JSON line per event
   --fault JSON|KIND         a fault order, as for POST /control/faults; may be repeated`
@@ -99,6 +116,10 @@ export function readOptions(argv: readonly string[]): EngineOptions | 'help' {
     scaleOut: !values['no-scale-out'],
     openaiLogprobs: !values['no-logprobs'],
     vllmVersion: values['vllm-version'],
+    sglangVersion: values['sglang-version'],
+    routedExperts: values['routed-experts'],
+    sglext: !values['no-sglext'],
+    chatIds: !values['no-chat-ids'] && !isBefore(values['sglang-version'], '0.5.13'),
     apiKey: values['api-key'],
     journal: values.journal,
     faults: (values.fault ?? []).map(readFaultFlag),

@@ -14,6 +14,8 @@ export interface Profile {
   /** The key that holds arguments in a call as this family writes it. */
   readonly argumentsKey: 'arguments' | 'parameters'
   readonly separator: string
+  /** Whether the vocabulary has a placeholder for images. */
+  readonly takesImages: boolean
   /** Whether the family thinks aloud between `<think>` tags. */
   readonly thinks: boolean
   /** Ends an answer that calls tools, and one that does not. */
@@ -85,6 +87,7 @@ export function loadProfile(model: string): Profile {
     callTags: chatml ? { open: '<tool_call>', close: '</tool_call>' } : { open: '<|python_tag|>' },
     argumentsKey: chatml ? 'arguments' : 'parameters',
     separator: chatml ? '\n' : '; ',
+    takesImages: chatml,
     thinks: recipe.thinks,
     terminator,
     parsers: { tool: chatml ? 'hermes' : 'llama3_json', reasoning: recipe.thinks ? 'qwen3' : null },

@@ -16,6 +16,7 @@ async function generation(engine: Engine, n = 1): Promise<Generation> {
     route: '/test',
     stream: true,
     promptIds: Int32Array.of(1, 2, 3),
+    images: [],
     params: {
       n,
       temperature: 1,
@@ -32,6 +33,7 @@ async function generation(engine: Engine, n = 1): Promise<Generation> {
     maxTokens: 100,
     answer: { candidates: [{ ids, logit: () => 0, name: 'only' }], depth: 0, play: undefined },
     faults: new CallFaults([]),
+    cacheSalt: null,
     headers: {},
   })
 }

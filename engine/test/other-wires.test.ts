@@ -104,12 +104,13 @@ describe('wire sglang', () => {
     const { events } = await postStream(engine, '/v1/chat/completions', {
       ...CHAT,
       stream: true,
-      return_input_ids: true,
-      return_output_ids: true,
+      return_input_ids_in_sglext: true,
+      return_output_ids_in_sglext: true,
       stream_options: { include_usage: true },
     })
     const chunks = chunksOf(events)
-    const ext = chunks.at(-1).sglext
+    const ext = chunks.at(-2).sglext
+    expect(chunks.at(-1).usage.completion_tokens).toBe(ext.output_ids[0].length)
     const line = engine.engine.journal.lines().find((entry) => entry.kind === 'generation')
     expect(ext).toEqual({
       input_ids: line?.kind === 'generation' ? line.promptTokenIds : [],
@@ -123,6 +124,64 @@ describe('wire sglang', () => {
       type: 'function',
       function: { name: 'bash', arguments: expect.any(String) },
     })
+  })
+
+  it('always opens a turn: an answer at the end becomes a user message or the text behind the opened turn', async () => {
+    await using engine = await sglang()
+    const ids = async (messages: Loose[], more: Loose = {}): Promise<number[]> =>
+      (await post(engine, '/tokenize', { messages, ...more })).tokens
+    const said = (role: string, content: Loose): Loose => ({ role, content })
+    const first = said('user', 'x')
+    const asUser = await ids([first, said('user', 'a')])
+    expect(await ids([first, said('assistant', 'a')], { add_generation_prompt: false })).toEqual(asUser)
+    const opened = await ids([first])
+    const continued = await ids([first, said('assistant', 'a')], { continue_final_message: true })
+    expect(continued.slice(0, opened.length)).toEqual(opened)
+    expect(continued.length).toBe(opened.length + 1)
+    const thinking = await ids([first], { reasoning_effort: 'high' })
+    expect(thinking).toEqual(opened)
+    expect(await ids([first], { reasoning_effort: 'none' })).not.toEqual(opened)
+  })
+
+  it('splits text by its parsers, and says what it was started with', async () => {
+    await using engine = await sglang()
+    const text = 'One moment.\n<tool_call>\n{"name": "bash", "arguments": {"command": "ls  -l"}}\n</tool_call>'
+    const parsed = { text, tools: [SHELL_TOOL], tool_call_parser: 'hermes' }
+    expect(await post(engine, '/parse_function_call', parsed)).toEqual({
+      normal_text: expect.stringMatching(/^One moment\./),
+      calls: [{ tool_index: 0, name: 'bash', parameters: '{"command": "ls  -l"}' }],
+    })
+    expect(
+      await post(engine, '/separate_reasoning', { text: '<think>\nhm\n</think>\n\nyes', reasoning_parser: 'qwen3' }),
+    ).toEqual({ reasoning_text: 'hm', text: 'yes' })
+    expect(await get(engine, '/get_server_info')).toMatchObject({ version: '0.5.16', tool_call_parser: 'hermes' })
+  })
+
+  it('refuses what does not fit into the context in its own words', async () => {
+    await using engine = await sglang('--max-model-len', '600')
+    const long = { messages: [{ role: 'user', content: 'word '.repeat(2000) }] }
+    expect((await refused(engine, '/v1/chat/completions', long)).body.message).toMatch(
+      /^The input \(\d+ tokens\) is longer than the model's context length \(600 tokens\)\.$/,
+    )
+    const greedy = { ...CHAT, max_tokens: 590 }
+    expect((await refused(engine, '/v1/chat/completions', greedy)).body.message).toMatch(
+      /^Requested token count exceeds the model's maximum context length of 600 tokens\./,
+    )
+  })
+
+  it('neither takes nor gives ids in chat before 0.5.13, and streams none without sglext', async () => {
+    await using old = await sglang('--sglang-version', '0.5.12.post1')
+    const ask = { ...CHAT, input_ids: [1, 2, 3], return_meta_info: true, return_prompt_token_ids: true, logprobs: true }
+    const { choices } = await post(old, '/v1/chat/completions', ask)
+    expect(Object.keys(choices[0])).toEqual(['index', 'message', 'logprobs', 'finish_reason', 'matched_stop'])
+    expect((await refused(old, '/tokenize', { messages: CHAT.messages })).status).toBe(400)
+    await using plain = await sglang('--no-sglext')
+    const { raw } = await postStream(plain, '/v1/chat/completions', {
+      ...CHAT,
+      stream: true,
+      return_output_ids_in_sglext: true,
+    })
+    expect(raw).not.toContain('sglext')
   })
 
   it('reports logprobs after temperature', async () => {

@@ -262,6 +262,28 @@ const HARNESS_TOOLS: Record<string, { tools: Loose[]; name: string; args: Loose 
     name: 'exec_command',
     args: { cmd: 'echo hi' },
   },
+  Cline: {
+    tools: [
+      {
+        name: 'read_files',
+        parameters: {
+          type: 'object',
+          properties: { files: { type: 'array', items: { type: 'object' } } },
+          required: ['files'],
+        },
+      },
+      {
+        name: 'run_commands',
+        parameters: {
+          type: 'object',
+          properties: { commands: { type: 'array', items: { type: 'string' } } },
+          required: ['commands'],
+        },
+      },
+    ],
+    name: 'run_commands',
+    args: { commands: ['echo hi'] },
+  },
   'a shell among tools with a command of their own': {
     tools: [
       {
@@ -287,6 +309,18 @@ describe('shell steps', () => {
     instruction: INSTRUCTION,
     candidates: [{ name: 'only', steps: [{ shell: 'echo hi' }, { say: 'ok' }] }],
   }
+
+  it('find the offered tools after a list under the same tags in the system prompt, as pi writes one', async () => {
+    await using engine = await startEngine()
+    await post(engine, '/control/plays', play)
+    const system = 'You are an assistant.\n\n<tools>\n- read: Read file contents\n- bash: Execute commands\n</tools>'
+    const answer = await post(engine, '/v1/chat/completions', {
+      ...ask,
+      messages: [{ role: 'system', content: system }, ...ask.messages],
+      tools: HARNESS_TOOLS['Claude Code']?.tools.map((fn) => ({ type: 'function', function: fn })),
+    })
+    expect(answer.choices[0].message.tool_calls).toMatchObject([{ function: { name: 'Bash' } }])
+  })
 
   it.each(Object.entries(HARNESS_TOOLS))('find the shell of %s', async (_name, { tools, name, args }) => {
     await using engine = await startEngine()

@@ -1,4 +1,5 @@
 import { EngineError, validationError } from '../errors.ts'
+import { imageText, isImage } from './images.ts'
 import { dumpJson, parseJson } from '../json/lossless.ts'
 import { readList, readObject, readText } from '../json/read.ts'
 import type { Json, JsonObject } from '../json/lossless.ts'
@@ -21,9 +22,10 @@ export interface TemplateCall {
  * The messages of a chat request as templates take them, after vLLM's normalisation
  * (`vllm/entrypoints/chat_utils.py`): text parts are joined by newlines, argument strings are read as JSON and written
  * again in Python's spacing, `reasoning` and the older `reasoning_content` are one field.
- * Throws a 400 for a message that is no object, for media, and for arguments that are no JSON.
+ * Throws a 400 for a message that is no object, for media that the model does not take, and for arguments that are no
+ * JSON.
  */
-export function templateMessages(messages: readonly Json[]): TemplateMessage[] {
+export function templateMessages(messages: readonly Json[], takesImages: boolean): TemplateMessage[] {
   return messages.map((message, index) => {
     if (!(message instanceof Map)) throw validationError('Input should be a valid dictionary', `messages.${index}`)
     const role = readText(message, 'role')
@@ -31,7 +33,7 @@ export function templateMessages(messages: readonly Json[]): TemplateMessage[] {
     const calls = readList(message, 'tool_calls')
     return {
       role,
-      content: textOf(message.get('content') ?? null, index),
+      content: textOf(message.get('content') ?? null, index, takesImages),
       reasoning: (readText(message, 'reasoning') ?? readText(message, 'reasoning_content') ?? '').replaceAll(
         /^\n+|\n+$/g,
         '',
@@ -47,19 +49,21 @@ export function templateTools(tools: readonly Json[]): string[] {
   return tools.map((tool) => dumpJson(tool))
 }
 
-function textOf(content: Json, index: number): string {
+function textOf(content: Json, index: number, takesImages: boolean): string {
   if (content === null) return ''
   if (typeof content === 'string') return content
   if (!Array.isArray(content))
     throw validationError('Input should be a valid string or list', `messages.${index}.content`)
-  return content.map((part) => partText(part, index)).join('\n')
+  return content.map((part) => partText(part, index, takesImages)).join('\n')
 }
 
-function partText(part: Json, index: number): string {
+function partText(part: Json, index: number, takesImages: boolean): string {
   if (typeof part === 'string') return part
+  if (isImage(part) && takesImages) return imageText(part, index)
+  if (isImage(part)) throw new EngineError('At most 0 image(s) may be provided in one prompt.', { param: 'messages' })
   const text = part instanceof Map ? (readText(part, 'text') ?? readText(part, 'refusal')) : undefined
   if (text !== undefined) return text
-  throw new EngineError(`messages.${index}.content: this engine reads text parts only`, { param: 'messages' })
+  throw new EngineError(`messages.${index}.content: this engine reads text and images only`, { param: 'messages' })
 }
 
 function templateCall(call: Json, index: number): TemplateCall {

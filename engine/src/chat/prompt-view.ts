@@ -30,7 +30,7 @@ export interface TurnGrammar {
 }
 
 const TOOL_RESULT = /^\s*<tool_response>/
-const TOOLS_BLOCK = /<tools>\n([\s\S]*?)\n<\/tools>/
+const TOOLS_BLOCKS = /<tools>\n([\s\S]*?)\n<\/tools>/g
 
 /** Reads a prompt back into turns. Text outside turns (a raw completion prompt) is ignored. */
 export function viewPrompt(ids: Int32Array, vocabulary: Vocabulary, grammar: TurnGrammar): PromptView {
@@ -90,14 +90,14 @@ function roleOf(name: string, text: string, grammar: TurnGrammar): PromptTurn['r
 }
 
 function offeredTools(turns: readonly PromptTurn[]): JsonObject[] {
-  const block = turns[0]?.role === 'system' ? TOOLS_BLOCK.exec(turns[0].text)?.[1] : undefined
+  const system = turns[0]?.role === 'system' ? turns[0].text : ''
   const tools: JsonObject[] = []
-  for (const line of block?.split('\n') ?? []) {
+  for (const line of [...system.matchAll(TOOLS_BLOCKS)].flatMap(([, block = '']) => block.split('\n'))) {
     try {
       const tool = parseJson(line)
       if (tool instanceof Map) tools.push(tool)
     } catch {
-      // A system prompt of somebody else may use the same tags; lines that are no JSON offer no tool.
+      // A harness may use the same tags for a list of its own (pi does); lines that are no JSON offer no tool.
     }
   }
   return tools

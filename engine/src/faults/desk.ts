@@ -15,10 +15,13 @@ export interface FaultSubject {
 
 /** Faults that strike one call. */
 export class CallFaults {
+  /** Aborted when the desk that gave them is cleared, also where that happens before they strike. */
+  readonly cleared: AbortSignal
   readonly #faults: readonly Fault[]
 
-  constructor(faults: readonly Fault[]) {
+  constructor(faults: readonly Fault[], cleared: AbortSignal = new AbortController().signal) {
     this.#faults = faults
+    this.cleared = cleared
   }
 
   /** The fault of a kind, if it strikes this call. */
@@ -35,6 +38,7 @@ export class CallFaults {
 /** The standing fault orders. Each call takes what is meant for it; counts run down in order of arrival. */
 export class FaultDesk {
   #standing: Standing[] = []
+  #cleared = new AbortController()
 
   add(order: FaultOrder): void {
     this.#standing.push({ order, seen: 0, struck: 0 })
@@ -42,18 +46,24 @@ export class FaultDesk {
 
   clear(): void {
     this.#standing = []
+    this.#cleared.abort()
+    this.#cleared = new AbortController()
   }
 
   list(): { order: FaultOrder; seen: number; struck: number }[] {
     return this.#standing.map((standing) => ({ ...standing }))
   }
 
-  /** Counts the call against every order that matches it and returns those that strike. */
-  take(subject: FaultSubject): CallFaults {
+  /**
+   * Counts the call against every order that matches it and returns those that strike. Requests that turn ids into
+   * messages have faults of their own.
+   */
+  take(subject: FaultSubject, asked: 'generation' | 'derender' = 'generation'): CallFaults {
     if (this.#standing.length === 0) return new CallFaults([])
     const striking: Fault[] = []
     for (const standing of this.#standing) {
       const { order } = standing
+      if ((order.fault.kind === 'derender_fails') !== (asked === 'derender')) continue
       if (!matches(order, subject)) continue
       standing.seen++
       const usedUp = order.count > 0 && standing.struck >= order.count
@@ -61,7 +71,7 @@ export class FaultDesk {
       standing.struck++
       striking.push(order.fault)
     }
-    return new CallFaults(striking)
+    return new CallFaults(striking, this.#cleared.signal)
   }
 }
 

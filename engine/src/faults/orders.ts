@@ -38,6 +38,8 @@ export type Fault =
   | { readonly kind: 'wrong_usage'; readonly by: number }
   /** The engine keeps only the last tokens of the prompt and says so only through its ids and counts. */
   | { readonly kind: 'truncate_prompt'; readonly keep: number }
+  /** A request to turn ids into a message fails. Strikes only such requests, and no other fault does. */
+  | { readonly kind: 'derender_fails'; readonly status: number }
 
 export type FaultKind = Fault['kind']
 
@@ -99,6 +101,8 @@ function readFault(body: JsonObject): Fault {
       return { kind, token, version: readText(body, 'version') }
     case 'wrong_usage':
       return { kind, by: readCount(body, 'by') ?? 7 }
+    case 'derender_fails':
+      return { kind, status: readCount(body, 'status') ?? 500 }
     case 'truncate_prompt':
       return { kind, keep: readCount(body, 'keep') ?? 64 }
     default:

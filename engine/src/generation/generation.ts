@@ -17,10 +17,12 @@ export interface GenerationPlan {
   readonly route: string
   readonly stream: boolean
   readonly promptIds: Int32Array
+  readonly images: readonly string[]
   readonly params: SamplingParams
   readonly maxTokens: number
   readonly answer: PolicyAnswer
   readonly faults: CallFaults
+  readonly cacheSalt: string | null
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -91,7 +93,12 @@ export class Generation {
    * when the reader stops early.
    */
   async *steps(): AsyncGenerator<ChoiceStep, void, void> {
-    const flight: Flight = { names: this.plan.names, abort: this.#abort, done: this.#finished.promise }
+    const flight: Flight = {
+      names: this.plan.names,
+      abort: this.#abort,
+      done: this.#finished.promise,
+      drawn: () => this.outputTokens,
+    }
     this.#engine.flights.add(flight)
     const { signal } = this.#abort
     const startedMs = performance.now()
@@ -121,19 +128,25 @@ export class Generation {
     const stall = this.plan.faults.find('stall')
     const stallMs = stall?.at === 'before_first_byte' ? stall.seconds * 1000 : 0
     await quietly(() => this.#engine.gate.begin(signal))
-    await pause(stallMs + this.#engine.options.firstTokenMs, signal)
+    await pause(stallMs, this.#unlessCleared(signal))
+    await pause(this.#engine.options.firstTokenMs, signal)
   }
 
   async #beforeToken(token: number, startedMs: number, signal: AbortSignal): Promise<void> {
     const { tokensPerSecond, firstTokenMs } = this.#engine.options
     const stall = this.plan.faults.find('stall')
-    if (stall?.at === 'mid_stream' && stall.token === token) await pause(stall.seconds * 1000, signal)
+    if (stall?.at === 'mid_stream' && stall.token === token)
+      await pause(stall.seconds * 1000, this.#unlessCleared(signal))
     if (this.#engine.gate.scope === 'all') await quietly(() => this.#engine.gate.proceed(signal))
     if (tokensPerSecond > 0) {
       await pause(startedMs + firstTokenMs + ((token - 1) * 1000) / tokensPerSecond - performance.now(), signal)
     } else if (token % BURST === 0) {
       await nextTurnOfLoop()
     }
+  }
+
+  #unlessCleared(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.plan.faults.cleared])
   }
 
   #afterToken(token: number): void {
@@ -160,6 +173,7 @@ export class Generation {
       weightVersionBefore: this.#versionBefore,
       weightVersionAfter: this.#engine.weightVersion,
       promptTokenIds: [...plan.promptIds],
+      images: plan.images,
       choices: this.choices.map((choice) => ({
         index: choice.index,
         tokenIds: choice.ids,
@@ -171,6 +185,7 @@ export class Generation {
       })),
       logprobsMode: options.logprobsMode,
       sampling: { ...params, maxTokens: plan.maxTokens, seed: seed ?? null, engineSeed: options.seed },
+      cacheSalt: plan.cacheSalt,
       play: plan.answer.play ?? null,
       headers: plan.headers,
       faults: plan.faults.all,

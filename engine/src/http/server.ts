@@ -62,6 +62,7 @@ async function answer(exchange: Exchange, engine: Engine, routes: RouteTable): P
         ? new EngineError('Method Not Allowed', { status: 405, type: 'Method Not Allowed' })
         : new EngineError('Not Found', { status: 404, type: 'Not Found' })
     }
+    if (isOrder(exchange.request.method, pathname)) engine.noteOrder(exchange.url)
     await route(exchange, engine)
   } catch (error) {
     refuse(exchange, error, engine.options.wire)
@@ -89,4 +90,11 @@ function authorise(exchange: Exchange, key: string | undefined): void {
   if (exchange.header('authorization') !== `Bearer ${key}`) {
     throw new EngineError('Unauthorized', { status: 401, type: 'Unauthorized' })
   }
+}
+
+/** Routes that change what is generated and how, of any wire. */
+function isOrder(method: string | undefined, path: string): boolean {
+  return (
+    method === 'POST' && /^\/(?:pause|resume|continue|abort|update_|start_weight|finish_weight|flush|reset_)/.test(path)
+  )
 }

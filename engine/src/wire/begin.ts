@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { imagesOf } from '../chat/images.ts'
 import { thinkingOpenIn, viewPrompt } from '../chat/prompt-view.ts'
 import { EngineError, validationError } from '../errors.ts'
 import { Generation } from '../generation/generation.ts'
@@ -11,6 +12,7 @@ import type { SamplingParams } from '../generation/sampling.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { JsonObject } from '../json/lossless.ts'
 import type { Constraint } from '../policy/policy.ts'
+import type { Wire } from '../options.ts'
 
 /** What a route knows when it wants a generation. */
 export interface Wish {
@@ -57,7 +59,7 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
     return undefined
   }
   const promptIds = shorten(wish, faults)
-  const maxTokens = checkLength(promptIds.length, wish, engine.options.maxModelLen)
+  const maxTokens = checkLength(promptIds.length, wish, engine.options)
   const view = viewPrompt(promptIds, vocabulary, grammar)
   const answer = await answersTo(view, engine.plays, engine.profile, wish.constraint(view))
   const given =
@@ -69,10 +71,12 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
     route: exchange.url.pathname,
     stream: wish.stream,
     promptIds,
+    images: imagesOf(wish.body).map((image) => image.sha256),
     params: wish.params,
     maxTokens,
     answer,
     faults,
+    cacheSalt: readText(wish.body, 'cache_salt') ?? readText(wish.body, 'extra_key') ?? null,
     headers: Object.fromEntries(
       Object.entries(exchange.request.headers).flatMap(([name, value]) =>
         RECORDED_HEADER.test(name) && value !== undefined ? [[name, String(value)]] : [],
@@ -99,6 +103,13 @@ export function uuidHex(): string {
   return randomUUID().replaceAll('-', '')
 }
 
+/** Fails a request that turns ids into a message where a standing order says so. */
+export function failDerender(exchange: Exchange, engine: Engine, body: JsonObject): void {
+  const subject = { sessions: sessionsOf(exchange, body), promptText: () => '' }
+  const fault = engine.faults.take(subject, 'derender').find('derender_fails')
+  if (fault !== undefined) throw orderedError(fault.status, undefined)
+}
+
 function sessionsOf(exchange: Exchange, body: JsonObject): string[] {
   const headers = Object.entries(exchange.request.headers).flatMap(([name, value]) =>
     RECORDED_HEADER.test(name) ? [String(value)] : [],
@@ -119,11 +130,32 @@ function shorten(wish: Wish, faults: CallFaults): Int32Array {
   return keep !== undefined && keep >= 0 && keep < wish.promptIds.length ? wish.promptIds.slice(-keep) : wish.promptIds
 }
 
-/** vLLM `renderers/params.py` TokenizeParams: prompt plus asked output must fit; what is not asked for is what is left. */
-function checkLength(promptTokens: number, wish: Wish, maxModelLen: number): number {
+/** What has to fit into the context. */
+export interface LengthWish {
+  readonly maxTokens: number | undefined
+  readonly maxTokensParam: string
+  readonly capOutput?: boolean
+}
+
+/**
+ * Prompt plus asked output must fit; what is not asked for is what is left. Returns how many tokens may come. Wordings of
+ * vLLM (`renderers/params.py` TokenizeParams) and SGLang (`managers/tokenizer_manager.py` `_validate_one_request`).
+ */
+export function checkLength(
+  promptTokens: number,
+  wish: LengthWish,
+  { maxModelLen, wire }: { readonly maxModelLen: number; readonly wire: Wire },
+): number {
   const asked = wish.maxTokens
   if (asked !== undefined && asked < 1)
     throw validationError(`max_tokens must be at least 1, got ${asked}.`, wish.maxTokensParam, asked)
+  if (wire === 'sglang') checkSglangLength(promptTokens, asked, maxModelLen)
+  else checkVllmLength(promptTokens, wish, maxModelLen)
+  return Math.min(asked ?? maxModelLen, maxModelLen - promptTokens)
+}
+
+function checkVllmLength(promptTokens: number, wish: LengthWish, maxModelLen: number): void {
+  const asked = wish.maxTokens
   if (asked !== undefined && asked > maxModelLen && wish.capOutput !== true) {
     throw validationError(
       `${wish.maxTokensParam}=${asked} cannot be greater than max_model_len=${maxModelLen}. Please request fewer output tokens.`,
@@ -139,5 +171,17 @@ function checkLength(promptTokens: number, wish: Wish, maxModelLen: number): num
       promptTokens,
     )
   }
-  return Math.min(asked ?? maxModelLen, maxModelLen - promptTokens)
+}
+
+function checkSglangLength(promptTokens: number, asked: number | undefined, contextLength: number): void {
+  if (promptTokens >= contextLength) {
+    throw new EngineError(
+      `The input (${promptTokens} tokens) is longer than the model's context length (${contextLength} tokens).`,
+    )
+  }
+  if (asked !== undefined && asked + promptTokens > contextLength) {
+    throw new EngineError(
+      `Requested token count exceeds the model's maximum context length of ${contextLength} tokens. You requested a total of ${asked + promptTokens} tokens: ${promptTokens} tokens from the input messages and ${asked} tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.`,
+    )
+  }
 }

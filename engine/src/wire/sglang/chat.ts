@@ -2,12 +2,14 @@ import { EngineError } from '../../errors.ts'
 import { readCount, readFlag, readTokenIds } from '../../json/read.ts'
 import { answerParser } from '../../parsers/index.ts'
 import { begin, uuidHex } from '../begin.ts'
+import { routedExpertsInt32 } from '../experts.ts'
 import { chatLogprob, wireJson } from '../logprobs.ts'
 import { EventStream, sendWhole } from '../stream.ts'
 import { chatDelta, chatFinish, chatMessage } from '../vllm/chat-message.ts'
 import { readChatRequest } from '../vllm/chat-request.ts'
 import { reasoningTokens } from '../vllm/usage.ts'
 import { finishReason, metaInfo } from './meta-info.ts'
+import { sglangPrompt } from './render.ts'
 import type { Engine } from '../../engine.ts'
 import type { Choice } from '../../generation/choice.ts'
 import type { Draw } from '../../generation/sampling.ts'
@@ -19,19 +21,26 @@ import type { ChatRequest } from '../vllm/chat-request.ts'
 /**
  * `POST /v1/chat/completions` as SGLang answers it (`srt/entrypoints/openai/protocol.py` at 004c82e0 and
  * `serving_chat.py`). `input_ids` take the place of the template, tools still drive the parsers. Ids and meta info come
- * only without streaming; a stream gives them in one `sglext` event at its end when headers ask (pull request 34488).
+ * only without streaming; a stream gives them in one `sglext` event at its end when body or headers ask (pull request
+ * 34488; `--no-sglext` is a release before it). Releases before 0.5.13 ignore all of these members.
  */
 export async function sglangChat(exchange: Exchange, engine: Engine): Promise<void> {
   const body = await exchange.body()
-  const given = readTokenIds(body, 'input_ids', engine.profile.vocabulary.size)
-  const request = await readChatRequest(body, engine, given)
+  const older = !engine.options.chatIds
+  const given = older ? undefined : readTokenIds(body, 'input_ids', engine.profile.vocabulary.size)
+  const request = await readChatRequest(body, engine, given ?? (await sglangPrompt(body, engine)))
+  const flag = (name: string): boolean => !older && readFlag(body, name) === true
+  const ext = (way: 'input' | 'output'): boolean =>
+    engine.options.sglext &&
+    (exchange.header(`x-sglext-return-${way}-ids`) === '1' || flag(`return_${way}_ids_in_sglext`))
   const asked = {
-    promptIds: readFlag(body, 'return_prompt_token_ids') ?? false,
-    ids: readFlag(body, 'return_token_ids') ?? false,
-    metaInfo: readFlag(body, 'return_meta_info') ?? false,
-    extInput: exchange.header('x-sglext-return-input-ids') === '1' || readFlag(body, 'return_input_ids') === true,
-    extOutput: exchange.header('x-sglext-return-output-ids') === '1' || readFlag(body, 'return_output_ids') === true,
+    promptIds: flag('return_prompt_token_ids'),
+    ids: flag('return_token_ids'),
+    metaInfo: flag('return_meta_info'),
+    extInput: ext('input'),
+    extOutput: ext('output'),
     top: readCount(body, 'top_logprobs') ?? 0,
+    experts: engine.options.routedExperts && flag('return_routed_experts'),
   }
   if (request.stream) refuseIdsInStream(asked)
   const begun = await begin(exchange, engine, {
@@ -56,6 +65,7 @@ interface Asked {
   readonly extInput: boolean
   readonly extOutput: boolean
   readonly top: number
+  readonly experts: boolean
 }
 
 function refuseIdsInStream(asked: Asked): void {
@@ -105,6 +115,7 @@ class SglangAnswer {
       choices: generation.choices.map((choice) => this.#wholeChoice(choice)),
       usage: this.#usage(generation.choices),
       metadata: { weight_version: this.#engine.weightVersion },
+      ...this.#sglext(),
     }
     await sendWhole(exchange, wireJson(answer, faults), faults)
   }
@@ -119,7 +130,8 @@ class SglangAnswer {
       index: choice.index,
       message: {
         role: message['role'],
-        content: message['content'],
+        // Never null, "to make sure retokenize consistency".
+        content: message['content'] ?? '',
         reasoning_content: message['reasoning'],
         tool_calls: calls?.map((call: Record<string, unknown>, index) => ({ ...call, id: callId(), index })) ?? null,
       },
@@ -129,13 +141,20 @@ class SglangAnswer {
       ...(promptIds || ids ? { prompt_token_ids: [...this.#begun.promptIds] } : {}),
       ...(ids ? { token_ids: choice.ids } : {}),
       ...(meta
-        ? { meta_info: metaInfo(this.#engine, this.#begun, choice, { logprobs, text: true, top: this.#asked.top }) }
+        ? {
+            meta_info: metaInfo(this.#engine, this.#begun, choice, {
+              logprobs,
+              text: true,
+              top: this.#asked.top,
+              experts: this.#asked.experts,
+            }),
+          }
         : {}),
     }
   }
 
   async stream(exchange: Exchange): Promise<void> {
-    const { generation, faults, promptIds } = this.#begun
+    const { generation, faults } = this.#begun
     const events = new EventStream(exchange, faults)
     const head = { ...this.#head, object: 'chat.completion.chunk' }
     const parsers = generation.choices.map(() =>
@@ -185,17 +204,28 @@ class SglangAnswer {
       }
       if (events.over) return
     }
+    const ext = this.#sglext()
+    if (ext.sglext !== undefined) await events.send(JSON.stringify({ ...head, choices: [], ...ext }), 'usage')
     if (this.#request.includeUsage)
       await events.send(JSON.stringify({ ...head, choices: [], usage: this.#usage(generation.choices) }), 'usage')
-    if (this.#asked.extInput || this.#asked.extOutput) {
-      const dropped = faults.find('drop_token_ids') !== undefined
-      const sglext = {
+    await events.done()
+  }
+
+  #sglext(): { sglext?: Record<string, unknown> } {
+    const { generation, faults, promptIds } = this.#begun
+    const { experts, metaInfo: meta } = this.#asked
+    if (!this.#asked.extInput && !this.#asked.extOutput && !experts) return {}
+    const [first] = generation.choices
+    const dropped = faults.find('drop_token_ids') !== undefined
+    return {
+      sglext: {
+        ...(experts && !meta && first !== undefined
+          ? { routed_experts: routedExpertsInt32(promptIds, first.ids) }
+          : {}),
         ...(this.#asked.extInput ? { input_ids: [...promptIds] } : {}),
         ...(this.#asked.extOutput && !dropped ? { output_ids: generation.choices.map((choice) => choice.ids) } : {}),
-      }
-      await events.send(JSON.stringify({ ...head, choices: [], sglext }), 'usage')
+      },
     }
-    await events.done()
   }
 
   #logprobs(drawn: readonly Draw[], firstToken: number): { content: unknown[] } | null {

@@ -39,7 +39,6 @@ export async function sglangGenerate(exchange: Exchange, engine: Engine): Promis
     params: readSampling(sampling, logprobs ? top : undefined),
     maxTokens: readCount(sampling, 'max_new_tokens') ?? DEFAULT_MAX_NEW_TOKENS,
     maxTokensParam: 'max_new_tokens',
-    capOutput: true,
     stream,
     constraint: (view) => constraintFromSchema(schema === undefined ? null : parseJson(schema), view.tools),
   })

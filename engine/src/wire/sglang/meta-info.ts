@@ -1,3 +1,4 @@
+import { routedExpertsInt32 } from '../experts.ts'
 import { wireLogprob } from '../logprobs.ts'
 import type { Engine } from '../../engine.ts'
 import type { Choice } from '../../generation/choice.ts'
@@ -20,7 +21,7 @@ export function metaInfo(
   engine: Engine,
   begun: Begun,
   choice: Choice,
-  asked: { logprobs: boolean; text: boolean; top: number },
+  asked: { logprobs: boolean; text: boolean; top: number; experts?: boolean },
 ): Record<string, unknown> {
   const { vocabulary } = engine.profile
   const textOf = (id: number): string | null => (asked.text ? vocabulary.decode([id]) : null)
@@ -54,6 +55,7 @@ export function metaInfo(
             : {}),
         }
       : {}),
+    ...(asked.experts === true ? { routed_experts: routedExpertsInt32(begun.promptIds, choice.ids) } : {}),
     completion_tokens: choice.ids.length + drop,
     cached_tokens: 0,
   }

@@ -1,9 +1,11 @@
 import { validationError } from '../../errors.ts'
 import { readFlag, readText, readTokenIds } from '../../json/read.ts'
-import { renderPrompt } from '../vllm/chat-request.ts'
 import { pause } from '../vllm/weights.ts'
 import { sglangChat } from './chat.ts'
 import { sglangGenerate } from './generate.ts'
+import { parseFunctionCall, separateReasoning } from './parse.ts'
+import { sglangPrompt } from './render.ts'
+import { isBefore } from '../version.ts'
 import type { Engine } from '../../engine.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { RouteTable } from '../../http/server.ts'
@@ -19,12 +21,10 @@ export const sglangRoutes: RouteTable = {
   'GET /health_generate': (exchange) => exchange.empty(),
   'GET /get_model_info': modelInfo,
   'GET /model_info': modelInfo,
-  'GET /get_server_info': (exchange, engine) =>
-    exchange.json({
-      version: 'scripted',
-      model_path: engine.profile.model,
-      tool_call_parser: engine.profile.parsers.tool,
-    }),
+  'POST /parse_function_call': parseFunctionCall,
+  'POST /separate_reasoning': separateReasoning,
+  'GET /get_server_info': serverInfo,
+  'GET /server_info': serverInfo,
   'GET /get_weight_version': (exchange, engine) => exchange.json({ weight_version: engine.weightVersion }),
   'POST /update_weight_version': updateWeightVersion,
   'POST /pause_generation': pauseGeneration,
@@ -42,7 +42,10 @@ export const sglangRoutes: RouteTable = {
 async function tokenize(exchange: Exchange, engine: Engine): Promise<void> {
   const body = await exchange.body()
   const prompt = readText(body, 'prompt')
-  const ids = prompt === undefined ? await renderPrompt(body, engine) : await engine.profile.vocabulary.encode(prompt)
+  // Before 0.5.13 the route took text only; the member `messages` was ignored and `prompt` missed.
+  if (prompt === undefined && isBefore(engine.options.sglangVersion, '0.5.13'))
+    throw validationError('Field required', 'prompt')
+  const ids = prompt === undefined ? await sglangPrompt(body, engine) : await engine.profile.vocabulary.encode(prompt)
   exchange.json({ tokens: [...ids], count: ids.length, max_model_len: engine.options.maxModelLen })
 }
 
@@ -52,6 +55,24 @@ async function detokenize(exchange: Exchange, engine: Engine): Promise<void> {
   if (ids === undefined) throw validationError('Field required', 'tokens')
   exchange.json({
     text: engine.profile.vocabulary.decode(ids, { skipSpecial: readFlag(body, 'skip_special_tokens') ?? true }),
+  })
+}
+
+/** Server arguments beside the version (`http_server.py` `get_server_info`, `server_args.py`). */
+function serverInfo(exchange: Exchange, engine: Engine): void {
+  const { profile, options } = engine
+  exchange.json({
+    scripted_engine: true,
+    version: options.sglangVersion,
+    model_path: profile.model,
+    tokenizer_path: profile.vocabulary.name,
+    chat_template: profile.template.name,
+    tool_call_parser: profile.parsers.tool,
+    reasoning_parser: profile.parsers.reasoning,
+    context_length: options.maxModelLen,
+    enable_return_routed_experts: options.routedExperts,
+    quantization: null,
+    speculative_algorithm: null,
   })
 }
 

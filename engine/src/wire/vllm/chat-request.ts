@@ -83,7 +83,7 @@ export async function renderPrompt(body: JsonObject, engine: Engine): Promise<In
   const messages = readList(body, 'messages')
   if (messages === undefined) throw validationError('Field required', 'messages')
   const text = engine.profile.template.render({
-    messages: templateMessages(messages),
+    messages: templateMessages(messages, engine.profile.takesImages),
     tools: templateTools(readList(body, 'tools') ?? []),
     addGenerationPrompt: readFlag(body, 'add_generation_prompt') ?? true,
     continueFinalMessage: readFlag(body, 'continue_final_message') ?? false,

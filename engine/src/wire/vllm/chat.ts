@@ -1,5 +1,6 @@
 import { answerParser } from '../../parsers/index.ts'
 import { begin } from '../begin.ts'
+import { routedExpertsNpy } from '../experts.ts'
 import { chatLogprob, wireJson } from '../logprobs.ts'
 import { EventStream, sendWhole } from '../stream.ts'
 import { chatDelta, chatFinish, chatMessage } from './chat-message.ts'
@@ -113,9 +114,15 @@ class ChatAnswer {
         : {
             stop_reason: choice.finish?.stop ?? null,
             token_ids: this.#showIds ? choice.ids : null,
-            routed_experts: null,
+            routed_experts: this.#experts(choice),
           }),
     }
+  }
+
+  /** `--enable-return-routed-experts`. */
+  #experts(choice: Choice): string | null {
+    const given = this.#engine.options.routedExperts
+    return given ? routedExpertsNpy(this.#begun.promptIds, choice.ids) : null
   }
 
   async stream(exchange: Exchange): Promise<void> {

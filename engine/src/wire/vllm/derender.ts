@@ -1,5 +1,6 @@
 import { validationError } from '../../errors.ts'
 import { readCount, readFlag, readObject, readText } from '../../json/read.ts'
+import { failDerender } from '../begin.ts'
 import { chatFinish, chatMessage } from './chat-message.ts'
 import { derenderChunk } from './derender-chunk.ts'
 import { chatLogprobs, detokenizer, readChoices, settingOf } from './derender-parts.ts'
@@ -14,6 +15,7 @@ import type { Json, JsonObject } from '../../json/lossless.ts'
  */
 export async function derender(exchange: Exchange, engine: Engine): Promise<void> {
   const body = await exchange.body()
+  failDerender(exchange, engine, body)
   const chat = readObject(body, 'chat_request') ?? new Map<string, Json>()
   if (readFlag(body, 'stream') === true) exchange.json(derenderChunk(body, chat, engine))
   else exchange.json(derenderWhole(body, chat, engine))

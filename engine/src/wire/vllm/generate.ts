@@ -2,6 +2,8 @@ import { validationError } from '../../errors.ts'
 import { readSampling } from '../../generation/sampling.ts'
 import { readCount, readFlag, readObject, readTokenIds } from '../../json/read.ts'
 import { begin } from '../begin.ts'
+import { routedExpertsNpy } from '../experts.ts'
+import { isBefore } from '../version.ts'
 import { wireJson, wireLogprob } from '../logprobs.ts'
 import { EventStream, sendWhole } from '../stream.ts'
 import { checkModel } from './chat-request.ts'
@@ -48,12 +50,6 @@ export async function generate(exchange: Exchange, engine: Engine): Promise<void
   await (stream ? answer.stream(exchange) : answer.whole(exchange))
 }
 
-/** Releases before 0.32 wrote generate logprobs in the chat shape with `token: "token_id:N"` (v0.27.0 docs). */
-function before032(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  return major === 0 && minor < 32
-}
-
 class TokensAnswer {
   readonly #engine: Engine
   readonly #begun: Begun
@@ -64,7 +60,8 @@ class TokensAnswer {
     this.#engine = engine
     this.#begun = begun
     this.#asked = asked
-    this.#old = before032(engine.options.vllmVersion)
+    // Releases before 0.32 wrote generate logprobs in the chat shape with `token: "token_id:N"` (v0.27.0 docs).
+    this.#old = isBefore(engine.options.vllmVersion, '0.32')
   }
 
   async whole(exchange: Exchange): Promise<void> {
@@ -83,7 +80,7 @@ class TokensAnswer {
         index: choice.index,
         finish_reason: choice.finish?.reason ?? 'abort',
         token_ids: choice.ids,
-        routed_experts: null,
+        routed_experts: this.#experts(choice, true),
         ...this.#versions(choice, true),
         logprobs: this.#logprobs(choice.draws, 1),
       })),
@@ -112,7 +109,7 @@ class TokensAnswer {
             index: choice.index,
             finish_reason: step.finish?.reason ?? null,
             token_ids: dropped ? null : drawn.map(({ id }) => id),
-            routed_experts: null,
+            routed_experts: this.#experts(choice, step.finish !== undefined),
             ...this.#versions(choice, step.finish !== undefined),
             logprobs: this.#logprobs(drawn, token),
           },
@@ -136,6 +133,11 @@ class TokensAnswer {
 
   #promptIds(): Record<string, unknown> {
     return this.#old ? {} : { prompt_token_ids: this.#asked.returnIds ? [...this.#begun.promptIds] : null }
+  }
+
+  /** Of the whole choice, with its end. */
+  #experts(choice: Choice, last: boolean): string | null {
+    return last && this.#engine.options.routedExperts ? routedExpertsNpy(this.#begun.promptIds, choice.ids) : null
   }
 
   /** Spans come with the end of a choice and cover all of it. */

@@ -1,6 +1,6 @@
 import { dumpJson, toJson } from '../../json/lossless.ts'
 import { readFlag, readList, readText } from '../../json/read.ts'
-import { uuidHex } from '../begin.ts'
+import { checkLength, uuidHex } from '../begin.ts'
 import { readChatRequest } from './chat-request.ts'
 import { structuredOutputs } from './tool-choice.ts'
 import type { Engine } from '../../engine.ts'
@@ -15,6 +15,8 @@ import type { ChatRequest } from './chat-request.ts'
 export async function render(exchange: Exchange, engine: Engine): Promise<void> {
   const body = await exchange.body()
   const request = await readChatRequest(body, engine)
+  // Rendered by the chat route's own renderer, so that what that one refuses is refused here.
+  checkLength(request.promptIds.length, request, engine.options)
   const room = engine.options.maxModelLen - request.promptIds.length
   const answer: JsonObject = new Map<string, Json>([
     ['request_id', `chatcmpl-${uuidHex()}`],
