@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Digest } from './ids.ts'
 
 /** Lower-case hex SHA-256 of bytes or UTF-8 text. */
 export function sha256(data: Uint8Array | string): Digest {
-  return createHash('sha256').update(data).digest('hex')
+  return hash('sha256', data)
 }

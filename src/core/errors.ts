@@ -68,6 +68,12 @@ export const catalogue = {
     'The session has used up its budget.',
     'Open a session with a larger budget.',
   ),
+  BROWSER_GONE: entry(
+    'infra',
+    503,
+    'The browser or desktop of a gui task ended, crashed or does not answer.',
+    'The attempt has no verdict; run it again, with more memory for the box if it repeats.',
+  ),
   BUNDLE_FAILED: entry(
     'infra',
     500,
@@ -93,6 +99,12 @@ export const catalogue = {
     'The control token is missing or wrong.',
     'Send `Authorization: Bearer <token>`; it is in the file control-token of the data directory.',
   ),
+  ENGINE_DERENDER_FAILED: entry(
+    'engine',
+    502,
+    'The engine sampled an answer and could not turn its ids into a message.',
+    'See the log of the engine; the sampled ids are recorded, and never trained.',
+  ),
   ENGINE_DIED: entry(
     'engine',
     502,
@@ -105,6 +117,12 @@ export const catalogue = {
     501,
     'The engine cannot do what the session policy demands.',
     'Start the engine with the named flags or relax the policy.',
+  ),
+  ENGINE_PAUSED: entry(
+    'request',
+    409,
+    'Generation is paused, or a weight update is going on.',
+    'Wait for it, or end the pause with POST /engine/resume.',
   ),
   ENGINE_TIMEOUT: entry(
     'engine',
@@ -123,6 +141,12 @@ export const catalogue = {
     400,
     'An environment plugin does not fulfil the contract.',
     'Correct the named part of the plugin.',
+  ),
+  EMBEDDINGS_FAILED: entry(
+    'infra',
+    502,
+    'The server of embeddings that a search task names did not give vectors.',
+    'Check search.dense in search.toml: url up to /v1, model, and the variable that key_env names.',
   ),
   ENVIRONMENT_TOOL_FAILED: entry(
     'infra',
@@ -166,6 +190,12 @@ export const catalogue = {
     'A harness preset does not fulfil the contract.',
     'Correct the named part of the preset.',
   ),
+  HARNESS_UNFIT: entry(
+    'request',
+    400,
+    'A harness cannot run in the image of a task: something that it needs there is missing.',
+    'Use an image that has it, or a harness that needs nothing but the kernel.',
+  ),
   HARNESS_UNKNOWN: entry(
     'request',
     404,
@@ -193,6 +223,12 @@ export const catalogue = {
     'An archive or path tries to leave its place.',
     'Links out, absolute paths, devices and .. are refused.',
   ),
+  PAUSE_TIMED_OUT: entry(
+    'engine',
+    504,
+    'Running generations did not end in time for a pause.',
+    'Give it more time (`timeoutMs`), or use the mode keep or abort-resubmit.',
+  ),
   PORT_IN_USE: entry(
     'request',
     409,
@@ -210,6 +246,12 @@ export const catalogue = {
     503,
     'More calls are waiting than the proxy admits.',
     'Lower the concurrency or raise proxy.maxInFlight.',
+  ),
+  RESPONSE_UNKNOWN: entry(
+    'request',
+    404,
+    'The session holds no stored response of this id.',
+    'Only responses of this session that were asked with `store` (the default) and are complete can be read again.',
   ),
   ROUTE_DENIED: entry(
     'request',
@@ -295,11 +337,23 @@ export const catalogue = {
     'Remove the feature or use another task.',
   ),
   USAGE: entry('request', 400, 'The command line is not valid.', 'Run the command with --help.'),
+  VERDICT_REFUSED: entry(
+    'request',
+    409,
+    'The rollout cannot be given this verdict.',
+    'Give a finite reward, or a status without one and its reason, once the rollout has ended.',
+  ),
   VERIFIER_FAILED: entry(
     'infra',
     500,
     'The verifier did not give a verdict.',
     'See its output in the rollout events; the reward is null.',
+  ),
+  WEIGHTS_REFUSED: entry(
+    'engine',
+    502,
+    'A replica of the engine did not take the new weights.',
+    'See what it said; repeat the update, or take the replica out of `engine.url`.',
   ),
 } as const satisfies Record<string, CatalogueEntry>
 

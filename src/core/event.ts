@@ -1,4 +1,4 @@
-import type { Id } from './ids.ts'
+import type { Digest, Id } from './ids.ts'
 import type { RolloutEnd, Stage } from './task.ts'
 
 /**
@@ -19,7 +19,13 @@ export type EventBody =
       readonly phase: 'start' | 'end'
       readonly durationMs: number | null
     }
-  | { readonly kind: 'rollout_end'; readonly end: RolloutEnd; readonly detail: string }
+  | {
+      readonly kind: 'rollout_end'
+      readonly end: RolloutEnd
+      readonly detail: string
+      /** What the harness says that it failed of (`HarnessReport.fault`); absent where it says nothing. */
+      readonly fault?: string
+    }
   | {
       /** A command that Paddock itself ran in a box. */
       readonly kind: 'exec'
@@ -43,6 +49,15 @@ export type EventBody =
       readonly status: 'ok' | 'error' | 'timeout' | 'infra'
       readonly durationMs: number
       readonly result: string
+      /** Pictures that the model was given with it: stored as blobs. Width and height in pixels. */
+      readonly images?: readonly {
+        readonly sha256: Digest
+        readonly mediaType: string
+        readonly width: number
+        readonly height: number
+      }[]
+      /** How the tool's work went, by the tool's own names: what the model was not told. */
+      readonly facts?: Readonly<Record<string, number | string>>
     }
   | {
       readonly kind: 'egress'
@@ -59,5 +74,20 @@ export type EventBody =
       readonly detail: string
     }
   | { readonly kind: 'taint'; readonly cause: string; readonly callId: Id | null }
+  /** A call was held up by a pause of generation; no time of the agent. */
+  | { readonly kind: 'engine_wait'; readonly callId: Id; readonly waitedMs: number }
+  | {
+      /** What an engine gave beside ids and logprobs, kept as a blob. */
+      readonly kind: 'side_channel'
+      readonly callId: Id
+      readonly choice: number
+      readonly what: 'top_logprobs' | 'routed_experts'
+      /** `json+zstd`: per token a list of `{token, logprob}`; `npy`, `int32le`: the engine's own array. */
+      readonly encoding: 'json+zstd' | 'npy' | 'int32le'
+      readonly sha256: Digest
+      readonly sizeBytes: number
+    }
+  /** A client deleted a response that it had asked to store: it is not given out or continued any more. */
+  | { readonly kind: 'response_deleted'; readonly responseId: string; readonly callId: Id }
   | { readonly kind: 'label'; readonly name: string; readonly value: string }
   | { readonly kind: 'custom'; readonly name: string; readonly data: unknown }

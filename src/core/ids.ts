@@ -11,7 +11,7 @@ export type IdMaker = () => Id
  * An {@link IdMaker} over a clock and a random source.
  * The 12 bits of `rand_a` count within a millisecond (RFC 9562 §6.2 method 1); a clock that steps back is held.
  */
-export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) => void = randomFillSync): IdMaker {
+export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) => void = pooledRandom()): IdMaker {
   let lastMs = -1
   let counter = 0
   const bytes = new Uint8Array(16)
@@ -38,6 +38,20 @@ export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) 
     bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
     const hex = Buffer.from(bytes).toString('hex')
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  }
+}
+
+/** Random bytes out of a pool: the system is asked once for 256 ids, not for each. */
+function pooledRandom(): (bytes: Uint8Array) => void {
+  const pool = new Uint8Array(4096)
+  let used = pool.length
+  return (bytes) => {
+    if (used + bytes.length > pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    bytes.set(pool.subarray(used, used + bytes.length))
+    used += bytes.length
   }
 }
 

@@ -39,7 +39,17 @@ export {
   stringifyLossless,
 } from './json/index.ts'
 export type { CallClass, Lineage } from './lineage.ts'
+export { type Log, type LogLevel, logLevels, type LogOptions, openLog, silentLog, withoutSecrets } from './log/index.ts'
 export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams } from './policy.ts'
 export type { RolloutEnd, Stage, Task } from './task.ts'
+export {
+  attribute,
+  closeRolloutContext,
+  openRolloutContext,
+  rolloutContext,
+  spanName,
+  tracer,
+} from './telemetry/index.ts'
 export type { ToolCall, Turn, TurnPart } from './turn.ts'
-export type { Verdict, VerdictFacts, VerdictStatus } from './verdict.ts'
+export type { StoredArtifact, Verdict, VerdictFacts, VerdictStatus } from './verdict.ts'
+export { resolvePackage } from './resolve-package.ts'

@@ -22,6 +22,16 @@ export type Verdict = VerdictFacts &
       }
   )
 
+/** Something that was taken out of an agent's box, by its content. */
+export interface StoredArtifact {
+  /** In the box; below `/.paddock`, what the host noted. */
+  readonly path: string
+  readonly sha256: Digest
+  readonly sizeBytes: number
+  /** Name of the part that it was taken after, of a task of several. */
+  readonly step?: string
+}
+
 /** What every verdict says besides its number. */
 export interface VerdictFacts {
   readonly id: Id
@@ -35,7 +45,7 @@ export interface VerdictFacts {
   /** Free facts for a reader: test output, diff, matched pattern. Bounded by the writer. */
   readonly evidence: string
   /** Stored artifacts by content, so that `rescore` can run a fixed verifier later. */
-  readonly artifacts: readonly { readonly path: string; readonly sha256: Digest; readonly sizeBytes: number }[]
+  readonly artifacts: readonly StoredArtifact[]
   readonly verifier: { readonly id: string; readonly version: string; readonly sha256: Digest }
   /** `separate`: fresh box that the agent never touched; `shared`: agent's own filesystem; `host`: rule on recorded data. */
   readonly trust: 'separate' | 'shared' | 'host'

@@ -1,3 +1,4 @@
+import type { LogLevel } from '../log/levels.ts'
 import type { ConfigInput } from './schema.ts'
 
 /** The environment variables that Paddock reads. Read here and nowhere else; `docs/reference/config.md` lists them. */
@@ -11,6 +12,8 @@ export const environmentVariables = {
   PADDOCK_PORT: 'proxy.port',
   PADDOCK_CONTROL_PORT: 'control.port',
   PADDOCK_CONTROL_TOKEN: 'control.token',
+  PADDOCK_LOG: 'log.level',
+  PADDOCK_LOG_FILE: 'log.file',
   NO_COLOR: 'no colour in the output',
 } as const
 
@@ -20,11 +23,19 @@ export type EnvironmentVariables = Readonly<Partial<Record<keyof typeof environm
 export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
   const control = { ...number('port', env.PADDOCK_CONTROL_PORT), ...text('token', env.PADDOCK_CONTROL_TOKEN) }
   return {
-    engine: { ...text('url', env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
+    engine: { ...urls(env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
     proxy: { ...text('host', env.PADDOCK_HOST), ...number('port', env.PADDOCK_PORT) },
     control,
     store: { ...text('directory', env.PADDOCK_DATA) },
+    log: { ...logLevel(env.PADDOCK_LOG), ...text('file', env.PADDOCK_LOG_FILE) },
   }
+}
+
+/** Several replicas are separated by commas. */
+function urls(value: string | undefined): { url?: string | string[] } {
+  if (!value) return {}
+  const list = value.split(',').map((url) => url.trim())
+  return { url: list.length === 1 ? value : list }
 }
 
 function text<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {
@@ -38,4 +49,9 @@ function number<K extends string>(key: K, value: string | undefined): { [P in K]
   const part: { [P in K]?: number } = {}
   if (value) part[key] = Number(value)
   return part
+}
+
+/** Taken as it is: the schema judges it with the rest, and names the place. */
+function logLevel(value: string | undefined): { level?: LogLevel } {
+  return value ? { level: value as LogLevel } : {}
 }

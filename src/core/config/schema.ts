@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { logLevels } from '../log/levels.ts'
 
 /**
  * Every key of `paddock.config.ts`, with its default and its description; `docs/reference/config.md` is made of them.
@@ -10,13 +11,33 @@ const durationMs = z.int().min(1)
 
 const engine = z.strictObject({
   url: z
-    .url()
+    .union([z.url(), z.array(z.url()).min(1)])
     .nullable()
     .default(null)
-    .describe('Base URL of the inference backend, with or without `/v1`; null starts the scripted engine.'),
+    .describe(
+      'Base URL of the inference backend, with or without `/v1`; a list (in `ENGINE_URL` and `--engine`: separated by commas) names replicas of one engine; null starts the scripted engine.',
+    ),
   apiKey: z.string().nullable().default(null).describe('Bearer key of the backend.'),
-  kind: z.enum(['auto', 'vllm', 'openai']).default('auto').describe('Adapter; `auto` asks the engine who it is.'),
+  kind: z
+    .enum(['auto', 'vllm', 'sglang', 'openai'])
+    .default('auto')
+    .describe('Adapter; `auto` asks the engine who it is.'),
   model: z.string().nullable().default(null).describe('Model name; null: the only one that the engine lists.'),
+  fleet: z
+    .strictObject({
+      healthMs: durationMs.default(5000).describe('Time between two looks at the health route of each replica.'),
+      ejectAfter: positiveInt.default(3).describe('Failures in a row after which a replica gets no more calls.'),
+      ejectMs: durationMs
+        .default(1000)
+        .describe('First pause of an ejected replica; it doubles with each return that fails.'),
+      maxEjectMs: durationMs.default(60_000).describe('Longest such pause.'),
+      overload: z
+        .number()
+        .min(1)
+        .default(1.5)
+        .describe('A session leaves its replica where that one runs more than this many times the mean of all.'),
+    })
+    .prefault({}),
   scripted: z
     .strictObject({
       profile: z
@@ -67,6 +88,15 @@ const store = z.strictObject({
     .describe('`normal` survives a killed process, `full` also a power loss.'),
 })
 
+const log = z.strictObject({
+  level: z.enum(logLevels).default('silent').describe('Least weight of a line that is written.'),
+  file: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Where JSON lines are appended, relative to the working directory; null: stderr.'),
+})
+
 const sandbox = z.strictObject({
   provider: z.literal('docker').default('docker').describe('Where boxes come from.'),
   socketPath: z
@@ -80,6 +110,12 @@ const sandbox = z.strictObject({
     .max(256)
     .default(4)
     .describe('Boxes that are made ahead while rollouts wait for their turn; 0: none.'),
+  parkWarmBoxes: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether boxes made ahead wait paused (claimed a little later, left to the reaper if Paddock is killed).',
+    ),
   diskWatermark: z
     .number()
     .gt(0)
@@ -134,6 +170,12 @@ export const sessionSchema = z.strictObject({
       maxWallMs: durationMs.nullable().default(null).describe('Time of a session from its opening.'),
     })
     .prefault({}),
+  thinkingBudget: z
+    .enum(['record', 'pass'])
+    .default('record')
+    .describe(
+      'What becomes of a bound on thinking that a Messages or Gemini client asks for: recorded only, or told to vLLM as `thinking_token_budget`, which refuses it without a reasoning parser and forces tokens that were not sampled.',
+    ),
   onDisconnect: z
     .enum(['finish', 'abort'])
     .default('finish')
@@ -142,6 +184,10 @@ export const sessionSchema = z.strictObject({
 
 const run = z.strictObject({
   n: positiveInt.default(1).describe('Rollouts per task: the size of a group.'),
+  snapshotEvery: positiveInt
+    .nullable()
+    .default(null)
+    .describe('Turns of an agent after which its box is kept, as `snapshot` events tell; null: it is not kept.'),
   limits: z
     .strictObject({
       boot: positiveInt.optional().describe('Boxes that start at once.'),
@@ -171,6 +217,7 @@ export const configSchema = z.strictObject({
   proxy: proxy.prefault({}),
   control: control.prefault({}),
   store: store.prefault({}),
+  log: log.prefault({}),
   sandbox: sandbox.prefault({}),
   session: sessionSchema.prefault({}),
   environments: z.array(plugin).default([]).describe('Environment plugins: objects, npm names, or paths.'),

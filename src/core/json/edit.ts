@@ -10,9 +10,14 @@ export interface ObjectEdit {
  * The same object with members set and removed by byte splice: every other byte stays as it was.
  * A key that is present keeps its place and gets the new value (of duplicates the last is set and the others are
  * removed, which is what every common parser reads); a new key goes to the end. Throws `BODY_INVALID_JSON`.
+ * `scanned`: the members of these very bytes, where they are known already.
  */
-export function editObject(bytes: Uint8Array, edit: ObjectEdit): Buffer {
-  const { members, end } = scanMembers(bytes)
+export function editObject(
+  bytes: Uint8Array,
+  edit: ObjectEdit,
+  scanned: ReturnType<typeof scanMembers> = scanMembers(bytes),
+): Buffer {
+  const { members, end } = scanned
   const set = new Map(Object.entries(edit.set ?? {}))
   const removed = new Set(edit.remove ?? [])
   const last = new Map<string, number>()

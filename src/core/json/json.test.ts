@@ -9,6 +9,7 @@ import {
   parseLossless,
   scanElements,
   scanMembers,
+  skipString,
   stringifyLossless,
 } from './index.ts'
 
@@ -24,6 +25,22 @@ const objectText = fc
     const body = unique.map(([key, value, space]) => `${space}${JSON.stringify(key)}${space}:${space}${value}${space}`)
     return { text: `{${body.join(',')}}`, members: unique }
   })
+
+describe('skipString', () => {
+  it('finds the end of a string of any length, whatever is escaped in it', () => {
+    const plain = fc.nat({ max: 200 }).map((length) => 'a'.repeat(length))
+    const escaped = fc.nat({ max: 5 }).map((count) => `${'\\\\'.repeat(count)}\\"`)
+    const pieces = fc.array(fc.oneof(plain, escaped, fc.constant('\\\\')), { maxLength: 12 })
+    fc.assert(
+      fc.property(pieces, fc.string(), (parts, behind) => {
+        const text = `"${parts.join('')}"`
+        expect(skipString(bytes(`:${text}${behind}`), 1)).toBe(1 + text.length)
+        expect(() => skipString(bytes(text.slice(0, -1)), 0)).toThrow('does not end')
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
 
 describe('scanMembers', () => {
   it('finds every member where it stands', () => {

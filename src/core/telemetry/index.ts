@@ -1,0 +1,2 @@
+export { attribute, spanName, tracer } from './names.ts'
+export { closeRolloutContext, openRolloutContext, rolloutContext } from './rollout-context.ts'
