@@ -58,6 +58,8 @@ export interface SessionPolicy {
   /** The model name sent to the engine; null: as the harness asks. */
   readonly model: string | null
   readonly budget: Readonly<{ maxCalls: number | null; maxSampledTokens: number | null; maxWallMs: number | null }>
+  /** What becomes of a bound on thinking that another API than chat asks for: told to the engine, or recorded only (default). */
+  readonly thinkingBudget?: 'pass' | 'record'
   /** What becomes of an engine call whose client went away: let it finish, or abort it upstream. */
   readonly onDisconnect: 'finish' | 'abort'
 }
@@ -264,16 +266,29 @@ export interface SessionReadOptions {
   readonly bodies?: 'all' | readonly Id[]
 }
 
+/** A session as far as a request can name it. */
+export interface SessionKey {
+  readonly id: Id
+  readonly keyDigest: Digest
+  readonly closed: boolean
+}
+
 /** Reads of the log; also usable read-only while another process owns the store. */
 export interface RecorderReader {
   sessions(filter?: { rolloutId?: Id; limit?: number }): Promise<readonly SessionRecord[]>
+  /** The newest sessions, newest first. */
+  sessionKeys(limit: number): Promise<readonly SessionKey[]>
   /** Throws `NOT_FOUND`; `STORE_CORRUPT` when a body does not have its digest. */
   session(id: Id, options?: SessionReadOptions): Promise<SessionLog>
   events(filter: { rolloutId: Id }): Promise<readonly Event[]>
   close(): Promise<void>
 }
 
-/** The log. A promise that resolves means: the fact survives `kill -9`. */
+/**
+ * The log. A promise that resolves means: the fact survives `kill -9`. Reads here see everything accepted before them; a
+ * reader of another process that is opened later sees it, one that was open already sees it a moment later, at once after
+ * `flush` and `closeSession`.
+ */
 export interface Recorder extends RecorderReader {
   openSession(session: SessionRecord): Promise<void>
   closeSession(id: Id, at: number): Promise<void>
@@ -285,7 +300,7 @@ export interface Recorder extends RecorderReader {
   /** Marks an undelivered answer as replaced by a retry. */
   supersede(callId: Id, by: Id): Promise<void>
   appendEvent(event: Event): Promise<void>
-  /** Resolves when everything accepted so far is durable. */
+  /** Resolves when everything accepted so far is durable and every reader sees it. */
   flush(): Promise<void>
 }
 

@@ -26,6 +26,8 @@ export type MaskReason =
   | 'class'
   | 'missing_logprob'
   | 'stop_cut'
+  /** Its weights changed while it was sampled, at an unknown token or over the KV cache of older weights. */
+  | 'mixed_weights'
   /** Context of a row although its own answer never reached the client. */
   | 'undelivered'
   | 'role'
@@ -95,7 +97,36 @@ export interface ExportRollout {
   /** Weight of each row by the export's rule, same order. */
   readonly rowWeights: readonly number[]
   /** The conversation as messages per row, same order: JSON texts of chat messages, and the offered tools. */
-  readonly conversations: readonly { readonly messages: readonly string[]; readonly tools: string | null }[]
+  readonly conversations: readonly {
+    readonly messages: readonly string[]
+    readonly tools: string | null
+    /** Images and other media of the messages, in order; the messages name them by path. */
+    readonly media: readonly RowMedia[]
+  }[]
+  /** What the engine gave beside ids and logprobs, where the export was asked for it. */
+  readonly sideChannels?: readonly RowSideChannel[]
+}
+
+/** Alternatives or routed experts of one choice of a call, a file of the export. */
+export interface RowSideChannel {
+  readonly callId: Id
+  readonly choice: number
+  readonly what: 'top_logprobs' | 'routed_experts'
+  readonly encoding: 'json+zstd' | 'npy' | 'int32le'
+  /** Relative to the export's directory. */
+  readonly path: string
+  readonly sha256: Digest
+  readonly sizeBytes: number
+}
+
+/** A medium of a conversation, a file of the export. */
+export interface RowMedia {
+  /** Relative to the export's directory. */
+  readonly path: string
+  readonly sha256: Digest
+  /** As the client said: `image/png`. */
+  readonly mime: string
+  readonly sizeBytes: number
 }
 
 // --------------------------------------------------------------------------------------------------- selection
@@ -136,6 +167,8 @@ export interface SelectionQuery {
   readonly minGroupSize?: number
   /** Drops groups whose rollouts all have the same reward (`group_dropped`). Default false. */
   readonly dropZeroVariance?: boolean
+  /** Answers of mixed weights are context and not trained (`mixed_weights`). Default false; true in `rl` exports. */
+  readonly maskMixedWeights?: boolean
   /** Default `full`. */
   readonly weightRule?: WeightRule
   readonly limit?: number

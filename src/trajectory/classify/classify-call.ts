@@ -26,7 +26,8 @@ const kinds: readonly (readonly [RegExp, CallClass])[] = [
 ]
 
 /** Programs whose agent always offers tools: what they ask without tools is a side call, also when it comes first. */
-const agentPrograms = /^(opencode|claude-cli|claude-code|codex|qwen-?code|gemini-?cli|cline|pi-coding-agent)(\b|_)/i
+const agentPrograms =
+  /^(pi \(|(opencode|claude-cli|claude-code|codex|qwen-?code|gemini-?cli|cline|pi-coding-agent)(\b|_))/i
 
 /** A title or label is a line; harnesses ask for it with a small limit. */
 const titleTokens = 256
@@ -61,6 +62,8 @@ function besideAgent(lineage: Lineage, agent: Lineage, facts: CallFacts): CallCl
   return samePrompt || lineage.toolsDigest === agent.toolsDigest ? 'main' : 'subagent'
 }
 
+/** One token is no title: Claude Code asks for it to see whether its key has quota left. */
 function sideCall(facts: CallFacts): CallClass {
+  if (facts.maxTokens === 1) return 'probe'
   return facts.maxTokens !== null && facts.maxTokens <= titleTokens ? 'title' : 'other'
 }

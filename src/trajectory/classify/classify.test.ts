@@ -45,8 +45,23 @@ const sessions: readonly (readonly [string, Seen])[] = [
     ],
   ],
   [
+    'opencode 1.18: the title request says so in its own words, with the limit of an ordinary turn',
+    [
+      [opencode, 'main'],
+      [{ userAgent: opencode.userAgent, systemDigest: 'title', requestKind: 'title', maxTokens: 32_000 }, 'title'],
+    ],
+  ],
+  [
+    'pi: what comes first without tools is not the agent',
+    [
+      [{ userAgent: 'pi (linux 6.18; x64)', systemDigest: 'summarise' }, 'other'],
+      [{ ...agent, userAgent: 'pi (linux 6.18; x64)' }, 'main'],
+    ],
+  ],
+  [
     'Claude Code: sub-agents have an id and a parent, the small model names the session',
     [
+      [{ userAgent: claude.userAgent, maxTokens: 1 }, 'probe'],
       [{ userAgent: claude.userAgent, systemDigest: 'topic', maxTokens: 32, modelAsked: 'haiku' }, 'title'],
       [claude, 'main'],
       [{ ...claude, systemDigest: 'explore', toolsDigest: 'few', nativeAgent: 'a1', nativeParent: 'top' }, 'subagent'],

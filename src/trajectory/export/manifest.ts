@@ -10,6 +10,8 @@ export interface ExportAllowances {
   readonly unknownLogprobKind: boolean
   /** Verdicts of several versions of one verifier. */
   readonly mixedVerifiers: boolean
+  /** Training of answers whose weights changed while they were sampled, in an `rl` export. */
+  readonly mixedWeights: boolean
 }
 
 /** Facts gathered while rollouts pass. */
@@ -119,6 +121,8 @@ export interface Manifest {
   /** Two different things: which row trains a shared token, and how a reward is spread over a rollout's rows. */
   readonly rules: { readonly token_ownership: string; readonly reward_weight: string }
   readonly files: readonly { readonly name: string; readonly size_bytes: number; readonly sha256: string }[]
+  /** Files under `media/`, each named by its SHA-256. */
+  readonly media: { readonly files: number; readonly size_bytes: number }
 }
 
 /** Everything a manifest is made of. */
@@ -133,6 +137,7 @@ export interface ManifestParts {
   readonly summary: SelectionSummary
   readonly facts: ExportFacts
   readonly files: readonly WrittenFile[]
+  readonly media: { readonly files: number; readonly sizeBytes: number }
 }
 
 /** Puts a manifest together. */
@@ -149,6 +154,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
       mixed_logprob_kinds: parts.allowances.mixedLogprobKinds,
       unknown_logprob_kind: parts.allowances.unknownLogprobKind,
       mixed_verifiers: parts.allowances.mixedVerifiers,
+      mixed_weights: parts.allowances.mixedWeights,
     },
     tokens: {
       sampled: parts.tokens.sampled,
@@ -195,6 +201,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
     policies: facts.policies,
     rules: { token_ownership: 'train-once', reward_weight: parts.weightRule },
     files: parts.files.map((file) => ({ name: file.name, size_bytes: file.sizeBytes, sha256: file.sha256 })),
+    media: { files: parts.media.files, size_bytes: parts.media.sizeBytes },
   }
 }
 

@@ -139,6 +139,29 @@ describe('runExport', () => {
     })
   })
 
+  it.each(['mixed', 'kv_mixed'] as const)('does not train on answers of %s weights unless told', async (mixing) => {
+    await withStore([{ mixing }, {}], async ({ run }) => {
+      const masked = await run({ exporter: 'verl' })
+      expect(masked.manifest).toMatchObject({
+        tokens: { sampled: 12, trainable: 6, masked: { mixed_weights: 6 } },
+        allowances: { mixed_weights: false },
+      })
+      const trained = (manifest: Manifest) =>
+        manifest.policies.flatMap((policy) => (policy.mixing === mixing ? [policy.trained_tokens] : []))
+      expect(trained(masked.manifest)).toEqual([0])
+      const allowed = await run({ exporter: 'verl', allow: { mixedWeights: true } })
+      expect(allowed.manifest).toMatchObject({
+        tokens: { trainable: 12, masked: {} },
+        allowances: { mixed_weights: true },
+      })
+      expect(trained(allowed.manifest)).toEqual([6])
+      // An archive keeps what was sampled as it was, and says what it is.
+      const archived = await run({ exporter: 'jsonl' })
+      expect(archived.manifest.tokens).toMatchObject({ trainable: 12 })
+      expect(archived.text).toContain(`"mixing":"${mixing}"`)
+    })
+  })
+
   it('stops when told and leaves nothing behind', async () => {
     await withStore([{}, {}], async ({ run, entries }) => {
       const signal = AbortSignal.abort(new Error('enough'))

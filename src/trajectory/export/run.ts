@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../core/index.ts'
+import type { Blobs } from '../contract.ts'
 import type { SelectionQuery } from '../rows-contract.ts'
-import { selectForExport, type SelectionSource } from '../select/index.ts'
+import { type RequestReader, selectForExport, type SelectionSource } from '../select/index.ts'
 import { builtInExporters } from './built-in.ts'
 import type { Exporter, ExportPurpose } from './contract.ts'
 import type { ExportAllowances, Manifest } from './manifest.ts'
@@ -9,6 +10,8 @@ import { writeExport } from './write.ts'
 /** An export from a store, owned or opened for reading. */
 export interface ExportRequest {
   readonly reader: SelectionSource
+  /** Turns requests of all dialects into chat messages; see {@link RequestReader}. */
+  readonly readRequest?: RequestReader
   /** A built-in format by name, or an exporter of a registry. */
   readonly exporter: string | Exporter
   /** Directory that holds the export afterwards. */
@@ -20,6 +23,8 @@ export interface ExportRequest {
   /** True: an earlier export at `out` is replaced once the new one is complete. */
   readonly replace?: boolean
   readonly clock?: Clock
+  /** Given: side channels (alternatives per token, routed experts) become files of the export too. */
+  readonly sideChannels?: Pick<Blobs, 'get'>
   readonly paddockVersion: string
   readonly signal?: AbortSignal
 }
@@ -31,24 +36,37 @@ export interface ExportRequest {
  */
 export async function runExport(request: ExportRequest): Promise<Manifest> {
   const exporter = typeof request.exporter === 'string' ? builtInExporters.get(request.exporter) : request.exporter
-  const query = { ...defaultsOf(exporter.purpose), ...request.query }
+  const allow = {
+    mixedLogprobKinds: false,
+    unknownLogprobKind: false,
+    mixedVerifiers: false,
+    mixedWeights: false,
+    ...request.allow,
+  }
+  const query = { ...defaultsOf(exporter.purpose, allow), ...request.query }
   return writeExport({
-    selection: selectForExport(request.reader, query),
+    selection: selectForExport(
+      { recorder: request.reader.recorder, catalogue: request.reader.catalogue, readRequest: request.readRequest },
+      query,
+    ),
     query,
     exporter,
     options: request.options ?? {},
-    allow: { mixedLogprobKinds: false, unknownLogprobKind: false, mixedVerifiers: false, ...request.allow },
+    allow,
     out: request.out,
     replace: request.replace ?? false,
     fingerprint: (digest) => request.reader.catalogue.fingerprint(digest),
     clock: request.clock ?? systemClock,
     paddockVersion: request.paddockVersion,
+    ...(request.sideChannels === undefined ? {} : { sideChannels: request.sideChannels }),
     signal: request.signal ?? null,
   })
 }
 
 /** An archive leaves nothing out for being unusable; the other purposes start from the query's own defaults. */
-function defaultsOf(purpose: ExportPurpose): SelectionQuery {
+function defaultsOf(purpose: ExportPurpose, allow: ExportAllowances): SelectionQuery {
+  // Nobody can say which policy sampled which of their tokens, or what it had before it.
+  if (purpose === 'rl') return { maskMixedWeights: !allow.mixedWeights }
   if (purpose !== 'archive') return {}
   return { includeNullVerdicts: true, includeTainted: true, includeUnfinished: true, includeUntrainedRows: true }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Digest, newId, PaddockError } from '../../core/index.ts'
 import type { ExportSink, SinkFile } from './contract.ts'
@@ -16,6 +16,10 @@ export interface WrittenFile {
  * renamed at the end. What a killed process left behind is removed by the next export to the same place.
  */
 export interface DirectorySink extends ExportSink, AsyncDisposable {
+  /** Writes a file of the directory `media`, once. */
+  medium(name: string, bytes: Uint8Array): Promise<void>
+  /** How many media there are. */
+  readonly media: { readonly files: number; readonly sizeBytes: number }
   /** Closes and syncs all files. */
   seal(): Promise<readonly WrittenFile[]>
   /** Writes one more file after {@link seal}, for the manifest. */
@@ -54,6 +58,7 @@ export async function directorySink(
   const partial = join(parent, `${prefix}${process.pid}-${newId()}`)
   await mkdir(partial)
   const opened = new Map<string, OpenFile>()
+  const media = new Map<string, number>()
   let published = false
 
   return {
@@ -67,6 +72,15 @@ export async function directorySink(
       const file = hashedFile(name, await open(join(partial, name), 'wx'))
       opened.set(name, file)
       return file
+    },
+    get media() {
+      return { files: media.size, sizeBytes: [...media.values()].reduce((sum, size) => sum + size, 0) }
+    },
+    async medium(name, bytes) {
+      if (media.has(name)) return
+      media.set(name, bytes.byteLength)
+      await mkdir(dirname(join(partial, name)), { recursive: true })
+      await writeFile(join(partial, name), bytes, { flag: 'wx', flush: true })
     },
     async seal() {
       const missing = files.filter((name) => !opened.has(name))

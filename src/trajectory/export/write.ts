@@ -3,6 +3,9 @@ import type { DropReason, ExportRollout, Selection, SelectionQuery, TokenAccount
 import { type Exporter, manifestName, type PreparedExporter } from './contract.ts'
 import { ExportLedger } from './ledger.ts'
 import { type ExportAllowances, type Manifest, manifestOf } from './manifest.ts'
+import { type MediaSink, withMediaFiles } from './media.ts'
+import { withSideChannelFiles } from './side-channels.ts'
+import type { Blobs } from '../contract.ts'
 import { directorySink } from './sink.ts'
 import { DropLedger } from './tally.ts'
 
@@ -19,6 +22,8 @@ export interface WriteRequest {
   /** True: an earlier export at `out` is replaced once the new one is complete. */
   readonly replace: boolean
   readonly fingerprint: (digest: Digest) => Promise<EngineFingerprint>
+  /** Where side channels are read from; null or absent: they are left out. */
+  readonly sideChannels?: Pick<Blobs, 'get'>
   readonly clock: Clock
   readonly paddockVersion: string
   readonly signal: AbortSignal | null
@@ -35,7 +40,7 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
     replace: request.replace,
     manifest: manifestName,
   })
-  const pass = new ExportPass(request, prepared)
+  const pass = new ExportPass(request, prepared, (name, bytes) => sink.medium(name, bytes))
   await prepared.write(pass.rollouts(), sink)
   if (!pass.ended) {
     throw new PaddockError('EXPORTER_INVALID', `Exporter ${exporter.name} did not consume all rollouts`)
@@ -58,6 +63,7 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
     summary,
     facts: pass.ledger.facts(),
     files: await sink.seal(),
+    media: sink.media,
   })
   await sink.add(manifestName, `${JSON.stringify(manifest, null, 2)}\n`)
   await sink.publish()
@@ -70,9 +76,11 @@ class ExportPass {
   readonly ledger: ExportLedger
   readonly #request: WriteRequest
   readonly #prepared: PreparedExporter
+  readonly #medium: MediaSink
   readonly #drops = new DropLedger()
 
-  constructor(request: WriteRequest, prepared: PreparedExporter) {
+  constructor(request: WriteRequest, prepared: PreparedExporter, medium: MediaSink) {
+    this.#medium = medium
     this.#request = request
     this.#prepared = prepared
     this.ledger = new ExportLedger(request.exporter, request.allow, request.fingerprint)
@@ -88,7 +96,8 @@ class ExportPass {
         continue
       }
       await this.ledger.note(kept)
-      yield kept
+      const withFiles = await withMediaFiles(kept, this.#medium)
+      yield await withSideChannelFiles(withFiles, this.#request.sideChannels ?? null, this.#medium)
     }
     this.ended = true
   }

@@ -38,6 +38,7 @@ export async function fsck(directory: string): Promise<FsckReport> {
     const db = openForReading(join(path, file), migrations)
     try {
       for (const what of databaseProblems(db)) found(file, what)
+      if (file === 'log.sqlite') for (const what of refusals(db)) found(file, what)
     } finally {
       db.close()
     }
@@ -62,6 +63,14 @@ function databaseProblems(db: Database): string[] {
     ...integrity.filter((line) => line !== 'ok'),
     ...(orphans === 0 ? [] : [`${orphans} rows refer to rows that are not there`]),
   ]
+}
+
+/** Facts that were acknowledged and that the log then refused: they are kept, and nobody else reads them. */
+function refusals(db: Database): string[] {
+  return db
+    .prepare<[], { head: string; why: string }>('SELECT head, why FROM refusals LIMIT 20')
+    .all()
+    .map(({ head, why }) => `an entry was refused (${why}): ${head.slice(0, 200)}`)
 }
 
 async function checkSessions(reader: StoreReader, live: boolean, counts: Counts, found: Found): Promise<void> {

@@ -4,18 +4,21 @@
  * Each call's facts and body are stored against the most similar of the session's last bodies (sub-agents and side
  * calls interleave, so the one before is not always the nearest). A run of {@link runLength} differences ends in a
  * keyframe; a keyframe is itself a difference from the keyframe before, and every {@link runLength}-th of those is
- * stored whole. So a read applies at most 2 x 15 differences, and bytes still grow with new text only: whole
+ * stored whole. So a read applies at most 2 x 63 differences, and bytes still grow with new text only: whole
  * keyframes would again be quadratic in the session.
  */
-import { createHash } from 'node:crypto'
-import { packBytes, unpackBytes } from './codec.ts'
+import { hash } from 'node:crypto'
+import { type Id, PaddockError } from '../../core/index.ts'
+import { unpackBytes } from './codec.ts'
 import { type Delta, findDelta, middleOf } from './delta.ts'
-import { PaddockError } from '../../core/index.ts'
+import { type DigestState, digestFrom } from './digest-state.ts'
 
 /** Differences in a run, and keyframes until a whole one. */
-export const runLength = 16
+export const runLength = 64
 /** How many of a session's last bodies are tried as base. */
 const candidates = 4
+/** A body that differs by no more than this has found its base. */
+const nearBytes = 1024
 
 /** A call's texts: its facts (JSON) and the client's body. */
 export interface Texts {
@@ -23,21 +26,29 @@ export interface Texts {
   readonly body: Uint8Array
 }
 
-/** What the `calls` table holds of them. */
-export interface StoredTexts {
-  readonly base: number | null
+/** How texts stand to those of an earlier call: what the `calls` table holds of them. */
+export interface TextDelta {
   /** Place in the run + {@link runLength} x number of keyframes before it. */
   readonly depth: number
   readonly facts: Delta
   readonly body: Delta
   readonly sha256: Uint8Array
-  readonly pack: Uint8Array
+}
+
+/** Texts as they are stored. */
+export interface EncodedTexts extends TextDelta {
+  readonly base: Id | null
+  /** What their base does not have: {@link unpackTexts} takes it apart. */
+  readonly middles: Uint8Array
+  /** For the next body of the session. */
+  readonly digest: DigestState | null
 }
 
 /** A call whose texts are at hand, as a base for later ones. */
 export interface BaseCall extends Texts {
-  readonly n: number
+  readonly id: Id
   readonly depth: number
+  readonly digest: DigestState | null
   /** The first call of its run; itself when it is one. */
   readonly keyframe: Omit<BaseCall, 'keyframe'>
 }
@@ -45,23 +56,25 @@ export interface BaseCall extends Texts {
 const whole: Delta = { prefix: 0, suffix: 0 }
 
 /** Stores texts against the nearest of `recent`. Pure. */
-export function encodeTexts(texts: Texts, recent: readonly BaseCall[]): StoredTexts {
-  const base = chooseBase(texts, recent)
-  const facts = base === null ? whole : findDelta(base.facts, texts.facts)
-  const body = base === null ? whole : findDelta(base.body, texts.body)
+export function encodeTexts(texts: Texts, recent: readonly BaseCall[]): EncodedTexts {
+  const chosen = chooseBase(texts, recent)
+  const facts = chosen === null ? whole : findDelta(chosen.base.facts, texts.facts)
+  const body = chosen === null ? whole : chosen.body
+  const { sha256, state } = digestFrom(chosen?.base.digest ?? null, texts.body, body.prefix)
   return {
-    base: base === null ? null : base.n,
-    depth: base === null ? 0 : base.depth,
+    base: chosen === null ? null : chosen.base.id,
+    depth: chosen === null ? 0 : chosen.depth,
     facts,
     body,
-    sha256: createHash('sha256').update(texts.body).digest(),
-    pack: packPair(middleOf(texts.facts, facts), middleOf(texts.body, body)),
+    sha256,
+    middles: joined(middleOf(texts.facts, facts), middleOf(texts.body, body)),
+    digest: state,
   }
 }
 
 /** Throws `STORE_CORRUPT` when a body does not have its digest. */
-export function checkBody(stored: StoredTexts, texts: Texts): void {
-  if (createHash('sha256').update(texts.body).digest().compare(stored.sha256) !== 0) {
+export function checkBody(stored: TextDelta, texts: Texts): void {
+  if (hash('sha256', texts.body, 'buffer').compare(stored.sha256) !== 0) {
     throw new PaddockError('STORE_CORRUPT', 'a request body does not have its digest')
   }
 }
@@ -79,9 +92,8 @@ export function isKeyframe(depth: number): boolean {
 }
 
 /** A call that was just stored or loaded, as a base for the next. */
-export function asBase(n: number, depth: number, texts: Texts, keyframe: Omit<BaseCall, 'keyframe'> | null): BaseCall {
-  const self = { n, depth, facts: texts.facts, body: texts.body }
-  return { ...self, keyframe: keyframe === null || isKeyframe(depth) ? self : keyframe }
+export function asBase(call: Omit<BaseCall, 'keyframe'>, keyframe: Omit<BaseCall, 'keyframe'> | null): BaseCall {
+  return { ...call, keyframe: keyframe === null || isKeyframe(call.depth) ? call : keyframe }
 }
 
 /** The bases that stay at hand: one more, at most {@link candidates}. */
@@ -89,29 +101,39 @@ export function remember(recent: readonly BaseCall[], base: BaseCall): readonly 
   return [base, ...recent.slice(0, candidates - 1)]
 }
 
-/** The base, with the depth that a call on it gets; null: stored whole. */
-function chooseBase(texts: Texts, recent: readonly BaseCall[]): Omit<BaseCall, 'keyframe'> | null {
-  let best: BaseCall | null = null
-  let saved = -1
-  for (const candidate of recent) {
-    const delta = findDelta(candidate.body, texts.body)
-    if (delta.prefix + delta.suffix > saved) {
-      saved = delta.prefix + delta.suffix
-      best = candidate
-    }
-    // Nothing can be nearer than a base that is contained whole.
-    if (saved >= candidate.body.byteLength && saved > 0) break
-  }
-  if (best === null) return null
-  if ((best.depth + 1) % runLength !== 0) return { ...best, depth: best.depth + 1 }
-  const next = (Math.floor(best.keyframe.depth / runLength) + 1) * runLength
-  return next >= runLength * runLength ? null : { ...best.keyframe, depth: next }
+interface ChosenBase {
+  readonly base: Omit<BaseCall, 'keyframe'>
+  /** Of the call that stands on it. */
+  readonly depth: number
+  readonly body: Delta
 }
 
-function packPair(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const joined = Buffer.allocUnsafe(4 + first.byteLength + second.byteLength)
-  joined.writeUInt32LE(first.byteLength, 0)
-  joined.set(first, 4)
-  joined.set(second, 4 + first.byteLength)
-  return packBytes(joined)
+/** Null: stored whole. */
+function chooseBase(texts: Texts, recent: readonly BaseCall[]): ChosenBase | null {
+  let best: BaseCall | null = null
+  let found = whole
+  for (const candidate of recent) {
+    const delta = findDelta(candidate.body, texts.body)
+    const saved = delta.prefix + delta.suffix
+    if (best === null || saved > found.prefix + found.suffix) {
+      found = delta
+      best = candidate
+    }
+    // Hardly anything can be nearer than a base that holds nearly all of it.
+    if (texts.body.byteLength - saved <= nearBytes || (saved >= candidate.body.byteLength && saved > 0)) break
+  }
+  if (best === null) return null
+  if ((best.depth + 1) % runLength !== 0) return { base: best, depth: best.depth + 1, body: found }
+  const { keyframe } = best
+  const depth = (Math.floor(keyframe.depth / runLength) + 1) * runLength
+  if (depth >= runLength * runLength) return null
+  return { base: keyframe, depth, body: findDelta(keyframe.body, texts.body) }
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = Buffer.allocUnsafe(4 + first.byteLength + second.byteLength)
+  both.writeUInt32LE(first.byteLength, 0)
+  both.set(first, 4)
+  both.set(second, 4 + first.byteLength)
+  return both
 }

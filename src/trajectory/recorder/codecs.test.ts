@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { packBytes, packNumbers, unpackBytes, unpackIds, unpackLogprobs } from './codec.ts'
+import { packBytes, splitPlanes, unpackBytes, unpackIds, unpackLogprobs, unsplitPlanes } from './codec.ts'
+import { type ColumnShape, cutColumns, joinColumns } from './columns.ts'
 import { applyDelta, findDelta, middleOf } from './delta.ts'
-import { packMarks, unpackMarks } from './marks.ts'
+import { markPairs, packMarks, unpackMarks } from './marks.ts'
+import { joinReply, splitReply } from './replies.ts'
 
 const bytes = (length: number): fc.Arbitrary<Uint8Array> => fc.uint8Array({ maxLength: length })
 
@@ -17,16 +19,13 @@ describe('columns', () => {
     )
   })
 
-  it.each([0, 1, 11, 12, 600, 4096, 4097])('hold %i ids and logprobs', (length) => {
-    const ids = Int32Array.from({ length }, (_, place) => (place * 7919) % 151_936)
-    const logprobs = Float32Array.from({ length }, (_, place) => (place % 5 === 0 ? Number.NaN : -place / 7))
-    expect(unpackIds(packNumbers(ids))).toEqual(ids)
-    expect(Buffer.from(unpackLogprobs(packNumbers(logprobs)).buffer)).toEqual(Buffer.from(logprobs.buffer))
-  })
-
-  it('take a part of a larger buffer', () => {
-    const ids = Int32Array.from({ length: 100 }, (_, place) => place)
-    expect(unpackIds(packNumbers(ids.subarray(40, 60)))).toEqual(ids.slice(40, 60))
+  it('of a store of before are read: a frame for each, in byte planes', () => {
+    const ids = Int32Array.from({ length: 600 }, (_, place) => (place * 7919) % 151_936)
+    const planes = Buffer.from(packBytes(splitPlanes(new Uint8Array(ids.buffer))))
+    planes[0] = 2
+    expect(unpackIds(planes)).toEqual(ids)
+    const logprobs = Float32Array.from([Number.NaN, -1.5, 0])
+    expect(unpackLogprobs(packBytes(new Uint8Array(logprobs.buffer)))).toEqual(logprobs)
   })
 
   it.each([
@@ -36,6 +35,56 @@ describe('columns', () => {
     ['half a number', Uint8Array.from([0, 1, 2, 3])],
   ])('are refused with %s', (_what, packed) => {
     expect(() => unpackIds(packed)).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }) as Error)
+  })
+})
+
+describe('the columns of a call', () => {
+  const shapes = fc.array(
+    fc.record({
+      length: fc.oneof(fc.nat(40), fc.constantFrom(0, 4096, 4097)),
+      logprobs: fc.boolean(),
+      flags: fc.boolean(),
+    }),
+    { maxLength: 5 },
+  )
+  const partsOf = (list: readonly ColumnShape[]): Buffer[] =>
+    list.flatMap(({ length, logprobs, flags }, place) => [
+      Buffer.alloc(4 * length, `ids${place}`),
+      ...(logprobs ? [Buffer.alloc(4 * length, `-${place}.`)] : []),
+      ...(flags ? [Buffer.alloc(length, place)] : []),
+    ])
+
+  it('come back by segment, bit for bit', () => {
+    fc.assert(
+      fc.property(shapes, (list) => {
+        const parts = partsOf(list)
+        const joined = joinColumns(list, parts)
+        expect(joined.byteLength).toBe(Buffer.concat(parts).byteLength)
+        const back = cutColumns(list, joined).flatMap(({ ids, logprobs, flags }) =>
+          [ids, logprobs, flags].filter((column) => column !== null),
+        )
+        expect(Buffer.concat(back).equals(Buffer.concat(parts))).toBe(true)
+        expect(back.map((column) => column.byteLength)).toEqual(parts.map((part) => part.byteLength))
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('are refused with another length', () => {
+    const list = [{ length: 3, logprobs: true, flags: false }]
+    const joined = joinColumns(list, partsOf(list))
+    for (const bytes of [joined.subarray(1), Buffer.concat([joined, joined])]) {
+      expect(() => cutColumns(list, bytes)).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }) as Error)
+    }
+  })
+
+  it('are byte planes and back', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer()), (numbers) => {
+        const whole = new Uint8Array(Int32Array.from(numbers).buffer)
+        expect(unsplitPlanes(splitPlanes(whole))).toEqual(whole)
+      }),
+    )
   })
 })
 
@@ -63,18 +112,66 @@ describe('differences', () => {
   })
 })
 
+describe('replies in pieces', () => {
+  it('come back with their offsets, whatever the pieces', () => {
+    const piece = fc.oneof(
+      fc.string({ maxLength: 8 }).map((word) => `data: {"delta":"${word}","finish":null}`),
+      fc.string({ maxLength: 20 }),
+      fc.constant(''),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 2, maxLength: 60 }), (texts) => {
+        const pieces = texts.map((text) => Buffer.from(text))
+        const offsets = pieces.map((_piece, place) => Buffer.concat(pieces.slice(0, place)).length)
+        const reply = Buffer.concat(pieces)
+        const packed = splitReply(reply, offsets)
+        expect(packed).not.toBeNull()
+        const joined = joinReply(packed ?? Buffer.alloc(0))
+        expect(Buffer.from(joined.reply).equals(reply)).toBe(true)
+        expect(joined.offsets).toEqual(offsets)
+      }),
+    )
+  })
+
+  it('come back where a piece shares less with the one before than that did', () => {
+    const pieces = ['data: aaaa1 end', 'data: aaaa2 end', 'data: bbbb2 end', 'data: bbbb2 fin'].map((text) =>
+      Buffer.from(text),
+    )
+    const packed = splitReply(Buffer.concat(pieces), [0, 15, 30, 45])
+    expect(Buffer.from(joinReply(packed ?? Buffer.alloc(0)).reply).toString()).toBe(Buffer.concat(pieces).toString())
+  })
+
+  it.each([
+    ['do not begin at the start', [1, 3]],
+    ['step back', [0, 4, 2]],
+    ['lie outside', [0, 7]],
+    ['are alone', [0]],
+  ])('are not made where offsets %s', (_what, offsets) => {
+    expect(splitReply(Buffer.from('abcdef'), offsets)).toBeNull()
+  })
+
+  it('are refused when spoiled', () => {
+    const packed = splitReply(Buffer.from('data: one\n\ndata: two\n\n'), [0, 11]) ?? Buffer.alloc(0)
+    for (let length = 0; length < packed.length; length += 1) {
+      expect(() => joinReply(packed.subarray(0, length))).toThrow(
+        expect.objectContaining({ code: 'STORE_CORRUPT' }) as Error,
+      )
+    }
+  })
+})
+
 describe('reply marks', () => {
   it('come back, also with steps back and beyond 2^31', () => {
     const mark = fc.record({ offset: fc.nat(2 ** 40), atMs: fc.nat(10_000_000).map((tenths) => tenths / 10) })
     fc.assert(
       fc.property(fc.array(mark), (marks) => {
-        expect(unpackMarks(packMarks(marks))).toEqual(marks)
+        expect(unpackMarks(packMarks(markPairs(marks)))).toEqual(marks)
       }),
     )
   })
 
   it('are refused when cut short', () => {
-    const packed = packMarks([{ offset: 70_000, atMs: 3 }])
+    const packed = packMarks(markPairs([{ offset: 70_000, atMs: 3 }]))
     for (let length = 0; length < packed.length; length += 1) {
       expect(() => unpackMarks(packed.subarray(0, length))).toThrow(/end inside/)
     }

@@ -6,27 +6,25 @@ import type {
   CallRecord,
   Delivery,
   Segment,
+  SessionKey,
   SessionLog,
   SessionReadOptions,
   SessionRecord,
   Span,
 } from '../contract.ts'
 import { readDigest, readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
-import type { IntentFacts } from './log-writer.ts'
-import { unpackOutcome, type SegmentFacts } from './outcome.ts'
-import { segmentOf } from './segments.ts'
+import type { IntentFacts } from './entries.ts'
+import { cutColumns } from './columns.ts'
+import { unpackBytes } from './codec.ts'
+import { unpackOutcome } from './outcome.ts'
+import { type SegmentBeside, segmentOf, shapeOf } from './segments.ts'
 import { TextReader } from './texts.ts'
-import type { CallRow, SegmentRow } from './table-rows.ts'
+import type { CallRow, OutcomeRow, SegmentRow } from './table-rows.ts'
 
 interface SessionRow {
   readonly n: number
   readonly record: string
   readonly closed_at: number | null
-}
-
-interface OutcomeRow {
-  readonly ended_at: number
-  readonly pack: Uint8Array
 }
 
 /** Facts of a session, read in one transaction: a consistent picture beside a live writer. */
@@ -52,6 +50,16 @@ export class LogReader {
     return rows.map((row) => parseOwn<SessionRecord>(row.record))
   }
 
+  sessionKeys(limit: number): readonly SessionKey[] {
+    return this.#statements
+      .all<{ id: StoredId; key: string; closed: number }>(
+        `SELECT id, json_extract(record, '$.keyDigest') AS key,
+           EXISTS (SELECT 1 FROM session_ends WHERE session = n) AS closed FROM sessions ORDER BY n DESC LIMIT ?`,
+        limit,
+      )
+      .map((row) => ({ id: readId(row.id), keyDigest: row.key, closed: row.closed !== 0 }))
+  }
+
   events(filter: { rolloutId: Id }): readonly Event[] {
     return this.#statements
       .all<{ event: string }>('SELECT event FROM events WHERE rollout = ? ORDER BY n', storedId(filter.rolloutId))
@@ -74,20 +82,25 @@ export class LogReader {
     const callIds = new Map(callRows.map((call) => [call.n, readId(call.id)]))
     const ownSegments = Map.groupBy(segmentRows, (segment) => segment.call)
     const texts = new TextReader(this.#statements)
-    const facts = new Map<number, SegmentFacts>()
+    const beside = new Map<number, SegmentBeside>()
     const spans: Span[] = []
     const calls = callRows.map((call): CallRecord => {
       const callId = readId(call.id)
       const wanted = options.bodies === undefined || options.bodies === 'all' || options.bodies.includes(callId)
       const own = ownSegments.get(call.n) ?? []
       const intent = this.#intent(call, id, texts, wanted)
-      const outcome = this.#statements.get<OutcomeRow>('SELECT ended_at, pack FROM outcomes WHERE call = ?', call.n)
+      const outcome = this.#statements.get<OutcomeRow>(
+        'SELECT ended_at, pack, columns FROM outcomes WHERE call = ?',
+        call.n,
+      )
       if (outcome === undefined) return { intent, commit: null, ...this.#aftermath(call.n) }
       const ownIds = own.map((segment) => readId(segment.id))
+      const shapes = own.flatMap((segment) => shapeOf(segment) ?? [])
       const unpacked = unpackOutcome(outcome.pack, ownIds, wanted)
+      const columns = cutColumns(shapes, outcome.columns === null ? unpacked.columns : unpackBytes(outcome.columns))
       for (const [place, segment] of own.entries()) {
-        const fact = unpacked.segments[place]
-        if (fact !== undefined) facts.set(segment.n, fact)
+        const facts = unpacked.segments[place]
+        if (facts !== undefined) beside.set(segment.n, { facts, columns: columns[place] ?? null })
       }
       spans.push(...unpacked.spans)
       const { reply, replyMarks } = unpacked
@@ -101,7 +114,7 @@ export class LogReader {
       session: parseOwn<SessionRecord>(row.record),
       closedAt: row.closed_at,
       calls,
-      segments: this.#segments(segmentRows, id, callIds, facts),
+      segments: this.#segments(segmentRows, id, callIds, beside),
       spans,
       events: this.#statements
         .all<{ event: string }>('SELECT event FROM events WHERE session = ? ORDER BY n', storedId(id))
@@ -113,17 +126,17 @@ export class LogReader {
     rows: readonly SegmentRow[],
     sessionId: Id,
     callIds: ReadonlyMap<number, Id>,
-    facts: ReadonlyMap<number, SegmentFacts>,
+    beside: ReadonlyMap<number, SegmentBeside>,
   ): readonly Segment[] {
     const ids = new Map(rows.map((row) => [row.n, readId(row.id)]))
     return rows.map((row) => {
-      const fact = facts.get(row.n)
-      if (fact === undefined) {
+      const held = beside.get(row.n)
+      if (held === undefined) {
         throw new PaddockError('STORE_CORRUPT', `segment ${readId(row.id)} belongs to no committed call`)
       }
       const parentId = row.parent === null ? null : (ids.get(row.parent) ?? this.#foreignSegment(row.parent))
       const callId = row.call === null ? null : (callIds.get(row.call) ?? null)
-      return segmentOf(row, { sessionId, callId, parentId }, fact)
+      return segmentOf(row, { sessionId, callId, parentId }, held)
     })
   }
 

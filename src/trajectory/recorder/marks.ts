@@ -3,25 +3,34 @@
  * mark before. A column is all lowest bytes, then the rest of each step as a varint: the rests are nearly always the
  * same, which a compressor sees only where they stand together.
  */
-import { PaddockError } from '../../core/index.ts'
 import type { ReplyMark } from '../contract.ts'
+import { type Cursor, cutShort, readVarint, writeVarint } from './varint.ts'
 
 /** Times are kept to a tenth of a millisecond: finer is noise that no replay needs. */
 const stepsPerMs = 10
 
-/** Marks as bytes. Offsets and times that step back are kept too. */
-export function packMarks(marks: readonly ReplyMark[]): Uint8Array {
-  const out: number[] = []
-  writeVarint(out, marks.length)
-  writeColumn(
-    out,
-    marks.map((mark) => mark.offset),
-  )
-  writeColumn(
-    out,
-    marks.map((mark) => Math.round(mark.atMs * stepsPerMs)),
-  )
-  return Uint8Array.from(out)
+/** Offset and time of each mark, one behind the other. */
+export function markPairs(marks: readonly ReplyMark[]): Float64Array<ArrayBuffer> {
+  const pairs = new Float64Array(2 * marks.length)
+  let at = 0
+  for (const { offset, atMs } of marks) {
+    pairs[at] = offset
+    pairs[at + 1] = atMs
+    at += 2
+  }
+  return pairs
+}
+
+/** Marks as bytes, given as pairs of offset and time. Offsets and times that step back are kept too. */
+export function packMarks(pairs: Float64Array): Uint8Array {
+  const count = pairs.length / 2
+  // A step is at most 64 bits of zigzag: one low byte and nine of rest.
+  const out = new Uint8Array(10 + 20 * count)
+  const cursor = { bytes: out, at: 0 }
+  writeVarint(cursor, count)
+  writeColumn(cursor, count, (place) => pairs[2 * place] ?? 0)
+  writeColumn(cursor, count, (place) => Math.round((pairs[2 * place + 1] ?? 0) * stepsPerMs))
+  return out.subarray(0, cursor.at)
 }
 
 /** The marks again, times to 0.1 ms. Throws `STORE_CORRUPT`. */
@@ -34,19 +43,18 @@ export function unpackMarks(bytes: Uint8Array): readonly ReplyMark[] {
   return offsets.map((offset, place) => ({ offset, atMs: (times[place] ?? 0) / stepsPerMs }))
 }
 
-interface Cursor {
-  readonly bytes: Uint8Array
-  at: number
-}
-
 /** Steps in zigzag form, by arithmetic, because offsets may pass 2^31. */
-function writeColumn(out: number[], values: readonly number[]): void {
-  const steps = values.map((value, place) => {
-    const step = value - (values[place - 1] ?? 0)
-    return step < 0 ? -2 * step - 1 : 2 * step
-  })
-  for (const step of steps) out.push(step % 256)
-  for (const step of steps) writeVarint(out, Math.floor(step / 256))
+function writeColumn(cursor: Cursor, count: number, valueAt: (place: number) => number): void {
+  const lowest = cursor.at
+  cursor.at += count
+  let before = 0
+  for (let place = 0; place < count; place += 1) {
+    const value = valueAt(place)
+    const step = value < before ? 2 * (before - value) - 1 : 2 * (value - before)
+    before = value
+    cursor.bytes[lowest + place] = step % 256
+    writeVarint(cursor, Math.floor(step / 256))
+  }
 }
 
 function readColumn(cursor: Cursor, count: number): readonly number[] {
@@ -58,29 +66,4 @@ function readColumn(cursor: Cursor, count: number): readonly number[] {
     value += step % 2 === 0 ? step / 2 : -(step + 1) / 2
     return value
   })
-}
-
-/** 7 bits per byte, lowest first. */
-function writeVarint(out: number[], value: number): void {
-  let rest = value
-  while (rest >= 128) {
-    out.push((rest % 128) + 128)
-    rest = Math.floor(rest / 128)
-  }
-  out.push(rest)
-}
-
-function readVarint(cursor: Cursor): number {
-  let value = 0
-  for (let scale = 1; ; scale *= 128) {
-    const byte = cursor.bytes[cursor.at]
-    if (byte === undefined) throw cutShort()
-    cursor.at += 1
-    value += (byte % 128) * scale
-    if (byte < 128) return value
-  }
-}
-
-function cutShort(): PaddockError {
-  return new PaddockError('STORE_CORRUPT', 'reply marks end inside a number')
 }

@@ -1,11 +1,12 @@
 /**
- * What a call's end adds besides token columns, in one frame: outcome (JSON), reply marks, reply. Segment ids inside
- * the JSON are places in the commit's own list of segments wherever they can be.
+ * What a call's end adds, in one frame: outcome (JSON), reply marks, token columns where they are small, reply. Segment
+ * ids inside the JSON are places in the commit's own list of segments wherever they can be.
  */
 import { PaddockError } from '../../core/index.ts'
 import type { CallCommit, ReplyMark, Segment, Span } from '../contract.ts'
 import { packBytes, unpackBytes } from './codec.ts'
-import { packMarks, unpackMarks } from './marks.ts'
+import { markPairs, packMarks, unpackMarks } from './marks.ts'
+import { joinReply, splitReply } from './replies.ts'
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'unknown'] as const
 const parts = ['content', 'scaffold', 'unknown'] as const
@@ -18,6 +19,8 @@ export interface Outcome {
   readonly facts: Omit<CallCommit, 'callId' | 'endedAt' | 'segments' | 'spans' | 'reply' | 'replyMarks'>
   readonly segments: readonly SegmentFacts[]
   readonly spans: readonly Span[]
+  /** The token columns, where they are in this frame. */
+  readonly columns: Uint8Array
   readonly replyMarks: readonly ReplyMark[]
   readonly reply: Uint8Array
 }
@@ -31,8 +34,11 @@ interface StoredOutcome {
   readonly spans: readonly StoredSpan[]
 }
 
-/** Bytes of the `outcomes.pack` column. */
-export function packOutcome(commit: CallCommit): Uint8Array {
+/** What {@link packOutcome} puts together: outcome (JSON), marks (pairs of doubles), reply. */
+export type OutcomeParts = readonly [json: Uint8Array, marks: Uint8Array, reply: Uint8Array]
+
+/** A commit without the columns of its segments. */
+export function outcomeParts(commit: CallCommit): OutcomeParts {
   const { callId: _callId, endedAt: _endedAt, segments, spans, reply, replyMarks, ...facts } = commit
   const places = new Map(segments.map((segment, place) => [segment.id, place]))
   const stored: StoredOutcome = {
@@ -47,20 +53,41 @@ export function packOutcome(commit: CallCommit): Uint8Array {
       span.sourceCallId,
     ]),
   }
-  const json = Buffer.from(JSON.stringify(stored))
-  const marks = packMarks(replyMarks)
+  return [Buffer.from(JSON.stringify(stored)), new Uint8Array(markPairs(replyMarks).buffer), reply]
+}
+
+/** Set in the first length where the reply is in pieces ({@link splitReply}) and the marks have no offsets. */
+const inPieces = 2 ** 31
+
+/** Set in the second length where token columns stand behind the marks, their own length before them. */
+const withColumns = 2 ** 31
+
+/** Bytes of the `outcomes.pack` column; `columns` are token columns that have no frame of their own. */
+export function packOutcome([json, marks, reply]: OutcomeParts, columns: Uint8Array): Uint8Array {
+  const pairs = new Float64Array(Uint8Array.from(marks).buffer)
+  const offsets: number[] = []
+  for (let at = 0; at < pairs.length; at += 2) offsets.push(pairs[at] ?? 0)
+  const pieces = splitReply(reply, offsets)
+  if (pieces !== null) for (let at = 0; at < pairs.length; at += 2) pairs[at] = 0
+  const packedMarks = packMarks(pairs)
   const head = Buffer.allocUnsafe(8)
-  head.writeUInt32LE(json.byteLength, 0)
-  head.writeUInt32LE(marks.byteLength, 4)
-  return packBytes(Buffer.concat([head, json, marks, reply]))
+  const columnsHead = Buffer.allocUnsafe(columns.byteLength === 0 ? 0 : 4)
+  head.writeUInt32LE(json.byteLength + (pieces === null ? 0 : inPieces), 0)
+  head.writeUInt32LE(packedMarks.byteLength + (columns.byteLength === 0 ? 0 : withColumns), 4)
+  if (columns.byteLength > 0) columnsHead.writeUInt32LE(columns.byteLength, 0)
+  return packBytes(Buffer.concat([head, json, packedMarks, columnsHead, columns, pieces ?? reply]))
 }
 
 /** The outcome again; `segmentIds` are the call's own segments in order. Throws `STORE_CORRUPT`. */
 export function unpackOutcome(pack: Uint8Array, segmentIds: readonly string[], withReply = true): Outcome {
   const bytes = unpackBytes(pack)
   const head = new DataView(bytes.buffer, bytes.byteOffset)
-  const jsonEnd = 8 + head.getUint32(0, true)
-  const marksEnd = jsonEnd + head.getUint32(4, true)
+  const first = head.getUint32(0, true)
+  const jsonEnd = 8 + (first % inPieces)
+  const second = head.getUint32(4, true)
+  const marksEnd = jsonEnd + (second % withColumns)
+  const columnsAt = marksEnd + (second >= withColumns ? 4 : 0)
+  const columnsEnd = columnsAt + (second >= withColumns ? head.getUint32(marksEnd, true) : 0)
   // Written by packOutcome above and by nothing else.
   const stored = JSON.parse(Buffer.from(bytes.buffer, 8, jsonEnd - 8).toString()) as StoredOutcome
   if (stored.segments.length !== segmentIds.length) {
@@ -77,7 +104,22 @@ export function unpackOutcome(pack: Uint8Array, segmentIds: readonly string[], w
       part: parts[part] ?? 'unknown',
       sourceCallId,
     })),
-    replyMarks: withReply ? unpackMarks(bytes.subarray(jsonEnd, marksEnd)) : [],
-    reply: withReply ? bytes.slice(marksEnd) : new Uint8Array(0),
+    columns: bytes.subarray(columnsAt, columnsEnd),
+    ...(withReply
+      ? unpackReply(unpackMarks(bytes.subarray(jsonEnd, marksEnd)), bytes.subarray(columnsEnd), first >= inPieces)
+      : { replyMarks: [], reply: new Uint8Array(0) }),
   }
+}
+
+function unpackReply(
+  marks: readonly ReplyMark[],
+  bytes: Uint8Array,
+  pieces: boolean,
+): Pick<Outcome, 'replyMarks' | 'reply'> {
+  if (!pieces) return { replyMarks: marks, reply: Uint8Array.from(bytes) }
+  const { reply, offsets } = joinReply(bytes)
+  if (offsets.length !== marks.length) {
+    throw new PaddockError('STORE_CORRUPT', 'an outcome has other numbers of marks and pieces')
+  }
+  return { reply, replyMarks: marks.map(({ atMs }, place) => ({ offset: offsets[place] ?? 0, atMs })) }
 }

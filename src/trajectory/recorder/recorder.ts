@@ -1,7 +1,12 @@
-import type { Event, Id } from '../../core/index.ts'
-import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, Segment, SessionRecord } from '../contract.ts'
+import { type Event, type Id, PaddockError } from '../../core/index.ts'
+import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, SessionRecord } from '../contract.ts'
 import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
-import type { WriterData } from './worker.ts'
+import { encodeTexts } from './bodies.ts'
+import { commitEntry, intentEntry, intentFacts } from './entries.ts'
+import { Ledger, type SessionLedger } from './ledger.ts'
+import type { RememberedSession } from './memory.ts'
+import { Outbox, type OutboxLoad } from './outbox.ts'
+import type { WriterData, WriterHello } from './worker.ts'
 
 /** How the log is opened by its owner. */
 export interface RecorderOptions {
@@ -12,15 +17,15 @@ export interface RecorderOptions {
   readonly limits?: Partial<ThreadLimits>
 }
 
-/** The recorder over its writer thread. */
+/** The recorder over its journal and its writer thread. */
 export interface OpenedRecorder extends Recorder {
-  /** Requests and bytes on their way to the disk. */
-  readonly load: { readonly requests: number; readonly waiting: number; readonly bytes: number }
+  /** Facts that are not yet in the database, and those that are not yet written. */
+  readonly load: OutboxLoad
 }
 
 /**
- * Opens the log for writing, brings its schema forward and runs recovery. Throws `STORE_SCHEMA`, `STORE_CORRUPT`.
- * `makeReader` runs once the file has its schema;
+ * Opens the log for writing, brings its schema forward, takes in what the last owner left in the journal and runs
+ * recovery. Throws `STORE_SCHEMA`, `STORE_CORRUPT`. `makeReader` runs once the file has its schema;
  * reads go there, over another connection, so that a long read never holds a commit up.
  */
 export async function openRecorder(
@@ -29,122 +34,160 @@ export async function openRecorder(
 ): Promise<{ recorder: OpenedRecorder; interruptedCalls: number }> {
   const data: WriterData = { file: options.file, synchronous: options.synchronous, now: options.now }
   const url = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-  const { thread, value } = await StoreThread.start(url, data, options.limits)
-  const { interruptedCalls } = value as { interruptedCalls: number }
+  const { thread, value } = await StoreThread.start(url, data)
+  const { interruptedCalls, generation } = value as WriterHello
   try {
-    return { recorder: new ThreadRecorder(thread, await makeReader()), interruptedCalls }
+    const outbox = new Outbox(thread, { ...options, generation })
+    return { recorder: new JournalRecorder(outbox, await makeReader()), interruptedCalls }
   } catch (error) {
     await thread.close()
     throw error
   }
 }
 
-class ThreadRecorder implements OpenedRecorder {
-  readonly #thread: StoreThread
+/**
+ * Facts go into the journal and are durable then; the writer thread takes them into the database behind our back, many
+ * to a transaction. Reads wait until everything accepted is there.
+ */
+class JournalRecorder implements OpenedRecorder {
+  readonly #outbox: Outbox
   readonly #reader: RecorderReader
+  readonly #ledger = new Ledger()
+  readonly #recalling = new Map<Id, Promise<SessionLedger>>()
 
-  constructor(thread: StoreThread, reader: RecorderReader) {
-    this.#thread = thread
+  constructor(outbox: Outbox, reader: RecorderReader) {
+    this.#outbox = outbox
     this.#reader = reader
   }
 
-  get load(): OpenedRecorder['load'] {
-    return this.#thread.load
+  get load(): OutboxLoad {
+    return this.#outbox.load
   }
 
   async openSession(session: SessionRecord): Promise<void> {
-    await this.#small('openSession', session)
+    this.#outbox.mustBeOpen()
+    this.#ledger.opened(session)
+    await this.#write({ head: { op: 'openSession', session }, parts: [] })
   }
 
+  /** Resolves when the session is in the database whole: from then on every reader sees all of it. */
   async closeSession(id: Id, at: number): Promise<void> {
-    await this.#thread.call('closeSession', () => ({ args: [id, at, 0] }))
+    const session = this.#ledger.session(id) ?? (await this.#recall(id))
+    if (session.closed) return
+    session.closed = true
+    await this.#write({ head: { op: 'closeSession', id, at }, parts: [] })
+    this.#ledger.forget(session)
+    await this.flush()
   }
 
   async beginCall(intent: CallIntent): Promise<void> {
-    const size = intent.body.byteLength + 1024
-    await this.#thread.call(
-      'beginCall',
-      () => {
-        const body = owned(intent.body)
-        return { args: [{ ...intent, body }, size], transfer: [body.buffer] }
-      },
-      size,
-    )
+    this.#outbox.mustBeOpen()
+    const session = this.#ledger.session(intent.sessionId) ?? (await this.#recall(intent.sessionId))
+    this.#ledger.checkIntent(session, intent)
+    const texts = { facts: intentFacts(intent), body: kept(intent.body) }
+    const stored = encodeTexts(texts, session.recent)
+    this.#ledger.began(session, intent, texts, stored)
+    await this.#write(intentEntry(intent, stored))
   }
 
   async commitCall(commit: CallCommit): Promise<void> {
-    const size = commitSize(commit)
-    await this.#thread.call(
-      'commitCall',
-      () => {
-        const reply = owned(commit.reply)
-        const transfer: ArrayBuffer[] = [reply.buffer]
-        const segments = commit.segments.map((segment) => movable(segment, transfer))
-        return { args: [{ ...commit, segments, reply }, size], transfer }
-      },
-      size,
-    )
+    this.#outbox.mustBeOpen()
+    const session = this.#ledger.sessionOfCall(commit.callId) ?? (await this.#recallBy(commit.callId))
+    const unknown = this.#ledger.checkCommit(session, commit, nothing)
+    if (unknown.length > 0) await this.#lookUp(session, commit, unknown)
+    const entry = commitEntry(commit)
+    this.#ledger.committed(session, commit)
+    await this.#write(entry)
   }
 
   async settleDelivery(callId: Id, delivery: Delivery): Promise<void> {
-    await this.#thread.call('settleDelivery', () => ({ args: [callId, delivery, 0] }))
+    if (this.#ledger.sessionOfCall(callId) === undefined) await this.#sessionIdOf(callId)
+    await this.#write({ head: { op: 'settleDelivery', id: callId, delivery }, parts: [] }, 'soon')
   }
 
   async supersede(callId: Id, by: Id): Promise<void> {
-    await this.#thread.call('supersede', () => ({ args: [callId, by, 0] }))
+    const session = this.#ledger.sessionOfCall(callId) ?? (await this.#recallBy(callId))
+    this.#ledger.superseded(session, callId)
+    await this.#write({ head: { op: 'supersede', id: callId, by }, parts: [] })
   }
 
   async appendEvent(event: Event): Promise<void> {
-    await this.#small('appendEvent', event)
+    await this.#write({ head: { op: 'appendEvent', event }, parts: [] })
   }
 
-  async flush(): Promise<void> {
-    await this.#thread.call('flush', () => ({ args: [] }))
+  flush(): Promise<void> {
+    return this.#outbox.flush()
   }
 
-  sessions(...args: Parameters<RecorderReader['sessions']>): ReturnType<RecorderReader['sessions']> {
+  async sessions(...args: Parameters<RecorderReader['sessions']>): ReturnType<RecorderReader['sessions']> {
+    await this.flush()
     return this.#reader.sessions(...args)
   }
 
-  session(...args: Parameters<RecorderReader['session']>): ReturnType<RecorderReader['session']> {
+  async sessionKeys(...args: Parameters<RecorderReader['sessionKeys']>): ReturnType<RecorderReader['sessionKeys']> {
+    await this.flush()
+    return this.#reader.sessionKeys(...args)
+  }
+
+  async session(...args: Parameters<RecorderReader['session']>): ReturnType<RecorderReader['session']> {
+    await this.flush()
     return this.#reader.session(...args)
   }
 
-  events(...args: Parameters<RecorderReader['events']>): ReturnType<RecorderReader['events']> {
+  async events(...args: Parameters<RecorderReader['events']>): ReturnType<RecorderReader['events']> {
+    await this.flush()
     return this.#reader.events(...args)
   }
 
   async close(): Promise<void> {
-    await this.#thread.close()
+    await this.#outbox.close()
     await this.#reader.close()
   }
 
-  async #small(op: string, fact: SessionRecord | Event): Promise<void> {
-    const size = 1024
-    await this.#thread.call(op, () => ({ args: [fact, size] }), size)
+  async #write(...entry: Parameters<Outbox['write']>): Promise<void> {
+    try {
+      await this.#outbox.write(...entry)
+    } catch (error) {
+      this.#ledger.forgetAll()
+      throw error
+    }
+  }
+
+  /** One question for all that wait for the same session. */
+  #recall(id: Id): Promise<SessionLedger> {
+    const asked = this.#recalling.get(id)
+    if (asked !== undefined) return asked
+    const recalling = this.#outbox
+      .ask<RememberedSession>('session', id)
+      .then((remembered) => this.#ledger.recalled(id, remembered))
+      .finally(() => this.#recalling.delete(id))
+    this.#recalling.set(id, recalling)
+    return recalling
+  }
+
+  async #recallBy(callId: Id): Promise<SessionLedger> {
+    return this.#recall(await this.#sessionIdOf(callId))
+  }
+
+  #sessionIdOf(callId: Id): Promise<Id> {
+    return this.#outbox.ask<Id>('sessionOfCall', callId)
+  }
+
+  /** Parents and prompt leaves of other sessions. Throws `STORE_CONFLICT` where there are none of that id. */
+  async #lookUp(session: SessionLedger, commit: CallCommit, unknown: readonly Id[]): Promise<void> {
+    const foreign = new Map<Id, number>()
+    for (const id of unknown) {
+      const length = await this.#outbox.ask<number | null>('segmentLength', id)
+      if (length !== null) foreign.set(id, length)
+    }
+    const [missing] = this.#ledger.checkCommit(session, commit, foreign)
+    if (missing !== undefined) throw new PaddockError('STORE_CONFLICT', `there is no segment ${missing} to hang on`)
   }
 }
 
-/** A copy of exactly these bytes: a view may stand in a pool that is not ours to move. */
-function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const copy = new Uint8Array(bytes.byteLength)
-  copy.set(bytes)
-  return copy
-}
+const nothing: ReadonlyMap<Id, number> = new Map()
 
-function movable(segment: Segment, transfer: ArrayBuffer[]): Segment {
-  const tokens = Int32Array.from(segment.tokens)
-  const logprobs = segment.logprobs === null ? null : Float32Array.from(segment.logprobs)
-  const flags = segment.flags === null ? null : owned(segment.flags)
-  transfer.push(tokens.buffer)
-  if (logprobs !== null) transfer.push(logprobs.buffer)
-  if (flags !== null) transfer.push(flags.buffer)
-  return { ...segment, tokens, logprobs, flags }
-}
-
-function commitSize(commit: CallCommit): number {
-  let size = 1024 + commit.reply.byteLength + 16 * commit.replyMarks.length
-  for (const segment of commit.segments) size += 9 * segment.tokens.length
-  for (const choice of commit.choices) size += choice.message.length
-  return size
+/** The bytes for as long as the session lives: a small view must not hold a large buffer. */
+function kept(body: Uint8Array): Uint8Array {
+  return body.buffer.byteLength > 2 * body.byteLength + 1024 ? Uint8Array.from(body) : body
 }

@@ -1,13 +1,13 @@
 import type { Database } from 'better-sqlite3'
 import { readId, type StoredId } from '../sqlite/index.ts'
-import { LogWriter } from './log-writer.ts'
+import { commitEntry } from './entries.ts'
+import type { LogWriter } from './log-writer.ts'
 
 /**
  * Ends the calls that were in flight when the last owner died: each gets an outcome with fate `interrupted`.
  * Returns how many.
  */
-export function recover(db: Database, now: number): number {
-  const writer = new LogWriter(db)
+export function recover(db: Database, writer: LogWriter, now: number): number {
   const dangling = db
     .prepare<[], { id: StoredId }>(
       'SELECT id FROM calls WHERE NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.call = calls.n) ORDER BY n',
@@ -15,24 +15,26 @@ export function recover(db: Database, now: number): number {
     .all()
   db.transaction(() => {
     for (const row of dangling) {
-      writer.commitCall({
-        callId: readId(row.id),
-        endedAt: now,
-        firstByteAt: null,
-        fate: { kind: 'interrupted' },
-        choices: [],
-        segments: [],
-        spans: [],
-        promptLeaf: null,
-        forks: [],
-        claimedPromptTokens: null,
-        findings: [],
-        status: null,
-        reply: new Uint8Array(0),
-        replyMarks: [],
-        weightVersionBefore: null,
-        weightVersionAfter: null,
-      })
+      writer.write(
+        commitEntry({
+          callId: readId(row.id),
+          endedAt: now,
+          firstByteAt: null,
+          fate: { kind: 'interrupted' },
+          choices: [],
+          segments: [],
+          spans: [],
+          promptLeaf: null,
+          forks: [],
+          claimedPromptTokens: null,
+          findings: [],
+          status: null,
+          reply: new Uint8Array(0),
+          replyMarks: [],
+          weightVersionBefore: null,
+          weightVersionAfter: null,
+        }),
+      )
     }
   }).immediate()
   return dangling.length

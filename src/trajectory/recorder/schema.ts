@@ -39,7 +39,7 @@ export const logMigrations: readonly Migration[] = [
     UNIQUE (session, seq)
   ) STRICT;
 
-  -- pack: outcome, reply marks and reply in one frame (recorder/outcome.ts).
+  -- pack: outcome, reply marks, small token columns and reply in one frame (recorder/outcome.ts).
   CREATE TABLE outcomes (
     call INTEGER PRIMARY KEY REFERENCES calls (n),
     ended_at INTEGER NOT NULL,
@@ -86,5 +86,26 @@ export const logMigrations: readonly Migration[] = [
   ) STRICT;
   CREATE INDEX events_rollout ON events (rollout, n);
   CREATE INDEX events_session ON events (session, n);
+  `,
+  `
+  -- How far the journal is taken in (recorder/take-in.ts), one row.
+  CREATE TABLE journal (
+    generation INTEGER NOT NULL,
+    taken_to INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO journal VALUES (0, 0);
+
+  -- Entries of the journal that did not fit the log, with all that they held.
+  CREATE TABLE refusals (
+    n INTEGER PRIMARY KEY,
+    head TEXT NOT NULL,
+    bytes BLOB,
+    why TEXT NOT NULL
+  ) STRICT;
+  `,
+  `
+  -- Token columns of the call's segments in one frame (recorder/columns.ts); null: they are small and in pack. Segments
+  -- of before have frames of their own.
+  ALTER TABLE outcomes ADD COLUMN columns BLOB;
   `,
 ]

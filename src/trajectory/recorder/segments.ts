@@ -2,15 +2,16 @@
 import { PaddockError } from '../../core/index.ts'
 import type { Segment, SegmentOrigin } from '../contract.ts'
 import { readId } from '../sqlite/index.ts'
-import { packBytes, packNumbers, unpackBytes, unpackIds, unpackLogprobs } from './codec.ts'
+import { unpackBytes, unpackIds, unpackLogprobs } from './codec.ts'
+import { type ColumnShape, isInCallsFrame, type SegmentColumns } from './columns.ts'
 import type { SegmentFacts } from './outcome.ts'
 import type { SegmentRow } from './table-rows.ts'
 
 /** By place; only ever appended to. */
 const origins: readonly SegmentOrigin[] = ['prompt', 'sampled', 'forced', 'replayed', 'imported']
 
-/** The columns that a segment itself decides. Throws `STORE_CONFLICT` when its arrays do not agree. */
-export function segmentColumns(segment: Segment): {
+/** A segment's arrays as bytes. Throws `STORE_CONFLICT` when they do not agree. */
+export function segmentParts(segment: Segment): {
   readonly origin: number
   readonly ids: Uint8Array
   readonly logprobs: Uint8Array | null
@@ -24,9 +25,9 @@ export function segmentColumns(segment: Segment): {
   }
   return {
     origin: origins.indexOf(segment.origin),
-    ids: packNumbers(tokens),
-    logprobs: logprobs === null ? null : packNumbers(logprobs),
-    flags: flags === null ? null : packBytes(flags),
+    ids: bytesOf(tokens),
+    logprobs: logprobs === null ? null : bytesOf(logprobs),
+    flags,
   }
 }
 
@@ -37,14 +38,34 @@ export interface Relatives {
   readonly parentId: string | null
 }
 
+/** How a row's columns stand in the frame of its call; null where the row holds them itself. */
+export function shapeOf(row: SegmentRow): ColumnShape | null {
+  if (!isInCallsFrame(row.ids)) return null
+  return { length: row.length, logprobs: row.logprobs !== null, flags: row.flags !== null }
+}
+
+/** What a row does not hold itself. */
+export interface SegmentBeside {
+  readonly facts: SegmentFacts
+  /** From the frame of its call; null for a row that holds its columns itself. */
+  readonly columns: SegmentColumns | null
+}
+
 /** The segment of a row. Throws `STORE_CORRUPT`. */
-export function segmentOf(row: SegmentRow, relatives: Relatives, facts: SegmentFacts): Segment {
+export function segmentOf(row: SegmentRow, relatives: Relatives, { facts, columns }: SegmentBeside): Segment {
   const origin = origins[row.origin]
   const id = readId(row.id)
   if (origin === undefined) throw new PaddockError('STORE_CORRUPT', `segment ${id} has unknown origin ${row.origin}`)
-  const tokens = unpackIds(row.ids)
-  const logprobs = row.logprobs === null ? null : unpackLogprobs(row.logprobs)
-  const flags = row.flags === null ? null : unpackBytes(row.flags)
+  const tokens = columns === null ? unpackIds(row.ids) : new Int32Array(columns.ids.buffer)
+  const logprobs =
+    columns === null
+      ? row.logprobs === null
+        ? null
+        : unpackLogprobs(row.logprobs)
+      : columns.logprobs === null
+        ? null
+        : new Float32Array(columns.logprobs.buffer)
+  const flags = columns === null ? (row.flags === null ? null : unpackBytes(row.flags)) : columns.flags
   for (const [name, length] of [
     ['ids', tokens.length],
     ['logprobs', logprobs?.length ?? row.length],
@@ -73,4 +94,8 @@ export function segmentOf(row: SegmentRow, relatives: Relatives, facts: SegmentF
 
 function refused(segment: Segment, what: string): PaddockError {
   return new PaddockError('STORE_CONFLICT', `segment ${segment.id} has other numbers of tokens and ${what}`)
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Int32Array | Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
 }

@@ -34,3 +34,10 @@ export interface SegmentRow {
   readonly logprobs: Uint8Array | null
   readonly flags: Uint8Array | null
 }
+
+/** A row of `outcomes`. */
+export interface OutcomeRow {
+  readonly ended_at: number
+  readonly pack: Uint8Array
+  readonly columns: Uint8Array | null
+}

@@ -1,19 +1,17 @@
 /** Facts and bodies of calls as read from the `calls` table, each call's on top of its base's. */
 import { PaddockError } from '../../core/index.ts'
-import type { Statements } from '../sqlite/index.ts'
-import { asBase, type BaseCall, checkBody, isKeyframe, type StoredTexts, type Texts, unpackTexts } from './bodies.ts'
+import { readId, type Statements } from '../sqlite/index.ts'
+import { asBase, type BaseCall, checkBody, isKeyframe, type TextDelta, type Texts, unpackTexts } from './bodies.ts'
 import { applyDelta } from './delta.ts'
 import type { CallRow } from './table-rows.ts'
 
-/** The stored texts of a row. */
-export function storedTexts(row: CallRow): StoredTexts {
+/** How a row's texts stand to those of its base. */
+function deltaOf(row: CallRow): TextDelta {
   return {
-    base: row.base,
     depth: row.depth,
     facts: { prefix: row.facts_prefix, suffix: row.facts_suffix },
     body: { prefix: row.body_prefix, suffix: row.body_suffix },
     sha256: row.body_sha256,
-    pack: row.pack,
   }
 }
 
@@ -42,7 +40,7 @@ export class TextReader {
   read(row: CallRow): Texts {
     const entry = this.#entry(row)
     const texts = { facts: entry.facts, body: this.#body(entry) }
-    checkBody(storedTexts(row), texts)
+    checkBody(deltaOf(row), texts)
     return texts
   }
 
@@ -50,7 +48,11 @@ export class TextReader {
   base(row: CallRow): BaseCall {
     let first = row
     while (!isKeyframe(first.depth) && first.base !== null) first = this.#row(first.base)
-    return asBase(row.n, row.depth, this.read(row), { n: first.n, depth: first.depth, ...this.read(first) })
+    return asBase(this.#asCall(row), first === row ? null : this.#asCall(first))
+  }
+
+  #asCall(row: CallRow): Omit<BaseCall, 'keyframe'> {
+    return { id: readId(row.id), depth: row.depth, ...this.read(row), digest: null }
   }
 
   #entry(row: CallRow): Entry {
@@ -62,8 +64,8 @@ export class TextReader {
     }
     let entry = next === null ? null : this.#known(next.n)
     for (const link of chain.toReversed()) {
-      const stored = storedTexts(link)
-      const { facts, body } = unpackTexts(stored.pack)
+      const stored = deltaOf(link)
+      const { facts, body } = unpackTexts(link.pack)
       entry = {
         row: link,
         facts: entry === null ? facts : applyDelta(entry.facts, stored.facts, facts),
@@ -84,7 +86,7 @@ export class TextReader {
     }
     let body = base.body ?? base.bodyMiddle
     for (const link of chain.toReversed()) {
-      body = applyDelta(body, storedTexts(link.row).body, link.bodyMiddle)
+      body = applyDelta(body, deltaOf(link.row).body, link.bodyMiddle)
       link.body = body
     }
     return body

@@ -1,12 +1,13 @@
-/** The writer thread of the log. */
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type { CallCommit, CallIntent, Delivery, SessionRecord } from '../contract.ts'
-import type { Event, Id } from '../../core/index.ts'
-import { conflictsNamed, openForWriting, sayHello, type Synchronous, type ThreadRequest } from '../sqlite/index.ts'
-import { GroupCommit } from './group-commit.ts'
+/** The writer thread of the log: takes the journal in, and tells what the log knows of a session or call. */
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Id } from '../../core/index.ts'
+import { generationsOf, type Place, removeBefore } from '../journal/index.ts'
+import { openForWriting, sayHello, serveEach, type Synchronous } from '../sqlite/index.ts'
 import { LogWriter } from './log-writer.ts'
+import { Memory } from './memory.ts'
 import { recover } from './recover.ts'
 import { logMigrations } from './schema.ts'
+import { TakeIn } from './take-in.ts'
 
 /** What the thread needs to open. */
 export interface WriterData {
@@ -15,50 +16,67 @@ export interface WriterData {
   readonly now: number
 }
 
+/** What it says once it is open. */
+export interface WriterHello {
+  readonly interruptedCalls: number
+  /** The generation in which the journal goes on. */
+  readonly generation: number
+}
+
 const port = parentPort
 if (port === null) throw new Error('this file is a worker thread of the store')
 // Written by openRecorder and by nothing else.
 const data = workerData as WriterData
 
-const db = sayHello(port, () => {
-  const opened = openForWriting(data.file, {
+const opened = sayHello(port, () => {
+  const db = openForWriting(data.file, {
     synchronous: data.synchronous,
     migrations: logMigrations,
     now: data.now,
     pageBytes: 1024,
   })
-  return { served: opened, value: { interruptedCalls: recover(opened, data.now) } }
+  const writer = new LogWriter(db)
+  const takeIn = new TakeIn(db, writer, data.file)
+  takeIn.all()
+  const interruptedCalls = recover(db, writer, data.now)
+  const generation = Math.max(takeIn.place.generation, ...generationsOf(data.file)) + 1
+  takeIn.skipTo(generation)
+  removeBefore(data.file, generation)
+  const value: WriterHello = { interruptedCalls, generation }
+  return { served: { db, takeIn }, value }
 })
 
-if (db !== null) {
-  const writer = new LogWriter(db)
-  const commits = new GroupCommit(
-    db,
-    conflictsNamed({
-      openSession: (session: SessionRecord) => writer.openSession(session),
-      closeSession: (id: Id, at: number) => writer.closeSession(id, at),
-      beginCall: (intent: CallIntent) => writer.beginCall(intent),
-      commitCall: (commit: CallCommit) => writer.commitCall(commit),
-      settleDelivery: (callId: Id, delivery: Delivery) => writer.settleDelivery(callId, delivery),
-      supersede: (callId: Id, by: Id) => writer.supersede(callId, by),
-      appendEvent: (event: Event) => writer.appendEvent(event),
-      flush: () => undefined,
-    }),
-    () => writer.forgetAll(),
-  )
-  const inbox = {
-    next: (): ThreadRequest | undefined => {
-      const received: { message: ThreadRequest } | undefined = receiveMessageOnPort(port)
-      return received?.message
-    },
-    answer: (answers: unknown): void => port.postMessage(answers),
+if (opened !== null) {
+  const { db, takeIn } = opened
+  const memory = new Memory(db)
+  const caughtUp = (end: Place): void => {
+    const { generation } = takeIn.place
+    takeIn.upTo(end)
+    if (takeIn.place.generation !== generation) removeBefore(data.file, takeIn.place.generation)
   }
-  port.on('message', (request: ThreadRequest) => {
-    const close = commits.drain(request, inbox)
-    if (close === null) return
-    db.pragma('wal_checkpoint(TRUNCATE)')
-    db.close()
-    port.postMessage([{ id: close.id, ok: true, value: null }])
-    port.close()
-  })
+  serveEach(
+    port,
+    {
+      takeIn: (end: Place) => caughtUp(end),
+      session: (end: Place, id: Id) => {
+        caughtUp(end)
+        return memory.session(id)
+      },
+      sessionOfCall: (end: Place, id: Id) => {
+        caughtUp(end)
+        return memory.sessionOfCall(id)
+      },
+      segmentLength: (end: Place, id: Id) => {
+        caughtUp(end)
+        return memory.segmentLength(id)
+      },
+    },
+    () => {
+      takeIn.all()
+      takeIn.close()
+      removeBefore(data.file, takeIn.place.generation + 1)
+      db.pragma('wal_checkpoint(TRUNCATE)')
+      db.close()
+    },
+  )
 }

@@ -14,6 +14,8 @@ export interface RowOptions {
   readonly trainClasses?: readonly CallClass[]
   /** Also rows whose leaf call has a class that is not trained. Default false. */
   readonly includeUntrainedRows?: boolean
+  /** Answers whose weights changed while they were sampled are context only. Default false. */
+  readonly maskMixedWeights?: boolean
 }
 
 /** A session's rows, and every sampled token of the session that lies in none of them. */
@@ -104,7 +106,8 @@ function rowOf(
     const end = start + length
     const call = forest.callOf(segment)
     tokens.set(segment.tokens.subarray(0, length), start)
-    const maskReason = maskReasonOf(forest, segment, length, trainClasses, owned)
+    const mixed = options.maskMixedWeights === true && segment.policySpans.some(({ mixing }) => mixing !== 'none')
+    const maskReason = maskReasonOf(forest, segment, length, trainClasses, owned) ?? (mixed ? 'mixed_weights' : null)
     const trained = segment.origin === 'sampled' && maskReason === null
     segments.push({
       segmentId: segment.id,

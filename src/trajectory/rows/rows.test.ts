@@ -159,6 +159,22 @@ describe('buildRows', () => {
     expect(buildRows(echoed, names).outside.notExported).toEqual({})
   })
 
+  it('leaves out what nobody got, and keeps what a client came back for', () => {
+    const { log } = logOf([plain, { ...plain, gone: true }])
+    expect(buildRows(log, names).outside.notExported).toEqual({ undelivered_sibling: 2 })
+    const settled = (upstream: 'finished' | 'aborted') => {
+      const calls = log.calls.map((made) => {
+        const gone = made.commit?.fate.kind === 'client_gone' && made.commit !== null
+        const commit = gone ? { ...made.commit, fate: { kind: 'client_gone' as const, upstream } } : made.commit
+        return { ...made, commit, delivery: 'sent' as const }
+      })
+      return buildRows({ ...log, calls }, names).outside.notExported
+    }
+    expect(settled('finished')).toEqual({})
+    // Half an answer is no answer, whoever got it.
+    expect(settled('aborted')).toEqual({ undelivered_sibling: 2 })
+  })
+
   it('does not let a side call that extends the agent path end or own its row', () => {
     const { log } = logOf([plain, { ...plain, after: 0, callClass: 'compaction' }])
     const { rows, outside } = buildRows(log, names)

@@ -8,12 +8,15 @@ export const defaultTrainClasses: readonly CallClass[] = ['main', 'subagent']
 
 /**
  * Why the answer of a call cannot end a row of its own, null when it can. An answer that a later request of the
- * session echoed was acted on, whatever became of its connection.
+ * session echoed was acted on, whatever became of its connection; so was one that reached the client only when it
+ * came back for it.
  */
 export function unusable(call: CallRecord): Extract<DropReason, 'superseded' | 'undelivered_sibling'> | null {
   if (call.delivery === 'echoed') return null
   if (call.superseded) return 'superseded'
-  return call.commit?.fate.kind === 'complete' ? null : 'undelivered_sibling'
+  const fate = call.commit?.fate
+  const fetchedLater = fate?.kind === 'client_gone' && fate.upstream === 'finished' && call.delivery === 'sent'
+  return fate?.kind === 'complete' || fetchedLater ? null : 'undelivered_sibling'
 }
 
 /** A sampled segment that may end a row, or why it may not. */

@@ -1,18 +1,31 @@
 import { type JsonMember, scanElements, scanMembers } from '../../core/index.ts'
-import type { CallRecord } from '../contract.ts'
+import type { CallRecord, SessionLog } from '../contract.ts'
 
 /** A row's conversation: chat messages as JSON texts byte for byte, the answer of the leaf call last. */
 export interface Conversation {
   readonly messages: readonly string[]
   readonly tools: string | null
+  /** None here: media are told apart where they are written. */
+  readonly media: readonly []
 }
 
 const decoder = new TextDecoder()
 
-/** From the request body of the leaf call and its answer. A body without `messages` gives the answer alone. */
-export function conversationOf(call: CallRecord | null, choice: number | null): Conversation {
-  if (call === null) return { messages: [], tools: null }
-  const { body } = call.intent
+/**
+ * A recorded request as a chat completion body; null where it cannot be told. Given by the room that knows dialects;
+ * without one a body is taken for what it is.
+ */
+export type RequestReader = (log: SessionLog, call: CallRecord) => Uint8Array | null
+
+/** From the request of the leaf call and its answer. A body without `messages` gives the answer alone. */
+export function conversationOf(
+  log: SessionLog,
+  call: CallRecord | null,
+  choice: number | null,
+  readRequest: RequestReader = (_, { intent }) => intent.body,
+): Conversation {
+  if (call === null) return { messages: [], tools: null, media: [] }
+  const body = readRequest(log, call) ?? new Uint8Array()
   const answer = call.commit?.choices.find((candidate) => candidate.index === choice)?.message
   const members = topLevel(body)
   const messages = members.get('messages')
@@ -24,6 +37,7 @@ export function conversationOf(call: CallRecord | null, choice: number | null): 
   return {
     messages: answer === undefined ? asked : [...asked, answer],
     tools: tools === undefined ? null : decoder.decode(body.subarray(tools.valueStart, tools.valueEnd)),
+    media: [],
   }
 }
 

@@ -1,10 +1,18 @@
 import { type Id, PaddockError, type Task } from '../../core/index.ts'
 import type { CatalogueReader, GroupRecord, RecorderReader, RolloutView, SessionLog } from '../contract.ts'
-import type { DropReason, ExportRollout, Selection, SelectionQuery, SelectionSummary } from '../rows-contract.ts'
+import type {
+  DropReason,
+  ExportRollout,
+  RowSideChannel,
+  Selection,
+  SelectionQuery,
+  SelectionSummary,
+} from '../rows-contract.ts'
 import { Accounting, buildRows, type BuiltRows } from '../rows/index.ts'
-import { conversationOf } from './conversation.ts'
+import { conversationOf, type RequestReader } from './conversation.ts'
 import { DriftTally } from './drift.ts'
 import { dropOf, isSelected } from './matches.ts'
+import { sideChannelsOf } from './side-channels.ts'
 import { verdictInForce } from './verdict-in-force.ts'
 import { rowWeights } from './weights.ts'
 
@@ -12,6 +20,8 @@ import { rowWeights } from './weights.ts'
 export interface SelectionSource {
   readonly recorder: RecorderReader
   readonly catalogue: CatalogueReader
+  /** Without it requests of other dialects than `chat` are given as they were written. */
+  readonly readRequest?: RequestReader | undefined
 }
 
 interface Member {
@@ -136,10 +146,11 @@ class SelectionPass {
   }
 
   async #export(rollout: RolloutView, group: GroupRecord): Promise<ExportRollout> {
-    const { trainClasses, includeUntrainedRows, weightRule = 'full' } = this.#query
+    const { trainClasses, includeUntrainedRows, maskMixedWeights, weightRule = 'full' } = this.#query
     const task = await this.#task(group.taskDigest)
     const rows: BuiltRows['rows'][number][] = []
     const conversations: ExportRollout['conversations'][number][] = []
+    const sideChannels: RowSideChannel[] = []
     for await (const log of this.#logs(rollout.id, 'all')) {
       const built = buildRows(log, {
         rolloutId: rollout.id,
@@ -147,14 +158,16 @@ class SelectionPass {
         taskDigest: group.taskDigest,
         ...(trainClasses === undefined ? {} : { trainClasses }),
         ...(includeUntrainedRows === undefined ? {} : { includeUntrainedRows }),
+        ...(maskMixedWeights === undefined ? {} : { maskMixedWeights }),
       })
       this.#accounting.exported(log, built)
       this.#drift.add(log)
+      sideChannels.push(...sideChannelsOf(log))
       const calls = new Map(log.calls.map((call) => [call.intent.id, call]))
       for (const row of built.rows) {
         const call = row.leafCallId === null ? null : (calls.get(row.leafCallId) ?? null)
         rows.push(row)
-        conversations.push(conversationOf(call, row.segments.at(-1)?.choice ?? null))
+        conversations.push(conversationOf(log, call, row.segments.at(-1)?.choice ?? null, this.#source.readRequest))
       }
     }
     return {
@@ -167,6 +180,7 @@ class SelectionPass {
       rows,
       rowWeights: rowWeights(rows, weightRule),
       conversations,
+      ...(sideChannels.length === 0 ? {} : { sideChannels }),
     }
   }
 

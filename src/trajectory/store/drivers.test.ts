@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from 'vitest'
 import { blobsContract, catalogueContract, queueContract, recorderContract } from '../../testing/store/index.ts'
 import { openReader, openStore, type OwnedStore } from './index.ts'
 
@@ -31,8 +32,13 @@ async function makeStore(): Promise<Made> {
   }
 }
 
+// One log for all of its tests, and opened anew where a test restarts it.
+let log: Made | null = null
+afterAll(async () => log?.close())
+
 recorderContract('SQLite', async () => {
-  const made = await makeStore()
+  log ??= await makeStore()
+  const made = log
   return {
     recorder: made.store.recorder,
     reader: async () => {
@@ -40,7 +46,7 @@ recorderContract('SQLite', async () => {
       return { ...reader.recorder, close: () => reader.close() }
     },
     restart: async () => (await made.reopen()).recorder,
-    close: () => made.close(),
+    close: () => Promise.resolve(),
   }
 })
 

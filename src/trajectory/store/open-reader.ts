@@ -1,18 +1,26 @@
 import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { DirectoryBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqliteCatalogueReader } from '../catalogue/index.ts'
 import type { CatalogueReader, RecorderReader, StoreReader } from '../contract.ts'
-import { LogReader, logMigrations } from '../recorder/index.ts'
+import { isBefore, writtenTo } from '../journal/index.ts'
+import { LogReader, logMigrations, readPlace } from '../recorder/index.ts'
 import { openForReading } from '../sqlite/index.ts'
+import { liveOwner } from './lock.ts'
+
+/** A live owner takes its journal in within milliseconds; one that is far behind is not waited for. */
+const waitMs = 1000
 
 /**
- * Opens a data directory for reading, at any time, also beside a live owner. Reads run in this thread: this is for
+ * Opens a data directory for reading, at any time, also beside a live owner: what was durable by then is seen, where the
+ * owner is less than a second behind its journal. Reads run in this thread: this is for
  * programs that read and do nothing else. Throws `NOT_FOUND`, `STORE_SCHEMA`, `STORE_CORRUPT`.
  */
-export function openReader(directory: string): Promise<StoreReader> {
-  return later(() => {
-    const path = resolve(directory)
-    const log = openForReading(join(path, 'log.sqlite'), logMigrations)
+export async function openReader(directory: string): Promise<StoreReader> {
+  const path = resolve(directory)
+  const log = openForReading(join(path, 'log.sqlite'), logMigrations)
+  try {
+    if (liveOwner(path) !== null) await caughtUp(log)
     const catalogue = openForReading(join(path, 'catalogue.sqlite'), catalogueMigrations)
     const close = (): Promise<void> =>
       later(() => {
@@ -27,12 +35,24 @@ export function openReader(directory: string): Promise<StoreReader> {
       close,
       [Symbol.asyncDispose]: close,
     }
-  })
+  } catch (error) {
+    log.close()
+    throw error
+  }
+}
+
+/** Resolves when the database has what its owner had written, or when that takes too long. */
+async function caughtUp(log: ReturnType<typeof openForReading>): Promise<void> {
+  const wanted = writtenTo(log.name)
+  if (wanted === null) return
+  const until = performance.now() + waitMs
+  while (isBefore(readPlace(log), wanted) && performance.now() < until) await setTimeout(5)
 }
 
 function logReads(reader: LogReader): RecorderReader {
   return {
     sessions: (...args) => later(() => reader.sessions(...args)),
+    sessionKeys: (...args) => later(() => reader.sessionKeys(...args)),
     session: (...args) => later(() => reader.session(...args)),
     events: (...args) => later(() => reader.events(...args)),
     close: () => Promise.resolve(),

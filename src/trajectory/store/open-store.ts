@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Clock, systemClock } from '../../core/index.ts'
+import { type Clock, isPaddockError, PaddockError, systemClock } from '../../core/index.ts'
 import { DirectoryBlobs } from '../blobs/index.ts'
 import type { Blobs, Catalogue, Queue, RecorderReader, Store } from '../contract.ts'
 import { openRecorder, type OpenedRecorder } from '../recorder/index.ts'
@@ -26,18 +26,26 @@ export interface OwnedStore extends Store {
 
 /**
  * Opens a data directory as its only owner: makes it where needed, takes the lock, brings schemas forward and marks
- * calls that were in flight as `interrupted`. Throws `STORE_LOCKED`, `STORE_SCHEMA`, `STORE_CORRUPT`.
+ * calls that were in flight as `interrupted`. Throws `STORE_LOCKED`, `STORE_SCHEMA`, `STORE_CORRUPT`, `STORE_FAILED`.
  */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<OwnedStore> {
   const path = resolve(directory)
   const { synchronous = 'normal', clock = systemClock, limits = {} } = options
-  await mkdir(join(path, 'blobs'), { recursive: true })
-  const owner = takeLock(path, clock.now())
   try {
-    return await openOwned(path, owner, { synchronous, now: clock.now(), limits })
-  } catch (error) {
-    releaseLock(path, owner)
-    throw error
+    await mkdir(join(path, 'blobs'), { recursive: true })
+    const owner = takeLock(path, clock.now())
+    try {
+      return await openOwned(path, owner, { synchronous, now: clock.now(), limits })
+    } catch (error) {
+      releaseLock(path, owner)
+      throw error
+    }
+  } catch (cause) {
+    if (isPaddockError(cause)) throw cause
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const corrupt = cause instanceof Error && 'code' in cause && /^SQLITE_(CORRUPT|NOTADB)/.test(String(cause.code))
+    const code = corrupt ? 'STORE_CORRUPT' : 'STORE_FAILED'
+    throw new PaddockError(code, `The store in ${path} cannot be opened: ${why}`, { cause })
   }
 }
 
@@ -47,21 +55,28 @@ async function openOwned(
   options: { synchronous: Synchronous; now: number; limits: Partial<ThreadLimits> },
 ): Promise<OwnedStore> {
   const logFile = join(directory, 'log.sqlite')
-  let side: StoreThread | undefined
-  const makeReader = async (): Promise<RecorderReader> => {
-    const data: SideData = {
-      logFile,
-      catalogueFile: join(directory, 'catalogue.sqlite'),
-      synchronous: options.synchronous,
-      now: options.now,
-    }
-    const url = new URL(import.meta.url.endsWith('.ts') ? './side-worker.ts' : './side-worker.js', import.meta.url)
-    side = (await StoreThread.start(url, data)).thread
-    return remoteLogReader(side)
+  const data: SideData = {
+    logFile,
+    catalogueFile: join(directory, 'catalogue.sqlite'),
+    synchronous: options.synchronous,
+    now: options.now,
   }
-  const { recorder, interruptedCalls } = await openRecorder({ file: logFile, ...options }, makeReader)
-  if (side === undefined) throw new Error('openRecorder did not make its reader')
-  return new DirectoryStore(directory, owner, recorder, side, interruptedCalls)
+  const url = new URL(import.meta.url.endsWith('.ts') ? './side-worker.ts' : './side-worker.js', import.meta.url)
+  // Both threads load at once: loading is nearly all of what opening takes.
+  const starting = StoreThread.start(url, data)
+  // Told below, once the other thread has come as far.
+  starting.catch(() => {})
+  try {
+    const makeReader = async (): Promise<RecorderReader> => remoteLogReader((await starting).thread)
+    const { recorder, interruptedCalls } = await openRecorder({ file: logFile, ...options }, makeReader)
+    return new DirectoryStore(directory, owner, recorder, (await starting).thread, interruptedCalls)
+  } catch (error) {
+    await starting.then(
+      ({ thread }) => thread.close(),
+      () => {},
+    )
+    throw error
+  }
 }
 
 class DirectoryStore implements OwnedStore {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { commitFact, ids, intentFact, promptFact, sessionFact } from '../../testing/store/index.ts'
+import { fsck } from '../fsck/index.ts'
 import { announceOwner, liveOwner, openReader, openStore } from './index.ts'
 
 let directory: string
@@ -76,6 +77,8 @@ describe('ownership of a data directory', () => {
     await expect(openReader(directory)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await writeFile(join(directory, 'log.sqlite'), 'no database at all, however long this text is')
     await expect(openStore(directory)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+    await writeFile(join(directory, 'catalogue.sqlite'), 'neither is this one, however long its text is')
+    await expect(openStore(directory)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
   })
 })
 
@@ -84,6 +87,7 @@ describe('the writer', () => {
     await using store = await openStore(directory, { limits: { maxBytes: 64 * 1024, maxRequests: 8 } })
     const session = sessionFact()
     await store.recorder.openSession(session)
+    await store.recorder.flush()
     const all = Array.from({ length: 200 }, (_, seq) =>
       store.recorder.beginCall(intentFact(session.id, seq, `{"n":${seq}}${' '.repeat(20_000)}`)),
     )
@@ -92,6 +96,68 @@ describe('the writer', () => {
     expect(store.load.waiting + store.load.requests).toBe(200)
     await Promise.all(all)
     expect((await store.recorder.session(session.id)).calls).toHaveLength(200)
+  })
+
+  it.each([
+    ['in the journal', ''],
+    ['in the journal and in the database', 'await recorder.flush()'],
+  ])('keeps what it acknowledged once, found %s after a kill', async (_where, flush) => {
+    const session = sessionFact()
+    const intent = intentFact(session.id, 0, '{}')
+    const script = `
+      const { openStore } = await import(${JSON.stringify(new URL('./index.ts', import.meta.url).href)})
+      const { recorder } = await openStore(${JSON.stringify(directory)})
+      await recorder.flush()
+      await recorder.openSession(${JSON.stringify(session)})
+      await recorder.beginCall({ ...${JSON.stringify(intent)}, body: Buffer.from('{}') })
+      ${flush}
+      process.kill(process.pid, 'SIGKILL')`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'inherit' })
+    await once(child, 'exit')
+    const left = (await readdir(directory)).filter((name) => name.includes('journal'))
+    expect(left).toHaveLength(1)
+    const store = await openStore(directory)
+    const { calls } = await store.recorder.session(session.id)
+    expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['interrupted'])
+    expect(store.recovered.interruptedCalls).toBe(1)
+    await expect(stat(join(directory, left[0] ?? ''))).rejects.toMatchObject({ code: 'ENOENT' })
+    await store.close()
+    expect((await fsck(directory)).problems).toEqual([])
+  })
+
+  it('shows a reader what was durable when it opened', async () => {
+    await using store = await openStore(directory)
+    const session = sessionFact()
+    await store.recorder.openSession(session)
+    for (let seq = 0; seq < 20; seq += 1) {
+      await store.recorder.beginCall(intentFact(session.id, seq, '{}'))
+      await using reader = await openReader(directory)
+      expect((await reader.recorder.session(session.id)).calls).toHaveLength(seq + 1)
+    }
+  })
+
+  it('lets readers in while facts go on coming', async () => {
+    await using store = await openStore(directory)
+    const session = sessionFact()
+    await store.recorder.openSession(session)
+    let going = true
+    const writing = (async () => {
+      for (let seq = 0; going; seq += 1) await store.recorder.beginCall(intentFact(session.id, seq, `{"n":${seq}}`))
+    })()
+    const counts: number[] = []
+    for (let again = 0; again < 5; again += 1) counts.push((await store.recorder.session(session.id)).calls.length)
+    going = false
+    await writing
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b))
+    expect(counts.at(-1)).toBeGreaterThan(0)
+  })
+
+  it('waits for the medium where that was asked for', async () => {
+    await using store = await openStore(directory, { synchronous: 'full' })
+    const session = sessionFact()
+    await store.recorder.openSession(session)
+    await Promise.all([0, 1, 2].map((seq) => store.recorder.beginCall(intentFact(session.id, seq, '{}'))))
+    expect((await store.recorder.session(session.id)).calls).toHaveLength(3)
   })
 
   it('finishes what it accepted before it closes', async () => {

@@ -64,6 +64,7 @@ export function remoteQueue(thread: StoreThread): Queue {
 export function remoteLogReader(thread: StoreThread): RecorderReader {
   return {
     sessions: remote(thread, 'log.sessions'),
+    sessionKeys: remote(thread, 'log.sessionKeys'),
     session: remote(thread, 'log.session'),
     events: remote(thread, 'log.events'),
     close: nothing,

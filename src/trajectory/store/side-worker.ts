@@ -34,29 +34,38 @@ const opened = sayHello(port, () => {
     migrations: catalogueMigrations,
     now: data.now,
   })
-  return { served: { catalogue, log: openForReading(data.logFile, logMigrations) }, value: null }
+  return { served: { catalogue }, value: null }
 })
 
 if (opened !== null) {
-  const reader = new LogReader(opened.log)
+  // The log has its schema once its writer is open, which may be later than this thread.
+  let log: { readonly db: ReturnType<typeof openForReading>; readonly reader: LogReader } | null = null
+  const reader = (): LogReader => {
+    if (log === null) {
+      const db = openForReading(data.logFile, logMigrations)
+      log = { db, reader: new LogReader(db) }
+    }
+    return log.reader
+  }
   const operations: Operations = {
     ...catalogueOperations(new SqliteCatalogue(opened.catalogue)),
     ...queueOperations(new SqliteQueue(opened.catalogue)),
-    'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader.sessions(...args),
-    'log.events': (...args: Parameters<LogReader['events']>) => reader.events(...args),
+    'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader().sessions(...args),
+    'log.sessionKeys': (...args: Parameters<LogReader['sessionKeys']>) => reader().sessionKeys(...args),
+    'log.events': (...args: Parameters<LogReader['events']>) => reader().events(...args),
     'log.session': (...args: Parameters<LogReader['session']>) => {
-      const log = reader.session(...args)
+      const found = reader().session(...args)
       const transfer = new Set<ArrayBuffer>()
-      for (const { intent, commit } of log.calls) {
+      for (const { intent, commit } of found.calls) {
         move(transfer, intent.body)
         if (commit !== null) move(transfer, commit.reply)
       }
-      return new Moved(log, [...transfer])
+      return new Moved(found, [...transfer])
     },
   }
   serveEach(port, conflictsNamed(operations), () => {
     opened.catalogue.close()
-    opened.log.close()
+    log?.db.close()
   })
 }
 

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
+import { mediaJson } from '../media.ts'
+import { sideChannelJson } from '../side-channels.ts'
 import { float32Json, intJson, jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 
 /** Value of `schema` in each line. */
@@ -104,6 +106,8 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
     engine: row.fingerprint,
     messages: conversation === undefined ? undefined : rawJsonArray(conversation.messages),
     tools: tools === null ? undefined : rawJson(tools),
+    media: mediaJson(exported, index),
+    side_channels: sideChannelJson(exported, index),
   })
 }
 
@@ -123,6 +127,7 @@ function verdictJson(verdict: NonNullable<ExportRollout['verdict']>): object {
       path: artifact.path,
       sha256: artifact.sha256,
       size_bytes: artifact.sizeBytes,
+      step: artifact.step,
     })),
     evidence: verdict.evidence,
   }

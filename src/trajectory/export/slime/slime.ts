@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine } from '../json-line.ts'
+import { mediaJson } from '../media.ts'
 
 /**
  * slime's `Sample` as one JSON object per line: `samples.jsonl`, to be read with `Sample.from_dict`
@@ -63,6 +64,7 @@ function line(
       row_weight: exported.rowWeights[place.at] ?? 1,
       rows_of_rollout: exported.rows.length,
       logprob_kind: row.logprobKind,
+      media: mediaJson(exported, place.at),
     },
   })
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine } from '../json-line.ts'
+import { mediaJson } from '../media.ts'
 
 /**
  * Rows for a TRL `rollout_func`: `rollouts.jsonl`. Put the members of the lines into lists by name and return that
@@ -35,6 +36,7 @@ export const trlExporter: Exporter = defineExporter({
             rollout_id: exported.rollout.id,
             group_id: exported.group.id,
             logprob_kind: row.logprobKind,
+            media: mediaJson(exported, index),
           }),
         )
       }

@@ -11,7 +11,8 @@ import { type Cell, type Column, ParquetRows } from './parquet.ts'
  * a tensor); `rm_score`: the number that :143-145 puts on the last response token as `rm_scores`; `uid`: the group
  * key of advantages, verl/trainer/ppo/ray_trainer.py:243; `session_id`: with uid and an index the key of a sample,
  * verl/trainer/ppo/v1/agent_loop_tq.py:154-182; `min_/max_global_steps`: :215-218; `data_source`, `extra_info`: the
- * dataset columns of docs/preparation/prepare_data.rst.
+ * dataset columns of docs/preparation/prepare_data.rst; `images`: the key of images there, here paths of files beside
+ * this one.
  * verl reads such rows from memory; this Parquet holds them ragged and unpadded. Documented, not run.
  */
 const columns: readonly Column[] = [
@@ -33,6 +34,7 @@ const columns: readonly Column[] = [
   { name: 'max_global_steps', type: 'int64', nullable: true },
   { name: 'weight_versions', type: 'list<string>' },
   { name: 'finish_reason', type: 'string', nullable: true },
+  { name: 'images', type: 'list<string>' },
   { name: 'extra_info', type: 'json' },
 ]
 
@@ -91,6 +93,7 @@ function cells(exported: ExportRollout, row: Row, index: number): Readonly<Recor
     max_global_steps: steps.length === 0 ? null : steps.reduce((a, b) => (a > b ? a : b)),
     weight_versions: versions,
     finish_reason: row.finishReason,
+    images: (exported.conversations[index]?.media ?? []).map(({ path }) => path),
     extra_info: JSON.stringify(extraInfo(exported, row, index)),
   }
 }

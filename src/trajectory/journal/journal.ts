@@ -1,0 +1,90 @@
+import { closeSync, fdatasync, openSync, writeSync, writevSync } from 'node:fs'
+import { PaddockError } from '../../core/index.ts'
+import { journalFile, type Place } from './files.ts'
+
+/** A new file is begun behind this many bytes, so that what was read can be removed. */
+const generationBytes = 32 * 2 ** 20
+
+/**
+ * The writing end of a journal. `append` has written when it returns: the bytes are the kernel's and survive the death
+ * of this process. It is one `write` to the page cache, microseconds for a fact, and needs no other thread.
+ */
+export class Journal {
+  readonly #logFile: string
+  readonly #generationBytes: number
+  #fd: number
+  #generation: number
+  #offset = 0
+  #sync: { readonly running: Promise<void>; next: Promise<void> | null } | null = null
+
+  /** Begins a generation, which must be newer than every other one. */
+  constructor(logFile: string, generation: number, sizeBytes: number = generationBytes) {
+    this.#logFile = logFile
+    this.#generationBytes = sizeBytes
+    this.#generation = generation
+    this.#fd = openSync(journalFile(logFile, generation), 'w')
+  }
+
+  /** Behind the last entry. */
+  get end(): Place {
+    return { generation: this.#generation, offset: this.#offset }
+  }
+
+  /** Writes a frame whole, or throws `STORE_FAILED` and then has written nothing that counts. */
+  append(frame: Uint8Array): void {
+    this.appendAll([frame], frame.length)
+  }
+
+  /** Writes frames, given in pieces of together `sizeBytes`: all of them, or none that counts. */
+  appendAll(pieces: readonly Uint8Array[], sizeBytes: number): void {
+    try {
+      if (this.#offset >= this.#generationBytes && this.#sync === null) this.#begin()
+      let written = writevSync(this.#fd, pieces, this.#offset)
+      if (written < sizeBytes) {
+        const all = Buffer.concat(pieces)
+        while (written < sizeBytes) {
+          written += writeSync(this.#fd, all, written, sizeBytes - written, this.#offset + written)
+        }
+      }
+    } catch (cause) {
+      // The next frame overwrites what came of this one; until then it lacks its checksum.
+      throw new PaddockError('STORE_FAILED', 'The journal cannot be written.', { cause })
+    }
+    this.#offset += sizeBytes
+  }
+
+  /** Resolves when everything appended so far is on the medium, also against power loss. Calls share one `fdatasync`. */
+  synced(): Promise<void> {
+    if (this.#sync === null) return this.#startSync()
+    // The running one may have begun before the last entry.
+    this.#sync.next ??= this.#sync.running.then(
+      () => this.#startSync(),
+      () => this.#startSync(),
+    )
+    return this.#sync.next
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+  }
+
+  #begin(): void {
+    const next = openSync(journalFile(this.#logFile, this.#generation + 1), 'w')
+    closeSync(this.#fd)
+    this.#fd = next
+    this.#generation += 1
+    this.#offset = 0
+  }
+
+  #startSync(): Promise<void> {
+    const running = new Promise<void>((resolve, reject) => {
+      fdatasync(this.#fd, (error) => {
+        if (this.#sync?.next === null) this.#sync = null
+        if (error === null) resolve()
+        else reject(new PaddockError('STORE_FAILED', 'The journal cannot be synced.', { cause: error }))
+      })
+    })
+    this.#sync = { running, next: null }
+    return running
+  }
+}

@@ -1,0 +1,68 @@
+import type { Database } from 'better-sqlite3'
+import { type Id, PaddockError } from '../../core/index.ts'
+import { readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
+import type { BaseCall } from './bodies.ts'
+import type { CallRow } from './table-rows.ts'
+import { TextReader } from './texts.ts'
+
+/** What the log holds of a session, as far as it decides which further facts fit. */
+export interface RememberedSession {
+  readonly closed: boolean
+  readonly seqs: readonly number[]
+  readonly calls: readonly (readonly [id: Id, committed: boolean, superseded: boolean])[]
+  readonly segments: readonly (readonly [id: Id, length: number])[]
+  /** The last call, as a base for the next body. */
+  readonly last: BaseCall | null
+}
+
+/** Answers for sessions that the recorder does not have in mind: those of an earlier owner, and long quiet ones. */
+export class Memory {
+  readonly #statements: Statements
+
+  constructor(db: Database) {
+    this.#statements = new Statements(db)
+  }
+
+  /** Throws `NOT_FOUND`. */
+  session(id: Id): RememberedSession {
+    const row = this.#statements.get<{ n: number; closed: number }>(
+      'SELECT n, EXISTS (SELECT 1 FROM session_ends WHERE session = n) AS closed FROM sessions WHERE id = ?',
+      storedId(id),
+    )
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no session ${id}`)
+    const calls = this.#statements.all<{ id: StoredId; seq: number; committed: number; superseded: number }>(
+      `SELECT id, seq, EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS committed,
+         EXISTS (SELECT 1 FROM supersessions WHERE call = n) AS superseded FROM calls WHERE session = ?`,
+      row.n,
+    )
+    const segments = this.#statements.all<{ id: StoredId; length: number }>(
+      'SELECT id, length FROM segments WHERE session = ?',
+      row.n,
+    )
+    const last = this.#statements.get<CallRow>('SELECT * FROM calls WHERE session = ? ORDER BY n DESC LIMIT 1', row.n)
+    return {
+      closed: row.closed !== 0,
+      seqs: calls.map((call) => call.seq),
+      calls: calls.map((call) => [readId(call.id), call.committed !== 0, call.superseded !== 0]),
+      segments: segments.map((segment) => [readId(segment.id), segment.length]),
+      last: last === undefined ? null : new TextReader(this.#statements).base(last),
+    }
+  }
+
+  /** Throws `NOT_FOUND`. */
+  sessionOfCall(id: Id): Id {
+    const row = this.#statements.get<{ id: StoredId }>(
+      'SELECT sessions.id FROM calls JOIN sessions ON sessions.n = calls.session WHERE calls.id = ?',
+      storedId(id),
+    )
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no call ${id}`)
+    return readId(row.id)
+  }
+
+  /** Of a segment of any session: one of a session that another was forked from may be a parent. Null: none. */
+  segmentLength(id: Id): number | null {
+    return (
+      this.#statements.get<{ length: number }>('SELECT length FROM segments WHERE id = ?', storedId(id))?.length ?? null
+    )
+  }
+}

@@ -1,0 +1,133 @@
+import type { Database } from 'better-sqlite3'
+import { PaddockError } from '../../core/index.ts'
+import { Follower, type FollowedEntry, isBefore, type Place } from '../journal/index.ts'
+import type { LogEntry } from './entries.ts'
+import type { LogWriter } from './log-writer.ts'
+
+/** When a transaction ends although more is there: batch size hardly raises throughput but sets how long readers wait. */
+const maxTransactionMs = 10
+const maxTransactionBytes = 2 * 2 ** 20
+
+/**
+ * Takes the journal into the log. How far it came is part of each transaction, so that after a kill every entry is
+ * taken in once. An entry that the log refuses is kept beside it with the reason: entries are checked before they are
+ * written, so this is a fault that `paddock fsck` tells, and no reason to lose those behind it.
+ */
+export class TakeIn {
+  readonly #db: Database
+  readonly #writer: LogWriter
+  readonly #follower: Follower
+  #place: Place
+
+  constructor(db: Database, writer: LogWriter, logFile: string) {
+    this.#db = db
+    this.#writer = writer
+    this.#place = readPlace(db)
+    this.#follower = new Follower(logFile, this.#place)
+  }
+
+  /** What is taken in. */
+  get place(): Place {
+    return this.#place
+  }
+
+  /** Takes in everything that is there. */
+  all(): void {
+    while (this.#transaction(false)) {
+      // Until nothing was there.
+    }
+  }
+
+  /**
+   * Takes in what was written up to a place, and perhaps more, but does not run after a writer that goes on.
+   * Throws `STORE_CORRUPT` where the journal does not reach that far.
+   */
+  upTo(end: Place): void {
+    while (isBefore(this.#place, end)) {
+      if (!this.#transaction(false)) {
+        throw new PaddockError('STORE_CORRUPT', `the journal ends at ${this.#place.offset} and not at ${end.offset}`)
+      }
+    }
+  }
+
+  /** Goes on in another generation, whatever is left of this one. */
+  skipTo(generation: number): void {
+    this.#place = { generation, offset: 0 }
+    this.#db.transaction(() => this.#store())()
+    this.#follower.rewind(this.#place)
+  }
+
+  close(): void {
+    this.#follower.close()
+  }
+
+  /** True when something was taken in. */
+  #transaction(singly: boolean): boolean {
+    const before = this.#place
+    const deadline = performance.now() + maxTransactionMs
+    let bytes = 0
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      for (let entry = this.#follower.next(); entry !== null; entry = this.#follower.next()) {
+        if (singly) this.#orRefuse(entry)
+        else this.#writer.write(entryOfLog(entry))
+        this.#place = entry.end
+        bytes += entry.sizeBytes
+        if (singly || bytes >= maxTransactionBytes || performance.now() >= deadline) break
+      }
+      if (this.#place !== before) this.#store()
+      this.#db.exec('COMMIT')
+      return this.#place !== before
+    } catch (error) {
+      if (this.#db.inTransaction) this.#db.exec('ROLLBACK')
+      this.#writer.forgetAll()
+      this.#place = before
+      this.#follower.rewind(before)
+      // A full disk is not the entry's fault: it stays in the journal.
+      if (singly) throw error
+    }
+    return this.#transaction(true)
+  }
+
+  #orRefuse(entry: FollowedEntry): void {
+    this.#db.exec('SAVEPOINT entry')
+    try {
+      this.#writer.write(entryOfLog(entry))
+    } catch (error) {
+      if (!this.#db.inTransaction || isOfTheDisk(error)) throw error
+      this.#db.exec('ROLLBACK TO entry')
+      this.#writer.forgetAll()
+      const why = error instanceof Error ? error.message : String(error)
+      const [first] = entry.parts
+      this.#db
+        .prepare('INSERT INTO refusals (head, bytes, why) VALUES (?, ?, ?)')
+        .run(JSON.stringify(entry.head), first === undefined ? null : Buffer.concat(entry.parts), why)
+    }
+    this.#db.exec('RELEASE entry')
+  }
+
+  #store(): void {
+    const { generation, offset } = this.#place
+    this.#db.prepare('UPDATE journal SET generation = ?, taken_to = ?').run(generation, offset)
+  }
+}
+
+/** How far the journal of a log is taken in. */
+export function readPlace(db: Database): Place {
+  const row = db.prepare<[], Place>('SELECT generation, taken_to AS offset FROM journal').get()
+  return row ?? { generation: 0, offset: 0 }
+}
+
+function entryOfLog({ head, parts }: FollowedEntry): LogEntry {
+  // The journal of a log is written by its recorder and by nothing else.
+  return { head: head as LogEntry['head'], parts }
+}
+
+/** The disk's fault: full, read-only, or failing. */
+function isOfTheDisk(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|NOMEM)/.test(String(error.code))
+  )
+}
