@@ -3,6 +3,7 @@ import type { ReplyMark } from '../trajectory/index.ts'
 import type { Answer } from './dialects/chat/answer.ts'
 import type { AnswerView, ReplyForm, WireError } from './dialects/contract.ts'
 import type { Client } from './http/client.ts'
+import { ReplyLog } from './reply-log.ts'
 
 /** An error in both forms: as a body of its own, and inside a stream that has begun. */
 export interface ToldFailure {
@@ -16,13 +17,11 @@ export interface ToldFailure {
  * finished answer in its own form.
  */
 export class Audience {
-  readonly marks: ReplyMark[] = []
   private readonly clients = new Set<Client>()
   private readonly view: AnswerView
   private readonly form: ReplyForm
-  private out: Buffer[] = []
-  private outBytes = 0
-  /** Index of the first held piece, -1 while there is none. */
+  private readonly out = new ReplyLog()
+  /** Where the held bytes begin, -1 while there are none. */
   private heldFrom = -1
   private writtenTo = 0
   /** Live bytes may go out: the intent is stored and the engine streams. */
@@ -50,47 +49,49 @@ export class Audience {
     this.clients.add(client)
     if (!this.live || !this.follows(client)) return
     client.startStream()
-    for (const bytes of this.out.slice(0, this.writtenTo)) client.write(bytes)
+    if (this.writtenTo > 0) client.write([this.out.bytes(0, this.writtenTo)])
   }
 
   /** Takes a piece of the reply. */
   add(bytes: Buffer, actionable: boolean, atMs: number): void {
     if (actionable && this.heldFrom === -1) this.heldFrom = this.out.length
-    this.marks.push({ offset: this.outBytes, atMs })
-    this.out.push(bytes)
-    this.outBytes += bytes.length
+    this.out.add(bytes, atMs)
   }
 
   /** Writes what is not held. `wrote`: bytes left; `full`: the only reader is slower than the engine. */
   flush(): { readonly wrote: boolean; readonly full: boolean } {
     this.live = true
     const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
-    const fresh = this.out.slice(this.writtenTo, until)
+    const fresh = this.out.bytes(this.writtenTo, until)
     this.writtenTo = until
-    const bytes = fresh.length === 1 && fresh[0] !== undefined ? fresh[0] : Buffer.concat(fresh)
     let full = 0
     let followers = 0
     for (const client of this.clients) {
       if (client.gone || !this.follows(client)) continue
       followers += 1
       client.startStream()
-      if (bytes.length > 0 && !client.write(bytes)) full += 1
+      if (fresh.length > 0 && !client.write([fresh])) full += 1
     }
     // Several readers share one answer: the slow one must not hold the other up.
-    return { wrote: followers > 0 && bytes.length > 0, full: full > 0 && followers === 1 }
+    return { wrote: followers > 0 && fresh.length > 0, full: full > 0 && followers === 1 }
   }
 
   /** The dialect's keep-alive to everyone who waits for a stream. Not part of the reply. */
   keepAlive(): void {
-    for (const client of this.clients) if (client.view.streamed) client.write(this.form.keepAlive)
+    for (const client of this.clients) if (client.view.streamed) client.write([this.form.keepAlive])
   }
 
   /** The reply as the first client gets it. */
   reply(failure: ToldFailure | null): Buffer {
-    if (failure === null) return Buffer.concat(this.out)
+    if (failure === null) return this.out.bytes()
     if (!this.started) return failure.wire.body
-    const seen = this.heldFrom === -1 ? this.out : this.out.slice(0, this.heldFrom)
-    return Buffer.concat([...seen, this.form.errorEvent(failure.error)])
+    const seen = this.out.bytes(0, this.heldFrom === -1 ? this.out.length : this.heldFrom)
+    return Buffer.concat([seen, this.form.errorEvent(failure.error)])
+  }
+
+  /** Where the events of the reply begin, and when they came. */
+  marks(): readonly ReplyMark[] {
+    return this.out.marks()
   }
 
   /** Gives everyone the end: the held rest, the whole answer, or the error in the form that still fits. */
@@ -107,17 +108,15 @@ export class Audience {
       return
     }
     if (!client.view.streamed) {
-      client.sendJson(200, this.view.streamed ? this.form.body(answer, client.view) : Buffer.concat(this.out))
+      client.sendJson(200, this.view.streamed ? this.form.body(answer, client.view) : this.out.bytes())
       return
     }
     const follows = this.follows(client)
-    const rest = !follows
-      ? this.form.events(answer, client.view)
-      : client.started && this.live
-        ? this.out.slice(this.writtenTo)
-        : this.out
+    const rest = follows
+      ? this.out.bytes(client.started && this.live ? this.writtenTo : 0)
+      : Buffer.concat(this.form.events(answer, client.view))
     client.startStream()
-    client.end(Buffer.concat(rest))
+    client.end(rest)
   }
 
   /** The client wants exactly the stream that the call produces. */

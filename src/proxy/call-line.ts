@@ -1,13 +1,21 @@
 import type { CallLine } from './contract.ts'
-import type { CallOutcome, RunningCall } from './running-call.ts'
+import type { AdmittedCall, CallOutcome } from './call-contract.ts'
+import type { Answer } from './dialects/chat/answer.ts'
+
+/** What is told of a call is cut from so many characters. */
+const looked = 1000
 
 /** A settled call in a line, for whoever watches. */
-export function callLine(call: RunningCall, outcome: CallOutcome): CallLine {
-  const { intent, session } = call.admitted
+export function callLine(
+  { intent, session }: AdmittedCall,
+  outcome: Pick<CallOutcome, 'commit' | 'promptTokens' | 'sampledTokens'> & { readonly answer: Answer },
+): CallLine {
   const { commit } = outcome
-  const messages = commit.choices.map((choice) => readMessage(choice.message))
+  // A call that could not be committed has no choices, whatever was sampled.
+  const choices = commit.choices.length === 0 ? [] : outcome.answer.choices
+  const text = choices.find(({ content }) => content !== null && content !== '')?.content ?? ''
   return {
-    callId: call.id,
+    callId: intent.id,
     sessionId: session.record.id,
     rolloutId: session.record.rolloutId,
     seq: intent.seq,
@@ -20,23 +28,12 @@ export function callLine(call: RunningCall, outcome: CallOutcome): CallLine {
     promptTokens: outcome.promptTokens,
     sampledTokens: outcome.sampledTokens,
     finishReasons: commit.choices.map((choice) => choice.finishReason),
-    toolCalls: messages.flatMap((message) => message.tools),
-    preview: (messages.find((message) => message.text !== '')?.text ?? '').replace(/\s+/g, ' ').slice(0, 120),
+    toolCalls: choices.flatMap(({ toolCalls }) => toolCalls.filter(Boolean).map(({ name }) => name)),
+    preview: text.slice(0, looked).replace(/\s+/g, ' ').slice(0, 120),
     findings: commit.findings,
     forks: commit.forks.map((fork) => fork.cause),
+    forkedTokens: commit.forks.map((fork) => fork.tokensAffected),
     durationMs: commit.endedAt - intent.startedAt,
     firstByteMs: commit.firstByteAt === null ? null : commit.firstByteAt - intent.startedAt,
   }
-}
-
-function readMessage(text: string): { text: string; tools: string[] } {
-  const message: unknown = JSON.parse(text)
-  if (typeof message !== 'object' || message === null) return { text: '', tools: [] }
-  const content = 'content' in message && typeof message.content === 'string' ? message.content : ''
-  const calls = 'tool_calls' in message && Array.isArray(message.tool_calls) ? message.tool_calls : []
-  const tools = calls.flatMap((call: unknown) => {
-    const fn = typeof call === 'object' && call !== null && 'function' in call ? call.function : null
-    return typeof fn === 'object' && fn !== null && 'name' in fn && typeof fn.name === 'string' ? [fn.name] : []
-  })
-  return { text: content, tools }
 }

@@ -2,7 +2,7 @@ import type { Id } from '../core/index.ts'
 import type { CallCommit, CallFate, ReplyMark } from '../trajectory/index.ts'
 import { type Answer, messageOf } from './dialects/chat/answer.ts'
 import type { EngineAdapter } from './engines/contract.ts'
-import type { AdmittedCall } from './running-call.ts'
+import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
 
 /** A call that has ended, with everything that its commit says. */
 export interface EndedCall {
@@ -17,8 +17,27 @@ export interface EndedCall {
   readonly replyMarks: readonly ReplyMark[]
 }
 
+/**
+ * Makes the end of a call durable: what the engine gave beside the answer, the transaction, and with it what `taint` stores.
+ * Rejects as the store does.
+ */
+export async function storeEnd(
+  ended: EndedCall,
+  { keepBeside, recorder }: Pick<CallSurroundings, 'keepBeside' | 'recorder'>,
+  taint: () => Promise<void> | null,
+): Promise<CallCommit> {
+  const { call, answer } = ended
+  const { session, request, intent } = call
+  const kept = keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs: request.topLogprobs ?? 0 })
+  if (kept !== null) await kept
+  const commit = commitOf(ended)
+  // The taint is as durable as the call before the harness can see the fault.
+  await Promise.all([recorder.commitCall(commit), taint()])
+  return commit
+}
+
 /** Hangs the answer's tokens on the session's tree and gives the transaction that stores all of it. */
-export function commitOf(ended: EndedCall): CallCommit {
+function commitOf(ended: EndedCall): CallCommit {
   const { call, answer, engine, fate } = ended
   const { session, request, match, intent } = call
   const tokens = session.tokens.add({

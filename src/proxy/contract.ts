@@ -3,8 +3,25 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CallClass, Clock, EngineFingerprint, Id } from '../core/index.ts'
-import type { CallFate, Recorder, SessionPolicy, SessionRecord, TokenStrategy } from '../trajectory/index.ts'
+import type {
+  Blobs,
+  CallFate,
+  DriftCause,
+  Recorder,
+  SessionPolicy,
+  SessionRecord,
+  TokenStrategy,
+} from '../trajectory/index.ts'
 import type { EngineAdapter } from './engines/contract.ts'
+import type {
+  FleetEvent,
+  FleetLimits,
+  FleetStatus,
+  PauseOrder,
+  PauseOutcome,
+  WeightsOrder,
+  WeightsOutcome,
+} from './fleet/contract.ts'
 
 /** Sizes and times; every one has a default in `defaultLimits`. Milliseconds unless the name says otherwise. */
 export interface ProxyLimits {
@@ -29,7 +46,12 @@ export interface ProxyLimits {
 export interface ProxyOptions {
   readonly recorder: Recorder
   readonly engine: EngineAdapter
+  /** Further replicas of the engine, of the same kind and with the same model; sessions are spread over all of them. */
+  readonly replicas?: readonly EngineAdapter[]
+  readonly fleet?: Partial<FleetLimits>
   /** Stores the engine's fingerprint and returns its digest; without it calls carry none. */
+  /** Keeps what an engine gives beside ids and logprobs: alternatives per token, routed experts. Default: dropped. */
+  readonly blobs?: Pick<Blobs, 'put'>
   readonly putFingerprint?: (fingerprint: EngineFingerprint) => Promise<string>
   readonly clock?: Clock
   readonly onEvent?: (event: ProxyEvent) => void
@@ -38,11 +60,26 @@ export interface ProxyOptions {
   readonly openMode?: boolean
   /** Policy of the sessions that open mode opens. */
   readonly openPolicy?: Partial<SessionPolicy>
+  /**
+   * Says of a session that an earlier process left open in the recorder whether it is gone on with under its key: its
+   * conversation, tokens, stored responses and budgets are as they were. Default: of none.
+   */
+  readonly revives?: (session: SessionRecord) => boolean | Promise<boolean>
 }
 
 /** What happens, as it happens: for `paddock serve`, metrics and the rollout. Never holds a key or a body. */
 export type ProxyEvent =
   | ({ readonly type: 'call' } & CallLine)
+  /** Something happened to a replica, or generation was paused or got new weights. */
+  | ({ readonly type: 'engine' } & FleetEvent)
+  | {
+      /** An answer left whole (`sent`), or came back in a later prompt (`echoed`). */
+      readonly type: 'delivery'
+      readonly rolloutId: Id | null
+      readonly sessionId: Id
+      readonly callId: Id
+      readonly delivery: 'sent' | 'echoed'
+    }
   | {
       /** The harness saw a fault of ours or of the engine: the rollout is tainted (invariant I7). */
       readonly type: 'taint'
@@ -52,7 +89,8 @@ export type ProxyEvent =
       /** `engine_error`, `broken_stream`, `stall`, `store` with the code. */
       readonly cause: string
     }
-  | { readonly type: 'session'; readonly phase: 'opened' | 'closed'; readonly session: SessionRecord }
+  /** `revived`: a session of an earlier process is served again. */
+  | { readonly type: 'session'; readonly phase: 'opened' | 'revived' | 'closed'; readonly session: SessionRecord }
   | {
       readonly type: 'budget'
       readonly rolloutId: Id | null
@@ -80,7 +118,9 @@ export interface CallLine {
   readonly toolCalls: readonly string[]
   readonly preview: string
   readonly findings: readonly string[]
-  readonly forks: readonly string[]
+  readonly forks: readonly DriftCause[]
+  /** Per fork: sampled tokens of the earlier path behind the difference. */
+  readonly forkedTokens: readonly number[]
   /** From arrival to commit, and to the first byte. */
   readonly durationMs: number
   readonly firstByteMs: number | null
@@ -151,11 +191,19 @@ export interface Proxy {
   closeSession(id: Id): Promise<void>
   /** Throws `SESSION_UNKNOWN`. */
   sessionStats(id: Id): SessionStats
-  /** Throws `SESSION_UNKNOWN`. */
+  /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
   sessionHandler(id: Id): SessionHandler
   /** Starts the inference listener. With `openMode` only loopback hosts are accepted. */
   listen(options: { readonly host?: string; readonly port?: number }): Promise<Listener>
   stats(): ProxyStats
+  /** How the replicas of the engine stand. */
+  engineStatus(): FleetStatus
+  /** New generations wait from now on; see {@link PauseOrder}. Throws `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`. */
+  pauseEngine(order: PauseOrder): Promise<PauseOutcome>
+  /** Ends a pause; engines that were left frozen by another process go on too. */
+  resumeEngine(): Promise<void>
+  /** Throws what {@link pauseEngine} throws, and `WEIGHTS_REFUSED`. */
+  updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
   /** Takes no new calls and resolves when the running ones are committed. */
   drain(): Promise<void>
   /** Ends listeners and running calls, commits what came. Idempotent. */

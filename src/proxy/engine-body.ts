@@ -17,12 +17,12 @@ export function engineBody(request: ChatRequest, change: BodyChange): Buffer {
     set['stream'] = 'false'
     remove.push('stream_options')
   } else if (request.streamed) {
-    const options = request.members.findLast((member) => member.key === 'stream_options')
+    const options = request.scanned.members.findLast((member) => member.key === 'stream_options')
     const given = options === undefined ? null : request.bytes.subarray(options.valueStart, options.valueEnd)
     set['stream_options'] =
       given !== null && given[0] === 0x7b
         ? editObject(given, { set: { include_usage: 'true' } }).toString()
         : '{"include_usage":true}'
   }
-  return editObject(request.bytes, { set, remove })
+  return editObject(request.bytes, { set, remove }, request.scanned)
 }

@@ -1,22 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type CallClass, type Digest, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
+import { type CallClass, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
 import { type CallIntent, classifyCall } from '../trajectory/index.ts'
-import { callLine } from './call-line.ts'
+import type { CallOutcome, CallSurroundings } from './call-contract.ts'
+import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { Dialect, DialectRequest } from './dialects/contract.ts'
 import { engineBody } from './engine-body.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
-import { type CallOutcome, type CallSurroundings, RunningCall } from './running-call.ts'
+import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
-import { credentialHeaders } from './session/keys.ts'
+import { isCredential } from './session/keys.ts'
 import type { LiveSession } from './session/live-session.ts'
+import type { RememberedCall } from './session/remembered-call.ts'
 import { judgeRetry, type RetryJudgement } from './session/retries.ts'
 import { applySampling } from './session/sampling.ts'
 
 /** What the generation routes need of the proxy around them. */
-export interface GenerationSurroundings extends Omit<CallSurroundings, 'released' | 'abandoned' | 'settled' | 'taint'> {
+export interface GenerationSurroundings extends Omit<
+  CallSurroundings,
+  'released' | 'abandoned' | 'delivered' | 'settled' | 'taint'
+> {
   readonly admission: Admission
   readonly limits: ProxyLimits
   readonly emit: (event: ProxyEvent) => void
@@ -73,7 +78,7 @@ export class Generations {
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
     const digest = callDigest(route.dialect, request)
-    const judgement = judgeRetry(session.earlier(), {
+    const judgement = judgeRetry(session.earlier(view), {
       digest,
       retryCount: request.lineage.retryCount,
       idempotencyKey: request.lineage.idempotencyKey,
@@ -103,6 +108,12 @@ export class Generations {
     while (this.running.size > 0) await new Promise<void>((resolve) => this.commits.add(resolve))
   }
 
+  /** An answer of an earlier process has left for a client. */
+  deliveredPast(session: LiveSession, callId: Id): void {
+    session.conversation.noteSent(callId)
+    this.settleDelivery(session, callId, 'sent')
+  }
+
   private admit(
     session: LiveSession,
     asked: AskedGeneration,
@@ -112,7 +123,10 @@ export class Generations {
     const { chat: request } = asked
     const { engine, clock } = this.around
     const { policy } = session.record
-    const sampling = applySampling(policy, request.asked, request.body)
+    // A harness that writes vLLM's own member means the engine; what another API calls a budget is a policy's business.
+    const passesThinkingBudget =
+      asked.dialect === 'chat' || (policy.thinkingBudget === 'pass' && engine.name === 'vllm')
+    const sampling = applySampling(policy, request.asked, request.body, { passesThinkingBudget })
     const plan = engine.planChat({
       streamed: request.streamed,
       hasTools: request.hasTools,
@@ -143,11 +157,7 @@ export class Generations {
     }
     const model = policy.model === null ? {} : { model: JSON.stringify(policy.model) }
     const match = session.conversation.match(request.messages, request.turns, request.chain, asked.handles)
-    for (const callId of match.echoed) {
-      this.around.recorder.settleDelivery(callId, 'echoed').catch(() => {
-        // The store's failure is told by the intent that follows.
-      })
-    }
+    for (const callId of match.echoed) this.settleDelivery(session, callId, 'echoed')
     const body = engineBody(request, {
       set: { ...plan.set, ...sampling.set, ...model },
       remove: [...plan.remove, ...sampling.remove],
@@ -160,13 +170,18 @@ export class Generations {
         taint: (call, cause) => this.taint(session, call, cause),
         released: () => this.around.admission.leave(),
         abandoned: (call) => this.forget(session, call),
+        delivered: (call) => this.settleDelivery(session, call.id, 'sent'),
         settled: (call, outcome) => this.settled(session, call, outcome),
       },
     )
   }
 
   private classify(session: LiveSession, request: ChatRequest): CallClass {
-    const callClass = classifyCall(request.lineage, session.history, { maxTokens: request.asked.maxTokens })
+    const { role } = session.record
+    const callClass =
+      role === 'judge' || role === 'probe'
+        ? role
+        : classifyCall(request.lineage, session.history, { maxTokens: request.asked.maxTokens })
     session.rememberClass({ lineage: request.lineage, callClass })
     return callClass
   }
@@ -196,8 +211,7 @@ export class Generations {
     })
     session.lastError = error.code
     this.around.emit({ type: 'budget', rolloutId: session.record.rolloutId, sessionId: session.record.id, which })
-    await this.around.recorder.beginCall(call.admitted.intent)
-    await this.around.recorder.commitCall(call.refusal(error))
+    await call.refuse(error)
     throw error
   }
 
@@ -210,7 +224,16 @@ export class Generations {
     this.totals.calls += 1
     this.totals.sampledTokens += outcome.sampledTokens ?? 0
     this.totals.promptTokens += outcome.promptTokens ?? 0
-    emit({ type: 'call', ...callLine(call, outcome) })
+    emit({ type: 'call', ...outcome.line })
+    traceCall(outcome.line, this.around.engine.name, outcome.commit.endedAt)
+  }
+
+  private settleDelivery(session: LiveSession, callId: Id, delivery: 'sent' | 'echoed'): void {
+    const { id: sessionId, rolloutId } = session.record
+    this.around.emit({ type: 'delivery', rolloutId, sessionId, callId, delivery })
+    this.around.recorder.settleDelivery(callId, delivery).catch(() => {
+      // A store that fails here fails the next intent too, and that one is told.
+    })
   }
 
   /** The harness sees a fault that is not its own: kept in the log beside the call. */
@@ -231,7 +254,7 @@ export class Generations {
 }
 
 /** Names a call to its clients. */
-function idHeader(call: RunningCall): Readonly<Record<string, string>> {
+function idHeader(call: RememberedCall): Readonly<Record<string, string>> {
   return { [call.admitted.form.requestIdHeader]: call.id }
 }
 
@@ -263,7 +286,7 @@ export function tellError(response: ServerResponse, cause: unknown, dialect: Dia
 function keptHeaders(headers: IncomingMessage['headers']): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (value === undefined || credentialHeaders.includes(name)) continue
+    if (value === undefined || isCredential(name)) continue
     kept[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return kept

@@ -11,10 +11,22 @@ export type {
   SessionHandler,
   SessionStats,
 } from './contract.ts'
-export { requestMessages } from './dialects/read-back.ts'
+export { chatRequestOf, requestMessages } from './dialects/read-back.ts'
+export type { EngineOrder } from './engines/control.ts'
+export type {
+  FleetLimits,
+  FleetStatus,
+  PauseMode,
+  PauseOrder,
+  PauseOutcome,
+  ReplicaStatus,
+  WeightsOrder,
+  WeightsOutcome,
+} from './fleet/contract.ts'
 export type { EngineAdapter, EngineRequestFacts, EngineRequestPlan } from './engines/contract.ts'
 export { openaiEngine, type OpenaiOptions } from './engines/openai/index.ts'
 export { type EngineProbe, probeEngine } from './engines/probe.ts'
+export { sglangEngine, type SglangOptions } from './engines/sglang/index.ts'
 export { vllmEngine, type VllmOptions } from './engines/vllm/index.ts'
 export { defaultLimits } from './limits.ts'
 export { createProxy } from './proxy.ts'

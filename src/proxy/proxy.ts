@@ -1,22 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Digest, type Id, newId, PaddockError, systemClock } from '../core/index.ts'
 import type { SessionRecord } from '../trajectory/index.ts'
-import type { Listener, OpenedSession, OpenSession, Proxy, ProxyOptions } from './contract.ts'
+import type { Listener, OpenedSession, OpenSession, Proxy, ProxyOptions, ProxyStats } from './contract.ts'
 import { Counting } from './counting.ts'
 import { dialectNamed } from './dialects/registry.ts'
 import { Generations, tellError } from './generations.ts'
+import type { EngineAdapter } from './engines/contract.ts'
+import { anyReplica } from './fleet/any-replica.ts'
+import { defaultFleetLimits } from './fleet/contract.ts'
+import { Fleet } from './fleet/fleet.ts'
 import { isLoopback, openListener } from './http/listener.ts'
 import { passThrough } from './http/pass-through.ts'
 import { dialectNameOf, readRoute } from './http/routes.ts'
 import { defaultLimits } from './limits.ts'
+import { EarlierSessions } from './past/earlier-sessions.ts'
+import { takeUp } from './past/take-up.ts'
 import { Admission } from './session/admission.ts'
 import { keyDigest, keyOf, newKey } from './session/keys.ts'
 import { LiveSession } from './session/live-session.ts'
 import { OpenDoor } from './session/open-door.ts'
 import { wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
+import { serveStored } from './stored-responses.ts'
+import { storeSideChannels } from './side-channels.ts'
 import { TokenStrategies } from './tokens/choose.ts'
-import { Upstream } from './upstream.ts'
 
 /** How often keep-alives and stalls are looked for. */
 const tickMs = 1000
@@ -25,12 +32,28 @@ const tickMs = 1000
 export function createProxy(options: ProxyOptions): Proxy {
   const clock = options.clock ?? systemClock
   const limits = { ...defaultLimits, ...options.limits }
-  const { engine, recorder } = options
+  const { recorder } = options
   const emit = options.onEvent ?? (() => {})
   const book = new SessionBook()
   const admission = new Admission(limits.maxInFlight, limits.maxQueued)
-  const upstream = new Upstream(engine, limits.maxInFlight)
-  const pass = passThrough(engine)
+  const fleetLimits = { ...defaultFleetLimits, ...options.fleet }
+  const upstream = new Fleet({
+    engines: [options.engine, ...(options.replicas ?? [])],
+    maxInFlight: limits.maxInFlight,
+    limits: fleetLimits,
+    clock,
+    emit: (event) => emit({ type: 'engine', ...event }),
+    waited: ({ callId, sessionId }, waitedMs) => {
+      const rolloutId = book.rolloutOf(sessionId)
+      const about = { id: newId(), at: clock.now(), rolloutId, sessionId }
+      recorder.appendEvent({ ...about, kind: 'engine_wait', callId, waitedMs }).catch(() => {
+        // A store that fails here fails the call's commit too, and that one is told.
+      })
+    },
+  })
+  const now = (): EngineAdapter => upstream.engineNow() ?? options.engine
+  const engine = options.replicas === undefined ? options.engine : anyReplica(options.engine, now)
+  const pass = passThrough(now)
   const strategies = new TokenStrategies(engine, upstream)
   const listeners = new Set<Listener>()
   let draining = false
@@ -49,14 +72,17 @@ export function createProxy(options: ProxyOptions): Proxy {
     emit,
     draining: () => draining,
     fingerprint: () => fingerprint,
+    keepBeside: (answer, about) =>
+      options.blobs === undefined ? null : storeSideChannels(answer, about, { blobs: options.blobs, recorder, clock }),
   })
   const counting = new Counting(engine, limits, clock)
   const ticker = setInterval(
     () => {
       const now = clock.monotonic()
+      upstream.tick(now)
       for (const call of generations.running) call.tick(now)
     },
-    Math.max(5, Math.min(tickMs, limits.keepAliveMs / 4, limits.stallMs / 4)),
+    Math.max(5, Math.min(tickMs, limits.keepAliveMs / 4, limits.stallMs / 4, fleetLimits.healthMs / 2)),
   )
   ticker.unref()
 
@@ -97,14 +123,40 @@ export function createProxy(options: ProxyOptions): Proxy {
       labels: open.labels ?? {},
     }
     await recorder.openSession(record)
+    if (record.forkedFrom !== null) upstream.fork(id, record.forkedFrom.callId)
     book.add(new LiveSession(record, tokens, clock, limits.replayWindow))
     emit({ type: 'session', phase: 'opened', session: record })
     return { session: record, key, baseUrl: (origin) => `${origin.replace(/\/$/, '')}/s/${record.id}/v1` }
   }
 
+  /** What an earlier process left is looked for where no session of this one is meant. */
+  const past =
+    options.revives === undefined
+      ? null
+      : new EarlierSessions({
+          recorder,
+          revives: options.revives,
+          admit: async (log, open) => {
+            const { id, policy, forkedFrom } = log.session
+            const session = new LiveSession(log.session, await strategies.of(id, policy), clock, limits.replayWindow)
+            await takeUp(session, log, (call) => generations.deliveredPast(session, call.id))
+            if (forkedFrom !== null) upstream.fork(id, forkedFrom.callId)
+            session.open = open
+            if (open) book.add(session)
+            else book.retire(session)
+            emit({ type: 'session', phase: open ? 'revived' : 'closed', session: log.session })
+            return session
+          },
+        })
+
+  async function authorise(id: Id | null, key: string | null): Promise<LiveSession> {
+    if (past !== null && key !== null && !book.knowsKey(key)) await past.recall(key)
+    return book.authorise(id, key)
+  }
+
   const door = new OpenDoor(
     (open) => openSession({ ...open, policy: options.openPolicy ?? {} }),
-    (id) => book.byIdOrThrow(id),
+    (id) => (book.isClosed(id) ? null : book.byIdOrThrow(id)),
   )
 
   async function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
@@ -119,9 +171,21 @@ export function createProxy(options: ProxyOptions): Proxy {
         ? book.authoriseSlot(slot, sessionId, key)
         : open && (key === null || book.byKeyOrNull(key) === null)
           ? await door.session(request.headers)
-          : book.authorise(sessionId, key)
+          : await authorise(sessionId, key)
     if (route.kind === 'pass') {
       pass.serve(request, response, route.path, (error) => tellError(response, error, dialectNamed('chat')))
+      return
+    }
+    if (route.kind === 'stored') {
+      await serveStored(session, route, response, (callId) => {
+        const about = {
+          id: newId(),
+          at: clock.now(),
+          rolloutId: session.record.rolloutId,
+          sessionId: session.record.id,
+        }
+        return recorder.appendEvent({ ...about, kind: 'response_deleted', responseId: route.responseId, callId })
+      })
       return
     }
     const dialect = dialectNamed(route.dialect)
@@ -136,11 +200,16 @@ export function createProxy(options: ProxyOptions): Proxy {
   }
 
   async function closeSession(id: Id): Promise<void> {
+    if (book.isClosed(id)) return
+    // One that nobody came back to is known to the log alone.
+    if (past !== null && !book.has(id)) return past.close(id, clock.now())
     const session = book.byIdOrThrow(id)
     if (!session.open) return
     session.open = false
     await Promise.all([...session.running].map((call) => call.abort('session')))
     await recorder.closeSession(id, clock.now())
+    book.retire(session)
+    upstream.forget(id)
     emit({ type: 'session', phase: 'closed', session: session.record })
   }
 
@@ -155,6 +224,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     await Promise.all([...generations.running].map((call) => call.abort('shutdown')))
     await Promise.all([...listeners].map((listener) => listener.close()))
     pass.close()
+    if (upstream.status().paused !== null) await upstream.resume()
     await upstream.close()
   }
 
@@ -162,7 +232,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     engine,
     openSession,
     closeSession,
-    sessionStats: (id) => book.byIdOrThrow(id).stats(),
+    sessionStats: (id) => book.stats(id),
     sessionHandler: (id) => ({ request: handle(book.byIdOrThrow(id)) }),
     async listen({ host = '127.0.0.1', port = 0 }) {
       if (options.openMode === true && !isLoopback(host)) {
@@ -179,10 +249,22 @@ export function createProxy(options: ProxyOptions): Proxy {
       queued: admission.queued,
       maxQueued: limits.maxQueued,
       ...generations.totals,
-      upstream: upstream.stats(),
+      upstream: connectionsOf(upstream),
       draining,
     }),
+    engineStatus: () => upstream.status(),
+    pauseEngine: (order) => upstream.pause(order),
+    resumeEngine: () => upstream.resume(),
+    updateWeights: (order) => upstream.update(order),
     drain,
     close: () => (closed ??= end()),
   }
+}
+
+/** Connections to all replicas together. */
+function connectionsOf(fleet: Fleet): ProxyStats['upstream'] {
+  const { replicas } = fleet.status()
+  const connections = replicas.reduce((sum, replica) => sum + replica.connections, 0)
+  const pending = replicas.reduce((sum, replica) => sum + replica.pending, 0)
+  return { connections, free: Math.max(0, connections - replicas.reduce((sum, one) => sum + one.inFlight, 0)), pending }
 }

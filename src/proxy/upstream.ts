@@ -1,14 +1,23 @@
-import { Pool, type Dispatcher } from 'undici'
-import { PaddockError } from '../core/index.ts'
-import type { EngineAdapter } from './engines/contract.ts'
-import { reason } from './engines/http.ts'
+import type { PaddockError } from '../core/index.ts'
 
 /** What comes back from the engine, in order. Exactly one of `end` and `failed` is the last. */
 export interface UpstreamSink {
   head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void
+  /** Empty bytes say only that the engine is not forgotten: the request waits for a pause to end. */
   chunk(bytes: Buffer): void
   end(): void
   failed(error: PaddockError): void
+}
+
+/** Which weights a request met. Null where nobody can say. */
+export interface SeenWeights {
+  /** A version that was in force before the request began, and one that was after it ended. */
+  readonly before: string | null
+  readonly after: string | null
+  /** A prefix cache of older weights was open to the request. */
+  readonly staleCache: boolean
+  /** The keys and values of what runs through a weight update are computed anew. */
+  readonly recomputed: boolean
 }
 
 /** A request that is with the engine. */
@@ -17,110 +26,31 @@ export interface UpstreamRequest {
   resume(): void
   /** Cuts the connection to the engine, which stops generating; the sink is told nothing more. */
   abort(): void
+  /**
+   * Which weights the request met, once it has ended. `told`: what the reply itself said last, so that nobody has to ask.
+   * Never rejects.
+   */
+  weights(told: string | null): Promise<SeenWeights>
 }
 
-/**
- * Connections to one engine. The pool is never smaller than the admitted number of calls, so nothing queues out of
- * sight; undici's own timeouts are off because the proxy has its stall watchdog.
- */
-export class Upstream {
-  private readonly engine: EngineAdapter
-  private readonly pool: Pool | null
-  private readonly dispatcher: Dispatcher
-
-  constructor(engine: EngineAdapter, maxInFlight: number) {
-    this.engine = engine
-    this.pool =
-      engine.dispatcher === null
-        ? new Pool(new URL(engine.url).origin, {
-            connections: maxInFlight,
-            pipelining: 1,
-            headersTimeout: 0,
-            bodyTimeout: 0,
-            connect: { timeout: 10_000 },
-          })
-        : null
-    this.dispatcher = engine.dispatcher ?? this.pool ?? failNoDispatcher()
-  }
-
-  stats(): { connections: number; free: number; pending: number } {
-    const stats = this.pool?.stats
-    return { connections: stats?.connected ?? 0, free: stats?.free ?? 0, pending: stats?.pending ?? 0 }
-  }
-
-  send(path: string, body: Buffer, ids: { callId: string; sessionId: string }, sink: UpstreamSink): UpstreamRequest {
-    let controller: Dispatcher.DispatchController | null = null
-    let settled = false
-    const base = new URL(this.engine.url)
-    this.dispatcher.dispatch(
-      {
-        origin: base.origin,
-        path: `${base.pathname.replace(/\/$/, '')}${path}`,
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'accept-encoding': 'identity',
-          'x-request-id': ids.callId,
-          'x-session-id': ids.sessionId,
-          ...(this.engine.apiKey === null ? {} : { authorization: `Bearer ${this.engine.apiKey}` }),
-        },
-        body,
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      },
-      {
-        onRequestStart(started) {
-          controller = started
-          if (settled) started.abort(new Error('aborted'))
-        },
-        onResponseStart(_controller, status, headers) {
-          if (!settled && status >= 200) sink.head(status, headers)
-        },
-        onResponseData(_controller, chunk) {
-          if (!settled) sink.chunk(chunk)
-        },
-        onResponseEnd() {
-          if (settled) return
-          settled = true
-          sink.end()
-        },
-        onResponseError(_controller, cause) {
-          if (settled) return
-          settled = true
-          sink.failed(upstreamFailure(cause))
-        },
-      },
-    )
-    return {
-      pause: () => controller?.pause(),
-      resume: () => controller?.resume(),
-      abort: () => {
-        if (settled) return
-        settled = true
-        controller?.abort(new Error('aborted'))
-      },
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.pool?.destroy()
-  }
+/** Who asks. */
+export interface UpstreamIds {
+  readonly callId: string
+  readonly sessionId: string
+  /** Name of the request at the engine; default: the call's id. */
+  readonly requestId?: string
 }
 
-const connectFailures = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'])
-
-function upstreamFailure(cause: Error): PaddockError {
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
-  const unreachable = connectFailures.has(code) || code === 'UND_ERR_CONNECT_TIMEOUT'
-  return new PaddockError(
-    unreachable ? 'ENGINE_UNREACHABLE' : 'ENGINE_DIED',
-    unreachable
-      ? `The engine cannot be reached: ${reason(cause)}.`
-      : `The engine closed the connection before the answer was complete: ${reason(cause)}.`,
-    { cause },
-  )
+/** How a request may be treated. */
+export interface UpstreamTerms {
+  /**
+   * Told when a weight update is about to end the request: what comes afterwards, an end with finish reason `abort` or a
+   * failure, is not the engine's own. Requests without it are waited for.
+   */
+  readonly interrupted?: () => void
 }
 
-function failNoDispatcher(): never {
-  throw new PaddockError('ENGINE_UNREACHABLE', 'There is no connection pool for the engine.')
+/** The way to the engine, whatever number of replicas it has. */
+export interface Upstream {
+  send(path: string, body: Buffer, ids: UpstreamIds, sink: UpstreamSink, terms?: UpstreamTerms): UpstreamRequest
 }

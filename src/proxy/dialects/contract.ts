@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Id, PaddockError } from '../../core/index.ts'
-import type { EchoHandles } from '../session/echo-handles.ts'
+import type { Handles } from '../session/echo-handles.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { Answer } from './chat/answer.ts'
 import type { ChatRequest } from './chat/request.ts'
@@ -34,7 +34,7 @@ export interface DialectInput {
 
 /** What a session remembers so that a stateless wire can be continued. */
 export interface DialectMemory {
-  readonly handles: EchoHandles
+  readonly handles: Handles
   readonly responses: Pick<ResponseShelf, 'put' | 'until'>
   /** The answer that made a tool call, by the id that the client was given. */
   answerOfToolCall(id: string): ContinuedAnswer | null

@@ -1,28 +1,81 @@
-import type { CallIntent } from '../../trajectory/index.ts'
-import { EchoHandles } from '../session/echo-handles.ts'
+import type { Id } from '../../core/index.ts'
+import type { CallIntent, CallRecord, SessionLog } from '../../trajectory/index.ts'
+import { readStoredHandle } from '../session/echo-handles.ts'
 import type { DialectMemory } from './contract.ts'
 import { dialectNamed } from './registry.ts'
+import { responseId } from './responses/output.ts'
+import { storedTurn } from './responses/stored-turn.ts'
+import type { ShelvedResponse } from './responses/shelf.ts'
 
 /** Knows no session: handles are foreign, and what an earlier response holds is not repeated. */
 const nobody: DialectMemory = {
-  handles: new EchoHandles(),
+  handles: { mint: () => '', read: () => null },
   responses: { put: () => {}, until: () => [] },
   answerOfToolCall: () => null,
   reasoningName: 'reasoning',
 }
 
+type ReadIntent = Pick<CallIntent, 'dialect' | 'path' | 'body' | 'startedAt'>
+
 /**
  * The messages of a recorded request in the canonical chat form, whatever dialect it was asked in; none where the body
  * is not readable. Of a request that continues a stored response only what it added.
  */
-export function requestMessages(
-  intent: Pick<CallIntent, 'dialect' | 'path' | 'body' | 'startedAt'>,
-): readonly unknown[] {
+export function requestMessages(intent: ReadIntent): readonly unknown[] {
   try {
-    const bytes = Buffer.from(intent.body)
-    const input = { bytes, headers: {}, path: intent.path, now: intent.startedAt, memory: nobody }
-    return dialectNamed(intent.dialect).read(input).chat.messages
+    return read(intent, nobody).messages
   } catch {
     return []
   }
+}
+
+/**
+ * A recorded request as the chat completion body that it came to, whatever dialect it was asked in: a stored response
+ * that it continues is there with all that stood before it, and thinking that travelled in opaque strings is text
+ * again. A chat request is given byte for byte. Null where the body is not readable.
+ */
+export function chatRequestOf(log: Pick<SessionLog, 'calls'>, call: CallRecord): Uint8Array | null {
+  const { intent } = call
+  if (intent.dialect === 'chat') return intent.body
+  try {
+    return read(intent, memoryOf(log)).bytes
+  } catch {
+    return null
+  }
+}
+
+function read(intent: ReadIntent, memory: DialectMemory) {
+  const input = { bytes: Buffer.from(intent.body), headers: {}, path: intent.path, now: intent.startedAt, memory }
+  return dialectNamed(intent.dialect).read(input).chat
+}
+
+/** What the session remembered when it was live, as far as its log tells. */
+function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
+  const byId = new Map<Id, CallRecord>(calls.map((call) => [call.intent.id, call]))
+  const byResponse = new Map(calls.map((call) => [responseId({ callId: call.intent.id }), call]))
+  const memory: DialectMemory = {
+    ...nobody,
+    handles: {
+      mint: () => '',
+      read: (handle) => {
+        const echoed = readStoredHandle(handle)
+        return echoed !== null && byId.has(echoed.callId) ? echoed : null
+      },
+    },
+    responses: {
+      put: () => {},
+      until: (id) => {
+        const found: ShelvedResponse[] = []
+        for (let at: string | null = id; at !== null;) {
+          const call = byResponse.get(at)
+          const turn: ShelvedResponse | null = call === undefined ? null : storedTurn(call, memory)
+          if (turn === null) return null
+          found.unshift(turn)
+          at = turn.previous
+        }
+        return found
+      },
+    },
+  }
+  return memory
 }

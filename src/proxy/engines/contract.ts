@@ -1,5 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { EngineFingerprint, LogprobKind } from '../../core/index.ts'
+import type { EngineControl } from './control.ts'
+import type { UpstreamSink } from '../upstream.ts'
 import type { TokenEngine } from './token-engine.ts'
 
 /** What is asked of an engine beyond what the harness asked, so that the recorder gets its tokens. */
@@ -33,6 +35,11 @@ export interface EngineAdapter {
   readonly logprobKind: LogprobKind
   planChat(facts: EngineRequestFacts): EngineRequestPlan
   /**
+   * Turns what this engine's chat route says into the shape of vLLM's with `return_token_ids`, which is what everything
+   * behind it reads. Absent where it is that shape already.
+   */
+  readonly readsChat?: (sink: UpstreamSink) => UpstreamSink
+  /**
    * Tokens of a chat request's prompt as the engine renders it; absent where it has no route for that.
    * Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `CONTEXT_OVERFLOW`.
    */
@@ -41,6 +48,8 @@ export interface EngineAdapter {
   fingerprint(): Promise<EngineFingerprint>
   /** Its token-in/token-out routes, where this kind of engine can have them: what the strategy `splice` needs. */
   readonly tokens?: TokenEngine
+  /** Its pause, abort and weight routes, where this kind of engine can have them. */
+  readonly control?: EngineControl
   /** Where requests go; null: a pool of the proxy's own. For tests and for engines behind unix sockets. */
   readonly dispatcher: Dispatcher | null
 }

@@ -54,6 +54,34 @@ export async function tryEngineText(
   }
 }
 
+/** Tells an engine something and gives what it said. New weights take their time. Throws `ENGINE_UNREACHABLE`. */
+export async function tellEngine(
+  root: string,
+  path: string,
+  apiKey: string | null,
+  body: unknown,
+): Promise<{ readonly status: number; readonly text: string }> {
+  try {
+    const answer = await request(`${root}${path}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
+      body: JSON.stringify(body),
+      headersTimeout: tellTimeoutMs,
+      bodyTimeout: tellTimeoutMs,
+    })
+    return { status: answer.statusCode, text: await answer.body.text() }
+  } catch (cause) {
+    throw new PaddockError('ENGINE_UNREACHABLE', `The engine at ${root} cannot be reached: ${reason(cause)}.`, {
+      cause,
+    })
+  }
+}
+
+const tellTimeoutMs = 30 * 60_000
+
 function parseObject(text: string): LooseObject | null {
   try {
     const parsed: unknown = JSON.parse(text)
@@ -61,15 +89,6 @@ function parseObject(text: string): LooseObject | null {
   } catch {
     return null
   }
-}
-
-/** Model ids that the engine lists, in its order. */
-export function listedModels(models: LooseObject | null): string[] {
-  const data = models?.['data']
-  if (!Array.isArray(data)) return []
-  return data.flatMap((item: unknown) =>
-    typeof item === 'object' && item !== null && 'id' in item && typeof item.id === 'string' ? [item.id] : [],
-  )
 }
 
 /** A short reason from a socket or client error. */

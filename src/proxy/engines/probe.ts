@@ -1,13 +1,17 @@
 import { type LogprobKind, PaddockError } from '../../core/index.ts'
 import type { LooseObject } from '../session/sampling.ts'
-import { engineRoot, listedModels, tryEngine } from './http.ts'
+import { engineRoot, tellEngine, tryEngine } from './http.ts'
+import { contextLength, listedModels } from './models.ts'
 import { probeLogprobKind } from './probe-logprobs.ts'
+import { sglangTokens } from './sglang/index.ts'
+import type { TokenAbility } from './token-engine.ts'
+import { vllmTokens } from './vllm/index.ts'
 
 /** What an engine can do, found out by asking it. */
 export interface EngineProbe {
   /** Root without `/v1`. */
   readonly url: string
-  readonly kind: 'vllm' | 'openai'
+  readonly kind: 'vllm' | 'sglang' | 'openai'
   readonly models: readonly string[]
   /** The model that was asked. */
   readonly model: string
@@ -16,6 +20,12 @@ export interface EngineProbe {
   readonly givesPromptIds: boolean
   readonly givesLogprobs: boolean
   readonly givesToolCalls: boolean
+  /** A stream brings the ids of its answer; where not, whole answers are asked for and streams made of them. */
+  readonly streamsIds: boolean
+  /** SGLang gives routed experts when asked; vLLM gives them unasked where it was started to. */
+  readonly routedExperts: boolean
+  /** How the strategy `splice` works with this engine, null where it does not: `auto` records then. */
+  readonly splice: TokenAbility['way'] | null
   readonly logprobKind: LogprobKind
   readonly maxModelLen: number | null
   /** What is missing, each with what to do about it. */
@@ -41,9 +51,10 @@ export async function probeEngine(
 ): Promise<EngineProbe> {
   const root = engineRoot(url)
   const apiKey = options.apiKey ?? null
-  const [listed, about] = await Promise.all([
+  const [listed, about, server] = await Promise.all([
     tryEngine(root, '/v1/models', apiKey),
     tryEngine(root, '/version', apiKey),
+    tryEngine(root, '/get_server_info', apiKey),
   ])
   if (listed.status === 401 || listed.status === 403) {
     throw new PaddockError('ENGINE_ERROR', `The engine at ${root} refuses the key (${listed.status}).`, {
@@ -52,56 +63,108 @@ export async function probeEngine(
   }
   const models = listedModels(listed.body)
   const model = options.model ?? onlyModel(models, root)
-  const ask = (more: LooseObject) =>
-    tryEngine(root, '/v1/chat/completions', apiKey, {
-      model,
-      messages: [{ role: 'user', content: 'Say hello.' }],
-      max_tokens: 8,
-      ...more,
-    })
-  const rich = await ask({ return_token_ids: true, logprobs: true, top_logprobs: 0 })
+  const hello = { model, messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 8 }
+  const ask = (more: LooseObject) => tryEngine(root, '/v1/chat/completions', apiKey, { ...hello, ...more })
+  // SGLang tells its arguments (`http_server.py` `get_server_info`); vLLM's `/server_info` is another route.
+  const sglang = server.status < 400 && typeof server.body?.['model_path'] === 'string'
+  const rich = await ask(sglang ? sglangAsk : vllmAsk)
   const plain = rich.status < 400 ? rich : await ask({})
   if (plain.status >= 400) {
     throw new PaddockError('ENGINE_ERROR', `The engine at ${root} answers ${plain.status}: ${message(plain.body)}.`)
   }
-  const choice = firstChoice(rich.status < 400 ? rich.body : null)
-  const givesIds = Array.isArray(choice['token_ids'])
-  const givesPromptIds = Array.isArray(rich.body?.['prompt_token_ids'])
-  const content = object(choice['logprobs'])['content']
-  const givesLogprobs = Array.isArray(content) && content.length > 0
+  const gives = sglang ? sglangGives(rich.body) : vllmGives(rich.body)
   const tools = await ask({ tools: [probeTool], tool_choice: 'auto' })
-  const version = typeof about.body?.['version'] === 'string' ? about.body['version'] : null
-  const kind = givesIds || version !== null ? 'vllm' : 'openai'
-  const missing: { what: string; fix: string }[] = []
-  if (!givesIds || !givesPromptIds) {
-    missing.push({
-      what: 'token ids',
-      fix: 'Use vLLM 0.10.2 or newer (`return_token_ids`); without ids calls are recorded as text and RL exports refuse them.',
-    })
-  }
-  if (!givesLogprobs) {
-    missing.push({ what: 'logprobs', fix: 'Allow logprobs on the engine (vLLM: leave `--max-logprobs` above 0).' })
-  }
-  if (tools.status >= 400) {
-    missing.push({
-      what: `tool calls (${message(tools.body)})`,
-      fix: 'Start vLLM with `--enable-auto-tool-choice --tool-call-parser <parser of the model>`.',
-    })
-  }
+  const version = text(about.body?.['version']) ?? (sglang ? text(server.body?.['version']) : null)
+  const kind = sglang ? 'sglang' : gives.ids || version !== null ? 'vllm' : 'openai'
+  const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : gives.ids
+  const ability =
+    kind === 'vllm'
+      ? await vllmTokens(root, apiKey).probe()
+      : kind === 'sglang'
+        ? await sglangTokens(root, apiKey, { streamsIds }).probe()
+        : null
   return {
     url: root,
     kind,
     models,
     model,
     version,
-    givesIds,
-    givesPromptIds,
-    givesLogprobs,
+    givesIds: gives.ids,
+    givesPromptIds: gives.promptIds,
+    givesLogprobs: gives.logprobs,
     givesToolCalls: tools.status < 400,
-    logprobKind: givesLogprobs ? await probeLogprobKind(ask) : 'unknown',
-    maxModelLen: maxModelLen(listed.body, model),
-    missing,
+    streamsIds,
+    routedExperts: sglang && server.body?.['enable_return_routed_experts'] === true,
+    splice: ability?.way ?? null,
+    logprobKind: gives.logprobs ? await probeLogprobKind(ask) : 'unknown',
+    maxModelLen: contextLength(listed.body, model),
+    missing: missingOf(sglang, gives, tools),
   }
+}
+
+const vllmAsk: LooseObject = { return_token_ids: true, logprobs: true, top_logprobs: 0 }
+const sglangAsk: LooseObject = { return_meta_info: true, return_prompt_token_ids: true, logprobs: true }
+
+/** What an answer brought. */
+interface Given {
+  readonly ids: boolean
+  readonly promptIds: boolean
+  readonly logprobs: boolean
+}
+
+function vllmGives(body: LooseObject | null): Given {
+  const choice = firstChoice(body)
+  return {
+    ids: Array.isArray(choice['token_ids']),
+    promptIds: Array.isArray(body?.['prompt_token_ids']),
+    logprobs: hasEntries(choice),
+  }
+}
+
+function sglangGives(body: LooseObject | null): Given {
+  const choice = firstChoice(body)
+  const rows = object(choice['meta_info'])['output_token_logprobs']
+  const ids = Array.isArray(rows) && rows.length > 0
+  return { ids, promptIds: Array.isArray(choice['prompt_token_ids']), logprobs: ids || hasEntries(choice) }
+}
+
+function hasEntries(choice: LooseObject): boolean {
+  const content = object(choice['logprobs'])['content']
+  return Array.isArray(content) && content.length > 0
+}
+
+/** No release notes name the first version whose chat streams end with ids, so one is asked for. */
+async function streamsSglext(root: string, apiKey: string | null, hello: LooseObject): Promise<boolean> {
+  const more = { stream: true, max_tokens: 1, return_input_ids_in_sglext: true, return_output_ids_in_sglext: true }
+  const { status, text: events } = await tellEngine(root, '/v1/chat/completions', apiKey, { ...hello, ...more })
+  return status < 400 && /"sglext":\s*\{.*"output_ids":\s*\[/.test(events)
+}
+
+function missingOf(
+  sglang: boolean,
+  gives: Given,
+  tools: { readonly status: number; readonly body: LooseObject | null },
+): EngineProbe['missing'] {
+  const missing: { what: string; fix: string }[] = []
+  if (!gives.ids || !gives.promptIds) {
+    const which = sglang ? 'SGLang 0.5.13 or newer' : 'vLLM 0.10.2 or newer (`return_token_ids`)'
+    missing.push({
+      what: 'token ids',
+      fix: `Use ${which}; without ids calls are recorded as text and RL exports refuse them.`,
+    })
+  }
+  if (!gives.logprobs) {
+    missing.push({ what: 'logprobs', fix: 'Allow logprobs on the engine (vLLM: leave `--max-logprobs` above 0).' })
+  }
+  if (tools.status >= 400) {
+    missing.push({
+      what: `tool calls (${message(tools.body)})`,
+      fix: sglang
+        ? 'Start SGLang with `--tool-call-parser <parser of the model>`.'
+        : 'Start vLLM with `--enable-auto-tool-choice --tool-call-parser <parser of the model>`.',
+    })
+  }
+  return missing
 }
 
 function onlyModel(models: readonly string[], root: string): string {
@@ -116,13 +179,6 @@ function onlyModel(models: readonly string[], root: string): string {
   )
 }
 
-function maxModelLen(body: LooseObject | null, model: string): number | null {
-  const data = body?.['data']
-  if (!Array.isArray(data)) return null
-  const found = data.map(object).find((item) => item['id'] === model)?.['max_model_len']
-  return typeof found === 'number' ? found : null
-}
-
 function firstChoice(body: LooseObject | null): LooseObject {
   const choices = body?.['choices']
   return Array.isArray(choices) ? object(choices[0]) : {}
@@ -132,6 +188,10 @@ function message(body: LooseObject | null): string {
   const error = object(body?.['error'])
   const text = error['message'] ?? body?.['message']
   return typeof text === 'string' ? text.slice(0, 200).replace(/\.$/, '') : 'no reason given'
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
 }
 
 function object(value: unknown): LooseObject {

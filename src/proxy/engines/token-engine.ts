@@ -1,3 +1,5 @@
+import type { PolicySpan } from '../../core/index.ts'
+
 /** A request to an engine: path under its root, JSON body. */
 export interface EngineAsk {
   readonly path: string
@@ -13,6 +15,15 @@ export interface RenderedPrompt {
   readonly reply: Buffer
 }
 
+/** Output tokens `[start, end)` and the weights that sampled them. */
+export interface VersionSpan {
+  readonly version: string
+  readonly start: number
+  readonly end: number
+  /** Null: as its place among the others says. */
+  readonly mixing?: PolicySpan['mixing'] | null
+}
+
 /** One choice of a generated answer, or a part of it. */
 export interface GeneratedPart {
   readonly index: number
@@ -22,7 +33,13 @@ export interface GeneratedPart {
   /** The engine's own entries behind `logprobs`, for a client that asked for alternatives. */
   readonly entries: readonly Readonly<Record<string, unknown>>[]
   readonly finishReason: string | null
-  readonly weightVersions: readonly { readonly version: string; readonly start: number; readonly end: number }[]
+  /** The stop string that ended it, where the engine says. */
+  readonly stopReason: string | null
+  /** The decoded text, where the engine gives it beside the ids. */
+  readonly text: string | null
+  /** Base64 of which experts each token was routed to, in the engine's own layout. */
+  readonly routedExperts: string | null
+  readonly weightVersions: readonly VersionSpan[]
 }
 
 /** A whole generated answer or one event of its stream. */
@@ -52,8 +69,37 @@ export interface DerenderedChunk {
 
 /** Which of its token routes an engine serves. */
 export interface TokenAbility {
+  /**
+   * Who turns sampled ids into a message: `derender`: a route for that, also step by step (vLLM); `chat`: the chat route
+   * takes ids in the place of its messages and answers as ever (SGLang from 0.5.13); `parse`: routes that parse text, for
+   * whole answers (SGLang's `/parse_function_call` and `/separate_reasoning`).
+   */
+  readonly way: 'derender' | 'chat' | 'parse'
   /** Ids can be turned into deltas while they come; else only a whole answer can. */
-  readonly derendersStreams: boolean
+  readonly streams: boolean
+  /** Messages that end with an answer can be rendered without opening a turn behind it. */
+  readonly endsTurns: boolean
+  /** Context length, null where the engine does not say. */
+  readonly maxModelLen: number | null
+}
+
+/** How ids are generated from. */
+export interface GenerateTerms {
+  readonly streamed: boolean
+  /** The engine's chat request. */
+  readonly chat: Buffer
+  /** So many of the last ids are the beginning of the answer: they count against its `max_tokens`. Default 0. */
+  readonly spent?: number
+}
+
+/** Asks the engine on behalf of one call. */
+export type AskEngine = (ask: EngineAsk) => Promise<{ readonly status: number; readonly body: Buffer }>
+
+/** Ids to deltas, one question for each piece of an answer. */
+export interface DerenderRoute {
+  ask(facts: DerenderFacts, part: GeneratedPart, state: unknown): EngineAsk
+  /** Null where the reply is no chunk. */
+  read(reply: Buffer): DerenderedChunk | null
 }
 
 /**
@@ -61,22 +107,28 @@ export interface TokenAbility {
  * turn ids into a chat message. Wire shapes only; who sends them is the token strategy.
  */
 export interface TokenEngine {
-  /** Asks without generating anything. Null where the routes are missing. Throws `ENGINE_UNREACHABLE`. */
+  /** Finds out which routes there are; generates a token at most. Null where there are none. Throws `ENGINE_UNREACHABLE`. */
   probe(): Promise<TokenAbility | null>
   render(chat: Buffer): EngineAsk
   /** Null where the reply is no rendered prompt. */
   readRender(reply: Buffer): RenderedPrompt | null
+  /** The chat request with ids in the place of what its messages render to. Way `chat` only. */
+  chatFrom?(chat: Buffer, ids: Int32Array): EngineAsk
+  /** Way `parse`: false for a request with a grammar that only the chat route knows how to make. */
+  takes?(chat: Buffer): boolean
   /** `prompt` is what was rendered from `chat`; `ids` are what is to be conditioned on instead. */
-  generate(
-    prompt: RenderedPrompt,
-    ids: Int32Array,
-    how: { readonly streamed: boolean; readonly chat: Buffer },
-  ): EngineAsk
-  /** Null where the payload is no JSON object. */
+  generate(prompt: RenderedPrompt, ids: Int32Array, how: GenerateTerms): EngineAsk
+  /** Null where the payload is no answer. */
   readGenerated(payload: Buffer): Generated | null
-  derenderWhole(facts: DerenderFacts, parts: readonly GeneratedPart[]): EngineAsk
-  derenderStep(facts: DerenderFacts, part: GeneratedPart, state: unknown): EngineAsk
-  /** Null where the reply is no chat completion. */
-  readDerendered(reply: Buffer): Readonly<Record<string, unknown>> | null
-  readStep(reply: Buffer): DerenderedChunk | null
+  /**
+   * A whole answer as a chat completion, made by the engine's own parsers. Null where it could not be made; a failure of
+   * the server rejects, so that it can be asked again.
+   */
+  derenderWhole(
+    facts: DerenderFacts,
+    generated: Generated,
+    ask: AskEngine,
+  ): Promise<Readonly<Record<string, unknown>> | null>
+  /** Way `derender` only. */
+  readonly steps?: DerenderRoute
 }

@@ -3,7 +3,7 @@ import { Agent as TlsAgent } from 'node:https'
 import { PaddockError } from '../../core/index.ts'
 import type { EngineAdapter } from '../engines/contract.ts'
 import { reason } from '../engines/http.ts'
-import { credentialHeaders } from '../session/keys.ts'
+import { isCredential } from '../session/keys.ts'
 import { createProxyServer } from './http-proxy.ts'
 
 /** Passes listed read-only requests to the engine as they are, without the client's credentials. */
@@ -14,17 +14,18 @@ export interface PassThrough {
 }
 
 /**
- * http-proxy with a keep-alive agent and two hooks that it lacks: a client that goes away cancels the engine's work,
+ * To the engine that `now` gives: http-proxy with a keep-alive agent and two hooks that it lacks: a client that goes away cancels the engine's work,
  * and an engine that dies mid-answer resets the client instead of leaving it hanging.
  */
-export function passThrough(engine: EngineAdapter): PassThrough {
-  const secure = engine.url.startsWith('https:')
-  const agent = secure ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
-  const proxy = createProxyServer({ target: engine.url, agent, changeOrigin: true, xfwd: false })
+export function passThrough(now: () => EngineAdapter): PassThrough {
+  const agent = new Agent({ keepAlive: true })
+  const tlsAgent = new TlsAgent({ keepAlive: true })
+  const proxy = createProxyServer({ changeOrigin: true, xfwd: false })
   const failures = new WeakMap<ServerResponse, (error: PaddockError) => void>()
   proxy.on('proxyReq', (upstream, _request, response) => {
-    for (const name of credentialHeaders) upstream.removeHeader(name)
-    if (engine.apiKey !== null) upstream.setHeader('authorization', `Bearer ${engine.apiKey}`)
+    for (const name of upstream.getHeaderNames()) if (isCredential(name)) upstream.removeHeader(name)
+    const { apiKey } = now()
+    if (apiKey !== null) upstream.setHeader('authorization', `Bearer ${apiKey}`)
     response.once('close', () => {
       if (!response.writableFinished) upstream.destroy()
     })
@@ -45,10 +46,12 @@ export function passThrough(engine: EngineAdapter): PassThrough {
     serve(request, response, path, onError) {
       failures.set(response, onError)
       request.url = path
-      proxy.web(request, response)
+      const { url } = now()
+      proxy.web(request, response, { target: url, agent: url.startsWith('https:') ? tlsAgent : agent })
     },
     close() {
       agent.destroy()
+      tlsAgent.destroy()
       proxy.close()
     },
   }

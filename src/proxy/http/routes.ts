@@ -1,5 +1,6 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { Dialect } from '../dialects/contract.ts'
+import type { StoredRoute } from '../stored-responses.ts'
 
 /** A request path of the inference listener, read. */
 export interface RoutePath {
@@ -13,6 +14,8 @@ export type Route =
   | { readonly kind: 'generate'; readonly dialect: Dialect['name']; readonly path: string }
   /** Counts the tokens of a generation request without making it one. */
   | { readonly kind: 'count'; readonly dialect: Dialect['name']; readonly path: string }
+  /** A stored response, read again or deleted. */
+  | ({ readonly kind: 'stored' } & StoredRoute)
   /** Read-only, passed through to the engine under this path. */
   | { readonly kind: 'pass'; readonly path: string }
 
@@ -49,6 +52,10 @@ export function readRoute(method: string, url: string): RoutePath {
     })
   }
   if (served !== undefined) return { sessionId, route: { kind: served.kind, dialect: served.dialect, path: rest } }
+  const responseId = /^\/v1\/responses\/(resp_[0-9a-z]+)$/.exec(rest)?.[1]
+  if (responseId !== undefined && (method === 'GET' || method === 'DELETE')) {
+    return { sessionId, route: { kind: 'stored', verb: method === 'GET' ? 'read' : 'delete', responseId } }
+  }
   if (method === 'GET' && (rest === '/v1/models' || /^\/v1\/models\/[\w.:-]+(\/[\w.:-]+)*$/.test(rest))) {
     if (!rest.split('/').includes('..')) return { sessionId, route: { kind: 'pass', path: rest } }
   }

@@ -26,14 +26,17 @@ export interface ConversationMatch {
 export class Conversation {
   private readonly byChain = new Map<string, ContinuedAnswer[]>()
   private readonly byTurn = new Map<string, ContinuedAnswer[]>()
-  /** Answers by the ids of their tool calls, which harnesses give back: equal siblings differ in them. */
-  private readonly byToolCall = new Map<string, ContinuedAnswer>()
+  /**
+   * Answers by the ids of their tool calls, which harnesses give back: equal siblings differ in them. Null where two
+   * answers of the session used one id (Kimi K2 counts `functions.<name>:<n>` anew): such an id names neither.
+   */
+  private readonly byToolCall = new Map<string, ContinuedAnswer | null>()
   private readonly echoed = new Set<Id>()
   private readonly sent = new Set<Id>()
 
   /** Notes an answer given behind a request. `before` is the request's last chain digest. */
   note(answer: ContinuedAnswer, before: string, turn: string, toolCallIds: readonly string[] = []): void {
-    for (const id of toolCallIds) this.byToolCall.set(id, answer)
+    for (const id of toolCallIds) this.byToolCall.set(id, this.byToolCall.has(id) ? null : answer)
     push(this.byChain, extendChain(before, turn), answer)
     push(this.byTurn, turn, answer)
   }
@@ -81,6 +84,11 @@ export class Conversation {
       if (answers.length === 0) continue
       return { continues: answers.slice(-1), edited: true, at: i, echoed }
     }
+    // An answer that came back in other words is known by the ids of its calls.
+    for (let i = messages.length - 1; i >= 0; i -= 1) {
+      const answer = isAssistant(messages[i]) ? this.calledBy(messages[i]) : null
+      if (answer !== null) return { continues: [answer], edited: true, at: i, echoed }
+    }
     return { continues: [], edited: false, at: -1, echoed }
   }
 
@@ -99,6 +107,14 @@ export class Conversation {
     const handles = toolCallIds(message).map((id) => (typeof id === 'string' ? this.byToolCall.get(id) : undefined))
     const named = answers.filter((answer) => handles.includes(answer))
     return named.length > 0 ? named : answers
+  }
+
+  /** The one answer that made all of a message's tool calls; null where there are none or they are of several. */
+  private calledBy(message: unknown): ContinuedAnswer | null {
+    const [first = null, ...others] = toolCallIds(message).map((id) =>
+      typeof id === 'string' ? (this.byToolCall.get(id) ?? null) : null,
+    )
+    return others.every((answer) => answer === first) ? first : null
   }
 
   /** Those that were sent, or all where none is known to be. */

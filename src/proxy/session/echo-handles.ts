@@ -1,6 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { z } from 'zod'
+import type { SessionRecord } from '../../trajectory/index.ts'
 import type { ContinuedAnswer } from './conversation.ts'
 
 /** What a handle says when it comes back. */
@@ -8,6 +9,9 @@ export interface EchoedAnswer extends ContinuedAnswer {
   /** Thinking that travels in the handle, for wires on which clients do not give its text back. */
   readonly reasoning: string | null
 }
+
+/** Handles of one session, live or read back from its log. */
+export type Handles = Pick<EchoHandles, 'mint' | 'read'>
 
 const payload = z.tuple([z.string(), z.number().int().min(0), z.string().nullable()])
 const versionByte = 1
@@ -20,7 +24,11 @@ const maxPayloadBytes = 16 * 1024 * 1024
  * names an answer of this session, under a MAC that no other session can make. Base64, because some SDKs decode it.
  */
 export class EchoHandles {
-  private readonly secret = randomBytes(32)
+  private readonly secret: Buffer
+
+  constructor(secret: Buffer) {
+    this.secret = secret
+  }
 
   mint(answer: ContinuedAnswer, reasoning: string | null = null): string {
     const packed = deflateRawSync(JSON.stringify([answer.callId, answer.choice, reasoning]))
@@ -29,17 +37,43 @@ export class EchoHandles {
 
   /** Null for a handle that is not of this session: foreign ones are ignored, never an error. */
   read(handle: unknown): EchoedAnswer | null {
-    if (typeof handle !== 'string') return null
-    const bytes = Buffer.from(handle, 'base64')
-    if (bytes[0] !== versionByte || bytes.length <= macBytes + 1) return null
-    const packed = bytes.subarray(macBytes + 1)
-    if (!timingSafeEqual(bytes.subarray(1, macBytes + 1), this.mac(packed))) return null
-    const text = inflateRawSync(packed, { maxOutputLength: maxPayloadBytes }).toString()
-    const [callId, choice, reasoning] = payload.parse(JSON.parse(text))
-    return { callId, choice, reasoning }
+    const split = splitHandle(handle)
+    return split === null || !timingSafeEqual(split.mac, this.mac(split.packed)) ? null : unpack(split.packed)
   }
 
   private mac(packed: Buffer): Buffer {
     return createHmac('sha256', this.secret).update(packed).digest().subarray(0, macBytes)
   }
+}
+
+/** The secret of a session's handles. It comes of what is stored, so that handles outlive the process that made them. */
+export function handleSecret({ id, keyDigest }: Pick<SessionRecord, 'id' | 'keyDigest'>): Buffer {
+  return createHmac('sha256', keyDigest).update(`echo handles of ${id}`).digest()
+}
+
+/**
+ * What a handle in a stored request says, without its session's secret, which is gone by then. For reading only: the
+ * caller makes sure that the answer is one of the log that the request is in.
+ */
+export function readStoredHandle(handle: unknown): EchoedAnswer | null {
+  const split = splitHandle(handle)
+  try {
+    return split === null ? null : unpack(split.packed)
+  } catch {
+    // Another's opaque string may begin like one of ours.
+    return null
+  }
+}
+
+function splitHandle(handle: unknown): { readonly mac: Buffer; readonly packed: Buffer } | null {
+  if (typeof handle !== 'string') return null
+  const bytes = Buffer.from(handle, 'base64')
+  if (bytes[0] !== versionByte || bytes.length <= macBytes + 1) return null
+  return { mac: bytes.subarray(1, macBytes + 1), packed: bytes.subarray(macBytes + 1) }
+}
+
+function unpack(packed: Buffer): EchoedAnswer {
+  const text = inflateRawSync(packed, { maxOutputLength: maxPayloadBytes }).toString()
+  const [callId, choice, reasoning] = payload.parse(JSON.parse(text))
+  return { callId, choice, reasoning }
 }

@@ -19,8 +19,14 @@ export function sameDigest(a: Digest, b: Digest): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** Headers in which clients of the four dialects send a key. */
-export const credentialHeaders = ['authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'proxy-authorization']
+/** Parts of a header's name that say that its value is a secret: whatever a client or a gateway before us calls it. */
+const secretWords =
+  /(^|[-_])(authorization|auth|api-?key|token|secret|password|credentials?|cookie|signature|jwt)([-_]|$)/
+
+/** The header carries a key: it is neither stored nor passed on. `name` in lower case. */
+export function isCredential(name: string): boolean {
+  return secretWords.test(name)
+}
 
 /**
  * The key that a request carries: bearer, `x-api-key` (Anthropic clients) or `x-goog-api-key` (Gemini clients).

@@ -1,11 +1,13 @@
 import type { Clock, Id } from '../../core/index.ts'
 import type { ClassifiedCall, SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
+import type { AnswerView } from '../dialects/contract.ts'
 import type { RunningCall } from '../running-call.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
 import { ResponseShelf } from '../dialects/responses/shelf.ts'
 import { type ContinuedAnswer, Conversation } from './conversation.ts'
-import { EchoHandles } from './echo-handles.ts'
+import { EchoHandles, handleSecret } from './echo-handles.ts'
+import type { RememberedCall } from './remembered-call.ts'
 import type { EarlierCall } from './retries.ts'
 
 type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
@@ -16,7 +18,7 @@ export class LiveSession {
   readonly tokens: TokenStrategyDriver
   readonly conversation = new Conversation()
   /** What the dialects remember: see `DialectMemory`. */
-  readonly handles = new EchoHandles()
+  readonly handles: EchoHandles
   readonly responses = new ResponseShelf()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new Set<RunningCall>()
@@ -32,12 +34,13 @@ export class LiveSession {
   private waitSince: number | null = null
   private waited = 0
   /** Calls that a client may ask for again, oldest first. */
-  private remembered: { call: RunningCall; digest: string; idempotencyKey: string | null }[] = []
+  private remembered: { call: RememberedCall; digest: string; idempotencyKey: string | null }[] = []
   private readonly clock: Clock
   private readonly replayWindow: number
 
   constructor(record: SessionRecord, tokens: TokenStrategyDriver, clock: Clock, replayWindow: number) {
     this.record = record
+    this.handles = new EchoHandles(handleSecret(record))
     this.tokens = tokens
     this.clock = clock
     this.replayWindow = replayWindow
@@ -78,8 +81,33 @@ export class LiveSession {
     this.waitSince = null
   }
 
-  earlier(): EarlierCall[] {
-    return this.remembered.map(({ call, digest, idempotencyKey }) => ({
+  /** A call of an earlier process. */
+  rememberPast(call: RememberedCall, digest: string, idempotencyKey: string | null): void {
+    this.remembered.push({ call, digest, idempotencyKey })
+    this.forget()
+  }
+
+  /** What an earlier process counted. */
+  takeUpFigures(past: {
+    readonly nextSeq: number
+    readonly calls: number
+    readonly sampledTokens: number
+    readonly waitedMs: number
+    readonly taints: readonly string[]
+    readonly lastError: string | null
+  }): void {
+    this.nextSeq = past.nextSeq
+    this.calls = past.calls
+    this.sampledTokens = past.sampledTokens
+    this.waited = past.waitedMs
+    this.taints.push(...past.taints)
+    this.lastError = past.lastError
+  }
+
+  /** Calls that a request may repeat, as far as their answers can be given in the form that it asks for. */
+  earlier(view: AnswerView): EarlierCall[] {
+    const fitting = this.remembered.filter(({ call }) => call.fits?.(view) ?? true)
+    return fitting.map(({ call, digest, idempotencyKey }) => ({
       callId: call.id,
       digest,
       idempotencyKey,
@@ -90,7 +118,7 @@ export class LiveSession {
     }))
   }
 
-  remember(id: Id): RunningCall | null {
+  remember(id: Id): RememberedCall | null {
     return this.remembered.find(({ call }) => call.id === id)?.call ?? null
   }
 

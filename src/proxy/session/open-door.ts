@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Id } from '../../core/index.ts'
+import { type Id, PaddockError } from '../../core/index.ts'
 import type { OpenedSession, OpenSession } from '../contract.ts'
 import { readLineage } from '../dialects/chat/lineage.ts'
 import type { LiveSession } from './live-session.ts'
@@ -11,9 +11,9 @@ import type { LiveSession } from './live-session.ts'
 export class OpenDoor {
   private readonly opened = new Map<string, Promise<OpenedSession>>()
   private readonly open: (open: OpenSession) => Promise<OpenedSession>
-  private readonly find: (id: Id) => LiveSession
+  private readonly find: (id: Id) => LiveSession | null
 
-  constructor(open: (open: OpenSession) => Promise<OpenedSession>, find: (id: Id) => LiveSession) {
+  constructor(open: (open: OpenSession) => Promise<OpenedSession>, find: (id: Id) => LiveSession | null) {
     this.open = open
     this.find = find
   }
@@ -23,11 +23,13 @@ export class OpenDoor {
     const known = this.opened.get(native)
     if (known !== undefined) {
       const session = this.find((await known).session.id)
-      if (session.open) return session
+      if (session?.open === true) return session
     }
     const opening = this.open({ labels: { opened: 'open-mode', ...(native === '' ? {} : { native }) } })
     this.opened.set(native, opening)
     opening.catch(() => this.opened.delete(native))
-    return this.find((await opening).session.id)
+    const session = this.find((await opening).session.id)
+    if (session === null) throw new PaddockError('SESSION_CLOSED', 'The session was closed while it was opened.')
+    return session
   }
 }

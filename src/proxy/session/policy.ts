@@ -17,6 +17,7 @@ export function wholePolicy(part: Partial<SessionPolicy> = {}): SessionPolicy {
       maxSampledTokens: part.budget?.maxSampledTokens ?? null,
       maxWallMs: part.budget?.maxWallMs ?? null,
     },
+    ...(part.thinkingBudget === undefined ? {} : { thinkingBudget: part.thinkingBudget }),
     onDisconnect: part.onDisconnect ?? 'finish',
   }
 }

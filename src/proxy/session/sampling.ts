@@ -19,6 +19,9 @@ const wireNames: Readonly<Record<PinName, string>> = {
   seed: 'seed',
 }
 
+/** Name in {@link SamplingParams.other} of a bound on thinking: an engine that holds it forces tokens that nobody sampled. */
+const thinkingBudget = 'thinking_budget'
+
 /** Further fields that shape sampling; the name under which each is kept in {@link SamplingParams.other}. */
 const otherTransforms: Readonly<Record<string, string>> = {
   logit_bias: 'logit_bias',
@@ -30,6 +33,7 @@ const otherTransforms: Readonly<Record<string, string>> = {
   stop_token_ids: 'stop_token_ids',
   length_penalty: 'length_penalty',
   typical_p: 'typical_p',
+  thinking_token_budget: thinkingBudget,
   response_format: 'grammar',
   structured_outputs: 'grammar',
   guided_json: 'grammar',
@@ -76,7 +80,12 @@ export interface AppliedSampling {
 }
 
 /** Pins win over clamps, clamps over what was asked, defaults fill what nobody set. */
-export function applySampling(policy: SessionPolicy, asked: SamplingParams, body: LooseObject): AppliedSampling {
+export function applySampling(
+  policy: SessionPolicy,
+  asked: SamplingParams,
+  body: LooseObject,
+  { passesThinkingBudget = true }: { readonly passesThinkingBudget?: boolean } = {},
+): AppliedSampling {
   const set: Record<string, string> = {}
   const remove: string[] = []
   const values: Record<PinName, number | null> = {
@@ -115,7 +124,12 @@ export function applySampling(policy: SessionPolicy, asked: SamplingParams, body
   for (const [name, value] of Object.entries(policy.pin)) {
     if (value !== undefined && isPinName(name)) put(name, value)
   }
-  return { used: { ...asked, ...values, n }, set, remove }
+  let { other } = asked
+  if (!passesThinkingBudget && other.includes(thinkingBudget)) {
+    other = other.filter((name) => name !== thinkingBudget)
+    remove.push('thinking_token_budget')
+  }
+  return { used: { ...asked, ...values, n, other }, set, remove }
 }
 
 function isPinName(name: string): name is PinName {

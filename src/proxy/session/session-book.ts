@@ -1,15 +1,55 @@
 import { type Digest, type Id, PaddockError } from '../../core/index.ts'
+import type { SessionStats } from '../contract.ts'
 import { keyDigest, sameDigest } from './keys.ts'
 import type { LiveSession } from './live-session.ts'
 
-/** The open sessions, by id and by the digest of their key; and the question who may use which. */
+/** How many closed sessions are remembered by name: late requests are told what happened. */
+const remembered = 10_000
+
+/**
+ * The open sessions, by id and by the digest of their key; and the question who may use which. Of a closed session only
+ * its figures stay: its conversation, handles and answers leave the memory.
+ */
 export class SessionBook {
   private readonly byId = new Map<Id, LiveSession>()
   private readonly byKey = new Map<Digest, LiveSession>()
+  private readonly closed = new Map<Id, SessionStats>()
+  private readonly closedKeys = new Map<Digest, Id>()
 
   add(session: LiveSession): void {
     this.byId.set(session.record.id, session)
     this.byKey.set(session.record.keyDigest, session)
+  }
+
+  /** A session of this id is here and open. */
+  has(id: Id): boolean {
+    return this.byId.has(id)
+  }
+
+  /** A session of this key is here, open or closed. */
+  knowsKey(key: string): boolean {
+    const digest = keyDigest(key)
+    return this.byKey.has(digest) || this.closedKeys.has(digest)
+  }
+
+  /** Forgets a closed session but for its figures. */
+  retire(session: LiveSession): void {
+    const { id, keyDigest: key } = session.record
+    this.byId.delete(id)
+    this.byKey.delete(key)
+    this.closed.set(id, session.stats())
+    this.closedKeys.set(key, id)
+    keepNewest(this.closed)
+    keepNewest(this.closedKeys)
+  }
+
+  /** Figures of a session, also of a closed one. Throws `SESSION_UNKNOWN`. */
+  stats(id: Id): SessionStats {
+    return this.closed.get(id) ?? this.byIdOrThrow(id).stats()
+  }
+
+  isClosed(id: Id): boolean {
+    return this.closed.has(id)
   }
 
   get size(): number {
@@ -22,11 +62,17 @@ export class SessionBook {
     return [...this.byId.values()]
   }
 
-  /** Throws `SESSION_UNKNOWN`. */
+  /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
   byIdOrThrow(id: Id): LiveSession {
     const session = this.byId.get(id)
     if (session !== undefined) return session
+    if (this.closed.has(id)) throw closedError(id)
     throw new PaddockError('SESSION_UNKNOWN', `There is no session ${id.slice(0, 64)}.`)
+  }
+
+  /** The rollout of an open session. */
+  rolloutOf(id: Id): Id | null {
+    return this.byId.get(id)?.record.rolloutId ?? null
   }
 
   /** The session that a key opens, null where it opens none. */
@@ -44,11 +90,14 @@ export class SessionBook {
   authorise(id: Id | null, key: string | null): LiveSession {
     const keyed = key === null ? null : this.byKeyOrNull(key)
     if (keyed === null) {
+      const closed = key === null ? undefined : this.closedKeys.get(keyDigest(key))
+      if (closed !== undefined) throw id === null || id === closed ? closedError(closed) : mismatch()
       throw new PaddockError(
         'AUTH_KEY_UNKNOWN',
         key === null ? 'The request carries no key.' : 'The key opens no session.',
       )
     }
+    if (id !== null && this.closed.has(id)) throw mismatch()
     return this.usable(id === null ? keyed : this.agree(this.byIdOrThrow(id), keyed))
   }
 
@@ -69,8 +118,19 @@ export class SessionBook {
 
   private usable(session: LiveSession): LiveSession {
     if (session.open) return session
-    throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
+    throw closedError(session.record.id)
   }
+}
+
+function keepNewest(map: Map<string, unknown>): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= remembered) return
+    map.delete(oldest)
+  }
+}
+
+function closedError(id: Id): PaddockError {
+  return new PaddockError('SESSION_CLOSED', `The session ${id} is closed.`)
 }
 
 function mismatch(): PaddockError {

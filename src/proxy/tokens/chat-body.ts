@@ -29,6 +29,12 @@ export class ChatBody {
     return this.text(name) === 'true'
   }
 
+  /** What the client bounded the answer to, null where it did not. */
+  get maxTokens(): number | null {
+    const asked: unknown = JSON.parse(this.text('max_completion_tokens') ?? this.text('max_tokens') ?? 'null')
+    return typeof asked === 'number' ? asked : null
+  }
+
   /** The last message is to be gone on with, and no new turn opened. */
   get continuesLast(): boolean {
     return this.flag('continue_final_message')
@@ -43,6 +49,11 @@ export class ChatBody {
   get stops(): readonly string[] {
     const stop: unknown = JSON.parse(this.text('stop') ?? '[]')
     return (Array.isArray(stop) ? stop : [stop]).filter((text) => typeof text === 'string' && text !== '')
+  }
+
+  /** vLLM's and SGLang's wish to see the stop string in the text. */
+  get showsStops(): boolean {
+    return this.flag('include_stop_str_in_output')
   }
 
   /** Two requests with equal inputs and equal messages render alike. */

@@ -11,38 +11,50 @@ export interface ReplyHead {
   readonly created: number | null
 }
 
+/** What an answer is made with besides the generated parts. */
+interface ReplyFrame {
+  readonly head: ReplyHead
+  readonly stops: readonly string[]
+  /** Whether the client asked to see the stop string. */
+  readonly showsStops: boolean
+}
+
 /**
  * A derendered completion in the shape of vLLM's chat route with `return_token_ids`: the engine's own message, beside
  * it the ids and logprobs as they were generated.
  */
-export function completionOf(
-  derendered: Loose,
-  generated: Generated,
-  { head, stops }: { readonly head: ReplyHead; readonly stops: readonly string[] },
-): Buffer {
+export function completionOf(derendered: Loose, generated: Generated, { head, stops, showsStops }: ReplyFrame): Buffer {
+  return Buffer.from(JSON.stringify(completion(derendered, generated, { head, stops, showsStops })))
+}
+
+/** An answer whose ids nobody could turn into a message: what belongs to the record of it. */
+export function sampledOnly(generated: Generated, head: ReplyHead): Loose {
+  const choices = generated.parts.map(({ index, finishReason }) => ({ index, finish_reason: finishReason }))
+  return completion({ choices }, generated, { head, stops: [], showsStops: false })
+}
+
+function completion(derendered: Loose, generated: Generated, { head, stops, showsStops }: ReplyFrame): Loose {
   const choices = listOf(derendered['choices']).map((choice, position) => {
     const index = typeof choice['index'] === 'number' ? choice['index'] : position
     const part = generated.parts.find((one) => one.index === index)
     if (part === undefined) return choice
     const texts = textsOf(choice, part)
-    const stop = part.finishReason === 'stop' ? stopAt(texts, stops) : null
+    const stop = part.finishReason === 'stop' ? (part.stopReason ?? stopAt(texts, stops)) : null
     return {
       ...choice,
-      ...(stop === null ? {} : { message: cutMessage(choice['message'], stop), stop_reason: stop }),
+      ...(stop === null ? {} : { message: cutMessage(choice['message'], stop, showsStops), stop_reason: stop }),
       ...tokensOf(part, texts, choice),
     }
   })
   const first = generated.parts[0]?.weightVersions[0]?.version
-  return Buffer.from(
-    JSON.stringify({
-      ...derendered,
-      ...headOf(head, 'chat.completion'),
-      prompt_token_ids: [...head.promptIds],
-      choices,
-      usage: generated.usage ?? derendered['usage'] ?? null,
-      ...(first === undefined ? {} : { weight_version: first }),
-    }),
-  )
+  return {
+    ...derendered,
+    ...headMembers(head, 'chat.completion'),
+    prompt_token_ids: [...head.promptIds],
+    choices,
+    usage: generated.usage ?? derendered['usage'] ?? null,
+    ...(first === undefined ? {} : { weight_version: first }),
+  }
 }
 
 /** One derendered step as an event of vLLM's chat stream; `first` carries the prompt's ids. */
@@ -55,21 +67,31 @@ export function chunkOf(
   const { usage: _usage, ...rest } = derendered
   return event({
     ...rest,
-    ...headOf(head, 'chat.completion.chunk'),
+    ...headMembers(head, 'chat.completion.chunk'),
     ...(first ? { prompt_token_ids: [...head.promptIds] } : {}),
     choices: [{ ...choice, index: part.index, ...tokensOf(part, textsOf(choice, part), choice) }],
   })
 }
 
+/** What the engine says it was given is the truth, where it says it. */
+export function headOf(callId: string, sent: Int32Array, generated: Generated): ReplyHead {
+  return {
+    callId,
+    promptIds: generated.promptIds ?? sent,
+    model: generated.model,
+    created: generated.created,
+  }
+}
+
 export function usageChunk(head: ReplyHead, usage: Loose): Buffer {
-  return event({ ...headOf(head, 'chat.completion.chunk'), choices: [], usage })
+  return event({ ...headMembers(head, 'chat.completion.chunk'), choices: [], usage })
 }
 
 export function event(payload: Loose): Buffer {
   return Buffer.from(`data: ${JSON.stringify(payload)}\n\n`)
 }
 
-function headOf(head: ReplyHead, object: string): Loose {
+function headMembers(head: ReplyHead, object: string): Loose {
   return {
     id: `chatcmpl-${head.callId}`,
     object,
@@ -96,6 +118,7 @@ function tokensOf(part: GeneratedPart, texts: readonly string[], choice: Loose):
             })),
           },
     ...(versions === undefined ? {} : { weight_version: versions }),
+    ...(part.routedExperts === null ? {} : { routed_experts: part.routedExperts }),
   }
 }
 
@@ -111,11 +134,14 @@ function entriesOf(choice: Loose): readonly Loose[] {
   return isObject(logprobs) ? listOf(logprobs['content']) : []
 }
 
-/** Ids run past a matched stop string; what the client sees does not, whether the engine cut it or not. */
-function cutMessage(message: unknown, stop: string): unknown {
+/**
+ * Ids run past a matched stop string; what the client sees ends before it, or with it where it asked to see it, whether the
+ * engine cut the text or not.
+ */
+function cutMessage(message: unknown, stop: string, shown: boolean): unknown {
   if (!isObject(message) || typeof message['content'] !== 'string') return message
-  const at = message['content'].indexOf(stop)
-  return at === -1 ? message : { ...message, content: message['content'].slice(0, at) }
+  const [before = ''] = message['content'].split(stop, 1)
+  return { ...message, content: shown ? before + stop : before }
 }
 
 function listOf(value: unknown): readonly Loose[] {

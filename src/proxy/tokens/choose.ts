@@ -29,18 +29,20 @@ export class TokenStrategies {
   /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes. */
   async of(sessionId: Id, policy: SessionPolicy): Promise<TokenStrategyDriver> {
     const { engine, upstream, ability, closings } = this
-    if (policy.strategy === 'record') return recordStrategy(sessionId, upstream)
+    if (policy.strategy === 'record') return recordStrategy(sessionId, upstream, engine)
     const able = ability === null ? false : await ability.learn()
     if (policy.strategy === 'splice' && able === false) {
       throw new PaddockError('ENGINE_INCAPABLE', `The engine ${engine.name} at ${engine.url} has no token routes.`, {
-        fix: 'Start vLLM with `--enable-scale-out` (render, generate, derender), or use the strategy `record` or `auto`.',
+        fix: 'Start vLLM with `--enable-scale-out` (render, generate, derender) or use SGLang 0.5.13 or newer, or take the strategy `record` or `auto`.',
       })
     }
-    if (engine.tokens === undefined || ability === null || able === false) return recordStrategy(sessionId, upstream)
+    if (engine.tokens === undefined || ability === null || able === false)
+      return recordStrategy(sessionId, upstream, engine)
     return spliceStrategy({
       sessionId,
       history: policy.history,
       engine: engine.tokens,
+      readsChat: engine.readsChat ?? ((sink) => sink),
       ability: () => ability.ability,
       closings,
       upstream,

@@ -1,40 +1,93 @@
 import type { ChatBody } from './chat-body.ts'
-import { closingOf, type Closing } from './splice-ids.ts'
+import { closingOf, type Closing, commonStart } from './splice-ids.ts'
 
 /** Renders a chat request to ids; null where the engine refuses. */
 export type Render = (chat: Buffer) => Promise<Int32Array | null>
 
+/** What stands behind an answer so that a render may end with it, for engines that always open a turn. */
+const dummyTurn = message('user', 'x')
+
+/** Renders lists of messages with everything else of one request. */
+export class TurnRenders {
+  private readonly chat: ChatBody
+  private readonly render: Render
+  /** The engine can leave a new turn unopened. */
+  readonly endsTurns: boolean
+
+  constructor(chat: ChatBody, render: Render, endsTurns: boolean) {
+    this.chat = chat
+    this.render = render
+    this.endsTurns = endsTurns
+  }
+
+  /** A new turn of the assistant is opened behind the messages. */
+  opened(messages: readonly Buffer[]): Promise<Int32Array | null> {
+    return this.render(this.chat.over(messages, { open: true }))
+  }
+
+  /** The last message is an answer and ends; behind it stands what {@link Closing.last} says. */
+  ended(messages: readonly Buffer[]): Promise<Int32Array | null> {
+    if (this.endsTurns) return this.render(this.chat.over(messages, { open: false }))
+    return this.opened([...messages, dummyTurn])
+  }
+
+  /** Requests with equal keys have equal closings. A dummy turn opens the answer behind it as the whole request says. */
+  get key(): string {
+    if (!this.endsTurns) return this.chat.renderDigest
+    return `${this.chat.text('model') ?? ''}\u0000${this.chat.text('chat_template_kwargs') ?? ''}`
+  }
+}
+
+type LearnedClosing = Closing & { readonly terminators: Set<number> }
+
 /**
- * How templates end an assistant turn, learned from two small renders that differ in one letter. Shared by the
+ * How templates end an assistant turn, learned from a few small renders that differ in one letter. Shared by the
  * sessions of an engine.
  */
 export class Closings {
-  private readonly known = new Map<string, Promise<Closing & { readonly terminators: Set<number> }>>()
+  private readonly known = new Map<string, Promise<LearnedClosing>>()
 
-  of(chat: ChatBody, render: Render): Promise<Closing & { readonly terminators: Set<number> }> {
-    const key = `${chat.text('model') ?? ''}\u0000${chat.text('chat_template_kwargs') ?? ''}`
-    const found = this.known.get(key)
+  of(renders: TurnRenders): Promise<LearnedClosing> {
+    const found = this.known.get(renders.key)
     if (found !== undefined) return found
-    const learned = learn(chat, render)
-    this.known.set(key, learned)
-    learned.catch(() => this.known.delete(key))
+    const learned = learn(renders)
+    this.known.set(renders.key, learned)
+    learned.catch(() => this.known.delete(renders.key))
     return learned
   }
 }
 
-async function learn(chat: ChatBody, render: Render): Promise<Closing & { readonly terminators: Set<number> }> {
-  const ask = (letter: string) =>
-    render(
-      chat.over(
-        [
-          { role: 'user', content: 'x' },
-          { role: 'assistant', content: letter },
-        ].map((message) => Buffer.from(JSON.stringify(message))),
-        { open: false },
-      ),
-    )
-  const [one, other] = [await ask('a'), await ask('b')]
+async function learn(renders: TurnRenders): Promise<LearnedClosing> {
+  const question = message('user', 'x')
+  const one = await renders.ended([question, message('assistant', 'a')])
+  const other = await renders.ended([question, message('assistant', 'b')])
   const closing = one === null || other === null ? null : closingOf(one, other)
   const [terminator, ...tail] = closing ?? []
-  return { terminators: new Set(terminator === undefined ? [] : [terminator]), tail: Int32Array.from(tail) }
+  if (one === null || closing === null || terminator === undefined) return none(closing ?? unknownLast(renders))
+  if (renders.endsTurns) {
+    return { terminators: new Set([terminator]), tail: Int32Array.from(tail), last: Int32Array.from(tail) }
+  }
+  // Behind the answer stands the dummy turn. What also ends that one is a terminator; anything else opens a turn.
+  const said = await renders.opened([question, message('assistant', 'a'), message('user', 'y')])
+  const behindDummy = said === null ? null : closingOf(one, said)
+  if (behindDummy === null || behindDummy[0] !== terminator) return none(closing)
+  return {
+    terminators: new Set([terminator]),
+    tail: commonStart(closing.subarray(1), behindDummy.subarray(1)),
+    last: closing.slice(1),
+  }
+}
+
+/** A template that ends answers with nothing of its own. */
+function none(last: Int32Array): LearnedClosing {
+  return { terminators: new Set(), tail: new Int32Array(0), last }
+}
+
+/** Where a dummy turn stands behind answers and nobody knows its ids, no render ends as learned. */
+function unknownLast({ endsTurns }: TurnRenders): Int32Array {
+  return endsTurns ? new Int32Array(0) : Int32Array.of(-1)
+}
+
+function message(role: 'user' | 'assistant', content: string): Buffer {
+  return Buffer.from(JSON.stringify({ role, content }))
 }

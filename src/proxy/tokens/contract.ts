@@ -1,5 +1,5 @@
-import type { Id, LogprobKind } from '../../core/index.ts'
-import type { Fork, Segment, Span, TokenStrategy } from '../../trajectory/index.ts'
+import type { Id, LogprobKind, PaddockError } from '../../core/index.ts'
+import type { ChoiceRecord, Fork, Segment, Span, TokenStrategy } from '../../trajectory/index.ts'
 import type { Answer } from '../dialects/chat/answer.ts'
 import type { ConversationMatch } from '../session/conversation.ts'
 import type { UpstreamRequest, UpstreamSink } from '../upstream.ts'
@@ -14,6 +14,12 @@ export interface OutgoingCall {
   readonly path: string
   readonly body: Buffer
   readonly match: ConversationMatch
+}
+
+/** Hears the answer of a call in the shape of vLLM's chat route, however it was come by. */
+export interface AnswerSink extends UpstreamSink {
+  /** `sampled`: an answer that was sampled although nobody can be told it; its ids belong to the record. */
+  failed(error: PaddockError, sampled?: Readonly<Record<string, unknown>>): void
 }
 
 /** A finished call as a token strategy sees it. */
@@ -45,12 +51,24 @@ export interface CallTokens {
   readonly findings: readonly string[]
 }
 
+/** A call that an earlier process left in the log, as a token strategy sees it. */
+export interface PastCall {
+  readonly callId: Id
+  readonly segments: readonly Segment[]
+  readonly choices: readonly ChoiceRecord[]
+  readonly messages: readonly unknown[]
+  /** The engine's chat request, as far as it decides how messages become text. */
+  readonly body: Buffer
+}
+
 /** How the ids of a session are captured: one object per session. */
 export interface TokenStrategyDriver {
   /** The strongest that the session's policy, the engine and this request allow. Kept in the call's intent. */
   strategyFor(messages: readonly unknown[]): TokenStrategy
-  /** Asks the engine. The sink hears an answer of the engine's chat route, however it was come by. */
-  send(call: OutgoingCall, sink: UpstreamSink): UpstreamRequest
+  /** Asks the engine. */
+  send(call: OutgoingCall, sink: AnswerSink): UpstreamRequest
   /** Hangs a finished call on the tree. Called once per call that was sent, in commit order. */
   add(call: AnsweredCall): CallTokens
+  /** Hangs a call of an earlier process on the tree, in the order of the log. */
+  takeUp(call: PastCall): void
 }

@@ -7,6 +7,7 @@ function facts(tokens: readonly string[], more: Partial<AnswerFacts> = {}): Answ
   const ends = Uint32Array.from(tokens, (token) => (end += token.length))
   return {
     reasoning: null,
+    content: null,
     argumentTexts: [],
     finishReason: 'stop',
     stoppedByString: false,
@@ -21,6 +22,7 @@ const difference = (answer: AnswerFacts | null, at: number, more: Partial<Differ
   at,
   echoed: null,
   edited: false,
+  cleared: false,
   ambiguous: false,
   shorter: false,
   ...more,
@@ -36,6 +38,7 @@ describe('the cause of a fork', () => {
     ['ambiguous', difference(facts(['a', '<end>']), 0, { ambiguous: true })],
     ['compaction', difference(facts(['a', '<end>']), 0, { edited: true, shorter: true })],
     ['harness_rewrite', difference(facts(['a', '<end>']), 0, { edited: true })],
+    ['context_edit', difference(facts(['a', '<end>']), 0, { edited: true, cleared: true, shorter: true })],
     ['harness_rewrite', difference(facts(['a', '<end>']), -40)],
     ['truncated', difference(facts(['a', '<end>']), -40, { shorter: true })],
     ['stop_cut', difference(facts(['a', 'b'], { stoppedByString: true }), 1)],
@@ -46,6 +49,8 @@ describe('the cause of a fork', () => {
     ['json_reserialised', difference(facts(call(python), { argumentTexts: [python] }), 1, { echoed: echo(tight) })],
     ['boundary_merge', difference(facts(call(python), { argumentTexts: [python] }), 1, { echoed: echo(python) })],
     ['boundary_merge', difference(facts(['ab', 'c', '<end>']), 1)],
+    ['boundary_merge', difference(facts(['ab', ' ', 'c', '<end>'], { content: 'ab c' }), 1)],
+    ['template', difference(facts(['ab', '\n', '<end>'], { content: 'ab\n' }), 1)],
     ['template', difference(facts(['ab', '\n', '<end>']), 1)],
     ['template', difference(facts(['ab', '<end>']), 1)],
     ['unknown', difference(null, 0)],

@@ -1,7 +1,7 @@
 import { parseLossless, stringifyLossless, type LosslessJson } from '../../core/index.ts'
 import type { DriftCause } from '../../trajectory/index.ts'
 import type { ChoiceAnswer } from '../dialects/chat/answer.ts'
-import { turnDigest } from '../dialects/chat/turns.ts'
+import { answeredTurn, turnDigest } from '../dialects/chat/turns.ts'
 
 /** More tokens than any template puts between the last message and an answer (header, opening of the thinking). */
 export const scaffoldTokens = 12
@@ -9,6 +9,8 @@ export const scaffoldTokens = 12
 /** What was answered, as far as it explains why the harness's next prompt looks different. */
 export interface AnswerFacts {
   readonly reasoning: string | null
+  /** The visible text. */
+  readonly content: string | null
   readonly argumentTexts: readonly string[]
   readonly finishReason: string | null
   readonly stoppedByString: boolean
@@ -18,14 +20,33 @@ export interface AnswerFacts {
   readonly text: { readonly all: string; readonly ends: Uint32Array } | null
 }
 
-export function answerFacts(choice: ChoiceAnswer, message: unknown): AnswerFacts {
+export function answerFacts(choice: ChoiceAnswer): AnswerFacts {
   return {
     reasoning: choice.reasoning,
+    content: choice.content,
     argumentTexts: choice.toolCalls.filter(Boolean).map((call) => call.arguments),
     finishReason: choice.finishReason,
     stoppedByString: typeof choice.stopReason === 'string',
-    turn: turnDigest(message),
+    turn: answeredTurn(choice),
     text: textOf(choice),
+  }
+}
+
+/** The same of an answer as it is stored. */
+export function pastAnswerFacts(
+  message: unknown,
+  { finishReason, stoppedByString }: Pick<AnswerFacts, 'finishReason' | 'stoppedByString'>,
+): AnswerFacts {
+  const reasoning = reasoningOf(message)
+  const content = read(message, 'content')
+  return {
+    reasoning: reasoning === '' ? null : reasoning,
+    content: typeof content === 'string' ? content : null,
+    argumentTexts: argumentsOf(message),
+    finishReason,
+    stoppedByString,
+    turn: turnDigest(message),
+    text: null,
   }
 }
 
@@ -49,6 +70,8 @@ export interface Difference {
   /** The answer as it came back. */
   readonly echoed: unknown
   readonly edited: boolean
+  /** The answer stands where it stood, behind results of tools that the harness has cleared. */
+  readonly cleared: boolean
   readonly ambiguous: boolean
   /** The prompt is shorter than the earlier path: the engine or the harness cut it. */
   readonly shorter: boolean
@@ -58,8 +81,9 @@ export interface Difference {
  * Why a prompt did not extend the answer that it contains, from the wire and from the place of the difference in the
  * text of the answer. `unknown` where neither shows anything; the ids on both sides are in the ledger.
  */
-export function driftCause({ answer, at, echoed, edited, ambiguous, shorter }: Difference): DriftCause {
+export function driftCause({ answer, at, echoed, edited, cleared, ambiguous, shorter }: Difference): DriftCause {
   if (ambiguous) return 'ambiguous'
+  if (edited && cleared) return 'context_edit'
   if (edited) return shorter ? 'compaction' : 'harness_rewrite'
   if (answer === null) return shorter ? 'truncated' : 'unknown'
   if (answer.stoppedByString) return 'stop_cut'
@@ -74,6 +98,22 @@ export function driftCause({ answer, at, echoed, edited, ambiguous, shorter }: D
     return thinks ? 'think_stripped' : shorter ? 'truncated' : 'unknown'
   }
   return causeInText(answer, answer.text, at, resent)
+}
+
+/**
+ * What Claude Code ("microcompact") and opencode ("prune") put in the place of results of tools that they no longer send,
+ * as Anthropic's `clear_tool_uses` has it done on the server.
+ */
+const clearedResult = '[Old tool result content cleared]'
+
+/** Some message is the result of a tool whose content was cleared. */
+export function hasClearedResults(messages: readonly unknown[]): boolean {
+  return messages.some((message) => {
+    if (read(message, 'role') !== 'tool') return false
+    const content = read(message, 'content')
+    const parts = Array.isArray(content) ? content.map((part: unknown) => read(part, 'text')) : [content]
+    return parts.some((text) => typeof text === 'string' && text.trim() === clearedResult)
+  })
 }
 
 /** The difference lies inside the answer: what stands there tells what was done to it. */
@@ -99,7 +139,10 @@ function causeInText(
     return !resent && isAsTemplatesWrite(text) ? 'boundary_merge' : 'json_reserialised'
   }
   if (resent && from >= search) return 'json_reserialised'
-  // Blanks around content and calls are the template's to write.
+  // Blanks around content and calls are the template's to write, those between words are not.
+  const words = (answer.content ?? '').trim()
+  const start = words === '' ? -1 : all.indexOf(words)
+  if (start !== -1 && from > start && to < start + words.length) return 'boundary_merge'
   return all.slice(from, to).trim() === '' ? 'template' : 'boundary_merge'
 }
 

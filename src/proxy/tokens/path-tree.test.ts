@@ -66,6 +66,18 @@ describe('PathTree', () => {
     expect(tree.place(next, new Set([b.id]))).toMatchObject({ matched: 5, ambiguous: false, through: [b] })
   })
 
+  it('goes the longest way, and runs through a sample only to its end', () => {
+    const tree = new PathTree()
+    const prompt = hang(tree, [1, 2, 3])
+    const [left, right] = [segment('sampled', [7, 8, 1], prompt), segment('sampled', [7, 8, 9, 9], prompt)]
+    tree.add(left)
+    tree.add(right)
+    const place = (ids: readonly number[]) => tree.place(Int32Array.from(ids), new Set())
+    expect(place([1, 2, 3, 7, 8, 9])).toMatchObject({ matched: 6, at: { segment: right, offset: 3 }, through: [] })
+    expect(place([1, 2, 3, 7, 8, 9, 9, 5])).toMatchObject({ matched: 7, through: [right] })
+    expect(place([1, 2, 3, 7, 8, 1])).toMatchObject({ matched: 6, through: [left] })
+  })
+
   it('counts the sampled tokens behind a position', () => {
     const tree = new PathTree()
     const sampled = segment('sampled', [4, 5, 6], hang(tree, [1, 2, 3]))

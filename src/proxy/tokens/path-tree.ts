@@ -44,14 +44,19 @@ export class PathTree {
     }
   }
 
-  /** Longest walk along `ids`; `preferred` are the sampled segments that the conversation names. */
-  place(ids: Int32Array, preferred: ReadonlySet<Id>): PromptPlace {
+  /**
+   * Longest walk along `ids`; `preferred` are the sampled segments that the conversation names. Segments that do not fit
+   * are passed by, whatever their ids.
+   */
+  place(ids: Int32Array, preferred: ReadonlySet<Id>, fits: (segment: Segment) => boolean = () => true): PromptPlace {
     const named = this.withAncestors(preferred)
     let at: Place = null
     let matched = 0
     const through: Segment[] = []
     for (;;) {
+      if (matched === ids.length) return { at, matched, through, ambiguous: false }
       const options = this.continuations(at)
+        .filter(fits)
         .map((segment) => ({ segment, length: commonPrefix(segment.tokens, ids, matched) }))
         .filter(({ length }) => length > 0)
       const best = choose(options, named)

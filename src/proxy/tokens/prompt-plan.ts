@@ -2,7 +2,7 @@ import type { DriftCause } from '../../trajectory/index.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { ConversationMatch } from '../session/conversation.ts'
 import type { ChatBody } from './chat-body.ts'
-import type { Closings, Render } from './closings.ts'
+import { type Closings, type Render, TurnRenders } from './closings.ts'
 import { reasoningOf, scaffoldTokens } from './drift.ts'
 import type { KnownAnswer, RecordedTree } from './recorded-tree.ts'
 import { behindByCount, behindByDelta, type Behind, type Closing, joined, startsWith } from './splice-ids.ts'
@@ -22,6 +22,8 @@ export interface PlanParts {
   readonly closings: Closings
   readonly history: 'sampled' | 'template'
   readonly render: Render
+  /** The engine can render messages that end with an answer. */
+  readonly endsTurns: boolean
   /** Digest of what shaped the prompt of an earlier call. */
   readonly renderedWith: (answer: KnownAnswer) => string | undefined
 }
@@ -50,7 +52,8 @@ export async function planPrompt(
     const asTemplate = await byTemplate(parts, { chat, before, path })
     if (asTemplate !== null) return asTemplate
   }
-  const closing = await parts.closings.of(chat, parts.render)
+  const renders = new TurnRenders(chat, parts.render, parts.endsTurns)
+  const closing = await parts.closings.of(renders)
   const ended = endOf(answer, closing)
   if (chat.continuesLast && answer.index === chat.messages.length - 1) {
     return ended === null ? { ids: path, way: 'count', forked: null } : asIs('template')
@@ -59,7 +62,7 @@ export async function planPrompt(
   if (ended !== null && closing.terminators.size > 0 && chat.text('stop_token_ids') === null) {
     closing.terminators.add(ended)
   }
-  const found = await behindAnswer(parts, { chat, answer, rendered, closing })
+  const found = await behindAnswer(renders, { chat, answer, rendered, closing })
   const ids = found === null ? null : joined(path, ended !== null, found.behind)
   return ids === null || found === null ? asIs('template') : { ids, way: found.way, forked: null }
 }
@@ -69,12 +72,12 @@ export async function planPrompt(
  * before it, a count may have met a terminator that stands in text, so the dummy context has to agree.
  */
 async function behindAnswer(
-  parts: PlanParts,
+  renders: TurnRenders,
   facts: { chat: ChatBody; answer: KnownAnswer; rendered: Int32Array; closing: Closing },
 ): Promise<{ readonly behind: Behind; readonly way: 'count' | 'delta' } | null> {
-  const counted = await byCount(parts, facts)
+  const counted = await byCount(renders, facts)
   if (counted?.sure === true) return { behind: counted, way: 'count' }
-  const delta = await byDelta(parts, facts)
+  const delta = await byDelta(renders, facts)
   if (counted === null) return delta === null ? null : { behind: delta, way: 'delta' }
   return delta !== null && sameIds(counted.rest, delta.rest) ? { behind: counted, way: 'count' } : null
 }
@@ -88,24 +91,23 @@ function endOf({ segment, facts }: KnownAnswer, closing: Closing): number | null
 }
 
 async function byCount(
-  parts: PlanParts,
+  renders: TurnRenders,
   facts: { chat: ChatBody; answer: KnownAnswer; rendered: Int32Array; closing: Closing },
 ): Promise<(Behind & { readonly sure: boolean }) | null> {
   const { chat, answer, rendered, closing } = facts
-  if (closing.terminators.size === 0) return null
-  const upTo = await parts.render(chat.over(chat.messages.slice(0, answer.index + 1), { open: false }))
+  const upTo = await renders.ended(chat.messages.slice(0, answer.index + 1))
   return upTo === null ? null : behindByCount(rendered, upTo, closing)
 }
 
 async function byDelta(
-  parts: PlanParts,
+  renders: TurnRenders,
   { chat, answer, closing }: { chat: ChatBody; answer: KnownAnswer; closing: Closing },
 ): Promise<Behind | null> {
   const { reasoning: _one, reasoning_content: _other, ...echo } = object(chat.message(answer.index))
   const dummy = [Buffer.from('{"role":"user","content":"x"}'), Buffer.from(JSON.stringify(echo))]
-  const without = await parts.render(chat.over(dummy, { open: false }))
+  const without = await renders.ended(dummy)
   const rest = chat.messages.slice(answer.index + 1)
-  const withRest = without === null ? null : await parts.render(chat.over([...dummy, ...rest], { open: true }))
+  const withRest = without === null ? null : await renders.opened([...dummy, ...rest])
   return without === null || withRest === null ? null : behindByDelta(without, withRest, closing)
 }
 
@@ -133,7 +135,8 @@ async function byTemplate(
 
 function withReasoning(message: Buffer, reasoning: string | null): Buffer {
   const { reasoning: _one, reasoning_content: _other, ...rest } = object(JSON.parse(message.toString()))
-  return Buffer.from(JSON.stringify(reasoning === null ? rest : { ...rest, reasoning }))
+  // Under both of its names: engines read the one that they write.
+  return Buffer.from(JSON.stringify(reasoning === null ? rest : { ...rest, reasoning, reasoning_content: reasoning }))
 }
 
 /** Every answer of the path stands in the request as it was given; a thinking may be missing, not changed. */

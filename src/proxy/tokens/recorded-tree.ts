@@ -1,11 +1,13 @@
-import { type Id, newId, type PolicySpan } from '../../core/index.ts'
+import { type Digest, type Id, newId, type PolicySpan } from '../../core/index.ts'
 import type { DriftCause, Fork, Segment, Span } from '../../trajectory/index.ts'
-import { type ChoiceAnswer, messageOf } from '../dialects/chat/answer.ts'
+import type { ChoiceAnswer } from '../dialects/chat/answer.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
-import type { AnsweredCall, CallTokens } from './contract.ts'
-import { answerFacts, type AnswerFacts, driftCause } from './drift.ts'
+import type { AnsweredCall, CallTokens, PastCall } from './contract.ts'
+import { answerFacts, type AnswerFacts, driftCause, hasClearedResults, pastAnswerFacts } from './drift.ts'
+import type { VersionSpan } from '../engines/token-engine.ts'
 import { alignedLogprobs, findingsOf, producedSomething } from './integrity.ts'
+import { agree, mediaDigests } from './media.ts'
 import { PathTree, type PromptPlace } from './path-tree.ts'
 import { stopCutOf } from './stop-cut.ts'
 
@@ -29,10 +31,7 @@ export interface CallNotes {
   readonly forked: DriftCause | null
   readonly findings: readonly string[]
   /** By choice: which weights sampled which tokens. */
-  readonly weightVersions: ReadonlyMap<
-    number,
-    readonly { readonly version: string; readonly start: number; readonly end: number }[]
-  >
+  readonly weightVersions: ReadonlyMap<number, readonly VersionSpan[]>
 }
 
 const noNotes: CallNotes = { forked: null, findings: [], weightVersions: new Map() }
@@ -46,6 +45,8 @@ export class RecordedTree {
   private readonly answers = new Map<string, KnownAnswer>()
   private readonly bySegment = new Map<Id, KnownAnswer>()
   private readonly byTurn = new Map<string, KnownAnswer>()
+  /** Media of the prompts that brought segments, where there were any. */
+  private readonly media = new Map<Id, readonly Digest[]>()
   private readonly sessionId: Id
 
   constructor(sessionId: Id) {
@@ -74,11 +75,14 @@ export class RecordedTree {
     const forks: Fork[] = []
     const choiceSegments = new Map<number, Id>()
     const ids = answer.promptIds
+    const media = mediaDigests(call.messages)
     let parent: Segment['parent'] = null
     if (ids !== null && ids.length > 0) {
       const expected = this.expected(call)
-      const place = this.tree.place(ids, new Set(expected.map((segment) => segment.id)))
-      const fork = this.forkOf(call, ids, place, { expected, cause: notes.forked })
+      const fits = (segment: Segment) => agree(this.media.get(segment.id) ?? [], media)
+      const place = this.tree.place(ids, new Set(expected.map((segment) => segment.id)), fits)
+      const otherMedia = expected.some((segment) => !fits(segment))
+      const fork = this.forkOf(call, ids, place, { expected, cause: otherMedia ? 'multimodal' : notes.forked })
       if (fork !== null) forks.push(fork)
       else forks.push(...this.leftBehind(call, ids, place))
       if (place.at !== null) parent = { segmentId: place.at.segment.id, offset: place.at.offset }
@@ -94,7 +98,10 @@ export class RecordedTree {
     for (const choice of answer.choices) {
       // An empty generation is a segment without tokens; one whose ids the engine left out is none.
       if (choice.tokenIds.length === 0 && (parent === null || producedSomething(choice))) continue
-      const whole = this.sampled(call, choice, { parent, versions: notes.weightVersions.get(choice.index) ?? [] })
+      const whole = this.sampled(call, choice, {
+        parent,
+        versions: notes.weightVersions.get(choice.index) ?? choice.weightVersions,
+      })
       const cut = stopCutOf(choice)
       const sampled = cut === null ? whole : partOf(whole, 0, cut.visible)
       segments.push(sampled)
@@ -119,15 +126,40 @@ export class RecordedTree {
         })
       }
     }
-    for (const segment of segments) this.tree.add(segment)
+    for (const segment of segments) {
+      this.tree.add(segment)
+      if (media.length > 0) this.media.set(segment.id, media)
+    }
     return { segments, spans, promptLeaf, forks, choiceSegments, findings: merged(findingsOf(call), notes.findings) }
   }
 
+  /**
+   * Hangs what an earlier process stored. Token texts are not stored: of an answer that a stop string cut nobody can tell
+   * whether its ids stand for all of the visible text, and the causes of forks are told by the messages alone.
+   */
+  takeUp({ callId, segments, choices, messages }: PastCall): void {
+    const media = mediaDigests(messages)
+    for (const segment of segments) {
+      this.tree.add(segment)
+      if (media.length > 0) this.media.set(segment.id, media)
+    }
+    for (const { index, segmentId, message, finishReason } of choices) {
+      const segment = segments.find(({ id }) => id === segmentId)
+      if (segment === undefined) continue
+      const stoppedByString = segments.some(({ stopCut, parent }) => stopCut && parent?.segmentId === segment.id)
+      const facts = pastAnswerFacts(JSON.parse(message), { finishReason, stoppedByString })
+      this.keep(`${callId}/${index}`, { segment, exact: !stoppedByString, facts, index: messages.length })
+    }
+  }
+
   private remember(call: AnsweredCall, choice: ChoiceAnswer, held: Pick<KnownAnswer, 'segment' | 'exact'>): void {
-    const message: unknown = choice.rawMessage === null ? messageOf(choice) : JSON.parse(choice.rawMessage)
-    const known = { ...held, facts: answerFacts(choice, message), index: call.messages.length }
-    this.answers.set(`${call.callId}/${choice.index}`, known)
-    this.bySegment.set(held.segment.id, known)
+    const known = { ...held, facts: answerFacts(choice), index: call.messages.length }
+    this.keep(`${call.callId}/${choice.index}`, known)
+  }
+
+  private keep(name: string, known: KnownAnswer): void {
+    this.answers.set(name, known)
+    this.bySegment.set(known.segment.id, known)
     this.byTurn.set(known.facts.turn, known)
   }
 
@@ -155,6 +187,7 @@ export class RecordedTree {
       at: changed === null ? 0 : position - changed.start,
       echoed: known === undefined ? undefined : call.messages[known.index],
       edited: call.match.edited,
+      cleared: this.bySegment.get(segment.id)?.index === call.match.at && hasClearedResults(call.messages),
       ambiguous: place.ambiguous && second !== undefined,
       shorter: ids.length < path.length,
     })
@@ -164,10 +197,13 @@ export class RecordedTree {
   /** The newest answer behind the continued one that came back on other grounds: something before it was edited. */
   private leftBehind(call: AnsweredCall, ids: Int32Array, place: PromptPlace): Fork[] {
     if (call.match.at < 0 || call.match.edited) return []
-    for (const message of call.messages.slice(call.match.at + 1).toReversed()) {
+    for (let index = call.messages.length - 1; index > call.match.at; index -= 1) {
+      const message = call.messages[index]
       if (typeof message !== 'object' || message === null || Reflect.get(message, 'role') !== 'assistant') continue
-      const segment = this.byTurn.get(turnDigest(message))?.segment
+      const known = this.byTurn.get(turnDigest(message))
+      const segment = known?.segment
       if (segment === undefined || segment.tokens.length === 0 || place.through.includes(segment)) continue
+      if (known?.index === index && hasClearedResults(call.messages)) return [this.entry(segment, ids, 'context_edit')]
       const shorter = ids.length < this.tree.pathIds(segment).length
       return [this.entry(segment, ids, shorter ? 'compaction' : 'harness_rewrite')]
     }
@@ -196,7 +232,7 @@ export class RecordedTree {
       versions,
     }: {
       readonly parent: Segment['parent']
-      readonly versions: readonly { readonly version: string; readonly start: number; readonly end: number }[]
+      readonly versions: readonly VersionSpan[]
     },
   ): Segment {
     const { answer } = call
@@ -206,14 +242,15 @@ export class RecordedTree {
       adapter: null,
       weightVersion: answer.weightVersionLast,
     }
-    const mixing = answer.weightVersionFirst === answer.weightVersionLast ? 'none' : 'mixed'
+    const atStart = answer.staleCache ? 'kv_mixed' : 'none'
+    const mixing = answer.weightVersionFirst === answer.weightVersionLast ? atStart : 'mixed'
     const policySpans = coversAll(versions, tokens.length)
-      ? versions.map(({ version, start, end }, index): PolicySpan => ({
+      ? versions.map(({ version, start, end, mixing: known }, index): PolicySpan => ({
           start,
           end,
           policy: { ...policy, weightVersion: version },
-          // Whose keys and values the later weights read, no engine says.
-          mixing: index > 0 ? 'kv_mixed' : 'none',
+          // What runs through an update goes on with the keys and values of the old weights, unless they were dropped.
+          mixing: known ?? (index > 0 && !answer.recomputed ? 'kv_mixed' : atStart),
         }))
       : tokens.length === 0
         ? []

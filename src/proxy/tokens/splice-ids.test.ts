@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { behindByCount, behindByDelta, type Closing, closingOf, joined, startsWith } from './splice-ids.ts'
+import { answerEnd, behindByCount, behindByDelta, type Closing, closingOf, joined, startsWith } from './splice-ids.ts'
 
 /** Text ids are 10 and up, 1 to 3 are special, so nothing in a text is a terminator unless a test says so. */
 const text = fc.array(fc.integer({ min: 10, max: 30 }), { maxLength: 8 })
@@ -23,7 +23,7 @@ describe('the splice', () => {
   it('extends the recorded path with exactly what the template wrote behind the echo, whatever it did before it', () => {
     fc.assert(
       fc.property(shapes, ({ turns, echo, sampled, behind, tail, stripped }) => {
-        const closing: Closing = { terminators: new Set([1]), tail: Int32Array.from(tail) }
+        const closing: Closing = { terminators: new Set([1]), tail: Int32Array.from(tail), last: Int32Array.from(tail) }
         const before = turns.flatMap((words) => turn(words, tail))
         const changed = stripped ? turns.flatMap((words) => turn(words.slice(1), tail)) : before
         const rest = behind.flatMap((words) => turn(words, tail))
@@ -42,7 +42,7 @@ describe('the splice', () => {
   })
 
   it('count and dummy context agree, and only the second knows a terminator that stands in stripped text', () => {
-    const closing: Closing = { terminators: new Set([1]), tail: new Int32Array(0) }
+    const closing: Closing = { terminators: new Set([1]), tail: new Int32Array(0), last: new Int32Array(0) }
     const upTo = ids(turn([10, 1, 11], []), turn([12], []))
     const full = ids(turn([11], []), turn([12], []), turn([13], []), [header])
     const delta = behindByDelta(
@@ -57,20 +57,60 @@ describe('the splice', () => {
   })
 
   it('finds nothing where the echo does not end as turns of this template end', () => {
-    const closing: Closing = { terminators: new Set([1]), tail: Int32Array.of(9) }
+    const closing: Closing = { terminators: new Set([1]), tail: Int32Array.of(9), last: Int32Array.of(9) }
     const upTo = ids(turn([10], [9]), [header, 11, 2, 9])
     expect(behindByCount(ids([...upTo], turn([12], [9])), upTo, closing)).toBeNull()
     expect(behindByDelta(upTo, ids([...upTo], turn([12], [9])), closing)).toBeNull()
     expect(behindByDelta(upTo, ids([5], [...upTo]), closing)).toBeNull()
   })
 
+  it('finds nothing where another tail stands behind the counted terminator', () => {
+    const closing: Closing = { terminators: new Set([1]), tail: Int32Array.of(9), last: Int32Array.of(9) }
+    const upTo = ids(turn([10], [9]), turn([11], [9]))
+    expect(behindByCount(ids(turn([12], [9]), turn([11], [8]), turn([13], [9])), upTo, closing)).toBeNull()
+    expect(behindByCount(ids(turn([12], [9]), turn([11], [9]), turn([13], [9])), upTo, closing)).toMatchObject({
+      terminator: 1,
+      sure: false,
+    })
+  })
+
   it('without terminators the token that ended an answer must be the one that opens the next turn', () => {
-    const closing: Closing = { terminators: new Set(), tail: new Int32Array(0) }
+    const closing: Closing = { terminators: new Set(), tail: new Int32Array(0), last: new Int32Array(0) }
     const behind = behindByDelta(ids([header, 10]), ids([header, 10, 2, 11, header]), closing)
     expect(behind).toEqual({ terminator: null, rest: Int32Array.of(2, 11, header) })
     const [fits, other] = [ids([header, 20, 2]), ids([header, 20, 7])]
     expect([...((behind && joined(fits, true, behind)) ?? [])]).toEqual([header, 20, 2, 11, header])
     expect(behind && joined(other, true, behind)).toBeNull()
+  })
+
+  it('takes the dummy turn off where an engine always opens one', () => {
+    const dummy = [header, 29, 1, 9, header]
+    const closing: Closing = {
+      terminators: new Set([1]),
+      tail: Int32Array.of(9, header),
+      last: Int32Array.of(9, ...dummy),
+    }
+    const upTo = ids(turn([10], [9]), turn([11], [9]), dummy)
+    const full = ids(turn([10], [9]), turn([11], [9]), turn([12], [9]), [header])
+    expect(answerEnd(upTo, closing)).toBe(6)
+    const behind = { terminator: 1, rest: Int32Array.of(9, ...turn([12], [9]), header) }
+    expect(behindByCount(full, upTo, closing)).toEqual({ ...behind, sure: true })
+    expect(behindByDelta(upTo, full, closing)).toEqual(behind)
+    // The dummy turn has terminators of its own, which count for nothing.
+    const stripped = ids(turn([], [9]), turn([11], [9]), turn([12], [9]), [header])
+    expect(behindByCount(stripped, upTo, closing)).toEqual({ ...behind, sure: false })
+    expect(answerEnd(ids([...upTo], [7]), closing)).toBe(-1)
+  })
+
+  it('without terminators a prompt that begins with the echo goes on right behind it', () => {
+    const closing: Closing = { terminators: new Set(), tail: new Int32Array(0), last: Int32Array.of(2, 29, header) }
+    const upTo = ids([header, 10], [2, 29, header])
+    expect(behindByCount(ids([header, 10, 4, 11]), upTo, closing)).toEqual({
+      terminator: null,
+      rest: Int32Array.of(4, 11),
+      sure: true,
+    })
+    expect(behindByCount(ids([header, 12, 4, 11]), upTo, closing)).toBeNull()
   })
 
   it('learns a closing from two prompts that differ in one token, and from no others', () => {

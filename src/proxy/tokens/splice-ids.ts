@@ -7,7 +7,13 @@
 export interface Closing {
   /** Terminators that were seen, of the template and of sampled answers. Empty: the template writes none. */
   readonly terminators: ReadonlySet<number>
+  /** What stands behind a terminator whatever comes next. */
   readonly tail: Int32Array
+  /**
+   * What stands behind the terminator, or behind the answer where there is none, at the end of a render that was asked to
+   * end with an answer: the tail, and for an engine that always opens a turn also the dummy turn that was put behind it.
+   */
+  readonly last: Int32Array
 }
 
 /** What a template writes behind an echoed answer. */
@@ -40,48 +46,61 @@ export function closingOf(one: Int32Array, other: Int32Array): Int32Array | null
   return differs === -1 ? null : one.slice(differs + 1)
 }
 
-/** Position of the terminator where `ids` end with one and its tail, -1 where they do not. */
-export function terminatorAt(ids: Int32Array, closing: Closing): number {
-  const at = ids.length - closing.tail.length - 1
-  const last = ids[at]
-  if (last === undefined || !closing.terminators.has(last)) return -1
-  return isTail(ids, at + 1, closing.tail) ? at : -1
+/**
+ * Where the answer ends in a render that was asked to end with one: the position of its terminator, or behind its last
+ * id where the template writes none. -1 where the render does not end as learned.
+ */
+export function answerEnd(ids: Int32Array, closing: Closing): number {
+  const { terminators, last } = closing
+  const at = ids.length - last.length - (terminators.size === 0 ? 0 : 1)
+  if (at < 0 || !isTail(ids, ids.length - last.length, last)) return -1
+  return terminators.size === 0 || terminators.has(ids[at] ?? -1) ? at : -1
 }
 
 /**
- * EOS-count splice: `upTo` renders the messages up to the echoed answer, `full` all of them. The n-th terminator of
- * `full` ends the answer where `upTo` has n of them, whatever else the template changed before it. `sure` where `full`
- * begins with `upTo`, so that nothing had to be counted on. Null where it cannot be found.
+ * EOS-count splice: `upTo` is asked to end with the echoed answer, `full` renders all messages. The n-th terminator of
+ * `full` ends the answer where `upTo` has n of them up to its end, whatever else the template changed before it. `sure`
+ * where `full` begins with the same ids, so that nothing had to be counted on; without terminators only that will do.
+ * Null where the end cannot be found.
  */
 export function behindByCount(
   full: Int32Array,
   upTo: Int32Array,
   closing: Closing,
 ): (Behind & { readonly sure: boolean }) | null {
-  const end = terminatorAt(upTo, closing)
+  const end = answerEnd(upTo, closing)
+  if (end === -1) return null
+  const before = behindPrefix(full, upTo, end, closing)
+  if (before !== null) return { ...before, sure: true }
   const terminator = upTo[end]
-  if (end === -1 || terminator === undefined) return null
+  if (closing.terminators.size === 0 || terminator === undefined) return null
   let left = 0
-  for (const id of upTo) if (id === terminator) left += 1
+  for (let i = 0; i <= end; i += 1) if (upTo[i] === terminator) left += 1
   for (let i = 0; i < full.length; i += 1) {
     if (full[i] !== terminator) continue
     left -= 1
     if (left > 0) continue
-    if (!isTail(full, i + 1, closing.tail)) return null
-    return { terminator, rest: full.slice(i + 1), sure: startsWith(full, upTo) }
+    return isTail(full, i + 1, closing.tail) ? { terminator, rest: full.slice(i + 1), sure: false } : null
   }
   return null
 }
 
 /**
- * Dummy-context delta: `without` renders a short conversation that ends with the answer, `withRest` the same with the
- * new messages behind it. Null where the one does not begin with the other.
+ * Dummy-context delta: `without` is asked to end with the answer behind a short conversation, `withRest` has the new
+ * messages behind it. Null where the one does not begin with the other.
  */
 export function behindByDelta(without: Int32Array, withRest: Int32Array, closing: Closing): Behind | null {
-  if (!startsWith(withRest, without)) return null
-  if (closing.terminators.size === 0) return { terminator: null, rest: withRest.slice(without.length) }
-  const end = terminatorAt(without, closing)
-  return end === -1 ? null : { terminator: without[end] ?? null, rest: withRest.slice(end + 1) }
+  const end = answerEnd(without, closing)
+  return end === -1 ? null : behindPrefix(withRest, without, end, closing)
+}
+
+/** What `full` has behind the answer that ends at `end` of `upTo`; null where it does not begin with the same ids. */
+function behindPrefix(full: Int32Array, upTo: Int32Array, end: number, closing: Closing): Behind | null {
+  if (closing.terminators.size === 0) {
+    return startsWith(full, upTo.subarray(0, end)) ? { terminator: null, rest: full.slice(end) } : null
+  }
+  if (!startsWith(full, upTo.subarray(0, end + 1)) || !isTail(full, end + 1, closing.tail)) return null
+  return { terminator: upTo[end] ?? null, rest: full.slice(end + 1) }
 }
 
 /**
@@ -94,6 +113,13 @@ export function joined(path: Int32Array, ended: boolean, behind: Behind): Int32A
   if (behind.terminator !== null) return concat(path, [], behind.rest)
   // The token that ends an answer is the first of the next turn (GLM): it is there already.
   return behind.rest[0] === path.at(-1) ? concat(path, [], behind.rest.subarray(1)) : null
+}
+
+/** The ids with which both begin. */
+export function commonStart(one: Int32Array, other: Int32Array): Int32Array {
+  let length = 0
+  while (length < one.length && length < other.length && one[length] === other[length]) length += 1
+  return one.slice(0, length)
 }
 
 function concat(path: Int32Array, middle: readonly number[], rest: Int32Array): Int32Array {

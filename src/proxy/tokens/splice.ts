@@ -1,10 +1,10 @@
 import type { Id } from '../../core/index.ts'
 import type { SessionPolicy } from '../../trajectory/index.ts'
 import type { GeneratedPart, TokenAbility, TokenEngine } from '../engines/token-engine.ts'
-import type { Upstream } from '../upstream.ts'
+import type { Upstream, UpstreamSink } from '../upstream.ts'
 import { ChatBody, hasMedia } from './chat-body.ts'
 import type { Closings } from './closings.ts'
-import type { OutgoingCall, TokenStrategyDriver } from './contract.ts'
+import type { OutgoingCall, PastCall, TokenStrategyDriver } from './contract.ts'
 import { planPrompt, type PromptPlan } from './prompt-plan.ts'
 import { type CallNotes, RecordedTree } from './recorded-tree.ts'
 import { TokenExchange } from './token-exchange.ts'
@@ -14,6 +14,7 @@ export interface SpliceParts {
   readonly sessionId: Id
   readonly history: SessionPolicy['history']
   readonly engine: TokenEngine
+  readonly readsChat: (sink: UpstreamSink) => UpstreamSink
   /** Null while it is not known, or known to be missing: calls are recorded then. */
   readonly ability: () => TokenAbility | null
   readonly closings: Closings
@@ -53,16 +54,19 @@ class SpliceStrategy implements TokenStrategyDriver {
   }
 
   send(call: OutgoingCall, sink: Parameters<TokenStrategyDriver['send']>[1]): ReturnType<TokenStrategyDriver['send']> {
-    const { upstream, engine, closings, history } = this.parts
+    const { upstream, engine, readsChat, closings, history } = this.parts
     const ability = this.parts.ability()
     const running: Running = { chat: new ChatBody(call.body), plan: null, findings: [], weightVersions: new Map() }
     this.running.set(call.callId, running)
-    if (call.strategy === 'record' || ability === null) return upstream.send(call.path, call.body, call, sink)
+    if (call.strategy === 'record' || ability === null) {
+      return upstream.send(call.path, call.body, call, readsChat(sink))
+    }
     return new TokenExchange({
       call,
       engine,
       ability,
       upstream,
+      readsChat,
       sink,
       plan: (chat, rendered, render) =>
         planPrompt(
@@ -71,6 +75,7 @@ class SpliceStrategy implements TokenStrategyDriver {
             closings,
             history,
             render,
+            endsTurns: ability.endsTurns,
             renderedWith: (answer) =>
               answer.segment.callId === null ? undefined : this.renderedWith.get(answer.segment.callId),
           },
@@ -81,6 +86,10 @@ class SpliceStrategy implements TokenStrategyDriver {
           running.plan = plan
         },
         fellBack: (why) => running.findings.push(why),
+        untold: () => running.findings.push('derender_failed'),
+        versions: (spans) => {
+          running.weightVersions.set(0, spans)
+        },
         generated: (part) => {
           if (part.weightVersions.length > 0) running.weightVersions.set(part.index, part.weightVersions)
         },
@@ -98,5 +107,10 @@ class SpliceStrategy implements TokenStrategyDriver {
       weightVersions: running?.weightVersions ?? new Map(),
     }
     return this.tree.add(call, notes)
+  }
+
+  takeUp(call: PastCall): void {
+    this.renderedWith.set(call.callId, new ChatBody(call.body).renderDigest)
+    this.tree.takeUp(call)
   }
 }

@@ -1,15 +1,24 @@
 import { isPaddockError, PaddockError } from '../../core/index.ts'
-import type { DerenderFacts, Generated, GeneratedPart, TokenAbility, TokenEngine } from '../engines/token-engine.ts'
-import { SseSplitter } from '../http/sse.ts'
-import type { Upstream, UpstreamRequest, UpstreamSink } from '../upstream.ts'
-import { Asking, type Reply, stepFailed } from './asking.ts'
+import type {
+  DerenderRoute,
+  EngineAsk,
+  Generated,
+  GeneratedPart,
+  RenderedPrompt,
+  TokenAbility,
+  TokenEngine,
+  VersionSpan,
+} from '../engines/token-engine.ts'
+import type { SeenWeights, Upstream, UpstreamRequest, UpstreamSink } from '../upstream.ts'
+import { Asking, type Reply } from './asking.ts'
 import { ChatBody } from './chat-body.ts'
-import { chunkOf, completionOf, event, type ReplyHead, usageChunk } from './chat-reply.ts'
-import type { OutgoingCall } from './contract.ts'
+import { completionOf, headOf, sampledOnly } from './chat-reply.ts'
+import type { AnswerSink, OutgoingCall } from './contract.ts'
+import { DerenderSteps, derenderTries, untold } from './derender-steps.ts'
+import { Generation, type GenerationEnd, type GenerationParts } from './generation.ts'
+import { togetherWith, withVersions } from './generated.ts'
 import type { PromptPlan } from './prompt-plan.ts'
-
-/** Tries of a derender: it asks for nothing new, so it may be asked again. */
-const derenderTries = 3
+import { isResumable } from './resumable.ts'
 
 /** What a {@link TokenExchange} needs. */
 export interface ExchangeParts {
@@ -17,7 +26,9 @@ export interface ExchangeParts {
   readonly engine: TokenEngine
   readonly ability: TokenAbility
   readonly upstream: Upstream
-  readonly sink: UpstreamSink
+  /** Turns what the chat route says into the shape that the sink hears. */
+  readonly readsChat: (sink: UpstreamSink) => UpstreamSink
+  readonly sink: AnswerSink
   /** Plans the prompt; `render` is another question to the engine on behalf of this call. */
   readonly plan: (
     chat: ChatBody,
@@ -29,13 +40,18 @@ export interface ExchangeParts {
     /** The call was asked on the chat route after all. */
     fellBack(why: 'splice_unavailable' | 'splice_refused'): void
     generated(part: GeneratedPart): void
+    /** Which weights sampled an answer of one choice that was made in several legs. */
+    versions(spans: readonly VersionSpan[]): void
+    /** What was sampled could not be told as a message. */
+    untold(): void
   }
 }
 
 /**
- * One call as render -> generate -> derender. The sink hears what it would have heard from the engine's chat route, so
- * nothing behind it knows the difference. Where the token routes are gone, or media turns up in the prompt, the chat
- * route is asked instead; where the engine refuses a spliced prompt, the rendered one is taken.
+ * One call as render -> generate -> message, by the way that the engine has. The sink hears what it would have heard from
+ * the engine's chat route, so nothing behind it knows the difference. Where the token routes are gone, or media turns up
+ * in the prompt, the chat route is asked with messages instead; where the engine refuses a spliced prompt, the rendered one
+ * is taken.
  */
 export class TokenExchange implements UpstreamRequest {
   private readonly parts: ExchangeParts
@@ -58,6 +74,10 @@ export class TokenExchange implements UpstreamRequest {
     this.main?.resume()
   }
 
+  async weights(told: string | null): Promise<SeenWeights> {
+    return this.main?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false }
+  }
+
   abort(): void {
     this.aborted = true
     this.asking.abort()
@@ -65,9 +85,9 @@ export class TokenExchange implements UpstreamRequest {
   }
 
   private async run(): Promise<void> {
-    const { call, engine, plan, notes, sink } = this.parts
+    const { call, engine, ability, plan, notes, sink } = this.parts
     const chat = new ChatBody(call.body)
-    const streamed = chat.flag('stream') && !chat.hasStops && this.parts.ability.derendersStreams
+    if (ability.way === 'parse' && engine.takes?.(call.body) === false) return this.chatRoute('splice_unavailable')
     const reply = await this.asking.ask(engine.render(call.body))
     if ([404, 405, 501].includes(reply.status)) return this.chatRoute('splice_unavailable')
     if (reply.status >= 400) return this.pass(reply)
@@ -78,13 +98,18 @@ export class TokenExchange implements UpstreamRequest {
       return answer.status >= 400 ? null : (engine.readRender(answer.body)?.ids ?? null)
     })
     sink.chunk(Buffer.alloc(0))
-    const ask = (ids: Int32Array) => engine.generate(rendered, ids, { streamed, chat: call.body })
-    const generate = (ids: Int32Array) =>
-      streamed ? this.stream(ask(ids), { chat, ids }) : this.whole(ask(ids), { chat, ids })
+    const streamed = chat.flag('stream') && !chat.hasStops && ability.streams
+    const generate = (ids: Int32Array) => {
+      if (ability.way === 'chat' && engine.chatFrom !== undefined) return this.chatFrom(engine.chatFrom(call.body, ids))
+      const prompted = { chat, ids, rendered }
+      return streamed && engine.steps !== undefined ? this.stream(prompted, engine.steps) : this.whole(prompted)
+    }
     notes.planned(planned)
-    const refused = await generate(planned.ids)
-    if (refused === null) return
-    if (planned.way === 'rendered' || refused.status !== 400) return this.pass(refused)
+    if (this.fits(planned.ids, chat)) {
+      const refused = await generate(planned.ids)
+      if (refused === null) return
+      if (planned.way === 'rendered' || refused.status !== 400) return this.pass(refused)
+    }
     // The recorded path may be longer than what the template makes of it, and not fit where that one does.
     notes.fellBack('splice_refused')
     notes.planned({ ids: rendered.ids, way: 'rendered', forked: 'truncated' })
@@ -92,11 +117,50 @@ export class TokenExchange implements UpstreamRequest {
     if (again !== null) this.pass(again)
   }
 
+  /**
+   * Generate routes cut what is asked beyond the context without a word, where chat routes refuse it; so does this. What
+   * the template rendered has been through the engine's own check.
+   */
+  private fits(ids: Int32Array, chat: ChatBody): boolean {
+    const { maxModelLen } = this.parts.ability
+    const asked = chat.maxTokens
+    return maxModelLen === null || asked === null || ids.length + asked <= maxModelLen
+  }
+
+  /** The chat route with ids in the place of messages: it streams, stops and parses as ever. Null when it was told. */
+  private chatFrom(ask: EngineAsk): Promise<Reply | null> {
+    const { call, upstream, sink, readsChat } = this.parts
+    return new Promise((resolve) => {
+      if (this.aborted) return
+      const told = readsChat(sink)
+      let refusal: Pick<Reply, 'status' | 'headers'> | null = null
+      const refused: Buffer[] = []
+      this.main = upstream.send(ask.path, ask.body, call, {
+        head: (status, headers) => {
+          if (status >= 400) refusal = { status, headers }
+          else told.head(status, headers)
+        },
+        chunk: (bytes) => {
+          if (refusal === null) told.chunk(bytes)
+          else refused.push(bytes)
+        },
+        end: () => {
+          if (refusal === null) told.end()
+          resolve(refusal === null ? null : { ...refusal, body: Buffer.concat(refused) })
+        },
+        failed: (error) => {
+          told.failed(error)
+          resolve(null)
+        },
+      })
+    })
+  }
+
   /** The engine's chat route, as strategy `record` asks it. */
   private chatRoute(why: 'splice_unavailable'): void {
-    const { call, upstream, sink, notes } = this.parts
+    const { call, upstream, sink, readsChat, notes } = this.parts
     notes.fellBack(why)
-    if (!this.aborted) this.main = upstream.send(call.path, call.body, call, sink)
+    if (!this.aborted) this.main = upstream.send(call.path, call.body, call, readsChat(sink))
   }
 
   private pass(reply: Reply): void {
@@ -116,181 +180,109 @@ export class TokenExchange implements UpstreamRequest {
     this.parts.sink.failed(error)
   }
 
+  /** The long request of the token route. */
+  private generation(
+    ids: Int32Array,
+    rendered: RenderedPrompt,
+    told: Pick<GenerationParts, 'streamed' | 'generated'> & { readonly opened?: () => void },
+  ): Generation {
+    const { call, engine, upstream, sink } = this.parts
+    const generation = new Generation({
+      upstream,
+      engine,
+      ids: call,
+      prompt: ids,
+      ask: (prompt, spent) => engine.generate(rendered, prompt, { streamed: told.streamed, chat: call.body, spent }),
+      resumable: isResumable(call.body),
+      alive: () => sink.chunk(Buffer.alloc(0)),
+      ...told,
+    })
+    this.main = generation
+    return generation
+  }
+
   /** Null when the answer was told to its end, else the refusal. */
-  private async whole(
-    ask: { readonly path: string; readonly body: Buffer },
-    { chat, ids }: { readonly chat: ChatBody; readonly ids: Int32Array },
-  ): Promise<Reply | null> {
+  private async whole({ chat, ids, rendered }: Prompted): Promise<Reply | null> {
     const { call, engine, sink, notes } = this.parts
-    const reply = await this.asking.ask(ask)
-    if (reply.status >= 400) return reply
-    const generated = engine.readGenerated(reply.body)
-    if (generated === null || generated.parts.length === 0) throw stepFailed('generate', reply)
-    for (const part of generated.parts) notes.generated(part)
-    const head = headOf(call.callId, ids, generated)
+    let generated: Generated | null = null
+    const end = await this.generation(ids, rendered, {
+      streamed: false,
+      generated: (more) => {
+        generated = generated === null ? more : togetherWith(generated, more)
+      },
+    }).end
+    if (end.kind === 'refused') return end.reply
+    const all = generated === null ? null : withVersions(generated, end.versions)
+    if (all === null || all.parts.length === 0) throw new PaddockError('ENGINE_ERROR', 'The engine generated nothing.')
+    for (const part of all.parts) notes.generated(part)
+    const head = headOf(call.callId, ids, all)
     const facts = { chat: chat.bytes, promptIds: ids, callId: call.callId }
-    const told = await this.asking.askAgain(engine.derenderWhole(facts, generated.parts), derenderTries)
-    const derendered = told.status >= 400 ? null : engine.readDerendered(told.body)
-    if (derendered === null) throw stepFailed('turn the ids into a message', told)
+    const derendered = await this.message(() => engine.derenderWhole(facts, all, (one) => this.asking.ask(one)))
+    if (this.aborted) return null
+    if (derendered === null) {
+      notes.untold()
+      sink.failed(untold(null), sampledOnly(all, head))
+      return null
+    }
     sink.head(200, { 'content-type': 'application/json' })
-    sink.chunk(completionOf(derendered, generated, { head, stops: chat.stops }))
+    sink.chunk(completionOf(derendered, all, { head, stops: chat.stops, showsStops: chat.showsStops }))
     sink.end()
     return null
   }
 
-  private stream(
-    ask: { readonly path: string; readonly body: Buffer },
-    { chat, ids }: { readonly chat: ChatBody; readonly ids: Int32Array },
-  ): Promise<Reply | null> {
-    const { call, engine, upstream, sink, notes } = this.parts
-    return new Promise((resolve, reject) => {
-      if (this.aborted) return
-      let refusal: Pick<Reply, 'status' | 'headers'> | null = null
-      const refused: Buffer[] = []
-      const splitter = new SseSplitter()
-      const told = new StepByStep({
-        engine,
-        asking: this.asking,
-        facts: { chat: chat.bytes, promptIds: ids, callId: call.callId },
-        sink,
-        failed: reject,
-      })
-      this.main = upstream.send(ask.path, ask.body, call, {
-        head: (status, headers) => {
-          if (status >= 400) refusal = { status, headers }
-          else sink.head(200, { 'content-type': 'text/event-stream' })
-        },
-        chunk: (bytes) => {
-          if (refusal !== null) {
-            refused.push(bytes)
-            return
-          }
-          sink.chunk(Buffer.alloc(0))
-          for (const { payload } of splitter.push(bytes)) {
-            if (payload === null) continue
-            if (payload.equals(doneMark)) {
-              told.done = true
-              continue
-            }
-            const generated = engine.readGenerated(payload)
-            if (generated === null) {
-              reject(new PaddockError('ENGINE_ERROR', 'The engine sent an event that is not JSON.'))
-              return
-            }
-            for (const part of generated.parts) notes.generated(part)
-            told.take(generated)
-          }
-        },
-        end: () => {
-          if (refusal !== null) {
-            resolve({ ...refusal, body: Buffer.concat(refused) })
-            return
-          }
-          told.finish(null).then(() => resolve(null), reject)
-        },
-        failed: (error) => {
-          told.finish(error).then(() => resolve(null), reject)
-        },
-      })
+  /** A pure question, asked again where the server failed; null where it stays without an answer. */
+  private async message<T>(ask: () => Promise<T | null>): Promise<T | null> {
+    for (let left = derenderTries; left > 0; left -= 1) {
+      const answer = await ask().catch(() => null)
+      if (answer !== null) return answer
+    }
+    return null
+  }
+
+  private async stream({ chat, ids, rendered }: Prompted, route: DerenderRoute): Promise<Reply | null> {
+    const { call, sink, notes } = this.parts
+    const broken = Promise.withResolvers<never>()
+    let lost = false
+    // Whoever waits for the generation hears of it there.
+    broken.promise.catch(() => {})
+    const told = new DerenderSteps({
+      route,
+      asking: this.asking,
+      facts: { chat: chat.bytes, promptIds: ids, callId: call.callId },
+      sink,
+      failed: (cause) => {
+        notes.untold()
+        lost = true
+        broken.reject(cause)
+      },
     })
-  }
-}
-
-const doneMark = Buffer.from('[DONE]')
-
-/**
- * Turns generated parts into deltas while they come: one question at a time, each with everything that came meanwhile,
- * so that a slow derenderer makes larger steps and never a queue.
- */
-class StepByStep {
-  done = false
-  private readonly parts: {
-    readonly engine: TokenEngine
-    readonly asking: Asking
-    readonly facts: DerenderFacts
-    readonly sink: UpstreamSink
-    readonly failed: (cause: unknown) => void
-  }
-  private readonly waiting = new Map<number, GeneratedPart>()
-  private readonly states = new Map<number, unknown>()
-  private head: ReplyHead | null = null
-  private usage: Generated['usage'] = null
-  private running: Promise<void> | null = null
-  private told = false
-
-  constructor(parts: StepByStep['parts']) {
-    this.parts = parts
-  }
-
-  take(generated: Generated): void {
-    const { facts, sink } = this.parts
-    this.head ??= headOf(facts.callId, facts.promptIds, generated)
-    if (generated.usage !== null) this.usage = generated.usage
-    if (generated.error !== null) sink.chunk(event({ error: generated.error }))
-    for (const part of generated.parts) {
-      const before = this.waiting.get(part.index)
-      this.waiting.set(part.index, before === undefined ? part : together(before, part))
-    }
-    if (this.running !== null || this.waiting.size === 0) return
-    this.running = this.run().finally(() => {
-      this.running = null
+    const generation = this.generation(ids, rendered, {
+      streamed: true,
+      opened: () => sink.head(200, { 'content-type': 'text/event-stream' }),
+      generated: (generated) => {
+        for (const part of generated.parts) notes.generated(part)
+        told.take(generated)
+      },
     })
-    this.running.catch((cause: unknown) => this.parts.failed(cause))
-  }
-
-  /** Tells what is left, then the end, or the failure that took its place. */
-  async finish(error: PaddockError | null): Promise<void> {
-    while (this.running !== null) await this.running
-    const { sink } = this.parts
-    if (error !== null) {
-      sink.failed(error)
-      return
+    let end: GenerationEnd
+    try {
+      end = await Promise.race([generation.end, broken.promise])
+    } catch (cause) {
+      if (!isPaddockError(cause) || lost) throw cause
+      await told.finish(cause)
+      return null
     }
-    if (this.head !== null && this.usage !== null) sink.chunk(usageChunk(this.head, this.usage))
-    if (this.done) sink.chunk(Buffer.from('data: [DONE]\n\n'))
-    sink.end()
-  }
-
-  private async run(): Promise<void> {
-    for (;;) {
-      const [entry] = this.waiting
-      if (entry === undefined || this.head === null) return
-      const [index, part] = entry
-      this.waiting.delete(index)
-      const { engine, asking, facts, sink } = this.parts
-      const ask = engine.derenderStep(facts, part, this.states.get(index) ?? null)
-      const reply = await asking.askAgain(ask, derenderTries).catch(() => null)
-      const step = reply === null || reply.status >= 400 ? null : engine.readStep(reply.body)
-      const first = !this.told
-      this.told = true
-      if (step === null) {
-        // The ids are sampled and belong to the record, whatever becomes of their text.
-        sink.chunk(chunkOf({ choices: [{ delta: {}, finish_reason: null }] }, part, { head: this.head, first }))
-        throw stepFailed('turn the ids into a message', reply)
-      }
-      this.states.set(index, step.state)
-      sink.chunk(chunkOf(step.chunk, part, { head: this.head, first }))
-    }
+    if (end.kind === 'refused') return end.reply
+    if (end.versions !== null) notes.versions(end.versions)
+    told.done = end.done
+    await Promise.race([told.finish(null), broken.promise])
+    return null
   }
 }
 
-function together(before: GeneratedPart, next: GeneratedPart): GeneratedPart {
-  return {
-    index: next.index,
-    ids: [...before.ids, ...next.ids],
-    logprobs: [...before.logprobs, ...next.logprobs],
-    entries: [...before.entries, ...next.entries],
-    finishReason: next.finishReason ?? before.finishReason,
-    weightVersions: next.weightVersions.length > 0 ? next.weightVersions : before.weightVersions,
-  }
-}
-
-/** What the engine says it was given is the truth, where it says it. */
-function headOf(callId: string, sent: Int32Array, generated: Generated): ReplyHead {
-  return {
-    callId,
-    promptIds: generated.promptIds ?? sent,
-    model: generated.model,
-    created: generated.created,
-  }
+/** A prompt that was planned. */
+interface Prompted {
+  readonly chat: ChatBody
+  readonly ids: Int32Array
+  readonly rendered: RenderedPrompt
 }

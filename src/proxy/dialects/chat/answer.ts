@@ -1,4 +1,5 @@
 import type { LooseObject } from '../../session/sampling.ts'
+import type { SeenWeights } from '../../upstream.ts'
 
 /** One choice of an answer while it comes in and when it is whole. */
 export interface ChoiceAnswer {
@@ -19,8 +20,16 @@ export interface ChoiceAnswer {
   readonly tokenTexts: string[]
   /** The message as the engine wrote it, JSON text; null while it comes in deltas. */
   rawMessage: string | null
+  /** Structural digest of the message, once it is whole and somebody asked (`answeredTurn`). */
+  turn: string | null
+  /** Which weights sampled which tokens, where the chat route tells it. */
+  weightVersions: readonly { readonly version: string; readonly start: number; readonly end: number }[]
   /** Logprob entries for a client that asked for them. */
   readonly logprobEntries: unknown[]
+  /** Per token the candidates that the engine listed, as it wrote them, for a client that asked for logprobs. */
+  readonly alternatives: (readonly unknown[])[]
+  /** Base64 of the experts that each token was routed to. */
+  routedExperts: string | null
 }
 
 /** Puts an engine's answer together from chunks or from one body. Reading only: what the client gets is cut from the bytes. */
@@ -33,9 +42,15 @@ export class Answer {
   usage: LooseObject | null = null
   weightVersionFirst: string | null = null
   weightVersionLast: string | null = null
+  /** A prefix cache of older weights was open to the call. */
+  staleCache = false
+  /** Keys and values were computed anew where the weights changed. */
+  recomputed = false
   /** An error that came inside the stream. */
   error: LooseObject | null = null
   private readonly keepEntries: boolean
+  /** Pieces of the reply that named its weights. */
+  private namings = 0
 
   constructor(keepLogprobEntries: boolean) {
     this.keepEntries = keepLogprobEntries
@@ -48,15 +63,45 @@ export class Answer {
     if (this.created === null && typeof root['created'] === 'number') this.created = root['created']
     if (isObject(root['usage'])) this.usage = root['usage']
     if (isObject(root['error'])) this.error = root['error']
+    if (namesWeights(root)) this.namings += 1
     this.weightVersion(root['weight_version'])
     const choices = root['choices']
     if (!Array.isArray(choices)) return
     for (const item of choices) if (isObject(item)) this.addChoice(item)
   }
 
+  /**
+   * The weights that the call met. A reply that names them once does so at its end, which says nothing about its
+   * beginning.
+   */
+  met(seen: SeenWeights): void {
+    const toldBoth = this.namings > 1 || this.weightVersionFirst !== this.weightVersionLast
+    if (!toldBoth) this.weightVersionFirst = seen.before ?? this.weightVersionFirst ?? seen.after
+    this.weightVersionLast = seen.after ?? this.weightVersionLast
+    this.staleCache = seen.staleCache
+    this.recomputed = seen.recomputed
+  }
+
+  /** Adds what was sampled and can be told to nobody: ids and logprobs without a message. */
+  addUntold(root: LooseObject): void {
+    const ids = root['prompt_token_ids']
+    if (this.promptIds === null && Array.isArray(ids)) this.promptIds = Int32Array.from(ids, Number)
+    this.add(root)
+  }
+
   /** All choices have ended. */
   get ended(): boolean {
     return this.choices.length > 0 && this.choices.every((choice) => choice.finishReason !== null)
+  }
+
+  /** What is told of it again later needs no token but their number: the rest is in the store by then. */
+  letGo(): void {
+    this.promptIds = null
+    for (const choice of this.choices) {
+      choice.logprobs.length = 0
+      choice.tokenTexts.length = 0
+      choice.alternatives.length = 0
+    }
   }
 
   /** A number of the usage object, null where the engine gave none. */
@@ -73,16 +118,24 @@ export class Answer {
     if (typeof item['finish_reason'] === 'string') choice.finishReason = item['finish_reason']
     const stop = item['stop_reason']
     if (typeof stop === 'string' || typeof stop === 'number') choice.stopReason = stop
+    if (item['weight_versions'] !== undefined) choice.weightVersions = spansOf(item['weight_versions'])
     const ids = item['token_ids']
     if (Array.isArray(ids)) for (const id of ids) choice.tokenIds.push(Number(id))
+    if (typeof item['routed_experts'] === 'string') choice.routedExperts = item['routed_experts']
     const logprobs = item['logprobs']
     const entries = isObject(logprobs) ? logprobs['content'] : null
     if (!Array.isArray(entries)) return
+    const named = !Array.isArray(ids)
     for (const entry of entries) {
       const one = isObject(entry) ? entry : {}
+      const id = named ? idNamedBy(one['token']) : null
+      if (id !== null) choice.tokenIds.push(id)
       choice.logprobs.push(typeof one['logprob'] === 'number' ? one['logprob'] : Number.NaN)
-      choice.tokenTexts.push(typeof one['token'] === 'string' ? one['token'] : '')
-      if (this.keepEntries) choice.logprobEntries.push(entry)
+      choice.tokenTexts.push(typeof one['token'] === 'string' && id === null ? one['token'] : '')
+      const top = one['top_logprobs']
+      if (!this.keepEntries) continue
+      choice.alternatives.push(Array.isArray(top) ? top : [])
+      choice.logprobEntries.push(entry)
     }
   }
 
@@ -102,7 +155,11 @@ export class Answer {
       logprobs: [],
       tokenTexts: [],
       rawMessage: null,
+      turn: null,
+      weightVersions: [],
       logprobEntries: [],
+      alternatives: [],
+      routedExperts: null,
     }
     this.choices.push(fresh)
     this.choices.sort((a, b) => a.index - b.index)
@@ -114,6 +171,27 @@ export class Answer {
     this.weightVersionFirst ??= String(value)
     this.weightVersionLast = String(value)
   }
+}
+
+/** The id that vLLM writes in the place of a token's text on order (`return_tokens_as_token_ids`). */
+function idNamedBy(token: unknown): number | null {
+  const id = typeof token === 'string' ? /^token_id:(\d+)$/.exec(token)?.[1] : undefined
+  return id === undefined ? null : Number(id)
+}
+
+function namesWeights(root: LooseObject): boolean {
+  const choices: unknown[] = Array.isArray(root['choices']) ? root['choices'] : []
+  return [root, ...choices].some((item) => isObject(item) && (item['weight_version'] ?? null) !== null)
+}
+
+/** Spans of output tokens as an engine tells them (SGLang, sgl-project/sglang#35926). */
+function spansOf(value: unknown): ChoiceAnswer['weightVersions'] {
+  if (!Array.isArray(value)) return []
+  return value.filter(isObject).map(({ version, start, end }) => ({
+    version: String(version),
+    start: Number(start),
+    end: Number(end),
+  }))
 }
 
 function addPart(choice: ChoiceAnswer, part: LooseObject): void {

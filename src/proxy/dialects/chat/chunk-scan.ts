@@ -15,6 +15,8 @@ export interface ChunkFacts {
   readonly hasError: boolean
   /** A chunk with usage and no choices: the one that `include_usage` adds. */
   readonly usageOnly: boolean
+  /** Where the `message` values of a whole completion lie, and in which of its choices. */
+  readonly messages: readonly { readonly choice: number; readonly start: number; readonly end: number }[]
 }
 
 /** What the client wants to see of the injected fields. */
@@ -30,6 +32,8 @@ const keys = {
   promptTokenIds: Buffer.from('"prompt_token_ids"'),
   tokenIds: Buffer.from('"token_ids"'),
   logprobs: Buffer.from('"logprobs"'),
+  routedExperts: Buffer.from('"routed_experts"'),
+  weightVersions: Buffer.from('"weight_versions"'),
   finishReason: Buffer.from('"finish_reason"'),
   delta: Buffer.from('"delta"'),
   message: Buffer.from('"message"'),
@@ -41,6 +45,8 @@ export function scanChunk(bytes: Buffer, view: ChunkView): ChunkFacts {
   return new ChunkScan(bytes, view).run()
 }
 
+const noMessages: ChunkFacts['messages'] = []
+
 class ChunkScan implements ChunkFacts {
   readonly edits: { start: number; end: number; nulled: boolean }[] = []
   promptIds: { start: number; end: number } | null = null
@@ -48,6 +54,7 @@ class ChunkScan implements ChunkFacts {
   hasToolCalls = false
   hasError = false
   usageOnly = false
+  messages: ChunkFacts['messages'] = noMessages
   private hasUsage = false
   private choiceCount = 0
   private readonly bytes: Buffer
@@ -122,12 +129,17 @@ class ChunkScan implements ChunkFacts {
 
   private readonly choice = (keyStart: number, keyEnd: number, value: number): number => {
     const { bytes } = this
-    if (this.is(keyStart, keyEnd, keys.delta) || this.is(keyStart, keyEnd, keys.message)) {
-      return bytes[value] === 0x7b ? this.object(value, this.message) : skipValue(bytes, value)
+    const whole = this.is(keyStart, keyEnd, keys.message)
+    if (whole || this.is(keyStart, keyEnd, keys.delta)) {
+      const end = bytes[value] === 0x7b ? this.object(value, this.message) : skipValue(bytes, value)
+      if (whole) this.messages = [...this.messages, { choice: this.choiceCount - 1, start: value, end }]
+      return end
     }
     if (this.is(keyStart, keyEnd, keys.tokenIds)) return -this.idsEnd(value)
     if (this.is(keyStart, keyEnd, keys.promptTokenIds)) return -this.idsEnd(value)
     const end = skipValue(bytes, value)
+    const hidden = this.is(keyStart, keyEnd, keys.routedExperts) || this.is(keyStart, keyEnd, keys.weightVersions)
+    if (hidden && bytes[value] !== 0x6e) return -end
     if (this.is(keyStart, keyEnd, keys.finishReason)) {
       if (bytes[value] === 0x22) this.finishes = true
     } else if (this.is(keyStart, keyEnd, keys.logprobs) && !this.view.wantsLogprobs && bytes[value] !== 0x6e) {
@@ -152,8 +164,11 @@ class ChunkScan implements ChunkFacts {
     return close === -1 ? skipValue(this.bytes, at) : close + 1
   }
 
+  /** Byte by byte: most keys differ in length, and a call into native code costs more than a short key. */
   private is(start: number, end: number, key: Buffer): boolean {
-    return end - start === key.length && this.bytes.compare(key, 0, key.length, start, end) === 0
+    if (end - start !== key.length) return false
+    for (let i = key.length - 2; i > 0; i -= 1) if (this.bytes[start + i] !== key[i]) return false
+    return true
   }
 }
 
@@ -162,15 +177,18 @@ class ChunkScan implements ChunkFacts {
  */
 export function applyEdits(bytes: Buffer, edits: ChunkFacts['edits'], shift = 0): Buffer {
   if (edits.length === 0) return bytes
-  const parts: Buffer[] = []
+  let size = bytes.length
+  for (const { start, end, nulled } of edits) size += (nulled ? nullBytes.length : 0) - (end - start)
+  const edited = Buffer.allocUnsafe(size)
   let from = 0
-  for (const edit of edits) {
-    parts.push(bytes.subarray(from, edit.start + shift))
-    if (edit.nulled) parts.push(nullBytes)
-    from = edit.end + shift
+  let used = 0
+  for (const { start, end, nulled } of edits) {
+    used += bytes.copy(edited, used, from, start + shift)
+    if (nulled) used += nullBytes.copy(edited, used)
+    from = end + shift
   }
-  parts.push(bytes.subarray(from))
-  return Buffer.concat(parts)
+  bytes.copy(edited, used, from)
+  return edited
 }
 
 const nullBytes = Buffer.from('null')

@@ -20,8 +20,10 @@ export const chatDialect: Dialect = {
 
 function chatForm(request: ChatRequest, callId: string): ReplyForm {
   const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
+  // Clients of the AI SDK family want id, type and name on every delta of a tool call. The form outlives the request.
+  const wantsNames = /\bai-sdk\b|opencode/i.test(request.lineage.userAgent ?? '')
   return {
-    reader: (answer) => new ReplyStream(answer, view, toolDeltas(request, callId)),
+    reader: (answer) => new ReplyStream(answer, view, new ToolDeltas(wantsNames, callIds(callId))),
     whole: (body, answer) => readWholeReply(body, answer, view),
     body: completionBody,
     events: completionEvents,
@@ -31,11 +33,6 @@ function chatForm(request: ChatRequest, callId: string): ReplyForm {
     errorEvent: chatErrorEvent,
     refusal: (status, body, retryAfter) => engineRefusal(status, body, retryAfter, callId),
   }
-}
-
-/** Clients of the AI SDK family want id, type and name on every delta of a tool call. */
-function toolDeltas(request: ChatRequest, callId: string): ToolDeltas {
-  return new ToolDeltas(/\bai-sdk\b|opencode/i.test(request.lineage.userAgent ?? ''), callIds(callId))
 }
 
 /** Ids for tool calls that an engine left without one. */

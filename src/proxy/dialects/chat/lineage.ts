@@ -24,7 +24,8 @@ export function readLineage(headers: IncomingHttpHeaders, body: LooseObject, too
       header('x-codex-parent-thread-id') ??
       text(codex['parent_thread_id']) ??
       header('x-parent-session-id'),
-    requestKind: header('x-openai-subagent') ?? text(codex['subagent_kind']) ?? text(codex['request_kind']),
+    requestKind:
+      header('x-openai-subagent') ?? text(codex['subagent_kind']) ?? text(codex['request_kind']) ?? askedFor(body),
     toolsDigest: toolsText === null ? null : sha256(toolsText),
     toolCount: Array.isArray(tools) ? tools.length : 0,
     systemDigest: systemDigest(body['messages']),
@@ -35,12 +36,34 @@ export function readLineage(headers: IncomingHttpHeaders, body: LooseObject, too
   }
 }
 
+/**
+ * How system prompts begin that a program keeps for requests of its own, which have neither tools nor a header that says
+ * so. Seen with opencode 1.18.33 (title and compaction of a session) and pi 0.87.1 (compaction).
+ */
+const ownPrompts: readonly (readonly [string, string])[] = [
+  ['You are a title generator.', 'title'],
+  ['You are a context summarization agent.', 'compact'],
+  ['You are a context summarization assistant.', 'compact'],
+]
+
+function askedFor({ messages, tools }: LooseObject): string | null {
+  const text = systemText(messages)
+  if (text === null || (Array.isArray(tools) && tools.length > 0)) return null
+  return ownPrompts.find(([words]) => text.startsWith(words))?.[1] ?? null
+}
+
 function systemDigest(messages: unknown): string | null {
+  const text = systemText(messages)
+  return text === null ? null : sha256(text)
+}
+
+/** Of the leading system or developer message; other than plain text as its JSON. */
+function systemText(messages: unknown): string | null {
   if (!Array.isArray(messages)) return null
   const first: unknown = messages[0]
   if (typeof first !== 'object' || first === null || !('role' in first) || !('content' in first)) return null
   if (first.role !== 'system' && first.role !== 'developer') return null
-  return sha256(typeof first.content === 'string' ? first.content : JSON.stringify(first.content))
+  return typeof first.content === 'string' ? first.content : JSON.stringify(first.content)
 }
 
 function jsonHeader(headers: IncomingHttpHeaders, name: string): LooseObject {

@@ -1,4 +1,4 @@
-import { PaddockError, scanElements, scanMembers } from '../../../core/index.ts'
+import { PaddockError } from '../../../core/index.ts'
 import { type SseEvent, SseSplitter } from '../../http/sse.ts'
 import type { ReplyReader, StreamPiece } from '../contract.ts'
 import type { LooseObject } from '../../session/sampling.ts'
@@ -99,14 +99,9 @@ export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): B
       typeof said === 'string' ? said : 'The engine sent an answer without choices.',
     )
   }
-  const choices = scanMembers(body).members.findLast((member) => member.key === 'choices')
-  if (choices !== undefined) {
-    scanElements(body, choices.valueStart).forEach(({ start }, position) => {
-      const message = scanMembers(body, start).members.findLast((member) => member.key === 'message')
-      const choice = answer.choices[position]
-      if (message === undefined || choice === undefined) return
-      choice.rawMessage = body.subarray(message.valueStart, message.valueEnd).toString('utf8')
-    })
+  for (const message of facts.messages) {
+    const choice = answer.choices[message.choice]
+    if (choice !== undefined) choice.rawMessage = body.toString('utf8', message.start, message.end)
   }
   return applyEdits(body, facts.edits)
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalOrRaw, canonicalText, parseLossless } from '../../../core/index.ts'
+import { type ChoiceAnswer, messageOf } from './answer.ts'
 
 /**
  * Structural identity of chat messages: six of seven harnesses send a model's answer back re-serialised (compact
@@ -34,6 +35,12 @@ export function chainDigests(messages: readonly unknown[]): { readonly turns: st
     chain.push(before)
   }
   return { turns, chain }
+}
+
+/** The digest of a choice that has ended, as the engine wrote its message or put together from its deltas. */
+export function answeredTurn(choice: ChoiceAnswer): string {
+  choice.turn ??= turnDigest(choice.rawMessage === null ? messageOf(choice) : JSON.parse(choice.rawMessage))
+  return choice.turn
 }
 
 /** The chain digest after one more turn. */

@@ -2,7 +2,7 @@ import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { ContinuedAnswer } from '../../session/conversation.ts'
 import type { DialectMemory } from '../contract.ts'
 import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
-import { flagAt, listAt, member, refused, shape, textAt } from '../translate/read.ts'
+import { flagAt, isTextType, listAt, member, refused, shape, textAt, textOfBase64 } from '../translate/read.ts'
 import { toolErrorText } from '../translate/tool-error.ts'
 
 /** A member under its JSON name, or under its protobuf name, which Google's servers take as well. */
@@ -117,6 +117,15 @@ function userPart(part: LosslessJson, field: string): CanonicalPart {
   const [data, mimeType] = [textAt(inline, 'data'), inline === undefined ? undefined : fieldText(inline, 'mimeType')]
   if (data !== undefined && mimeType?.startsWith('image/') === true) {
     return { type: 'image', url: `data:${mimeType};base64,${data}` }
+  }
+  const inlined = data !== undefined && mimeType !== undefined && isTextType(mimeType) ? textOfBase64(data) : null
+  if (inlined !== null) return { type: 'text', text: inlined }
+  if (mimeType !== undefined) {
+    throw refused(
+      field,
+      `inline data of type ${mimeType} is not served: no engine reads it`,
+      'Extract its text and send it as text, or its pages as images.',
+    )
   }
   throw unserved(part, field)
 }

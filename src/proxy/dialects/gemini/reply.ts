@@ -1,5 +1,5 @@
 import { parseLossless, PaddockError, stringifyLossless } from '../../../core/index.ts'
-import type { EchoHandles } from '../../session/echo-handles.ts'
+import type { Handles } from '../../session/echo-handles.ts'
 import type { Answer, ChoiceAnswer } from '../chat/answer.ts'
 import { callIds } from '../chat/dialect.ts'
 import type { ReplyForm, StreamPiece } from '../contract.ts'
@@ -11,7 +11,7 @@ export interface GeminiCall {
   readonly callId: string
   readonly model: string
   readonly thoughts: boolean
-  readonly handles: EchoHandles
+  readonly handles: Handles
 }
 
 /** The answers of a generateContent call: one `GenerateContentResponse`, or several as events. */

@@ -1,6 +1,7 @@
 import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { DialectMemory } from '../contract.ts'
 import { type CanonicalRequest, type CanonicalTool, plainRequest } from '../translate/canonical.ts'
+import { readEffort } from '../translate/effort.ts'
 import { type JsonObject, listAt, member, refused, shape, textAt, textsOf } from '../translate/read.ts'
 import { ContentReader, fieldOf, instructionText } from './contents.ts'
 
@@ -55,11 +56,18 @@ export function readGeminiRequest(
       maxTokens: number('maxOutputTokens'),
       n: number('candidateCount'),
       stop: stop?.kind === 'array' ? textsOf(stop.items) : [],
+      thinkingTokens: thinkingTokens(fieldOf(fieldOf(config, 'thinkingConfig'), 'thinkingBudget')),
+      reasoningEffort: readEffort(textAt(fieldOf(config, 'thinkingConfig'), 'thinkingLevel')),
       responseFormatText: responseFormat(config),
       continueFinal: reader.messages.at(-1)?.role === 'assistant',
       streamed: route.streamed,
     },
   }
+}
+
+/** Google's -1 leaves it to the model. */
+function thinkingTokens(value: LosslessJson | undefined): string | null {
+  return value?.kind === 'number' && Number(value.text) >= 0 ? value.text : null
 }
 
 function flagOf(value: LosslessJson | undefined): boolean {

@@ -1,6 +1,6 @@
 import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { ContinuedAnswer } from '../../session/conversation.ts'
-import type { EchoHandles } from '../../session/echo-handles.ts'
+import type { Handles } from '../../session/echo-handles.ts'
 import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
 import { toolErrorText } from '../translate/tool-error.ts'
 import { flagAt, member, refused, shape, textAt } from '../translate/read.ts'
@@ -43,7 +43,22 @@ function userParts(type: string, value: LosslessJson, field: string): CanonicalP
     const title = textAt(value, 'title')
     return [{ type: 'text', text: title === undefined ? data : `${title}\n\n${data}` }]
   }
+  if (type === 'document' && textAt(source, 'type') === 'content') {
+    const title = textAt(value, 'title')
+    const parts = readContent(member(source, 'content'), `${field}.source.content`).flatMap((block) =>
+      block.parts(field),
+    )
+    return title === undefined ? parts : [{ type: 'text', text: title }, ...parts]
+  }
   if (type === 'search_result') return searchParts(value, field)
+  if (type === 'document') {
+    const kind = textAt(source, 'media_type') ?? textAt(source, 'type') ?? 'unknown'
+    throw refused(
+      field,
+      `a document of type ${kind} is not served: no engine reads it`,
+      'Extract its text and send it as a document with a source of type text, or its pages as images.',
+    )
+  }
   throw refused(field, `the content block type ${type === '' ? '(none)' : type} is not served`, 'Send it as text.')
 }
 
@@ -83,7 +98,7 @@ export function readToolResult(
 export function readAssistant(
   blocks: readonly MessagesBlock[],
   field: string,
-  handles: EchoHandles,
+  handles: Handles,
 ): {
   readonly message: Extract<CanonicalMessage, { role: 'assistant' }>
   readonly handle: ContinuedAnswer | null

@@ -1,5 +1,5 @@
 import { parseLossless, PaddockError, stringifyLossless } from '../../../core/index.ts'
-import type { EchoHandles } from '../../session/echo-handles.ts'
+import type { Handles } from '../../session/echo-handles.ts'
 import type { Answer, ChoiceAnswer } from '../chat/answer.ts'
 import { callIds } from '../chat/dialect.ts'
 import type { ReplyForm, StreamPiece } from '../contract.ts'
@@ -13,7 +13,7 @@ export interface MessagesCall {
   /** As the client asked for it: Claude Code keeps its books by model name. */
   readonly model: string | null
   readonly thinking: MessagesRequest['thinking']
-  readonly handles: EchoHandles
+  readonly handles: Handles
 }
 
 /** The answers of a Messages call: events as in "Streaming messages" of Anthropic's reference, or one message. */

@@ -5,9 +5,9 @@ import {
   type CanonicalMessage,
   type CanonicalPart,
   type CanonicalRequest,
-  type CanonicalTool,
   plainRequest,
 } from '../translate/canonical.ts'
+import { readEffort } from '../translate/effort.ts'
 import {
   flagAt,
   type JsonObject,
@@ -21,6 +21,7 @@ import {
   textsOf,
 } from '../translate/read.ts'
 import { type MessagesBlock, readAssistant, readContent, readToolResult } from './blocks.ts'
+import { readMessagesTool } from './tools.ts'
 
 /** A Messages request, read. */
 export interface MessagesRequest {
@@ -68,13 +69,15 @@ export function readMessagesRequest(body: JsonObject, memory: DialectMemory, cou
       ...plainRequest,
       model: textAt(body, 'model') ?? null,
       messages,
-      tools: listAt(body, 'tools').map(readTool),
+      tools: listAt(body, 'tools').map(readMessagesTool),
       ...toolChoice(member(body, 'tool_choice')),
       temperature: numberAt(body, 'temperature'),
       topP: numberAt(body, 'top_p'),
       topK: numberAt(body, 'top_k'),
       maxTokens,
       stop: textsOf(listAt(body, 'stop_sequences')),
+      reasoningEffort: readEffort(textAt(member(body, 'output_config'), 'effort')),
+      thinkingTokens: textAt(thinking, 'type') === 'enabled' ? numberAt(thinking, 'budget_tokens') : null,
       responseFormatText: responseFormat(body),
       continueFinal: messages.at(-1)?.role === 'assistant',
       streamed: flagAt(body, 'stream') ?? false,
@@ -141,26 +144,6 @@ function addUser(messages: CanonicalMessage[], blocks: readonly MessagesBlock[],
   parts.unshift(...images)
   if (blocks.length === 0) messages.push({ role: 'user', content: [] })
   flush()
-}
-
-function readTool(tool: LosslessJson, index: number): CanonicalTool {
-  const field = `tools.${index}`
-  const type = textAt(tool, 'type') ?? 'custom'
-  const name = textAt(tool, 'name')
-  if (type !== 'custom') {
-    throw refused(
-      `${field}.type`,
-      `the tool type ${type} is Anthropic's own and not served`,
-      'Offer the tool with a name and an input_schema, and run it in the harness.',
-    )
-  }
-  if (name === undefined) throw shape(`${field}.name`, 'a string')
-  const schema = member(tool, 'input_schema')
-  return {
-    name,
-    description: textAt(tool, 'description') ?? null,
-    parametersText: schema === undefined ? null : stringifyLossless(schema),
-  }
 }
 
 function toolChoice(choice: LosslessJson | undefined): Pick<CanonicalRequest, 'toolChoice' | 'parallelToolCalls'> {

@@ -2,7 +2,7 @@ import type { LosslessJson } from '../../../core/index.ts'
 import type { ContinuedAnswer } from '../../session/conversation.ts'
 import type { DialectMemory } from '../contract.ts'
 import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
-import { listAt, member, refused, shape, textAt } from '../translate/read.ts'
+import { listAt, member, refused, shape, textAt, textOfDataUrl } from '../translate/read.ts'
 import { flatName, freeformArguments } from './tools.ts'
 
 type AssistantMessage = Extract<CanonicalMessage, { role: 'assistant' }>
@@ -156,10 +156,23 @@ export function readParts(content: LosslessJson | undefined, field: string): Can
     if ((textTypes.has(type) || type === 'refusal') && text !== undefined) return { type: 'text', text }
     const url = textAt(part, 'image_url')
     if (type === 'input_image' && url !== undefined) return { type: 'image', url }
+    if (type === 'input_file') return fileText(part, `${field}.${index}`)
     throw refused(
       `${field}.${index}`,
       `the content part ${type} is not served`,
       'Send text, or an image by URL or data URL.',
     )
   })
+}
+
+/** A file that is text stands in the prompt as text; any other one no engine reads. Throws `BODY_INVALID_SHAPE`. */
+function fileText(part: LosslessJson, field: string): CanonicalPart {
+  const [name, data] = [textAt(part, 'filename'), textAt(part, 'file_data')]
+  const text = data === undefined ? null : textOfDataUrl(data)
+  if (text !== null) return { type: 'text', text: name === undefined ? text : `${name}\n\n${text}` }
+  throw refused(
+    field,
+    `the file ${name ?? 'without a name'} is not served: no engine reads it`,
+    'Extract its text and send it as input_text or as file_data of a text type, or its pages as images.',
+  )
 }

@@ -1,4 +1,4 @@
-import type { EchoHandles } from '../../session/echo-handles.ts'
+import type { Handles } from '../../session/echo-handles.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import type { Answer } from '../chat/answer.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
@@ -13,12 +13,12 @@ export interface ResponsesCall {
   readonly createdAt: number
   readonly model: string | null
   readonly request: ResponsesRequest
-  readonly handles: EchoHandles
+  readonly handles: Handles
   readonly shelf: Pick<ResponseShelf, 'put'>
 }
 
-export function responseId(call: ResponsesCall): string {
-  return `resp_${call.callId.replaceAll('-', '')}`
+export function responseId({ callId }: Pick<ResponsesCall, 'callId'>): string {
+  return `resp_${callId.replaceAll('-', '')}`
 }
 
 /** The id of an output item; `index` is its place in the output. */
@@ -154,7 +154,7 @@ function usageOf(answer: Answer): LooseObject {
 }
 
 /** Keeps what a later request may continue, unless the client asked not to. */
-export function shelve(call: ResponsesCall, answer: Answer): void {
+export function shelve(call: ResponsesCall, answer: Answer, response: LooseObject): void {
   const choice = answer.choices[0]
   if (!call.request.store || choice === undefined) return
   const message: CanonicalMessage = {
@@ -172,5 +172,6 @@ export function shelve(call: ResponsesCall, answer: Answer): void {
     input: call.request.input,
     answer: message,
     handle: { callId: call.callId, choice: 0 },
+    response,
   })
 }

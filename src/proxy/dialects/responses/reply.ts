@@ -22,13 +22,19 @@ import {
 export function responsesForm(call: ResponsesCall): ReplyForm {
   const mint = callIds(call.callId)
   const body = (answer: Answer) => {
-    shelve(call, answer)
-    return Buffer.from(
-      JSON.stringify(responseObject(call, answer, { ...endOf(answer), output: outputOf(call, answer) })),
-    )
+    const response = responseObject(call, answer, { ...endOf(answer), output: outputOf(call, answer) })
+    shelve(call, answer, response)
+    return Buffer.from(JSON.stringify(response))
   }
+  let began = false
   return {
-    reader: (answer) => new TranslatedStream(answer, new ResponsesEvents(call), mint),
+    reader: (answer) => {
+      const events = new ResponsesEvents(call)
+      events.began = () => {
+        began = true
+      }
+      return new TranslatedStream(answer, events, mint)
+    },
     whole: (bytes, answer) => {
       readWhole(bytes, answer, mint)
       return body(answer)
@@ -38,13 +44,16 @@ export function responsesForm(call: ResponsesCall): ReplyForm {
     keepAlive: Buffer.from(': keep-alive\n\n'),
     requestIdHeader: 'x-request-id',
     error: (error) => chatError(error, call.callId),
-    errorEvent: (error) => failedEvents(call, error),
+    errorEvent: (error) => failedEvents(call, error, began),
     refusal: (status, bytes, retryAfter) => engineRefusal(status, bytes, retryAfter, call.callId),
   }
 }
 
-/** Codex acts on `response.failed`, the SDKs on `error`; the sequence restarts, because nobody follows it that far. */
-function failedEvents(call: ResponsesCall, error: PaddockError): Buffer {
+/**
+ * Codex acts on `response.failed`, the SDKs on `error`; the sequence restarts, because nobody follows it that far. A
+ * stream that was only kept alive begins first: the official client reads nothing before `response.created`.
+ */
+function failedEvents(call: ResponsesCall, error: PaddockError, began: boolean): Buffer {
   const message = `${error.message.replace(/\.$/, '')}. Fix: ${error.fix}`
   const response = {
     id: responseId(call),
@@ -53,9 +62,11 @@ function failedEvents(call: ResponsesCall, error: PaddockError): Buffer {
     output: [],
     error: { code: error.code, message },
   }
+  const created = { response: { ...response, status: 'in_progress', error: null }, sequence_number: 0 }
   return Buffer.concat([
-    event('response.failed', { response, sequence_number: 0 }),
-    event('error', { code: error.code, message, param: null, sequence_number: 1 }),
+    ...(began ? [] : [event('response.created', created)]),
+    event('response.failed', { response, sequence_number: 1 }),
+    event('error', { code: error.code, message, param: null, sequence_number: 2 }),
   ])
 }
 
@@ -71,6 +82,8 @@ type OpenItem =
     }
 
 class ResponsesEvents implements EventWriter {
+  /** Told when the stream's first event is written. */
+  began: () => void = () => {}
   private readonly call: ResponsesCall
   private open: OpenItem | null = null
   private index = -1
@@ -81,6 +94,7 @@ class ResponsesEvents implements EventWriter {
   }
 
   begin(answer: Answer): StreamPiece[] {
+    this.began()
     const response = responseObject(this.call, answer, { status: 'in_progress', output: [] })
     return [this.told('response.created', { response }), this.told('response.in_progress', { response })]
   }
@@ -103,9 +117,9 @@ class ResponsesEvents implements EventWriter {
 
   end(answer: Answer): StreamPiece[] {
     const left = this.leave(endOf(answer).status)
-    shelve(this.call, answer)
     const { status, reason } = endOf(answer)
     const response = responseObject(this.call, answer, { status, reason, output: outputOf(this.call, answer) })
+    shelve(this.call, answer, response)
     return [...left, this.told(`response.${status}`, { response }, true)]
   }
 

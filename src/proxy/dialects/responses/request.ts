@@ -1,6 +1,7 @@
 import { type LosslessJson, PaddockError, stringifyLossless } from '../../../core/index.ts'
 import type { DialectMemory } from '../contract.ts'
 import { type CanonicalMessage, type CanonicalRequest, plainRequest } from '../translate/canonical.ts'
+import { readEffort } from '../translate/effort.ts'
 import { flagAt, type JsonObject, listAt, member, numberAt, refused, shape, textAt, textOf } from '../translate/read.ts'
 import { ItemReader } from './items.ts'
 import { type OfferedTools, readToolChoice, readTools } from './tools.ts'
@@ -61,6 +62,7 @@ export function readResponsesRequest(body: JsonObject, memory: DialectMemory): R
       temperature: numberAt(body, 'temperature'),
       topP: numberAt(body, 'top_p'),
       maxTokens: numberAt(body, 'max_output_tokens'),
+      reasoningEffort: readEffort(textAt(member(body, 'reasoning'), 'effort')),
       responseFormatText: responseFormat(member(member(body, 'text'), 'format')),
       streamed: flagAt(body, 'stream') ?? false,
     },

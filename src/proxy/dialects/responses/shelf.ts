@@ -1,4 +1,5 @@
 import type { ContinuedAnswer } from '../../session/conversation.ts'
+import type { LooseObject } from '../../session/sampling.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
 
 /** What a stored response adds to the conversation that it continues. */
@@ -8,21 +9,37 @@ export interface ShelvedResponse {
   readonly input: readonly CanonicalMessage[]
   readonly answer: CanonicalMessage
   readonly handle: ContinuedAnswer
+  /** The response object as the client got it. */
+  readonly response: LooseObject
 }
 
 /**
- * Responses that a later request of the session may continue by `previous_response_id`. Each holds only what it added;
- * a response that a client asked not to store is not here.
+ * Responses that a later request of the session may continue by `previous_response_id` or read again. Each holds only
+ * what it added; a response that a client asked not to store is not here. A deleted one is gone for clients, but what
+ * was continued from it before stays whole.
  */
 export class ResponseShelf {
   private readonly byId = new Map<string, ShelvedResponse>()
+  private readonly deleted = new Set<string>()
 
   put(id: string, response: ShelvedResponse): void {
     this.byId.set(id, response)
   }
 
+  get(id: string): ShelvedResponse | null {
+    return this.deleted.has(id) ? null : (this.byId.get(id) ?? null)
+  }
+
+  /** False where the session holds no such response. */
+  delete(id: string): boolean {
+    if (this.get(id) === null) return false
+    this.deleted.add(id)
+    return true
+  }
+
   /** The conversation up to and with a response, oldest first; null where the session holds no such response. */
   until(id: string): readonly ShelvedResponse[] | null {
+    if (this.deleted.has(id)) return null
     const found: ShelvedResponse[] = []
     for (let at: string | null = id; at !== null;) {
       const response = this.byId.get(at)

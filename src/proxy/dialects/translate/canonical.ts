@@ -1,3 +1,5 @@
+import type { ReasoningEffort } from './effort.ts'
+
 /** A part of a message's content. */
 export type CanonicalPart =
   | { readonly type: 'text'; readonly text: string }
@@ -44,6 +46,9 @@ export interface CanonicalRequest {
   readonly maxTokens: string | null
   readonly stop: readonly string[]
   readonly n: string | null
+  readonly reasoningEffort: ReasoningEffort | null
+  /** Tokens that the model may think at most. */
+  readonly thinkingTokens: string | null
   /** A `response_format`, JSON text. */
   readonly responseFormatText: string | null
   /** The last message is the beginning of the answer. */
@@ -66,6 +71,8 @@ export const plainRequest: Omit<CanonicalRequest, 'messages'> = {
   maxTokens: null,
   stop: [],
   n: null,
+  reasoningEffort: null,
+  thinkingTokens: null,
   responseFormatText: null,
   continueFinal: false,
   streamed: false,
@@ -101,6 +108,8 @@ export function canonicalBody(
       max_tokens: request.maxTokens,
       stop: stop.length === 0 ? null : JSON.stringify(stop),
       n: request.n,
+      reasoning_effort: quoted(request.reasoningEffort),
+      thinking_token_budget: request.thinkingTokens,
       response_format: request.responseFormatText,
       continue_final_message: request.continueFinal ? 'true' : null,
       add_generation_prompt: request.continueFinal ? 'false' : null,

@@ -76,3 +76,26 @@ export function shape(field: string, expected: string): PaddockError {
 export function refused(field: string, what: string, fix: string): PaddockError {
   return new PaddockError('BODY_INVALID_SHAPE', `\`${field}\`: ${what}.`, { data: { field }, fix })
 }
+
+/** The text of a data URL (RFC 2397) of a text type; null for any other one, and for what is no UTF-8. */
+export function textOfDataUrl(url: string): string | null {
+  const [, mediaType = '', base64, data = ''] = /^data:([^;,]*)[^,]*?(;base64)?,(.*)$/s.exec(url) ?? []
+  if (!isTextType(mediaType)) return null
+  if (base64 !== undefined) return textOfBase64(data)
+  try {
+    return decodeURIComponent(data)
+  } catch {
+    // A percent sign that begins no byte.
+    return null
+  }
+}
+
+/** Text that travels as base64; null where it is no UTF-8. */
+export function textOfBase64(data: string): string | null {
+  const bytes = Buffer.from(data, 'base64')
+  return isUtf8(bytes) ? bytes.toString() : null
+}
+
+export function isTextType(mediaType: string): boolean {
+  return /^text\/|^application\/(json|xml|yaml|x-yaml|javascript)$/.test(mediaType)
+}

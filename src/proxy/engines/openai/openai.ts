@@ -1,4 +1,5 @@
-import { askEngine, engineRoot, listedModels } from '../http.ts'
+import { askEngine, engineRoot } from '../http.ts'
+import { listedModels } from '../models.ts'
 import type { EngineAdapter } from '../contract.ts'
 
 export interface OpenaiOptions {

@@ -1,2 +1,3 @@
-export { quirksOf, type VllmQuirks } from './quirks.ts'
+export { quirksOf, type VllmQuirk, type VllmQuirkName, vllmQuirks } from './quirks.ts'
+export { vllmTokens } from './token-routes.ts'
 export { vllmEngine, type VllmOptions } from './vllm.ts'

@@ -2,7 +2,15 @@ import { editObject, scanElements, scanMembers } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { tryEngine } from '../http.ts'
-import type { DerenderFacts, Generated, GeneratedPart, RenderedPrompt, TokenEngine } from '../token-engine.ts'
+import { contextLength } from '../models.ts'
+import type {
+  DerenderFacts,
+  Generated,
+  GeneratedPart,
+  GenerateTerms,
+  RenderedPrompt,
+  TokenEngine,
+} from '../token-engine.ts'
 
 const paths = {
   render: '/v1/chat/completions/render',
@@ -42,7 +50,13 @@ export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
         generate_chunk: { request_id: 'probe', choices: [choice] },
         stream_state: null,
       })
-      return { derendersStreams: step.status < 400 && isObject(step.body?.['stream_state']) }
+      const models = await tryEngine(root, '/v1/models', apiKey)
+      return {
+        way: 'derender',
+        streams: step.status < 400 && isObject(step.body?.['stream_state']),
+        endsTurns: true,
+        maxModelLen: contextLength(models.body, null),
+      }
     },
     render: (chat) => ({ path: paths.render, body: chat }),
     readRender(reply) {
@@ -53,43 +67,35 @@ export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
     },
     generate: (prompt, ids, how) => ({ path: paths.generate, body: generateBody(prompt, ids, how) }),
     readGenerated,
-    derenderWhole: (facts, parts) => ({
-      path: paths.derender,
-      body: Buffer.from(
-        derenderBody(facts, {
-          generate_response: { request_id: facts.callId, choices: parts.map(wirePart), usage: null },
-          prompt_tokens: facts.promptIds.length,
-        }),
-      ),
-    }),
-    derenderStep: (facts, part, state) => ({
-      path: paths.derender,
-      body: Buffer.from(
-        derenderBody(facts, {
+    async derenderWhole(facts, generated, ask) {
+      const body = derenderBody(wholeContext(facts), {
+        generate_response: { request_id: facts.callId, choices: generated.parts.map(wirePart), usage: null },
+        prompt_tokens: facts.promptIds.length,
+      })
+      const reply = await ask({ path: paths.derender, body })
+      const completion = reply.status >= 400 ? null : parseEngineJson(reply.body)
+      return Array.isArray(completion?.['choices']) ? completion : null
+    },
+    steps: {
+      ask: (facts, part, state) => ({
+        path: paths.derender,
+        body: derenderBody(stepContext(facts), {
           stream: true,
           generate_chunk: { request_id: facts.callId, choices: [wirePart(part)] },
           stream_state: state,
         }),
-      ),
-    }),
-    readDerendered(reply) {
-      const body = parseEngineJson(reply)
-      return Array.isArray(body?.['choices']) ? body : null
-    },
-    readStep(reply) {
-      const body = parseEngineJson(reply)
-      const chunk = body?.['chunk']
-      return isObject(chunk) ? { chunk, state: body?.['stream_state'] ?? null } : null
+      }),
+      read(reply) {
+        const body = parseEngineJson(reply)
+        const chunk = body?.['chunk']
+        return isObject(chunk) ? { chunk, state: body?.['stream_state'] ?? null } : null
+      },
     },
   }
 }
 
 /** The rendered request with other ids: sampling parameters, constraints and schemas keep their bytes. */
-function generateBody(
-  prompt: RenderedPrompt,
-  ids: Int32Array,
-  { streamed, chat }: { readonly streamed: boolean; readonly chat: Buffer },
-): Buffer {
+function generateBody(prompt: RenderedPrompt, ids: Int32Array, { streamed, chat, spent = 0 }: GenerateTerms): Buffer {
   const { members } = scanMembers(prompt.reply)
   const params = members.findLast((member) => member.key === 'sampling_params')
   const given = params === undefined ? Buffer.from('{}') : prompt.reply.subarray(params.valueStart, params.valueEnd)
@@ -98,7 +104,8 @@ function generateBody(
   // Without max_tokens an older server stops after 16. Where the client set none, the rendered value is what the
   // context leaves behind the rendered prompt.
   const bounded = scanMembers(chat).members.some(({ key }) => key === 'max_tokens' || key === 'max_completion_tokens')
-  const grown = bounded ? 0 : ids.length - prompt.ids.length
+  // What was sampled in an earlier leg counts against it.
+  const grown = bounded ? spent : ids.length - prompt.ids.length
   // Never below one: a prompt that fills the window must be refused as what it is, a context overflow.
   const room = typeof asked === 'number' ? Math.max(1, asked - grown) : asked
   const sampling = editObject(given, {
@@ -146,6 +153,9 @@ function readPart(choice: LooseObject, position: number): GeneratedPart {
     logprobs: entries.map(({ logprob }) => (typeof logprob === 'number' && Number.isFinite(logprob) ? logprob : null)),
     entries,
     finishReason: typeof choice['finish_reason'] === 'string' ? choice['finish_reason'] : null,
+    stopReason: null,
+    text: null,
+    routedExperts: typeof choice['routed_experts'] === 'string' ? choice['routed_experts'] : null,
     weightVersions: Array.isArray(versions)
       ? versions.filter(isObject).map((span) => ({
           version: String(span['version']),
@@ -181,8 +191,30 @@ function wirePart(part: GeneratedPart): LooseObject {
   }
 }
 
+/** Whole answers are parsed by themselves; of the prompt only the last few ids seed the detokenizer. */
+const seedIds = 64
+
+function wholeContext(facts: DerenderFacts): string {
+  return contextText(facts, facts.promptIds.subarray(-seedIds))
+}
+
+const stepContexts = new WeakMap<DerenderFacts, string>()
+
+/**
+ * "With a parser configured, send the full list": parsers look for the last mark of thinking, which may stand anywhere in
+ * the prompt (`protocol.py` at 006ebac2, DerenderChatStreamRequest), and the state that is carried does not hold it. So
+ * all ids go with each step, but their text is made once.
+ */
+function stepContext(facts: DerenderFacts): string {
+  const known = stepContexts.get(facts)
+  if (known !== undefined) return known
+  const text = contextText(facts, facts.promptIds)
+  stepContexts.set(facts, text)
+  return text
+}
+
 /** The parsers look at tools, tool choice and template options; of the messages the last one will do. */
-function derenderBody(facts: DerenderFacts, more: LooseObject): string {
+function contextText(facts: DerenderFacts, promptIds: Int32Array): string {
   const { members } = scanMembers(facts.chat)
   const messages = members.findLast((member) => member.key === 'messages')
   const last = messages === undefined ? undefined : scanElements(facts.chat, messages.valueStart).at(-1)
@@ -190,8 +222,11 @@ function derenderBody(facts: DerenderFacts, more: LooseObject): string {
     last === undefined
       ? facts.chat
       : editObject(facts.chat, { set: { messages: `[${facts.chat.subarray(last.start, last.end).toString()}]` } })
-  const rest = JSON.stringify({ ...more, prompt_token_ids: [...facts.promptIds] })
-  return `${rest.slice(0, -1)},"chat_request":${chat.toString()}}`
+  return `"prompt_token_ids":[${promptIds.join()}],"chat_request":${chat.toString()}}`
+}
+
+function derenderBody(context: string, more: LooseObject): Buffer {
+  return Buffer.from(`${JSON.stringify(more).slice(0, -1)},${context}`)
 }
 
 function isObject(value: unknown): value is LooseObject {

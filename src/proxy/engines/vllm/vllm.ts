@@ -1,8 +1,12 @@
-import type { LogprobKind } from '../../../core/index.ts'
-import { askEngine, engineRoot, listedModels } from '../http.ts'
+import type { EngineFingerprint, LogprobKind } from '../../../core/index.ts'
+import type { LooseObject } from '../../session/sampling.ts'
+import { askEngine, engineRoot } from '../http.ts'
+import { tokenIdentity } from '../identity.ts'
+import { listedModels } from '../models.ts'
 import type { EngineAdapter } from '../contract.ts'
+import { vllmControl } from './control.ts'
 import { vllmTokens } from './token-routes.ts'
-import { countTokens } from './count.ts'
+import { countTokens } from '../count-tokens.ts'
 import { quirksOf } from './quirks.ts'
 
 export interface VllmOptions {
@@ -23,6 +27,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
   const root = engineRoot(options.url)
   const apiKey = options.apiKey ?? null
   let version = options.version ?? null
+  let model: string | null = null
   return {
     name: 'vllm',
     url: root,
@@ -31,12 +36,17 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
     logprobKind: options.logprobKind ?? 'raw',
     dispatcher: null,
     tokens: vllmTokens(root, apiKey),
+    control: vllmControl(root, apiKey),
     planChat(facts) {
-      const buffer = facts.streamed && facts.hasTools && quirksOf(version).dropsIdsInToolStreams
+      const quirks = quirksOf(version)
+      const buffer = facts.streamed && facts.hasTools && quirks.has('dropsIdsInToolStreams')
+      // A client that asked for logprobs would see the names of ids in them.
+      const named = quirks.has('dropsHarmonyIds') && /gpt-oss/i.test(model ?? '') && !facts.askedLogprobs
       return {
         path: '/v1/chat/completions',
         set: {
           return_token_ids: 'true',
+          ...(named ? { return_tokens_as_token_ids: 'true' } : {}),
           ...(facts.askedLogprobs ? {} : { logprobs: 'true' }),
           ...(facts.askedLogprobs && facts.askedTopLogprobs !== null ? {} : { top_logprobs: '0' }),
         },
@@ -46,22 +56,48 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
     },
     countTokens: (chat) => countTokens(root, apiKey, chat),
     async fingerprint() {
-      const [about, models] = await Promise.all([
+      const [about, models, server] = await Promise.all([
         askEngine(root, '/version', apiKey),
         askEngine(root, '/v1/models', apiKey),
+        askEngine(root, '/server_info', apiKey),
       ])
       if (typeof about?.['version'] === 'string') version = about['version']
+      model = listedModels(models)[0] ?? null
       return {
         engine: 'vllm',
         version,
-        model: listedModels(models)[0] ?? 'unknown',
-        tokenizer: null,
-        chatTemplate: null,
-        parsers: null,
+        model: model ?? 'unknown',
+        ...(await tokenIdentity(root, apiKey)),
+        ...startedWith(server),
         logprobKind: options.logprobKind ?? 'raw',
-        speculative: null,
-        quantisation: null,
       }
     },
   }
+}
+
+/**
+ * How the server was started, from `/server_info` of vLLM's development mode (`entrypoints/serve/dev/server_info`): its
+ * `vllm_config` holds the members themselves or in parts. Unknown where the route is closed.
+ */
+function startedWith(server: LooseObject | null): Pick<EngineFingerprint, 'parsers' | 'speculative' | 'quantisation'> {
+  const config = server?.['vllm_config']
+  const tool = textIn(config, 'tool_call_parser')
+  const reasoning = textIn(config, 'reasoning_parser')
+  return {
+    parsers: tool === null && reasoning === null ? null : `${tool ?? '-'}/${reasoning ?? '-'}`,
+    speculative: textIn(config, 'method') ?? textIn(config, 'speculative_config'),
+    quantisation: textIn(config, 'quantization'),
+  }
+}
+
+/** A text member of a value, at any depth of its objects; the first in order. */
+function textIn(value: unknown, name: string): string | null {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  const own: unknown = Reflect.get(value, name)
+  if (typeof own === 'string' && own !== '') return own
+  for (const part of Object.values(value)) {
+    const found = textIn(part, name)
+    if (found !== null) return found
+  }
+  return null
 }

@@ -1,7 +1,10 @@
-import { PaddockError, scanMembers } from '../../../core/index.ts'
-import { tryEngineText } from '../http.ts'
+import { PaddockError, scanMembers } from '../../core/index.ts'
+import { tryEngineText } from './http.ts'
 
-/** What of a chat request shapes its prompt: the fields of vLLM's TokenizeChatRequest (`entrypoints/serve/tokenize`). */
+/**
+ * What of a chat request shapes its prompt: the fields of vLLM's TokenizeChatRequest (`entrypoints/serve/tokenize`) and of
+ * SGLang's TokenizeRequest (`srt/entrypoints/openai/protocol.py`).
+ */
 const promptFields = new Set([
   'model',
   'messages',
@@ -9,14 +12,21 @@ const promptFields = new Set([
   'add_generation_prompt',
   'continue_final_message',
   'chat_template_kwargs',
+  'tool_choice',
+  'reasoning_effort',
 ])
 
-/** Tokens of a chat request's prompt by `POST /tokenize`, which renders it as a generation would. */
-export async function countTokens(root: string, apiKey: string | null, chat: Uint8Array): Promise<number> {
+/** A chat request cut down to what `POST /tokenize` reads of it, byte for byte. */
+export function promptOf(chat: Uint8Array): string {
   const bytes = Buffer.from(chat)
   const members = scanMembers(bytes).members.filter((member) => promptFields.has(member.key))
   const texts = members.map((member) => bytes.subarray(member.keyStart, member.valueEnd).toString('utf8'))
-  const answer = await tryEngineText(root, '/tokenize', apiKey, `{${texts.join(',')}}`)
+  return `{${texts.join(',')}}`
+}
+
+/** Tokens of a chat request's prompt by `POST /tokenize`, which renders it as a generation would. */
+export async function countTokens(root: string, apiKey: string | null, chat: Uint8Array): Promise<number> {
+  const answer = await tryEngineText(root, '/tokenize', apiKey, promptOf(chat))
   const count = answer.body?.['count']
   if (answer.status < 400 && typeof count === 'number') return count
   throw new PaddockError('ENGINE_ERROR', `The engine did not count the prompt: ${saying(answer.body)}`, {

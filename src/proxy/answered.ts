@@ -1,0 +1,26 @@
+import type { AdmittedCall, CallOutcome } from './call-contract.ts'
+import type { Answer } from './dialects/chat/answer.ts'
+import { answeredTurn } from './dialects/chat/turns.ts'
+
+/** Where the answers of a call stand in the conversation, for the requests that continue them. */
+export function noteAnswers({ session, request, intent }: AdmittedCall, answer: Answer): void {
+  const before = request.chain.at(-1) ?? ''
+  for (const choice of answer.choices) {
+    if (choice.reasoning !== null) session.reasoningName = choice.reasoningName
+    session.conversation.note(
+      { callId: intent.id, choice: choice.index },
+      before,
+      answeredTurn(choice),
+      choice.toolCalls.flatMap((call) => call?.id ?? []),
+    )
+  }
+}
+
+/** Tokens of an answer: as its ids say, else as the engine's usage claims. */
+export function countsOf(answer: Answer): Pick<CallOutcome, 'promptTokens' | 'sampledTokens'> {
+  const sampled = answer.choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0)
+  return {
+    promptTokens: answer.promptIds?.length ?? answer.claimed('prompt_tokens'),
+    sampledTokens: sampled > 0 ? sampled : answer.claimed('completion_tokens'),
+  }
+}

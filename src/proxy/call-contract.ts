@@ -1,0 +1,57 @@
+import type { CallClass, Clock } from '../core/index.ts'
+import type { CallCommit, CallIntent, Recorder } from '../trajectory/index.ts'
+import type { CallLine } from './contract.ts'
+import type { Answer } from './dialects/chat/answer.ts'
+import type { ChatRequest } from './dialects/chat/request.ts'
+import type { ReplyForm } from './dialects/contract.ts'
+import type { EngineAdapter } from './engines/contract.ts'
+import type { RunningCall } from './running-call.ts'
+import type { ConversationMatch } from './session/conversation.ts'
+import type { LiveSession } from './session/live-session.ts'
+import type { SideChannelSubject } from './side-channels.ts'
+
+/** What a running call needs of the proxy around it. */
+export interface CallSurroundings {
+  readonly recorder: Recorder
+  readonly engine: EngineAdapter
+  readonly clock: Clock
+  readonly keepAliveMs: number
+  readonly stallMs: number
+  /** Called once when the engine has nothing more to do with the call. */
+  readonly released: (call: RunningCall) => void
+  /** Stores that the harness sees a fault which is not its own. */
+  readonly taint: (call: RunningCall, cause: string) => Promise<void>
+  /** Keeps what the engine gave beside ids and logprobs, null where there is nothing. Rejects as the store does. */
+  readonly keepBeside: (answer: Answer, about: SideChannelSubject) => Promise<void> | null
+  /** Called once when a call ends before it was admitted. */
+  readonly abandoned: (call: RunningCall) => void
+  /** Called once when the whole answer has left for a client. */
+  readonly delivered: (call: RunningCall) => void
+  /** Called once when the call is committed (or could not be). */
+  readonly settled: (call: RunningCall, outcome: CallOutcome) => void
+}
+
+/** How a call came out, for events and statistics. */
+export interface CallOutcome {
+  readonly commit: CallCommit
+  readonly promptTokens: number | null
+  readonly sampledTokens: number | null
+  readonly tainted: string | null
+  readonly line: CallLine
+}
+
+/** A call that was admitted: the intent and what is sent to the engine. */
+export interface AdmittedCall {
+  readonly session: LiveSession
+  readonly intent: CallIntent
+  /** Canonical, whatever the harness speaks. */
+  readonly request: ChatRequest
+  /** How the answer is written for the harness. */
+  readonly form: ReplyForm
+  readonly match: ConversationMatch
+  readonly path: string
+  readonly body: Buffer
+  /** The engine is asked without `stream` and the stream is synthesised. */
+  readonly buffered: boolean
+  readonly callClass: CallClass
+}

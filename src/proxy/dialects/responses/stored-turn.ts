@@ -1,0 +1,86 @@
+import { parseLossless } from '../../../core/index.ts'
+import type { CallRecord } from '../../../trajectory/index.ts'
+import type { LooseObject } from '../../session/sampling.ts'
+import type { DialectMemory } from '../contract.ts'
+import type { CanonicalMessage } from '../translate/canonical.ts'
+import { listAt, member, readObjectBody, textAt } from '../translate/read.ts'
+import { responseId } from './output.ts'
+import { readResponsesRequest } from './request.ts'
+import type { ShelvedResponse } from './shelf.ts'
+
+/**
+ * A recorded Responses call as the shelf held it while its session lived, the response object left empty; null where it
+ * was not answered.
+ */
+export function storedTurn(call: CallRecord, memory: DialectMemory): ShelvedResponse | null {
+  return readTurn(call, memory)?.turn ?? null
+}
+
+/** The same for a session that lives on: whole, with its id; null also where the client asked not to store it. */
+export function shelvedTurn(
+  call: CallRecord,
+  memory: DialectMemory,
+): { readonly id: string; readonly turn: ShelvedResponse } | null {
+  const read = readTurn(call, memory)
+  if (read === null || !read.store) return null
+  const response = responseIn(Buffer.from(call.commit?.reply ?? []).toString(), call.intent.streamed)
+  if (response === null) return null
+  return { id: responseId({ callId: call.intent.id }), turn: { ...read.turn, response } }
+}
+
+function readTurn(
+  call: CallRecord,
+  memory: DialectMemory,
+): { readonly turn: ShelvedResponse; readonly store: boolean } | null {
+  const answer = call.commit?.choices.find((choice) => choice.index === 0)?.message
+  if (call.intent.dialect !== 'responses' || answer === undefined) return null
+  // What it continues is read by the caller, turn by turn.
+  const alone = { ...memory, responses: { put: () => {}, until: () => [] } }
+  const { previous, input, store } = readResponsesRequest(readObjectBody(Buffer.from(call.intent.body)), alone)
+  const turn = {
+    previous,
+    input,
+    answer: canonicalAnswer(answer),
+    handle: { callId: call.intent.id, choice: 0 },
+    response: {},
+  }
+  return { turn, store }
+}
+
+/** The response object of a reply: all of it, or what the stream's last event with one holds. */
+function responseIn(reply: string, streamed: boolean): LooseObject | null {
+  if (!streamed) return objectOf(reply)
+  for (const line of reply.split('\n').toReversed()) {
+    const event = /^data: \{"type":"response\.(completed|incomplete)"/.test(line) ? objectOf(line.slice(6)) : null
+    const response = event?.['response']
+    if (typeof response === 'object' && response !== null) return Object.fromEntries(Object.entries(response))
+  }
+  return null
+}
+
+function objectOf(text: string): LooseObject | null {
+  const value: unknown = JSON.parse(text)
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : null
+}
+
+/** An answer as it is stored, a chat message, in the canonical form. */
+function canonicalAnswer(text: string): CanonicalMessage {
+  const message = parseLossless(text)
+  const [content, reasoning] = [
+    textAt(message, 'content'),
+    textAt(message, 'reasoning') ?? textAt(message, 'reasoning_content'),
+  ]
+  return {
+    role: 'assistant',
+    text: content === undefined || content === '' ? null : content,
+    reasoning: reasoning === undefined || reasoning === '' ? null : reasoning,
+    toolCalls: listAt(message, 'tool_calls').map((call) => {
+      const fn = member(call, 'function')
+      return {
+        id: textAt(call, 'id') ?? '',
+        name: textAt(fn, 'name') ?? '',
+        argumentsText: textAt(fn, 'arguments') ?? '{}',
+      }
+    }),
+  }
+}

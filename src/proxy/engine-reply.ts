@@ -1,0 +1,90 @@
+import { isPaddockError, PaddockError } from '../core/index.ts'
+import type { Answer } from './dialects/chat/answer.ts'
+import type { AnswerView, EngineRefusal, ReplyForm, ReplyReader, StreamPiece } from './dialects/contract.ts'
+
+/** How an engine's reply ended. */
+export type ReplyEnd =
+  | { readonly kind: 'complete'; readonly pieces: readonly StreamPiece[] }
+  | { readonly kind: 'refused'; readonly status: number; readonly refusal: EngineRefusal }
+
+/** What the engine says, as it comes: read into the answer, and given in the pieces in which the client gets it. */
+export class EngineReply {
+  status: number | null = null
+  private readonly answer: Answer
+  private readonly form: ReplyForm
+  private readonly view: AnswerView
+  private stream: ReplyReader | null = null
+  private retryAfter: string | null = null
+  /** Whole bodies and error bodies. */
+  private received: Buffer[] = []
+
+  constructor(answer: Answer, form: ReplyForm, view: AnswerView) {
+    this.answer = answer
+    this.form = form
+    this.view = view
+  }
+
+  /** The reply comes as events, which may leave as they come. */
+  get streams(): boolean {
+    return this.stream !== null
+  }
+
+  head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    this.status = status
+    const retryAfter = headers['retry-after']
+    this.retryAfter = typeof retryAfter === 'string' ? retryAfter : null
+    const type = headers['content-type']
+    if (status >= 400 || typeof type !== 'string' || !type.startsWith('text/event-stream')) return
+    this.stream = this.form.reader(this.answer)
+  }
+
+  /** What may be written at once; {@link EngineReply.read} follows the write. Throws `ENGINE_ERROR`. */
+  cut(bytes: Buffer): readonly StreamPiece[] {
+    if (this.stream !== null) return this.stream.cut(bytes)
+    if (bytes.length > 0) this.received.push(bytes)
+    return nothing
+  }
+
+  /** Reads what was cut into the answer. Throws `ENGINE_ERROR`. */
+  read(): void {
+    this.stream?.read()
+  }
+
+  /** Throws `ENGINE_ERROR`, and `ENGINE_DIED` where the answer is not complete. */
+  end(): ReplyEnd {
+    const [only, second] = this.received
+    const body = only !== undefined && second === undefined ? only : Buffer.concat(this.received)
+    this.received = []
+    const status = this.status ?? 502
+    if (status >= 400) return { kind: 'refused', status, refusal: this.form.refusal(status, body, this.retryAfter) }
+    if (this.answer.error !== null) {
+      const said = this.answer.error['message']
+      throw new PaddockError('ENGINE_ERROR', typeof said === 'string' ? said : 'The engine failed mid-stream.')
+    }
+    if (this.stream === null) return { kind: 'complete', pieces: this.whole(body) }
+    if (!this.stream.sawDone && !this.answer.ended) {
+      throw new PaddockError('ENGINE_DIED', 'The engine ended the stream before the answer was complete.')
+    }
+    return { kind: 'complete', pieces: this.stream.close() }
+  }
+
+  /** Nothing more is read. */
+  letGo(): void {
+    this.stream = null
+    this.received = []
+  }
+
+  /** A whole JSON answer: held as it is, or made into events where the client asked for a stream. */
+  private whole(body: Buffer): readonly StreamPiece[] {
+    const visible = this.form.whole(body, this.answer)
+    const pieces = this.view.streamed ? this.form.events(this.answer, this.view) : [visible]
+    return pieces.map((bytes) => ({ bytes, actionable: true }))
+  }
+}
+
+const nothing: readonly StreamPiece[] = []
+
+/** A reply that could not be read is the engine's fault. */
+export function asFailure(cause: unknown): PaddockError {
+  return isPaddockError(cause) ? cause : new PaddockError('ENGINE_ERROR', 'The answer could not be read.', { cause })
+}

@@ -1,0 +1,43 @@
+import type { EngineControl } from '../control.ts'
+import { tellEngine, tryEngine } from '../http.ts'
+
+/**
+ * SGLang's control routes (`srt/entrypoints/http_server.py`, `srt/managers/io_struct.py` PauseGenerationReqInput):
+ * `/pause_generation` with mode `retract` (the KV cache of what runs may be flushed and is computed anew) or `in_place`
+ * (it is kept), `/continue_generation`, `/abort_request {rid}`, `/get_weight_version`, `/update_weight_version`,
+ * `/flush_cache`. `extra_key` keeps prefix caches apart (`io_struct.py` GenerateReqInput, `openai/protocol.py`).
+ * Documented, not run against a real server.
+ */
+export function sglangControl(root: string, apiKey: string | null): EngineControl {
+  const tell = async (path: string, body: unknown = {}) => (await tellEngine(root, path, apiKey, body)).status < 300
+  return {
+    questions: new Set([
+      '/tokenize',
+      '/v1/tokenize',
+      '/detokenize',
+      '/v1/detokenize',
+      '/parse_function_call',
+      '/separate_reasoning',
+    ]),
+    saltMember: 'extra_key',
+    requestIdMember: 'rid',
+    async weightVersion() {
+      const { status, body } = await tryEngine(root, '/get_weight_version', apiKey)
+      const version = status < 300 ? body?.['weight_version'] : null
+      return typeof version === 'string' || typeof version === 'number' ? String(version) : null
+    },
+    nameWeights: (version) => tell('/update_weight_version', { new_version: version, abort_all_requests: false }),
+    async freeze(cache) {
+      const frozen = await tell('/pause_generation', { mode: cache === 'clear' ? 'retract' : 'in_place' })
+      if (frozen && cache === 'clear') await tell('/flush_cache')
+      return frozen
+    },
+    thaw: () => tell('/continue_generation'),
+    async abort(ids) {
+      const told = await Promise.all(ids.map((rid) => tell('/abort_request', { rid })))
+      return told.every(Boolean)
+    },
+    clearCache: () => tell('/flush_cache'),
+    order: ({ path, body }) => tellEngine(root, path, apiKey, body),
+  }
+}

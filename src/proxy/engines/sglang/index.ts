@@ -1,0 +1,3 @@
+export { sglangQuirks, type SglangQuirks } from './quirks.ts'
+export { sglangEngine, type SglangOptions } from './sglang.ts'
+export { sglangTokens } from './token-routes.ts'

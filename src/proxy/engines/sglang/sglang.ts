@@ -1,0 +1,93 @@
+import type { LogprobKind } from '../../../core/index.ts'
+import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
+import { countTokens } from '../count-tokens.ts'
+import { askEngine, engineRoot } from '../http.ts'
+import { tokenIdentity } from '../identity.ts'
+import { listedModels } from '../models.ts'
+import { sglangChatSink } from './chat-sink.ts'
+import { sglangControl } from './control.ts'
+import { sglangQuirks } from './quirks.ts'
+import { sglangTokens } from './token-routes.ts'
+
+export interface SglangOptions {
+  readonly url: string
+  readonly apiKey?: string | null
+  /** Server version where it is known beforehand; else `fingerprint()` asks `/get_server_info`. */
+  readonly version?: string | null
+  /** A chat stream ends with its ids; where not, whole answers are asked for and the stream is made of them. */
+  readonly streamsIds?: boolean
+  /** The server was started with `--enable-return-routed-experts`: they are asked for and kept beside the ids. */
+  readonly routedExperts?: boolean
+  /** `temperature` is SGLang's default; say `raw` for a server started with `SGLANG_RETURN_ORIGINAL_LOGPROB`. */
+  readonly logprobKind?: LogprobKind
+}
+
+/**
+ * SGLang's chat route. Ids and logprobs come in `meta_info` of whole answers (sgl-project/sglang#23751), and in one
+ * `sglext` event at the end of a stream where the server can (#34488); `meta_info` is refused while streaming.
+ */
+export function sglangEngine(options: SglangOptions): EngineAdapter {
+  const root = engineRoot(options.url)
+  const apiKey = options.apiKey ?? null
+  const streamsIds = options.streamsIds ?? false
+  const logprobKind = options.logprobKind ?? 'temperature'
+  const experts = options.routedExperts === true ? { return_routed_experts: 'true' } : {}
+  let version = options.version ?? null
+  return {
+    name: 'sglang',
+    url: root,
+    apiKey,
+    gives: { tokenIds: sglangQuirks(version).chatIds, logprobs: true },
+    logprobKind,
+    dispatcher: null,
+    tokens: sglangTokens(root, apiKey, { streamsIds }),
+    control: sglangControl(root, apiKey),
+    readsChat: sglangChatSink,
+    planChat(facts): EngineRequestPlan {
+      const path = '/v1/chat/completions'
+      // vLLM's name; here it is refused while streaming.
+      const remove = ['return_token_ids']
+      const logprobs = facts.askedLogprobs ? {} : { logprobs: 'true' }
+      if (!sglangQuirks(version).chatIds) return { path, set: logprobs, remove, transport: 'as_asked' }
+      if (facts.streamed && streamsIds && !smears(facts, version)) {
+        return {
+          path,
+          set: { ...logprobs, ...experts, return_input_ids_in_sglext: 'true', return_output_ids_in_sglext: 'true' },
+          remove,
+          transport: 'as_asked',
+        }
+      }
+      return {
+        path,
+        set: { ...logprobs, ...experts, return_meta_info: 'true', return_prompt_token_ids: 'true' },
+        remove,
+        transport: facts.streamed ? 'buffer' : 'as_asked',
+      }
+    },
+    countTokens: (chat) => countTokens(root, apiKey, chat),
+    async fingerprint() {
+      const [about, models] = await Promise.all([
+        askEngine(root, '/get_server_info', apiKey),
+        askEngine(root, '/v1/models', apiKey),
+      ])
+      if (typeof about?.['version'] === 'string') version = about['version']
+      const told = (name: string): string | null => (typeof about?.[name] === 'string' ? about[name] : null)
+      const parsers = [told('tool_call_parser'), told('reasoning_parser')]
+      return {
+        engine: 'sglang',
+        version,
+        model: listedModels(models)[0] ?? told('model_path') ?? 'unknown',
+        ...(await tokenIdentity(root, apiKey)),
+        parsers: parsers.every((name) => name === null) ? null : parsers.map((name) => name ?? '-').join('/'),
+        logprobKind,
+        speculative: told('speculative_algorithm'),
+        quantisation: told('quantization'),
+      }
+    },
+  }
+}
+
+/** A client that asked for alternatives gets right ones only in a whole answer. */
+function smears(facts: Parameters<EngineAdapter['planChat']>[0], version: string | null): boolean {
+  return sglangQuirks(version).smearsTopLogprobs && facts.askedLogprobs && (facts.askedTopLogprobs ?? 0) > 0
+}

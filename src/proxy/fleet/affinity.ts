@@ -1,0 +1,52 @@
+import type { Replica } from './replica.ts'
+
+/** Sessions and calls that are remembered; the oldest go first. */
+const remembered = 100_000
+
+/** Where sessions have their KV cache. A fork starts where the call ran that it forks from. */
+export class Affinity {
+  private readonly homes = new Map<string, Replica>()
+  private readonly calls = new Map<string, Replica>()
+
+  homeOf(sessionId: string): Replica | null {
+    return this.homes.get(sessionId) ?? null
+  }
+
+  settle(sessionId: string, callId: string, replica: Replica): void {
+    const before = this.homes.get(sessionId)
+    if (before !== replica) {
+      if (before !== undefined) before.sessions -= 1
+      replica.sessions += 1
+    }
+    keep(this.homes, sessionId, replica, (gone) => {
+      gone.sessions -= 1
+    })
+    keep(this.calls, callId, replica)
+  }
+
+  /** A session that goes on from a call of another one. */
+  fork(sessionId: string, callId: string): void {
+    const home = this.calls.get(callId)
+    if (home === undefined || this.homes.has(sessionId)) return
+    home.sessions += 1
+    this.homes.set(sessionId, home)
+  }
+
+  forget(sessionId: string): void {
+    const home = this.homes.get(sessionId)
+    if (home === undefined) return
+    home.sessions -= 1
+    this.homes.delete(sessionId)
+  }
+}
+
+/** Newest last. */
+function keep(map: Map<string, Replica>, key: string, replica: Replica, dropped?: (replica: Replica) => void): void {
+  map.delete(key)
+  map.set(key, replica)
+  if (map.size <= remembered) return
+  const [oldest] = map
+  if (oldest === undefined) return
+  map.delete(oldest[0])
+  dropped?.(oldest[1])
+}

@@ -1,0 +1,42 @@
+import type { EngineAdapter } from '../engines/contract.ts'
+
+/**
+ * The engine as one, whatever replica answers: questions go to one that serves now, and what an adapter learns from its own
+ * answers (versions, parsers) is asked of the adapter that learned it.
+ */
+export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): EngineAdapter {
+  let known = engine
+  const { tokens } = engine
+  let knownTokens = tokens
+  return {
+    ...engine,
+    planChat: (facts) => known.planChat(facts),
+    async fingerprint() {
+      const asked = now()
+      const fingerprint = await asked.fingerprint()
+      known = asked
+      return fingerprint
+    },
+    ...(engine.countTokens === undefined
+      ? {}
+      : { countTokens: (chat) => (now().countTokens ?? engine.countTokens ?? none)(chat) }),
+    ...(tokens === undefined || knownTokens === undefined
+      ? {}
+      : {
+          tokens: {
+            ...tokens,
+            async probe() {
+              const asked = now().tokens ?? tokens
+              const ability = await asked.probe()
+              knownTokens = asked
+              return ability
+            },
+            derenderWhole: (...facts) => (knownTokens ?? tokens).derenderWhole(...facts),
+          },
+        }),
+  }
+}
+
+function none(): never {
+  throw new TypeError('the replicas of an engine are of one kind')
+}

@@ -1,0 +1,228 @@
+import type { Clock } from '../../core/index.ts'
+import type { EngineAdapter } from '../engines/contract.ts'
+import type { Upstream, UpstreamIds, UpstreamRequest, UpstreamSink, UpstreamTerms } from '../upstream.ts'
+import { Affinity } from './affinity.ts'
+import type {
+  FleetEvent,
+  FleetLimits,
+  FleetStatus,
+  PauseOrder,
+  PauseOutcome,
+  WeightsOrder,
+  WeightsOutcome,
+} from './contract.ts'
+import { healthOf } from './health.ts'
+import { Pause } from './pause.ts'
+import { Replica } from './replica.ts'
+import { FleetRequest, type RequestSurroundings } from './request.ts'
+import { choose } from './routing.ts'
+import { WeightUpdates } from './updates.ts'
+
+/** What a fleet is made of. */
+export interface FleetParts {
+  /** One adapter per replica; the same kind, the same model. */
+  readonly engines: readonly EngineAdapter[]
+  readonly maxInFlight: number
+  readonly limits: FleetLimits
+  readonly clock: Clock
+  readonly emit: (event: FleetEvent) => void
+  /** A call was held up by a pause for this long. */
+  readonly waited: (ids: UpstreamIds, waitedMs: number) => void
+}
+
+/**
+ * The replicas of one engine as one upstream: sessions stay where their KV cache is, failing replicas get no calls until they
+ * are well again, and generation can be paused for new weights.
+ */
+export class Fleet implements Upstream, RequestSurroundings {
+  readonly replicas: readonly Replica[]
+  private readonly parts: FleetParts
+  private readonly affinity = new Affinity()
+  private readonly pauses: Pause
+  private readonly updates: WeightUpdates
+  private readonly looking = new Set<Replica>()
+  private lookAt = 0
+  /** What the first replica that was asked serves; another model must not take its calls. */
+  private model: string | null = null
+
+  constructor(parts: FleetParts) {
+    this.parts = parts
+    this.replicas = parts.engines.map((engine) => new Replica(engine, parts.maxInFlight, parts.limits))
+    this.pauses = new Pause({ replicas: this.replicas, clock: parts.clock, emit: parts.emit, waited: parts.waited })
+    this.updates = new WeightUpdates({ replicas: this.replicas, pauses: this.pauses, emit: parts.emit })
+    this.lookAt = parts.clock.monotonic() + parts.limits.healthMs
+  }
+
+  send(path: string, body: Buffer, ids: UpstreamIds, sink: UpstreamSink, terms: UpstreamTerms = {}): UpstreamRequest {
+    const questions = this.replicas[0]?.engine.control?.questions
+    const request = new FleetRequest({ path, body, ids, sink, terms, generates: questions?.has(path) !== true }, this)
+    request.enter()
+    return request
+  }
+
+  /** An engine that may be asked something now. */
+  engineNow(): EngineAdapter | undefined {
+    return (choose(this.candidates(new Set()), null, 1) ?? this.replicas[0])?.engine
+  }
+
+  /** A session that goes on from a call of another one starts where that call ran. */
+  fork(sessionId: string, callId: string): void {
+    this.affinity.fork(sessionId, callId)
+  }
+
+  forget(sessionId: string): void {
+    this.affinity.forget(sessionId)
+  }
+
+  /** Called about once a second. */
+  tick(now: number): void {
+    this.pauses.remind()
+    if (now < this.lookAt) return
+    this.lookAt = now + this.parts.limits.healthMs
+    for (const replica of this.replicas) void this.look(replica)
+  }
+
+  /** Looks at every replica now. */
+  async lookAtAll(): Promise<void> {
+    await Promise.all(this.replicas.map((replica) => this.look(replica)))
+  }
+
+  pause(order: PauseOrder): Promise<PauseOutcome> {
+    return this.pauses.pause(order)
+  }
+
+  async resume(): Promise<void> {
+    await this.pauses.resume()
+  }
+
+  update(order: WeightsOrder): Promise<WeightsOutcome> {
+    return this.updates.update(order)
+  }
+
+  status(): FleetStatus {
+    return {
+      replicas: this.replicas.map((replica) => replica.status()),
+      paused: this.pauses.mode,
+      waiting: this.pauses.waiting,
+      weightVersion: this.updates.version,
+      weightUpdates: this.updates.count,
+      resubmitted: this.pauses.interruptedTotal,
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.replicas.map((replica) => replica.close()))
+  }
+
+  // ------------------------------------------------------------------------------------- what requests ask of it
+
+  choose(ids: UpstreamIds, without: ReadonlySet<Replica>): Replica | null {
+    const candidates = this.candidates(without)
+    const home = this.affinity.homeOf(ids.sessionId)
+    return candidates.length === 1 ? (candidates[0] ?? null) : choose(candidates, home, this.parts.limits.overload)
+  }
+
+  waitForResume(request: FleetRequest): boolean {
+    return this.pauses.hold(request)
+  }
+
+  began(request: FleetRequest, replica: Replica): void {
+    if (!request.ask.generates) return
+    replica.running.add(request)
+    this.affinity.settle(request.ask.ids.sessionId, request.ask.ids.callId, replica)
+  }
+
+  ended(request: FleetRequest, replica: Replica | null): void {
+    this.pauses.left(request)
+    replica?.running.delete(request)
+  }
+
+  succeeded(replica: Replica): void {
+    replica.succeeded()
+  }
+
+  failed(replica: Replica, why: string, gone: boolean): void {
+    if (replica.failed(why, gone)) this.eject(replica, why)
+  }
+
+  retried(replica: Replica, why: string): void {
+    this.parts.emit({ what: 'retried', replica: replica.url, detail: why })
+  }
+
+  salted(replica: Replica): boolean {
+    return replica.weights.changed || this.updates.version !== null
+  }
+
+  // ------------------------------------------------------------------------------------------------ inner works
+
+  /** Those that serve; where none does, any that may still answer: a call is never refused without a try. */
+  private candidates(without: ReadonlySet<Replica>): Replica[] {
+    const left = this.replicas.filter((replica) => !without.has(replica) && replica.state !== 'foreign')
+    const serving = left.filter(({ state }) => state === 'serving')
+    if (serving.length > 0) return serving
+    const stale = left.filter(({ state }) => state === 'stale')
+    return stale.length > 0 ? stale : left
+  }
+
+  /** The last one that serves is never ejected: a bad answer is better than none, and it may be well again. */
+  private eject(replica: Replica, why: string): void {
+    const others = this.replicas.some((other) => other !== replica && other.state === 'serving')
+    if (!others) {
+      // What is known of its weights may be wrong all the same: a process that is gone comes back as another one.
+      replica.weights.forget()
+      return
+    }
+    const before = replica.state
+    replica.eject(this.parts.clock.monotonic())
+    if (before !== 'ejected') this.parts.emit({ what: 'ejected', replica: replica.url, detail: why })
+  }
+
+  private async look(replica: Replica): Promise<void> {
+    if (this.looking.has(replica) || !replica.mayReturn(this.parts.clock.monotonic())) return
+    this.looking.add(replica)
+    try {
+      const ill = await healthOf(replica)
+      if (ill !== null) {
+        if (replica.failed(ill, false) || replica.state === 'ejected') this.eject(replica, ill)
+        return
+      }
+      if (replica.state === 'serving') {
+        void replica.weights.read()
+        return
+      }
+      await this.readmit(replica)
+    } finally {
+      this.looking.delete(replica)
+    }
+  }
+
+  private async readmit(replica: Replica): Promise<void> {
+    const { version } = this.updates
+    const now = await replica.weights.read()
+    if (!(await this.servesTheModel(replica))) return this.setState(replica, 'foreign', 'it serves another model')
+    if (version !== null && now !== null && now !== version) {
+      return this.setState(replica, 'stale', `it has weights ${now}, the others ${version}`)
+    }
+    replica.succeeded()
+    this.setState(replica, 'serving', 'its health route answers')
+  }
+
+  private async servesTheModel(replica: Replica): Promise<boolean> {
+    if (this.replicas.length === 1) return true
+    try {
+      this.model ??= (await this.engineNow()?.fingerprint())?.model ?? null
+      const { model } = await replica.engine.fingerprint()
+      return this.model === null || model === this.model
+    } catch {
+      // It went away again; the next look finds out.
+      return true
+    }
+  }
+
+  private setState(replica: Replica, state: 'serving' | 'stale' | 'foreign', detail: string): void {
+    if (replica.state === state) return
+    replica.state = state
+    const what = state === 'serving' ? 'readmitted' : state
+    this.parts.emit({ what, replica: replica.url, detail })
+  }
+}

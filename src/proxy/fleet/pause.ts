@@ -1,0 +1,193 @@
+import { type Clock, PaddockError } from '../../core/index.ts'
+import type { UpstreamIds } from '../upstream.ts'
+import type { FleetEvent, PauseMode, PauseOrder, PauseOutcome } from './contract.ts'
+import type { Replica } from './replica.ts'
+import type { FleetRequest } from './request.ts'
+
+/** An engine that was told to end a request and does not is cut off after this long. */
+const abortGraceMs = 2000
+
+interface PauseParts {
+  readonly replicas: readonly Replica[]
+  readonly clock: Clock
+  readonly emit: (event: FleetEvent) => void
+  readonly waited: (ids: UpstreamIds, waitedMs: number) => void
+}
+
+/**
+ * The gate before the replicas. While it is closed new generations wait behind it, their harnesses kept by keep-alives; what
+ * runs is waited for, frozen, or ended to be gone on with. Time spent here is no time of an agent.
+ */
+export class Pause {
+  mode: PauseMode | null = null
+  interruptedTotal = 0
+  private readonly parts: PauseParts
+  private readonly held = new Set<FleetRequest>()
+  private readonly frozen = new Set<FleetRequest>()
+  /** Replicas that were told to freeze and must be told to go on. */
+  private readonly toThaw = new Set<Replica>()
+  private closing = false
+  private readonly leaving = new Set<(request: FleetRequest) => void>()
+
+  constructor(parts: PauseParts) {
+    this.parts = parts
+  }
+
+  get waiting(): number {
+    return this.held.size
+  }
+
+  /** True: the request waits, and is entered again when the pause ends. */
+  hold(request: FleetRequest): boolean {
+    if (this.mode === null) return false
+    request.heldSince ??= this.parts.clock.monotonic()
+    this.held.add(request)
+    return true
+  }
+
+  /** A request has ended, or is on its way to another replica. */
+  left(request: FleetRequest): void {
+    this.held.delete(request)
+    if (this.frozen.delete(request)) this.tellWaited(request)
+    for (const look of this.leaving) look(request)
+  }
+
+  remind(): void {
+    for (const request of [...this.held, ...this.frozen]) request.remind()
+  }
+
+  /**
+   * Closes the gate and does with what runs as the mode says. Throws `ENGINE_PAUSED` where it is closed already,
+   * `PAUSE_TIMED_OUT` where running generations did not end in time; everything goes on then.
+   */
+  async pause(order: PauseOrder): Promise<PauseOutcome> {
+    if (this.mode !== null) throw new PaddockError('ENGINE_PAUSED', `Generation is paused already, mode ${this.mode}.`)
+    const { clock, emit } = this.parts
+    const startedAt = clock.monotonic()
+    this.mode = order.mode
+    try {
+      const running = this.running()
+      const outcome = { interrupted: 0, drained: 0, kept: 0 }
+      if (order.mode === 'keep') {
+        outcome.kept = running.length
+        await this.freeze(order)
+      } else {
+        const ended = this.ended(running, order.timeoutMs)
+        ended.catch(() => {})
+        if (order.mode === 'abort-resubmit') outcome.interrupted = await this.interrupt(running)
+        outcome.drained = running.length - outcome.interrupted
+        await ended
+      }
+      const durationMs = Math.round(clock.monotonic() - startedAt)
+      emit({ what: 'paused', replica: null, detail: `${order.mode}, ${running.length} running` })
+      return { mode: order.mode, ...outcome, durationMs }
+    } catch (cause) {
+      await this.resume()
+      throw cause
+    }
+  }
+
+  /** Opens the gate. Where it is open, engines that another process left frozen are told to go on. */
+  async resume(): Promise<void> {
+    if (this.closing) return
+    if (this.mode === null) {
+      await Promise.allSettled(this.parts.replicas.map(async (replica) => replica.engine.control?.thaw()))
+      return
+    }
+    this.closing = true
+    try {
+      await Promise.allSettled([...this.toThaw].map(async (replica) => replica.engine.control?.thaw()))
+    } finally {
+      this.closing = false
+      this.mode = null
+      this.toThaw.clear()
+    }
+    const frozen = [...this.frozen]
+    this.frozen.clear()
+    for (const request of frozen) this.tellWaited(request)
+    const held = [...this.held]
+    this.held.clear()
+    for (const request of held) {
+      this.tellWaited(request)
+      request.enter()
+    }
+    this.parts.emit({ what: 'resumed', replica: null, detail: `${held.length} waited` })
+  }
+
+  private running(): FleetRequest[] {
+    return this.parts.replicas.flatMap((replica) => [...replica.running])
+  }
+
+  private tellWaited(request: FleetRequest): void {
+    if (request.heldSince === null) return
+    const waitedMs = Math.round(this.parts.clock.monotonic() - request.heldSince)
+    request.heldSince = null
+    this.parts.waited(request.ask.ids, waitedMs)
+  }
+
+  /** Frozen where the engine can; elsewhere what runs goes on running while the weights change. */
+  private async freeze({ cache }: PauseOrder): Promise<void> {
+    const now = this.parts.clock.monotonic()
+    await Promise.all(
+      this.parts.replicas.map(async (replica) => {
+        if (replica.state === 'ejected') return
+        this.toThaw.add(replica)
+        const done = await replica.engine.control?.freeze(cache).catch(() => false)
+        if (done !== true) {
+          this.toThaw.delete(replica)
+          return
+        }
+        for (const request of replica.running) {
+          request.heldSince = now
+          request.recomputed = cache === 'clear'
+          this.frozen.add(request)
+        }
+      }),
+    )
+  }
+
+  /** Ends what can be gone on with; the engine says how far it came. Gives how many. */
+  private async interrupt(running: readonly FleetRequest[]): Promise<number> {
+    const able = running.filter(({ ask }) => ask.terms.interrupted !== undefined)
+    for (const request of able) request.interrupt()
+    this.interruptedTotal += able.length
+    await Promise.all(
+      this.parts.replicas.map(async (replica) => {
+        const here = able.filter((request) => request.replica === replica)
+        if (here.length === 0) return
+        const ids = here.map(({ ask }) => ask.ids.requestId ?? ask.ids.callId)
+        const told = await replica.engine.control?.abort(ids).catch(() => false)
+        const cut = (): void => {
+          for (const request of here) if (replica.running.has(request)) request.cut()
+        }
+        if (told === true) setTimeout(cut, abortGraceMs).unref()
+        else cut()
+      }),
+    )
+    return able.length
+  }
+
+  /** Resolves when all of them have ended. */
+  private ended(requests: readonly FleetRequest[], timeoutMs: number): Promise<void> {
+    const left = new Set(requests.filter((request) => request.replica?.running.has(request) === true))
+    if (left.size === 0) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.leaving.delete(look)
+      }
+      const look = (request: FleetRequest): void => {
+        left.delete(request)
+        if (left.size > 0) return
+        done()
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        done()
+        const problem = `${left.size} generations were still running after ${timeoutMs} ms; everything goes on as before.`
+        reject(new PaddockError('PAUSE_TIMED_OUT', problem))
+      }, timeoutMs)
+      this.leaving.add(look)
+    })
+  }
+}

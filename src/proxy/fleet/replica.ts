@@ -1,0 +1,101 @@
+import type { EngineAdapter } from '../engines/contract.ts'
+import { type EngineLine, engineLine } from '../http/engine-line/index.ts'
+import type { FleetLimits, ReplicaStatus } from './contract.ts'
+import { KnownWeights } from './known-weights.ts'
+import type { FleetRequest } from './request.ts'
+
+/** One engine process behind the proxy: its connections, what runs on it, and how it has behaved. */
+export class Replica {
+  readonly engine: EngineAdapter
+  readonly weights: KnownWeights
+  /** Where requests go. */
+  readonly line: EngineLine
+  /** Generations that run on it. */
+  readonly running = new Set<FleetRequest>()
+  state: ReplicaStatus['state'] = 'serving'
+  /** Sessions whose KV cache is expected here; counted by `Affinity`. */
+  sessions = 0
+  requests = 0
+  failures = 0
+  retries = 0
+  ejections = 0
+  lastError: string | null = null
+  /** A prefix cache of older weights may be there, and requests carry no salt. */
+  staleCache = false
+  /** An ejected replica is looked at again from then on, monotonic. */
+  private returnAt = 0
+  private failuresInRow = 0
+  private ejectionsInRow = 0
+  private readonly limits: FleetLimits
+
+  constructor(engine: EngineAdapter, maxInFlight: number, limits: FleetLimits) {
+    this.engine = engine
+    this.limits = limits
+    this.weights = new KnownWeights(engine.control ?? null)
+    const { url, apiKey, dispatcher } = engine
+    this.line = engineLine(url, { apiKey, dispatcher, connections: maxInFlight })
+  }
+
+  get inFlight(): number {
+    return this.running.size
+  }
+
+  get url(): string {
+    const url = new URL(this.engine.url)
+    url.username = ''
+    url.password = ''
+    return url.href.replace(/\/$/, '')
+  }
+
+  succeeded(): void {
+    this.failuresInRow = 0
+    this.ejectionsInRow = 0
+  }
+
+  /** True when that was one failure too many. `gone`: nobody listens, which needs no second try. */
+  failed(why: string, gone: boolean): boolean {
+    this.failures += 1
+    this.failuresInRow += 1
+    this.lastError = why
+    return gone || this.failuresInRow >= this.limits.ejectAfter
+  }
+
+  eject(now: number): void {
+    const pause = Math.min(this.limits.maxEjectMs, this.limits.ejectMs * 2 ** this.ejectionsInRow)
+    this.returnAt = now + pause
+    this.ejectionsInRow += 1
+    if (this.state !== 'ejected') this.ejections += 1
+    this.state = 'ejected'
+    // It may come back as another process with other weights and an empty cache.
+    this.weights.forget()
+    this.staleCache = false
+  }
+
+  mayReturn(now: number): boolean {
+    return this.state !== 'ejected' || now >= this.returnAt
+  }
+
+  status(): ReplicaStatus {
+    const { url, state, inFlight, requests, failures, retries, ejections, sessions, lastError } = this
+    const { connections, pending } = this.line.stats()
+    const weightVersion = this.weights.version
+    return {
+      url,
+      state,
+      inFlight,
+      connections,
+      pending,
+      requests,
+      failures,
+      retries,
+      ejections,
+      sessions,
+      weightVersion,
+      lastError,
+    }
+  }
+
+  close(): Promise<void> {
+    return this.line.close()
+  }
+}

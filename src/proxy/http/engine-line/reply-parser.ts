@@ -1,0 +1,103 @@
+import { ChunkedBody } from './chunked-body.ts'
+import { MalformedReply, readReplyHead, type ReplyHead } from './reply-head.ts'
+
+/** What a parser finds. */
+export interface ReplyParts {
+  head(head: ReplyHead): void
+  /** Owned by the receiver. */
+  data(bytes: Buffer): void
+}
+
+/** Of one answer, its 1xx forerunners included. */
+const maxHeadBytes = 32 * 1024
+
+const headEnd = Buffer.from('\r\n\r\n')
+
+/**
+ * One HTTP/1.1 answer from the bytes of a connection. Whatever could be read in two ways throws `MalformedReply`, and then
+ * nothing of the answer may be believed any more.
+ */
+export class ReplyParser {
+  /** The answer is complete. */
+  done = false
+  /** Bytes came behind the end of the answer: the connection is not to be used again. */
+  overrun = false
+  head: ReplyHead | null = null
+  private readonly parts: ReplyParts
+  /** Of a head that is not complete. */
+  private rest: Buffer | null = null
+  private headBytes = 0
+  private left = 0
+  private chunks: ChunkedBody | null = null
+
+  constructor(parts: ReplyParts) {
+    this.parts = parts
+  }
+
+  /** `bytes` are only looked at while this runs. */
+  push(bytes: Buffer): void {
+    const from = this.head === null ? this.readHead(bytes) : { bytes, at: 0 }
+    if (from === null) return
+    if (this.head !== null) this.readBody(from.bytes, from.at)
+  }
+
+  /** The engine said that nothing more comes. True where the answer is complete with that. */
+  close(): boolean {
+    if (this.head?.frame.kind === 'close') this.done = true
+    return this.done
+  }
+
+  /** Where the body begins; null while the head is not complete. */
+  private readHead(bytes: Buffer): { readonly bytes: Buffer; readonly at: number } | null {
+    let data = this.rest === null ? bytes : Buffer.concat([this.rest, bytes])
+    for (;;) {
+      const end = data.indexOf(headEnd)
+      const size = end === -1 ? data.length : end + headEnd.length
+      if (this.headBytes + size > maxHeadBytes) throw new MalformedReply('the head is too large')
+      if (end === -1) {
+        // The connection's next read overwrites these bytes.
+        this.rest = Buffer.from(data)
+        return null
+      }
+      this.headBytes += size
+      const head = readReplyHead(data.toString('latin1', 0, end))
+      if (head.status === 101) throw new MalformedReply('it changed the protocol unasked')
+      if (head.status >= 200) {
+        this.rest = null
+        this.begin(head)
+        return { bytes: data, at: size }
+      }
+      data = data.subarray(size)
+    }
+  }
+
+  private begin(head: ReplyHead): void {
+    this.head = head
+    if (head.frame.kind === 'length') this.left = head.frame.length
+    if (head.frame.kind === 'chunked') this.chunks = new ChunkedBody()
+    if (head.frame.kind === 'none' || (head.frame.kind === 'length' && this.left === 0)) this.done = true
+    this.parts.head(head)
+  }
+
+  private readBody(bytes: Buffer, at: number): void {
+    if (at === bytes.length) return
+    if (this.done) {
+      this.overrun = true
+      return
+    }
+    if (this.chunks !== null) {
+      const { data, end } = this.chunks.push(bytes, at)
+      this.done = this.chunks.done
+      this.overrun = end < bytes.length
+      if (data.length > 0) this.parts.data(data)
+      return
+    }
+    const end = this.head?.frame.kind === 'close' ? bytes.length : Math.min(bytes.length, at + this.left)
+    if (this.head?.frame.kind === 'length') {
+      this.left -= end - at
+      this.done = this.left === 0
+      this.overrun = end < bytes.length
+    }
+    this.parts.data(Buffer.from(bytes.subarray(at, end)))
+  }
+}

@@ -1,0 +1,132 @@
+import { setImmediate } from 'node:timers/promises'
+import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
+import { turnDigest } from '../dialects/chat/turns.ts'
+import type { DialectRequest } from '../dialects/contract.ts'
+import { dialectNamed } from '../dialects/registry.ts'
+import { shelvedTurn } from '../dialects/responses/stored-turn.ts'
+import { engineBody } from '../engine-body.ts'
+import type { LiveSession } from '../session/live-session.ts'
+import { StoredAnswer } from './stored-answer.ts'
+
+/**
+ * Brings a session to where an earlier process left it, from its log: conversation, token tree, stored responses, the
+ * calls that may be asked for again, budgets. What was read of each request then is read again from its bytes, a call in
+ * each turn of the event loop: a long session has many megabytes of them.
+ */
+export async function takeUp(
+  session: LiveSession,
+  log: SessionLog,
+  delivered: (call: StoredAnswer) => void,
+): Promise<void> {
+  const segments = Map.groupBy(log.segments, (segment) => segment.callId)
+  for (const call of log.calls) {
+    await setImmediate()
+    session.rememberClass(call.intent)
+    const asked = readAgain(session, call)
+    if (asked === null) continue
+    takeUpTokens(session, call, { asked, segments: segments.get(call.intent.id) ?? [] })
+    if (call.commit?.fate.kind === 'complete' || isFinished(call)) takeUpAnswers(session, call, asked)
+    const stored: StoredAnswer = new StoredAnswer(call, asked, () => delivered(stored))
+    session.rememberPast(stored, call.intent.requestDigest, call.intent.lineage.idempotencyKey)
+  }
+  for (const event of log.events) {
+    if (event.kind === 'response_deleted') session.responses.delete(event.responseId)
+  }
+  session.takeUpFigures(figuresOf(log, segments))
+}
+
+/** Null for a request that was recorded and cannot be read any more: nothing continues it. */
+function readAgain(session: LiveSession, { intent }: CallRecord): DialectRequest | null {
+  try {
+    return dialectNamed(intent.dialect).read({
+      bytes: Buffer.from(intent.body),
+      headers: intent.headers,
+      path: intent.path,
+      now: intent.startedAt,
+      memory: session,
+    })
+  } catch {
+    return null
+  }
+}
+
+function takeUpTokens(
+  session: LiveSession,
+  { intent, commit }: CallRecord,
+  { asked, segments }: { readonly asked: DialectRequest; readonly segments: readonly Segment[] },
+): void {
+  const { model } = session.record.policy
+  session.tokens.takeUp({
+    callId: intent.id,
+    segments,
+    choices: commit?.choices ?? [],
+    messages: asked.chat.messages,
+    body: engineBody(asked.chat, {
+      set: model === null ? {} : { model: JSON.stringify(model) },
+      remove: [],
+      buffered: false,
+    }),
+  })
+}
+
+/** An answer that was given to its end, to a client that was gone by then. */
+function isFinished({ commit }: CallRecord): boolean {
+  return commit?.fate.kind === 'client_gone' && commit.fate.upstream === 'finished'
+}
+
+function takeUpAnswers(session: LiveSession, call: CallRecord, { chat }: DialectRequest): void {
+  for (const { index, message } of call.commit?.choices ?? []) {
+    const read: unknown = JSON.parse(message)
+    if (isObject(read)) {
+      if ('reasoning_content' in read) session.reasoningName = 'reasoning_content'
+      else if ('reasoning' in read) session.reasoningName = 'reasoning'
+    }
+    const answer = { callId: call.intent.id, choice: index }
+    session.conversation.note(answer, chat.chain.at(-1) ?? '', turnDigest(read), toolCallIds(read))
+  }
+  if (call.delivery !== 'unknown') session.conversation.noteSent(call.intent.id)
+  const shelved = shelvedTurn(call, session)
+  if (shelved !== null) session.responses.put(shelved.id, shelved.turn)
+}
+
+function toolCallIds(message: unknown): readonly string[] {
+  if (!isObject(message) || !('tool_calls' in message) || !Array.isArray(message.tool_calls)) return []
+  return message.tool_calls.flatMap((call: unknown) =>
+    isObject(call) && 'id' in call && typeof call.id === 'string' && call.id !== '' ? [call.id] : [],
+  )
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function figuresOf(
+  log: SessionLog,
+  segments: ReadonlyMap<string | null, readonly Segment[]>,
+): Parameters<LiveSession['takeUpFigures']>[0] {
+  let [nextSeq, calls, sampledTokens, waitedMs, until] = [0, 0, 0, 0, 0]
+  for (const { intent, commit } of log.calls) {
+    nextSeq = Math.max(nextSeq, intent.seq + 1)
+    // A refused call was never begun.
+    if (commit === null || commit.fate.kind === 'refused') continue
+    calls += 1
+    const ids = (segments.get(intent.id) ?? []).reduce(
+      (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
+      0,
+    )
+    sampledTokens += ids > 0 ? ids : (commit.choices[0]?.claimedTokens ?? 0)
+    // The end of a call that was cut off is the time at which it was found, not the time that it took.
+    if (commit.fate.kind === 'interrupted') continue
+    waitedMs += Math.max(0, commit.endedAt - Math.max(intent.startedAt, until))
+    until = Math.max(until, commit.endedAt)
+  }
+  const fate = log.calls.at(-1)?.commit?.fate
+  return {
+    nextSeq,
+    calls,
+    sampledTokens,
+    waitedMs,
+    taints: log.events.flatMap((event) => (event.kind === 'taint' ? [event.cause] : [])),
+    lastError: fate?.kind === 'engine_error' || fate?.kind === 'refused' ? fate.code : null,
+  }
+}

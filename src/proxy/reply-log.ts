@@ -1,0 +1,42 @@
+import type { ReplyMark } from '../trajectory/index.ts'
+
+const firstBytes = 1024
+
+/**
+ * The reply of a call as it grows: its bytes in one piece of memory and where each event begins. An object per event
+ * would weigh more than the event, for as long as the stream is open.
+ */
+export class ReplyLog {
+  private buffer = Buffer.alloc(0)
+  private used = 0
+  private readonly offsets: number[] = []
+  private readonly times: number[] = []
+
+  get length(): number {
+    return this.used
+  }
+
+  /** Adds an event that came `atMs` after the call began. */
+  add(bytes: Buffer, atMs: number): void {
+    this.offsets.push(this.used)
+    this.times.push(atMs)
+    const end = this.used + bytes.length
+    if (end > this.buffer.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(firstBytes, end, 2 * this.used))
+      this.buffer.copy(grown, 0, 0, this.used)
+      this.buffer = grown
+    }
+    bytes.copy(this.buffer, this.used)
+    this.used = end
+  }
+
+  /** A view of bytes `[start, end)`; it stays as it is while the reply grows. */
+  bytes(start = 0, end = this.used): Buffer {
+    return this.buffer.subarray(start, end)
+  }
+
+  /** Where the events begin, and when they came. */
+  marks(): readonly ReplyMark[] {
+    return this.offsets.map((offset, place) => ({ offset, atMs: this.times[place] ?? 0 }))
+  }
+}

@@ -1,0 +1,122 @@
+import { PaddockError } from '../../core/index.ts'
+import type { DerenderFacts, DerenderRoute, Generated, GeneratedPart } from '../engines/token-engine.ts'
+import type { Asking, Reply } from './asking.ts'
+import { chunkOf, event, headOf, type ReplyHead, usageChunk } from './chat-reply.ts'
+import type { AnswerSink } from './contract.ts'
+import { together } from './generated.ts'
+
+/** Tries of a derender: it asks for nothing new, so it may be asked again. */
+export const derenderTries = 3
+
+/** Prompt ids per token of a step: each step costs all of them again, so long prompts take longer steps. */
+const promptPerStepToken = 2048
+const maxStepTokens = 64
+
+/**
+ * Turns generated parts into deltas while they come: one question at a time, each with everything that came meanwhile,
+ * so that a slow derenderer makes larger steps and never a queue. The first token and the last are never waited for.
+ */
+export class DerenderSteps {
+  done = false
+  private readonly parts: {
+    readonly route: DerenderRoute
+    readonly asking: Asking
+    readonly facts: DerenderFacts
+    readonly sink: AnswerSink
+    readonly failed: (cause: unknown) => void
+  }
+  private readonly waiting = new Map<number, GeneratedPart>()
+  private readonly states = new Map<number, unknown>()
+  private readonly stepTokens: number
+  private head: ReplyHead | null = null
+  private usage: Generated['usage'] = null
+  private running: Promise<void> | null = null
+  private told = false
+  private ending = false
+
+  constructor(parts: DerenderSteps['parts']) {
+    this.parts = parts
+    this.stepTokens = Math.min(maxStepTokens, Math.floor(parts.facts.promptIds.length / promptPerStepToken))
+  }
+
+  take(generated: Generated): void {
+    const { facts, sink } = this.parts
+    this.head ??= headOf(facts.callId, facts.promptIds, generated)
+    if (generated.usage !== null) this.usage = generated.usage
+    if (generated.error !== null) sink.chunk(event({ error: generated.error }))
+    for (const part of generated.parts) {
+      const before = this.waiting.get(part.index)
+      this.waiting.set(part.index, before === undefined ? part : together(before, part))
+    }
+    this.go()
+  }
+
+  /** Tells what is left, then the end, or the failure that took its place. */
+  async finish(error: PaddockError | null): Promise<void> {
+    this.ending = true
+    this.go()
+    while (this.running !== null) await this.running
+    const { sink } = this.parts
+    if (error !== null) {
+      sink.failed(error)
+      return
+    }
+    if (this.head !== null && this.usage !== null) sink.chunk(usageChunk(this.head, this.usage))
+    if (this.done) sink.chunk(Buffer.from('data: [DONE]\n\n'))
+    sink.end()
+  }
+
+  private go(): void {
+    if (this.running !== null || this.due() === null) return
+    this.running = this.run().finally(() => {
+      this.running = null
+    })
+    this.running.catch((cause: unknown) => this.parts.failed(cause))
+  }
+
+  /** The part that is to be told next, null while it pays to wait for more. */
+  private due(): GeneratedPart | null {
+    for (const part of this.waiting.values()) {
+      const begins = !this.states.has(part.index)
+      if (this.ending || begins || part.finishReason !== null || part.ids.length >= this.stepTokens) return part
+    }
+    return null
+  }
+
+  private async run(): Promise<void> {
+    for (let part = this.due(); part !== null && this.head !== null; part = this.due()) {
+      const { index } = part
+      this.waiting.delete(index)
+      const { route, asking, facts, sink } = this.parts
+      const ask = route.ask(facts, part, this.states.get(index) ?? null)
+      const reply = await asking.askAgain(ask, derenderTries).catch(() => null)
+      const step = reply === null || reply.status >= 400 ? null : route.read(reply.body)
+      const first = !this.told
+      this.told = true
+      if (step === null) {
+        this.tellIds(part, first)
+        throw untold(reply)
+      }
+      this.states.set(index, step.state)
+      sink.chunk(chunkOf(step.chunk, part, { head: this.head, first }))
+    }
+  }
+
+  /** The ids are sampled and belong to the record, whatever becomes of their text; those that wait still too. */
+  private tellIds(part: GeneratedPart, first: boolean): void {
+    const { head, waiting } = this
+    if (head === null) return
+    const lost = [part, ...waiting.values()]
+    waiting.clear()
+    for (const [at, one] of lost.entries()) {
+      const chunk = { choices: [{ delta: {}, finish_reason: null }] }
+      this.parts.sink.chunk(chunkOf(chunk, one, { head, first: first && at === 0 }))
+    }
+  }
+}
+
+/** The failure of an answer that was sampled and can be told to nobody. */
+export function untold(reply: Reply | null): PaddockError {
+  const said = reply === null ? '' : ` (${reply.status}: ${reply.body.subarray(0, 200).toString()})`
+  return new PaddockError('ENGINE_DERENDER_FAILED', `The engine could not turn the sampled ids into a message${said}.`)
+}
