@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -31,6 +32,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,7 +41,7 @@ enum { EXEC = 1, STDIN = 2, KILL = 3, KILL_BACKGROUND = 4, EXTEND = 5, PING = 6,
 enum { HELLO = 65, STDOUT = 66, STDERR = 67, EXIT = 68, STDIN_ACK = 69, PONG = 70, BACKGROUND_DONE = 71 };
 enum { EXITED = 0, SIGNALED = 1, TIMED_OUT = 2, KEEPER_LOST = 3, REFUSED = 4 };
 enum { FLAG_KEEP = 1, FLAG_SHELL = 2, FLAG_STDIN = 4, FLAG_TERMINAL = 8 };
-enum state { FREE, RUN, TERM, SWEEP, DRAIN, LINGER };
+enum state { FREE, RUN, TERM, SWEEP, DRAIN, LINGER, PART };
 
 #define PROTOCOL 1
 #define MAX_COMMANDS 64
@@ -62,9 +64,11 @@ struct command {
   uint64_t started, deadline, kill_at, next_scan, sweep_since;
   uint32_t grace_ms, killed, survivors, passes;
   uint64_t oom_before;
+  char why[244];
 };
 
-struct message { int status; int more; };
+/* What a keeper tells: how the command ended, whether anything is left, and why it could not even begin. */
+struct message { int status; int more; char why[244]; };
 
 static struct command commands[MAX_COMMANDS];
 static uint8_t in_buf[IN_MAX];
@@ -72,8 +76,9 @@ static size_t in_len;
 static uint8_t out_buf[OUT_MAX];
 static size_t out_at, out_len;
 static uint8_t scratch[64 << 10];
-static int child_signal = -1, oom_fd = -1, strays;
-static uint64_t stray_scan;
+static int child_signal = -1, oom_fd = -1, strays, childless;
+static uint64_t stray_scan, stray_pause;
+static struct command *killing; /* the one whose processes are counted while they are reaped */
 static int background_waits;
 static uint32_t background_id;
 static const char *box_user = ""; /* uid that everything runs as; empty: whoever PID 1 is */
@@ -194,10 +199,11 @@ static int account_groups(const struct account *a, gid_t *groups, int max) {
 
 /* Below a keeper. */
 
+/* All are as PID 1 set them at its start, and blocked by the keeper. */
 static void signals_default(void) {
   sigset_t none;
   sigemptyset(&none);
-  for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
+  signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
@@ -227,7 +233,45 @@ struct request {
   int argc, envc;
 };
 
-static void run_command(const struct request *r, const struct account *as, int in, int out, int err) {
+/* Why a program that is there cannot be found: what it asks to be loaded by (ELF, or a first line #!) is not there. */
+static void missing_loader(const char *path, char *loader, size_t room) {
+  static char start[65536];
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof start - 1);
+  *loader = 0;
+  if (n < 4) return;
+  start[n] = 0;
+  if (start[0] == '#' && start[1] == '!') {
+    char *name = start + 2 + strspn(start + 2, " \t");
+    name[strcspn(name, " \t\n")] = 0;
+    snprintf(loader, room, "%s", name);
+    return;
+  }
+  const Elf64_Ehdr *head = (const Elf64_Ehdr *)start;
+  if (n < (ssize_t)sizeof *head || memcmp(start, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64) return;
+  for (unsigned i = 0; i < head->e_phnum; i++) {
+    size_t at = head->e_phoff + i * sizeof(Elf64_Phdr);
+    if (at + sizeof(Elf64_Phdr) > (size_t)n) return;
+    const Elf64_Phdr *part = (const Elf64_Phdr *)(start + at);
+    if (part->p_type != PT_INTERP || part->p_offset >= (size_t)n) continue;
+    snprintf(loader, room, "%s", start + part->p_offset);
+    return;
+  }
+}
+
+/* Tells the keeper and the reader of stderr why the command does not begin; nothing of it has run. */
+static _Noreturn void cannot_run(const char *program, int failed) {
+  char why[244], loader[128] = "";
+  int error = errno;
+  if (error == ENOENT && strchr(program, '/') && access(program, F_OK) == 0) missing_loader(program, loader, sizeof loader);
+  if (*loader) snprintf(why, sizeof why, "%.100s needs %.100s, which is not there", program, loader);
+  else snprintf(why, sizeof why, "cannot run %.150s: %s", program, strerror(error));
+  dprintf(2, "paddock: %s\n", why);
+  if (write(failed, why, strlen(why) + 1) < 0) _exit(126);
+  _exit(error == ENOENT ? 127 : 126);
+}
+
+static _Noreturn void run_command(const struct request *r, const struct account *as, int in, int out, int err, int failed) {
   signals_default();
   setpriority(PRIO_PROCESS, 0, 0);
   setsid();
@@ -241,7 +285,7 @@ static void run_command(const struct request *r, const struct account *as, int i
     gid_t groups[64];
     int n = account_groups(as, groups, 64);
     /* Works only where PID 1 may (a box of a plain user); elsewhere no-new-privileges makes the rest unreachable. */
-    for (int capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; capability++) {}
     if (setgroups((size_t)n, groups) < 0 || setgid(as->gid) < 0 || setuid(as->uid) < 0) {
       dprintf(2, "paddock: cannot become user %s: %s\n", r->user, strerror(errno));
       _exit(126);
@@ -262,17 +306,17 @@ static void run_command(const struct request *r, const struct account *as, int i
     execv("/usr/bin/bash", line);
     line[0] = "sh";
     execv("/bin/sh", line);
-  } else {
-    execvp(r->argv[0], r->argv);
+    cannot_run(access("/bin/sh", F_OK) == 0 ? "/bin/sh" : "a shell", failed);
   }
-  dprintf(2, "paddock: cannot run %s: %s\n", r->flags & FLAG_SHELL ? "a shell" : r->argv[0], strerror(errno));
-  _exit(errno == ENOENT ? 127 : 126);
+  execvp(r->argv[0], r->argv);
+  cannot_run(r->argv[0], failed);
 }
 
 static void keep(const struct request *r, const struct account *as, int in, int out, int err, int report) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   setsid();
-  for (int s = 1; s < NSIG; s++) if (s != SIGCHLD) signal(s, SIG_IGN);
+  sigset_t all;
+  sigfillset(&all), sigprocmask(SIG_BLOCK, &all, NULL);
   close_fd(&child_signal);
   close_fd(&oom_fd);
   for (int i = 0; i < MAX_COMMANDS; i++) {
@@ -283,11 +327,16 @@ static void keep(const struct request *r, const struct account *as, int in, int 
   int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; fd++) dup2(null, fd);
   if (null > 2) close(null);
-  pid_t main_pid = fork();
-  if (main_pid == 0) run_command(r, as, in, out, err);
+  /* Closed by a program that begins, so that nothing of the command can write here. */
+  int failed[2] = {-1, -1};
+  if (pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) _exit(1);
+  /* What it changes in our memory before its program begins is not looked at again. */
+  pid_t main_pid = vfork();
+  if (main_pid == 0) run_command(r, as, in, out, err, failed[1]);
+  close_fd(&failed[1]);
   if (main_pid < 0) {
     dprintf(err, "paddock: cannot start a process: %s\n", strerror(errno));
-    struct message m = {126 << 8, 0};
+    struct message m = {126 << 8, 0, "no process left"};
     if (write(report, &m, sizeof m) < 0) _exit(1);
     _exit(0);
   }
@@ -297,7 +346,9 @@ static void keep(const struct request *r, const struct account *as, int in, int 
     pid_t pid = waitpid(-1, &status, 0);
     if (pid < 0 && errno == ECHILD) _exit(0);
     if (pid != main_pid) continue;
-    struct message m = {status, 1};
+    struct message m = {status, 1, ""};
+    ssize_t said = read(failed[0], m.why, sizeof m.why - 1);
+    m.why[said > 0 ? said : 0] = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {}
     if (pid < 0 && errno == ECHILD) m.more = 0;
     if (write(report, &m, sizeof m) < 0) _exit(1);
@@ -315,7 +366,9 @@ static void report_exit(struct command *c) {
   else if (WIFSIGNALED(c->main_status)) kind = SIGNALED, value = WTERMSIG(c->main_status);
   else value = WEXITSTATUS(c->main_status);
   uint64_t killed_for_memory = oom_count() - c->oom_before;
-  uint8_t *at = frame_begin(EXIT, c->id, 41);
+  size_t length = strlen(c->why);
+  uint8_t *at = frame_begin(EXIT, c->id, 41 + length);
+  memcpy(at + 41, c->why, length);
   at[0] = kind;
   put32(at + 1, (uint32_t)value);
   put64(at + 5, c->cut[0]);
@@ -335,6 +388,7 @@ static void refuse(uint32_t id, const char *why) {
 }
 
 static void release(struct command *c) {
+  if (killing == c) killing = NULL;
   close_fd(&c->in), close_fd(&c->out[0]), close_fd(&c->out[1]), close_fd(&c->status);
   free(c->pending);
   c->pending = NULL;
@@ -501,22 +555,25 @@ static struct command *by_keeper(pid_t pid) {
   return NULL;
 }
 
-/* Sends a signal below one keeper (or to strays with NULL). Returns how many living processes got it. */
+/* Sends a signal below one keeper. Returns how many living processes got it. With NULL to strays, of which also those
+ * count that are dead and not reaped: they come to us and are counted then. */
 static int signal_tree(const struct command *below, int sig) {
   static struct process list[32768];
   int n = list_processes(list, 32768), sent = 0;
   for (int i = 0; i < n; i++) {
-    if (list[i].pid <= 1 || list[i].state == 'Z' || list[i].state == 'X') continue;
+    int dead = list[i].state == 'Z' || list[i].state == 'X';
+    if (list[i].pid <= 1 || (dead && below)) continue;
     pid_t top = top_ancestor(list, n, list[i]);
     if (top < 0 || (list[i].pid == top && by_keeper(top))) continue;
     if (by_keeper(top) != below) continue;
-    if (kill(list[i].pid, sig) == 0) sent++;
+    if (dead || kill(list[i].pid, sig) == 0) sent++;
   }
   return sent;
 }
 
 static int alone(const struct command *c) {
-  for (int i = 0; i < MAX_COMMANDS; i++) if (&commands[i] != c && commands[i].state != FREE) return 0;
+  for (int i = 0; i < MAX_COMMANDS; i++)
+    if (&commands[i] != c && commands[i].state != FREE && commands[i].state != PART) return 0;
   return 1;
 }
 
@@ -526,16 +583,29 @@ static void sweep_begin(struct command *c) {
   c->sweep_since = c->next_scan = now_us();
 }
 
+/* Something may live that belongs to no keeper. */
+static void expect_strays(void) {
+  strays = 1, stray_pause = 1000u, stray_scan = now_us();
+}
+
 static void sweep_pass(struct command *c) {
   if (c->keeper_gone) return;
+  /* Nobody else lives here: one atomic kill of the whole namespace, which no fork escapes. What is left is to wait, in
+   * which looking around would take the time that the dying need. */
+  if (alone(c)) {
+    kill(-1, SIGKILL);
+    killing = c;
+    expect_strays();
+    c->next_scan = now_us() + (1000u << (c->passes < 5 ? c->passes : 5));
+    c->passes++;
+    return;
+  }
   /* A bomb that forks faster than it can be found is stopped first: stopped, it fills its own process limit. */
   int sig = c->passes % 8 >= 3 && c->passes % 8 < 7 ? SIGSTOP : SIGKILL;
   int found = signal_tree(c, sig);
   if (c->passes == 0) c->killed = (uint32_t)found;
-  /* Nobody else lives here: one atomic kill of the whole namespace, which no fork escapes. */
-  if (alone(c)) kill(-1, SIGKILL), strays = 1, stray_scan = now_us();
   /* Nothing alive below it and yet there: held up by its own command. Its zombies come to us. */
-  else if (found == 0 && c->passes > 2) kill(c->keeper, SIGKILL);
+  if (found == 0 && c->passes > 2) kill(c->keeper, SIGKILL);
   c->passes++;
   c->next_scan = now_us() + (c->passes < 10 ? 1000u : 20000u);
 }
@@ -545,6 +615,7 @@ static void terminate(struct command *c) {
   c->state = TERM;
   c->kill_at = now_us() + (uint64_t)c->grace_ms * 1000u;
   if (c->grace_ms == 0) sweep_begin(c);
+  else if (alone(c)) kill(-1, SIGTERM); /* keepers do not take it */
   else signal_tree(c, SIGTERM);
 }
 
@@ -554,16 +625,18 @@ static void reap(void) {
   for (;;) {
     int status;
     pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+    childless = pid < 0 && errno == ECHILD;
     if (pid <= 0) return;
     if (WIFSTOPPED(status)) { /* a keeper, stopped by what it keeps; strays are about to be killed anyway */
       kill(pid, SIGCONT);
       continue;
     }
     struct command *c = by_keeper(pid);
+    if (!c && killing) killing->killed++;
     if (!c) continue;
     c->keeper_gone = 1;
     c->keeper_clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!c->keeper_clean) strays = 1, stray_scan = now_us();
+    if (!c->keeper_clean) expect_strays();
   }
 }
 
@@ -608,12 +681,16 @@ static void advance(struct command *c) {
     struct message m;
     if (read(c->status, &m, sizeof m) == sizeof m) {
       c->main_done = 1, c->main_status = m.status;
+      memcpy(c->why, m.why, sizeof c->why);
+      c->why[sizeof c->why - 1] = 0;
       if (c->state == RUN && c->keep && m.more) {
         /* What the command wrote itself is in the pipe; a service that goes on writing must not hold the result up. */
         for (int times = 0; times < 4 && (pump(c, 0) | pump(c, 1)); times++) {}
         report_exit(c);
         c->state = LINGER;
       } else if (m.more && c->state == RUN) sweep_begin(c);
+      /* Nothing is below the keeper any more, and all that it still does is to end. */
+      else if (!m.more && (c->state == RUN || c->state == TERM)) c->state = DRAIN;
     }
   }
   if ((c->state == RUN || c->state == TERM) && c->keeper_gone) sweep_begin(c);
@@ -622,7 +699,7 @@ static void advance(struct command *c) {
     else c->timed_out = 1, terminate(c);
   }
   if (c->state == TERM && now >= c->kill_at) sweep_begin(c);
-  if (c->state == LINGER && c->keeper_gone) return release(c);
+  if ((c->state == LINGER || c->state == PART) && c->keeper_gone) return release(c);
   if (c->state == SWEEP) {
     if (!c->keeper_gone && now >= c->next_scan) sweep_pass(c);
     if (c->keeper_gone && !strays) c->state = DRAIN;
@@ -634,15 +711,20 @@ static void advance(struct command *c) {
       if (blocked(c, which)) return;
     }
     if (!c->silent) report_exit(c);
-    release(c);
+    if (c->keeper_gone) return release(c);
+    close_fd(&c->in), close_fd(&c->out[0]), close_fd(&c->out[1]), close_fd(&c->status);
+    c->state = PART;
   }
 }
 
 static void hunt_strays(void) {
+  if (!strays) return;
+  /* Whoever has no child at all has no grandchildren either. */
+  if (childless) strays = 0;
   if (!strays || now_us() < stray_scan) return;
-  reap();
   strays = signal_tree(NULL, SIGKILL) > 0;
-  stray_scan = now_us() + 1000u;
+  stray_scan = now_us() + stray_pause;
+  if (stray_pause < 16000u) stray_pause *= 2;
 }
 
 static void feed(struct command *c) {
@@ -745,13 +827,21 @@ static int next_timeout(void) {
   return first <= now ? 0 : (int)((first - now) / 1000u > 3600000u ? 3600000 : (first - now + 999u) / 1000u);
 }
 
+/* Asks for short turns, which come sooner (sched_setattr(2), since Linux 6.12 for ordinary tasks). Not for children. */
+static void be_prompt(void) {
+  struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline, period; }
+    wish = {.size = 48, .flags = 1 /* SCHED_FLAG_RESET_ON_FORK */, .runtime = 100000};
+  syscall(SYS_sched_setattr, 0, &wish, 0);
+}
+
 int main(int argc, char **argv) {
   if (getpid() != 1) { dprintf(2, "supervisor: only as PID 1 of a box\n"); return 64; }
   prctl(PR_SET_DUMPABLE, 0);
   if (argc > 2) box_user = argv[2];
   /* Where it may: ahead of what it has to kill, however many that are. */
   setpriority(PRIO_PROCESS, 0, -15);
-  signal(SIGPIPE, SIG_IGN);
+  be_prompt();
+  for (int s = 1; s < NSIG; s++) signal(s, s == SIGPIPE ? SIG_IGN : SIG_DFL);
   sigset_t child;
   sigemptyset(&child), sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child, NULL);
@@ -782,6 +872,7 @@ int main(int argc, char **argv) {
     if (polls[0].revents & (POLLIN | POLLHUP | POLLERR)) read_host();
     take_frames();
     reap();
+    hunt_strays();
     for (int i = 0; i < MAX_COMMANDS; i++) {
       struct command *c = &commands[i];
       if (c->state == FREE) continue;
@@ -789,7 +880,6 @@ int main(int argc, char **argv) {
       pump(c, 0), pump(c, 1);
       advance(c);
     }
-    hunt_strays();
     if (background_waits) {
       int left = 0;
       for (int i = 0; i < MAX_COMMANDS; i++) left |= commands[i].state != FREE && commands[i].silent;

@@ -3,6 +3,9 @@ import type { Duplex } from 'node:stream'
 import type { EventBody, Id } from '../core/index.ts'
 import type { EgressPolicy } from './egress/index.ts'
 
+/** A box that will soon be asked for; see {@link SandboxProvider.prefetch}. */
+export type BoxWish = Disposable & AsyncDisposable
+
 /**
  * A place where boxes come from. Built in: Docker. `sandboxContract` (src/testing/sandbox) is what every provider passes.
  *
@@ -21,9 +24,15 @@ export interface SandboxProvider extends AsyncDisposable {
   createBox(spec: BoxSpec, o?: { readonly signal?: AbortSignal }): Promise<Box>
   /**
    * Says that such a box will soon be asked for, so that it may be made ahead; {@link createBox} hands it out when the
-   * specs agree. Only a hint: nothing is promised, nothing is thrown. Dispose what is not wanted any more.
+   * specs agree. Only a hint: nothing is promised, nothing is thrown. Dispose what is not wanted any more; disposed
+   * asynchronously, a box that was made for it is gone then.
    */
-  prefetch(spec: WarmSpec): Disposable
+  prefetch(spec: WarmSpec): BoxWish
+  /**
+   * Stops every box of role `agent` that is handed out, until the answer is disposed: while the policy updates, an agent
+   * takes no processor time and its deadlines stand still. Pauses nest. What else holds a box, holds it on.
+   */
+  pauseBoxes(): Promise<AsyncDisposable>
   /** Opens a unix socket on the host that one box at a time can be given as its model path. */
   openSlot(): Promise<Slot>
   /** Removes (or with `dryRun` only lists) what owners that are dead left behind. Never touches objects of the living. */
@@ -122,11 +131,17 @@ export type ImageRecipe =
       readonly buildArgs?: Readonly<Record<string, string>>
     }
 
-/** A file of a build context that exists only in memory. */
-export interface ContextFile {
-  readonly path: string
-  readonly data: Uint8Array | string
-  readonly mode?: number
+/** A file of a build context: of memory, of the host under its known hash, or of an npm package; read when needed. */
+export type ContextFile =
+  | { readonly path: string; readonly data: Uint8Array | string; readonly mode?: number }
+  | { readonly path: string; readonly file: string; readonly sha256: string }
+  | { readonly path: string; readonly npm: NpmFile }
+
+/** A file of one exact version of a package, by its path in it. */
+export interface NpmFile {
+  readonly package: string
+  readonly version: string
+  readonly file: string
 }
 
 export interface ImageRef {
@@ -184,8 +199,9 @@ export interface BoxSpec {
   readonly modelPath?: { readonly slot: Slot; readonly port?: number }
   readonly mounts?: readonly { readonly bundle: BundleRef; readonly target: string }[]
   /**
-   * Default `none`. With anything else the box's programs are told (`HTTP_PROXY` and its kin) that the model path is a
-   * proxy too; whoever serves the slot puts an {@link EgressGate} behind it, which decides. Needs a model path.
+   * Default `none`. With anything else every connection of the box, and every name query, comes to the slot as a CONNECT
+   * where the kernel can do that ({@link Box.wayOut}); and its programs are told (`HTTP_PROXY` and its kin) that the model
+   * path is a proxy too. Whoever serves the slot puts an {@link EgressGate} behind it, which decides. Needs a model path.
    */
   readonly egress?: EgressPolicy
   /** The box is destroyed after this time, whatever it does. Default 6 h. */
@@ -214,6 +230,11 @@ export interface Box extends AsyncDisposable {
   /** Where the slot is seen from inside (`http://127.0.0.1:<port>`), or null. */
   readonly modelUrl: string | null
   /**
+   * How its programs reach what its egress allows: not at all; by asking the proxy that they are told of; or by simply
+   * connecting, because every connection to any address and every name query comes to the gate.
+   */
+  readonly wayOut: 'none' | 'asked' | 'transparent'
+  /**
    * Runs one command to its end and kills everything it started. Resolves for every fate of the command, also when the
    * box dies; rejects with the signal's reason (after the kill) on abort and with `BOX_COMMAND_REFUSED` for a malformed spec.
    */
@@ -226,6 +247,23 @@ export interface Box extends AsyncDisposable {
   putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void>
   /** Packs a path, with everything unsafe or too big left out and named. Never throws for what the box put there. */
   getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>
+  /**
+   * Every path that may differ from the box's image, but for what was deleted together with its directory; cheap. Null
+   * where only {@link Box.changes} can tell.
+   */
+  touched(): Promise<readonly string[] | null>
+  /** Paths whose files differ from the box's image, works frozen too. Mounts are not looked at. May take a second. */
+  changes(): Promise<readonly BoxChange[]>
+  /**
+   * All that differs from the box's image, as it is, where that stays within the limits; else null. For
+   * {@link Box.applyLayer}, and for nothing else: an agent may have written it. Mounts are not looked at.
+   */
+  takeLayer(limits?: ArchiveLimits): Promise<BoxLayer | null>
+  /**
+   * Brings a fresh `root` box of the same image to where the layer was taken. Throws `VERIFIER_FAILED` when the image
+   * cannot (it needs `rm`).
+   */
+  applyLayer(layer: BoxLayer): Promise<void>
   /** Stops every process; deadlines stand still. */
   freeze(): Promise<void>
   thaw(): Promise<void>
@@ -238,6 +276,20 @@ export interface Box extends AsyncDisposable {
   destroy(): Promise<void>
   /** Resolves when the box is gone for whatever reason; never rejects. */
   readonly died: Promise<BoxDeath>
+}
+
+export interface BoxChange {
+  /** Absolute. The directories above a change are `modified` too. */
+  readonly path: string
+  readonly kind: 'added' | 'modified' | 'deleted'
+}
+
+/** What a box has beyond its image. */
+export interface BoxLayer {
+  /** Relative to the root, with owners, modes, times and links. */
+  readonly tar: Uint8Array
+  /** Absolute. */
+  readonly deleted: readonly string[]
 }
 
 export interface BoxDeath {
@@ -260,8 +312,14 @@ export interface ExecSpec {
   readonly graceMs?: number
   /** What is kept per stream; the rest is counted. Default 10 MiB. */
   readonly maxOutputBytes?: number
+  /** Told of each piece as it comes; nothing more is read from the box meanwhile. */
   readonly onStdout?: (chunk: Uint8Array) => void
   readonly onStderr?: (chunk: Uint8Array) => void
+  /**
+   * `kept` (default): in the result, up to `maxOutputBytes`. `told`: to the listeners only, however much it is: a stream
+   * that lives as long as its command. What a listener is told then holds during its call only: copy what is to stay.
+   */
+  readonly output?: 'kept' | 'told'
   /** `kill` (default): nothing outlives the command. `keep`: what it left running lives until {@link Box.killBackground}. */
   readonly background?: 'kill' | 'keep'
   /** Role under which the command is told to the event sink; without it no event is written. */
@@ -292,6 +350,11 @@ export type ExecResult = ExecOutcome & {
   readonly startedAt: number
   /** Measured in the box, without transport. */
   readonly durationMs: number
+  /**
+   * Why the program could not even begin (`exited` 126 or 127): it is not there, is none, or what it is loaded by (its C
+   * library, its interpreter) is not there. Said by the supervisor: no command can fake it.
+   */
+  readonly notStarted?: string
 }
 
 export interface SnapshotOptions {
@@ -352,7 +415,7 @@ export interface TerminalScreen {
 }
 
 export interface PutFile {
-  /** Relative; no `..`. */
+  /** Relative; no `..`. One that ends in `/` is a directory, left as it is where there is one; its data is not looked at. */
   readonly path: string
   readonly data: Uint8Array | string
   /** Default 0o644. */
@@ -379,10 +442,17 @@ export interface ArchiveLimits {
 export interface Artifact {
   readonly found: boolean
   readonly entries: readonly ArchiveEntry[]
-  readonly refused: readonly { readonly path: string; readonly reason: RefusedReason }[]
+  readonly refused: readonly RefusedEntry[]
   /** True when what was refused went so far over the limits that the rest was not looked at. */
   readonly cutShort: boolean
   readonly totalBytes: number
+}
+
+export interface RefusedEntry {
+  readonly path: string
+  readonly reason: RefusedReason
+  /** Where a refused link pointed, as it was written. */
+  readonly target?: string
 }
 
 export type ArchiveEntry =

@@ -3,13 +3,16 @@ export type {
   ArchiveLimits,
   Artifact,
   Box,
+  BoxChange,
   BoxDesk,
   BoxDeath,
+  BoxLayer,
   BoxLabels,
   BoxProfile,
   BoxRole,
   BoxSight,
   BoxSpec,
+  BoxWish,
   BundleRef,
   BundleSpec,
   ContextFile,
@@ -21,7 +24,9 @@ export type {
   ImageOptions,
   ImageRecipe,
   ImageRef,
+  NpmFile,
   PutFile,
+  RefusedEntry,
   RefusedReason,
   SandboxEventSink,
   SandboxFacts,
@@ -47,4 +52,5 @@ export {
   parseEgress,
   isProxyRequest,
 } from './egress/index.ts'
+export { installPackages } from './npm.ts'
 export { type DockerProviderOptions, dockerDesk, dockerProvider, sandboxSource } from './docker/index.ts'

@@ -8,19 +8,33 @@ import { PaddockError } from '../../core/index.ts'
 import type { FileTree, PutFile } from '../contract.ts'
 import { staysInside } from './archive-out.ts'
 
-/** A tar for `PUT /containers/{id}/archive`; owner and group unless a file says otherwise. Throws `PATH_UNSAFE`. */
-export function packFiles(files: readonly PutFile[], uid: number, gid: number): Readable {
+/**
+ * A tar for `PUT /containers/{id}/archive`; owner and group unless a file says otherwise. `above`: directories that are
+ * made around everything, outermost first. Throws `PATH_UNSAFE`.
+ */
+export function packFiles(
+  files: readonly PutFile[],
+  uid: number,
+  gid: number,
+  above: readonly string[] = [],
+): Readable {
   for (const file of files) requireInside(file.path)
   return asStream(async (tar) => {
     const known = new Set<string>()
-    for (const file of files) {
-      const parts = file.path.split('/').filter((part) => part !== '' && part !== '.')
-      for (let i = 1; i < parts.length; i++) {
-        const directory = parts.slice(0, i).join('/')
-        if (known.has(directory)) continue
-        known.add(directory)
-        tar.entry({ name: directory, type: 'directory', mode: 0o755, uid, gid })
+    const makeDirectories = (parts: readonly string[]): void => {
+      for (const [i] of parts.entries()) {
+        const name = parts.slice(0, i + 1).join('/')
+        if (known.has(name)) continue
+        known.add(name)
+        tar.entry({ name, type: 'directory', mode: 0o755, uid, gid })
       }
+    }
+    makeDirectories(above)
+    for (const file of files) {
+      const parts = [...above, ...file.path.split('/').filter((part) => part !== '' && part !== '.')]
+      const isDirectory = file.path.endsWith('/')
+      makeDirectories(isDirectory ? parts : parts.slice(0, -1))
+      if (isDirectory) continue
       const data = typeof file.data === 'string' ? Buffer.from(file.data, 'utf8') : Buffer.from(file.data)
       const header = { name: parts.join('/'), mode: file.mode ?? 0o644, uid: file.uid ?? uid, gid: file.gid ?? gid }
       await write(tar, header, data)
@@ -28,19 +42,20 @@ export function packFiles(files: readonly PutFile[], uid: number, gid: number): 
   })
 }
 
-/** A tar of one or more nested empty directories below an existing one. */
-export function packDirectories(names: readonly string[], uid: number, gid: number): Readable {
-  return asStream(async (tar) => {
-    for (const [i] of names.entries()) {
-      tar.entry({ name: names.slice(0, i + 1).join('/'), type: 'directory', mode: 0o755, uid, gid })
-    }
-  })
-}
-
-/** A tar of a host directory. Links that leave it and special files throw `PATH_UNSAFE`. */
-export function packTree(tree: FileTree, uid: number, gid: number, extra: readonly PutFile[] = []): Readable {
+/** A tar of a host directory, `above` as for {@link packFiles}. Links that leave it and special files throw `PATH_UNSAFE`. */
+export function packTree(
+  tree: FileTree,
+  uid: number,
+  gid: number,
+  extra: readonly PutFile[] = [],
+  above: readonly string[] = [],
+): Readable {
   const owner = { uid: tree.uid ?? uid, gid: tree.gid ?? gid }
   return asStream(async (tar) => {
+    for (const [i] of above.entries()) {
+      tar.entry({ name: above.slice(0, i + 1).join('/'), type: 'directory', mode: 0o755, uid, gid })
+    }
+    const below = (name: string): string => [...above, name].join('/')
     const names = await readdir(tree.fromDirectory, { recursive: true, withFileTypes: true })
     const paths = names.map((entry) => join(entry.parentPath, entry.name)).sort()
     const kinds = new Map(names.map((entry) => [join(entry.parentPath, entry.name), entry]))
@@ -50,12 +65,12 @@ export function packTree(tree: FileTree, uid: number, gid: number, extra: readon
       if (kind?.isSymbolicLink()) {
         const linkname = await readlink(path)
         if (!staysInside(name, linkname)) throw unsafe(name, `is a link to ${linkname}, out of its directory`)
-        tar.entry({ name, type: 'symlink', linkname, ...owner })
+        tar.entry({ name: below(name), type: 'symlink', linkname, ...owner })
       } else if (kind?.isDirectory()) {
-        tar.entry({ name, type: 'directory', mode: (await stat(path)).mode & 0o7777, ...owner })
+        tar.entry({ name: below(name), type: 'directory', mode: (await stat(path)).mode & 0o7777, ...owner })
       } else if (kind?.isFile()) {
         const facts = await stat(path)
-        const header = { name, mode: facts.mode & 0o7777, size: facts.size, ...owner }
+        const header = { name: below(name), mode: facts.mode & 0o7777, size: facts.size, ...owner }
         if (facts.size < 1 << 20) await write(tar, header, await readAll(path))
         else await pipeline(createReadStream(path, { end: facts.size - 1 }), tar.entry(header))
       } else throw unsafe(name, 'is no file, directory or link')

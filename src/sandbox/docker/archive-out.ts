@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Readable } from 'node:stream'
 import { extract, type Extract } from 'tar-stream'
-import type { ArchiveEntry, ArchiveLimits, Artifact, RefusedReason } from '../contract.ts'
+import type { ArchiveEntry, ArchiveLimits, Artifact, RefusedEntry, RefusedReason } from '../contract.ts'
 
 type Source = Extract extends AsyncIterable<infer Entry> ? Entry : never
 
@@ -78,7 +78,7 @@ export async function readArchive(tar: Readable, limits: ArchiveLimits = {}): Pr
   const bounds = { ...defaultArchiveLimits, ...limits }
   const judge = new EntryJudge(bounds)
   const entries: ArchiveEntry[] = []
-  const refused: { path: string; reason: RefusedReason }[] = []
+  const refused: RefusedEntry[] = []
   const unpack = extract()
   let skippedBytes = 0
   let cutShort = false
@@ -93,7 +93,8 @@ export async function readArchive(tar: Readable, limits: ArchiveLimits = {}): Pr
       const linkname = header.linkname ?? ''
       const verdict = judge.judge({ name: path, type, size, mode: header.mode ?? 0, linkname })
       if ('refused' in verdict) {
-        if (refused.length < bounds.maxEntries) refused.push({ path, reason: verdict.refused })
+        const target = linkname === '' ? {} : { target: linkname }
+        if (refused.length < bounds.maxEntries) refused.push({ path, reason: verdict.refused, ...target })
         skippedBytes += size
         cutShort = skippedBytes > bounds.maxBytes || refused.length >= bounds.maxEntries
         if (cutShort) break

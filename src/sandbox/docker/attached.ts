@@ -26,9 +26,9 @@ export interface PreparedContainer {
   discard(): Promise<void>
 }
 
-/** Creates and attaches. On failure nothing is left. */
+/** Creates and attaches. On failure nothing is left. `forAttach` is of `connectForAttach`. */
 export async function prepareAttached(
-  docker: Docker,
+  { docker, forAttach }: { readonly docker: Docker; readonly forAttach: Docker },
   options: Docker.ContainerCreateOptions,
   signal?: AbortSignal,
 ): Promise<PreparedContainer> {
@@ -39,7 +39,8 @@ export async function prepareAttached(
     signal?.throwIfAborted()
     const attach = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true }
     // With `hijack` dockerode hands out the raw socket of the upgraded connection.
-    const stream = (await ask('attach to a container', container.attach(attach))) as Duplex
+    const attached = forAttach.getContainer(container.id).attach(attach)
+    const stream = (await ask('attach to a container', attached)) as Duplex
     stream.on('error', () => undefined)
     return {
       id: container.id,

@@ -1,13 +1,17 @@
 import type Docker from 'dockerode'
 import { posix } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
 import { type Clock, PaddockError } from '../../core/index.ts'
 import type {
   ArchiveLimits,
   Artifact,
   Box,
+  BoxChange,
   BoxDeath,
   BoxLabels,
+  BoxLayer,
   BoxProfile,
   BoxSpec,
   ExecResult,
@@ -20,22 +24,47 @@ import type {
   Terminal,
   TerminalSpec,
 } from '../contract.ts'
-import { packDirectories, packFiles, packTree } from './archive-in.ts'
+import { packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import type { AttachedContainer } from './attached.ts'
 import { Channel } from './channel.ts'
-import { ask, pathExists, statusOf } from './daemon.ts'
+import { ask, messageOf, pathExists, statusOf } from './daemon.ts'
+import { takeLayer } from './layer.ts'
 import { execEvent } from './events.ts'
 import { claimedName, profileUser, programsMount } from './hardened.ts'
+import { type HoldReason, Holds } from './holds.ts'
 import type { DiskWatch } from './disk-watch.ts'
 import { commitSnapshot } from './snapshot.ts'
 import { BoxTerminal } from './terminal.ts'
+import type { UpperDirectories } from './touched.ts'
 
 const defaultDeadlineMs = 6 * 3600_000
+
+/** `GET /containers/{id}/changes` (Docker Engine API, "Get changes on a container's filesystem"). */
+const changesShape = z.array(z.object({ Path: z.string(), Kind: z.int() }))
+const changeKinds = ['modified', 'added', 'deleted'] as const
+
+/**
+ * The freezer of cgroup v1 gives up ("unable to freeze") when processes come and go faster than it can stop them, or when
+ * the machine is busy (runc, libcontainer/cgroups/fs/freezer.go); that must not be a way out for an agent.
+ */
+async function pauseSurely(container: Docker.Container): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await container.pause()
+      return
+    } catch (error) {
+      if (tries === 6 || !/unable to freeze/i.test(messageOf(error))) throw error
+      await sleep(50 * 2 ** tries)
+    }
+  }
+}
 
 /** What a box is made of, beside its spec. */
 export interface BoxParts {
   readonly docker: Docker
+  /** The same daemon, for what is read by `takeBytes`. */
+  readonly forAttach: Docker
   readonly clock: Clock
   readonly onEvent: SandboxEventSink
   /** Image of boxes, image of relays, volume with the in-box programs. */
@@ -43,6 +72,7 @@ export interface BoxParts {
   readonly emptyImage: string
   readonly programs: string
   readonly disk: DiskWatch
+  readonly upper: UpperDirectories
 }
 
 /** A running box. */
@@ -52,27 +82,45 @@ export class DockerBox implements Box {
   readonly profile: BoxProfile
   readonly workdir: string
   readonly modelUrl: string | null
+  readonly wayOut: Box['wayOut']
   readonly died: Promise<BoxDeath>
   readonly channel: Channel
   readonly #parts: BoxParts
   readonly #running: AttachedContainer
   readonly #relay: AttachedContainer | null
   readonly #mounts: readonly string[]
+  readonly #short: string | null
   readonly #death = Promise.withResolvers<BoxDeath>()
   #labels: BoxLabels
   #deadline: NodeJS.Timeout | undefined
   #cause: BoxDeath | null = null
   #ending: Promise<void> | null = null
-  #frozen = false
+  readonly #holds = new Holds({
+    freeze: async () => {
+      await ask('pause a box', pauseSurely(this.#running.container), 'BOX_DEAD')
+      this.channel.frozen()
+    },
+    thaw: async () => {
+      this.channel.thawing()
+      await ask('resume a box', this.#running.container.unpause(), 'BOX_DEAD')
+    },
+  })
   #told = false
 
   constructor(
     parts: BoxParts,
     spec: BoxSpec,
     running: AttachedContainer,
-    relay: AttachedContainer | null,
-    port: number,
+    path: {
+      readonly relay: AttachedContainer | null
+      readonly port: number
+      /** Why the relay has the explicit proxy only; null where it could do all that it was asked for. */
+      readonly short: string | null
+    },
   ) {
+    const { relay, port } = path
+    this.wayOut = (spec.egress ?? 'none') === 'none' ? 'none' : path.short === null ? 'transparent' : 'asked'
+    this.#short = path.short
     this.#parts = parts
     this.#running = running
     this.#relay = relay
@@ -105,7 +153,7 @@ export class DockerBox implements Box {
 
   /** Names the container after the rollout that it was claimed for. For people only, hence nobody waits for it. */
   nameAfter(rollout: string): void {
-    this.#running.container.rename({ name: claimedName(rollout) }).catch(() => undefined)
+    this.#running.container.rename({ name: claimedName(rollout, this.id) }).catch(() => undefined)
   }
 
   /** Whether the supervisor of a box that is not frozen answers in time. */
@@ -118,7 +166,8 @@ export class DockerBox implements Box {
     this.#labels = spec.labels
     this.#limitAge(spec.deadlineMs)
     this.#told = true
-    this.#parts.onEvent({ kind: 'box', boxId: this.id, phase: 'created', detail: this.image }, this.labels)
+    const detail = this.#short === null ? this.image : `${this.image}, egress by proxy only: ${this.#short}`
+    this.#parts.onEvent({ kind: 'box', boxId: this.id, phase: 'created', detail }, this.labels)
   }
 
   async exec(command: ExecSpec, o: { readonly signal?: AbortSignal } = {}): Promise<ExecResult> {
@@ -137,10 +186,11 @@ export class DockerBox implements Box {
   }
 
   async putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void> {
+    const { at, missing } = await this.#nearest(directory)
     const { uid, gid } = profileUser(this.profile)
-    await this.makeDirectory(directory)
-    const tar = 'fromDirectory' in files ? packTree(files, uid, gid) : packFiles(files, uid, gid)
-    await this.#put(directory, tar)
+    if ('fromDirectory' in files) return this.#put(at, packTree(files, uid, gid, [], missing))
+    const fresh = missing.length > 0 ? files : await this.#withoutDirectoriesIn(directory, files)
+    if (missing.length + fresh.length > 0) await this.#put(at, packFiles(fresh, uid, gid, missing))
   }
 
   async getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact> {
@@ -160,25 +210,59 @@ export class DockerBox implements Box {
 
   async freeze(): Promise<void> {
     this.#requireAlive('freeze')
-    if (this.#frozen) return
-    await ask('pause a box', this.#running.container.pause(), 'BOX_DEAD')
-    this.#frozen = true
-    this.channel.frozen()
+    await this.#holds.add('caller')
   }
 
   async thaw(): Promise<void> {
     this.#requireAlive('thaw')
-    if (!this.#frozen) return
-    this.channel.thawing()
-    await ask('resume a box', this.#running.container.unpause(), 'BOX_DEAD')
-    this.#frozen = false
+    await this.#holds.release('caller')
+  }
+
+  /** Stands still for as long as any reason holds. A box that has died needs no holding. */
+  async hold(reason: HoldReason): Promise<void> {
+    if (this.#cause === null) await this.#holds.add(reason)
+  }
+
+  async release(reason: HoldReason): Promise<void> {
+    if (this.#cause === null) await this.#holds.release(reason)
+  }
+
+  touched(): Promise<readonly string[] | null> {
+    this.#requireAlive('list changes')
+    return this.#parts.upper.paths(this.#running.container)
+  }
+
+  async changes(): Promise<readonly BoxChange[]> {
+    this.#requireAlive('list changes')
+    const list: unknown = await ask('list changes of a box', this.#running.container.changes(), 'BOX_DEAD')
+    return changesShape
+      .parse(list ?? [])
+      .map(({ Path, Kind }) => ({ path: Path, kind: changeKinds[Kind] ?? 'modified' }))
+  }
+
+  async takeLayer(limits?: ArchiveLimits): Promise<BoxLayer | null> {
+    return takeLayer(this.#running.container, await this.changes(), { limits, mounts: this.#mounts })
+  }
+
+  async applyLayer(layer: BoxLayer): Promise<void> {
+    // Before the files of the layer are there: what deletes is still the image's own.
+    for (let at = 0; at < layer.deleted.length; at += 500) {
+      const command = ['rm', '-rf', '--', ...layer.deleted.slice(at, at + 500)]
+      const result = await this.exec({ command, cwd: '/' })
+      if (result.kind === 'box_dead') this.#requireAlive('delete files')
+      if (result.kind !== 'exited' || result.code !== 0) {
+        throw new PaddockError('VERIFIER_FAILED', 'The files of an agent could not be brought back.', {
+          fix: 'The image needs rm.',
+        })
+      }
+    }
+    await this.#put('/', Readable.from([Buffer.from(layer.tar)]))
   }
 
   async snapshot(o: SnapshotOptions = {}): Promise<Snapshot> {
     this.#requireAlive('take a snapshot')
-    const thaws = !this.#frozen
-    // Paused by us and not by the daemon's commit, so that deadlines stand still.
-    await this.freeze()
+    // Held by us and not by the daemon's commit, so that deadlines stand still.
+    await this.#holds.add('snapshot')
     try {
       const snapshot = await commitSnapshot(this.#parts.docker, this.#running.container, {
         parent: this.image,
@@ -189,7 +273,7 @@ export class DockerBox implements Box {
       this.#parts.onEvent({ kind: 'snapshot', image, parent: snapshot.parent, callId }, this.labels)
       return snapshot
     } finally {
-      if (thaws && this.#cause === null) await this.thaw()
+      await this.release('snapshot')
     }
   }
 
@@ -203,15 +287,29 @@ export class DockerBox implements Box {
 
   /** Makes a directory and what is missing above it, owned by the box's user. Asks the daemon, so it works frozen too. */
   async makeDirectory(path: string): Promise<void> {
+    await this.putFiles(path, [])
+  }
+
+  /** The nearest directory above that exists, and the names of those that do not. */
+  async #nearest(path: string): Promise<{ readonly at: string; readonly missing: readonly string[] }> {
     this.#requireAlive('write files')
-    const { uid, gid } = profileUser(this.profile)
     const missing: string[] = []
     let at = posix.resolve('/', path)
     while (at !== '/' && !(await pathExists(this.#running.container, at, 'BOX_DEAD'))) {
       missing.unshift(posix.basename(at))
       at = posix.dirname(at)
     }
-    if (missing.length > 0) await this.#put(at, packDirectories(missing, uid, gid))
+    return { at, missing }
+  }
+
+  /** A directory that is there already stays as it is. */
+  async #withoutDirectoriesIn(place: string, files: readonly PutFile[]): Promise<readonly PutFile[]> {
+    const wanted = files.map(async (file) => {
+      const path = posix.join(place, file.path)
+      return !file.path.endsWith('/') || !(await pathExists(this.#running.container, path, 'BOX_DEAD'))
+    })
+    const isWanted = await Promise.all(wanted)
+    return files.filter((_, i) => isWanted[i])
   }
 
   #limitAge(deadlineMs = defaultDeadlineMs): void {
@@ -252,7 +350,7 @@ export class DockerBox implements Box {
     const death = cause ?? (await this.#diagnose())
     this.#cause = death
     // A frozen PID 1 never sees the end of its stdin.
-    if (this.#frozen) await this.#running.container.unpause().catch(() => undefined)
+    if (this.#holds.any) await this.#running.container.unpause().catch(() => undefined)
     this.channel.close(death)
     const ends = await Promise.allSettled([this.#running.end(), this.#relay?.end()])
     const phase = death.why === 'destroyed' ? 'destroyed' : 'died'

@@ -1,9 +1,10 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { PaddockError, sha256 } from '../../core/index.ts'
-import type { ContextFile } from '../contract.ts'
+import type { ContextFile, ImageOptions } from '../contract.ts'
+import { readNpmFile } from '../npm.ts'
 import { packFiles, packTree, requireInside } from './archive-in.ts'
 
 /** Larger contexts are a mistake more often than a wish. */
@@ -12,7 +13,8 @@ const maxContextBytes = 512 << 20
 /** A build context with its Dockerfile at `.paddock.Dockerfile`. */
 export interface BuildContext {
   readonly digest: string
-  pack(dockerfile: string): Readable
+  /** Throws `BUNDLE_FAILED` when a file of npm cannot be had, and the signal's reason. */
+  pack(dockerfile: string, o: ImageOptions): Promise<Readable>
 }
 
 export const dockerfileName = '.paddock.Dockerfile'
@@ -22,11 +24,27 @@ export async function buildContext(source: string | readonly ContextFile[] | und
   if (typeof source === 'string') return directoryContext(source)
   const files = source ?? []
   for (const file of files) requireInside(file.path)
-  const lines = files.map((file) => `${file.path} ${(file.mode ?? 0o644).toString(8)} ${sha256(file.data)}`).sort()
+  const lines = files.map(nameOf).sort()
   return {
     digest: sha256(lines.join('\n')),
-    pack: (dockerfile) => packFiles([...files, { path: dockerfileName, data: dockerfile }], 0, 0),
+    pack: async (dockerfile, o) => {
+      const known = await Promise.all(
+        files.map(async (file) => {
+          if ('data' in file) return file
+          const { path } = file
+          return { path, data: 'npm' in file ? await readNpmFile(file.npm, o) : await readFile(file.file) }
+        }),
+      )
+      return packFiles([...known, { path: dockerfileName, data: dockerfile }], 0, 0)
+    },
   }
+}
+
+// An exact version of a package never changes: the registry's integrity hash is checked when it is fetched.
+function nameOf(file: ContextFile): string {
+  if ('data' in file) return `${file.path} ${(file.mode ?? 0o644).toString(8)} ${sha256(file.data)}`
+  if ('npm' in file) return `${file.path} npm ${file.npm.package}@${file.npm.version} ${file.npm.file}`
+  return `${file.path} 644 ${file.sha256}`
 }
 
 async function directoryContext(directory: string): Promise<BuildContext> {
@@ -49,7 +67,7 @@ async function directoryContext(directory: string): Promise<BuildContext> {
   }
   return {
     digest: sha256(lines.sort().join('\n')),
-    pack: (dockerfile) =>
+    pack: async (dockerfile) =>
       packTree({ fromDirectory: directory, uid: 0, gid: 0 }, 0, 0, [{ path: dockerfileName, data: dockerfile }]),
   }
 }

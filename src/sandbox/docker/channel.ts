@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { type Clock, PaddockError } from '../../core/index.ts'
 import type { BoxDeath, ExecResult, ExecSpec } from '../contract.ts'
+import { takeBytes } from './attach-stream.ts'
 import { RunningCommand } from './command.ts'
 import {
   AttachReader,
@@ -63,7 +64,7 @@ export class Channel {
       (piece) => frames.push(piece),
       (piece) => (this.#diagnostics = (this.#diagnostics + piece.toString('utf8')).slice(-4096)),
     )
-    stream.on('data', (chunk: Buffer) => attach.push(chunk))
+    takeBytes(stream, (chunk) => attach.push(chunk))
     stream.on('error', () => undefined)
   }
 
@@ -111,7 +112,7 @@ export class Channel {
       })
     }
     const startedAt = this.#o.clock.now()
-    const running = new RunningCommand(this.#nextId++, spec, startedAt, terminal === null)
+    const running = new RunningCommand(this.#nextId++, spec, startedAt, terminal === null && spec.output !== 'told')
     if (this.#death !== null) return { id: running.id, result: Promise.resolve(running.dead(this.#death)) }
     this.#running.set(running.id, running)
     const abort = (): void => {

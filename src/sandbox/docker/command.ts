@@ -21,7 +21,7 @@ export class RunningCommand {
 
   readonly #keepsOutput: boolean
 
-  /** Without `keepsOutput` the output goes to the spec's listeners only. */
+  /** Without `keepsOutput` the output goes to the spec's listeners only, as views that hold during the call. */
   constructor(id: number, spec: ExecSpec, startedAt: number, keepsOutput = true) {
     this.id = id
     this.#spec = spec
@@ -30,11 +30,12 @@ export class RunningCommand {
   }
 
   output(stream: 'stdout' | 'stderr', piece: Buffer): void {
-    // A copy: the piece is a view of a large pooled buffer that one byte of output would keep alive.
+    const listener = stream === 'stdout' ? this.#spec.onStdout : this.#spec.onStderr
+    // The piece is a view of a buffer that is used again. Copies of what nobody keeps would be a flood of garbage.
+    if (!this.#keepsOutput) return listener?.(piece)
     const own = Buffer.from(piece)
-    if (this.#keepsOutput) this.#chunks[stream].push(own)
-    if (stream === 'stdout') this.#spec.onStdout?.(own)
-    else this.#spec.onStderr?.(own)
+    this.#chunks[stream].push(own)
+    listener?.(own)
   }
 
   exit(facts: ExitFacts): void {
@@ -86,6 +87,7 @@ export class RunningCommand {
       oomKills: facts?.oomKills ?? 0,
       startedAt: this.#startedAt,
       durationMs: facts?.durationMs ?? 0,
+      ...(facts === null || facts.message === '' ? {} : { notStarted: facts.message }),
     }
   }
 }

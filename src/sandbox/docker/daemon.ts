@@ -1,9 +1,19 @@
 import Docker from 'dockerode'
+import { attachAgent } from './attach-stream.ts'
 import { type ErrorCode, isPaddockError, PaddockError } from '../../core/index.ts'
 
 /** A client of the daemon at `socketPath`, else where `DOCKER_HOST` or the default socket point. */
 export function connectDaemon(socketPath?: string): Docker {
   return socketPath === undefined ? new Docker() : new Docker({ socketPath })
+}
+
+/** A second client of the same daemon, for connections that are upgraded and read by `takeBytes`. */
+export function connectForAttach(socketPath?: string): Docker {
+  const docker = connectDaemon(socketPath)
+  // An option that the typings do not know. Not over TLS or ssh, which bring agents of their own.
+  if ('protocol' in docker.modem && docker.modem.protocol === 'http')
+    Object.assign(docker.modem, { agent: attachAgent })
+  return docker
 }
 
 /** HTTP status of a daemon's answer, or null when there was none. */

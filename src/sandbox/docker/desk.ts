@@ -15,7 +15,7 @@ import { packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import { ask, connectDaemon, statusOf } from './daemon.ts'
 import { AttachReader } from './frames.ts'
-import { claimedName } from './hardened.ts'
+import { claimerIn } from './hardened.ts'
 import { markLabel, ownerLabel } from './labels.ts'
 import { isOwnerAlive } from './owner.ts'
 
@@ -116,13 +116,13 @@ function sightOf(info: Docker.ContainerInfo): BoxSight {
   const owner = info.Labels[ownerLabel] ?? ''
   // The command line is what hardened.ts gave PID 1: program, work directory, uid unless it is root's box.
   const [, workdir = '/', uid = '0'] = /^\S+ (.*?)(?: (\d+))?$/.exec(info.Command) ?? []
-  const named = info.Names.map((name) => name.replace(/^\//, '')).find((name) => name.startsWith(claimedName('')))
+  const claimer = info.Names.map((name) => claimerIn(name.replace(/^\//, ''))).find((rollout) => rollout !== null)
   return {
     id: info.Id,
     image: info.Image,
     role: info.Labels['paddock.role'] ?? '',
     run: info.Labels['paddock.run'] ?? null,
-    rollout: info.Labels['paddock.rollout'] ?? named?.slice(claimedName('').length) ?? null,
+    rollout: info.Labels['paddock.rollout'] ?? claimer ?? null,
     state: info.State,
     uid: Number(uid),
     workdir,

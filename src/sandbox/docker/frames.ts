@@ -96,7 +96,7 @@ export interface ExitFacts {
   /** Not 0: something could not be killed; the box is not to be used any more. */
   readonly survivors: number
   readonly durationMs: number
-  /** Why it was refused. */
+  /** Why it was refused, or why its program could not begin; else empty. */
   readonly message: string
 }
 
@@ -115,24 +115,41 @@ export function decodeExit(payload: Buffer): ExitFacts {
   }
 }
 
-/** Cuts a byte stream into frames. The payload given to `take` is only valid during the call. */
+/**
+ * Cuts a byte stream into frames. The payload given to `take` is only valid during the call: bytes are gathered in one
+ * buffer that is used again, so that a flood of output makes no garbage here.
+ */
 export class FrameReader {
   readonly #take: (type: number, id: number, payload: Buffer) => void
-  #rest: Buffer = Buffer.alloc(0)
+  #gathered = Buffer.allocUnsafe(256 << 10)
+  #length = 0
 
   constructor(take: (type: number, id: number, payload: Buffer) => void) {
     this.#take = take
   }
 
   push(chunk: Buffer): void {
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    while (bytes.length >= headerBytes) {
-      const end = bytes.readUInt32LE(0) + 4
-      if (bytes.length < end) break
-      this.#take(bytes.readUInt8(4), bytes.readUInt32LE(5), bytes.subarray(headerBytes, end))
-      bytes = bytes.subarray(end)
+    this.#makeRoom(chunk.length)
+    chunk.copy(this.#gathered, this.#length)
+    this.#length += chunk.length
+    const bytes = this.#gathered
+    let at = 0
+    while (this.#length - at >= headerBytes) {
+      const end = at + bytes.readUInt32LE(at) + 4
+      if (this.#length < end) break
+      this.#take(bytes.readUInt8(at + 4), bytes.readUInt32LE(at + 5), bytes.subarray(at + headerBytes, end))
+      at = end
     }
-    this.#rest = Buffer.from(bytes)
+    bytes.copyWithin(0, at, this.#length)
+    this.#length -= at
+  }
+
+  #makeRoom(bytes: number): void {
+    const needed = this.#length + bytes
+    if (needed <= this.#gathered.length) return
+    const larger = Buffer.allocUnsafe(Math.max(needed, this.#gathered.length * 2))
+    this.#gathered.copy(larger, 0, 0, this.#length)
+    this.#gathered = larger
   }
 }
 

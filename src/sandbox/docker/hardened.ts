@@ -1,15 +1,20 @@
 import type Docker from 'dockerode'
 import type { BoxProfile, BoxSpec } from '../contract.ts'
+import { nameServer } from '../egress/index.ts'
 import { containerLabels, type ContainerKind } from './labels.ts'
 
 const mebibyte = 2 ** 20
 
-/**
- * Name of a container whose box was made ahead: labels cannot be changed, so the name says whose it became. Of the
- * rollout's boxes only one is the agent's, and only those are made ahead.
- */
-export function claimedName(rollout: string): string {
-  return `paddock-agent-${rollout}`
+const claimed = 'paddock-claimed-'
+
+/** Name of a container whose box was made ahead: labels cannot be changed, so the name says whose it became. */
+export function claimedName(rollout: string, boxId: string): string {
+  return `${claimed}${rollout}.${boxId.slice(0, 12)}`
+}
+
+/** The rollout that {@link claimedName} names, or null. */
+export function claimerIn(name: string): string | null {
+  return name.startsWith(claimed) ? name.slice(claimed.length, name.lastIndexOf('.')) : null
 }
 
 /** Where the in-box programs are mounted. */
@@ -89,6 +94,16 @@ function proxyVariables(spec: BoxSpec): Record<string, string> {
   }
 }
 
+/** Whom a relay is, once it has made its namespace. */
+const relayUser = 65532
+
+/**
+ * What a relay needs to bring every connection of its namespace to itself (NET_ADMIN for the route, SYS_ADMIN for the
+ * program in the kernel, which daemons before API 1.42 know no smaller capability for) and to become {@link relayUser},
+ * which it does before it says that it is ready and before the box starts.
+ */
+const catchAllCapabilities = ['NET_ADMIN', 'SYS_ADMIN', 'SETGID', 'SETUID'] as const
+
 /** The container of a relay: one static program, a read-only empty root, the slot's directory. */
 export function relayContainer(
   spec: BoxSpec,
@@ -97,16 +112,18 @@ export function relayContainer(
   slotDirectory: string,
   port: number,
 ): CreateOptions {
+  const catchesAll = (spec.egress ?? 'none') !== 'none'
   return {
     ...attached('relay', spec.labels),
     Image: image,
-    User: '65532:65532',
+    User: catchesAll ? '0:0' : `${relayUser}:${relayUser}`,
     Hostname: 'box',
     Entrypoint: [`${programsMount}/relay`],
-    Cmd: [String(port), '/slot/sock'],
+    Cmd: [String(port), '/slot/sock', ...(catchesAll ? [String(relayUser)] : [])],
     WorkingDir: '/',
     HostConfig: {
       ...locked(),
+      ...(catchesAll ? wayOut : {}),
       NetworkMode: 'none',
       ReadonlyRootfs: true,
       Memory: 64 * mebibyte,
@@ -118,6 +135,15 @@ export function relayContainer(
       ],
     },
   }
+}
+
+/** A namespace in which every address is local, and what its resolver file says. Pings are not answered by ourselves. */
+const wayOut: Docker.HostConfig = {
+  CapAdd: [...catchAllCapabilities],
+  Dns: [nameServer],
+  ExtraHosts: ['box:127.0.0.1'],
+  DnsSearch: ['.'],
+  Sysctls: { 'net.ipv4.icmp_echo_ignore_all': '1' },
 }
 
 type CreateOptions = Docker.ContainerCreateOptions

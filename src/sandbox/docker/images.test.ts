@@ -79,9 +79,11 @@ int main(int argc, char **argv) {
       name: 'bare',
       dockerfile: `FROM paddock-base AS tools
 COPY sh.c /sh.c
-RUN gcc -static -o /sh /sh.c
+RUN gcc -static -o /sh /sh.c && printf '#!/bin/env node\\n' > /script && chmod 755 /script
 FROM scratch
 COPY --from=tools /sh /bin/sh
+COPY --from=tools /bin/true /dynamic
+COPY --from=tools /script /script
 `,
       context: [{ path: 'sh.c', data: program }],
     })
@@ -94,6 +96,10 @@ COPY --from=tools /sh /bin/sh
       const shell = await box.exec({ command: 'a line' })
       expect(shell).toMatchObject({ kind: 'exited', code: 0, stdout: Buffer.from(`${uid} /workspace a line\n`) })
       expect(await box.exec({ command: ['/usr/bin/node'] })).toMatchObject({ kind: 'exited', code: 127 })
+      const notStarted = expect.stringMatching(/^\/dynamic needs \/lib.*\/ld-linux.*, which is not there$/)
+      expect(await box.exec({ command: ['/dynamic'] })).toMatchObject({ kind: 'exited', code: 127, notStarted })
+      const script = { kind: 'exited', code: 127, notStarted: '/script needs /bin/env, which is not there' }
+      expect(await box.exec({ command: ['/script'] })).toMatchObject(script)
       expect((await box.getFiles('/workspace/made')).found).toBe(true)
     }
   })
@@ -126,6 +132,8 @@ COPY --from=tools /sh /bin/sh
     await expect(failing).rejects.toMatchObject({ code: 'IMAGE_BUILD_FAILED', message: /about to fail/ })
     const modern = provider.ensureImage(recipe([], 'RUN --mount=type=cache,target=/x true'))
     await expect(modern).rejects.toMatchObject({ code: 'IMAGE_DOCKERFILE_UNSUPPORTED' })
+    const heredoc = provider.ensureImage(recipe([], 'RUN <<EOF\necho one\nEOF'))
+    await expect(heredoc).rejects.toMatchObject({ code: 'IMAGE_DOCKERFILE_UNSUPPORTED' })
     const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
     await symlink('/etc/passwd', join(directory, 'out'))
     const leaking = provider.ensureImage({

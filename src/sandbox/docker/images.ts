@@ -71,7 +71,7 @@ export class Images {
     const digest = digestOf([text, context.digest, ...args])
     return this.#once(name, digest, o, async (tag) => {
       try {
-        const stream = await this.#docker.buildImage(context.pack(text), {
+        const stream = await this.#docker.buildImage(await context.pack(text, o), {
           t: tag,
           dockerfile: dockerfileName,
           rm: true,

@@ -70,6 +70,20 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     expect(await containersOf(pid)).toEqual([])
   })
 
+  it('leaves no directory after SIGKILL though it never had a box', async () => {
+    const { child, facts } = await startOwner('slot-only')
+    const slot = dirname(facts.slot)
+    const gone = new Promise<void>((resolve) => {
+      const watcher = watch(dirname(slot), () => {
+        if (existsSync(slot)) return
+        watcher.close()
+        resolve()
+      })
+    })
+    child.kill('SIGKILL')
+    await gone
+  })
+
   it('leaves no running container after SIGKILL, without anybody sweeping', async () => {
     const { child, pid } = await startOwner('no-reaper')
     const ids = await containersOf(pid)

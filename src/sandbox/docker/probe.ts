@@ -15,17 +15,23 @@ const infoShape = z.object({
   MemoryLimit: z.boolean().optional(),
   SecurityOptions: z.array(z.string()).nullish(),
   OSType: z.string().default('linux'),
+  SystemTime: z.string().optional(),
 })
 const versionShape = z.object({ Version: z.string(), ApiVersion: z.string() })
 
 const diskWarningBytes = 5 * 2 ** 30
+/** Docker's default pools hold about 31 networks of bridge type (moby, `ipamutils`); Paddock makes none. */
+const manyNetworks = 28
+const clockSkewMs = 5000
 
 /** Asks the daemon who it is. Never throws. */
 export async function probeDaemon(docker: Docker): Promise<SandboxFacts> {
   try {
     const version = versionShape.parse(await docker.version())
     const info = infoShape.parse(await docker.info())
+    const askedAt = Date.now()
     const diskFreeBytes = await freeBytes(info.DockerRootDir)
+    const networks = (await docker.listNetworks()).filter(({ Driver }) => Driver === 'bridge').length
     return {
       reachable: true,
       version: version.Version,
@@ -35,7 +41,10 @@ export async function probeDaemon(docker: Docker): Promise<SandboxFacts> {
       cpus: info.NCPU,
       memoryBytes: info.MemTotal,
       diskFreeBytes,
-      problems: problemsOf(info, version.ApiVersion, diskFreeBytes),
+      problems: [
+        ...problemsOf(info, version.ApiVersion, diskFreeBytes),
+        ...sharedProblems({ networks, daemonTime: info.SystemTime ?? null, now: askedAt }),
+      ],
     }
   } catch (error) {
     return unreachable(messageOf(error))
@@ -91,6 +100,33 @@ function problemsOf(info: z.infer<typeof infoShape>, api: string, disk: number |
       `Only ${gib} GiB are free below ${info.DockerRootDir}.`,
       'Free space, or run `paddock gc`.',
     )
+  }
+  return found
+}
+
+/** What others of the daemon's users would notice first. Exported for its test. */
+export function sharedProblems(o: {
+  readonly networks: number
+  readonly daemonTime: string | null
+  readonly now: number
+}): SandboxProblem[] {
+  const found: SandboxProblem[] = []
+  if (o.networks >= manyNetworks) {
+    found.push({
+      code: 'address_pools',
+      what: `The daemon has ${o.networks} networks; its default address pools hold about 31. Paddock needs none of its own.`,
+      fix: 'Remove unused ones (`docker network prune`), or set default-address-pools in daemon.json.',
+      weight: 'warning',
+    })
+  }
+  const skewMs = o.daemonTime === null ? 0 : Math.abs(Date.parse(o.daemonTime) - o.now)
+  if (skewMs > clockSkewMs) {
+    found.push({
+      code: 'clock',
+      what: `The daemon's clock differs from ours by ${Math.round(skewMs / 1000)} s.`,
+      fix: 'Synchronise the clocks of both machines (NTP).',
+      weight: 'warning',
+    })
   }
   return found
 }

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../core/index.ts'
 import type {
   Box,
   BoxSpec,
+  BoxWish,
   BundleRef,
   BundleSpec,
   ImageOptions,
@@ -19,7 +20,7 @@ import { abortable } from './abortable.ts'
 import { Admission } from './admission.ts'
 import type { BoxParts, DockerBox } from './box.ts'
 import { Bundles } from './bundle.ts'
-import { connectDaemon } from './daemon.ts'
+import { connectDaemon, connectForAttach } from './daemon.ts'
 import { noteImageUse } from './image-use.ts'
 import { Images } from './images.ts'
 import { DiskWatch } from './disk-watch.ts'
@@ -31,14 +32,20 @@ import { removeOwnSnapshots } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
 import { startBox } from './start-box.ts'
 import { sweepLeftovers } from './sweep.ts'
+import { UpperDirectories } from './touched.ts'
 
 export interface DockerProviderOptions {
   /** Default: `DOCKER_HOST`, else the usual socket. */
   readonly socketPath?: string
   readonly clock?: Clock
   readonly onEvent?: SandboxEventSink
-  /** How many boxes may be made ahead and wait. 0: none. Default 4. */
+  /** How many boxes of each role may be made ahead and wait. 0: none. Default 4. */
   readonly warmBoxes?: number
+  /**
+   * Whether they wait paused. Default false: a running box that does nothing costs nothing, is claimed sooner, and ends by
+   * itself with its owner; a paused one is left to the reaper.
+   */
+  readonly parkWarmBoxes?: boolean
   /** Whether a small process beside this one sweeps when this one dies. Default true. */
   readonly reaper?: boolean
   /**
@@ -56,6 +63,7 @@ export function dockerProvider(options: DockerProviderOptions = {}): SandboxProv
 class DockerProvider implements SandboxProvider {
   readonly name = 'docker'
   readonly #docker: Docker
+  readonly #forAttach: Docker
   readonly #clock: Clock
   readonly #onEvent: SandboxEventSink
   readonly #images: Images
@@ -64,9 +72,11 @@ class DockerProvider implements SandboxProvider {
   readonly #warm: WarmBoxes
   readonly #diskWatermark: number
   readonly #disk: DiskWatch
+  readonly #upper: UpperDirectories
   readonly #socketPath: string | undefined
   readonly #hasReaper: boolean
   #endReaper: (() => void) | null = null
+  #pauses = 0
   readonly #starting = new Set<Promise<DockerBox>>()
   readonly #boxes = new Set<DockerBox>()
   readonly #slots = new Set<DockerSlot>()
@@ -75,6 +85,7 @@ class DockerProvider implements SandboxProvider {
 
   constructor(options: DockerProviderOptions) {
     this.#docker = connectDaemon(options.socketPath)
+    this.#forAttach = connectForAttach(options.socketPath)
     this.#clock = options.clock ?? systemClock
     this.#onEvent = options.onEvent ?? (() => undefined)
     this.#images = new Images(this.#docker)
@@ -83,12 +94,17 @@ class DockerProvider implements SandboxProvider {
     this.#socketPath = options.socketPath
     this.#hasReaper = options.reaper ?? true
     this.#disk = new DiskWatch(this.#docker)
+    this.#upper = new UpperDirectories(this.#docker)
     this.#diskWatermark = options.diskWatermark ?? 0.85
     this.#warm = new WarmBoxes({
       clock: this.#clock,
       most: options.warmBoxes ?? 4,
+      parked: options.parkWarmBoxes ?? false,
       start: (spec) => this.#start(spec, this.#closing.signal),
-      openSlot: () => DockerSlot.open(),
+      openSlot: () => {
+        this.#watchOver()
+        return DockerSlot.open()
+      },
     })
   }
 
@@ -97,10 +113,12 @@ class DockerProvider implements SandboxProvider {
   }
 
   ensureImage(recipe: ImageRecipe, o?: ImageOptions): Promise<ImageRef> {
+    this.#watchOver()
     return this.#images.ensure(recipe, o)
   }
 
   ensureBundle(spec: BundleSpec, o?: ImageOptions): Promise<BundleRef> {
+    this.#watchOver()
     return this.#bundles.ensure(spec, o)
   }
 
@@ -120,11 +138,26 @@ class DockerProvider implements SandboxProvider {
     }
   }
 
-  prefetch(spec: WarmSpec): Disposable {
+  prefetch(spec: WarmSpec): BoxWish {
     return this.#warm.want(spec)
   }
 
+  async pauseBoxes(): Promise<AsyncDisposable> {
+    this.#pauses += 1
+    if (this.#pauses === 1) await this.#eachAgentBox((box) => box.hold('pause'))
+    let over = false
+    return {
+      [Symbol.asyncDispose]: async () => {
+        if (over) return
+        over = true
+        this.#pauses -= 1
+        if (this.#pauses === 0) await this.#eachAgentBox((box) => box.release('pause'))
+      },
+    }
+  }
+
   async openSlot(): Promise<Slot> {
+    this.#watchOver()
     const slot = await DockerSlot.open()
     this.#slots.add(slot)
     slot.onClosed = () => this.#slots.delete(slot)
@@ -150,6 +183,12 @@ class DockerProvider implements SandboxProvider {
     return this.close()
   }
 
+  /** A box that dies meanwhile has its own way of telling it. */
+  async #eachAgentBox(work: (box: DockerBox) => Promise<void>): Promise<void> {
+    const boxes = [...this.#boxes].filter((box) => box.labels.role === 'agent')
+    await Promise.allSettled(boxes.map(work))
+  }
+
   async #claimOrStart(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {
     const warm = await this.#warm.claim(spec)
     if (warm === null) return this.#start(spec, signal)
@@ -165,19 +204,26 @@ class DockerProvider implements SandboxProvider {
     noteImageUse(image, new Date(this.#clock.now()))
     const parts = {
       docker: this.#docker,
+      forAttach: this.#forAttach,
       clock: this.#clock,
       onEvent: this.#onEvent,
       image,
       disk: this.#disk,
+      upper: this.#upper,
       ...common,
     }
     return this.#admission.run(() => startBox(parts, spec, signal), signal)
   }
 
+  /** Before the first thing is made that would outlive a kill, also a mere directory. */
+  #watchOver(): void {
+    if (this.#hasReaper) this.#endReaper ??= startReaper(this.#socketPath)
+  }
+
   /** What every box needs beside its image; asked of the daemon once. */
   #common(): Promise<CommonParts> {
     if (this.#parts === null) {
-      if (this.#hasReaper) this.#endReaper ??= startReaper(this.#socketPath)
+      this.#watchOver()
       const signal = this.#closing.signal
       const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
       this.#parts = Promise.all([programs, this.#images.empty({ signal })]).then(([bundle, empty]) => ({

@@ -1,29 +1,37 @@
 import { PaddockError } from '../../core/index.ts'
+import { takeBytes } from './attach-stream.ts'
 import type { AttachedContainer } from './attached.ts'
 import { AttachReader } from './frames.ts'
 
-/** Resolves when the relay has said `ready`, which it does once it listens. */
-export function relayReady(relay: AttachedContainer, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when the relay has said `ready`, which it does once it listens: with null, or with why it could not do what it
+ * was asked to do beyond the model path.
+ */
+export function relayReady(relay: AttachedContainer, signal: AbortSignal): Promise<string | null> {
   return new Promise((resolve, reject) => {
     let said = ''
+    let settled = false
     const reader = new AttachReader(
       (piece) => {
         said += piece.toString('latin1')
-        if (said.includes('ready\n')) settle(resolve)
+        const ready = /^ready(?:, asked only: (.*))?$/m.exec(said.slice(0, said.lastIndexOf('\n') + 1))
+        if (ready !== null) settle(() => resolve(ready[1] ?? null))
       },
       (piece) => (said += piece.toString('latin1')),
     )
-    const data = (chunk: Buffer): void => reader.push(chunk)
     const dead = (): void => {
       settle(() => reject(new PaddockError('BOX_START_FAILED', `The relay of the model path died: ${said.trim()}`)))
     }
     const abort = (): void => settle(() => reject(signal.reason))
     const settle = (then: () => void): void => {
-      relay.stream.off('data', data).off('close', dead).resume()
+      settled = true
+      relay.stream.off('close', dead)
       signal.removeEventListener('abort', abort)
       then()
     }
-    relay.stream.on('data', data).once('close', dead)
+    // What a relay says later is of no interest, but read.
+    takeBytes(relay.stream, (chunk) => (settled ? undefined : reader.push(chunk)))
+    relay.stream.once('close', dead)
     signal.addEventListener('abort', abort, { once: true })
   })
 }

@@ -16,7 +16,7 @@ export function toRequest(spec: ExecSpec, workdir: string, terminal: TerminalSiz
   return {
     timeoutMs: milliseconds(spec.timeoutMs ?? 60_000),
     graceMs: milliseconds(spec.graceMs ?? 2000),
-    maxOutputBytes: spec.maxOutputBytes ?? 10 << 20,
+    maxOutputBytes: spec.maxOutputBytes ?? (spec.output === 'told' ? Number.MAX_SAFE_INTEGER : 10 << 20),
     keepBackground: spec.background === 'keep',
     shell,
     hasStdin: spec.stdin !== undefined || terminal !== null,

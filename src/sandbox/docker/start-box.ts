@@ -40,13 +40,13 @@ async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): 
       (running) => cleanups.push(() => running.end()),
       () => undefined,
     )
-    const prepared = await prepareAttached(parts.docker, options, bounds)
+    const prepared = await prepareAttached(parts, options, bounds)
     cleanups.push(() => prepared.discard())
     const runningRelay = await relayStarts
-    if (runningRelay !== null) await relayReady(runningRelay, bounds)
+    const short = runningRelay === null ? null : await relayReady(runningRelay, bounds)
     const running = await prepared.start(bounds)
     cleanups.push(() => running.end())
-    const box = new DockerBox(parts, spec, running, runningRelay, port)
+    const box = new DockerBox(parts, spec, running, { relay: runningRelay, port, short })
     const hello = await abortable(box.channel.hello, bounds)
     if (hello.version !== protocolVersion) {
       throw new PaddockError('BOX_START_FAILED', `The supervisor speaks protocol ${hello.version}.`)
@@ -79,5 +79,5 @@ function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: Abor
     })
   }
   const options = relayContainer(spec, parts.emptyImage, parts.programs, slot.directory, port)
-  return prepareAttached(parts.docker, options, signal)
+  return prepareAttached(parts, options, signal)
 }

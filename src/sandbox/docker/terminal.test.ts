@@ -52,11 +52,11 @@ describe.runIf(await requireDocker())('a terminal in a box', () => {
   it('passes Ctrl-C to what is in front, and is recorded', async () => {
     await using terminal = box.openTerminal({ command: ['bash', '--norc'], env: { PS1: '> ' } })
     terminal.write('sleep 1000\r')
-    await terminal.screenWhere(shows('sleep 1000'))
-    // Repeated, because the shell echoes before the program is in front.
-    const nudge = setInterval(() => terminal.write('\x03'), 50)
-    await terminal.screenWhere(shows('^C'))
-    clearInterval(nudge)
+    // The shell echoes the line before the program is in front, which is what the plus of `ps` says.
+    const inFront = 'until ps -C sleep -o stat=,args= | grep -q "+.*sleep 1000"; do sleep 0.02; done'
+    expect(await box.exec({ command: inFront })).toMatchObject({ kind: 'exited', code: 0 })
+    terminal.write('\x03')
+    await terminal.screenWhere((screen) => shows('^C')(screen) && screen.lines[screen.cursor.row] === '>')
     terminal.write('echo "sum $((40+2)) ü"\r')
     await terminal.screenWhere(shows('sum 42 ü'))
     const [header = '', ...lines] = terminal.recording().trim().split('\n')

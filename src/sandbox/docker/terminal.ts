@@ -113,7 +113,9 @@ export class BoxTerminal implements Terminal {
     await this.close()
   }
 
-  #output(bytes: Uint8Array): void {
+  #output(view: Uint8Array): void {
+    // The emulator draws later.
+    const bytes = Buffer.from(view)
     this.#cast.output(bytes)
     this.#emulator.write(bytes)
     for (const listener of this.#listeners) listener(bytes)

@@ -76,6 +76,20 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
     expect([one, two]).not.toContain((await claim()).id)
   })
 
+  it('wait paused where they are to, and run when they are claimed', async () => {
+    await using parking = dockerProvider({ warmBoxes: 1, parkWarmBoxes: true })
+    using _wish = parking.prefetch(spec)
+    const [warm = ''] = await exist(1)
+    const events = await docker.getEvents({ filters: { container: [warm], event: ['pause'] } })
+    if ((await docker.getContainer(warm).inspect()).State.Status !== 'paused') for await (const _ of events) break
+    if ('destroy' in events && typeof events.destroy === 'function') events.destroy()
+    const { modelPath: _, ...plain } = spec
+    await using box = await parking.createBox(plain)
+    expect(box.id).toBe(warm)
+    expect(await box.exec({ command: 'echo on' })).toMatchObject({ stdout: Buffer.from('on\n') })
+    expect((await docker.getContainer(warm).inspect()).State.Status).toBe('running')
+  })
+
   it('are not given to who wants another kind', async () => {
     const wanted = provider.prefetch(spec)
     const [warm] = await exist(1)

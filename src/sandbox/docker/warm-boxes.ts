@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/index.ts'
-import type { BoxSpec, WarmSpec } from '../contract.ts'
+import type { BoxRole, BoxSpec, BoxWish, WarmSpec } from '../contract.ts'
 import type { DockerBox } from './box.ts'
 import { defaultModelPort } from './hardened.ts'
 import { DockerSlot } from './slot.ts'
@@ -19,6 +19,7 @@ interface WarmBox {
 
 interface Entry {
   readonly key: string
+  readonly role: BoxRole
   readonly made: Promise<WarmBox | null>
   isMade: boolean
 }
@@ -30,15 +31,18 @@ interface Want {
 
 export interface WarmBoxesOptions {
   readonly clock: Clock
+  /** Of each role, so that boxes of verifiers, which wait long, leave room for agents'. */
   readonly most: number
+  /** They wait paused, so that nothing an image starts by itself runs meanwhile. */
+  readonly parked: boolean
   readonly start: (spec: BoxSpec) => Promise<DockerBox>
   readonly openSlot: () => Promise<DockerSlot>
 }
 
 /**
  * Boxes that are made before they are asked for, in the order in which they are wanted. Each is handed out once, after
- * its supervisor has answered, and never comes back. They wait running: an idle supervisor takes no processor time, and
- * unlike a paused one it ends by itself when its owner dies.
+ * its supervisor has answered, and never comes back. They wait running unless `parked`: an idle supervisor takes no
+ * processor time, and unlike a paused one it ends by itself when its owner dies.
  */
 export class WarmBoxes {
   readonly #o: WarmBoxesOptions
@@ -51,13 +55,18 @@ export class WarmBoxes {
     this.#o = options
   }
 
-  want(spec: WarmSpec): Disposable {
+  want(spec: WarmSpec): BoxWish {
     const want = { key: keyOf(spec), spec }
     this.#wants.push(want)
     this.#fill()
+    const dispose = () => {
+      if (take(this.#wants, (one) => one === want) !== null) this.#trim(want.key)
+    }
     return {
-      [Symbol.dispose]: () => {
-        if (take(this.#wants, (one) => one === want) !== null) this.#trim(want.key)
+      [Symbol.dispose]: dispose,
+      [Symbol.asyncDispose]: async () => {
+        dispose()
+        await Promise.allSettled(this.#ending)
       },
     }
   }
@@ -93,14 +102,25 @@ export class WarmBoxes {
   }
 
   async #isFit({ box, madeAt }: WarmBox): Promise<boolean> {
-    return this.#o.clock.monotonic() - madeAt <= oldestMs && (await box.isAlive(answerMs))
+    if (this.#o.clock.monotonic() - madeAt > oldestMs) return false
+    try {
+      await box.release('parked')
+    } catch {
+      return false
+    }
+    return box.isAlive(answerMs)
   }
 
   #fill(): void {
-    while (!this.#closed && this.#entries.length < this.#o.most && this.#making() < atOnce) {
-      const want = this.#wants.find(({ key }) => count(this.#entries, key) < count(this.#wants, key))
+    while (!this.#closed && this.#making() < atOnce) {
+      const want = this.#wants.find(
+        ({ key, spec }) =>
+          count(this.#entries, key) < count(this.#wants, key) &&
+          this.#entries.filter(({ role }) => role === spec.labels.role).length < this.#o.most,
+      )
       if (want === undefined) return
-      const entry: Entry = { key: want.key, made: this.#make(want.spec), isMade: false }
+      const { role } = want.spec.labels
+      const entry: Entry = { key: want.key, role, made: this.#make(want.spec), isMade: false }
       this.#entries.push(entry)
       void entry.made.then((warm) => {
         entry.isMade = true
@@ -126,6 +146,7 @@ export class WarmBoxes {
       slot = modelPath === undefined ? null : await this.#o.openSlot()
       const box = await this.#o.start({ ...rest, ...(slot === null ? {} : { modelPath: { ...modelPath, slot } }) })
       void box.died.then(() => slot?.close())
+      if (this.#o.parked) await box.hold('parked')
       return { box, slot, madeAt: this.#o.clock.monotonic() }
     } catch {
       await slot?.close()

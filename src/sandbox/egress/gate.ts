@@ -2,9 +2,19 @@ import { lookup } from 'node:dns/promises'
 import { type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
 import { connect, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { decideEgress, type EgressDecision, type EgressPolicy, parseEgress, refusedBeforeLookup } from './policy.ts'
+import { serveNames } from './name-stream.ts'
+import { NameBook, nameServer } from './names.ts'
+import {
+  decideEgress,
+  type EgressDecision,
+  type EgressPolicy,
+  parseEgress,
+  refusedBeforeLookup,
+  refusedName,
+} from './policy.ts'
 
 const connectMs = 10_000
+const namePort = 53
 
 /** One try to reach something. */
 export interface EgressAttempt {
@@ -25,7 +35,8 @@ export interface EgressGateOptions {
 
 /**
  * The way out of a box: an HTTP proxy (CONNECT, and plain requests in absolute form, RFC 9112 §3.2.2) behind its socket
- * slot. Names are resolved here, once, and the connection goes to the very address that was judged.
+ * slot. Names are resolved here, once, and the connection goes to the very address that was judged. Where the box's relay
+ * catches every connection, it asks in the same way; what programs look up before they connect is answered here too.
  */
 export interface EgressGate {
   readonly policy: EgressPolicy
@@ -59,12 +70,18 @@ class Gate implements EgressGate {
   readonly #onAttempt: EgressGateOptions['onAttempt']
   readonly #resolve: NonNullable<EgressGateOptions['resolve']>
   readonly #passages = new Set<Passage>()
+  readonly #names: NameBook
   #egress: ReturnType<typeof parseEgress>
 
   constructor(o: EgressGateOptions) {
     this.#onAttempt = o.onAttempt
     this.#resolve = o.resolve ?? systemAddresses
     this.#egress = parseEgress(o.policy ?? 'none')
+    this.#names = new NameBook({
+      refused: (host) => refusedName(this.#egress, host),
+      resolve: this.#resolve,
+      onRefused: (host, rule) => this.#onAttempt({ host: host.slice(0, 255), port: namePort, allowed: false, rule }),
+    })
   }
 
   get policy(): EgressPolicy {
@@ -84,7 +101,11 @@ class Gate implements EgressGate {
 
   connect(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy())
-    const target = authority(request.url ?? '')
+    const target = this.#named(authority(request.url ?? ''))
+    if (target.host === nameServer && target.port === namePort) {
+      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+      return serveNames(this.#names, socket, head)
+    }
     void this.#judge(target.host, target.port).then((decision) => {
       if (socket.destroyed) return
       if (!decision.allowed) return refuseTunnel(socket, 403, decision.rule)
@@ -107,7 +128,7 @@ class Gate implements EgressGate {
       request.resume()
       return refuse(response, 400, 'only http: is passed on in this form')
     }
-    const target = authority(`${url.hostname}:${url.port === '' ? 80 : url.port}`)
+    const target = this.#named(authority(`${url.hostname}:${url.port === '' ? 80 : url.port}`))
     void this.#judge(target.host, target.port).then((decision) => {
       if (response.destroyed) return
       if (!decision.allowed) {
@@ -130,6 +151,12 @@ class Gate implements EgressGate {
       response.once('close', () => upstream.destroy())
       request.once('error', () => upstream.destroy()).pipe(upstream)
     })
+  }
+
+  /** An address that stands for a name is that name. */
+  #named<T extends { readonly host: string }>(target: T): T {
+    const name = this.#names.nameOf(target.host)
+    return name === null ? target : { ...target, host: name }
   }
 
   /** Judges and tells. Fails closed: whatever goes wrong is a refusal. */

@@ -45,6 +45,14 @@ export function refusedBeforeLookup(egress: ParsedEgress, host: string, port: nu
   return egress.rules.some((rule) => namesHost(rule, host, port)) ? null : 'no rule'
 }
 
+/** Why a name must not be looked up for whatever port, or null: {@link refusedBeforeLookup} for a query, which has no port. */
+export function refusedName(egress: ParsedEgress, host: string): string | null {
+  if (egress.policy === 'none') return 'none'
+  if (!isHost(host)) return 'malformed'
+  if (egress.policy === 'open') return null
+  return egress.rules.some((rule) => namesHost(rule, host, rule.port)) ? null : 'no rule'
+}
+
 /** Decides over what a name resolved to; the answer names the one address that may be connected to. */
 export function decideEgress(
   egress: ParsedEgress,
@@ -68,7 +76,7 @@ export function decideEgress(
   return { allowed: false, rule: reason }
 }
 
-function namesHost(rule: Rule, host: string, port: number): boolean {
+function namesHost(rule: Rule, host: string, port: number | null): boolean {
   if (rule.port !== null && rule.port !== port) return false
   if (rule.host !== null) return rule.host === host
   return rule.below !== null && host.endsWith(`.${rule.below}`)

@@ -52,7 +52,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
         query: {},
         exporter,
         options: given.options,
-        allow: { mixedLogprobKinds: false, unknownLogprobKind: false, mixedVerifiers: false },
+        allow: { mixedLogprobKinds: false, unknownLogprobKind: false, mixedVerifiers: false, mixedWeights: false },
         out,
         replace: false,
         fingerprint: () => Promise.resolve(generatedFingerprint),
@@ -221,7 +221,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
         for (const edit of [nullVerdict, kind('temperature'), kind('unknown')]) {
           await expect(write(change(edit), fresh())).rejects.toMatchObject({ code: 'EXPORT_REFUSED' })
         }
-        const allow = { mixedLogprobKinds: true, unknownLogprobKind: true, mixedVerifiers: false }
+        const allow = { mixedLogprobKinds: true, unknownLogprobKind: true, mixedVerifiers: false, mixedWeights: false }
         const manifest = await write(change(kind('unknown')), fresh(), { allow })
         expect(manifest.logprob_kinds).toEqual({ raw: 1, unknown: 1 })
         expect(manifest.allowances.unknown_logprob_kind).toBe(true)

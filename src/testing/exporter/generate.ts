@@ -208,7 +208,7 @@ function rolloutOf(seed: RolloutSeed, making: Making): ExportRollout {
     },
     rows: rows.map(({ row }) => row),
     rowWeights: rows.map(() => 1 / rows.length),
-    conversations: rows.map(({ messages }) => ({ messages, tools: '[{"type":"function"}]' })),
+    conversations: rows.map(({ messages }) => ({ messages, tools: '[{"type":"function"}]', media: [] })),
   }
 }
 

@@ -1,5 +1,6 @@
 /** A real store with rollouts as a proxy would have recorded them: two append-only calls each. */
 import {
+  type PolicySpan,
   type EngineFingerprint,
   type LogprobKind,
   newId,
@@ -23,6 +24,7 @@ export interface RecordedRollout {
   /** Rollouts of one name are one group. */
   readonly group?: string
   readonly weightVersion?: string
+  readonly mixing?: PolicySpan['mixing']
 }
 
 /** Sampled tokens of each rollout: two calls of three. */
@@ -106,7 +108,15 @@ async function recordSession(
     const callId = newId()
     await recorder.beginCall(intentOf({ callId, sessionId, seq, fingerprint: digest, messages }))
     const answer = { role: 'assistant', content: `answer ${seq}` }
-    const segments = segmentsOf({ callId, sessionId, seq, parent, logprobKind, version: rollout.weightVersion ?? '1' })
+    const segments = segmentsOf({
+      callId,
+      sessionId,
+      seq,
+      parent,
+      logprobKind,
+      version: rollout.weightVersion ?? '1',
+      mixing: rollout.mixing ?? 'none',
+    })
     const sampled = segments.at(-1)
     parent = sampled === undefined ? null : { segmentId: sampled.id, offset: sampled.tokens.length }
     await recorder.commitCall(commitOf(callId, segments, JSON.stringify(answer)))
@@ -127,6 +137,7 @@ function segmentsOf(
     readonly parent: Segment['parent']
     readonly logprobKind: LogprobKind
     readonly version: string
+    readonly mixing: PolicySpan['mixing']
   },
 ): readonly Segment[] {
   const { callId, sessionId, seq, parent, logprobKind } = place
@@ -154,7 +165,12 @@ function segmentsOf(
       logprobs: Float32Array.from([-0.1, -0.2, -0.3]),
       logprobKind,
       policySpans: [
-        { start: 0, end: 3, policy: { model: 'counter', adapter: null, weightVersion: place.version }, mixing: 'none' },
+        {
+          start: 0,
+          end: 3,
+          policy: { model: 'counter', adapter: null, weightVersion: place.version },
+          mixing: place.mixing,
+        },
       ],
     },
   ]

@@ -10,7 +10,7 @@ import {
 } from '../../trajectory/index.ts'
 import { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } from './facts.ts'
 
-/** A fresh, empty log. */
+/** An open log. It may hold sessions of others, as logs do: opening one for each test is most of what a suite takes. */
 export interface RecorderUnderTest {
   readonly recorder: Recorder
   /** Opens the same log the way another process would, beside the live recorder. */
@@ -78,6 +78,7 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
         spans,
         events: [],
       }
+      await recorder.flush()
       const reader = await made.reader()
       for (const log of [await recorder.session(session.id), await reader.session(session.id)]) {
         expect(plain(log)).toEqual(plain(expected))
@@ -250,6 +251,51 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
       expect(fates).toEqual(['complete', 'interrupted'])
     })
 
+    it('shows a closed session whole to every reader', async () => {
+      const sessionId = await opened()
+      const intent = await began(sessionId)
+      await recorder.commitCall(commitFact(intent, [promptFact(intent, ids(2))]))
+      await recorder.closeSession(sessionId, 7)
+      const reader = await made.reader()
+      const log = await reader.session(sessionId)
+      await reader.close()
+      expect([log.closedAt, log.segments.length]).toEqual([7, 1])
+    })
+
+    it('hangs a segment on one of another session', async () => {
+      const first = await began(await opened())
+      const prompt = promptFact(first, ids(3))
+      await recorder.commitCall(commitFact(first, [prompt]))
+      const forked = await began(await opened())
+      const parent = { segmentId: prompt.id, offset: 2 }
+      await recorder.commitCall(commitFact(forked, [promptFact(forked, ids(2), parent)]))
+      expect((await recorder.session(forked.sessionId)).segments[0]?.parent).toEqual(parent)
+      const beyond = await began(await opened())
+      await expect(
+        recorder.commitCall(commitFact(beyond, [promptFact(beyond, ids(1), { segmentId: prompt.id, offset: 4 })])),
+      ).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+    })
+
+    it('goes on in a session of before a restart, and still refuses what does not fit', async () => {
+      const sessionId = await opened()
+      const intent = await began(sessionId)
+      const prompt = promptFact(intent, ids(3))
+      await recorder.commitCall(commitFact(intent, [prompt]))
+      recorder = await made.restart()
+      await recorder.settleDelivery(intent.id, 'sent')
+      await expect(recorder.commitCall(commitFact(intent, []))).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      await expect(began(sessionId, 0)).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      const next = await began(sessionId, 1)
+      const parent = { segmentId: prompt.id, offset: 3 }
+      await recorder.commitCall(commitFact(next, [promptFact(next, ids(1), parent)]))
+      const log = await recorder.session(sessionId)
+      expect(log.calls.map((call) => [call.commit?.fate.kind, call.delivery])).toEqual([
+        ['complete', 'sent'],
+        ['complete', 'unknown'],
+      ])
+      expect(log.segments.map((segment) => segment.parent)).toEqual([null, parent])
+    })
+
     it('takes a thousand calls at once and loses none', async () => {
       const sessionId = await opened()
       await Promise.all(
@@ -259,6 +305,7 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
           await recorder.commitCall(commitFact(intent, [promptFact(intent, ids(8, seq))]))
         }),
       )
+      await recorder.flush()
       const reader = await made.reader()
       const log = await reader.session(sessionId)
       await reader.close()

@@ -1,24 +1,9 @@
-"""Runs SQL on SQLite files: one JSON request per line on stdin, one JSON answer per line on stdout.
+"""SQLite for `frame.py`: a database is a file.
 
-Handed to `python3 -I -S -c` by the host with every use, so that no file of it lies in the box. Python's sqlite3 and not
-the sqlite3 shell: it has the authorizer, tells INTEGER, REAL, TEXT and BLOB apart, and accepts double-quoted string
-literals as the shell does. Each request runs in a forked child, which is killed with SIGKILL at its deadline: a
-progress handler alone does not stop one long function call.
+Python's sqlite3 and not the sqlite3 shell: it has the authorizer, tells INTEGER, REAL, TEXT and BLOB apart, and accepts
+double-quoted string literals as the shell does.
 """
-import gc
-import json
-import os
-import random
-import re
-import resource
-import select
-import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import tempfile
-import time
 
 STEP = 100  # virtual machine instructions between two looks of the progress handler
 READ_PRAGMAS = {
@@ -31,31 +16,6 @@ READING = {
 }
 # ATTACH also stands for VACUUM and VACUUM INTO, which attach their target.
 NEVER = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_VTABLE, sqlite3.SQLITE_DROP_VTABLE}
-
-
-class Refused(Exception):
-    pass
-
-
-class TooLarge(Exception):
-    pass
-
-
-def encode(value):
-    """Cells are null or a text whose first letter says the storage class; no number goes through JSON."""
-    if value is None:
-        return None
-    if isinstance(value, int):
-        return "i" + str(value)
-    if isinstance(value, float):
-        return "r" + repr(value)
-    if isinstance(value, str):
-        return "t" + value
-    return "b" + value.hex()
-
-
-def quoted(name):
-    return '"' + name.replace('"', '""') + '"'
 
 
 def without_comments(sql):
@@ -127,6 +87,15 @@ class Session:
             return self.deny("the database is read-only: one SELECT, WITH, VALUES or EXPLAIN")
         return sqlite3.SQLITE_OK
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        # By hand: its own handlers hold the connection, and the collector is off.
+        self.db.close()
+        if isinstance(error, sqlite3.Error) and self.refused:
+            raise Refused(self.refused) from error
+
     def deny(self, why):
         self.refused = self.refused or why
         return sqlite3.SQLITE_DENY
@@ -135,17 +104,13 @@ class Session:
         """Rows of one statement, at most so many; the last tells whether there were more."""
         cursor = self.db.execute(sql)
         columns = [one[0] for one in cursor.description or []]
-        rows, size = [], 0
+        shown = Shown(max_rows, max_bytes)
         for row in cursor:
-            if len(rows) >= max_rows or size > max_bytes:
-                return columns, rows, True
-            for value in row:
-                if isinstance(value, (str, bytes)) and len(value) > max_bytes:
-                    raise TooLarge(f"a value of length {len(value)} is more than can be shown; take a part of it")
-            cells = [encode(value) for value in row]
-            size += sum(len(cell) if cell is not None else 4 for cell in cells)
-            rows.append(cells)
-        return columns, rows, False
+            if not shown.takes():
+                break
+            shown.add(row)
+        cursor.close()
+        return columns, shown.rows, shown.more
 
     def rows(self, sql, *values):
         return self.db.execute(sql, values).fetchall()
@@ -153,16 +118,22 @@ class Session:
 
 def op_query(request):
     """One reading statement."""
-    session = Session(request["db"], "read")
-    try:
+    with Session(request["db"], "read") as session:
         columns, rows, more = session.query(request["sql"], request["maxRows"], request["maxBytes"])
-    except sqlite3.Error as error:
-        if session.refused:
-            raise Refused(session.refused) from error
-        raise
-    if not columns:
-        raise sqlite3.OperationalError("there is no statement")
-    return {"columns": columns, "rows": rows, "more": more, "steps": session.steps}
+        if not columns:
+            raise sqlite3.OperationalError("there is no statement")
+        return {"columns": columns, "rows": rows, "more": more, "steps": session.steps}
+
+
+def timed(request):
+    session = Session(request["db"], "read")
+    # Counting its instructions is no work of the statement.
+    session.db.set_progress_handler(None, 0)
+
+    def run():
+        for _ in session.db.execute(request["sql"]):
+            pass
+    return run
 
 
 def op_script(request):
@@ -170,25 +141,20 @@ def op_script(request):
     path = os.path.join(request["scratch"], "copy.sqlite")
     shutil.copyfile(request["db"], path)
     os.chmod(path, 0o600)
-    session = Session(path, "write")
-    columns, rows, more, before = [], [], False, session.db.total_changes
-    try:
+    with Session(path, "write") as session:
+        columns, rows, more, before = [], [], False, session.db.total_changes
         for one in statements(request["sql"]):
             shown = session.query(one, request["maxRows"], request["maxBytes"])
             if shown[0]:
                 columns, rows, more = shown
         if session.db.in_transaction:
             session.db.rollback()
-    except sqlite3.Error as error:
-        if session.refused:
-            raise Refused(session.refused) from error
-        raise
-    changes = session.db.total_changes - before
-    result = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": session.steps}
-    if request.get("state"):
-        result["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
-        result["state"] = state_of(session, request["maxRows"], request["maxBytes"])
-    return result
+        changes = session.db.total_changes - before
+        result = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": session.steps}
+        if request.get("state"):
+            result["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
+            result["state"] = state_of(session, request["maxRows"], request["maxBytes"])
+        return result
 
 
 def probe(session, sql):
@@ -230,14 +196,14 @@ def state_of(session, max_rows, max_bytes):
 
 
 def op_tables(request):
-    session = Session(request["db"], "read")
-    found = session.rows(
-        "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
-        "ESCAPE '\\' ORDER BY type, name")
-    return {"tables": [
-        {"name": name, "kind": kind, "rows": session.rows(f"SELECT count(*) FROM {quoted(name)}")[0][0]}
-        for name, kind in found
-    ]}
+    with Session(request["db"], "read") as session:
+        found = session.rows(
+            "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
+            "ESCAPE '\\' ORDER BY type, name")
+        return {"tables": [
+            {"name": name, "kind": kind, "rows": session.rows(f"SELECT count(*) FROM {quoted(name)}")[0][0]}
+            for name, kind in found
+        ]}
 
 
 def known_table(session, name):
@@ -248,20 +214,21 @@ def known_table(session, name):
 
 
 def op_describe(request):
-    session = Session(request["db"], "read")
-    table = known_table(session, request["table"])
-    columns = [
-        {"name": c[1], "type": c[2], "notNull": bool(c[3]), "default": c[4], "key": c[5]}
-        for c in session.rows(f"PRAGMA table_info({quoted(table)})")
-    ]
-    foreign = [
-        {"from": key[3], "table": key[2], "to": key[4]}
-        for key in session.rows(f"PRAGMA foreign_key_list({quoted(table)})")
-    ]
-    indexes = [
-        {"columns": [part[2] for part in session.rows(f"PRAGMA index_info({quoted(one[1])})")], "unique": bool(one[2])}
-        for one in session.rows(f"PRAGMA index_list({quoted(table)})")
-    ]
+    with Session(request["db"], "read") as session:
+        table = known_table(session, request["table"])
+        columns = [
+            {"name": c[1], "type": c[2], "notNull": bool(c[3]), "default": c[4], "key": c[5]}
+            for c in session.rows(f"PRAGMA table_info({quoted(table)})")
+        ]
+        foreign = [
+            {"from": key[3], "table": key[2], "to": key[4]}
+            for key in session.rows(f"PRAGMA foreign_key_list({quoted(table)})")
+        ]
+        indexes = [
+            {"columns": [part[2] for part in session.rows(f"PRAGMA index_info({quoted(one[1])})")],
+             "unique": bool(one[2])}
+            for one in session.rows(f"PRAGMA index_list({quoted(table)})")
+        ]
     foreign.sort(key=lambda key: (key["from"], key["table"]))
     indexes.sort(key=lambda one: ([part or "" for part in one["columns"]], one["unique"]))
     return {"name": table, "columns": columns, "foreignKeys": foreign, "indexes": indexes}
@@ -269,32 +236,10 @@ def op_describe(request):
 
 def op_sample(request):
     """The first rows as the table keeps them: the same ones every time."""
-    session = Session(request["db"], "read")
-    table = known_table(session, request["table"])
-    columns, rows, more = session.query(f"SELECT * FROM {quoted(table)}", request["maxRows"], request["maxBytes"])
-    return {"columns": columns, "rows": rows, "more": more, "steps": session.steps}
-
-
-def op_submit(request):
-    """Keeps the submission. The first one counts: guessing again and again must not pay."""
-    try:
-        descriptor = os.open(request["path"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except FileExistsError:
-        return {"taken": False}
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
-        file.write(request["sql"])
-    return {"taken": True}
-
-
-def op_build(request):
-    """Runs the generator of a database with another seed: a neighbour of the same shape with other content."""
-    if os.path.exists(request["out"]):
-        os.unlink(request["out"])
-    command = [sys.executable, "-I", "-c", request["script"], request["out"], str(request["seed"])]
-    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise Refused("the generator failed: " + done.stderr.decode("utf-8", "replace")[-400:])
-    return {}
+    with Session(request["db"], "read") as session:
+        table = known_table(session, request["table"])
+        columns, rows, more = session.query(f"SELECT * FROM {quoted(table)}", request["maxRows"], request["maxBytes"])
+        return {"columns": columns, "rows": rows, "more": more, "steps": session.steps}
 
 
 def op_subset(request):
@@ -347,94 +292,15 @@ def orphans(db, tables):
                 deleted = deleted or count > 0
 
 
-OPS = {
+def op_build(request):
+    """The generator writes the file itself."""
+    generate(request, request["out"])
+    return {}
+
+
+TIMED.append(timed)
+STATEMENT_ERRORS.extend([sqlite3.Error, sqlite3.Warning])
+OPS.update({
     "query": op_query, "script": op_script, "tables": op_tables, "describe": op_describe, "sample": op_sample,
-    "submit": op_submit, "build": op_build, "subset": op_subset,
-}
-
-
-def answer(request):
-    try:
-        return {"status": "ok", **OPS[request["op"]](request)}
-    except Refused as error:
-        return {"status": "error", "kind": "refused", "message": str(error)}
-    except TooLarge as error:
-        return {"status": "error", "kind": "too_large", "message": str(error)}
-    except MemoryError:
-        return {"status": "error", "kind": "memory", "message": "out of memory"}
-    except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError) as error:
-        kind = "memory" if "out of memory" in str(error) else "sql"
-        return {"status": "error", "kind": kind, "message": str(error)}
-
-
-def child(request, out):
-    memory = request["memoryMb"] << 20
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    try:
-        data = json.dumps(answer(request)).encode()
-    except MemoryError:
-        data = json.dumps({"status": "error", "kind": "memory", "message": "out of memory"}).encode()
-    at = 0
-    while at < len(data):
-        at += os.write(out, data[at:at + (1 << 16)])
-
-
-def run(line):
-    """Runs one request in a child and gives its answer, or what the kill means."""
-    request = json.loads(line)
-    if request["op"] != "script":
-        return in_child(request)
-    request["scratch"] = tempfile.mkdtemp()
-    try:
-        return in_child(request)
-    finally:
-        shutil.rmtree(request["scratch"], ignore_errors=True)
-
-
-def in_child(request):
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read)
-        os.setsid()
-        status = 1
-        try:
-            child(request, write)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write)
-    deadline = time.monotonic() + request["timeoutMs"] / 1000
-    parts, late = [], False
-    while True:
-        left = deadline - time.monotonic()
-        ready, _, _ = select.select([read], [], [], max(left, 0))
-        if not ready:
-            late = True
-            os.killpg(pid, signal.SIGKILL) if os.getpgid(pid) == pid else os.kill(pid, signal.SIGKILL)
-            break
-        part = os.read(read, 1 << 20)
-        if part == b"":
-            break
-        parts.append(part)
-    os.close(read)
-    _, status = os.waitpid(pid, 0)
-    if late:
-        message = f"took longer than {request['timeoutMs']} ms"
-        return json.dumps({"status": "error", "kind": "timeout", "message": message})
-    if status != 0:
-        kind = "memory" if os.WIFSIGNALED(status) else "broken"
-        return json.dumps({"status": "error", "kind": kind, "message": "the statement was killed"})
-    return b"".join(parts).decode()
-
-
-def main():
-    # A collection would touch every page that parent and child share, and copy it.
-    gc.disable()
-    # readline, not iteration: an answer must leave before the next request comes.
-    while line := sys.stdin.readline():
-        sys.stdout.write(run(line) + "\n")
-        sys.stdout.flush()
-
-
-main()
+    "build": op_build, "subset": op_subset,
+})
