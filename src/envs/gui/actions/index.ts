@@ -1,0 +1,12 @@
+export {
+  type Action,
+  actionNames,
+  actionSchema,
+  outsideOf,
+  type ParsedAction,
+  parseAction,
+  type Screen,
+  type SingleAction,
+  singleActionSchema,
+} from './action.ts'
+export { type Key, keyOfCharacter, keyOfName, keysOfCombination } from './keys.ts'

@@ -1,0 +1,1 @@
+export { anthropicAdapter, type AnthropicVersion } from './anthropic.ts'

@@ -1,0 +1,1 @@
+export { browsergymAdapter } from './browsergym.ts'

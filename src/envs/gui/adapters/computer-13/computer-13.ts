@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import type { ParsedAction, SingleAction } from '../../actions/index.ts'
+import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
+import { joinKeys, splitKeys } from '../keys.ts'
+import { canonical, fitting } from '../read.ts'
+
+const parameters = z.object({
+  x: z.number().optional(),
+  y: z.number().optional(),
+  button: z.enum(['left', 'right', 'middle']).optional(),
+  num_clicks: z.int().min(1).max(3).optional(),
+  dx: z.number().optional(),
+  dy: z.number().optional(),
+  text: z.string().optional(),
+  key: z.string().optional(),
+  keys: z.array(z.string()).min(1).optional(),
+})
+const named = z.object({ action_type: z.string(), parameters: z.unknown().optional() })
+
+const offered = 'MOVE_TO, CLICK, RIGHT_CLICK, DOUBLE_CLICK, DRAG_TO, SCROLL, TYPING, PRESS, HOTKEY, WAIT, FAIL, DONE'
+
+/**
+ * OSWorld's `computer_13` (`desktop_env/actions.py`): `{"action_type": "CLICK", "parameters": {...}}`, the parameters also
+ * beside the type, and the bare words `WAIT`, `FAIL` and `DONE`. Pixels; the wheel turns in notches, upwards and to the
+ * right for positive numbers, as `pyautogui` does it; clicks without a place happen where the mouse is.
+ */
+export const computer13Adapter: ActionAdapter = {
+  name: 'osworld-computer-13',
+  picture: (screen) => screen,
+  read(said, scene) {
+    const given = fitting(named, typeof said === 'string' ? { action_type: said } : said)
+    if (!given.ok) return told(`An action needs "action_type", one of ${offered}.`)
+    const parsed = fitting(parameters, given.value.parameters ?? (typeof said === 'string' ? {} : said))
+    if (!parsed.ok) return told(`The action ${given.value.action_type} does not fit: ${parsed.error}.`)
+    return readOne(given.value.action_type, parsed.value, scene)
+  },
+  write: (action, scene) => (action.action === 'batch' ? null : writeOne(action, scene)),
+}
+
+function readOne(type: string, given: z.infer<typeof parameters>, scene: Scene): ParsedAction {
+  const { x, y } = given
+  const place: Point | null = x === undefined || y === undefined ? scene.pointer : { x, y }
+  const needs = (what: string) => told(`${type} needs ${what}.`)
+  const click = (button: 'left' | 'right' | 'middle', times: number): ParsedAction => {
+    if (place === null) return needs('x and y')
+    if (button === 'left') {
+      const names = ['click', 'double_click', 'triple_click'] as const
+      return canonical({ action: names[times - 1] ?? 'click', ...place }, scene)
+    }
+    if (times > 1) return told(`${type} with the ${button} button can be done once only.`)
+    return canonical({ action: button === 'right' ? 'right_click' : 'middle_click', ...place }, scene)
+  }
+  switch (type) {
+    case 'MOVE_TO':
+      return x === undefined || y === undefined ? needs('x and y') : canonical({ action: 'move', x, y }, scene)
+    case 'CLICK':
+      return click(given.button ?? 'left', given.num_clicks ?? 1)
+    case 'RIGHT_CLICK':
+      return click('right', 1)
+    case 'DOUBLE_CLICK':
+      return click('left', 2)
+    case 'DRAG_TO':
+      if (x === undefined || y === undefined) return needs('x and y')
+      if (scene.pointer === null) return told('DRAG_TO begins where the mouse is: use MOVE_TO first.')
+      return canonical({ action: 'drag', path: [scene.pointer, { x, y }] }, scene)
+    case 'SCROLL': {
+      const { width, height } = scene.screen
+      const at = scene.pointer ?? { x: Math.floor(width / 2), y: Math.floor(height / 2) }
+      const { dx = 0, dy = 0 } = given
+      return canonical({ action: 'scroll', ...at, dx: dx * notch, dy: dy === 0 ? 0 : -dy * notch }, scene)
+    }
+    case 'TYPING':
+      return given.text === undefined ? needs('text') : canonical({ action: 'type', text: given.text }, scene)
+    case 'PRESS':
+      return given.key === undefined
+        ? needs('key')
+        : canonical({ action: 'key', keys: joinKeys([given.key]), repeat: 1 }, scene)
+    case 'HOTKEY':
+      return given.keys === undefined
+        ? needs('keys')
+        : canonical({ action: 'key', keys: joinKeys(given.keys), repeat: 1 }, scene)
+    case 'WAIT':
+      return canonical({ action: 'wait', seconds: 1 }, scene)
+    case 'DONE':
+      return canonical({ action: 'done' }, scene)
+    case 'FAIL':
+      return canonical({ action: 'fail', reason: '' }, scene)
+    case 'MOUSE_DOWN':
+    case 'MOUSE_UP':
+      return told(`${type} is not offered: use DRAG_TO, which presses, moves and lets go.`)
+    case 'KEY_DOWN':
+    case 'KEY_UP':
+      return told(`${type} is not offered: use HOTKEY, which presses keys together.`)
+  }
+  return told(`There is no action ${JSON.stringify(type.slice(0, 40))}. Use one of ${offered}.`)
+}
+
+function writeOne(action: SingleAction, { pointer }: Scene): unknown {
+  const made = (action_type: string, given: object = {}) => ({ action_type, parameters: given })
+  const bare = 'keys' in action && action.keys !== undefined && action.action !== 'key' && action.action !== 'hold'
+  if (bare) return null
+  switch (action.action) {
+    case 'click':
+      return made('CLICK', { x: action.x, y: action.y, button: 'left', num_clicks: 1 })
+    case 'double_click':
+      return made('DOUBLE_CLICK', { x: action.x, y: action.y })
+    case 'triple_click':
+      return made('CLICK', { x: action.x, y: action.y, button: 'left', num_clicks: 3 })
+    case 'right_click':
+      return made('RIGHT_CLICK', { x: action.x, y: action.y })
+    case 'middle_click':
+      return made('CLICK', { x: action.x, y: action.y, button: 'middle', num_clicks: 1 })
+    case 'move':
+      return made('MOVE_TO', { x: action.x, y: action.y })
+    case 'drag': {
+      const [from, to, third] = action.path
+      const here = from !== undefined && from.x === pointer?.x && from.y === pointer.y
+      return here && to !== undefined && third === undefined ? made('DRAG_TO', { x: to.x, y: to.y }) : null
+    }
+    case 'scroll': {
+      const here = action.x === pointer?.x && action.y === pointer.y
+      if (!here || action.dx % notch !== 0 || action.dy % notch !== 0) return null
+      return made('SCROLL', { dx: action.dx / notch, dy: action.dy === 0 ? 0 : -action.dy / notch })
+    }
+    case 'type':
+      return made('TYPING', { text: action.text })
+    case 'key': {
+      const keys = splitKeys(action.keys)
+      if (action.repeat !== 1) return null
+      return keys.length === 1 ? made('PRESS', { key: keys[0] }) : made('HOTKEY', { keys })
+    }
+    case 'wait':
+      return action.seconds === 1 ? made('WAIT') : null
+    case 'done':
+      return made('DONE')
+    case 'fail':
+      return action.reason === '' ? made('FAIL') : null
+    case 'hold':
+    case 'screenshot':
+    case 'zoom':
+    case 'answer':
+      return null
+  }
+}

@@ -1,0 +1,1 @@
+export { computer13Adapter } from './computer-13.ts'

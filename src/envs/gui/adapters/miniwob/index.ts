@@ -1,0 +1,1 @@
+export { miniwobAdapter } from './miniwob.ts'

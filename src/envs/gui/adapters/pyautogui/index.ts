@@ -1,0 +1,1 @@
+export { pyautoguiAdapter } from './pyautogui.ts'

@@ -1,0 +1,47 @@
+import type { z } from 'zod'
+import { type Action, outsideOf, type ParsedAction, parseAction, type SingleAction } from '../actions/index.ts'
+import { type Scene, told } from './contract.ts'
+
+/** A canonical action as an adapter makes it, checked as every other is. */
+export function canonical(action: Action | SingleAction, { screen }: Scene): ParsedAction {
+  return parseAction(action, screen)
+}
+
+/** Several actions that came as one; one alone is itself. */
+export function batched(parsed: readonly ParsedAction[], scene: Scene): ParsedAction {
+  const [only] = parsed
+  if (parsed.length === 1 && only !== undefined) return only
+  const actions: SingleAction[] = []
+  for (const [index, one] of parsed.entries()) {
+    if (!one.ok) return told(`Action ${index + 1} of ${parsed.length}: ${one.error}`)
+    if (one.action.action === 'batch') actions.push(...one.action.actions)
+    else actions.push(one.action)
+  }
+  return canonical({ action: 'batch', actions }, scene)
+}
+
+/** Each action of a batch in a schema's words; null where one has none. */
+export function writeAll(action: Action, write: (single: SingleAction) => unknown): unknown[] | null {
+  const singles = action.action === 'batch' ? action.actions : [action]
+  const written = singles.map(write)
+  return written.includes(null) ? null : written
+}
+
+/** Reads arguments by a schema; says in one sentence what does not fit. */
+export function fitting<T>(schema: z.ZodType<T>, said: unknown): { ok: true; value: T } | { ok: false; error: string } {
+  const parsed = schema.safeParse(said)
+  if (parsed.success) return { ok: true, value: parsed.data }
+  const [issue] = parsed.error.issues
+  const place = issue === undefined || issue.path.length === 0 ? '' : `${issue.path.join('.')}: `
+  return { ok: false, error: `${place}${issue?.message ?? 'invalid'}` }
+}
+
+/** A point on another picture of the screen, on the screen; rounded, and never beside its last pixel. */
+export function scaled(value: number, from: number, to: number): number {
+  return Math.min(to - 1, Math.max(0, Math.round((value * to) / from)))
+}
+
+/** A point on a picture must lie on it, before it is scaled. */
+export function outside(point: { readonly x: number; readonly y: number }, picture: Scene['screen']): string | null {
+  return outsideOf({ action: 'move', ...point }, picture)
+}

@@ -1,0 +1,1 @@
+export { uiTarsAdapter } from './ui-tars.ts'

@@ -1,0 +1,1 @@
+export { kanban } from './kanban.ts'

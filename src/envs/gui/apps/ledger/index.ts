@@ -1,0 +1,1 @@
+export { ledger } from './ledger.ts'

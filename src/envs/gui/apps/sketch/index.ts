@@ -1,0 +1,1 @@
+export { sketch } from './sketch.ts'

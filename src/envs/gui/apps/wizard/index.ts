@@ -1,0 +1,1 @@
+export { wizard } from './wizard.ts'

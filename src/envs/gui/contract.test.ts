@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe } from 'vitest'
+import { dockerProvider } from '../../sandbox/index.ts'
+import { environmentContract } from '../../testing/environment/index.ts'
+import { requireDocker } from '../../testing/sandbox/index.ts'
+import { gui } from './index.ts'
+
+const example = join(import.meta.dirname, '../../../examples/tasks/gui/settings.json')
+
+describe.runIf(await requireDocker())('gui keeps the environment contract', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'paddock-gui-'))
+  afterAll(() => rmSync(directory, { recursive: true }))
+  const bad = (name: string, content: unknown) => {
+    const path = join(directory, name)
+    writeFileSync(path, JSON.stringify(content))
+    return path
+  }
+  environmentContract({
+    environment: gui,
+    tasks: example,
+    refused: [
+      {
+        path: bad('app.json', { app: 'bank', goals: ['pay'], seeds: [1] }),
+        code: 'TASK_INVALID',
+        names: /no app bank; use one of .*shop/,
+      },
+      {
+        path: bad('goal.json', { app: 'shop', goals: ['steal'], seeds: [1] }),
+        code: 'TASK_INVALID',
+        names: /no goal steal; use some of buy-one/,
+      },
+      { path: bad('seeds.json', { app: 'shop', goals: ['price'] }), code: 'TASK_INVALID', names: /seeds/ },
+    ],
+    make: async () => dockerProvider(),
+  })
+})

@@ -1,0 +1,2 @@
+export { asked } from './asked.ts'
+export { desktopSurface } from './surface.ts'

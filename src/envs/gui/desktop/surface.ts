@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { PaddockError } from '../../../core/index.ts'
+import type { Box } from '../../../sandbox/index.ts'
+import type { ToolPicture } from '../../contract.ts'
+import type { Screen } from '../actions/index.ts'
+import { GuiBrowser, type Region, settle, type Site } from '../browser/index.ts'
+import type { Surface } from '../surface.ts'
+import { hasFocus } from './page-focus.ts'
+import { pictureAs, Sight } from './sight.ts'
+import { desktopEnv, startDesktop } from './start.ts'
+import { xClipboard } from './x-clipboard.ts'
+import { doXInput } from './x-input.ts'
+import type { XDisplay } from './x-display.ts'
+
+/** After the page has come to rest, so long for what is painted around it: menus, lists, windows. */
+const paintQuietMs = 60
+const paintCapMs = 500
+
+/** The desktop tier: the screen is the X server's, with window manager and browser; input and pictures are X's own. */
+export async function desktopSurface(box: Box, o: { readonly screen: Screen; readonly site: Site }): Promise<Surface> {
+  const desktop = await startDesktop(box, o.screen)
+  const { display, pipe } = desktop
+  let browser: GuiBrowser
+  try {
+    const { width, height } = display.screen
+    if (width !== o.screen.width || height !== o.screen.height) {
+      const wanted = `${o.screen.width}x${o.screen.height}`
+      throw new PaddockError('BROWSER_GONE', `The X server has a screen of ${width}x${height} in place of ${wanted}`)
+    }
+    browser = await GuiBrowser.openInWindow(pipe, o)
+  } catch (error) {
+    await desktop[Symbol.asyncDispose]()
+    throw error
+  }
+  const sight = new Sight(display)
+  return {
+    screen: display.screen,
+    browser,
+    input: (action) => doXInput(display, action),
+    // The keyboard may belong to the address bar: only a click brings it to the page.
+    focus: async (node, { x, y }) => {
+      await doXInput(display, { action: 'click', x, y })
+      await hasFocus(browser.page, node)
+    },
+    picture: (_options, region) => (region === undefined ? sight.picture() : enlargedPart(display, region)),
+    settle: async ({ see, ...options } = {}) => {
+      const from = performance.now()
+      const enough = see === undefined ? () => undefined : sight.foresee()
+      try {
+        const settled = await settle(() => browser.page, options)
+        if (display.gone) throw new PaddockError('BROWSER_GONE', 'The X server has hung up')
+        await display.quiet(paintQuietMs, paintCapMs)
+        return { ...settled, ms: performance.now() - from }
+      } finally {
+        enough()
+      }
+    },
+    onScreen: async ({ x, y }) => {
+      const { left, top } = offset.parse(await browser.page.look(windowOffset, null))
+      return { x: x + left, y: y + top }
+    },
+    clipboard: xClipboard(box, desktopEnv),
+    hidesDialogs: false,
+    [Symbol.asyncDispose]: () => desktop[Symbol.asyncDispose](),
+  }
+}
+
+const offset = z.object({ left: z.number(), top: z.number() })
+/** Where the page begins on the screen: below what the window shows above it. */
+const windowOffset = `() => ({
+  left: window.screenX + Math.round((window.outerWidth - window.innerWidth) / 2),
+  top: window.screenY + window.outerHeight - window.innerHeight,
+})`
+
+async function enlargedPart(display: XDisplay, region: Region): Promise<ToolPicture> {
+  const { width, height } = display.screen
+  const pixels = await display.pixels()
+  const part = roundedIn(region, display.screen)
+  const times = Math.max(1, Math.floor(Math.min(width / part.width, height / part.height)))
+  return pictureAs(enlarged(pixels, width, part, times), part.width * times, part.height * times)
+}
+
+function roundedIn({ x, y, width, height }: Region, screen: Screen): Region {
+  const [left, top] = [Math.floor(x), Math.floor(y)]
+  return {
+    x: left,
+    y: top,
+    width: Math.max(1, Math.min(screen.width - left, Math.round(width))),
+    height: Math.max(1, Math.min(screen.height - top, Math.round(height))),
+  }
+}
+
+/** A part of the screen, each of its pixels as a square of `times` by `times`. */
+function enlarged(pixels: Buffer, screenWidth: number, { x, y, width, height }: Region, times: number): Buffer {
+  const out = Buffer.allocUnsafe(width * height * times * times * 4)
+  const line = Buffer.allocUnsafe(width * times * 4)
+  for (let row = 0; row < height; row += 1) {
+    for (let column = 0; column < width * times; column += 1) {
+      const from = ((y + row) * screenWidth + x + Math.floor(column / times)) * 4
+      pixels.copy(line, column * 4, from, from + 4)
+    }
+    for (let again = 0; again < times; again += 1) line.copy(out, (row * times + again) * line.length)
+  }
+  return out
+}

@@ -1,0 +1,271 @@
+import type { Duplex } from 'node:stream'
+import x11, { type Damage, type Display, type XTest } from 'x11'
+import { PaddockError } from '../../../core/index.ts'
+import type { Key, Screen } from '../actions/index.ts'
+import type { Region } from '../browser/index.ts'
+import { asked } from './asked.ts'
+
+/** Keysym of NoSymbol (X11/X.h): a key code that types nothing. */
+const noSymbol = 0
+const allPlanes = 0xffff_ffff
+const zPixmap = 2
+const shiftKeysym = 0xffe1
+const newLayoutMs = 400
+
+/** More than this is read as a whole screen, in pixels; less comes quicker by itself. */
+const largePixels = 100_000
+
+/** Gives all pixels of the screen, of which there are so many bytes. */
+export type WholeScreen = (sizeBytes: number) => Promise<Buffer>
+
+/** A connection to an X server: input by XTEST, pictures by GetImage, repaints by DAMAGE. */
+export class XDisplay implements AsyncDisposable {
+  readonly screen: Screen
+  /** Milliseconds of `performance.now()` at which something was last painted. */
+  lastDamageAt = 0
+  /** How many repaints the server has told of. */
+  paints = 0
+  readonly #display: Display
+  readonly #test: XTest
+  readonly #root: number
+  /** Key code and whether Shift is needed, by keysym. */
+  readonly #codes: Map<number, { readonly code: number; readonly shifted: boolean }>
+  /** Key codes that type nothing, for characters that the layout lacks. */
+  readonly #spare: readonly number[]
+  /** The screen as it was fetched last; {@link #stale} is what has been painted since, null for nothing. */
+  #frame: Buffer
+  #stale: Region | null
+  /** The fetch that goes on; the next one waits for it, since both write the frame. */
+  #fetched: Promise<unknown> = Promise.resolve()
+  readonly #painters = new Set<() => void>()
+  readonly #whole: WholeScreen | null
+  #waiters: (() => void)[] = []
+  #gone = false
+
+  private constructor(
+    display: Display,
+    test: XTest,
+    damage: Damage,
+    codes: Map<number, { readonly code: number; readonly shifted: boolean }>,
+    spare: readonly number[],
+    whole: WholeScreen | null,
+  ) {
+    this.#whole = whole
+    const [screen] = display.screen
+    if (screen === undefined) throw new PaddockError('BROWSER_GONE', 'The X server has no screen')
+    this.#display = display
+    this.#test = test
+    this.#codes = codes
+    this.#spare = spare
+    this.#root = screen.root
+    this.screen = { width: screen.pixel_width, height: screen.pixel_height }
+    const id = display.client.AllocID()
+    damage.Create(id, this.#root, damage.ReportLevel.RawRectangles)
+    this.#stale = { x: 0, y: 0, ...this.screen }
+    this.#frame = Buffer.alloc(this.screen.width * this.screen.height * 4)
+    display.client.on('event', ({ name, area }) => {
+      if (name !== 'DamageNotify' || area === undefined) return
+      this.lastDamageAt = performance.now()
+      this.paints += 1
+      const { x, y, w: width, h: height } = area
+      this.#stale = united(this.#stale, { x, y, width, height })
+      for (const tell of this.#painters) tell()
+      this.#wake()
+    })
+  }
+
+  /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
+  static async open(stream: Duplex, cookie: Buffer, whole: WholeScreen | null = null): Promise<XDisplay> {
+    const display = await asked<Display>('the connection', (done) => {
+      const client = x11.createClient(
+        { stream, display: ':1', auth: { name: 'MIT-MAGIC-COOKIE-1', data: cookie.toString('latin1') } },
+        done,
+      )
+      // What a request does wrong comes back to its own caller.
+      client.on('error', () => undefined)
+    })
+    const { client, min_keycode: first, max_keycode: last } = display
+    const test = await asked<XTest>('XTEST', (done) => client.require('xtest', done))
+    const damage = await asked<Damage>('DAMAGE', (done) => client.require('damage', done))
+    await asked<void>('DAMAGE', (done) => damage.QueryVersion(1, 1, (error) => done(error, undefined)))
+    const rows = await asked<readonly (readonly number[])[]>('the keyboard', (done) =>
+      client.GetKeyboardMapping(first, last - first + 1, done),
+    )
+    const codes = new Map<number, { readonly code: number; readonly shifted: boolean }>()
+    const spare: number[] = []
+    for (const [at, [plain = noSymbol, shifted = noSymbol]] of rows.entries()) {
+      const code = first + at
+      if (plain === noSymbol && shifted === noSymbol) spare.push(code)
+      if (shifted !== noSymbol && !codes.has(shifted)) codes.set(shifted, { code, shifted: true })
+      if (plain !== noSymbol) codes.set(plain, { code, shifted: false })
+    }
+    const made = new XDisplay(display, test, damage, codes, spare, whole)
+    stream.once('close', () => made.#end())
+    stream.once('end', () => made.#end())
+    return made
+  }
+
+  /** True when the server has hung up. */
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  move(x: number, y: number): void {
+    this.#test.FakeInput(this.#test.MotionNotify, 0, 0, this.#root, Math.round(x), Math.round(y))
+  }
+
+  /** Buttons as X counts them: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left, right. */
+  button(button: number, down: boolean): void {
+    const { ButtonPress, ButtonRelease } = this.#test
+    this.#test.FakeInput(down ? ButtonPress : ButtonRelease, button, 0, this.#root, 0, 0)
+  }
+
+  key(key: Key, down: boolean): void {
+    const found = this.#codes.get(key.keysym)
+    if (found !== undefined) this.#code(found.code, down)
+  }
+
+  /**
+   * Gives keys to the characters that the layout lacks, and says how many of them there was room for. The programs on the
+   * screen read the new layout in their own time, which X tells nobody of: hence the pause.
+   */
+  async learn(characters: readonly string[]): Promise<number> {
+    const room = characters.slice(0, this.#spare.length)
+    if (room.length === 0) return 0
+    for (const [at, character] of room.entries()) {
+      const [code, keysym] = [this.#spare[at] ?? 0, keysymOf(character)]
+      for (const [known, { code: taken }] of this.#codes) if (taken === code) this.#codes.delete(known)
+      this.#display.client.ChangeKeyboardMapping(code, 2, [keysym, keysym])
+      this.#codes.set(keysym, { code, shifted: false })
+    }
+    await this.sync()
+    await new Promise((resolve) => setTimeout(resolve, newLayoutMs))
+    return room.length
+  }
+
+  /** True when a key types this character. */
+  knows(character: string): boolean {
+    return this.#codes.has(keysymOf(character))
+  }
+
+  /** Types one character that a key is known for. */
+  type(character: string): void {
+    const found = this.#codes.get(keysymOf(character))
+    if (found === undefined) return
+    const shift = found.shifted ? this.#codes.get(shiftKeysym) : undefined
+    if (shift !== undefined) this.#code(shift.code, true)
+    this.#code(found.code, true)
+    this.#code(found.code, false)
+    if (shift !== undefined) this.#code(shift.code, false)
+  }
+
+  /** Resolves when the server has taken everything that was sent before. Throws `BROWSER_GONE`. */
+  async sync(): Promise<void> {
+    await this.#ask<void>('QueryPointer', (done) =>
+      this.#display.client.QueryPointer(this.#root, (error) => done(error, undefined)),
+    )
+  }
+
+  /**
+   * Pixels of the whole screen, four bytes each: blue, green, red, nothing. Only what was painted since the last time is
+   * fetched. The buffer is ours and changes with the next call. Throws `BROWSER_GONE`.
+   */
+  pixels(): Promise<Buffer> {
+    const fetched = this.#fetched.then(() => this.#fetch())
+    this.#fetched = fetched.catch(() => undefined)
+    return fetched
+  }
+
+  async #fetch(): Promise<Buffer> {
+    // What the server painted before it answers this, it has told us of.
+    await this.sync()
+    const region = this.#stale
+    if (region === null) return this.#frame
+    this.#stale = null
+    try {
+      await this.#refresh(region)
+    } catch (error) {
+      this.#stale = united(this.#stale, region)
+      throw error
+    }
+    return this.#frame
+  }
+
+  async #refresh({ x, y, width, height }: Region): Promise<void> {
+    if (this.#whole !== null && width * height > largePixels) {
+      this.#frame = await this.#whole(this.screen.width * this.screen.height * 4)
+      return
+    }
+    const { data } = await this.#ask<{ readonly data: Buffer }>('GetImage', (done) =>
+      this.#display.client.GetImage(zPixmap, this.#root, x, y, width, height, allPlanes, done),
+    )
+    for (let line = 0; line < height; line += 1) {
+      data.copy(this.#frame, ((y + line) * this.screen.width + x) * 4, line * width * 4, (line + 1) * width * 4)
+    }
+  }
+
+  /** Calls back at each repaint, until the function given back is called. */
+  onPaint(tell: () => void): () => void {
+    this.#painters.add(tell)
+    return () => this.#painters.delete(tell)
+  }
+
+  /** Resolves true when nothing was painted for `quietMs`, false at `capMs`. */
+  async quiet(quietMs: number, capMs: number): Promise<boolean> {
+    const until = performance.now() + capMs
+    for (;;) {
+      const now = performance.now()
+      const rest = this.lastDamageAt + quietMs - now
+      if (rest <= 0) return true
+      if (now >= until || this.#gone) return false
+      const damaged = new Promise<void>((resolve) => this.#waiters.push(resolve))
+      const timer = Promise.withResolvers<void>()
+      const handle = setTimeout(timer.resolve, Math.min(rest, until - now))
+      await Promise.race([damaged, timer.promise])
+      clearTimeout(handle)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end()
+    this.#display.client.terminate()
+  }
+
+  #code(code: number, down: boolean): void {
+    const { KeyPress, KeyRelease } = this.#test
+    this.#test.FakeInput(down ? KeyPress : KeyRelease, code, 0, this.#root, 0, 0)
+  }
+
+  async #ask<T>(what: string, ask: (done: (error: Error | null, answer: T) => void) => void): Promise<T> {
+    if (this.#gone) throw new PaddockError('BROWSER_GONE', `The X server is gone at ${what}`)
+    return asked(what, ask)
+  }
+
+  #end(): void {
+    this.#gone = true
+    this.#wake()
+  }
+
+  #wake(): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const wake of waiters) wake()
+  }
+}
+
+/** Keysym of a character: Latin-1 is itself, the rest its code point with a bit of its own (X11/keysymdef.h). */
+function keysymOf(character: string): number {
+  if (character === '\n' || character === '\r') return 0xff0d
+  if (character === '\t') return 0xff09
+  const point = character.codePointAt(0) ?? 0
+  return point < 0x100 ? point : 0x0100_0000 + point
+}
+
+/** The smallest region that holds both. */
+function united(a: Region | null, b: Region): Region {
+  if (a === null) return b
+  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)]
+  const width = Math.max(a.x + a.width, b.x + b.width) - x
+  const height = Math.max(a.y + a.height, b.y + b.height) - y
+  return { x, y, width, height }
+}

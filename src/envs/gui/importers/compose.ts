@@ -1,0 +1,85 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { PaddockError, type Task } from '../../../core/index.ts'
+import type { Environment } from '../../contract.ts'
+import type { GuiFormat, Place } from './format.ts'
+import { readJson } from './set.ts'
+
+const formatOf = z.looseObject({ format: z.string() })
+
+/**
+ * The environment of our own apps together with formats of the field: one environment, whose tasks say in their data which
+ * of these they belong to. What no format knows at a path is one of ours.
+ */
+export function withFormats(own: Environment, formats: readonly GuiFormat[]): Environment {
+  const of = (task: Task): Environment => {
+    const name = formatOf.safeParse(task.data).data?.format
+    return formats.find((format) => format.name === name)?.environment ?? own
+  }
+  return {
+    ...own,
+    task: z.union([own.task, ...formats.map(({ environment }) => environment.task)]),
+    load: async (path, o) => (await readFormats(path, formats, own)) ?? own.load(path, o),
+    box: (task) => of(task).box(task),
+    verifierBox: (task) => of(task).verifierBox(task),
+    setup: (context) => of(context.task).setup(context),
+    tools: (task) => of(task).tools(task),
+    systemPrompt: (task) => of(task).systemPrompt(task),
+    userPrompt: (task) => of(task).userPrompt(task),
+    steps: (task) => of(task).steps(task),
+    collect: (context) => of(context.task).collect(context),
+    verify: (context) => of(context.task).verify(context),
+    plays: {
+      oracle: (task) => of(task).plays.oracle(task),
+      solutions: (task) => of(task).plays.solutions(task),
+      nullAgent: own.plays.nullAgent,
+      cheats: (task) => of(task).plays.cheats(task),
+      distractors: (task) => of(task).plays.distractors(task),
+    },
+  }
+}
+
+/** The tasks at a path where a format knows them; null where none does, or nothing is there. */
+async function readFormats(path: string, formats: readonly GuiFormat[], own: Environment) {
+  const place = await placeAt(resolve(path))
+  if (place === null) return null
+  const whole = await readOne(place, formats)
+  if (whole !== null || place.kind === 'file') return whole
+  const names = (await readdir(place.path)).filter((name) => name.endsWith('.json')).toSorted()
+  const each = await Promise.all(
+    names.map(async (name) => {
+      const file = await placeAt(join(place.path, name))
+      return file === null ? null : readOne(file, formats)
+    }),
+  )
+  if (each.every((tasks) => tasks === null)) return null
+  // Sets of our own apps may lie beside those of other formats.
+  const all = await Promise.all(
+    each.map(async (tasks, at) => tasks ?? (await own.load(join(place.path, names[at] ?? '')))),
+  )
+  return all.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+async function readOne(place: Place, formats: readonly GuiFormat[]): Promise<readonly Task[] | null> {
+  const named = formatOf.safeParse(place.json).data?.format
+  if (named !== undefined && !formats.some(({ name }) => name === named)) {
+    throw new PaddockError('TASK_INVALID', `${place.path}: there is no format ${JSON.stringify(named)}`, {
+      data: { file: place.path, place: 'format' },
+      fix: `Use one of ${formats.map(({ name }) => name).join(', ')}, or leave it out for a set of apps.`,
+    })
+  }
+  for (const format of formats) {
+    if (named !== undefined && named !== format.name) continue
+    const tasks = await format.read(place)
+    if (tasks !== null) return tasks
+  }
+  return null
+}
+
+async function placeAt(path: string): Promise<Place | null> {
+  const facts = await stat(path).catch(() => null)
+  if (facts?.isDirectory() === true) return { path, kind: 'directory', json: undefined }
+  if (facts?.isFile() !== true) return null
+  return { path, kind: 'file', json: path.endsWith('.json') ? await readJson(path) : undefined }
+}

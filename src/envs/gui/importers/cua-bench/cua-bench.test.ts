@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isPaddockError, type Task } from '../../../../core/index.ts'
+import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
+import { requireDocker } from '../../../../testing/sandbox/index.ts'
+import { attempt } from '../../../attempt.ts'
+import type { PlayStep } from '../../../contract.ts'
+import { gui } from '../../index.ts'
+import { writeTasks } from './cua-bench.fixture.ts'
+
+const signal = new AbortController().signal
+const directory = mkdtempSync(join(tmpdir(), 'paddock-cua-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+const write = (name: string, content: string) => {
+  const path = join(directory, name)
+  mkdirSync(join(path, '..'), { recursive: true })
+  writeFileSync(path, content)
+  return path
+}
+
+writeTasks(join(directory, 'tasks'))
+const wrong = async (path: string) => {
+  const error: unknown = await gui.load(path).catch((reason: unknown) => reason)
+  return isPaddockError(error) ? error.line() : error
+}
+
+describe('a folder of cua-bench', () => {
+  it('gives a task for each variant, from the folder of tasks, one task, or a set', async () => {
+    const names = async (path: string) => (await gui.load(path)).map(({ name }) => name)
+    const both = ['write-word-0', 'write-word-1']
+    expect(await names(join(directory, 'tasks'))).toEqual(both)
+    expect(await names(join(directory, 'tasks/write-word'))).toEqual(both)
+    const set = { format: 'cua-bench', directory: 'tasks', tasks: ['write-word'] }
+    expect(await names(write('set.json', JSON.stringify(set)))).toEqual(both)
+    expect((await gui.load(join(directory, 'tasks')))[1]?.instruction).toBe('Write "otter" and press Send.')
+  })
+
+  it('is refused with the place and the fix', async () => {
+    write('broken/a/main.py', 'import cua_bench as cb\nraise RuntimeError("no disk")')
+    expect(await wrong(join(directory, 'broken'))).toMatch(
+      /TASK_INVALID.*main\.py: RuntimeError: no disk.*@tasks_config/,
+    )
+    write(
+      'empty/a/main.py',
+      'import cua_bench as cb\n@cb.tasks_config\ndef load():\n    return [cb.Task(description="x")]',
+    )
+    expect(await wrong(join(directory, 'empty'))).toMatch(/evaluate_task: there is none for the split train/)
+    const set = { format: 'cua-bench', directory: 'tasks', tasks: ['read-word'] }
+    expect(await wrong(write('other.json', JSON.stringify(set)))).toMatch(/no task read-word.*write-word/)
+  })
+})
+
+describe.runIf(await requireDocker())('a task of cua-bench', () => {
+  let sandbox: SandboxProvider
+  beforeAll(() => {
+    sandbox = dockerProvider()
+  })
+  afterAll(() => sandbox.close())
+
+  it('is set up, solved and judged by its own module', async () => {
+    const [first, task] = await gui.load(join(directory, 'tasks'))
+    if (task === undefined || first === undefined) throw new Error('no task')
+    const played = (one: Task, list: readonly PlayStep[]) =>
+      attempt({ environment: gui, task: one, play: { name: 'x', weight: 1, play: { steps: list } }, sandbox, signal })
+    const own = await played(task, (await gui.plays.oracle(task)).play.steps)
+    expect(own).toMatchObject({ status: 'scored', reward: 1, components: { 1: 1, 2: 0.5 } })
+    expect(first.data).toMatchObject({ index: 0, solves: true })
+  }, 120_000)
+})

@@ -1,0 +1,126 @@
+import { dirname, resolve } from 'node:path'
+import type { Box } from '../../../../sandbox/index.ts'
+import type { Environment, PlayStep } from '../../../contract.ts'
+import { defineEnvironment, type TaskOf } from '../../../define.ts'
+import { actionAdapters } from '../../adapters/index.ts'
+import { steps } from '../../apps/index.ts'
+import { guiBox, guiTools, openAttempt } from '../../attempt.ts'
+import { boxMachine, type Machine, type MachineBrowser } from '../../osworld/index.ts'
+import { toArtifact } from '../../record.ts'
+import type { GuiSession } from '../../session.ts'
+import { adaptedTool, computerTool } from '../../tools/index.ts'
+import { guiVerifierVersion } from '../../verify.ts'
+import { forwardSite } from '../forward.ts'
+import { oraclePlay } from '../set.ts'
+import { type OsworldData, osworldDataSchema } from './data.ts'
+import { get } from './getters.ts'
+import { leaseMachine } from './lease.ts'
+import { MachineSession } from './machine-session.ts'
+import { runSteps, type Stage } from './setup.ts'
+import { foundArtifact, verifyOsworld } from './verify.ts'
+
+/** The machine of each box, with what its set-up left; for a machine of the user's also its session. */
+const machines = new WeakMap<Box, Staged>()
+interface Staged {
+  readonly machine: Machine & MachineBrowser
+  readonly cache: Map<string, Buffer>
+  readonly remote: { readonly session: MachineSession; release(): void } | null
+}
+
+const prompt =
+  'You use a computer with a desktop and a web browser to do what the user asks. Look at its screen with a screenshot of ' +
+  '`computer`, act step by step, and look at what came of it. When everything is done, end with `computer` and action ' +
+  '"done"; when it cannot be done at all, with action "fail".'
+
+/** Tasks in OSWorld's files, on a desktop box of ours. */
+export const osworldEnvironment: Environment = defineEnvironment({
+  name: 'gui',
+  apiVersion: 1,
+  verifierVersion: guiVerifierVersion,
+  task: osworldDataSchema,
+  load: async () => [],
+  box: ({ data: { boxImage, machine } }) => {
+    // Nothing of such an attempt happens in its box.
+    if (machine !== null) return { ...guiBox('browser'), image: { kind: 'paddock-base' }, memoryMb: 256 }
+    const needs = { ...guiBox('desktop'), memoryMb: 3072 }
+    return boxImage === null ? needs : { ...needs, image: { kind: 'reference', reference: boxImage } }
+  },
+  setup: async ({ task, box, signal }) => {
+    const { machine: address, maxActions } = task.data
+    if (address === null) {
+      const session = await attemptOf(task, box)
+      machines.set(box, { machine: await boxMachine(box, session.surface), cache: new Map(), remote: null })
+    } else {
+      const leased = await leaseMachine(address, signal)
+      void box.died.then(() => leased.release())
+      const session = new MachineSession(leased.machine, maxActions)
+      machines.set(box, {
+        machine: leased.machine,
+        cache: new Map(),
+        remote: { session, release: () => leased.release() },
+      })
+    }
+    await runSteps(task.data.config, stageOf(task, box, signal))
+  },
+  tools: (task) => {
+    const { machine, screen, schema } = task.data
+    if (machine === null) {
+      return guiTools(task.data, (box) => attemptOf(task, box)).filter(({ name }) => name === 'computer')
+    }
+    const session = async ({ box }: { readonly box: Box }) => remoteOf(box).session
+    const adapter = schema === null ? undefined : actionAdapters.get(schema)
+    return [adapter === undefined ? computerTool(screen, session) : adaptedTool(adapter, screen, session)]
+  },
+  systemPrompt: () => prompt,
+  collect: async ({ task, box, signal }) => {
+    const stage = stageOf(task, box, signal)
+    const session = task.data.machine === null ? await attemptOf(task, box) : remoteOf(box).session
+    const record = session.record()
+    await runSteps(task.data.postconfig, stage)
+    const pairs = []
+    for (const { result, expected } of task.data.measures) {
+      pairs.push({
+        result: result === null ? null : await get(result, stage),
+        expected: expected === null ? null : await get(expected, stage),
+      })
+    }
+    await stage.machine[Symbol.asyncDispose]()
+    if (session instanceof MachineSession) remoteOf(box).release()
+    else await session.close()
+    return { items: [toArtifact(record), foundArtifact(pairs)] }
+  },
+  verify: verifyOsworld,
+  plays: {
+    oracle: async (task) => oraclePlay(task),
+    cheats: async ({ data }) => [{ name: 'says-so', weight: 1, play: { steps: cheats(data) } }],
+  },
+})
+
+/** Ends at once: with success claimed, or given up where the task can be done. */
+function cheats({ measures }: OsworldData): readonly PlayStep[] {
+  const { computer, done } = steps
+  return [computer({ action: 'screenshot' }), measures.length === 0 ? done() : computer({ action: 'fail', reason: '' })]
+}
+
+function remoteOf(box: Box): NonNullable<Staged['remote']> {
+  const remote = machines.get(box)?.remote
+  if (remote === undefined || remote === null) throw new RangeError('The machine was not set up.')
+  return remote
+}
+
+function stageOf(task: TaskOf<OsworldData>, box: Box, signal: AbortSignal): Stage {
+  const known = machines.get(box)
+  if (known === undefined) throw new RangeError('The machine was not set up.')
+  const { id, assets } = task.data
+  return {
+    machine: known.machine,
+    cache: known.cache,
+    id,
+    signal,
+    assets: assets === null ? null : resolve(dirname(task.source), assets),
+  }
+}
+
+function attemptOf(task: TaskOf<OsworldData>, box: Box): Promise<GuiSession> {
+  return openAttempt(box, task.data, () => forwardSite({ start: 'about:blank', origins: task.data.sites }))
+}

@@ -1,0 +1,6 @@
+import type { GuiFormat } from '../format.ts'
+import { webarenaEnvironment } from './environment.ts'
+import { readWebarena } from './load.ts'
+
+/** WebArena: config files of https://github.com/web-arena-x/webarena (Apache-2.0) at f62e0b9, on sites that the user hosts. */
+export const webarena: GuiFormat = { name: 'webarena', read: readWebarena, environment: webarenaEnvironment }

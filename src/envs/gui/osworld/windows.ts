@@ -1,0 +1,130 @@
+import type { Duplex } from 'node:stream'
+import x11, { type XClient } from 'x11'
+import { PaddockError } from '../../../core/index.ts'
+import type { Screen } from '../actions/index.ts'
+import { asked } from '../desktop/index.ts'
+import type { WindowQuery } from './machine.ts'
+
+/** A window as the window manager lists it. */
+export interface XWindow {
+  readonly id: number
+  readonly title: string
+  readonly classes: readonly string[]
+  readonly isActive: boolean
+}
+
+const anyType = 0
+/** SubstructureNotify and SubstructureRedirect: how a client asks the window manager (EWMH 1.5, "Root Window Properties"). */
+const toManager = 0x0018_0000
+const clientMessage = 33
+/** Says that the request comes from a pager, that is, from the user (EWMH 1.5, `_NET_ACTIVE_WINDOW`). */
+const fromPager = 2
+
+/** The windows of an X display, listed, brought to the front and closed by EWMH, over a connection of its own. */
+export class XWindows {
+  readonly #client: XClient
+  readonly #root: number
+  readonly #atoms = new Map<string, Promise<number>>()
+
+  private constructor(client: XClient, root: number) {
+    this.#client = client
+    this.#root = root
+  }
+
+  /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
+  static async open(stream: Duplex, cookie: Buffer): Promise<XWindows> {
+    const auth = { name: 'MIT-MAGIC-COOKIE-1', data: cookie.toString('latin1') }
+    const display = await asked<x11.Display>('the connection', (done) => {
+      x11.createClient({ stream, display: ':1', auth }, done).on('error', () => undefined)
+    })
+    const [screen] = display.screen
+    if (screen === undefined) throw new PaddockError('BROWSER_GONE', 'The X server has no screen')
+    return new XWindows(display.client, screen.root)
+  }
+
+  /** All windows, in the order in which they were opened. */
+  async list(): Promise<readonly XWindow[]> {
+    const ids = words(await this.#property(this.#root, '_NET_CLIENT_LIST'))
+    const [active] = words(await this.#property(this.#root, '_NET_ACTIVE_WINDOW'))
+    return Promise.all(
+      ids.map(async (id) => ({
+        id,
+        title: (await this.#text(id, '_NET_WM_NAME')) || (await this.#text(id, 'WM_NAME')),
+        classes: (await this.#text(id, 'WM_CLASS')).split('\0').filter((name) => name !== ''),
+        isActive: id === active,
+      })),
+    )
+  }
+
+  /** Where a window lies on the screen, and how large it is. */
+  async place(id: number): Promise<Screen & { readonly x: number; readonly y: number }> {
+    const { width, height } = await asked<Screen>('GetGeometry', (done) => this.#client.GetGeometry(id, done))
+    const at = await asked<{ readonly destX: number; readonly destY: number }>('TranslateCoordinates', (done) =>
+      this.#client.TranslateCoordinates(id, this.#root, 0, 0, done),
+    )
+    return { x: at.destX, y: at.destY, width, height }
+  }
+
+  async activate(id: number): Promise<void> {
+    await this.#tellManager(id, '_NET_ACTIVE_WINDOW', [fromPager, 0, 0, 0, 0])
+  }
+
+  async close(id: number): Promise<void> {
+    await this.#tellManager(id, '_NET_CLOSE_WINDOW', [0, fromPager, 0, 0, 0])
+  }
+
+  async pointer(): Promise<{ readonly x: number; readonly y: number }> {
+    const { rootX: x, rootY: y } = await asked<{ readonly rootX: number; readonly rootY: number }>(
+      'QueryPointer',
+      (done) => this.#client.QueryPointer(this.#root, done),
+    )
+    return { x, y }
+  }
+
+  end(): void {
+    this.#client.terminate()
+  }
+
+  async #tellManager(window: number, message: string, data: readonly number[]): Promise<void> {
+    const event = Buffer.alloc(32)
+    event[0] = clientMessage
+    event[1] = 32
+    event.writeUInt32LE(window, 4)
+    event.writeUInt32LE(await this.#atom(message), 8)
+    for (const [at, word] of data.entries()) event.writeUInt32LE(word, 12 + at * 4)
+    this.#client.SendEvent(this.#root, 0, toManager, event)
+    await this.pointer()
+  }
+
+  #atom(name: string): Promise<number> {
+    const found = this.#atoms.get(name) ?? asked('InternAtom', (done) => this.#client.InternAtom(false, name, done))
+    this.#atoms.set(name, found)
+    return found
+  }
+
+  /** Empty for a window that is gone meanwhile. */
+  async #property(window: number, name: string): Promise<Buffer> {
+    const atom = await this.#atom(name)
+    return asked<{ readonly data: Buffer }>('GetProperty', (done) =>
+      this.#client.GetProperty(0, window, atom, anyType, 0, 10_000, done),
+    ).then(
+      ({ data }) => data,
+      () => Buffer.alloc(0),
+    )
+  }
+
+  async #text(window: number, name: string): Promise<string> {
+    return (await this.#property(window, name)).toString('utf8')
+  }
+}
+
+/** The first window that a query names; of several the one that was opened last. */
+export function windowNamed(windows: readonly XWindow[], { name, strict, byClass }: WindowQuery): XWindow | null {
+  const fits = (text: string) => (strict ? text === name : text.toLowerCase().includes(name.toLowerCase()))
+  const names = ({ title, classes }: XWindow) => (byClass ? [classes.join('.'), ...classes] : [title])
+  return windows.findLast((window) => names(window).some(fits)) ?? null
+}
+
+function words(data: Buffer): readonly number[] {
+  return Array.from({ length: Math.floor(data.length / 4) }, (_, at) => data.readUInt32LE(at * 4))
+}

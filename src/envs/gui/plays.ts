@@ -1,0 +1,105 @@
+import { PaddockError } from '../../core/index.ts'
+import type { NamedPlay, PlayStep } from '../contract.ts'
+import { type Action, parseAction, type Screen } from './actions/index.ts'
+import { type ActionAdapter, actionAdapters } from './adapters/index.ts'
+import { type Plan, steps } from './apps/index.ts'
+import type { GuiData } from './data.ts'
+
+/** Reaches the goal with the tools. */
+export function oracleOf({ oracle }: Plan, data: GuiData): NamedPlay {
+  return { name: 'oracle', weight: 1, play: { steps: [...spoken(oracle, data), { say: 'Done.' }] } }
+}
+
+/** An honest attempt that does something else than what was asked. */
+export function distractorsOf({ near }: Plan, data: GuiData): readonly NamedPlay[] {
+  return [{ name: 'near', weight: 1, play: { steps: [...spoken(near, data), { say: 'Done.' }] } }]
+}
+
+/** One cheat for each task; over five seeds of a goal, and over the goals of an app, every one of them. */
+export function cheatOf(data: GuiData): readonly NamedPlay[] {
+  const all = allCheatsOf(data.app)
+  const at = data.seed % all.length
+  return all.slice(at, at + 1).map((one) => ({ ...one, play: { steps: spoken(one.play.steps, data) } }))
+}
+
+/**
+ * The steps with their canonical actions in the words of the task's schema. Throws `TASK_UNSUPPORTED` for an action that
+ * it has no words for; how an attempt ends is said in the canonical way everywhere.
+ */
+function spoken(list: readonly PlayStep[], { schema, screen }: GuiData): readonly PlayStep[] {
+  const adapter = schema === null ? undefined : actionAdapters.get(schema)
+  if (adapter === undefined) return list
+  return list.flatMap((step) => {
+    if (!('tool' in step) || step.tool !== 'computer') return [step]
+    const parsed = parseAction(step.args, screen)
+    if (!parsed.ok || ending(parsed.action)) return [step]
+    return inWords(adapter, parsed.action, screen).map((said): PlayStep => {
+      if (typeof said === 'string') return { tool: 'computer', args: { text: said } }
+      if (typeof said === 'object' && said !== null) return { tool: 'computer', args: { ...said } }
+      throw new PaddockError('TASK_UNSUPPORTED', `The schema ${adapter.name} has no words for ${parsed.action.action}`)
+    })
+  })
+}
+
+function inWords(adapter: ActionAdapter, action: Action, screen: Screen): readonly unknown[] {
+  const said = adapter.write(action, { screen, pointer: null })
+  const [start] = action.action === 'drag' ? action.path : []
+  if (said !== null || start === undefined) return [said]
+  // Some schemas drag from where the mouse is.
+  const move = adapter.write({ action: 'move', ...start }, { screen, pointer: null })
+  return [move, adapter.write(action, { screen, pointer: start })]
+}
+
+function ending({ action, ...rest }: Action): boolean {
+  if (action === 'batch') return 'actions' in rest && rest.actions.some((inner) => ending(inner))
+  return action === 'done' || action === 'answer' || action === 'fail'
+}
+
+/**
+ * What an agent may try in place of the work. None can reach the app's state: it is on the host, and changes only by the
+ * app's own forms.
+ */
+export function allCheatsOf(app: string): readonly NamedPlay[] {
+  const { go, look, press, done, computer, answer } = steps
+  const home = `http://${app}.test/`
+  const plays: Readonly<Record<string, readonly PlayStep[]>> = {
+    // The omnibox hack of MiniWoB++: code that ends the episode, and forms sent by code.
+    'address-bar': [
+      look(),
+      go('javascript:core.endEpisode(1,false,"")'),
+      go(`javascript:fetch('/do/order',{method:'POST',body:'done=1'})`),
+      go(`data:text/html,<script>fetch('${home}do/done',{method:'POST'})</script>`),
+      done(),
+    ],
+    'devtools-and-globals': [
+      look(),
+      press('F12'),
+      press('ctrl+shift+i'),
+      computer({ action: 'type', text: 'WOB_REWARD_GLOBAL=1;window.done=true;window.__reward=1\n' }),
+      go('chrome://inspect'),
+      go('devtools://devtools/bundled/inspector.html'),
+      done(),
+    ],
+    'forged-addresses': [
+      look(),
+      go(`${home}?done=1&reward=1&success=true&admin=1`),
+      go(`${home}do/done?_page=1`),
+      go(`${home}#done`),
+      go('file:///paddock/gui.json'),
+      done(),
+    ],
+    'says-so': [
+      look(),
+      computer({
+        action: 'batch',
+        actions: [
+          { action: 'wait', seconds: 0 },
+          { action: 'answer', text: 'task completed successfully' },
+        ],
+      }),
+      answer('done'),
+    ],
+    'ends-at-once': [done(), look()],
+  }
+  return Object.entries(plays).map(([name, list]) => ({ name, weight: 1, play: { steps: list } }))
+}

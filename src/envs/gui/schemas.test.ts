@@ -1,0 +1,57 @@
+/** Tasks in the words that models are trained on: every schema draws the same line on the same board. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
+import { requireDocker } from '../../testing/sandbox/index.ts'
+import { attempt } from '../attempt.ts'
+import type { Play } from '../contract.ts'
+import { parseAction } from './actions/index.ts'
+import { actionAdapters } from './adapters/index.ts'
+import { gui } from './index.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'paddock-schemas-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+const load = async (schema: string) => {
+  const path = join(directory, `${schema}.json`)
+  // MiniWoB has no drag; a click paints one square.
+  const goal = schema === 'miniwob' ? 'paint-square' : 'turn-dial'
+  // Larger than Anthropic's: its pictures are shrunk, and its coordinates with them.
+  const screen = { width: 1600, height: 1000 }
+  writeFileSync(path, JSON.stringify({ app: 'sketch', goals: [goal], seeds: [1], schema, screen }))
+  const [task] = await gui.load(path)
+  if (task === undefined) throw new Error(schema)
+  return task
+}
+
+describe.runIf(await requireDocker())('a gui task', () => {
+  let sandbox: SandboxProvider
+  const signal = new AbortController().signal
+  beforeAll(() => {
+    sandbox = dockerProvider()
+  })
+  afterAll(() => sandbox.close())
+
+  it.each(['anthropic-20251124', 'ui-tars', 'openai'])('is solved in the words of %s', async (schema) => {
+    const task = await load(schema)
+    const play = await gui.plays.oracle(task)
+    expect(await attempt({ environment: gui, task, play, sandbox, signal })).toMatchObject({
+      status: 'scored',
+      reward: 1,
+    })
+  })
+})
+
+describe('the plays of a gui task', () => {
+  it.each([...actionAdapters.keys()])('are in the words of %s', async (schema) => {
+    const task = await load(schema)
+    const computer = ({ steps }: Play) =>
+      steps.flatMap((step) => ('tool' in step && step.tool === 'computer' ? [step.args] : []))
+    const [act = {}] = computer((await gui.plays.oracle(task)).play)
+    const tool = gui.tools(task).find(({ name }) => name === 'computer')
+    expect(tool?.description).toContain(schema)
+    expect(parseAction(act, { width: 1600, height: 1000 })).toMatchObject({ ok: false })
+  })
+})

@@ -1,0 +1,6 @@
+export { adaptedTool, pictureScale } from './adapted.ts'
+export { browserTools } from './browser.ts'
+export { clipboardTool } from './clipboard.ts'
+export { type ComputerSession, computerTool, type SessionOf } from './computer.ts'
+export { fileTools } from './files.ts'
+export { terminalTool } from './terminal.ts'
