@@ -1,9 +1,10 @@
 import { isPaddockError, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
-import type { SandboxProvider } from '../sandbox/index.ts'
-import type { Artifacts, Environment, NamedPlay } from './contract.ts'
+import type { Box, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
+import type { Artifacts, Environment, NamedPlay, TaskSteps } from './contract.ts'
 import { openTaskBox, verifierBoxes } from './open-box.ts'
 import { playInBox } from './play.ts'
+import { wholeVerdict } from './steps.ts'
 
 export interface AttemptOptions {
   readonly environment: Environment
@@ -19,9 +20,11 @@ export interface AttemptOptions {
  * Faults of the sandbox give `infra_error`; rejects only with the signal's reason.
  */
 export async function attempt(o: AttemptOptions): Promise<VerdictDraft> {
-  let artifacts: Artifacts
   try {
-    artifacts = await played(o)
+    const steps = o.environment.steps(o.task)
+    return steps === null
+      ? await verified(o, o.task, await inBox(o, (box) => played(o, o.task, o.play, box)))
+      : await inBox(o, (box) => throughSteps(o, steps, box))
   } catch (error) {
     if (o.signal.aborted) throw o.signal.reason
     const infra = isPaddockError(error) && error.family === 'infra'
@@ -30,25 +33,54 @@ export async function attempt(o: AttemptOptions): Promise<VerdictDraft> {
     const verifier = { id: name, version: verifierVersion, sha256: sha256(`${name}\0${verifierVersion}`) }
     return unscored(infra ? 'infra_error' : 'unscorable', reason, { verifier, trust: 'separate' })
   }
-  return o.environment.verify({
-    task: o.task,
-    artifacts,
-    openBox: verifierBoxes(o.sandbox, { labels: {}, signal: o.signal }),
-    signal: o.signal,
-    emit: () => undefined,
-  })
 }
 
-async function played(o: AttemptOptions): Promise<Artifacts> {
+/** Each step is verified before the next; the box stands still meanwhile. */
+async function throughSteps(o: AttemptOptions, steps: TaskSteps, box: Box): Promise<VerdictDraft> {
+  const plays = [o.play, ...(o.play.later ?? [])]
+  const drafts: VerdictDraft[] = []
+  for (const [index, task] of steps.tasks.entries()) {
+    await box.thaw()
+    await o.environment.setup({ task, box, signal: o.signal, emit: () => undefined })
+    const draft = await verified(o, task, await played(o, task, plays[index] ?? idle, box))
+    drafts.push(draft)
+    if (!steps.goesOn(index, draft)) break
+  }
+  return wholeVerdict(steps, drafts)
+}
+
+const idle: NamedPlay = { name: 'idle', weight: 1, play: { steps: [] } }
+
+async function inBox<T>(o: AttemptOptions, work: (box: Box) => Promise<T>): Promise<T> {
   const { environment, task, signal } = o
-  await using box = await openTaskBox(o.sandbox, environment.box(task), {
+  const needs = environment.box(task)
+  let gate: EgressGate | null = null
+  await using box = await openTaskBox(o.sandbox, needs, {
     signal,
+    onGate: (made) => void (gate = made),
     labels: { role: 'oracle' },
     ...(o.onProgress === undefined ? {} : { onProgress: o.onProgress }),
   })
+  await environment.setup({ task, box, signal, emit: () => undefined })
+  limitTo(gate, needs.network)
+  return await work(box)
+}
+
+async function played(o: AttemptOptions, task: Task, play: NamedPlay, box: Box): Promise<Artifacts> {
+  const { environment, signal } = o
   const context = { task, box, signal, emit: () => undefined }
-  await environment.setup(context)
-  for (const { directory, from } of o.play.files ?? []) await box.putFiles(directory, from)
-  await playInBox({ ...context, environment, play: o.play.play })
+  for (const { directory, from } of play.files ?? []) await box.putFiles(directory, from)
+  await playInBox({ ...context, environment, play: play.play })
   return await environment.collect(context)
+}
+
+function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Promise<VerdictDraft> {
+  const { environment, sandbox, signal } = o
+  const openBox = verifierBoxes(sandbox, { labels: {}, signal })
+  return environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
+}
+
+/** What only the set-up may reach is out of reach from now on. */
+function limitTo(gate: EgressGate | null, network: EgressPolicy): void {
+  gate?.set(network)
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import type { Digest, EventBody, Task } from '../core/index.ts'
-import type { VerdictDraft } from '../reward/index.ts'
-import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe } from '../sandbox/index.ts'
+import type { Digest, EventBody, Id, Task, Verdict } from '../core/index.ts'
+import type { ToolCallFact, VerdictDraft } from '../reward/index.ts'
+import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
 
 /**
  * How a set of tasks is set up, which tools exist and how an attempt is verified. Made by {@link defineEnvironment},
@@ -23,6 +23,8 @@ export interface Environment {
   load(path: string, o?: LoadOptions): Promise<readonly Task[]>
   /** What the agent's box must be. Pure. */
   box(task: Task): BoxNeeds
+  /** What the box of its verifier will be, so that it may be made ahead; null: nothing is known or needed. Pure. */
+  verifierBox(task: Task): BoxNeeds | null
   /** Brings a fresh box into the task's starting state. Throws for infra faults only. */
   setup(context: BoxContext): Promise<void>
   /** The tools of the task: offered to the reference agent as schemas, to a harness in the box as an MCP server. */
@@ -30,6 +32,11 @@ export interface Environment {
   /** Null when the environment has nothing to say beyond the instruction. */
   systemPrompt(task: Task): string | null
   userPrompt(task: Task): string
+  /**
+   * The parts of a task whose agent is asked several times in one box, each part verified before the next; null where it
+   * is asked once. Set-up of the task itself comes first, then for each part set-up, agent, collection, verification.
+   */
+  steps(task: Task): TaskSteps | null
   /**
    * Takes what the verifier needs out of the agent's box. Ends the box's background work and freezes it: call it once,
    * after the agent phase. Never throws for what the agent left there; throws for infra faults.
@@ -40,11 +47,41 @@ export interface Environment {
    * `unscorable`); rejects only with the signal's reason.
    */
   verify(context: VerifyContext): Promise<VerdictDraft>
+  /** Whether the task asks for nothing to be changed; what tries to is then told by the audit. */
+  isReadOnly(task: Task): boolean
+  /**
+   * Scores the members of a group beside each other, once all have ended: what only a comparison can tell. Null where the
+   * environment has no such reward.
+   */
+  readonly scoreGroup: ((context: GroupContext) => Promise<readonly VerdictDraft[]>) | null
   readonly plays: EnvironmentPlays
+}
+
+/** Rollouts of one group that have numbers of their own, in the order of their slots. */
+export interface GroupContext {
+  readonly task: Task
+  readonly members: readonly GroupMember[]
+  readonly signal: AbortSignal
+}
+
+export interface GroupMember {
+  readonly rolloutId: Id
+  /** What it got by itself. */
+  readonly verdict: Verdict & { readonly reward: number }
+  readonly artifacts: Artifacts
 }
 
 export interface LoadOptions {
   readonly signal?: AbortSignal
+}
+
+/** A task of several parts. Each part is a task of its own: instruction, budgets, tools, plays. Pure. */
+export interface TaskSteps {
+  readonly tasks: readonly Task[]
+  /** Whether the part after this one is to be worked on. */
+  goesOn(index: number, draft: VerdictDraft): boolean
+  /** The verdict on the whole, of the drafts on the parts that were verified. */
+  rollUp(drafts: readonly VerdictDraft[]): VerdictDraft
 }
 
 /** What a box must be for a task. {@link openTaskBox} turns it into a running box. */
@@ -63,8 +100,10 @@ export interface BoxNeeds {
   readonly fileMb?: number
   /** What all files of the box may take together beyond its image, in MB. */
   readonly diskMb?: number
-  /** What the box may reach beside its model path while it is set up and worked in. */
+  /** What the box may reach beside its model path while it is worked in. */
   readonly network: EgressPolicy
+  /** The same while its task is set up. Default: no difference. */
+  readonly setupNetwork?: EgressPolicy
   /** Budget of the agent phase that the task asks for, in milliseconds; null: the run's default. */
   readonly agentTimeoutMs: number | null
   /** Budget of verification, likewise. */
@@ -73,6 +112,8 @@ export interface BoxNeeds {
 
 export interface BoxContext {
   readonly task: Task
+  /** Step of the training that the rollout is made for, for what changes over one; absent or null: nobody said. */
+  readonly trainingStep?: number | null
   readonly box: Box
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
@@ -81,6 +122,8 @@ export interface BoxContext {
 export interface VerifyContext {
   readonly task: Task
   readonly artifacts: Artifacts
+  /** What became of the tools that the agent called, in order; absent where nobody recorded them. */
+  readonly toolCalls?: readonly ToolCallFact[]
   /** Opens a fresh box of role `verifier`; whoever opens it disposes it. */
   readonly openBox: (needs: BoxNeeds) => Promise<Box>
   readonly signal: AbortSignal
@@ -90,6 +133,11 @@ export interface VerifyContext {
 /** What was taken out of the agent's box, by declared path. */
 export interface Artifacts {
   readonly items: readonly ArtifactItem[]
+  /**
+   * All files of the agent's box, where the task is verified on them (`shared`). Whoever verifies ends it. A second time
+   * the same is made of what stands among the items, where that was not too much to keep.
+   */
+  readonly filesystem?: Snapshot
 }
 
 export interface ArtifactItem {
@@ -134,6 +182,19 @@ export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'timeout' | 'infra'
   /** What the model reads. Bounded by the tool. */
   readonly text: string
+  /** What the model sees beside the text. They are stored by their digest. */
+  readonly pictures?: readonly ToolPicture[]
+  /** How the work went, for its event only: the model is not told. */
+  readonly facts?: Readonly<Record<string, number | string>>
+}
+
+/** A picture that a tool gives. */
+export interface ToolPicture {
+  readonly mediaType: 'image/png' | 'image/jpeg'
+  readonly data: Uint8Array
+  /** Pixels. */
+  readonly width: number
+  readonly height: number
 }
 
 /** Abstract steps of an agent; the JSON that the scripted engine takes. */
@@ -156,6 +217,8 @@ export interface NamedPlay {
   readonly play: Play
   /** Files that stand in the box before the first step; only validation has such plays. */
   readonly files?: readonly { readonly directory: string; readonly from: FileTree }[]
+  /** What is played in the steps after the first; nothing in those that are left out. */
+  readonly later?: readonly NamedPlay[]
 }
 
 /** What proves that a task can be solved, and cannot be cheated. Validation and the scripted engine play these. */

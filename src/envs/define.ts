@@ -6,8 +6,10 @@ import type {
   BoxContext,
   BoxNeeds,
   Environment,
+  GroupContext,
   LoadOptions,
   NamedPlay,
+  TaskSteps,
   Tool,
   VerifyContext,
 } from './contract.ts'
@@ -25,6 +27,8 @@ export interface EnvironmentSpec<Data> {
   readonly task: z.ZodType<Data>
   load(path: string, o: LoadOptions): Promise<readonly Task[]>
   box(task: TaskOf<Data>): BoxNeeds
+  /** Default: null, and the box is made when it is asked for. */
+  verifierBox?(task: TaskOf<Data>): BoxNeeds | null
   /** Default: nothing to set up. */
   setup?(context: With<BoxContext, Data>): Promise<void>
   tools(task: TaskOf<Data>): readonly Tool[]
@@ -32,9 +36,18 @@ export interface EnvironmentSpec<Data> {
   systemPrompt?(task: TaskOf<Data>): string | null
   /** Default: the task's instruction. */
   userPrompt?(task: TaskOf<Data>): string
+  /** Default: null, every task is one step. */
+  steps?(task: TaskOf<Data>): TaskSteps | null
   collect(context: With<BoxContext, Data>): Promise<Artifacts>
   /** May throw: a PaddockError of family infra becomes `infra_error`, anything else `unscorable`. */
   verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>
+  /** Default: false. */
+  isReadOnly?(task: TaskOf<Data>): boolean
+  /**
+   * Scores rollouts of one group beside each other, a draft for each, in their order. May throw: then none of them has a
+   * reward, because the one it got alone is not the one that was asked for. Default: no such reward.
+   */
+  scoreGroup?(context: With<GroupContext, Data>): Promise<readonly VerdictDraft[]>
   readonly plays: {
     oracle(task: TaskOf<Data>): Promise<NamedPlay>
     solutions?(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
@@ -53,12 +66,16 @@ const shape = z.object({
   task: z.custom<unknown>((value) => value instanceof z.ZodType, 'must be a zod 4 schema of the task data'),
   load: callable,
   box: callable,
+  verifierBox: callable.optional(),
   setup: callable.optional(),
   tools: callable,
   systemPrompt: callable.optional(),
   userPrompt: callable.optional(),
+  steps: callable.optional(),
   collect: callable,
   verify: callable,
+  isReadOnly: callable.optional(),
+  scoreGroup: callable.optional(),
   plays: z.object({
     oracle: callable,
     solutions: callable.optional(),
@@ -101,12 +118,17 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     task: spec.task,
     load: (path, o) => spec.load(path, o ?? {}),
     box: (task) => spec.box(typed(task)),
+    verifierBox: (task) => spec.verifierBox?.(typed(task)) ?? null,
     setup: async (context) => spec.setup?.(typedContext(context)),
     tools: (task) => spec.tools(typed(task)),
     systemPrompt: (task) => spec.systemPrompt?.(typed(task)) ?? null,
     userPrompt: (task) => spec.userPrompt?.(typed(task)) ?? task.instruction,
+    steps: (task) => spec.steps?.(typed(task)) ?? null,
     collect: async (context) => spec.collect(typedContext(context)),
     verify: (context) => guarded(spec, context, typed),
+    isReadOnly: (task) => spec.isReadOnly?.(typed(task)) ?? false,
+    scoreGroup:
+      spec.scoreGroup === undefined ? null : async (context) => (await spec.scoreGroup?.(typedContext(context))) ?? [],
     plays: {
       oracle: async (task) => spec.plays.oracle(typed(task)),
       solutions: async (task) => (await spec.plays.solutions?.(typed(task))) ?? [],

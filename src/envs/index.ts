@@ -7,24 +7,31 @@ export type {
   BoxNeeds,
   Environment,
   EnvironmentPlays,
+  GroupContext,
+  GroupMember,
   LoadOptions,
   NamedPlay,
   PackedArtifact,
   Play,
   PlayStep,
+  TaskSteps,
   Tool,
   ToolContext,
   ToolOutcome,
+  ToolPicture,
   VerifyContext,
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
+export { filesystemAmong } from './filesystem.ts'
+export { type DesktopOptions, gui, serveDesktop } from './gui/index.ts'
 export { loadJsonTasks } from './json-tasks.ts'
 export { environmentKit, type EnvironmentKit } from './kit.ts'
-export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, verifierBoxes } from './open-box.ts'
+export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, setupNetwork, verifierBoxes } from './open-box.ts'
 export { toolOutcome } from './outcome.ts'
 export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts'
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
-export { sql } from './sql/index.ts'
+export { noteTags, sql } from './sql/index.ts'
+export { wholeVerdict } from './steps.ts'
 export { makeTask } from './task.ts'
 export {
   type Corpus,

@@ -2,8 +2,11 @@ import {
   type Box,
   type BoxLabels,
   type BoxSpec,
+  type BoxWish,
   type EgressAttempt,
+  type EgressGate,
   egressGate,
+  type EgressPolicy,
   type ImageOptions,
   type ImageRef,
   isProxyRequest,
@@ -22,6 +25,18 @@ export interface OpenBoxOptions extends ImageOptions {
   readonly deadlineMs?: number
   /** Told of each try to reach something, where the box has egress and no `modelPath` of the caller. */
   readonly onEgress?: (attempt: EgressAttempt) => void
+  /** Told of the gate that decides, where the box has egress and no `modelPath` of the caller. */
+  readonly onGate?: (gate: EgressGate) => void
+}
+
+/** What a box may reach while its task is set up. */
+export function setupNetwork(needs: Pick<BoxNeeds, 'network' | 'setupNetwork'>): EgressPolicy {
+  return needs.setupNetwork ?? needs.network
+}
+
+/** `none` only where no phase needs more. */
+function widestNetwork(needs: BoxNeeds): EgressPolicy {
+  return needs.network === 'none' ? setupNetwork(needs) : needs.network
 }
 
 /**
@@ -34,7 +49,8 @@ export async function openTaskBox(sandbox: SandboxProvider, needs: BoxNeeds, o: 
     ...(o.onProgress === undefined ? {} : { onProgress: o.onProgress }),
   })
   const spec = specOf(needs, image, o)
-  const egress = needs.network === 'none' || o.modelPath !== undefined ? null : await openWayOut(sandbox, needs, o)
+  const egress =
+    widestNetwork(needs) === 'none' || o.modelPath !== undefined ? null : await openWayOut(sandbox, needs, o)
   const modelPath = o.modelPath ?? egress?.modelPath
   const starting = sandbox.createBox(
     {
@@ -68,8 +84,8 @@ export function prefetchTaskBox(
     readonly labels: WarmSpec['labels']
     readonly hasModelPath: boolean
   },
-): Disposable {
-  const viaSlot = o.hasModelPath || needs.network !== 'none'
+): BoxWish {
+  const viaSlot = o.hasModelPath || widestNetwork(needs) !== 'none'
   return sandbox.prefetch({ ...specOf(needs, image, o), labels: o.labels, ...(viaSlot ? { modelPath: {} } : {}) })
 }
 
@@ -83,7 +99,7 @@ function specOf(
     profile: needs.profile,
     workdir: needs.workdir,
     env: { ...needs.env, ...o.env },
-    egress: needs.network,
+    egress: widestNetwork(needs),
     ...(needs.cpus === undefined ? {} : { cpus: needs.cpus }),
     ...(needs.memoryMb === undefined ? {} : { memoryMb: needs.memoryMb }),
     ...(needs.pids === undefined ? {} : { pids: needs.pids }),
@@ -99,7 +115,8 @@ async function openWayOut(
   needs: BoxNeeds,
   o: OpenBoxOptions,
 ): Promise<{ readonly modelPath: NonNullable<BoxSpec['modelPath']>; readonly close: () => Promise<void> }> {
-  const gate = egressGate({ policy: needs.network, onAttempt: o.onEgress ?? (() => undefined) })
+  const gate = egressGate({ policy: setupNetwork(needs), onAttempt: o.onEgress ?? (() => undefined) })
+  o.onGate?.(gate)
   const slot = await sandbox.openSlot()
   slot.serve({
     request: (request, response) => {

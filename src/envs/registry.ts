@@ -1,7 +1,8 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PaddockError } from '../core/index.ts'
+import { PaddockError, resolvePackage } from '../core/index.ts'
 import type { Environment } from './contract.ts'
+import { gui } from './gui/index.ts'
 import { environmentKit } from './kit.ts'
 import { searchEnvironment } from './search/index.ts'
 import { sql } from './sql/index.ts'
@@ -59,7 +60,7 @@ export async function environmentRegistry(
 }
 
 function builtIn(data: string): readonly Environment[] {
-  return [searchEnvironment({ directory: join(data, 'corpora') }), sql, terminal]
+  return [gui, searchEnvironment({ directory: join(data, 'corpora') }), sql, terminal]
 }
 
 async function importEnvironment(source: string, directory: string): Promise<Environment> {
@@ -67,9 +68,7 @@ async function importEnvironment(source: string, directory: string): Promise<Env
   const isPath = source.startsWith('.') || isAbsolute(source)
   let loaded: Record<string, unknown>
   try {
-    const url = isPath
-      ? pathToFileURL(resolve(base, source)).href
-      : import.meta.resolve(source, pathToFileURL(`${base}/`).href)
+    const url = isPath ? pathToFileURL(resolve(base, source)).href : resolvePackage(source, base)
     loaded = await import(url)
   } catch (cause) {
     throw new PaddockError(

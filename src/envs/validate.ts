@@ -39,6 +39,8 @@ export interface ValidateOptions {
   readonly signal: AbortSignal
   /** Plays at once, over all tasks. Default 2. */
   readonly parallel?: number
+  /** How a play becomes a verdict. Default: {@link attempt}, with a box for each. */
+  readonly attempt?: typeof attempt
   /** Told of each task as soon as its last play is through. */
   readonly onResult?: (row: ValidationRow) => void
   /** One line at a time while images are built. */
@@ -110,7 +112,7 @@ async function jobsOf({ plays }: Environment, task: Task): Promise<readonly Job[
 async function prove(task: Task, job: Job, o: ValidateOptions): Promise<PlayProof> {
   o.signal.throwIfAborted()
   const started = systemClock.monotonic()
-  const verdict = await attempt({ ...o, task, play: job.play })
+  const verdict = await (o.attempt ?? attempt)({ ...o, task, play: job.play })
   const { holds, why } = judge(job.role, verdict)
   const durationMs = systemClock.monotonic() - started
   return { name: `${job.role} ${job.play.name}`, role: job.role, verdict, holds, why, durationMs }

@@ -5,6 +5,8 @@ import { type SearchData, searchDataSchema } from './data.ts'
 import { loadQuestions, sourceOf } from './load.ts'
 import { cheatsOf, distractorsOf, oracleOf } from './plays.ts'
 import { recordOf, toArtifact } from './record.ts'
+import { DenseShelf } from './dense-shelf.ts'
+import { noiseAt, type Retrieval } from './retrieval/index.ts'
 import { CorpusShelf } from './shelf.ts'
 import { searchTools } from './tools.ts'
 import { searchVerifierVersion, verifyRecord } from './verify.ts'
@@ -13,6 +15,8 @@ import { searchVerifierVersion, verifyRecord } from './verify.ts'
 export interface SearchOptions {
   /** Directory in which built corpora are kept; made at first use. Default `.paddock/corpora`. */
   readonly directory?: string
+  /** Where the keys of embeddings servers are looked up. Default: the process's own environment variables. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
 /**
@@ -23,6 +27,11 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
   const shelf = new CorpusShelf(options.directory ?? '.paddock/corpora')
   const corpusOf = (task: TaskOf<SearchData>): Promise<Corpus> =>
     shelf.open(sourceOf(task.data.corpus.source, task.source))
+  const dense = new DenseShelf(options.environment ?? process.env)
+  const retrievalOf = async (task: TaskOf<SearchData>): Promise<Retrieval> => {
+    const corpus = await corpusOf(task)
+    return { corpus, dense: await dense.open(task, corpus) }
+  }
   return defineEnvironment({
     name: 'search',
     apiVersion: 1,
@@ -30,20 +39,29 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     task: searchDataSchema,
     load: (path, o) => loadQuestions(path, { shelf, signal: o.signal }),
     box: () => boxNeeds,
-    setup: async ({ task, box }) => {
-      await corpusOf(task)
-      recordOf(box)
+    setup: async ({ task, box, trainingStep }) => {
+      await retrievalOf(task)
+      const record = recordOf(box)
+      const { curriculum } = task.data.search
+      if (curriculum !== undefined) record.noise = noiseAt(curriculum, trainingStep ?? 0)
     },
-    tools: (task) => searchTools(task, () => corpusOf(task)),
-    systemPrompt: () =>
-      'You answer a question from a collection of passages that only the tool `search` can reach. Search step by step: ' +
-      'what one passage says tells you what to search for next. Give the answer once, with the tool `answer`, and cite ' +
-      'the passages that show it. What you remember does not count.',
+    tools: (task) => searchTools(task, () => retrievalOf(task)),
+    systemPrompt: ({ data }) => (data.scoring.preset === 'evidence' ? evidencePrompt : answerPrompt),
     collect: async ({ box }) => ({ items: [toArtifact(recordOf(box))] }),
     verify: (context) => verifyRecord(context, () => corpusOf(context.task)),
     plays: { oracle: oracleOf, cheats: cheatsOf, distractors: distractorsOf },
   })
 }
+
+const common =
+  'a collection of passages that only the tool `search` can reach. Search step by step: what one passage says tells you ' +
+  'what to search for next.'
+const answerPrompt =
+  `You answer a question from ${common} Give the answer once, with the tool \`answer\`, and cite ` +
+  'the passages that show it. What you remember does not count.'
+const evidencePrompt =
+  `You find the passages that answer a question in ${common} Hand them in once, with the tool \`answer\`: cite all of ` +
+  'them and no other.'
 
 // The tools need no box; a harness may have one to keep notes and run programs in.
 const boxNeeds: BoxNeeds = {

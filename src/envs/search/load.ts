@@ -7,6 +7,8 @@ import { makeTask } from '../task.ts'
 import { type QuestionLine, questionSchema, type SearchToml, searchTomlSchema } from './config.ts'
 import type { Corpus, CorpusSource } from './corpus/index.ts'
 import type { SearchData } from './data.ts'
+import { importQuestions, type PlacedQuestion } from './imports/index.ts'
+import type { EmbeddingsServer } from './retrieval/index.ts'
 import type { CorpusShelf } from './shelf.ts'
 
 /** One set: its folder, its `search.toml`, and which of its questions were asked for. */
@@ -40,21 +42,37 @@ export async function loadQuestions(
   }
   const tasks: Task[] = []
   const names = new Set<string>()
-  for (const file of set.files) {
-    for (const [index, line] of (await readFile(join(set.folder, file), 'utf8')).split('\n').entries()) {
-      if (line.trim() === '') continue
-      o.signal?.throwIfAborted()
-      const place = `${join(set.shown, file)}:${index + 1}`
-      const question = parseQuestion(line, place)
-      if (set.only !== null && question.id !== set.only) continue
-      if (names.has(question.id)) throw invalid(place, `there are two questions ${question.id}`)
-      names.add(question.id)
-      await requireEvidence(question, corpus, set.toml, place)
-      tasks.push(taskOf(question, set, corpus.digest))
-    }
+  for await (const { question, place } of questionsOf(set)) {
+    o.signal?.throwIfAborted()
+    if (set.only !== null && question.id !== set.only) continue
+    if (names.has(question.id)) throw invalid(place, `there are two questions ${question.id}`)
+    names.add(question.id)
+    await requireEvidence(question, corpus, set.toml, place)
+    tasks.push(taskOf(question, set, corpus.digest))
   }
   if (tasks.length > 0) return tasks
   throw invalid(path, set.only === null ? 'holds no question' : `there is no question ${set.only}`)
+}
+
+async function* questionsOf({ folder, shown, toml, files }: QuestionSet): AsyncGenerator<PlacedQuestion> {
+  if (toml.questions !== undefined) return yield* await importQuestions(folder, toml.questions)
+  for (const file of files) {
+    for (const [index, line] of (await readFile(join(folder, file), 'utf8')).split('\n').entries()) {
+      const place = `${join(shown, file)}:${index + 1}`
+      if (line.trim() !== '') yield { place, question: parseQuestion(line, place) }
+    }
+  }
+}
+
+/** Where the embeddings of a task are, as its `search.toml` says now; null: the set has none. Throws `TASK_INVALID`. */
+export async function embeddingsOf(
+  folder: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<EmbeddingsServer | null> {
+  const { dense } = (await readToml(folder, folder)).search
+  if (dense === undefined) return null
+  const { url, model, key_env: name } = dense
+  return { url, model, apiKey: name === undefined ? null : (environment[name] ?? null) }
 }
 
 /** The corpus that a path means: a folder with `search.toml`, or a JSON-lines file of passages. Throws `TASK_INVALID`. */
@@ -68,6 +86,7 @@ export async function corpusAt(path: string): Promise<CorpusSource> {
 /** The source of a task's corpus, its path made absolute. */
 export function sourceOf(source: SearchData['corpus']['source'], folder: string): CorpusSource {
   if (source.kind === 'jsonl') return { kind: 'jsonl', path: resolve(folder, source.path) }
+  if (source.kind === 'contexts') return { ...source, path: resolve(folder, source.path) }
   const { version, seed, passages } = source
   return { kind: 'generated', version, seed, passages }
 }
@@ -102,6 +121,9 @@ async function readToml(folder: string, shown: string): Promise<SearchToml> {
   })
   const toml = parseToml(text, file, searchTomlSchema)
   if (toml.search.topk > toml.search.max_topk) throw invalid(file, 'search.topk is above search.max_topk')
+  if (toml.search.noise !== undefined && toml.search.noise_curriculum !== undefined) {
+    throw invalid(file, 'search.noise and search.noise_curriculum exclude each other', { fix: 'Leave one out.' })
+  }
   return toml
 }
 
@@ -128,6 +150,11 @@ async function requireEvidence(
       fix: 'List the ids of the passages that answer it, or use scoring.preset = "answer".',
     })
   }
+  if (question.golden_answers.length === 0 && scoring.preset !== 'evidence') {
+    throw invalid(place, `scoring.preset = "${scoring.preset}" needs golden_answers`, {
+      fix: 'Give answers, or use scoring.preset = "evidence".',
+    })
+  }
   for (const id of question.evidence) {
     if ((await corpus.get(id)) === null) {
       throw invalid(place, `the corpus has no passage ${id}`, { fix: 'Correct evidence.' })
@@ -143,7 +170,9 @@ function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: s
       source:
         corpus.kind === 'jsonl'
           ? { kind: 'jsonl', path: corpus.path }
-          : { kind: 'generated', version: corpus.version, seed: corpus.seed, passages: corpus.passages },
+          : corpus.kind === 'contexts'
+            ? { kind: 'contexts', format: corpus.format, path: corpus.path }
+            : { kind: 'generated', version: corpus.version, seed: corpus.seed, passages: corpus.passages },
     },
     kind: question.kind,
     golds: question.golden_answers,
@@ -155,9 +184,16 @@ function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: s
       snippetLength: search.snippet_length,
       k1: search.k1,
       b: search.b,
+      ...(search.noise === undefined ? {} : { noise: search.noise }),
+      ...(search.noise_curriculum === undefined ? {} : { curriculum: search.noise_curriculum }),
+      ...denseOf(search.dense),
     },
     scoring: { preset: scoring.preset, allowedSearches: scoring.allowed_searches, penalties: scoring.penalties },
-    plays: { queries: question.queries ?? [question.question], weakAnswer: question.weak_answer ?? null },
+    plays: {
+      queries: question.queries ?? [question.question],
+      weakAnswer: question.weak_answer ?? null,
+      ...(question.queries === undefined ? { opens: true as const } : {}),
+    },
   }
   return makeTask({
     name: question.id,
@@ -167,6 +203,12 @@ function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: s
     data,
     source: folder,
   })
+}
+
+function denseOf(dense: SearchToml['search']['dense']): Pick<SearchData['search'], 'dense'> {
+  if (dense === undefined) return {}
+  const { model, query_prefix: queryPrefix, passage_prefix: passagePrefix, depth, rrf_k: rrfK } = dense
+  return { dense: { model, queryPrefix, passagePrefix, depth, rrfK } }
 }
 
 function invalid(

@@ -4,9 +4,9 @@ import type { SearchData } from './data.ts'
 
 /** Searches step by step, opens what answers the question, answers and cites. */
 export async function oracleOf({ data }: TaskOf<SearchData>): Promise<NamedPlay> {
-  const last = data.evidence.at(-1)
-  const open: readonly PlayStep[] = last === undefined ? [] : [{ tool: 'open', args: { id: last } }]
-  const answer = data.golds[0] ?? ''
+  const opened = data.plays.opens === true ? data.evidence : data.evidence.slice(-1)
+  const open = opened.map((id): PlayStep => ({ tool: 'open', args: { id } }))
+  const answer = data.golds[0] ?? 'in the passages that I cite'
   return {
     name: 'oracle',
     weight: 1,
@@ -16,7 +16,7 @@ export async function oracleOf({ data }: TaskOf<SearchData>): Promise<NamedPlay>
 
 /** The hacks that this kind of task invites. Which of them apply depends on how it is scored. */
 export async function cheatsOf({ data }: TaskOf<SearchData>): Promise<readonly NamedPlay[]> {
-  const gold = data.golds[0] ?? ''
+  const gold = data.golds[0] ?? 'in the passages that I cite'
   const { preset } = data.scoring
   const wrong = data.plays.weakAnswer ?? 'nobody knows'
   const again: NamedPlay = {
@@ -34,6 +34,7 @@ export async function cheatsOf({ data }: TaskOf<SearchData>): Promise<readonly N
     weight: 1,
     play: { steps: [...searches(data), answered([wrong, ...data.golds, 'unknown'].join(' or '), data.evidence)] },
   }
+  if (preset === 'evidence') return [unread]
   return [again, ...(preset === 'answer' ? [] : [unread]), ...(preset === 'grounded-f1' ? [] : [spam])]
 }
 

@@ -10,6 +10,8 @@ const recordSchema = z.object({
   searches: z.array(z.object({ query: z.string(), hits: z.array(z.string()) })),
   opened: z.array(z.string()),
   answer: z.object({ text: z.string(), citations: z.array(z.string()) }).nullable(),
+  /** Share of noise, where it changes over a training. */
+  noise: z.number().optional(),
 })
 
 /** What an agent did with the tools, as the host saw it: all that a verdict is made of. */
@@ -18,6 +20,7 @@ export type SearchRecord = z.infer<typeof recordSchema>
 /** The record of one attempt while it grows. */
 export interface OpenRecord extends SearchRecord {
   answer: SearchRecord['answer']
+  noise?: number
   /** Queries that were taken on, also those without a result yet. */
   started: number
 }
@@ -43,8 +46,8 @@ export async function requireAlive(box: Box): Promise<void> {
 }
 
 /** The record as an artifact, for the verifier and for a later one. */
-export function toArtifact({ searches, opened, answer }: SearchRecord): ArtifactItem {
-  const data = Buffer.from(JSON.stringify({ searches, opened, answer } satisfies SearchRecord))
+export function toArtifact({ searches, opened, answer, noise }: SearchRecord): ArtifactItem {
+  const data = Buffer.from(JSON.stringify({ searches, opened, answer, noise } satisfies SearchRecord))
   return {
     path: recordPath,
     content: {

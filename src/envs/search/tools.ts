@@ -5,6 +5,7 @@ import { defineTool } from '../tool.ts'
 import type { Corpus, Hit } from './corpus/index.ts'
 import type { SearchData } from './data.ts'
 import { recordOf, requireAlive } from './record.ts'
+import { retrieve, type Retrieval } from './retrieval/index.ts'
 
 /** UTF-16 units that `open` shows at once. */
 const pageLength = 8000
@@ -14,16 +15,18 @@ const longestQuery = 1000
  * The tools of a search task. They run on the host: the corpus is not in the box, and what they did is written into the
  * attempt's record as they do it.
  */
-export function searchTools(task: TaskOf<SearchData>, corpusOf: () => Promise<Corpus>): readonly Tool[] {
-  return [searchTool(task.data, corpusOf), openTool(corpusOf), answerTool()]
+export function searchTools(task: TaskOf<SearchData>, retrievalOf: () => Promise<Retrieval>): readonly Tool[] {
+  return [searchTool(task.data, retrievalOf), openTool(async () => (await retrievalOf()).corpus), answerTool()]
 }
 
-function searchTool({ search }: SearchData, corpusOf: () => Promise<Corpus>): Tool {
+function searchTool(data: SearchData, retrievalOf: () => Promise<Retrieval>): Tool {
+  const { search } = data
   const query = z.string().min(1).max(longestQuery)
   return defineTool({
     name: 'search',
     description:
-      'Searches the collection by words (BM25) and returns the best passages of each query, each with its id and title.',
+      `Searches the collection by words (BM25)${search.dense === undefined ? '' : ' and by meaning'} and returns the best passages of each query, ` +
+      'each with its id and title.',
     input: z.object({
       query: z.union([query, z.array(query).min(1).max(8)]).describe('What to search for: one query, or a list.'),
       topk: z.int().min(1).max(search.maxTopk).optional().describe(`Passages per query. Default ${search.topk}.`),
@@ -38,12 +41,16 @@ function searchTool({ search }: SearchData, corpusOf: () => Promise<Corpus>): To
         return { status: 'error', text: `Only ${left} of ${maxSearches} searches are left. Answer with what you have.` }
       }
       record.started += queries.length
-      const corpus = await corpusOf()
-      const parameters = { k1: search.k1, b: search.b }
+      const retrieval = await retrievalOf()
       const results = await Promise.all(
         queries.map(async (text) => ({
           query: text,
-          hits: await corpus.search(text, { topk: input.topk ?? search.topk, parameters }),
+          hits: await retrieve(retrieval, data, {
+            query: text,
+            topk: input.topk ?? search.topk,
+            noise: record.noise,
+            signal,
+          }),
         })),
       )
       signal.throwIfAborted()

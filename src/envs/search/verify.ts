@@ -38,6 +38,8 @@ const compositions: Readonly<Record<SearchData['scoring']['preset'], Composition
   grounded: { kind: 'gate', gates: { citations_grounded: 1 }, over: { kind: 'product', of: ['em'] } },
   'grounded-f1': { kind: 'gate', gates: { citations_grounded: 1 }, over: { kind: 'product', of: ['f1'] } },
   answer: { kind: 'product', of: ['em'] },
+  // Precision counts as much as recall, so that citing everything does not pay.
+  evidence: { kind: 'gate', gates: { citations_grounded: 1 }, over: { kind: 'product', of: ['citation_f1'] } },
 }
 
 /** Scores the host's own record of an attempt; nothing that the agent could write is looked at. */
@@ -50,6 +52,7 @@ export async function verifyRecord(
   const record = fromArtifacts(artifacts)
   const { components, why } = measure(record, task.data, await citedTexts(record, await corpusOf()))
   const { golds, evidence, scoring } = task.data
+  const noise = record.noise === undefined ? {} : { noise: record.noise }
   const packed = await Promise.all(artifacts.items.map(packArtifact))
   const facts: DraftFacts = {
     verifier: {
@@ -58,7 +61,7 @@ export async function verifyRecord(
       sha256: sha256(JSON.stringify({ golds, evidence, scoring })),
     },
     trust: 'host',
-    components,
+    components: { ...components, ...noise },
     evidence: why.join('\n'),
     artifacts: packed.map(({ path, sha256: digest, sizeBytes }) => ({ path, sha256: digest, sizeBytes })),
   }
@@ -81,12 +84,12 @@ function measure(
   const citations = answer?.citations ?? []
   const shown = new Set([...searches.flatMap(({ hits }) => hits), ...opened])
   const read = citations.filter((id) => shown.has(id)).map((id) => cited.get(id) ?? '')
+  // A collection without answers has nothing to hold an answer against.
+  const answered = golds.length === 0 ? {} : answerResults(golds, text, read)
   const results = {
-    em: answerMatch(golds)(text),
-    f1: answerF1(golds)(text),
-    sub_em: answerContains(golds)(text),
+    ...answered,
+    ...(scoring.preset === 'evidence' ? { citation_f1: citationF1(citations, evidence) } : {}),
     citations_grounded: citationsGrounded(citations, shown),
-    answer_in_citations: answerInEvidence(text, read),
     evidence_recall: evidenceRecall(evidence, shown),
     evidence_recall_at_3: evidenceRecall(
       evidence,
@@ -101,6 +104,23 @@ function measure(
     components: Object.fromEntries(entries.map(([name, { value }]) => [name, value])),
     why: entries.map(([name, { value, why }]) => `${name} ${value}: ${why}`),
   }
+}
+
+function answerResults(golds: readonly string[], text: string, read: readonly string[]) {
+  return {
+    em: answerMatch(golds)(text),
+    f1: answerF1(golds)(text),
+    sub_em: answerContains(golds)(text),
+    answer_in_citations: answerInEvidence(text, read),
+  }
+}
+
+/** Harmonic mean of the share of cited passages that are evidence, and of evidence that is cited. */
+function citationF1(citations: readonly string[], evidence: readonly string[]) {
+  const cited = new Set(citations)
+  const right = evidence.filter((id) => cited.has(id)).length
+  const value = cited.size + evidence.length === 0 ? 0 : (2 * right) / (cited.size + evidence.length)
+  return { value, why: `${right} of ${evidence.length} judged passages among ${cited.size} cited` }
 }
 
 /** Two queries are the same when the index sees the same words, in whatever order. */

@@ -9,13 +9,16 @@ import { requireDocker } from '../../testing/sandbox/index.ts'
 import type { ToolOutcome } from '../contract.ts'
 import { openTaskBox } from '../open-box.ts'
 import { runToolCall } from '../tool.ts'
-import { databasePath, sqlNeeds, submissionPath } from './box.ts'
+import { sqlNeeds, submissionPath } from './box.ts'
+import { sqliteEngine } from './engines/sqlite.ts'
 import { sqlDataSchema } from './data.ts'
 import { verdictIn } from './sql.fixture.ts'
 import { sql } from './index.ts'
+import { timeSubmission } from './timing.ts'
 
 const folder = join(import.meta.dirname, '../../../examples/tasks/sql')
 const signal = new AbortController().signal
+const databasePath = sqliteEngine.database
 
 const alone = { neighbours: { subsets: 0, rebuilds: 0 } }
 
@@ -104,7 +107,7 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     })
 
     test('endless, huge and memory-eating statements', async () => {
-      const task = taskOf('shop-never-ordered', { ...alone, limits: { executeMs: 300, verifyMs: 300 } })
+      const task = taskOf('shop-never-ordered', { ...alone, limits: { executeMs: 300, verifyMs: 1500 } })
       const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT'
       for (const submission of [
         `${endless} count(*) FROM n`,
@@ -139,6 +142,33 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     expect(verdict.reward).toBeLessThan(0.6)
     expect(await verdictOf(harder, task)).toEqual(verdict)
     expect((await verdictOf('select COUNT(*) as n from orders', task)).reward).toBe(1)
+  })
+
+  test('efficiency by time: R-VES in its tiers, and the gold itself as fast as gold', async () => {
+    const gold = 'SELECT count(*) FROM orders'
+    const timed = { ...alone, efficiencyWeight: 0.5, efficiencyBy: 'time', golds: [gold] }
+    const task = taskOf('shop-never-ordered', timed)
+    expect(await verdictOf(`${gold} ;`, task)).toMatchObject({ reward: 1, components: { r_ves: 1, time_ratio: 1 } })
+    const slow = await verdictOf('SELECT count(*) FROM orders WHERE id IN (SELECT a.id FROM orders a, orders b)', task)
+    expect(slow).toMatchObject({ reward: 0.75, components: { agreement: 1, r_ves: 0.5, efficiency: 0.5 } })
+    // The other way round it is the fast one, beyond 1; the reward is not.
+    const slowGold = {
+      ...timed,
+      golds: ['SELECT count(*) FROM orders WHERE id IN (SELECT a.id FROM orders a, orders b)'],
+    }
+    const fast = await verdictOf(gold, taskOf('shop-never-ordered', slowGold))
+    expect(fast).toMatchObject({ reward: 1, components: { efficiency: 1, r_ves: Math.sqrt(1.25) } })
+  })
+
+  test('a right query that cannot be timed has no reward', async () => {
+    const task = taskOf('shop-never-ordered', { ...alone, efficiencyBy: 'time' })
+    const data = sqlDataSchema.parse(task.data)
+    const nowhere = { ...data, database: { ...data.database, engine: 'duckdb' as const } }
+    const o = { gold: right, sql: `${right} LIMIT 9999`, signal }
+    expect(await timeSubmission(box, data, o)).toMatchObject({ ok: true })
+    expect(await timeSubmission(box, data, { ...o, gold: 'SELECT nothing' })).toMatchObject({ ok: false })
+    // The engine's library is not in this box at all, which is nobody's reward either.
+    await expect(timeSubmission(box, nowhere, o)).rejects.toMatchObject({ code: 'VERIFIER_FAILED' })
   })
 
   describe('a gold that is wrong judges nobody', () => {
@@ -181,7 +211,8 @@ describe.runIf(await requireDocker())('sql under attack', () => {
       expect(typed.text.split('\n')[1]).toBe("1 | 1.0 | 'it''s' | x'00ff' | NULL | 9007199254740993")
       const long = await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })
       expect(long.text).toContain('[50 of more than 50 rows shown')
-      expect(await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })).toEqual(long)
+      const again = await call('execute_sql', { sql: 'SELECT a.id, b.id FROM customers a, customers b' })
+      expect(again.text).toBe(long.text)
     })
 
     test('take double-quoted literals as the shell of SQLite does', async () => {

@@ -1,11 +1,8 @@
-import { dirname, join } from 'node:path'
-import type { ContextFile, ImageRecipe } from '../../sandbox/index.ts'
 import type { BoxNeeds } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { SqlData } from './data.ts'
+import { engineOf } from './engines/index.ts'
 
-/** The database in every box of a task; root's, and read-only to everybody who runs there. */
-export const databasePath = '/opt/paddock/database.sqlite'
 /** Where `submit_sql` keeps what was handed in. */
 export const submissionPath = '/workspace/submission.sql'
 
@@ -15,7 +12,7 @@ export const submissionPath = '/workspace/submission.sql'
  */
 export function sqlNeeds(task: TaskOf<SqlData>): BoxNeeds {
   return {
-    image: imageOf(task),
+    image: engineOf(task.data.database).image(task),
     profile: 'user',
     workdir: '/workspace',
     user: null,
@@ -27,27 +24,4 @@ export function sqlNeeds(task: TaskOf<SqlData>): BoxNeeds {
     agentTimeoutMs: null,
     verifyTimeoutMs: task.data.limits.verifyMs * 4,
   }
-}
-
-function imageOf({ data, source }: TaskOf<SqlData>): ImageRecipe {
-  const { database } = data
-  const name = `sql-${database.name}`
-  const close = `chmod 444 ${databasePath}`
-  if (database.kind === 'script') {
-    const context: readonly ContextFile[] = [{ path: 'build.py', data: database.script }]
-    const dockerfile = [
-      'FROM paddock-base',
-      'COPY build.py /opt/paddock/build.py',
-      `RUN python3 -I /opt/paddock/build.py ${databasePath} 0 && rm /opt/paddock/build.py && ${close}`,
-      '',
-    ].join('\n')
-    return { kind: 'dockerfile', name, dockerfile, context }
-  }
-  const file = join(dirname(source), database.file)
-  const dockerfile = `FROM paddock-base\nCOPY ${JSON.stringify([basenameOf(file), databasePath])}\nRUN ${close}\n`
-  return { kind: 'dockerfile', name, dockerfile, context: dirname(file) }
-}
-
-function basenameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1)
 }

@@ -13,13 +13,24 @@ export const semanticsSchema: z.ZodType<SqlSemantics> = z.strictObject({
   nulls: z.enum(['distinct', 'as_zero']),
   numberTexts: z.enum(['distinct', 'as_numbers']),
   emptyTables: z.enum(['equal', 'by_width']),
+  distinct: z.literal('removed').optional(),
 })
+
+/** Absent: SQLite. */
+const engine = z.enum(['duckdb', 'postgres']).optional()
 
 /** Where the tables come from: a script that makes them in the image, or a finished file beside the task file. */
 const database = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('script'), name: z.string(), script: z.string() }),
-  z.object({ kind: z.literal('file'), name: z.string(), file: z.string(), sha256: z.string() }),
+  z.object({ kind: z.literal('script'), name: z.string(), engine, script: z.string() }),
+  z.object({ kind: z.literal('file'), name: z.string(), engine, file: z.string(), sha256: z.string() }),
 ])
+
+/** What looking around earns. */
+export const explorationSchema = z.object({
+  weight: z.number().min(0).max(1),
+  /** Distinct statements that ran, beyond which more earn no more. */
+  statements: z.int().min(1),
+})
 
 /** `Task.data` of an sql task, with every default filled in. Times in milliseconds. */
 export const sqlDataSchema = z.object({
@@ -38,6 +49,14 @@ export const sqlDataSchema = z.object({
   neighbours: z.object({ subsets: z.int().min(0).max(8), rebuilds: z.int().min(0).max(8) }),
   /** Share of the reward that a right query earns by not being slower than the gold; 0: none. */
   efficiencyWeight: z.number().min(0).max(1),
+  /** Measured by the clock (R-VES); absent: by SQLite's instructions. */
+  efficiencyBy: z.literal('time').optional(),
+  /** What looking around before the submission earns a right query; absent: nothing. */
+  exploration: explorationSchema.optional(),
+  /** Share of the reward that a right query earns by keeping the format, under a harness of tags; absent: nothing. */
+  formatWeight: z.number().min(0).max(1).optional(),
+  /** Values on calls: by what their statements came to. Absent: none. */
+  stepValues: z.literal('status').optional(),
   limits: z.object({
     /** A statement of the agent. */
     executeMs: z.number().positive(),

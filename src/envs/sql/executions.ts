@@ -1,6 +1,7 @@
+import { withoutDistinct } from '../../reward/index.ts'
 import type { Box } from '../../sandbox/index.ts'
-import { databasePath } from './box.ts'
 import type { SqlData } from './data.ts'
+import { engineOf } from './engines/index.ts'
 import { neighbourRequests, requireNeighbours } from './neighbours.ts'
 import { askAll, type RunnerRequest, verifierLimits } from './runner.ts'
 import type { RunnerAnswer } from './wire.ts'
@@ -23,11 +24,12 @@ export interface GoldRuns {
 /** Makes the neighbours and runs every gold on all databases, in one process of the box. Throws `TASK_INVALID`. */
 export async function runGolds(box: Box, data: SqlData, signal: AbortSignal): Promise<GoldRuns> {
   const making = neighbourRequests(data)
-  const databases = [databasePath, ...making.map(({ out }) => out)]
+  const own = engineOf(data.database).database
+  const databases = [own, ...making.map(({ out }) => out)]
   const runs = [
     ...data.golds.flatMap((gold) => databases.map((db) => requestOf(data, db, gold))),
-    ...data.golds.map((gold) => requestOf(data, databasePath, gold)),
-    ...(data.mode === 'write' ? [requestOf(data, databasePath, '')] : []),
+    ...data.golds.map((gold) => requestOf(data, own, gold)),
+    ...(data.mode === 'write' ? [requestOf(data, own, '')] : []),
   ]
   const shown = `sql ${data.mode}: gold on ${databases.length} databases`
   const answers = await askAll([...making, ...runs], box, optionsOf(data, shown, signal))
@@ -56,17 +58,18 @@ export async function runSubmission(
 }
 
 function requestOf(
-  { mode, probes }: SqlData,
+  { mode, probes, semantics }: SqlData,
   db: string,
-  sql: string,
+  written: string,
 ): RunnerRequest<'query'> | RunnerRequest<'script'> {
+  const sql = semantics.distinct === 'removed' ? withoutDistinct(written) : written
   return mode === 'query' ? { op: 'query', db, sql } : { op: 'script', db, sql, state: true, probes }
 }
 
 function optionsOf(data: SqlData, shown: string, signal: AbortSignal) {
   return {
+    engine: engineOf(data.database),
     limits: { ...verifierLimits, timeoutMs: data.limits.verifyMs },
-    role: 'verifier' as const,
     shown,
     signal,
   }

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import { sqlPresetNames } from '../../reward/index.ts'
-import { sqlDataSchema } from './data.ts'
-import { importRows } from './import.ts'
+import { explorationSchema, sqlDataSchema } from './data.ts'
+import { importFile, importQuestions } from './imports/index.ts'
 
 /** Parts of the semantics that a task sets beside its preset. */
 const compare = z.strictObject({
@@ -14,6 +14,7 @@ const compare = z.strictObject({
   nulls: z.enum(['distinct', 'as_zero']).optional(),
   numberTexts: z.enum(['distinct', 'as_numbers']).optional(),
   emptyTables: z.enum(['equal', 'by_width']).optional(),
+  distinct: z.enum(['kept', 'removed']).optional(),
 })
 
 const attempt = z.strictObject({ name: z.string().min(1), sql: z.string() })
@@ -32,6 +33,11 @@ const task = z
     ignoreColumns: z.array(z.string().regex(/^[^.]+\.[^.]+$/, 'must be table.column')).default([]),
     neighbours: z.strictObject({ subsets: z.int().min(0).max(8), rebuilds: z.int().min(0).max(8) }).optional(),
     efficiencyWeight: z.number().min(0).max(1).default(0),
+    /** Default: SQLite's instructions, which are the same every time; of other engines the time. */
+    efficiencyBy: z.enum(['steps', 'time']).optional(),
+    exploration: explorationSchema.optional(),
+    formatWeight: z.number().min(0).max(1).optional(),
+    stepValues: z.literal('status').optional(),
     difficulty: z.string().optional(),
     split: z.string().default('train'),
     cheats: z.array(attempt).default([]),
@@ -43,13 +49,18 @@ const task = z
       ['subset', 'exists'].includes(one.compare.columns ?? presetColumns(one.compare.preset)),
     { path: ['conditionColumns'], message: 'need compare.columns "subset" or "exists"' },
   )
+  .refine((one) => one.efficiencyWeight + (one.exploration?.weight ?? 0) + (one.formatWeight ?? 0) <= 1, {
+    path: ['efficiencyWeight'],
+    message: 'and the weights of exploration and format are more than 1 together',
+  })
 
 /** A file of tasks over one database. */
 const taskFileSchema = z.strictObject({
   database: z
     .strictObject({
       name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
-      /** Python, called as `script.py <file> <seed>`; beside this file. */
+      engine: z.enum(['sqlite', 'duckdb', 'postgres']).default('sqlite'),
+      /** Python, called as `script.py <file> <seed>`; beside this file. Writes SQLite's file, others' SQL as text. */
       script: z.string().optional(),
       /** A finished SQLite file beside this file. */
       file: z.string().optional(),
@@ -68,8 +79,8 @@ export type SqlTaskFile = z.infer<typeof taskFileSchema>
 export type SqlTaskEntry = SqlTaskFile['tasks'][number]
 
 /**
- * Reads a file of tasks: one database with its tasks, or an array of questions of Spider or BIRD, which is one such file
- * per database. Throws `TASK_INVALID` with file, place and fix.
+ * Reads a file of tasks: one database with its tasks, or a data set of the field (Spider, BIRD, NeMo Gym, Spider2-Lite,
+ * SkyRL-SQL), which is one such file per database. Throws `TASK_INVALID` with file, place and fix.
  */
 export async function readTaskFiles(path: string): Promise<readonly SqlTaskFile[]> {
   const invalid = (place: string, what: string, cause?: unknown) =>
@@ -78,13 +89,15 @@ export async function readTaskFiles(path: string): Promise<readonly SqlTaskFile[
       data: { file: path, place },
       fix: place === '' ? 'Correct the file.' : `Correct ${place}.`,
     })
+  const imported = await importFile(path)
+  if (imported !== null) return imported
   let raw: unknown
   try {
     raw = JSON.parse(await readFile(path, 'utf8'))
   } catch (cause) {
     throw invalid('', `cannot be read as JSON: ${String(cause)}`, cause)
   }
-  if (Array.isArray(raw)) return importRows(raw, path)
+  if (Array.isArray(raw)) return importQuestions(raw, path)
   const parsed = taskFileSchema.safeParse(raw)
   if (parsed.success) return [parsed.data]
   const issue = parsed.error.issues[0]

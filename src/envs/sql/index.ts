@@ -1,1 +1,2 @@
 export { sql } from './environment.ts'
+export { noteTags } from './record.ts'

@@ -54,6 +54,17 @@ describe('task files', () => {
       { ...set, database: { name: 'x', script: 'make.py', file: 'x.sqlite' } },
       'either script or file',
     ],
+    ['an unknown engine', { ...set, database: { ...set.database, engine: 'mysql' } }, 'database.engine'],
+    [
+      'a finished file for PostgreSQL',
+      { ...set, database: { name: 'x', engine: 'postgres', file: 'x.sql' } },
+      'database.file: PostgreSQL takes a script',
+    ],
+    [
+      'efficiency on an engine that counts nothing',
+      { ...set, database: { ...set.database, engine: 'postgres' }, tasks: [{ ...task, efficiencyBy: 'steps' }] },
+      'efficiencyBy',
+    ],
     ['a database that is not there', { ...set, database: { name: 'x', file: 'x.sqlite' } }, 'x.sqlite'],
     ['two tasks of one name', { ...set, tasks: [task, { ...task, question: 'Other?' }] }, 'name'],
     ['two tasks of one question', { ...set, tasks: [task, { ...task, name: 'two' }] }, 'question'],
@@ -65,12 +76,15 @@ describe('task files', () => {
     await expect(sql.load(join(directory, 'nowhere'))).rejects.toMatchObject({ code: 'TASK_INVALID' })
   })
 
-  test('of the examples: forty tasks over five databases, seven of them writes, all with a cheat and a weak attempt', async () => {
+  test('of the examples: 56 tasks over seven databases of three engines, eleven of them writes, all with a cheat and a weak attempt', async () => {
     const tasks = await sql.load(join(import.meta.dirname, '../../../examples/tasks/sql'))
     const data = tasks.map((one) => sqlDataSchema.parse(one.data))
-    expect(tasks).toHaveLength(40)
-    expect(new Set(data.map((one) => one.database.name)).size).toBe(5)
-    expect(data.filter((one) => one.mode === 'write')).toHaveLength(7)
+    expect(tasks).toHaveLength(56)
+    expect(new Set(data.map((one) => one.database.name)).size).toBe(7)
+    expect(new Set(data.map((one) => one.database.engine ?? 'sqlite'))).toEqual(
+      new Set(['sqlite', 'duckdb', 'postgres']),
+    )
+    expect(data.filter((one) => one.mode === 'write')).toHaveLength(11)
     for (const one of tasks) {
       expect((await sql.plays.cheats(one)).length).toBeGreaterThan(0)
       expect((await sql.plays.distractors(one)).length).toBeGreaterThan(0)

@@ -8,6 +8,7 @@ import { sqlPresets, type SqlSemantics } from '../../reward/index.ts'
 import { makeTask } from '../task.ts'
 import type { LoadOptions } from '../contract.ts'
 import { type SqlData, sqlDataSchema } from './data.ts'
+import { engineOf } from './engines/index.ts'
 import { readTaskFiles, type SqlTaskEntry, type SqlTaskFile } from './file.ts'
 
 /**
@@ -49,6 +50,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
 async function loadFile(file: string): Promise<readonly Task[]> {
   const tasks: Task[] = []
   for (const parsed of await readTaskFiles(file)) {
+    requireAble(file, parsed)
     const database = await databaseOf(file, parsed)
     tasks.push(...parsed.tasks.map((entry) => taskOf(entry, parsed, database, file)))
   }
@@ -66,14 +68,37 @@ function taskOf(entry: SqlTaskEntry, parsed: SqlTaskFile, database: SqlData['dat
   })
 }
 
+/** What an engine cannot do is refused here and not found out by a verdict. */
+function requireAble(file: string, { database, tasks }: SqlTaskFile): void {
+  const { title, countsSteps, takesFiles } = engineOf({ engine: engineKey(database.engine) })
+  if (database.file !== undefined && !takesFiles) {
+    throw invalid(file, `database.file: ${title} takes a script`, 'Give database.script, which writes the SQL.')
+  }
+  for (const task of tasks) {
+    if (!countsSteps && task.efficiencyBy === 'steps') {
+      throw invalid(file, `${task.name}: efficiencyBy: ${title} counts no steps`, 'Use efficiencyBy "time".')
+    }
+    if (task.mode === 'write' && task.efficiencyBy === 'time') {
+      throw invalid(file, `${task.name}: efficiencyBy: a script is not timed`, 'Leave efficiencyBy out.')
+    }
+  }
+}
+
+// SQLite stands in Task.data as nothing, so that tasks from before there were other engines are the same tasks.
+function engineKey(engine: SqlTaskFile['database']['engine']): SqlData['database']['engine'] {
+  return engine === 'sqlite' ? undefined : engine
+}
+
 async function databaseOf(file: string, { database }: SqlTaskFile): Promise<SqlData['database']> {
   const { name, script, file: beside } = database
+  const engine = engineKey(database.engine)
+  const own = engine === undefined ? {} : { engine }
   const at = join(dirname(file), script ?? beside ?? '')
   try {
-    if (script !== undefined) return { kind: 'script', name, script: await readFile(at, 'utf8') }
+    if (script !== undefined) return { kind: 'script', name, ...own, script: await readFile(at, 'utf8') }
     const hash = createHash('sha256')
     await pipeline(createReadStream(at), hash)
-    return { kind: 'file', name, file: beside ?? '', sha256: hash.digest('hex') }
+    return { kind: 'file', name, ...own, file: beside ?? '', sha256: hash.digest('hex') }
   } catch (cause) {
     throw invalid(file, `the database ${at} cannot be read`, 'Paths start at the task file.', cause)
   }
@@ -90,9 +115,17 @@ function dataOf(entry: SqlTaskEntry, file: SqlTaskFile, database: SqlData['datab
     ignoreColumns: entry.ignoreColumns.map((name) => name.toLowerCase()),
     neighbours: entry.neighbours ?? file.neighbours,
     efficiencyWeight: entry.efficiencyWeight,
+    ...(isTimed(entry, database) ? { efficiencyBy: 'time' as const } : {}),
+    ...(entry.exploration === undefined ? {} : { exploration: entry.exploration }),
+    ...(entry.formatWeight === undefined ? {} : { formatWeight: entry.formatWeight }),
+    ...(entry.stepValues === undefined ? {} : { stepValues: entry.stepValues }),
     limits: file.limits,
     difficulty: entry.difficulty ?? null,
   }
+}
+
+function isTimed({ efficiencyBy, efficiencyWeight }: SqlTaskEntry, database: SqlData['database']): boolean {
+  return efficiencyBy === 'time' || (efficiencyWeight > 0 && !engineOf(database).countsSteps)
 }
 
 function semanticsOf({ preset, ...own }: SqlTaskEntry['compare']): SqlSemantics {
@@ -104,6 +137,7 @@ function semanticsOf({ preset, ...own }: SqlTaskEntry['compare']): SqlSemantics 
     nulls: own.nulls ?? base.nulls,
     numberTexts: own.numberTexts ?? base.numberTexts,
     emptyTables: own.emptyTables ?? base.emptyTables,
+    ...((own.distinct ?? base.distinct) === 'removed' ? { distinct: 'removed' as const } : {}),
   }
 }
 

@@ -1,6 +1,6 @@
 import { PaddockError } from '../../core/index.ts'
-import { databasePath } from './box.ts'
 import type { SqlData } from './data.ts'
+import { engineOf } from './engines/index.ts'
 import type { RunnerRequest } from './runner.ts'
 import type { RunnerAnswer } from './wire.ts'
 
@@ -12,13 +12,14 @@ const fractions = [0.4, 0.15, 0.7]
  * with other seeds. A query that is right by accident, or knows the answer by heart, differs from gold there.
  */
 export function neighbourRequests({ database, neighbours }: SqlData): readonly RunnerRequest<'subset' | 'build'>[] {
+  const engine = engineOf(database)
   const subsets = Array.from({ length: neighbours.subsets }, (_, i): RunnerRequest<'subset'> => {
     const fraction = fractions[i % fractions.length] ?? 0.4
-    return { op: 'subset', db: databasePath, out: `/tmp/subset-${i + 1}.sqlite`, seed: i + 1, fraction }
+    return { op: 'subset', db: engine.database, out: engine.neighbour('subset', i + 1), seed: i + 1, fraction }
   })
   if (database.kind === 'file') return subsets
   const rebuilds = Array.from({ length: neighbours.rebuilds }, (_, i): RunnerRequest<'build'> => {
-    return { op: 'build', script: database.script, out: `/tmp/rebuild-${i + 1}.sqlite`, seed: i + 1 }
+    return { op: 'build', script: database.script, out: engine.neighbour('rebuild', i + 1), seed: i + 1 }
   })
   return [...subsets, ...rebuilds]
 }

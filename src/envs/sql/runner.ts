@@ -1,9 +1,7 @@
 import { PaddockError } from '../../core/index.ts'
-import { type Box, sandboxSource } from '../../sandbox/index.ts'
+import type { Box } from '../../sandbox/index.ts'
+import type { SqlEngine } from './engines/index.ts'
 import { answerSchemas, type RunnerAnswer, type RunnerRequests } from './wire.ts'
-
-/** The program that runs SQL in a box; given to its python with every use, so that nothing in the box can change it. */
-export const runnerSource: string = sandboxSource('sql/runner.py')
 
 /** Limits of one statement. */
 export interface RunnerLimits {
@@ -19,35 +17,36 @@ export const verifierLimits = { maxRows: 100_000, maxBytes: 24 << 20, memoryMb: 
 /** One request to {@link askAll}. */
 export type RunnerRequest<Op extends keyof RunnerRequests> = RunnerRequests[Op] & { readonly op: Op }
 
-const outOfMemory = { status: 'error', kind: 'memory', message: 'out of memory' } as const
+export const outOfMemory = { status: 'error', kind: 'memory', message: 'out of memory' } as const
 
 /** Milliseconds that starting python and copying files may take beside the statements. */
 const overheadMs = 20_000
 
 /**
- * Runs requests one after the other in one process of the box; each statement in a child of it, killed at its deadline.
+ * Runs requests one after the other in one process of the box that ends with them; each statement in a child of it, killed
+ * at its deadline. For verifiers: nobody else has asked that process anything.
  * Throws `BOX_DEAD`, `VERIFIER_FAILED` when the program itself fails, and the signal's reason.
  */
 export async function askAll<Op extends keyof RunnerRequests>(
   requests: readonly RunnerRequest<Op>[],
   box: Box,
   o: {
+    readonly engine: SqlEngine
     readonly limits: RunnerLimits
-    readonly role: 'tool' | 'verifier'
     /** What the event log shows as the command. */
     readonly shown: string
     readonly signal: AbortSignal
   },
 ): Promise<readonly RunnerAnswer<Op>[]> {
-  const lines = requests.map((request) => `${JSON.stringify({ ...o.limits, ...request })}\n`)
+  const lines = requests.map((request, id) => `${requestLine(id, request, o.limits)}\n`)
   const result = await box.exec(
     {
-      command: ['python3', '-I', '-S', '-c', runnerSource],
+      command: pythonOf(o.engine.program),
       cwd: '/',
       stdin: lines.join(''),
       timeoutMs: overheadMs + o.limits.timeoutMs * requests.length,
       maxOutputBytes: 256 << 20,
-      eventRole: o.role,
+      eventRole: 'verifier',
       eventCommand: o.shown,
     },
     { signal: o.signal },
@@ -60,33 +59,38 @@ export async function askAll<Op extends keyof RunnerRequests>(
   }
   const answers = new TextDecoder().decode(result.stdout).split('\n').slice(0, -1)
   if (result.kind !== 'exited' || result.code !== 0 || answers.length !== requests.length) {
-    const said = new TextDecoder().decode(result.stderr).trim().slice(-400)
-    throw new PaddockError('VERIFIER_FAILED', `The SQL program in the box ended as ${result.kind}: ${said}`, {
-      fix: 'The image needs python3 with its sqlite3 module.',
-    })
+    throw programFailed(result.kind, new TextDecoder().decode(result.stderr))
   }
-  return answers.map((line, i) => parse(line, requests[i]))
+  return answers.map((line, i) => answerOf(line, requests[i]?.op))
 }
 
-/** One request. */
-export async function askOne<Op extends keyof RunnerRequests>(
-  request: RunnerRequest<Op>,
-  box: Box,
-  o: Parameters<typeof askAll>[2],
-): Promise<RunnerAnswer<Op>> {
-  const [answer] = await askAll([request], box, o)
-  if (answer === undefined) throw new PaddockError('VERIFIER_FAILED', 'The SQL program gave no answer')
-  return answer
+/** How the box's own python is called: no variables, no site packages, nothing read from a directory of the agent. */
+export function pythonOf(program: string): readonly string[] {
+  return ['python3', '-I', '-S', '-c', program]
 }
 
-function parse<Op extends keyof RunnerRequests>(
-  line: string,
-  request: { readonly op: Op } | undefined,
-): RunnerAnswer<Op> {
-  const parsed = request === undefined ? null : answerSchemas[request.op].safeParse(JSON.parse(line))
+/** A request with its number and limits, as the program reads it. */
+export function requestLine(id: number, request: RunnerRequest<keyof RunnerRequests>, limits: RunnerLimits): string {
+  return JSON.stringify({ ...limits, ...request, id })
+}
+
+/** The answer on a line to a request of `op`. Throws `VERIFIER_FAILED` for what is none. */
+export function answerOf<Op extends keyof RunnerRequests>(line: string, op: Op | undefined): RunnerAnswer<Op> {
+  const parsed = op === undefined ? null : answerSchemas[op].safeParse(JSON.parse(line))
   if (parsed === null || !parsed.success || (parsed.data.status === 'error' && parsed.data.kind === 'broken')) {
     throw new PaddockError('VERIFIER_FAILED', `The SQL program answered ${line.slice(0, 200)}`)
   }
   // The schema was taken by the same key as the type.
   return parsed.data as RunnerAnswer<Op>
+}
+
+/** The program in the box ended where it should not have. */
+export function programFailed(how: string, stderr: string): PaddockError {
+  return new PaddockError(
+    'VERIFIER_FAILED',
+    `The SQL program in the box ended as ${how}: ${stderr.trim().slice(-400)}`,
+    {
+      fix: 'The image is as its recipe made it; python3 must be in it.',
+    },
+  )
 }

@@ -2,17 +2,21 @@ import { z } from 'zod'
 import type { Box } from '../../sandbox/index.ts'
 import type { Tool, ToolOutcome } from '../contract.ts'
 import { defineTool } from '../tool.ts'
-import { databasePath, submissionPath } from './box.ts'
+import { submissionPath } from './box.ts'
 import type { SqlData } from './data.ts'
+import { engineOf } from './engines/index.ts'
 import { describeText, failureText, observationLimits, resultText, tablesText } from './observe.ts'
-import { askOne, type RunnerRequest } from './runner.ts'
+import { noteExplored } from './record.ts'
+import { residentIn } from './resident.ts'
+import type { RunnerRequest } from './runner.ts'
 import type { RunnerAnswer, RunnerFailure, RunnerRequests } from './wire.ts'
 
 type Ok<Op extends keyof RunnerRequests> = Exclude<RunnerAnswer<Op>, RunnerFailure>
 
 /** Tools of an sql task. All of them run in the agent's box; none of them changes its database. */
 export function sqlTools(data: SqlData): readonly Tool[] {
-  const db = databasePath
+  const engine = engineOf(data.database)
+  const db = engine.database
   const run = async <Op extends keyof RunnerRequests>(
     { box, signal }: { readonly box: Box; readonly signal: AbortSignal },
     request: RunnerRequest<Op>,
@@ -24,12 +28,14 @@ export function sqlTools(data: SqlData): readonly Tool[] {
       maxBytes: 4 * observationLimits.characters,
       memoryMb: 256,
     }
-    const answer = await askOne(request, box, { limits, role: 'tool', shown: shown(request), signal })
+    const began = performance.now()
+    const answer = await residentIn(box, engine).ask(request, { limits, signal })
+    const facts = { elapsedMs: Math.round(performance.now() - began) }
     if (isFailure(answer)) {
-      return { status: answer.kind === 'timeout' ? 'timeout' : 'error', text: failureText(answer) }
+      return { status: answer.kind === 'timeout' ? 'timeout' : 'error', text: failureText(answer), facts }
     }
     // What is not a failure is the operation's own answer; a conditional type cannot be narrowed further.
-    return { status: 'ok', text: text(answer as Ok<Op>) }
+    return { status: 'ok', text: text(answer as Ok<Op>), facts }
   }
   return [
     defineTool({
@@ -57,13 +63,16 @@ export function sqlTools(data: SqlData): readonly Tool[] {
       name: 'execute_sql',
       description:
         data.mode === 'query'
-          ? 'Runs one reading statement (SELECT, WITH, VALUES, EXPLAIN) on SQLite and shows at most 50 rows.'
-          : 'Runs a script on a fresh copy of the SQLite database, shows the rows of its last query, and drops the copy.',
+          ? `Runs one reading statement (SELECT, WITH, VALUES, EXPLAIN) on ${engine.title} and shows at most 50 rows.`
+          : `Runs a script on a fresh copy of the ${engine.title} database, shows the rows of its last query, and drops the copy.`,
       input: z.object({ sql: z.string().min(1) }),
-      run: (context, { sql }) =>
-        data.mode === 'query'
+      run: async (context, { sql }) => {
+        const outcome = await (data.mode === 'query'
           ? run(context, { op: 'query', db, sql }, resultText)
-          : run(context, { op: 'script', db, sql }, scriptText),
+          : run(context, { op: 'script', db, sql }, scriptText))
+        if (outcome.status === 'ok') noteExplored(context.box, sql)
+        return outcome
+      },
     }),
     defineTool({
       name: 'submit_sql',
@@ -92,8 +101,4 @@ function scriptText(answer: Ok<'script'>): string {
 
 function isFailure(answer: { readonly status: 'ok' | 'error' }): answer is RunnerFailure {
   return answer.status === 'error'
-}
-
-function shown(request: RunnerRequest<keyof RunnerRequests>): string {
-  return 'sql' in request ? `sql ${request.op}: ${request.sql.slice(0, 2000)}` : `sql ${request.op}`
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { DatabaseState, Probe, ResultTable, SqlValue } from '../../reward/index.ts'
 
 /**
- * What the program in the box (`sandboxes/sql/runner.py`) answers. A cell is null or a text whose first letter is its
+ * What the program in the box (`sandboxes/sql/frame.py`) answers. A cell is null or a text whose first letter is its
  * storage class: `i` digits, `r` a double as Python writes it, `t` text, `b` hex.
  */
 const cell = z
@@ -80,6 +80,7 @@ export const answerSchemas = {
     indexes: z.array(z.object({ columns: z.array(z.string().nullable()), unique: z.boolean() })),
   }),
   submit: ok({ taken: z.boolean() }),
+  time: ok({ seconds: z.array(z.number().positive()) }),
   build: ok({}),
   subset: ok({}),
 } as const
@@ -99,6 +100,8 @@ export interface RunnerRequests {
   readonly tables: { readonly db: string }
   readonly describe: { readonly db: string; readonly table: string }
   readonly submit: { readonly path: string; readonly sql: string }
+  /** At most so many runs, and no further one after `budgetMs`. */
+  readonly time: { readonly db: string; readonly sql: string; readonly runs: number; readonly budgetMs: number }
   readonly build: { readonly script: string; readonly seed: number; readonly out: string }
   readonly subset: { readonly db: string; readonly out: string; readonly seed: number; readonly fraction: number }
 }

@@ -1,11 +1,14 @@
 import { PaddockError } from '../../core/index.ts'
 import { withoutExcluded } from '../artifacts.ts'
+import { collectFilesystem } from '../filesystem.ts'
+import { collectSigns } from '../tamper.ts'
 import type { ArtifactItem, Artifacts, BoxContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { TerminalData } from './data.ts'
 
 /**
- * Ends the agent's background work, runs the collect hooks, freezes the box and takes the declared artifacts.
+ * Ends the agent's background work, runs the collect hooks, freezes the box and takes the declared artifacts, and with
+ * shared verification all files; and notes what the agent left there that has no honest use.
  * A hook that fails is told to the events and leaves its file missing, which the tests then see: the agent may have
  * broken what the hook needs, and that is no fault of ours.
  */
@@ -33,5 +36,11 @@ export async function collectArtifacts(
     signal.throwIfAborted()
     items.push({ path: source, content: withoutExcluded(await box.getFiles(source), exclude) })
   }
-  return { items }
+  const signs = await collectSigns(box, items, { verifier: verifierPlaces, protected: task.data.protected ?? [] })
+  if (task.data.verifier.shared !== true) return { items: [...items, ...signs] }
+  const kept = await collectFilesystem(box)
+  return { items: [...items, ...signs, ...kept], filesystem: await box.snapshot() }
 }
+
+/** Directories of the format that only a verifier has. */
+const verifierPlaces = ['/logs/verifier', '/tests', '/solution']

@@ -66,6 +66,29 @@ const collectHook = z.strictObject({
 
 const phaseNetwork = { network_mode: networkMode.optional(), allowed_hosts: z.array(z.string()).optional() }
 
+const agent = z.strictObject({ timeout_sec: seconds.optional(), user: user.optional(), ...phaseNetwork })
+
+/** `[[steps]]`; what it leaves out is the task's. */
+const step = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9][\w.-]*$/, 'must be a folder name of letters, digits, dots, dashes'),
+  agent: agent.default({}),
+  verifier: z
+    .strictObject({
+      timeout_sec: seconds.optional(),
+      env: env.optional(),
+      user: user.optional(),
+      environment_mode: z.enum(['shared', 'separate']).optional(),
+      environment: z.unknown().optional(),
+      collect: z.array(collectHook).default([]),
+      ...phaseNetwork,
+    })
+    .prefault({}),
+  /** A number means the key `reward`. */
+  min_reward: z.union([z.number(), z.record(z.string(), z.number())]).optional(),
+  healthcheck: healthcheck.optional(),
+  artifacts: z.array(artifact).default([]),
+})
+
 export const taskTomlSchema = z.strictObject({
   schema_version: z.string().optional(),
   version: z.string().optional(),
@@ -80,7 +103,7 @@ export const taskTomlSchema = z.strictObject({
     })
     .optional(),
   metadata: z.record(z.string(), z.unknown()).default({}),
-  agent: z.strictObject({ timeout_sec: seconds.optional(), user: user.optional(), ...phaseNetwork }).default({}),
+  agent: agent.default({}),
   verifier: z
     .strictObject({
       timeout_sec: seconds.default(600),
@@ -95,11 +118,13 @@ export const taskTomlSchema = z.strictObject({
   environment: environment.default({}),
   solution: z.strictObject({ env: env.optional() }).default({}),
   artifacts: z.array(artifact).default([]),
-  steps: z.array(z.unknown()).optional(),
-  multi_step_reward_strategy: z.string().optional(),
+  steps: z.array(step).default([]),
+  multi_step_reward_strategy: z.enum(['mean', 'final']).optional(),
 })
 
 /** A `task.toml` that has the shape of the format. */
 export type TaskToml = z.infer<typeof taskTomlSchema>
+/** One of `[[steps]]`. */
+export type StepToml = TaskToml['steps'][number]
 /** `[environment]` or `[verifier.environment]`. */
 export type EnvironmentToml = TaskToml['environment']

@@ -17,41 +17,72 @@ const boxData = z.object({
   network,
 })
 
+const healthcheck = z
+  .object({
+    command: z.string(),
+    intervalMs: z.number(),
+    timeoutMs: z.number(),
+    startPeriodMs: z.number(),
+    startIntervalMs: z.number(),
+    retries: z.number(),
+  })
+  .nullable()
+
+const artifacts = z.array(z.object({ source: z.string(), exclude: z.array(z.string()) }))
+
+const collect = z.array(
+  z.object({
+    command: z.string(),
+    timeoutMs: z.number(),
+    user: z.string().nullable(),
+    env: z.record(z.string(), z.string()),
+  }),
+)
+
+/** What a step has of its own; the rest is its task's. */
+const stepData = z.object({
+  name: z.string(),
+  instruction: z.string(),
+  agent: z.object({ user: z.string().nullable(), timeoutMs: z.number().nullable(), healthcheck }),
+  verifier: z.object({ env: z.record(z.string(), z.string()), user: z.string().nullable(), timeoutMs: z.number() }),
+  artifacts,
+  collect,
+  /** By name of what the step's verifier measures; below any of them the task ends with this step. */
+  minReward: z.record(z.string(), z.number()),
+  digest: z.string(),
+})
+
 /**
  * `Task.data` of a terminal task: what its folder says, with every default filled in. Times in milliseconds, sizes in
  * MB. Files stay in the folder (`Task.source`) and stand here by digest, so that another file is another task.
  */
 export const terminalDataSchema = z.object({
   agent: boxData.extend({
+    /** While the task is set up, where that differs. */
+    setupNetwork: network.optional(),
     profile: z.enum(['user', 'root']),
     user: z.string().nullable(),
     timeoutMs: z.number().nullable(),
-    healthcheck: z
-      .object({
-        command: z.string(),
-        intervalMs: z.number(),
-        timeoutMs: z.number(),
-        startPeriodMs: z.number(),
-        startIntervalMs: z.number(),
-        retries: z.number(),
-      })
-      .nullable(),
+    healthcheck,
   }),
   verifier: boxData.extend({
     user: z.string().nullable(),
     timeoutMs: z.number(),
     /** False when the verifier's own image holds `/tests`. */
     uploadTests: z.boolean(),
+    /** On all files that the agent left, in place of a fresh image with the artifacts. Left out: false. */
+    shared: z.literal(true).optional(),
   }),
-  artifacts: z.array(z.object({ source: z.string(), exclude: z.array(z.string()) })),
-  collect: z.array(
-    z.object({
-      command: z.string(),
-      timeoutMs: z.number(),
-      user: z.string().nullable(),
-      env: z.record(z.string(), z.string()),
-    }),
-  ),
+  artifacts,
+  /** Name of the step that this task is, of a task of several. */
+  step: z.string().optional(),
+  /** Steps that are worked on and verified one after the other in one box. Left out: the task is one step. */
+  steps: z.array(stepData).optional(),
+  /** How the rewards of steps become the task's. */
+  rewardOfSteps: z.enum(['mean', 'final']).optional(),
+  collect,
+  /** Files and directories that the agent may not change. Left out: none. */
+  protected: z.array(z.string()).optional(),
   solutionEnv: z.record(z.string(), z.string()),
   digests: z.object({ environment: z.string(), tests: z.string() }),
   metadata: z.record(z.string(), z.unknown()),
@@ -59,3 +90,5 @@ export const terminalDataSchema = z.object({
 
 /** Parsed {@link terminalDataSchema}. */
 export type TerminalData = z.infer<typeof terminalDataSchema>
+/** One of {@link TerminalData.steps}. */
+export type StepData = z.infer<typeof stepData>

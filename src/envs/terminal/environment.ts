@@ -8,6 +8,7 @@ import { loadTasks } from './load.ts'
 import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './plays.ts'
 import { setUp } from './setup.ts'
 import { shellToolFor } from './shell-tool.ts'
+import { stepsOf } from './steps.ts'
 import type { PublicNetwork } from './support.ts'
 import { terminalVerifierVersion, verifyArtifacts } from './verify.ts'
 
@@ -18,8 +19,8 @@ export interface TerminalOptions {
 }
 
 /**
- * Tasks in Harbor's folder format (`task.toml` schema 1.4, single step, separate verification): a box with a shell,
- * an instruction, tests that look at what the agent left behind in a fresh box of their own.
+ * Tasks in Harbor's folder format (`task.toml` schema 1.4): a box with a shell, an instruction, tests that look at what
+ * the agent left behind in a fresh box of their own.
  */
 export function terminalEnvironment(options: TerminalOptions = {}): Environment {
   const publicNetwork = options.publicNetwork ?? 'refuse'
@@ -30,12 +31,14 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     task: terminalDataSchema,
     load: (path, o) => loadTasks(path, { publicNetwork, signal: o.signal }),
     box: agentNeeds,
+    verifierBox: ({ data, ...task }) => (data.verifier.shared === true ? null : verifierNeeds({ ...task, data })),
     setup: setUp,
     tools: (task) => [shellToolFor(task.data.agent.user)],
     systemPrompt: (task) =>
       'You work in a Linux box through the tool `shell`. Solve the task that the user gives, check your work, ' +
       'and say in one sentence what you did when it is finished. ' +
       (task.data.agent.network === 'none' ? 'There is no network and nobody to ask.' : 'There is nobody to ask.'),
+    steps: stepsOf,
     collect: collectArtifacts,
     verify: (context) => verifyArtifacts(context, verifierNeeds(context.task)),
     plays: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
@@ -50,10 +53,12 @@ function agentNeeds(task: TaskOf<TerminalData>): BoxNeeds {
   return {
     ...limitsOf(task, agent),
     diskMb: agent.storageMb,
+    ...(agent.setupNetwork === undefined ? {} : { setupNetwork: agent.setupNetwork }),
     profile: agent.profile,
     user: agent.user,
     agentTimeoutMs: agent.timeoutMs,
-    verifyTimeoutMs: verifier.timeoutMs,
+    // A verifier without a result is tried three times (verify.ts).
+    verifyTimeoutMs: verifier.timeoutMs * 3,
   }
 }
 

@@ -49,7 +49,7 @@ describe('a task folder', () => {
       workdir: '/app',
       cpus: 1,
       memoryMb: 2048,
-      verifyTimeoutMs: 600_000,
+      verifyTimeoutMs: 1_800_000,
       agentTimeoutMs: null,
       network: 'none',
       image: { kind: 'dockerfile', context: join(root, 'one/environment') },
@@ -106,6 +106,9 @@ describe('a task folder', () => {
     }
     expect(await network(listed)).toEqual({ allow: ['pkg.example'] })
     expect(await network(`${listed}\n[agent]\nnetwork_mode = "no-network"\n`)).toBe('none')
+    const text = `${listed}\n[agent]\nnetwork_mode = "no-network"\n`
+    const [phased] = await terminal.load(await folder('phased', { ...whole, 'task.toml': text }))
+    expect(phased && terminal.box(phased).setupNetwork).toEqual({ allow: ['pkg.example'] })
     expect(await network(`${toml}\n[agent]\nallowed_hosts = ["*.example.org:80"]\n`)).toEqual({
       allow: ['*.example.org:80'],
     })
@@ -137,12 +140,47 @@ describe('refusals name file, place and fix', () => {
       /artifacts\[0\].*logs\/verifier/,
     ],
     [
-      'shared verification',
-      { 'task.toml': '[environment]\nnetwork_mode = "no-network"\n' },
+      'a place of its own for a verifier in the box of the agent',
+      { 'task.toml': `${toml.replace('separate', 'shared')}[verifier.environment]\nnetwork_mode = "no-network"\n` },
       'TASK_UNSUPPORTED',
-      /verifier\.environment_mode.*separate/,
+      /verifier\.environment.*separate/,
     ],
-    ['steps', { 'task.toml': `steps = [{ name = "one" }]\n${toml}` }, 'TASK_UNSUPPORTED', /steps/],
+    [
+      'protected files that are no list of paths',
+      { 'task.toml': `${toml}[metadata]\nprotected = "tests"\n` },
+      'TASK_INVALID',
+      /metadata\.protected/,
+    ],
+    [
+      'a step without instruction',
+      { 'task.toml': `steps = [{ name = "one" }]\n${toml}` },
+      'TASK_INVALID',
+      /steps\/one\/instruction\.md/,
+    ],
+    [
+      'a step with a name that is no folder',
+      { 'task.toml': `steps = [{ name = "../one" }]\n${toml}` },
+      'TASK_INVALID',
+      /steps\[0\]\.name/,
+    ],
+    [
+      'a step for another kind of user',
+      {
+        'task.toml': `steps = [{ name = "one", agent = { user = "agent" } }]\n${toml}`,
+        'steps/one/instruction.md': 'x',
+      },
+      'TASK_UNSUPPORTED',
+      /steps\[0\]\.agent\.user/,
+    ],
+    [
+      'a step with a verifier in another place',
+      {
+        'task.toml': `${toml}[[steps]]\nname = "one"\n[steps.verifier]\nenvironment_mode = "shared"\n`,
+        'steps/one/instruction.md': 'x',
+      },
+      'TASK_UNSUPPORTED',
+      /steps\[0\]\.verifier\.environment_mode/,
+    ],
     ['compose', { 'environment/docker-compose.yaml': 'services: {}' }, 'TASK_UNSUPPORTED', /docker-compose\.yaml/],
     ['windows', { 'task.toml': `${toml}os = "windows"\n` }, 'TASK_UNSUPPORTED', /environment\.os/],
     ['a GPU', { 'task.toml': `${toml}gpus = 1\n` }, 'TASK_UNSUPPORTED', /environment\.gpus/],

@@ -1,11 +1,12 @@
 import { access, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { z } from 'zod'
 import { PaddockError, type Task } from '../../core/index.ts'
 import { directoryDigest } from '../../reward/index.ts'
 import { makeTask } from '../task.ts'
-import { type EnvironmentToml, type TaskToml, taskTomlSchema } from './config.ts'
-import type { TerminalData } from './data.ts'
-import { networkOf, type PublicNetwork, requireSupported, unsupported } from './support.ts'
+import { type EnvironmentToml, type StepToml, type TaskToml, taskTomlSchema } from './config.ts'
+import type { StepData, TerminalData } from './data.ts'
+import { isPlainUser, isShared, networkOf, type PublicNetwork, requireSupported, unsupported } from './support.ts'
 import { parseToml } from './toml.ts'
 
 /**
@@ -54,19 +55,24 @@ async function loadTask(folder: string, shown: string, publicNetwork: PublicNetw
   if (await exists(join(folder, 'tests/test.bat'))) {
     throw unsupported(at('tests/test.bat'), 'os', 'Windows boxes do not exist here', 'Write tests/test.sh.')
   }
-  const instruction = (
-    await readText(join(folder, 'instruction.md'), at('instruction.md'), 'Say there what to do.')
-  ).trim()
-  if (instruction === '') throw invalid(at('instruction.md'), 'is empty', 'Say there what the agent has to do.')
+  // The format never shows the instruction of a task of several steps to an agent.
+  const instruction = toml.steps.length > 0 ? '' : await instructionOf(folder, at, '.')
   const data = await dataOf(folder, at, toml, publicNetwork)
   return makeTask({
     name: basename(folder),
     environment: 'terminal',
-    instruction,
+    instruction: instruction === '' ? (data.steps?.map((step) => step.instruction).join('\n\n') ?? '') : instruction,
     split: typeof toml.metadata['split'] === 'string' ? toml.metadata['split'] : 'train',
     data,
     source: folder,
   })
+}
+
+async function instructionOf(folder: string, at: (name: string) => string, below: string): Promise<string> {
+  const name = join(below, 'instruction.md')
+  const text = (await readText(join(folder, name), at(name), 'Say there what to do.')).trim()
+  if (text === '') throw invalid(at(name), 'is empty', 'Say there what the agent has to do.')
+  return text
 }
 
 async function dataOf(
@@ -75,8 +81,10 @@ async function dataOf(
   toml: TaskToml,
   publicNetwork: PublicNetwork,
 ): Promise<TerminalData> {
-  const networkFor = (phase: 'agent' | 'verifier'): TerminalData['agent']['network'] => {
-    const own = toml[phase].network_mode !== undefined || toml[phase].allowed_hosts !== undefined
+  const isOwn = (phase: 'agent' | 'verifier') =>
+    toml[phase].network_mode !== undefined || toml[phase].allowed_hosts !== undefined
+  const networkFor = (phase: 'agent' | 'verifier' | 'environment'): TerminalData['agent']['network'] => {
+    const own = phase !== 'environment' && isOwn(phase)
     const place = own ? phase : 'environment'
     const policy = networkOf(own ? toml[phase] : toml.environment, place, at('task.toml'), publicNetwork)
     return typeof policy === 'string' ? policy : { allow: [...policy.allow] }
@@ -85,42 +93,95 @@ async function dataOf(
   const agent = boxOf(toml.environment, dockerfile, 'environment', at)
   const testsDockerfile = await optionalText(join(folder, 'tests/Dockerfile'))
   const separate = toml.verifier.environment ?? toml.environment
-  const ownImage = toml.verifier.environment?.docker_image !== undefined || testsDockerfile !== null
+  const shared = isShared(toml.verifier)
+  const ownImage = !shared && (toml.verifier.environment?.docker_image !== undefined || testsDockerfile !== null)
   const verifier = ownImage
     ? boxOf(toml.verifier.environment ?? {}, testsDockerfile, 'tests', at)
     : { ...boxOf({ ...separate, docker_image: toml.environment.docker_image }, dockerfile, 'environment', at) }
-  if (!ownImage) await readText(join(folder, 'tests/test.sh'), at('tests/test.sh'), 'It writes the reward.')
+  if (!ownImage && toml.steps.length === 0) {
+    await readText(join(folder, 'tests/test.sh'), at('tests/test.sh'), 'It writes the reward.')
+  }
+  const common = {
+    workdir: agent.workdir,
+    env: { ...verifier.env, ...toml.verifier.env },
+    hasTests: !ownImage,
+  }
+  const steps = await Promise.all(toml.steps.map((step) => stepOf(folder, at, toml, step, common)))
   return {
     agent: {
       ...agent,
       network: networkFor('agent'),
+      ...(isOwn('agent') ? { setupNetwork: networkFor('environment') } : {}),
       profile: isPlainUser(toml.agent.user) ? 'user' : 'root',
       user: isPlainUser(toml.agent.user) ? null : (toml.agent.user ?? null),
       timeoutMs: toml.agent.timeout_sec === undefined ? null : toml.agent.timeout_sec * 1000,
-      healthcheck: healthcheckOf(toml.environment),
+      healthcheck: healthcheckOf(toml.environment.healthcheck),
     },
     verifier: {
       ...verifier,
       network: networkFor('verifier'),
       workdir: toml.verifier.environment?.workdir ?? agent.workdir,
-      env: { ...verifier.env, ...toml.verifier.env },
+      env: common.env,
       user: toml.verifier.user ?? null,
       timeoutMs: toml.verifier.timeout_sec * 1000,
       uploadTests: !ownImage,
+      ...(shared ? { shared } : {}),
     },
-    artifacts: artifactsOf(toml, agent.workdir, at('task.toml')),
-    collect: toml.verifier.collect.map((hook) => ({
-      command: hook.command,
-      timeoutMs: hook.timeout_sec * 1000,
-      user: hook.user ?? null,
-      env: hook.env ?? {},
-    })),
+    ...protectedOf(toml, at('task.toml')),
+    artifacts: artifactsOf(toml.artifacts, agent.workdir, at('task.toml')),
+    collect: hooksOf(toml.verifier.collect),
+    ...(steps.length === 0 ? {} : { steps, rewardOfSteps: toml.multi_step_reward_strategy ?? 'mean' }),
     solutionEnv: toml.solution.env ?? {},
     digests: {
       environment: await directoryDigest(join(folder, 'environment')),
       tests: await directoryDigest(join(folder, 'tests')),
     },
     metadata: toml.metadata,
+  }
+}
+
+function hooksOf(hooks: TaskToml['verifier']['collect']): TerminalData['collect'] {
+  return hooks.map(({ command, timeout_sec, user, env }) => ({
+    command,
+    timeoutMs: timeout_sec * 1000,
+    user: user ?? null,
+    env: env ?? {},
+  }))
+}
+
+/** A step with what it leaves out taken from its task. */
+async function stepOf(
+  folder: string,
+  at: (name: string) => string,
+  toml: TaskToml,
+  step: StepToml,
+  common: { readonly workdir: string; readonly env: Readonly<Record<string, string>>; readonly hasTests: boolean },
+): Promise<StepData> {
+  const own = join('steps', step.name)
+  const instruction = await instructionOf(folder, at, own)
+  const file = join(own, 'tests/test.sh')
+  if (common.hasTests && !(await exists(join(folder, file))) && !(await exists(join(folder, 'tests/test.sh')))) {
+    throw invalid(at(file), 'does not exist', 'It, or tests/test.sh of the task, writes the reward.')
+  }
+  const user = step.agent.user ?? toml.agent.user
+  const agentSeconds = step.agent.timeout_sec ?? toml.agent.timeout_sec
+  return {
+    name: step.name,
+    instruction,
+    agent: {
+      user: isPlainUser(user) ? null : (user ?? null),
+      timeoutMs: agentSeconds === undefined ? null : agentSeconds * 1000,
+      healthcheck: healthcheckOf(step.healthcheck),
+    },
+    verifier: {
+      env: { ...common.env, ...step.verifier.env },
+      user: step.verifier.user ?? toml.verifier.user ?? null,
+      timeoutMs: (step.verifier.timeout_sec ?? toml.verifier.timeout_sec) * 1000,
+    },
+    artifacts: artifactsOf([...toml.artifacts, ...step.artifacts], common.workdir, at('task.toml')),
+    collect: hooksOf([...toml.verifier.collect, ...step.verifier.collect]),
+    minReward: typeof step.min_reward === 'number' ? { reward: step.min_reward } : (step.min_reward ?? {}),
+    digest: await directoryDigest(join(folder, own)),
   }
 }
 
@@ -155,13 +216,7 @@ function lastWorkdir(dockerfile: string): string | null {
   return found.at(-1)?.[2] ?? null
 }
 
-// Uid 1000 without capabilities is the box's `user` profile; anyone else is a user of a `root` box.
-function isPlainUser(user: string | undefined): boolean {
-  return user === 'agent' || user === '1000'
-}
-
-function healthcheckOf(e: EnvironmentToml): TerminalData['agent']['healthcheck'] {
-  const check = e.healthcheck
+function healthcheckOf(check: EnvironmentToml['healthcheck']): TerminalData['agent']['healthcheck'] {
   if (check === undefined) return null
   return {
     command: check.command,
@@ -173,10 +228,19 @@ function healthcheckOf(e: EnvironmentToml): TerminalData['agent']['healthcheck']
   }
 }
 
-const neverArtifacts = ['/', '/proc', '/sys', '/dev', '/logs/verifier', '/tests', '/solution']
+/** `[metadata] protected`: our own addition to the format, in the table that it leaves to everybody. */
+function protectedOf(toml: TaskToml, file: string): Pick<TerminalData, 'protected'> {
+  const given = toml.metadata['protected']
+  if (given === undefined) return {}
+  const paths = z.array(z.string().regex(/^\/[^\0]*[^/\0]$/)).safeParse(given)
+  if (paths.success) return { protected: paths.data }
+  throw invalid(file, 'metadata.protected is no list of absolute paths', 'Write protected = ["/workspace/tests"].')
+}
 
-function artifactsOf(toml: TaskToml, workdir: string, file: string): TerminalData['artifacts'] {
-  const declared = toml.artifacts.map((a) =>
+const neverArtifacts = ['/', '/proc', '/sys', '/dev', '/logs/verifier', '/tests', '/solution', '/.paddock']
+
+function artifactsOf(artifacts: TaskToml['artifacts'], workdir: string, file: string): TerminalData['artifacts'] {
+  const declared = artifacts.map((a) =>
     typeof a === 'string' ? { source: a, exclude: [] } : { source: a.source, exclude: a.exclude ?? [] },
   )
   for (const [i, { source }] of declared.entries()) {

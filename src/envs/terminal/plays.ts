@@ -6,6 +6,8 @@ import type { NamedPlay } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import { playStepSchema } from '../play.ts'
 import type { TerminalData } from './data.ts'
+import { ownFolder } from './folders.ts'
+import { stepTasksOf } from './steps.ts'
 
 /**
  * `play.json` of a task folder: candidate plays for the scripted engine and for validation. Our own addition to the
@@ -26,8 +28,13 @@ const playFileSchema = z.strictObject({
 
 type Candidate = z.infer<typeof playFileSchema>['candidates'][number]
 
-/** The oracle of `play.json`, else `solution/solve.sh`. Throws `TASK_INVALID` when the task has neither. */
+/**
+ * The oracle of `play.json`, else `solution/solve.sh`; of a task of several steps that of each. Throws `TASK_INVALID`
+ * when the task or a step has neither.
+ */
 export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedPlay> {
+  const [first, ...later] = await Promise.all((stepTasksOf(task) ?? []).map(oracleOf))
+  if (first !== undefined) return { ...first, later }
   const oracle = (await candidatesOf(task)).find((candidate) => candidate.role === 'oracle')
   if (oracle !== undefined) return named(oracle)
   const [solution] = await solutionsOf(task)
@@ -40,7 +47,7 @@ export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedPlay> {
 
 /** `solution/solve.sh`, run from `/solution` as the format wants it. */
 export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
-  const folder = join(task.source, 'solution')
+  const folder = join(ownFolder(task), 'solution')
   const names = await readdir(folder).catch((): string[] => [])
   if (!names.includes('solve.sh')) return []
   const env = Object.entries(task.data.solutionEnv).map(([key, value]) => `${key}=${shellQuote(value)} `)
@@ -56,7 +63,7 @@ export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly 
 
 /** The cheats of `play.json`, and each `cheats/*.sh` as one command. */
 export async function cheatsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
-  const folder = join(task.source, 'cheats')
+  const folder = join(ownFolder(task), 'cheats')
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.sh')).toSorted()
   const scripts = await Promise.all(
     names.map(async (name): Promise<NamedPlay> => {
@@ -73,7 +80,7 @@ export async function distractorsOf(task: TaskOf<TerminalData>): Promise<readonl
 }
 
 async function candidatesOf(task: TaskOf<TerminalData>): Promise<readonly Candidate[]> {
-  const path = join(task.source, 'play.json')
+  const path = join(ownFolder(task), 'play.json')
   const text = await readFile(path, 'utf8').catch(() => null)
   if (text === null) return []
   let raw: unknown

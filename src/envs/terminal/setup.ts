@@ -1,15 +1,26 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PaddockError, systemClock } from '../../core/index.ts'
+import type { Box } from '../../sandbox/index.ts'
 import type { BoxContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { TerminalData } from './data.ts'
+import { ownFolder } from './folders.ts'
 
-/** Makes the folders of the format and waits until the task's health check passes. Throws `TASK_NOT_READY`. */
+/**
+ * Makes the folders of the format; for a step, puts its `workdir/` into the work directory and runs the `setup.sh` in it,
+ * which is gone afterwards; then waits until the health check passes. Throws `TASK_NOT_READY`.
+ */
 export async function setUp(
   context: Omit<BoxContext, 'task'> & { readonly task: TaskOf<TerminalData> },
 ): Promise<void> {
   const { box, task, signal } = context
-  for (const directory of ['/logs/agent', '/logs/artifacts']) await box.putFiles(directory, [])
+  await box.putFiles('/logs', [
+    { path: 'agent/', data: '' },
+    { path: 'artifacts/', data: '' },
+  ])
+  if (task.data.step !== undefined) await prepareStep(box, task, signal)
   const check = task.data.agent.healthcheck
   if (check === null) return
   // Docker's HEALTHCHECK: failures inside the start period do not count, afterwards `retries` in a row are final.
@@ -29,6 +40,25 @@ export async function setUp(
     if (failures < check.retries) await sleep(starting ? check.startIntervalMs : check.intervalMs, null, { signal })
   }
   throw new PaddockError('TASK_NOT_READY', `Task ${task.name}: the health check failed ${failures} times: ${last}`, {
+    data: { task: task.name },
+  })
+}
+
+async function prepareStep(box: Box, task: TaskOf<TerminalData>, signal: AbortSignal): Promise<void> {
+  const folder = join(ownFolder(task), 'workdir')
+  if (!existsSync(folder)) return
+  await box.putFiles(box.workdir, { fromDirectory: folder })
+  if (!existsSync(join(folder, 'setup.sh'))) return
+  const command = [
+    '/bin/sh',
+    '-c',
+    '"$(command -v bash || command -v sh)" ./setup.sh; code=$?; rm -f setup.sh; exit $code',
+  ]
+  const result = await box.exec({ command, timeoutMs: 300_000, eventRole: 'setup', background: 'keep' }, { signal })
+  if (result.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${result.why.detail}`)
+  if (result.kind === 'exited' && result.code === 0) return
+  const said = new TextDecoder().decode(result.stderr).trim().slice(-400)
+  throw new PaddockError('TASK_NOT_READY', `Task ${task.name}: its setup.sh failed: ${said}`, {
     data: { task: task.name },
   })
 }

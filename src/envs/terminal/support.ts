@@ -1,6 +1,6 @@
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { type EgressPolicy, parseEgress } from '../../sandbox/index.ts'
-import type { EnvironmentToml, TaskToml } from './config.ts'
+import type { EnvironmentToml, StepToml, TaskToml } from './config.ts'
 
 /**
  * What becomes of tasks that ask for the public internet, which is also the format's default: `refuse` refuses them,
@@ -16,16 +16,13 @@ export function requireSupported(toml: TaskToml, file: string, publicNetwork: Pu
   if (!schemaVersions.includes(version)) {
     throw unsupported(file, 'schema_version', `${version} is not known`, `Use one of ${schemaVersions.join(', ')}.`)
   }
-  if (toml.steps !== undefined && toml.steps.length > 0) {
-    throw unsupported(file, 'steps', 'tasks of several steps are not supported', 'Make one task of each step.')
-  }
-  const mode = toml.verifier.environment_mode ?? (toml.verifier.environment === undefined ? 'shared' : 'separate')
-  if (mode === 'shared') {
+  for (const [i, step] of toml.steps.entries()) requireStep(toml, step, `steps[${i}]`, file)
+  if (isShared(toml.verifier) && toml.verifier.environment !== undefined) {
     throw unsupported(
       file,
-      'verifier.environment_mode',
-      'shared verification (in the box of the agent) is not supported',
-      'Set environment_mode = "separate" under [verifier] and list under artifacts what the tests look at.',
+      'verifier.environment',
+      'a verifier in the box of the agent has no environment of its own',
+      'Set environment_mode = "separate" under [verifier], or leave verifier.environment out.',
     )
   }
   requireEnvironment(toml.environment, 'environment', file, publicNetwork)
@@ -42,6 +39,41 @@ export function requireSupported(toml: TaskToml, file: string, publicNetwork: Pu
   for (const [i, artifact] of toml.artifacts.entries()) {
     if (typeof artifact !== 'string') requireMain(artifact.service, `artifacts[${i}].service`, file)
   }
+}
+
+/** One box, one user and one kind of verification for all steps; the network of a phase may change. */
+function requireStep(toml: TaskToml, step: StepToml, at: string, file: string): void {
+  const fix = 'Say it for the whole task, or make one task of each step.'
+  const { agent, verifier } = step
+  if (agent.user !== undefined && isPlainUser(agent.user) !== isPlainUser(toml.agent.user)) {
+    throw unsupported(file, `${at}.agent.user`, 'the box belongs to another kind of user', fix)
+  }
+  if (verifier.environment !== undefined) {
+    throw unsupported(file, `${at}.verifier.environment`, 'steps share the environment of their verifier', fix)
+  }
+  if (verifier.environment_mode !== undefined && (verifier.environment_mode === 'shared') !== isShared(toml.verifier)) {
+    throw unsupported(file, `${at}.verifier.environment_mode`, 'steps are verified like their task', fix)
+  }
+  for (const phase of ['agent', 'verifier'] as const) {
+    const { network_mode, allowed_hosts } = step[phase]
+    if (network_mode !== undefined || allowed_hosts !== undefined) {
+      throw unsupported(file, `${at}.${phase}.network_mode`, 'steps have the network of their task', fix)
+    }
+  }
+  for (const [i, hook] of verifier.collect.entries()) requireMain(hook.service, `${at}.verifier.collect[${i}]`, file)
+  for (const [i, artifact] of step.artifacts.entries()) {
+    if (typeof artifact !== 'string') requireMain(artifact.service, `${at}.artifacts[${i}].service`, file)
+  }
+}
+
+/** Uid 1000 without capabilities is the box's `user` profile; anyone else is a user of a `root` box. */
+export function isPlainUser(user: string | undefined): boolean {
+  return user === 'agent' || user === '1000'
+}
+
+/** The format's own rule: without a mode, a verifier with an environment of its own is separate, any other shared. */
+export function isShared(verifier: Pick<TaskToml['verifier'], 'environment_mode' | 'environment'>): boolean {
+  return (verifier.environment_mode ?? (verifier.environment === undefined ? 'shared' : 'separate')) === 'shared'
 }
 
 function requireEnvironment(e: EnvironmentToml, at: string, file: string, publicNetwork: PublicNetwork): void {

@@ -1,47 +1,91 @@
-import { join } from 'node:path'
-import { PaddockError } from '../../core/index.ts'
+import { PaddockError, sha256 } from '../../core/index.ts'
 import {
   type CheckOutcome,
   directoryDigest,
   type DraftFacts,
+  hacked,
   runCheck,
   scored,
   unscored,
   type VerdictDraft,
 } from '../../reward/index.ts'
-import type { Box } from '../../sandbox/index.ts'
+import type { Box, BoxLayer, Snapshot } from '../../sandbox/index.ts'
 import { packArtifact, restoreArtifact } from '../artifacts.ts'
-import type { Artifacts, BoxNeeds, VerifyContext } from '../contract.ts'
+import type { ArtifactItem, BoxNeeds, VerifyContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
+import { filesystemAmong } from '../filesystem.ts'
+import { signsAmong, type TamperSign } from '../tamper.ts'
 import type { TerminalData } from './data.ts'
+import { testsOf } from './folders.ts'
 
 /** Changes when the way of verifying does; the tests of a task have their own digest. */
-export const terminalVerifierVersion = '1'
+export const terminalVerifierVersion = '2'
+
+type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalData> }
 
 /**
- * Restores the artifacts in a fresh box of the verifier's image, puts the tests there, runs `/tests/test.sh` and reads
- * `/logs/verifier`. The tests are readable by root alone, so that code of the agent which they run as another user
- * sees neither them nor the place of the reward.
+ * Runs `/tests/test.sh` in a fresh box and reads `/logs/verifier`: on the verifier's image with the artifacts, or, where
+ * the task is verified on the agent's own files (`shared`), on a copy of those, in which nothing of the agent runs. The
+ * tests are readable by root alone, so that code of the agent which they run as another user sees neither them nor the
+ * place of the reward.
+ *
+ * An agent that was seen to tamper is `hacked`, with 0, whatever the tests say. A verifier that gives no reward is tried
+ * without what the agent left: if it gives one then, and again none with it, it is the agent's doing that there is none,
+ * and that is 0 too; else nobody knows, and there is no number.
  */
-export async function verifyArtifacts(
-  context: Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalData> },
-  needs: BoxNeeds,
-): Promise<VerdictDraft> {
-  const { task, artifacts, signal } = context
+export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promise<VerdictDraft> {
+  const { task, artifacts } = context
+  const { signs, rest: items } = signsAmong(artifacts)
+  const { layer, rest } = filesystemAmong(items)
+  await using filesystem = artifacts.filesystem ?? null
   const packed = await Promise.all(artifacts.items.filter((item) => item.content.found).map(packArtifact))
+  const shared = task.data.verifier.shared === true
   const facts: DraftFacts = {
-    verifier: {
-      id: `terminal/${task.name}`,
-      version: terminalVerifierVersion,
-      sha256: await directoryDigest(join(task.source, 'tests')),
-    },
-    trust: 'separate',
+    verifier: { id: `terminal/${task.name}`, version: terminalVerifierVersion, sha256: await testsDigest(task) },
+    trust: shared ? 'shared' : 'separate',
     artifacts: packed.map(({ path, sha256, sizeBytes }) => ({ path, sha256, sizeBytes })),
   }
+  const left = shared ? groundOfAgent(needs, filesystem, layer) : { items: rest, needs, layer: null }
+  if (left === null) return unscored('unscorable', "The files of the agent's box are gone.", facts)
+  const outcome = await settled(context, left, { items: [], needs, layer: null })
+  return draftOf(outcome, signs, { ...facts, evidence: evidenceOf(outcome.output, rest, signs) })
+}
+
+/** What a check is run on. */
+interface Ground {
+  readonly items: readonly ArtifactItem[]
+  readonly needs: BoxNeeds
+  /** The agent's files, where no snapshot of them is left. */
+  readonly layer: BoxLayer | null
+}
+
+/** The agent's own files: the snapshot, or what was kept of them. */
+function groundOfAgent(needs: BoxNeeds, filesystem: Snapshot | null, layer: BoxLayer | null): Ground | null {
+  if (filesystem === null) return layer === null ? null : { items: [], needs, layer }
+  const image = { kind: 'reference' as const, reference: filesystem.image.tag }
+  return { items: [], needs: { ...needs, image }, layer: null }
+}
+
+/** A check that gives no reward is repeated without what the agent left, and then with it. */
+async function settled(context: Context, left: Ground, untouched: Ground): Promise<CheckOutcome> {
+  const first = await check(context, left)
+  if (first.kind !== 'broken') return first
+  const control = await check(context, untouched)
+  if (control.kind !== 'measured') return control.kind === 'fault' ? control : first
+  const second = await check(context, left)
+  if (second.kind !== 'broken') return second
+  const output = `${second.output}\nThe verifier gives no reward on what the agent left (${second.reason}), twice, and one without it.`
+  return { kind: 'measured', reward: 0, components: { verifier_broken: 1 }, output }
+}
+
+async function check(context: Context, { items, needs, layer }: Ground): Promise<CheckOutcome> {
+  const { task, signal } = context
   await using box = await context.openBox(needs)
-  await prepare(box, context)
+  if (layer !== null) await box.applyLayer(layer)
+  const refused = await prepare(box, context, items)
+  if (refused !== null) return { kind: 'broken', reason: refused, output: '' }
   const { verifier } = task.data
-  const outcome = await runCheck(box, {
+  return await runCheck(box, {
     command: ['/bin/bash', '/tests/test.sh'],
     rewardDirectory: '/logs/verifier',
     timeoutMs: verifier.timeoutMs,
@@ -49,42 +93,54 @@ export async function verifyArtifacts(
     user: verifier.user,
     signal,
   })
-  return draftOf(outcome, { ...facts, evidence: evidenceOf(outcome.output, artifacts) })
 }
 
-async function prepare(
-  box: Box,
-  { task, artifacts, signal }: Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalData> },
-): Promise<void> {
+/** Null, or why what the agent left cannot be put where the tests look for it. */
+async function prepare(box: Box, { task, signal }: Context, items: readonly ArtifactItem[]): Promise<string | null> {
   const owner = task.data.agent.profile === 'user' ? 1000 : 0
-  for (const item of artifacts.items) await restoreArtifact(box, item, { owner, signal })
-  if (!task.data.verifier.uploadTests) return
-  await box.putFiles('/tests', { fromDirectory: join(task.source, 'tests'), uid: 0, gid: 0 })
+  for (const item of items) {
+    try {
+      await restoreArtifact(box, item, { owner, signal })
+    } catch (error) {
+      if (error instanceof PaddockError && error.code === 'VERIFIER_FAILED') return error.message
+      throw error
+    }
+  }
+  if (!task.data.verifier.uploadTests) return null
+  // Emptied, because on shared ground the agent may have left something there.
+  await closeTests(box, task, 'rm -rf /tests && mkdir -m 700 /tests', signal)
+  for (const folder of testsOf(task)) await box.putFiles('/tests', { fromDirectory: folder, uid: 0, gid: 0 })
+  await closeTests(box, task, 'chown -R -- "$1" /tests && chmod 700 /tests', signal)
+  return null
+}
+
+async function closeTests(box: Box, task: TaskOf<TerminalData>, script: string, signal: AbortSignal): Promise<void> {
   const user = task.data.verifier.user ?? 'root'
-  const closed = await box.exec(
-    { command: ['/bin/sh', '-c', 'chown -R -- "$1" /tests && chmod 700 /tests', 'sh', user], cwd: '/' },
-    { signal },
-  )
+  const closed = await box.exec({ command: ['/bin/sh', '-c', script, 'sh', user], cwd: '/' }, { signal })
   if (closed.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${closed.why.detail}`)
   if (closed.kind !== 'exited' || closed.code !== 0) {
     throw new PaddockError('VERIFIER_FAILED', `The tests of ${task.name} could not be put into the verifier's box`)
   }
 }
 
-function draftOf(outcome: CheckOutcome, facts: DraftFacts): VerdictDraft {
-  switch (outcome.kind) {
-    case 'measured':
-      return scored(outcome.reward, { ...facts, components: outcome.components })
-    case 'broken':
-      return unscored('unscorable', outcome.reason, facts)
-    case 'fault':
-      return unscored('infra_error', outcome.reason, facts)
-  }
+async function testsDigest(task: TaskOf<TerminalData>): Promise<string> {
+  const digests = await Promise.all(testsOf(task).map(directoryDigest))
+  return digests.length === 1 ? (digests[0] ?? '') : sha256(digests.join('\n'))
 }
 
-function evidenceOf(output: string, artifacts: Artifacts): string {
-  const refused = artifacts.items.flatMap((item) =>
+function draftOf(outcome: CheckOutcome, signs: readonly TamperSign[], facts: DraftFacts): VerdictDraft {
+  if (outcome.kind === 'fault') return unscored('infra_error', outcome.reason, facts)
+  if (signs.length > 0) {
+    const measured = outcome.kind === 'measured' ? { ...outcome.components, measured: outcome.reward } : {}
+    return hacked(0, { ...facts, components: measured })
+  }
+  if (outcome.kind === 'broken') return unscored('unscorable', outcome.reason, facts)
+  return scored(outcome.reward, { ...facts, components: outcome.components })
+}
+
+function evidenceOf(output: string, items: readonly ArtifactItem[], signs: readonly TamperSign[]): string {
+  const refused = items.flatMap((item) =>
     item.content.refused.slice(0, 20).map((entry) => `left out: ${item.path}/${entry.path} (${entry.reason})`),
   )
-  return [...refused, output].join('\n')
+  return [...refused, output, ...signs.map(({ kind, path }) => `tampered: ${kind} ${path}`)].join('\n')
 }

@@ -5,10 +5,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { PaddockError } from '../../../core/index.ts'
 import { analyserVersion } from '../analysis/index.ts'
 import { generatePassages } from '../generate/index.ts'
+import type { Ranked } from '../index/index.ts'
 import { buildCorpus, type CorpusManifest, readIndex, readManifest } from './files.ts'
 import type { CorpusSource } from './document.ts'
 import { openDocuments } from './documents.ts'
+import { readContexts } from './contexts.ts'
 import { readJsonLines } from './jsonl.ts'
+import { VectorFiles } from './vectors.ts'
 import { type CorpusOrder, type CorpusReply, type CorpusRequest, toFault } from './wire.ts'
 
 /**
@@ -20,11 +23,24 @@ async function serve({ shelf, source }: CorpusOrder, send: (reply: CorpusReply) 
   const manifest = await findOrBuild(directory, source)
   const index = await readIndex(directory, manifest)
   const documents = openDocuments(directory)
+  const vectors = new VectorFiles()
   parentPort?.on('message', (request: CorpusRequest) => {
     try {
-      if (request.op === 'get') return send({ id: request.id, document: documents.get(request.document) })
-      const ranking = index.search(request.query, request.topk, request.parameters)
-      send({ id: request.id, hits: ranking.map(({ document, score }) => ({ ...documents.at(document), score })) })
+      const { id } = request
+      const hitsOf = (ranking: readonly Ranked[]) =>
+        ranking.map(({ document, score }) => ({ ...documents.at(document), score }))
+      switch (request.op) {
+        case 'get':
+          return send({ id, document: documents.get(request.document) })
+        case 'range': {
+          const count = Math.max(0, Math.min(request.count, manifest.documents - request.from))
+          return send({ id, documents: Array.from({ length: count }, (_, i) => documents.at(request.from + i)) })
+        }
+        case 'nearest':
+          return send({ id, hits: hitsOf(vectors.nearest(request, manifest.documents)) })
+        case 'search':
+          return send({ id, hits: hitsOf(index.search(request.query, request.topk, request.parameters)) })
+      }
     } catch (error) {
       send({ id: request.id, fault: toFault(error) })
     }
@@ -35,10 +51,21 @@ async function serve({ shelf, source }: CorpusOrder, send: (reply: CorpusReply) 
 async function findOrBuild(directory: string, source: CorpusSource): Promise<CorpusManifest> {
   const found = await readManifest(directory)
   if (found !== null) return found
-  await buildCorpus(directory, source.kind === 'jsonl' ? readJsonLines(source.path) : generatePassages(source))
+  await buildCorpus(directory, passagesOf(source))
   const built = await readManifest(directory)
   if (built === null) throw new PaddockError('STORE_CORRUPT', `The corpus in ${directory} vanished while it was opened`)
   return built
+}
+
+function passagesOf(source: CorpusSource) {
+  switch (source.kind) {
+    case 'generated':
+      return generatePassages(source)
+    case 'jsonl':
+      return readJsonLines(source.path)
+    case 'contexts':
+      return readContexts(source.path, source.format)
+  }
 }
 
 /** A file is known by its content, so that a changed one is another corpus. */
@@ -54,7 +81,7 @@ async function nameOf(source: CorpusSource): Promise<string> {
       fix: 'Check corpus.path in search.toml.',
     })
   }
-  return `jsonl-${hash.digest('hex').slice(0, 32)}`
+  return `${source.kind === 'jsonl' ? 'jsonl' : source.format}-${hash.digest('hex').slice(0, 32)}`
 }
 
 const send = (reply: CorpusReply) => parentPort?.postMessage(reply)

@@ -3,7 +3,14 @@ import { PaddockError } from '../../../core/index.ts'
 import { type Bm25Parameters, defaultBm25 } from '../index/index.ts'
 import { HitCache } from './cache.ts'
 import type { CorpusSource, Document } from './document.ts'
-import { type CorpusFacts, type CorpusReply, type CorpusRequest, fromFault, type Hit } from './wire.ts'
+import {
+  type CorpusFacts,
+  type CorpusReply,
+  type CorpusRequest,
+  fromFault,
+  type Hit,
+  type NearestQuestion,
+} from './wire.ts'
 
 /** A built corpus that answers queries; one thread and one cache, shared by whoever asks in this process. */
 export interface Corpus extends AsyncDisposable, CorpusFacts {
@@ -14,6 +21,10 @@ export interface Corpus extends AsyncDisposable, CorpusFacts {
   search(query: string, o: SearchOptions): Promise<readonly Hit[]>
   /** One passage by its id; null when there is none. */
   get(id: string): Promise<Document | null>
+  /** Passages by place, at most `count`. */
+  range(from: number, count: number): Promise<readonly Document[]>
+  /** The nearest passages of a vector, best first, score the cosine. Throws `STORE_CORRUPT` for a file of another size. */
+  nearest(question: NearestQuestion): Promise<readonly Hit[]>
   /** What the cache did so far. */
   readonly cache: { readonly hits: number; readonly misses: number }
 }
@@ -47,6 +58,14 @@ export async function openCorpus(shelf: string, source: CorpusSource): Promise<C
     get: async (document) => {
       const reply = await thread.ask({ op: 'get', document })
       return 'document' in reply ? reply.document : null
+    },
+    range: async (from, count) => {
+      const reply = await thread.ask({ op: 'range', from, count })
+      return 'documents' in reply ? reply.documents : []
+    },
+    nearest: async (question) => {
+      const reply = await thread.ask({ op: 'nearest', ...question })
+      return 'hits' in reply ? reply.hits : []
     },
     [Symbol.asyncDispose]: () => thread.end(),
   }

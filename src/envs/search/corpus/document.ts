@@ -12,3 +12,8 @@ export type CorpusSource =
   | { readonly kind: 'generated'; readonly version: number; readonly seed: number; readonly passages: number }
   /** A file with one JSON object per line: `{id, contents}` of Search-R1 or `{_id, title, text}` of BEIR. */
   | { readonly kind: 'jsonl'; readonly path: string }
+  /** The passages that stand with the questions of a data set, each once. */
+  | { readonly kind: 'contexts'; readonly format: ContextFormat; readonly path: string }
+
+/** `hotpotqa`: also 2WikiMultihopQA, which has the same shape. */
+export type ContextFormat = 'hotpotqa' | 'musique'

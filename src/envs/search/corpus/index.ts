@@ -1,5 +1,6 @@
 export { type Corpus, openCorpus, type SearchOptions } from './corpus.ts'
-export type { CorpusSource, Document } from './document.ts'
+export { type ContextQuestion, readContextQuestions } from './contexts.ts'
+export type { ContextFormat, CorpusSource, Document } from './document.ts'
 export { buildCorpus, type CorpusManifest, readIndex, readManifest } from './files.ts'
 export { parsePassage } from './jsonl.ts'
 export type { CorpusFacts, Hit } from './wire.ts'

@@ -21,15 +21,28 @@ export interface CorpusFacts {
   readonly documents: number
 }
 
+/** Asks for the passages whose vectors are nearest to one. */
+export interface NearestQuestion {
+  /** File of 32-bit floats: one vector of length 1 per passage, in the order of the corpus. */
+  readonly path: string
+  readonly dimensions: number
+  readonly vector: Float32Array
+  readonly topk: number
+}
+
 export type CorpusRequest = { readonly id: number } & (
   | { readonly op: 'search'; readonly query: string; readonly topk: number; readonly parameters: Bm25Parameters }
   | { readonly op: 'get'; readonly document: string }
+  /** Passages by place, in order. */
+  | { readonly op: 'range'; readonly from: number; readonly count: number }
+  | ({ readonly op: 'nearest' } & NearestQuestion)
 )
 
 export type CorpusReply =
   | { readonly ready: CorpusFacts }
   | { readonly id: number; readonly hits: readonly Hit[] }
   | { readonly id: number; readonly document: Document | null }
+  | { readonly id: number; readonly documents: readonly Document[] }
   | { readonly id: number; readonly fault: CorpusFault }
   /** The corpus could not be opened. */
   | { readonly id: null; readonly fault: CorpusFault }

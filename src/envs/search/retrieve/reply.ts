@@ -14,6 +14,8 @@ export function retrieveReply(request: RetrieveRequest, rankings: readonly (read
       return { result: rankings.map((hits) => hits.map((hit) => ranked(hit, request.returnScores))) }
     case 'browsecomp-plus':
       return { result: first.map(({ id, title, text }) => ({ document: { title, text }, docid: id })) }
+    case 'google':
+      return first.map((hit) => ({ document: { contents: contentsOf(hit) } }))
     case 'rllm': {
       const results = first.map((hit) => ({ id: hit.id, content: contentsOf(hit), score: hit.score }))
       return { query: request.queries[0] ?? '', method: 'bm25', results, num_results: results.length }

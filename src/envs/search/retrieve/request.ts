@@ -10,8 +10,9 @@ import { PaddockError } from '../../../core/index.ts'
  * - `skyrl`: `{query, topk?, return_scores?}`
  * - `rllm`: `{query, top_k | k}`
  * - `browsecomp-plus`: `{query}`
+ * - `google`: `{query}`, answered as slime's web search is (`examples/search-r1/local_search_server.py`); at its own path
  */
-export type RetrieveDialect = 'search-r1' | 'skyrl' | 'rllm' | 'browsecomp-plus'
+export type RetrieveDialect = 'search-r1' | 'skyrl' | 'rllm' | 'browsecomp-plus' | 'google'
 
 /** A request of any dialect. */
 export interface RetrieveRequest {

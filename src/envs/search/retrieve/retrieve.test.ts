@@ -88,6 +88,11 @@ test('BrowseComp-Plus has a path of its own', async () => {
   expect(result[0]).toEqual({ document: { title: 'Old Mill', text: passages[0]?.text }, docid: '1' })
 })
 
+test('Google-style, at a path of its own: a bare list', async () => {
+  const { body } = await post({ query: 'old mill', topk: 1 }, '/google/retrieve')
+  expect(body).toEqual([{ document: { contents: mill.contents } }])
+})
+
 test('GEM: MessagePack in and out, without a content type', async () => {
   const response = await fetch(retriever.url, {
     method: 'POST',

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { encode } from '@msgpack/msgpack'
 import { isPaddockError, PaddockError } from '../../../core/index.ts'
+import { bodyOf, served } from '../../serving.ts'
 import type { Bm25Parameters } from '../index/index.ts'
 import type { Corpus } from '../corpus/index.ts'
 import { retrieveReply } from './reply.ts'
@@ -14,7 +15,8 @@ export interface RetrieveDefaults {
 }
 
 const maxBodyBytes = 8 * 2 ** 20
-const route = /^\/(?:(search-r1|skyrl|rllm|browsecomp-plus)\/)?retrieve\/?$/
+const dialects = ['search-r1', 'skyrl', 'rllm', 'browsecomp-plus', 'google'] as const
+const route = new RegExp(`^/(?:(${dialects.join('|')})/)?retrieve/?$`)
 
 /** The `/retrieve` handler over a corpus: any dialect at `/retrieve`, a named one at `/<dialect>/retrieve`. */
 export function retrieveHandler(
@@ -26,10 +28,10 @@ export function retrieveHandler(
     const found = route.exec(path)
     if (found === null || request.method !== 'POST') {
       throw new PaddockError('ROUTE_DENIED', `${request.method ?? ''} ${path} is not served here`, {
-        fix: 'POST to /retrieve, or to /<dialect>/retrieve: search-r1, skyrl, rllm, browsecomp-plus.',
+        fix: 'POST to /retrieve, or to /<dialect>/retrieve: search-r1, skyrl, rllm, browsecomp-plus, google.',
       })
     }
-    const asked = parseRetrieve(await readBody(request), dialectOf(found[1]))
+    const asked = parseRetrieve(await bodyOf(request, maxBodyBytes), dialectOf(found[1]))
     const topk = asked.topk ?? defaults.topk ?? 3
     const { parameters } = defaults
     const options = { topk, ...(parameters === undefined ? {} : { parameters }) }
@@ -57,42 +59,12 @@ export async function serveRetrieve(
   corpus: Pick<Corpus, 'search'>,
   o: RetrieveDefaults & { readonly port?: number; readonly host?: string } = {},
 ): Promise<Retriever> {
-  const { port = 0, host = '127.0.0.1' } = o
-  const server = createServer(retrieveHandler(corpus, o))
-  const listening = Promise.withResolvers<void>()
-  server.once('error', (cause: Error) => {
-    const taken = 'code' in cause && cause.code === 'EADDRINUSE'
-    listening.reject(taken ? new PaddockError('PORT_IN_USE', `Port ${port} on ${host} is taken`, { cause }) : cause)
-  })
-  server.listen(port, host, listening.resolve)
-  await listening.promise
-  const address = server.address()
-  const bound = typeof address === 'object' && address !== null ? address.port : port
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}/retrieve`,
-    [Symbol.asyncDispose]: async () => {
-      const closed = Promise.withResolvers<void>()
-      server.close(() => closed.resolve())
-      server.closeAllConnections()
-      await closed.promise
-    },
-  }
+  const { origin, ...running } = await served(retrieveHandler(corpus, o), o)
+  return { url: `${origin}/retrieve`, ...running }
 }
 
 function dialectOf(name: string | undefined): RetrieveDialect | null {
-  return name === 'search-r1' || name === 'skyrl' || name === 'rllm' || name === 'browsecomp-plus' ? name : null
-}
-
-async function readBody(request: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const bytes = Buffer.from(chunk)
-    size += bytes.length
-    if (size > maxBodyBytes) throw new PaddockError('BODY_TOO_LARGE', `The body is larger than ${maxBodyBytes} bytes`)
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks)
+  return dialects.find((dialect) => dialect === name) ?? null
 }
 
 function refuse(response: ServerResponse, error: unknown): void {

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { PaddockError } from '../../../core/index.ts'
+import type { ContextFormat, Document } from './document.ts'
+
+/** HotpotQA's JSON (hotpotqa/hotpot README at 02493f6), also of 2WikiMultihopQA: one array. */
+const hotpotqa = z.looseObject({
+  _id: z.string(),
+  question: z.string(),
+  answer: z.string(),
+  type: z.string().default('question'),
+  supporting_facts: z.array(z.tuple([z.string(), z.int()])),
+  context: z.array(z.tuple([z.string(), z.array(z.string())])),
+})
+
+/** MuSiQue's JSON lines, v1.0 (`musique_ans_v1.0_dev.jsonl`). */
+const musique = z.looseObject({
+  id: z.string(),
+  question: z.string(),
+  answer: z.string(),
+  answer_aliases: z.array(z.string()).default([]),
+  answerable: z.boolean().default(true),
+  paragraphs: z.array(
+    z.looseObject({ title: z.string(), paragraph_text: z.string(), is_supporting: z.boolean().default(false) }),
+  ),
+})
+
+/** A question with the passages that stand with it. */
+export interface ContextQuestion {
+  readonly id: string
+  readonly question: string
+  readonly answers: readonly string[]
+  readonly kind: string
+  readonly passages: readonly Document[]
+  /** Ids of those that answer it. */
+  readonly evidence: readonly string[]
+}
+
+/** The passages of all questions of a file, each once. Throws `TASK_INVALID` with file and row. */
+export async function* readContexts(path: string, format: ContextFormat): AsyncGenerator<Document> {
+  const seen = new Set<string>()
+  for (const { passages } of await readContextQuestions(path, format)) {
+    for (const passage of passages) {
+      if (seen.has(passage.id)) continue
+      seen.add(passage.id)
+      yield passage
+    }
+  }
+}
+
+/** The questions of a file; those that MuSiQue says have no answer are left out. Throws `TASK_INVALID`. */
+export async function readContextQuestions(path: string, format: ContextFormat): Promise<readonly ContextQuestion[]> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw invalid(path, 'cannot be read', cause)
+  })
+  const rows = format === 'hotpotqa' ? parseArray(text, path) : parseLines(text, path)
+  return rows.flatMap((row, i) => {
+    const place = `${path}: row ${i}`
+    return format === 'hotpotqa' ? [fromHotpot(row, place)] : fromMusique(row, place)
+  })
+}
+
+function fromHotpot(row: unknown, place: string): ContextQuestion {
+  const { _id: id, question, answer, type, supporting_facts: facts, context } = parse(hotpotqa, row, place)
+  const passages = context.map(([title, sentences]) => passageOf(title, sentences.join('').trim()))
+  const titles = new Set(facts.map(([title]) => title))
+  const evidence = passages.filter(({ title }) => titles.has(title)).map((passage) => passage.id)
+  return { id, question, answers: [answer], kind: type, passages, evidence }
+}
+
+function fromMusique(row: unknown, place: string): readonly ContextQuestion[] {
+  const { id, question, answer, answer_aliases: aliases, answerable, paragraphs } = parse(musique, row, place)
+  if (!answerable) return []
+  const passages = paragraphs.map((one) => passageOf(one.title, one.paragraph_text))
+  const evidence = passages.filter((_, i) => paragraphs[i]?.is_supporting === true).map((passage) => passage.id)
+  // The part before the underscores says how the hops hang together: 2hop, 3hop1, 4hop2, …
+  return [{ id, question, answers: [answer, ...aliases], kind: id.split('__')[0] ?? 'question', passages, evidence }]
+}
+
+// One title can stand over several passages, so that a passage is known by all that it says.
+function passageOf(title: string, text: string): Document {
+  const id = `p${createHash('sha256').update(`${title}\0${text}`).digest('hex').slice(0, 16)}`
+  return { id, title, text }
+}
+
+function parse<Row>(schema: z.ZodType<Row>, row: unknown, place: string): Row {
+  const parsed = schema.safeParse(row)
+  if (parsed.success) return parsed.data
+  throw invalid(place, z.prettifyError(parsed.error), parsed.error)
+}
+
+function parseArray(text: string, path: string): readonly unknown[] {
+  try {
+    return z.array(z.unknown()).parse(JSON.parse(text))
+  } catch (cause) {
+    throw invalid(path, 'is not a JSON array', cause)
+  }
+}
+
+function parseLines(text: string, path: string): readonly unknown[] {
+  return text.split('\n').flatMap((line, i) => {
+    if (line.trim() === '') return []
+    try {
+      const row: unknown = JSON.parse(line)
+      return [row]
+    } catch (cause) {
+      throw invalid(`${path}:${i + 1}`, 'is not JSON', cause)
+    }
+  })
+}
+
+function invalid(place: string, what: string, cause?: unknown): PaddockError {
+  return new PaddockError('TASK_INVALID', `${place}: ${what}`, {
+    cause,
+    data: { place },
+    fix: 'Take the file as it was published: HotpotQA and 2Wiki are one JSON array, MuSiQue is JSON lines.',
+  })
+}

@@ -1,0 +1,1 @@
+export { importQuestions, type PlacedQuestion } from './questions.ts'

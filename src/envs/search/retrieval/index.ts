@@ -1,0 +1,5 @@
+export { openDense, type DenseIndex, type DenseOptions } from './dense.ts'
+export type { EmbeddingsServer } from './embeddings.ts'
+export { fuse } from './fuse.ts'
+export { noiseAt, withNoise } from './noise.ts'
+export { retrieve, type Retrieval } from './retrieve.ts'

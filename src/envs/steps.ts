@@ -1,0 +1,11 @@
+import type { VerdictDraft } from '../reward/index.ts'
+import type { TaskSteps } from './contract.ts'
+
+/** The verdict on a task of several steps, with each artifact named after the step that it was taken after. */
+export function wholeVerdict(steps: TaskSteps, drafts: readonly VerdictDraft[]): VerdictDraft {
+  const artifacts = drafts.flatMap((draft, i) => {
+    const step = steps.tasks[i]?.name
+    return draft.artifacts.map((artifact) => (step === undefined ? artifact : { ...artifact, step }))
+  })
+  return { ...steps.rollUp(drafts), artifacts }
+}
