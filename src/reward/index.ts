@@ -31,6 +31,7 @@ export {
   exact,
   jsonEqual,
   jsonSchema,
+  math,
   type Normalisation,
   normaliseAnswer,
   numeric,
@@ -43,6 +44,8 @@ export {
   type ResultTable,
   type Rule,
   type RuleResult,
+  rVes,
+  type RVes,
   set,
   type SetOptions,
   softF1,
@@ -54,7 +57,9 @@ export {
   stateDifferences,
   type StateTable,
   type Tolerance,
+  withoutDistinct,
 } from './rule/index.ts'
+export { stepsByStatus, type ToolCallFact } from './step-values.ts'
 export {
   type CheckOutcome,
   type CheckSpec,

@@ -1,5 +1,6 @@
 export { exact } from './exact.ts'
 export { jsonEqual, jsonSchema } from './json.ts'
+export { math } from './math/index.ts'
 export { numeric, parseNumber, type Tolerance } from './numeric.ts'
 export { regex } from './regex.ts'
 export { type Normalisation, type Rule, type RuleResult } from './rule.ts'
@@ -12,6 +13,8 @@ export {
   type Probe,
   probeDifferences,
   type ResultTable,
+  rVes,
+  type RVes,
   softF1,
   type SqlPreset,
   sqlPresetNames,
@@ -20,6 +23,7 @@ export {
   type SqlValue,
   stateDifferences,
   type StateTable,
+  withoutDistinct,
 } from './sql/index.ts'
 export {
   answerContains,

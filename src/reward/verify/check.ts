@@ -105,5 +105,7 @@ function textOf(entries: readonly ArchiveEntry[], path: string): string | null {
 function outputOf(result: ExecResult): string {
   const decoder = new TextDecoder()
   const parts = [decoder.decode(result.stdout), decoder.decode(result.stderr)].map((text) => text.trimEnd())
+  // Honest tests leave servers running, so this is for a reader and no proof of anything.
+  if (result.killed > 0) parts.push(`killed before the reward was read: ${result.killed} left-over processes`)
   return parts.filter((text) => text !== '').join('\n')
 }

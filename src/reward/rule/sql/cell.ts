@@ -36,6 +36,8 @@ export function closeCells(a: Cell, b: Cell, tolerance: SqlSemantics['tolerance'
 
 function numberCell(value: bigint | number): Cell {
   if (typeof value === 'bigint') return { key: `n${value}`, number: Number(value), whole: true }
+  // NaN has no magnitude: it equals itself, as the engines that have it say, and is near nothing.
+  if (Number.isNaN(value)) return { key: 'nan', number: null, whole: false }
   const whole = Number.isInteger(value)
   return { key: whole ? `n${BigInt(value)}` : `n${value}`, number: value, whole: false }
 }

@@ -1,3 +1,8 @@
+/** A query without the word DISTINCT outside of strings, names and comments. */
+export function withoutDistinct(sql: string): string {
+  return sql.replaceAll(tokens, (token) => (token.toLowerCase() === 'distinct' ? '' : token))
+}
+
 /** Whether a query orders its own rows: the words ORDER BY outside of parentheses, strings, names and comments. */
 export function ordersItsRows(sql: string): boolean {
   let depth = 0

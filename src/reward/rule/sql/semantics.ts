@@ -24,6 +24,8 @@ export interface SqlSemantics {
   readonly numberTexts: 'distinct' | 'as_numbers'
   /** Two results without rows: always equal, or only when their columns could be. */
   readonly emptyTables: 'equal' | 'by_width'
+  /** `removed`: both sides run without the word DISTINCT, wherever it stands. Absent: as they are written. */
+  readonly distinct?: 'removed' | undefined
 }
 
 /** Names of the presets. */
@@ -34,8 +36,8 @@ const exactly = { absolute: 0, relative: 0 }
 
 /**
  * - `bird-ex`: `set(predicted) == set(gold)` (BIRD mini-dev `evaluation_ex.py`, SkyRL-SQL, NeMo Gym `bird_sql`).
- * - `spider-testsuite`: bag equality up to a column permutation, ordered when the gold text says ORDER BY anywhere
- *   (taoyds/test-suite-sql-eval `exec_eval.py`; its removal of DISTINCT is not applied).
+ * - `spider-testsuite`: bag equality up to a column permutation, ordered when the gold text says ORDER BY anywhere, both
+ *   sides without DISTINCT (taoyds/test-suite-sql-eval `exec_eval.py`, `keep_distinct` off as published numbers have it).
  * - `spider2`: column vectors, absolute tolerance 0.01, NULL as 0, numeric texts as numbers (Spider2 `evaluate.py` with
  *   `ignore_order`, as ported by NeMo Gym `spider2_lite`).
  * - `strict`: what an exact answer to a well-put question is: columns as asked, duplicates count, order where the gold
@@ -57,6 +59,7 @@ export const sqlPresets: Readonly<Record<SqlPreset, SqlSemantics>> = {
     nulls: 'distinct',
     numberTexts: 'distinct',
     emptyTables: 'equal',
+    distinct: 'removed',
   },
   spider2: {
     rows: 'bag',

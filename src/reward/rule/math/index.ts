@@ -1,0 +1,1 @@
+export { math } from './math.ts'
