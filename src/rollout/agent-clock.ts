@@ -17,6 +17,8 @@ export class AgentExpired extends Error {
 export interface AgentClock extends Disposable {
   /** Fires with an {@link AgentExpired}. */
   readonly signal: AbortSignal
+  /** Stands still until every answer is disposed, the wall too: what passes meanwhile is nobody's time. */
+  hold(): Disposable
   /** Milliseconds of the agent's own time so far; stands still once stopped. */
   stop(): number
 }
@@ -30,8 +32,11 @@ export function startAgentClock(o: {
 }): AgentClock {
   const startedAt = o.clock.monotonic()
   const waitedBefore = o.modelWaitMs()
-  const wall = () => o.clock.monotonic() - startedAt
-  const spent = () => Math.max(0, wall() - (o.modelWaitMs() - waitedBefore))
+  // What passed, and what of it was the model's, while somebody held the clock.
+  const held = { count: 0, wallMs: 0, modelMs: 0, since: 0, waited: 0 }
+  const wall = () => (held.count > 0 ? held.since : o.clock.monotonic()) - startedAt - held.wallMs
+  const model = () => (held.count > 0 ? held.waited : o.modelWaitMs()) - waitedBefore - held.modelMs
+  const spent = () => Math.max(0, wall() - model())
   const expiry = new AbortController()
   let stopped: number | null = null
   let timer: NodeJS.Timeout
@@ -41,14 +46,34 @@ export function startAgentClock(o: {
     timer = setTimeout(look, Math.min(Math.max(1, next), 2 ** 31 - 1))
   }
   const look = () => {
+    if (held.count > 0) return
     if (spent() >= o.budgetMs) expiry.abort(new AgentExpired('budget', o.budgetMs))
     else if (wall() >= o.wallMs) expiry.abort(new AgentExpired('wall', o.wallMs))
     else arm()
   }
   arm()
+  const hold = (): Disposable => {
+    if (held.count === 0) [held.since, held.waited] = [o.clock.monotonic(), o.modelWaitMs()]
+    held.count += 1
+    let over = false
+    return {
+      [Symbol.dispose]: () => {
+        if (over) return
+        over = true
+        if (held.count === 1) {
+          held.wallMs += o.clock.monotonic() - held.since
+          held.modelMs += o.modelWaitMs() - held.waited
+        }
+        held.count -= 1
+        if (held.count > 0 || stopped !== null) return
+        clearTimeout(timer)
+        arm()
+      },
+    }
+  }
   const stop = () => {
     clearTimeout(timer)
     return (stopped ??= Math.round(spent()))
   }
-  return { signal: expiry.signal, stop, [Symbol.dispose]: () => void stop() }
+  return { signal: expiry.signal, hold, stop, [Symbol.dispose]: () => void stop() }
 }

@@ -2,8 +2,9 @@ import { type Clock, type EventBody, PaddockError, type Task } from '../core/ind
 import type { Environment } from '../envs/index.ts'
 import type { Box, ExecResult } from '../sandbox/index.ts'
 import type { BoxHarness, Harness, HarnessExit, HarnessReport, HostHarness } from './harnesses/contract.ts'
-import { mcpTools } from './mcp/index.ts'
+import { mcpTools, toolPrograms, toolProgramsDirectory } from './mcp/index.ts'
 import { OutputTail } from './output.ts'
+import type { KeepBytes } from './pictures.ts'
 
 /** Where bundles are mounted, and where a harness keeps its own files, inside a box. */
 export const bundleRoot = '/opt/paddock/harness'
@@ -26,6 +27,8 @@ export interface AgentParts {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
+  readonly keep: KeepBytes
+  readonly atTurn: () => Promise<void>
   /** Bound of the command in a box; the agent's clock ends it long before. */
   readonly wallMs: number
 }
@@ -44,7 +47,7 @@ export function startAgent(harness: Harness, parts: AgentParts): RunningAgent {
 }
 
 function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent['output']): Promise<HarnessReport> {
-  const { task, environment, box, model, signal, emit } = parts
+  const { task, environment, box, model, signal, emit, keep, atTurn } = parts
   return harness.run({
     task,
     ...promptsOf(parts),
@@ -54,6 +57,8 @@ function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent
     tools: box === null || environment === null ? [] : environment.tools(task),
     signal,
     emit,
+    keep,
+    atTurn,
     onOutput: (stream, chunk) => output[stream].push(chunk),
   })
 }
@@ -70,20 +75,28 @@ async function runInBox(
     })
   }
   const user = environment.box(task).user
+  const tools = mcpTools(environment, task)
   const launch = harness.configure({
     task,
     ...promptsOf(parts),
     origin: box.modelUrl,
     apiKey: placeholderKey,
     model,
-    mcp: mcpTools(environment, task).length === 0 ? null : { name: environment.name, url: `${box.modelUrl}/mcp` },
+    mcp: tools.length === 0 ? null : { name: environment.name, url: `${box.modelUrl}/mcp` },
     bundlePath: harness.bundle === null ? null : bundleRoot,
     home: harnessHome,
     workdir: box.workdir,
   })
   const asUser = user === null ? {} : { user }
-  await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal }))
+  // Without a program of the image where that can be: it may have none.
+  if (user === null) await box.putFiles(harnessHome, [])
+  else await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal }))
   if (launch.files.length > 0) await box.putFiles(harnessHome, launch.files)
+  if (launch.files.length > 0 && box.profile === 'root' && user !== null) {
+    // Put by root, but the harness writes beside its own files.
+    await expectDone(box.exec({ command: ['chown', '-R', user, harnessHome], cwd: '/' }, { signal }))
+  }
+  if (tools.length > 0) await box.putFiles(toolProgramsDirectory, toolPrograms(box.modelUrl, tools))
   const startedAt = clock.monotonic()
   const tell = (fate: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal' | 'truncatedBytes'>) => {
     emit({
@@ -121,6 +134,10 @@ async function runInBox(
   const truncatedBytes = result.truncated.stdout + result.truncated.stderr
   tell({ outcome: result.kind, exitCode: exit.exitCode, signal: exit.signal, truncatedBytes })
   if (result.kind === 'box_dead') throw boxDead(result.why)
+  if (result.notStarted !== undefined) {
+    const what = `${harness.name} cannot run in the image of task ${task.name}: ${result.notStarted}`
+    throw new PaddockError('HARNESS_UNFIT', what)
+  }
   return harness.parseResult(exit)
 }
 

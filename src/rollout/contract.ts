@@ -4,6 +4,7 @@ import type { Proxy } from '../proxy/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import type { SessionPolicy, Store } from '../trajectory/index.ts'
 import type { Harness } from './harnesses/contract.ts'
+import type { PolicyPause } from './policy-pause.ts'
 
 /** Everything that a run needs. It owns none of these parts and closes none of them. */
 export interface RunOptions {
@@ -28,6 +29,12 @@ export interface RunOptions {
   readonly policy?: Partial<SessionPolicy>
   readonly budgets?: Partial<StageBudgets>
   readonly limits?: Partial<WorkerLimits>
+  /** Step of the training that these rollouts are for. Default: null, nobody said. */
+  readonly trainingStep?: number | null
+  /** The box of an agent is kept at every so many of its turns, as `snapshot` events tell. Default: never. */
+  readonly snapshotEvery?: number | null
+  /** Whoever pauses the engine for an update of the policy holds the agents by it. */
+  readonly policyPause?: PolicyPause
   /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */
   readonly infraRetries?: number
   /** Control URL of the scripted engine, to which the environment's plays are posted before the run; null for real engines. */
@@ -111,12 +118,28 @@ export interface GroupSummary {
   readonly ends: Readonly<Partial<Record<RolloutEnd, number>>>
 }
 
+/** What came of trying all tasks once, as often as every one of them was tried with a reward. */
+export interface RepeatSummary {
+  readonly repeats: number
+  /** Tasks with a reward in every repeat; the others are left out. */
+  readonly tasks: number
+  /** Mean reward, and what the repeats' own means are: population standard deviation, lowest, highest. */
+  readonly mean: number
+  readonly deviation: number
+  readonly lowest: number
+  readonly highest: number
+  /** Tasks whose reward is not the same in all repeats. */
+  readonly flips: number
+}
+
 export interface RunSummary {
   readonly runId: Id
   readonly cancelled: boolean
   /** Every attempt, by task, slot, attempt. */
   readonly rollouts: readonly RolloutSummary[]
   readonly groups: readonly GroupSummary[]
+  /** Null where no task was tried twice. */
+  readonly repeats: RepeatSummary | null
   /** What could not be cleaned up; the next sweep removes it. */
   readonly leftovers: readonly string[]
 }

@@ -1,5 +1,6 @@
 export type {
   GroupSummary,
+  RepeatSummary,
   RolloutSummary,
   RunOptions,
   RunProgress,
@@ -14,6 +15,7 @@ export type {
   HarnessBundle,
   HarnessExit,
   HarnessFacts,
+  HarnessFault,
   HarnessLaunch,
   HarnessReport,
   HostContext,
@@ -23,17 +25,23 @@ export type {
 export { defineHarness, reportExit } from './harnesses/define.ts'
 export { bundledNode, npmBundle, type NpmBundleOptions } from './harnesses/npm-bundle.ts'
 export { claudeCode } from './harnesses/claude-code/index.ts'
+export { cline } from './harnesses/cline/index.ts'
 export { codex } from './harnesses/codex/index.ts'
 export { geminiCli } from './harnesses/gemini-cli/index.ts'
+export { opencode } from './harnesses/opencode/index.ts'
+export { piHarness } from './harnesses/pi/index.ts'
 export { qwenCode } from './harnesses/qwen-code/index.ts'
 export { referenceAgent, type ReferenceOptions } from './harnesses/reference/index.ts'
 export { type HarnessOptions, type HarnessRegistry, harnessRegistry } from './harnesses/registry.ts'
 export { scriptHarness } from './harnesses/script/index.ts'
 export { shellHarness } from './harnesses/shell/index.ts'
+export { reExSql, skyRlSql, tagAgent, type TagProtocol } from './harnesses/tags/index.ts'
 export { bareTask } from './bare-task.ts'
 export { recordBoxEvents } from './box-events.ts'
 export { boxDoor } from './door.ts'
+export { appendLate, type LateVerdict } from './late-verdict.ts'
 export { endInterrupted } from './interrupted.ts'
 export { defaultBudgets, defaultLimits, runRollouts } from './run.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
-export { openRecording, type Recording, type RecordingOptions } from './recording.ts'
+export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'
+export { endRecordings, mayGoOn, openRecording, type Recording, type RecordingOptions } from './recording.ts'

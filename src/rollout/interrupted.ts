@@ -1,12 +1,14 @@
 import { type Clock, systemClock } from '../core/index.ts'
 import type { Store } from '../trajectory/index.ts'
+import { isRecording } from './recording.ts'
 
 /** How far back is looked; an owner does this at each start, so only the newest runs can have any. */
 const lookBackRuns = 50
 
 /**
  * Ends, as `infra`, the rollouts that a killed Paddock left without an end. For the owner of a store, right after opening
- * it and before any run of its own. Resolves with how many there were.
+ * it and before any run of its own. Recordings stay open: whoever uses them from outside goes on. Resolves with how many
+ * there were.
  */
 export async function endInterrupted(
   store: Pick<Store, 'catalogue'>,
@@ -16,6 +18,7 @@ export async function endInterrupted(
   const now = (o.clock ?? systemClock).now()
   let count = 0
   for (const run of await catalogue.runs(lookBackRuns)) {
+    if (isRecording(run)) continue
     for (const rollout of await catalogue.rollouts({ runId: run.id })) {
       if (rollout.end !== null) continue
       await catalogue.endRollout(rollout.id, now, 'infra', 'Paddock was stopped before the rollout ended')

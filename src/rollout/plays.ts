@@ -12,7 +12,9 @@ export async function postPlays(o: {
   readonly tasks: readonly Task[]
   readonly signal: AbortSignal
 }): Promise<void> {
-  const plays = await Promise.all(o.tasks.map((task) => playOf(o.environment, task)))
+  // An agent sees the instruction of the step that it is at.
+  const asked = o.tasks.flatMap((task) => o.environment.steps(task)?.tasks ?? [task])
+  const plays = await Promise.all(asked.map((task) => playOf(o.environment, task)))
   const url = `${o.control.replace(/\/$/, '')}/plays`
   let response: Response
   try {

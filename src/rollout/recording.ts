@@ -1,6 +1,6 @@
 import { type Clock, type Id, type IdMaker, newId, systemClock } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
-import type { Store } from '../trajectory/index.ts'
+import type { RunRecord, SessionRecord, Store } from '../trajectory/index.ts'
 import { bareTask } from './bare-task.ts'
 
 /** A session that somebody uses from outside, as a rollout of no environment: it can be shown and exported like any. */
@@ -20,13 +20,53 @@ export interface RecordingOptions {
   readonly newId?: IdMaker
 }
 
+const recordingConfig = { recording: true }
+
+/** True for the run of a recording. */
+export function isRecording({ config }: RunRecord): boolean {
+  return typeof config === 'object' && config !== null && 'recording' in config && config.recording === true
+}
+
+/** True for a session that an earlier process left and that may be gone on with: its rollout, if any, has no end. */
+export async function mayGoOn({ catalogue }: Pick<Store, 'catalogue'>, { rolloutId }: SessionRecord): Promise<boolean> {
+  if (rolloutId === null) return true
+  const rollout = await catalogue.rollout(rolloutId).catch(() => null)
+  return rollout === null || rollout.end === null
+}
+
+/** How far back {@link endRecordings} looks. */
+const lookBackRuns = 50
+
+/**
+ * Ends the recordings that are still open, those of earlier processes too, as `completed`. For an owner that stops in an
+ * orderly way: nobody can go on with them then. Resolves with how many there were.
+ */
+export async function endRecordings(
+  { catalogue, recorder }: Pick<Store, 'catalogue' | 'recorder'>,
+  proxy: Pick<Proxy, 'closeSession'>,
+  { clock = systemClock }: { readonly clock?: Clock } = {},
+): Promise<number> {
+  let count = 0
+  for (const run of (await catalogue.runs(lookBackRuns)).filter(isRecording)) {
+    for (const rollout of await catalogue.rollouts({ runId: run.id })) {
+      if (rollout.end !== null) continue
+      for (const { id } of await recorder.sessions({ rolloutId: rollout.id })) {
+        await proxy.closeSession(id)
+      }
+      await catalogue.endRollout(rollout.id, clock.now(), 'completed', 'recording closed')
+      count += 1
+    }
+  }
+  return count
+}
+
 /** Opens a recording. Its verdict stays empty: nobody verifies it. Throws what the store and the proxy throw. */
 export async function openRecording(options: RecordingOptions): Promise<Recording> {
   const { store, proxy, name, clock = systemClock } = options
   const id = options.newId ?? newId
   const at = clock.now()
   const task = bareTask({ name, instruction: '' })
-  const run = { id: id(), name, createdAt: at, config: { recording: true } }
+  const run = { id: id(), name, createdAt: at, config: recordingConfig }
   const group = { id: id(), runId: run.id, taskDigest: task.digest, promptVariant: 'default', createdAt: at }
   const rollout = {
     id: id(),

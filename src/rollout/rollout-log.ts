@@ -1,5 +1,6 @@
-import type { Clock, EventBody, Id, IdMaker } from '../core/index.ts'
+import type { Clock, EventBody, Id, IdMaker, Verdict } from '../core/index.ts'
 import type { Recorder } from '../trajectory/index.ts'
+import { type RolloutIdentity, RolloutSpans } from './rollout-spans.ts'
 
 /** Writes one rollout's events into the log, in order, without making the work wait for each. */
 export class RolloutLog {
@@ -8,22 +9,30 @@ export class RolloutLog {
   readonly #recorder: Recorder
   readonly #clock: Clock
   readonly #newId: IdMaker
+  readonly #spans: RolloutSpans
   #pending: Promise<unknown>[] = []
 
-  constructor(parts: { rolloutId: Id; recorder: Recorder; clock: Clock; newId: IdMaker }) {
+  constructor(parts: { rolloutId: Id; identity: RolloutIdentity; recorder: Recorder; clock: Clock; newId: IdMaker }) {
     this.rolloutId = parts.rolloutId
     this.#recorder = parts.recorder
     this.#clock = parts.clock
     this.#newId = parts.newId
+    this.#spans = new RolloutSpans(parts.rolloutId, parts.identity, parts.clock.now())
   }
 
   readonly emit = (body: EventBody): void => {
     const { rolloutId, sessionId } = this
     const event = { ...body, id: this.#newId(), at: this.#clock.now(), rolloutId, sessionId }
+    this.#spans.event(body, event.at)
     const stored = this.#recorder.appendEvent(event)
     // Told by settled(); without a handler here an early failure would end the process.
     stored.catch(() => undefined)
     this.#pending.push(stored)
+  }
+
+  /** For those who trace; the verdict itself is stored by the catalogue. */
+  verdict(verdict: Verdict): void {
+    this.#spans.verdict(verdict, this.#clock.now())
   }
 
   /** Resolves when every event so far is durable; throws `STORE_*` for the first that is not. */

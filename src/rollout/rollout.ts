@@ -1,11 +1,14 @@
 import type { Verdict } from '../core/index.ts'
+import { wholeVerdict } from '../envs/index.ts'
 import { audited } from './audit.ts'
-import { type AttemptContext, type Attempted, attemptTask } from './attempt.ts'
+import { Closing } from './closing.ts'
+import type { AttemptContext } from './attempt-context.ts'
+import { type Attempted, attemptTask } from './attempt.ts'
 import type { RolloutSummary } from './contract.ts'
 import { judgeEnd } from './judge-end.ts'
 import { RolloutLog } from './rollout-log.ts'
 import type { Member, RunParts } from './run-parts.ts'
-import { verifyStage } from './verify.ts'
+import { verdictOf, verifyStage } from './verify.ts'
 
 /** A rollout and, for one that ended as `infra`, whether another attempt could end otherwise. */
 export interface EndedRollout {
@@ -23,10 +26,13 @@ export async function runRollout(run: RunParts, member: Member, attempt: number)
   const rolloutId = run.newId()
   const identity = { groupId: group.id, slot, attempt, harness: run.harness.name }
   await store.catalogue.putRollout({ id: rolloutId, runId: run.runId, ...identity, createdAt: clock.now() })
-  const log = new RolloutLog({ rolloutId, recorder: store.recorder, clock, newId: run.newId })
+  const traced = { runId: run.runId, harness: run.harness.name, task: task.name }
+  const log = new RolloutLog({ rolloutId, identity: traced, recorder: store.recorder, clock, newId: run.newId })
   let leftQueueAt: number | null = null
+  const ending = new Closing()
   const context: AttemptContext = {
     run,
+    ending,
     member,
     log,
     onPhase: (stage, phase) => {
@@ -36,10 +42,13 @@ export async function runRollout(run: RunParts, member: Member, attempt: number)
   }
   const attempted = await attemptTask(context)
   const { verdict: given, end, detail } = await judged(context, attempted)
+  await ending.run()
   const verdict = given === null ? null : await audited(context, given)
   for (const cause of attempted.taints) await store.catalogue.taint(rolloutId, cause)
   if (verdict !== null) await store.catalogue.appendVerdict(verdict)
-  log.emit({ kind: 'rollout_end', end, detail })
+  if (verdict !== null) log.verdict(verdict)
+  const fault = attempted.facts.report?.fault
+  log.emit({ kind: 'rollout_end', end, detail, ...(fault === undefined ? {} : { fault }) })
   await log.settled()
   await store.catalogue.endRollout(rolloutId, clock.now(), end, detail)
   const { calls, sampledTokens, taints, agentMs } = attempted
@@ -54,9 +63,12 @@ async function judged(
   attempted: Attempted,
 ): Promise<Pick<RolloutSummary, 'end' | 'detail'> & { readonly verdict: Verdict | null }> {
   const { environment, sandbox, signal } = context.run
-  const { facts, artifacts, calls } = attempted
+  const { facts, artifacts, calls, steps } = attempted
   const ended = judgeEnd(facts)
   const scorable = ended.end !== 'infra' && ended.end !== 'cancelled'
+  if (scorable && steps !== null && steps.drafts.length > 0) {
+    return { ...ended, verdict: verdictOf(context, wholeVerdict(steps.of, steps.drafts)) }
+  }
   if (!scorable || environment === null || sandbox === null || artifacts === null) return { ...ended, verdict: null }
   try {
     const parts = { environment, sandbox, artifacts, end: ended.end, calls }

@@ -6,6 +6,7 @@ import type { GroupRecord, SessionPolicy, Store } from '../trajectory/index.ts'
 import type { RunProgress, StageBudgets } from './contract.ts'
 import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
+import type { PolicyPause } from './policy-pause.ts'
 
 /** What all rollouts of a run share. */
 export interface RunParts {
@@ -22,6 +23,11 @@ export interface RunParts {
   readonly policy: Partial<SessionPolicy>
   readonly budgets: StageBudgets
   readonly gates: Gates
+  /** Turns from one snapshot of an agent's box to the next; null: none are taken. */
+  readonly snapshotEvery: number | null
+  /** See `RunOptions`. */
+  readonly trainingStep: number | null
+  readonly policyPause: PolicyPause | null
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly newId: IdMaker

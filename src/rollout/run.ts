@@ -5,7 +5,9 @@ import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
 import type { GroupRecord } from '../trajectory/index.ts'
 import type { RolloutSummary, RunOptions, RunSummary, StageBudgets, WorkerLimits } from './contract.ts'
 import { Gate } from './gate.ts'
+import { groupRewarded } from './group-rewards.ts'
 import { summariseGroup } from './groups.ts'
+import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
 import { postPlays } from './plays.ts'
 import { runRollout } from './rollout.ts'
@@ -33,6 +35,7 @@ const lasting: ReadonlySet<string> = new Set([
   'IMAGE_MISSING',
   'SANDBOX_CAPABILITY',
   'HARNESS_INVALID',
+  'HARNESS_UNFIT',
   'ENGINE_INCAPABLE',
 ])
 
@@ -122,6 +125,9 @@ function partsOf(options: RunOptions, made: Pick<RunParts, 'bundle' | 'inference
       agent: new Gate(limits.agent),
       verify: new Gate(limits.verify),
     },
+    trainingStep: options.trainingStep ?? null,
+    snapshotEvery: options.snapshotEvery ?? null,
+    policyPause: options.policyPause ?? null,
     clock: options.clock ?? systemClock,
     newId: options.newId ?? newId,
     onProgress: onProgress ?? (() => undefined),
@@ -169,12 +175,14 @@ async function runAll(options: RunOptions, run: RunParts, cancel: AbortControlle
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   await run.store.recorder.flush()
-  const rollouts = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+  const alone = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+  const rollouts = await groupRewarded(run, groups, alone)
   return {
     runId: run.runId,
     cancelled: run.signal.aborted,
     rollouts,
     groups: groups.map(({ task, group }) => summariseGroup(group, task, rollouts)),
+    repeats: repeatsOf(rollouts),
     leftovers: run.leftovers,
   }
 }
@@ -214,13 +222,14 @@ function isLasting(fault: unknown): boolean {
 
 /** What of the options can be read back later; JSON. */
 function configOf({ n = 1, promptVariant, limits, infraRetries }: RunOptions, run: RunParts): unknown {
-  const { harness, environment, model, policy, budgets } = run
+  const { harness, environment, model, policy, budgets, trainingStep } = run
   return {
     harness: { name: harness.name, version: harness.version, dialect: harness.dialect, place: harness.place },
     environment: environment === null ? null : { name: environment.name, verifierVersion: environment.verifierVersion },
     model,
     n,
     promptVariant: promptVariant ?? 'default',
+    trainingStep,
     policy,
     budgets,
     limits: { ...defaultLimits(), ...limits },

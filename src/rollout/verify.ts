@@ -1,8 +1,8 @@
 import { type RolloutEnd, sha256, type Task, type Verdict } from '../core/index.ts'
 import { type Artifacts, type Environment, packArtifact, verifierBoxes } from '../envs/index.ts'
-import { unscored, type VerdictDraft } from '../reward/index.ts'
+import { type ToolCallFact, unscored, type VerdictDraft } from '../reward/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt.ts'
+import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
 import { faultLine } from './judge-end.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */
@@ -22,17 +22,26 @@ export interface VerifyParts {
  * up, is a verdict without a number. Throws the run's reason on cancellation, and `STORE_*`.
  */
 export async function verifyStage(context: AttemptContext, parts: VerifyParts): Promise<Verdict> {
-  const { run, log } = context
+  const { run } = context
   const place = await run.gates.verify.enter(run.signal)
   try {
-    const kept = await keepArtifacts(context, parts.artifacts)
-    const draft = await draftOf(context, parts)
-    // What was stored is named also where the verifier did not come to it: `rescore` starts from there.
-    const artifacts = draft.artifacts.length > 0 ? draft.artifacts : kept
-    return { ...draft, artifacts, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), supersedes: null }
+    return verdictOf(context, await verifyDraft(context, parts))
   } finally {
     place[Symbol.dispose]()
   }
+}
+
+/** The same without a place among the workers and before it is a verdict: of one step of several. */
+export async function verifyDraft(context: AttemptContext, parts: VerifyParts): Promise<VerdictDraft> {
+  const kept = await keepArtifacts(context, parts.artifacts)
+  const draft = await draftOf(context, parts)
+  // What was stored is named also where the verifier did not come to it: `rescore` starts from there.
+  return draft.artifacts.length > 0 ? draft : { ...draft, artifacts: kept }
+}
+
+/** A draft with its place in the log. */
+export function verdictOf({ run, log }: AttemptContext, draft: VerdictDraft): Verdict {
+  return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), supersedes: null }
 }
 
 async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<VerdictDraft> {
@@ -42,6 +51,7 @@ async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<Ver
   if (parts.end === 'harness_crash' && parts.calls === 0) {
     return fallback('unscorable', 'The harness crashed before it asked the model anything.', environment, task)
   }
+  const toolCalls = await toolCallsOf(context)
   const taskBudgetMs = environment.box(task).verifyTimeoutMs
   const budgetMs = taskBudgetMs === null ? run.budgets.verifyMs : taskBudgetMs + boxMarginMs
   try {
@@ -49,6 +59,7 @@ async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<Ver
       environment.verify({
         task,
         artifacts,
+        toolCalls,
         openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
         signal,
         emit: log.emit,
@@ -58,6 +69,16 @@ async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<Ver
     if (run.signal.aborted) throw run.signal.reason
     return fallback('infra_error', faultLine(error), environment, task)
   }
+}
+
+async function toolCallsOf({ run, log }: AttemptContext): Promise<readonly ToolCallFact[]> {
+  await log.settled()
+  const events = await run.store.recorder.events({ rolloutId: log.rolloutId })
+  return events.flatMap((event) => {
+    if (event.kind !== 'tool_result') return []
+    const { callId, tool, status } = event
+    return [{ callId, tool, status }]
+  })
 }
 
 async function keepArtifacts({ run }: AttemptContext, artifacts: Artifacts): Promise<Verdict['artifacts']> {

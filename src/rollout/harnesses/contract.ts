@@ -1,4 +1,4 @@
-import type { EventBody, Task } from '../../core/index.ts'
+import type { Digest, EventBody, Task } from '../../core/index.ts'
 import type { Tool } from '../../envs/index.ts'
 import type { Box, ImageOptions, PutFile } from '../../sandbox/index.ts'
 
@@ -96,12 +96,18 @@ export interface HarnessReport {
   readonly detail: string
   /** Its last words, null when it has none. */
   readonly answer: string | null
+  /** What it failed of, where its own output says so. */
+  readonly fault?: HarnessFault
 }
+
+/** What a program can say that it failed of. `engine`: the model's server answered with a fault of its own. */
+export type HarnessFault = 'auth' | 'unknown_model' | 'context_overflow' | 'network' | 'engine' | 'limit'
 
 /** An end that can be read from a program's output: the first pattern that matches wins. */
 export interface FailurePattern {
   readonly pattern: RegExp
   readonly end: Exclude<HarnessReport['end'], 'completed'>
+  readonly fault?: HarnessFault
   readonly detail: string
 }
 
@@ -118,6 +124,10 @@ export interface HostContext {
   readonly tools: readonly Tool[]
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
+  /** Stores the bytes of a picture that a tool gave; its event names them by this digest. */
+  readonly keep: (bytes: Uint8Array) => Promise<Digest>
+  /** To be awaited after the tools of an answer have run, before the next call: the box may be kept there. */
+  readonly atTurn: () => Promise<void>
   /** Output of a program, kept as an artifact. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
 }

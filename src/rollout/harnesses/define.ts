@@ -31,7 +31,10 @@ export function reportExit(
       : `killed by ${exit.signal}`
   const output = `${exit.stderr}\n${exit.stdout}`
   const known = patterns.find(({ pattern }) => pattern.test(output))
-  if (known !== undefined) return { end: known.end, detail: `${known.detail} (${how})`, answer }
+  if (known !== undefined) {
+    const fault = known.fault === undefined ? {} : { fault: known.fault }
+    return { end: known.end, detail: `${known.detail} (${how})`, answer, ...fault }
+  }
   const line = tellingLine(exit.stderr)
   return { end: 'harness_crash', detail: line === '' ? how : `${how}: ${line}`, answer }
 }

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
 import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PaddockError, sha256 } from '../../core/index.ts'
-import type { ImageOptions } from '../../sandbox/index.ts'
+import { sha256 } from '../../core/index.ts'
+import { installPackages } from '../../sandbox/index.ts'
 import type { HarnessBundle } from './contract.ts'
 
 /** The Node that JavaScript harnesses run on in a box, whatever the task's image has. */
@@ -36,9 +35,8 @@ export function npmBundle(o: NpmBundleOptions): HarnessBundle {
       const node = o.node ?? true
       const what = `${o.package} ${o.version}${node ? ` and Node ${bundledNode}` : ''}`
       options.onProgress?.(`fetching ${what} from the npm registry`)
-      await writeFile(join(directory, 'package.json'), '{"private":true}\n')
       const packages = node ? [`${nodePackage()}@${bundledNode}`] : []
-      await install(directory, [...packages, o.spec ?? `${o.package}@${o.version}`], options)
+      await installPackages(directory, [...packages, o.spec ?? `${o.package}@${o.version}`], options)
       if (node) await trim(join(directory, 'node_modules', nodePackage()))
       const root = join(directory, 'node_modules', o.package)
       for (const path of o.executables ?? []) await chmod(join(root, path), 0o755)
@@ -68,26 +66,4 @@ async function trim(nodeDirectory: string): Promise<void> {
   for (const entry of await readdir(nodeDirectory)) {
     if (!['bin', 'LICENSE', 'package.json'].includes(entry)) await rm(join(nodeDirectory, entry), { recursive: true })
   }
-}
-
-function install(directory: string, packages: readonly string[], { signal }: ImageOptions): Promise<void> {
-  const flags = ['--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund', '--loglevel=error', '--save-exact']
-  const npm = spawn('npm', ['install', ...flags, ...packages], {
-    cwd: directory,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    ...(signal === undefined ? {} : { signal }),
-  })
-  let said = ''
-  npm.stderr.setEncoding('utf8').on('data', (text: string) => (said = `${said}${text}`.slice(-2000)))
-  return new Promise((resolve, reject) => {
-    const failed = (how: string, cause?: unknown) => {
-      reject(
-        new PaddockError('BUNDLE_FAILED', `npm install ${packages.join(' ')} failed (${how}): ${said.trim()}`, {
-          cause,
-        }),
-      )
-    }
-    npm.on('error', (error) => (signal?.aborted === true ? reject(signal.reason) : failed(error.message, error)))
-    npm.on('close', (code, killedBy) => (code === 0 ? resolve() : failed(killedBy ?? `exit ${code}`)))
-  })
 }

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import type { HarnessExit } from './contract.ts'
+import { bareTask } from '../bare-task.ts'
+import type { BoxHarness, HarnessExit, LaunchContext } from './contract.ts'
 import { defineHarness } from './define.ts'
 import { claudeCode } from './claude-code/index.ts'
+import { cline } from './cline/index.ts'
 import { codex } from './codex/index.ts'
 import { geminiCli } from './gemini-cli/index.ts'
+import { opencode } from './opencode/index.ts'
+import { piHarness } from './pi/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
 import { harnessRegistry } from './registry.ts'
 import { shellHarness } from './shell/index.ts'
@@ -63,6 +67,124 @@ describe('what the other presets say of their end', () => {
   })
 })
 
+describe('what opencode, pi and Cline say of their end', () => {
+  const text = (value: string) => ({ type: 'text', part: { type: 'text', text: value } })
+  const refusal = (name: string, data: object) => JSON.stringify({ type: 'error', error: { name, data } })
+  const turn = (message: object) => JSON.stringify({ type: 'turn_end', message: { content: [], ...message } })
+  const result = (members: object) => JSON.stringify({ ts: '2026-11-21T20:37:10.657Z', type: 'run_result', ...members })
+  const noModel = 'The model `nope` does not exist.'
+  const noKey = 'The key is missing or opens no session. (AUTH_KEY_UNKNOWN)'
+  const tooLong = "This model's maximum context length is 4096 tokens. However, you requested 9999 tokens."
+  const refused = 'Cannot connect to API: Unable to connect. Is the computer able to access the url?'
+  const talk = JSON.stringify({ type: 'tool_use', part: { output: 'grep: maximum context length, ECONNREFUSED' } })
+  // Outputs as printed by opencode 1.18.33, pi 0.87.1 and Cline 3.0.65 against a server that answers so; shortened.
+  test.each<[BoxHarness, Partial<HarnessExit>, object]>([
+    [opencode(), { stdout: JSON.stringify(text('Done.')) }, { end: 'completed', answer: 'Done.' }],
+    [
+      opencode(),
+      { exitCode: 1, stdout: refusal('APIError', { message: noKey, statusCode: 401 }) },
+      { end: 'harness_crash', fault: 'auth' },
+    ],
+    [
+      opencode(),
+      { exitCode: 1, stdout: refusal('APIError', { message: noModel, statusCode: 404 }) },
+      { end: 'harness_crash', fault: 'unknown_model', detail: expect.stringContaining('does not exist') },
+    ],
+    [
+      opencode(),
+      { exitCode: 1, stdout: refusal('ContextOverflowError', { message: tooLong }) },
+      { end: 'context_overflow', fault: 'context_overflow' },
+    ],
+    [
+      opencode(),
+      { exitCode: 1, stdout: refusal('APIError', { message: refused }) },
+      { end: 'harness_crash', fault: 'network' },
+    ],
+    [
+      opencode(),
+      { exitCode: null, signal: 'SIGSEGV', stdout: talk },
+      { end: 'harness_crash', detail: 'killed by SIGSEGV' },
+    ],
+    [
+      piHarness(),
+      { stdout: turn({ stopReason: 'stop', content: [{ type: 'text', text: 'Done.' }] }) },
+      { end: 'completed', answer: 'Done.' },
+    ],
+    [
+      piHarness(),
+      { stdout: turn({ stopReason: 'error', errorMessage: `401: {"message":"${noKey}","code":"invalid_api_key"}` }) },
+      { end: 'harness_crash', fault: 'auth' },
+    ],
+    [
+      piHarness(),
+      { stdout: turn({ stopReason: 'error', errorMessage: `404: {"code":"model_not_found"}` }) },
+      { end: 'harness_crash', fault: 'unknown_model' },
+    ],
+    [
+      piHarness(),
+      { stdout: turn({ stopReason: 'error', errorMessage: `400: {"message":"${tooLong}"}` }) },
+      { end: 'context_overflow', fault: 'context_overflow' },
+    ],
+    [
+      piHarness(),
+      { stdout: turn({ stopReason: 'error', errorMessage: 'Connection error.' }) },
+      { end: 'harness_crash', fault: 'network' },
+    ],
+    [
+      piHarness(),
+      {
+        stdout: `${turn({ stopReason: 'error', errorMessage: 'Connection error.' })}\n${turn({ stopReason: 'stop' })}`,
+      },
+      { end: 'completed', answer: null },
+    ],
+    [piHarness(), { exitCode: 1, stderr: 'Error: Unknown provider\n' }, { end: 'harness_crash' }],
+    [cline(), { stdout: result({ finishReason: 'completed', text: 'Done.' }) }, { end: 'completed', answer: 'Done.' }],
+    [
+      cline(),
+      { exitCode: 1, stdout: result({ finishReason: 'error', text: noKey }) },
+      { end: 'harness_crash', fault: 'auth', answer: null },
+    ],
+    [
+      cline(),
+      { exitCode: 1, stdout: result({ finishReason: 'error', text: noModel }) },
+      { end: 'harness_crash', fault: 'unknown_model' },
+    ],
+    [
+      cline(),
+      { exitCode: 1, stdout: result({ finishReason: 'error', text: `(provider reported: ${tooLong})` }) },
+      { end: 'context_overflow', fault: 'context_overflow' },
+    ],
+    [
+      cline(),
+      { exitCode: 1, stdout: result({ finishReason: 'error', text: refused }) },
+      { end: 'harness_crash', fault: 'network' },
+    ],
+    [cline(), { exitCode: 134, stdout: talk, stderr: 'panic: abort\n' }, { end: 'harness_crash' }],
+  ])('%o', (harness, facts, report) => {
+    expect(harness.parseResult({ ...exit, ...facts })).toMatchObject(report)
+  })
+
+  test('pi is refused, with the fix, where tools are offered over MCP only', () => {
+    const context = launchContext({ mcp: { name: 'receipts', url: 'http://127.0.0.1:7171/mcp' } })
+    expect(() => piHarness().configure(context)).toThrow(expect.objectContaining({ code: 'HARNESS_INVALID' }))
+    expect(piHarness().configure(launchContext({})).stdin).toBe('@do it')
+  })
+
+  const launchContext = (members: Partial<LaunchContext>): LaunchContext => ({
+    task: bareTask({ name: 'x', instruction: '@do it' }),
+    prompt: '@do it',
+    systemPrompt: null,
+    origin: 'http://127.0.0.1:7171',
+    apiKey: 'paddock',
+    model: 'm1',
+    mcp: null,
+    bundlePath: '/bundle',
+    home: '/home/agent',
+    workdir: '/app',
+    ...members,
+  })
+})
+
 test('a true exit status is told with the line of stderr that says most', () => {
   const harness = shellHarness({ command: 'x' })
   const detail = (facts: Partial<HarnessExit>) => harness.parseResult({ ...exit, ...facts }).detail
@@ -76,7 +198,20 @@ test('a true exit status is told with the line of stderr that says most', () => 
 describe('the registry', () => {
   test('knows the presets, names those that exist, and says which need a command', () => {
     const registry = harnessRegistry()
-    expect(registry.names).toEqual(['claude-code', 'codex', 'gemini-cli', 'qwen-code', 'reference', 'script', 'shell'])
+    expect(registry.names).toEqual([
+      'claude-code',
+      'cline',
+      'codex',
+      'gemini-cli',
+      'opencode',
+      'pi',
+      'qwen-code',
+      'reex-sql',
+      'reference',
+      'script',
+      'shell',
+      'skyrl-sql',
+    ])
     expect(registry.get('shell', { command: 'my-agent' }).name).toBe('shell')
     expect(() => registry.get('qwen')).toThrow(expect.objectContaining({ code: 'HARNESS_UNKNOWN' }))
     expect(() => registry.get('shell')).toThrow(expect.objectContaining({ code: 'USAGE' }))

@@ -1,13 +1,17 @@
 import { PaddockError } from '../../core/index.ts'
 import { claudeCode } from './claude-code/index.ts'
+import { cline } from './cline/index.ts'
 import { codex } from './codex/index.ts'
 import type { Harness } from './contract.ts'
 import { defineHarness } from './define.ts'
 import { geminiCli } from './gemini-cli/index.ts'
+import { opencode } from './opencode/index.ts'
+import { piHarness } from './pi/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
 import { referenceAgent } from './reference/index.ts'
 import { scriptHarness } from './script/index.ts'
 import { shellHarness } from './shell/index.ts'
+import { reExSql, skyRlSql, tagAgent } from './tags/index.ts'
 
 /** What a preset is made with. */
 export interface HarnessOptions {
@@ -25,9 +29,14 @@ export interface HarnessRegistry {
 const builtIn: Readonly<Record<string, (options: HarnessOptions) => Harness>> = {
   reference: () => referenceAgent(),
   'claude-code': () => claudeCode(),
+  cline: () => cline(),
   codex: () => codex(),
   'gemini-cli': () => geminiCli(),
+  opencode: () => opencode(),
+  pi: () => piHarness(),
   'qwen-code': () => qwenCode(),
+  'reex-sql': () => tagAgent(reExSql),
+  'skyrl-sql': () => tagAgent(skyRlSql),
   shell: (options) => shellHarness({ command: needCommand('shell', options) }),
   script: (options) => scriptHarness({ command: needCommand('script', options) }),
 }

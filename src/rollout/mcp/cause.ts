@@ -45,8 +45,8 @@ export class CauseFinder {
     if (!message.includes(tool)) return null
     for (const [index, asked] of askedCalls(message).entries()) {
       const key = `${place} ${index}`
-      // Clients put a prefix of their own before the names of MCP tools (`mcp__server__tool`).
-      const named = asked.name === tool || asked.name.endsWith(`__${tool}`)
+      // Clients put a prefix of their own before the names of MCP tools (`mcp__server__tool`; opencode: `server_tool`).
+      const named = asked.name === tool || asked.name.endsWith(`_${tool}`)
       if (!named || this.#given.has(key) || !isDeepStrictEqual(asked.input, input)) continue
       this.#given.add(key)
       return asked.id ?? key

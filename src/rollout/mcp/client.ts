@@ -74,7 +74,14 @@ export class McpClient {
         const call = parse(toolCall, params)
         const outcome = await this.#desk.call(call.name, call.arguments, signal)
         const isError = outcome.status !== 'ok'
-        return { content: [{ type: 'text', text: outcome.text }], isError, _meta: { status: outcome.status } }
+        // Specification 2025-06-18, Server Features, Tools, §Image Content.
+        const images = (outcome.pictures ?? []).map(({ data, mediaType }) => ({
+          type: 'image',
+          data: Buffer.from(data).toString('base64'),
+          mimeType: mediaType,
+        }))
+        const content = [{ type: 'text', text: outcome.text }, ...images]
+        return { content, isError, _meta: { status: outcome.status } }
       }
       default:
         throw new RpcError(rpcCode.methodUnknown, `Method not found: ${method.slice(0, 100)}`)

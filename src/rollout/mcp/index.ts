@@ -1,4 +1,5 @@
 export { CauseFinder, type ToolCause } from './cause.ts'
 export { mcpTools } from './mcp-tools.ts'
 export { mcpHttp, type McpHttpOptions } from './http.ts'
+export { toolPrograms, toolProgramsDirectory } from './tool-programs.ts'
 export { ToolDesk, type ToolDeskParts } from './tool-desk.ts'

@@ -5,7 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type EventBody, systemClock } from '../../core/index.ts'
+import { type EventBody, sha256, systemClock } from '../../core/index.ts'
 import { defineTool, makeTask, type ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { CallRecord, SessionLog } from '../../trajectory/index.ts'
@@ -37,6 +37,17 @@ const tools = [
     run: async (_, { status }) => ({ status, text: `this is ${status}` }),
   }),
   defineTool({
+    name: 'look',
+    description: 'Gives a picture.',
+    input: z.object({}),
+    run: async () => ({
+      status: 'ok',
+      text: 'the screen',
+      pictures: [{ mediaType: 'image/png', data: Buffer.from('no png, but bytes'), width: 4, height: 3 }],
+      facts: { settleMs: 12 },
+    }),
+  }),
+  defineTool({
     name: 'broken',
     description: 'Throws.',
     input: z.object({}),
@@ -50,10 +61,12 @@ let desk: ToolDesk
 let server: Server
 let url: string
 let events: EventBody[]
+let kept: Uint8Array[]
 const clients: Client[] = []
 
 beforeEach(async () => {
   events = []
+  kept = []
   started.length = 0
   const recorder = { session: async () => recorded }
   desk = new ToolDesk({
@@ -62,6 +75,10 @@ beforeEach(async () => {
     tools,
     clock: systemClock,
     emit: (event) => events.push(event),
+    keep: async (bytes) => {
+      kept.push(bytes)
+      return sha256(bytes)
+    },
     cause: new CauseFinder(recorder, () => 'session'),
   })
   desk.open(noBox)
@@ -108,6 +125,19 @@ describe('the client of the MCP project', () => {
       expect(desk.fault.aborted).toBe(false)
     },
   )
+
+  test('sees pictures, which are kept by the digest that their event names', async () => {
+    const client = await connect()
+    const bytes = Buffer.from('no png, but bytes')
+    const result = await client.callTool({ name: 'look', arguments: {} })
+    expect(result.content).toEqual([
+      { type: 'text', text: 'the screen' },
+      { type: 'image', data: bytes.toString('base64'), mimeType: 'image/png' },
+    ])
+    expect(kept).toEqual([bytes])
+    const image = { sha256: sha256(bytes), mediaType: 'image/png', width: 4, height: 3 }
+    expect(events).toMatchObject([{ kind: 'tool_result', tool: 'look', images: [image], facts: { settleMs: 12 } }])
+  })
 
   test('gets a result that the model can act on for bad arguments, and a protocol error for an unknown tool', async () => {
     const client = await connect()

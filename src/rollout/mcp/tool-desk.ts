@@ -1,6 +1,7 @@
 import { type Clock, type EventBody, isPaddockError, newId, PaddockError, type Task } from '../../core/index.ts'
 import type { Tool, ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
+import { type KeepBytes, toldOf } from '../pictures.ts'
 import type { CauseFinder } from './cause.ts'
 import { rpcCode, RpcError } from './protocol.ts'
 
@@ -15,6 +16,8 @@ export interface ToolDeskParts {
   readonly tools: readonly Tool[]
   readonly clock: Clock
   readonly emit: (event: EventBody) => void
+  /** Stores the bytes of a picture that a tool gave. */
+  readonly keep: KeepBytes
   /** Says which model call asked for a tool call. */
   readonly cause: CauseFinder
 }
@@ -78,20 +81,22 @@ export class ToolDesk {
     input: Readonly<Record<string, unknown>>,
     { box, signal }: { readonly box: Box; readonly signal: AbortSignal },
   ): Promise<ToolOutcome> {
-    const { task, clock, emit, cause } = this.#parts
+    const { task, clock, emit, keep, cause } = this.#parts
     const startedAt = clock.monotonic()
     // The model's answer is committed before its client can act on it, so it can be looked up while the tool works.
     const asked = cause.find(tool.name, input)
     const tell = async (outcome: ToolOutcome) => {
-      const from = await asked
+      const durationMs = Math.round(clock.monotonic() - startedAt)
+      const [from, told] = await Promise.all([asked, toldOf(outcome, keep)])
       emit({
         kind: 'tool_result',
         callId: from?.callId ?? null,
         toolCallId: from?.toolCallId ?? newId(),
         tool: tool.name,
         status: outcome.status,
-        durationMs: Math.round(clock.monotonic() - startedAt),
+        durationMs,
         result: outcome.text.slice(0, eventTextLimit),
+        ...told,
       })
     }
     try {

@@ -9,7 +9,15 @@ import {
   type Task,
   type Verdict,
 } from '../../core/index.ts'
-import { type Artifacts, type Environment, unpackArtifact, verifierBoxes } from '../../envs/index.ts'
+import {
+  type Artifacts,
+  type Environment,
+  filesystemAmong,
+  type TaskSteps,
+  unpackArtifact,
+  verifierBoxes,
+  wholeVerdict,
+} from '../../envs/index.ts'
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import { type RolloutView, type Store, verdictInForce } from '../../trajectory/index.ts'
@@ -76,15 +84,11 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   const about = { rolloutId: rollout.id, task: task.name, before }
   const untouched = (outcome: RescoreOutcome, detail: string): Rescored => ({ ...about, outcome, after: null, detail })
   if (before === null) return untouched('not_stored', 'it was never verified')
-  const artifacts = await stored(o.store.blobs, before)
-  if (artifacts === null) return untouched('not_stored', 'its artifacts are not in the store')
-  const draft = await o.environment(task.environment).verify({
-    task,
-    artifacts,
-    openBox: verifierBoxes(o.sandbox, { labels: {}, signal: o.signal }),
-    signal: o.signal,
-    emit: () => undefined,
-  })
+  if (o.environment(task.environment).scoreGroup !== null && before.reward !== null) {
+    return untouched('not_stored', 'its reward is one of its group, which cannot be given to one member again')
+  }
+  const draft = await verifiedAgain(o, task, before)
+  if ('missing' in draft) return untouched('not_stored', draft.missing)
   if (draft.status === 'infra_error') return untouched('infra', draft.reason)
   const sameVerifier = isDeepStrictEqual(draft.verifier, before.verifier)
   const sameOutcome = isDeepStrictEqual(outcomeOf(draft), outcomeOf(before))
@@ -92,6 +96,8 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   const after: Verdict = {
     ...draft,
     artifacts: draft.artifacts.length > 0 ? draft.artifacts : before.artifacts,
+    // Values on calls are not of the artifacts, which is all that a second look has.
+    steps: draft.steps.length > 0 ? draft.steps : before.steps,
     id: (o.newId ?? newId)(),
     rolloutId: rollout.id,
     at: (o.clock ?? systemClock).now(),
@@ -102,14 +108,60 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   return { ...about, outcome: sameOutcome ? 'confirmed' : 'changed', after, detail }
 }
 
+/** Why there is nothing to verify. */
+interface Missing {
+  readonly missing: string
+}
+
+async function verifiedAgain(o: RescoreOptions, task: Task, before: Verdict): Promise<VerdictDraft | Missing> {
+  const steps = o.environment(task.environment).steps(task)
+  return steps === null ? verify(o, task, before, before.artifacts) : stepsAgain(o, steps, before)
+}
+
+/** The steps as today's verifiers let them go on. One that the agent never came to cannot be verified. */
+async function stepsAgain(o: RescoreOptions, steps: TaskSteps, before: Verdict): Promise<VerdictDraft | Missing> {
+  const drafts: VerdictDraft[] = []
+  for (const [index, task] of steps.tasks.entries()) {
+    const artifacts = before.artifacts.filter(({ step }) => step === task.name)
+    if (artifacts.length === 0) return { missing: `it has no artifacts of the step ${task.name}` }
+    const draft = await verify(o, task, before, artifacts)
+    if ('missing' in draft) return draft
+    drafts.push(draft)
+    if (!steps.goesOn(index, draft)) break
+  }
+  return wholeVerdict(steps, drafts)
+}
+
+async function verify(
+  o: RescoreOptions,
+  task: Task,
+  before: Verdict,
+  named: Verdict['artifacts'],
+): Promise<VerdictDraft | Missing> {
+  const artifacts = await stored(o.store.blobs, before, named)
+  if (artifacts === null) return { missing: 'its artifacts are not in the store' }
+  if (before.trust === 'shared' && filesystemAmong(artifacts.items).layer === null) {
+    return { missing: "the files of its agent's box were too many to be kept" }
+  }
+  return o.environment(task.environment).verify({
+    task,
+    artifacts,
+    openBox: verifierBoxes(o.sandbox, { labels: {}, signal: o.signal }),
+    signal: o.signal,
+    emit: () => undefined,
+  })
+}
+
 /** Null when a named artifact is gone. A verdict that names none was given on an attempt that left nothing behind. */
-async function stored(blobs: RescoreOptions['store']['blobs'], verdict: Verdict): Promise<Artifacts | null> {
+async function stored(
+  blobs: RescoreOptions['store']['blobs'],
+  verdict: Verdict,
+  named: Verdict['artifacts'],
+): Promise<Artifacts | null> {
   // A verdict that a fault kept from a number may never have seen the artifacts.
   if (verdict.status === 'infra_error' && verdict.artifacts.length === 0) return null
   try {
-    const items = verdict.artifacts.map(async ({ path, sha256 }) =>
-      unpackArtifact({ path, data: await blobs.get(sha256) }),
-    )
+    const items = named.map(async ({ path, sha256 }) => unpackArtifact({ path, data: await blobs.get(sha256) }))
     return { items: await Promise.all(items) }
   } catch (error) {
     if (isPaddockError(error) && error.code === 'NOT_FOUND') return null

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
+import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
 
 const version = '2.1.329'
@@ -8,9 +9,15 @@ const version = '2.1.329'
 const packageName = `@anthropic-ai/claude-code-linux-${process.arch}`
 
 const failurePatterns: readonly FailurePattern[] = [
-  { pattern: /"subtype":"error_max_turns"/, end: 'horizon', detail: 'its turn limit' },
-  { pattern: /"subtype":"error_max_budget_usd"/, end: 'horizon', detail: 'its own budget' },
-  { pattern: /prompt is too long|exceed context limit/i, end: 'context_overflow', detail: 'context overflow' },
+  { pattern: /"subtype":"error_max_turns"/, end: 'horizon', fault: 'limit', detail: 'its turn limit' },
+  { pattern: /"subtype":"error_max_budget_usd"/, end: 'horizon', fault: 'limit', detail: 'its own budget' },
+  {
+    pattern: /prompt is too long|exceed context limit/i,
+    end: 'context_overflow',
+    fault: 'context_overflow',
+    detail: 'context overflow',
+  },
+  ...apiFailures,
 ]
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport, LaunchContext } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
+import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
 
 const version = '0.169.0'
@@ -17,8 +18,10 @@ const failurePatterns: readonly FailurePattern[] = [
   {
     pattern: /context_length_exceeded|ran out of room in the model's context/i,
     end: 'context_overflow',
+    fault: 'context_overflow',
     detail: 'context overflow',
   },
+  ...apiFailures,
 ]
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
+import { apiFailures } from '../failures.ts'
 import { nodeCommand, npmBundle } from '../npm-bundle.ts'
 
 const packageName = '@google/gemini-cli'
@@ -15,8 +16,19 @@ const settings = {
 }
 
 const failurePatterns: readonly FailurePattern[] = [
-  { pattern: /FatalTurnLimitedError|Reached max session turns/, end: 'horizon', detail: 'its turn limit' },
-  { pattern: /input token count .* exceeds the maximum/i, end: 'context_overflow', detail: 'context overflow' },
+  {
+    pattern: /FatalTurnLimitedError|Reached max session turns/,
+    end: 'horizon',
+    fault: 'limit',
+    detail: 'its turn limit',
+  },
+  {
+    pattern: /input token count .* exceeds the maximum/i,
+    end: 'context_overflow',
+    fault: 'context_overflow',
+    detail: 'context overflow',
+  },
+  ...apiFailures,
 ]
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
+import { apiFailures } from '../failures.ts'
 import { nodeCommand, npmBundle } from '../npm-bundle.ts'
 
 const packageName = '@qwen-code/qwen-code'
@@ -23,9 +24,20 @@ const settings = {
 
 // Seen with 0.24.4: exit 53 after --max-session-turns, exit 55 after its wall-clock or tool-call limit.
 const failurePatterns: readonly FailurePattern[] = [
-  { pattern: /FatalTurnLimitedError|Reached max session turns/, end: 'horizon', detail: 'its turn limit' },
-  { pattern: /FatalBudgetExceeded|budget exceeded/i, end: 'horizon', detail: 'its own budget' },
-  { pattern: /maximum context length|CONTEXT_OVERFLOW/i, end: 'context_overflow', detail: 'context overflow' },
+  {
+    pattern: /FatalTurnLimitedError|Reached max session turns/,
+    end: 'horizon',
+    fault: 'limit',
+    detail: 'its turn limit',
+  },
+  { pattern: /FatalBudgetExceeded|budget exceeded/i, end: 'horizon', fault: 'limit', detail: 'its own budget' },
+  {
+    pattern: /maximum context length|CONTEXT_OVERFLOW/i,
+    end: 'context_overflow',
+    fault: 'context_overflow',
+    detail: 'context overflow',
+  },
+  ...apiFailures,
 ]
 
 /**
@@ -75,11 +87,13 @@ export function qwenCode(): BoxHarness {
 
 /**
  * Its own documentation, users/features/mcp: `httpUrl` is streamable HTTP, `trust` asks nobody before a call. Without
- * `alwaysLoadTools` (0.24) the tools would only be found by a search of the model's.
+ * `alwaysLoadTools` (0.24) the tools would only be found by a search of the model's. By itself it takes from the model's
+ * name whether pictures can be sent, and puts words in their place where it does not know the name.
  */
 function mcpSettings({ name, url }: { readonly name: string; readonly url: string }): string {
   const server = { httpUrl: url, trust: true, alwaysLoadTools: true, timeout: toolTimeoutMs }
-  return `${JSON.stringify({ mcpServers: { [name]: server } }, null, 2)}\n`
+  const model = { generationConfig: { modalities: { image: true } } }
+  return `${JSON.stringify({ mcpServers: { [name]: server }, model }, null, 2)}\n`
 }
 
 const messages = z.array(z.looseObject({ type: z.string() }))

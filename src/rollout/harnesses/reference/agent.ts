@@ -3,6 +3,7 @@ import { Agent, fetch as undiciFetch } from 'undici'
 import { isPaddockError, PaddockError } from '../../../core/index.ts'
 import { runToolCall, type ToolOutcome } from '../../../envs/index.ts'
 import type { HarnessReport, HostContext, HostHarness } from '../contract.ts'
+import { toldOf } from '../../pictures.ts'
 import { defineHarness } from '../define.ts'
 
 export interface ReferenceOptions {
@@ -74,7 +75,9 @@ async function converse(context: HostContext, client: OpenAI, maxTurns: number):
       const cut = choice.finish_reason === 'length' ? ', the last answer cut at its token limit' : ''
       return { end: 'completed', detail: `${turn + 1} turns${cut}`, answer: choice.message.content }
     }
-    messages.push(choice.message, ...(await answerCalls(context, calls, callId)))
+    const outcomes = await answerCalls(context, calls, callId)
+    messages.push(choice.message, ...outcomes.map(toolMessage), ...picturesMessage(outcomes))
+    await context.atTurn()
   }
   return { end: 'horizon', detail: `${maxTurns} turns without a final answer`, answer: null }
 }
@@ -83,25 +86,46 @@ function functionCalls(message: Answer): readonly FunctionCall[] {
   return (message.tool_calls ?? []).filter((call) => call.type === 'function')
 }
 
+interface Answered {
+  readonly call: FunctionCall
+  readonly outcome: ToolOutcome
+}
+
 /** Runs the calls of one answer side by side; their results stand in the order of the calls. */
-function answerCalls(context: HostContext, calls: readonly FunctionCall[], callId: string | null): Promise<Message[]> {
-  return Promise.all(
-    calls.map(async (call) => {
-      const outcome = await runTool(context, call, callId)
-      return { role: 'tool' as const, tool_call_id: call.id, content: outcome.text }
-    }),
-  )
+function answerCalls(
+  context: HostContext,
+  calls: readonly FunctionCall[],
+  callId: string | null,
+): Promise<readonly Answered[]> {
+  return Promise.all(calls.map(async (call) => ({ call, outcome: await runTool(context, call, callId) })))
+}
+
+function toolMessage({ call, outcome }: Answered): Message {
+  return { role: 'tool', tool_call_id: call.id, content: outcome.text }
+}
+
+/** Pictures follow the results as the user's: a tool message of this API holds text only. */
+function picturesMessage(answered: readonly Answered[]): readonly Message[] {
+  const parts = answered
+    .flatMap(({ outcome }) => outcome.pictures ?? [])
+    .map(({ mediaType, data }) => ({
+      type: 'image_url' as const,
+      image_url: { url: `data:${mediaType};base64,${Buffer.from(data).toString('base64')}` },
+    }))
+  return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
 }
 
 /** Throws `BOX_DEAD` when the box or the tool's service failed: nothing can be said of the agent then. */
 async function runTool(context: HostContext, call: FunctionCall, callId: string | null): Promise<ToolOutcome> {
-  const { task, box, tools, signal, emit } = context
+  const { task, box, tools, signal, emit, keep } = context
   const { name, arguments: argumentsText } = call.function
   const startedAt = performance.now()
   const outcome =
     box === null
       ? { status: 'error' as const, text: 'There are no tools here.' }
       : await runToolCall(tools, { name, argumentsText }, { task, box, signal })
+  const durationMs = Math.round(performance.now() - startedAt)
+  const told = await toldOf(outcome, keep)
   emit({
     kind: 'tool_result',
     // The proxy names the call of an answer in its `x-request-id`.
@@ -109,8 +133,9 @@ async function runTool(context: HostContext, call: FunctionCall, callId: string 
     toolCallId: call.id,
     tool: name,
     status: outcome.status,
-    durationMs: Math.round(performance.now() - startedAt),
+    durationMs,
     result: outcome.text,
+    ...told,
   })
   if (outcome.status === 'infra') throw new PaddockError('BOX_DEAD', `The tool ${name} could not run: ${outcome.text}`)
   return outcome

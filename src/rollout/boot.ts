@@ -1,0 +1,142 @@
+import { type Environment, openTaskBox, prefetchTaskBox, setupNetwork } from '../envs/index.ts'
+import type { OpenedSession } from '../proxy/index.ts'
+import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvider } from '../sandbox/index.ts'
+import { bundleRoot } from './agent.ts'
+import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
+import type { Closing } from './closing.ts'
+import { boxDoor } from './door.ts'
+import { CauseFinder, mcpHttp, mcpTools, ToolDesk } from './mcp/index.ts'
+import type { RunParts } from './run-parts.ts'
+import { TurnSnapshots } from './turn-snapshots.ts'
+
+/** Box and session of an attempt. */
+export interface Booted {
+  readonly session: OpenedSession
+  readonly box: Box | null
+  /** The environment's tools for a harness in the box; null where there are none or the harness is on the host. */
+  readonly desk: ToolDesk | null
+  /** Null where the box is not kept at its turns. */
+  readonly turns: TurnSnapshots | null
+  /** Decides what the box may reach; null where it may never reach anything. */
+  readonly egress: EgressGate | null
+}
+
+/** While this attempt waits for its place, its box may already be made. */
+export function prefetch({ run, member }: AttemptContext, closing: Closing, image: ImageRef | null): void {
+  const { environment, sandbox, harness } = run
+  if (environment === null || sandbox === null || image === null) return
+  if (harness.place === 'host' && harness.box === 'none') return
+  const wanted = prefetchTaskBox(sandbox, environment.box(member.task), image, {
+    labels: { run: run.runId, role: 'agent' },
+    hasModelPath: harness.place === 'box',
+    ...mountsOf(run),
+  })
+  closing.add('prefetch', async () => wanted[Symbol.asyncDispose]())
+}
+
+function mountsOf({ harness, bundle }: RunParts): Pick<Parameters<typeof openTaskBox>[2], 'mounts'> {
+  return harness.place === 'host' || bundle === null ? {} : { mounts: [{ bundle, target: bundleRoot }] }
+}
+
+/** Opens session and box and sets the task up, behind the gate for boots. What it opens is closed by `closing`. */
+export async function boot(
+  context: AttemptContext,
+  closing: Closing,
+  onSession: (session: OpenedSession) => void,
+): Promise<Booted> {
+  const { run, member, log } = context
+  const { harness, environment, proxy, sandbox, budgets } = run
+  const { task } = member
+  const place = await run.gates.boot.enter(run.signal)
+  try {
+    const booted = await stage(context, 'boot', budgets.bootMs, async (signal) => {
+      const labels = { harness: harness.name, task: task.name, environment: task.environment }
+      const session = await proxy.openSession({ rolloutId: log.rolloutId, role: 'agent', policy: run.policy, labels })
+      log.sessionId = session.session.id
+      onSession(session)
+      if (environment === null || sandbox === null) {
+        return { session, box: null, desk: null, turns: null, egress: null }
+      }
+      const desk = deskFor(context, environment)
+      const turns = turnsOf(context)
+      const opened = await openBox(context, { environment, sandbox, session, desk, turns, closing, signal })
+      return { session, desk, turns, ...opened }
+    })
+    const { box } = booted
+    if (box !== null && environment !== null) {
+      await stage(context, 'setup', budgets.setupMs, (signal) =>
+        environment.setup({ task, box, signal, emit: log.emit, trainingStep: run.trainingStep }),
+      )
+    }
+    return booted
+  } finally {
+    place[Symbol.dispose]()
+  }
+}
+
+function deskFor({ run, member, log }: AttemptContext, environment: Environment): ToolDesk | null {
+  const { task } = member
+  const tools = mcpTools(environment, task)
+  if (run.harness.place === 'host' || tools.length === 0) return null
+  const { clock, store } = run
+  const cause = new CauseFinder(store.recorder, () => log.sessionId)
+  const serverInfo = { name: environment.name, version: environment.verifierVersion }
+  return new ToolDesk({
+    serverInfo,
+    task,
+    tools,
+    clock,
+    cause,
+    emit: log.emit,
+    keep: (bytes) => store.blobs.put(bytes),
+  })
+}
+
+async function openBox(
+  { run, member, log }: AttemptContext,
+  parts: {
+    readonly environment: Environment
+    readonly sandbox: SandboxProvider
+    readonly session: OpenedSession
+    readonly desk: ToolDesk | null
+    readonly turns: TurnSnapshots | null
+    readonly closing: Closing
+    readonly signal: AbortSignal
+  },
+): Promise<Pick<Booted, 'egress'> & { readonly box: Box }> {
+  const { sandbox, closing, signal } = parts
+  const options = { labels: { ...boxLabels(run, log), role: 'agent' as const }, signal }
+  const needs = parts.environment.box(member.task)
+  if (run.harness.place === 'host') {
+    let egress: EgressGate | null = null
+    const onGate = (gate: EgressGate) => void (egress = gate)
+    const box = await openTaskBox(sandbox, needs, { ...options, onEgress: tellEgress(log), onGate })
+    closing.add('box', () => box.destroy())
+    return { box, egress }
+  }
+  const slot = await sandbox.openSlot()
+  closing.add('slot', () => slot.close())
+  const egress = egressGate({ policy: setupNetwork(needs), onAttempt: tellEgress(log) })
+  closing.add('egress', async () => egress.close())
+  const mcp = parts.desk === null ? null : mcpHttp(parts.desk)
+  const session = run.proxy.sessionHandler(parts.session.session.id)
+  const { turns } = parts
+  slot.serve(boxDoor({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))
+  const box = await openTaskBox(sandbox, needs, {
+    ...options,
+    modelPath: { slot },
+    ...mountsOf(run),
+  })
+  closing.add('box', () => box.destroy())
+  return { box, egress }
+}
+
+function turnsOf({ run, log }: AttemptContext): TurnSnapshots | null {
+  if (run.snapshotEvery === null) return null
+  const lastCall = async () => {
+    if (log.sessionId === null) return null
+    const { calls } = await run.store.recorder.session(log.sessionId, { bodies: [] })
+    return calls.findLast(({ commit }) => commit !== null)?.intent.id ?? null
+  }
+  return new TurnSnapshots({ every: run.snapshotEvery, lastCall, emit: log.emit })
+}

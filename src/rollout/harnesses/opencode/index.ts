@@ -1,0 +1,1 @@
+export { opencode } from './preset.ts'

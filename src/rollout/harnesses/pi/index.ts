@@ -1,0 +1,1 @@
+export { piHarness } from './preset.ts'

@@ -1,0 +1,2 @@
+export { tagAgent } from './agent.ts'
+export { reExSql, skyRlSql, type TagProtocol } from './protocol.ts'

@@ -1,0 +1,101 @@
+import {
+  type Clock,
+  type Id,
+  type IdMaker,
+  newId,
+  PaddockError,
+  sha256,
+  systemClock,
+  type Verdict,
+} from '../core/index.ts'
+import { evidenceLimit } from '../reward/index.ts'
+import { type Store, verdictInForce } from '../trajectory/index.ts'
+
+/** What somebody says of an ended rollout later: a person, a slow judge, an outcome in the world. */
+export interface LateVerdict {
+  /** Who says so; becomes the verifier `late/<source>`. */
+  readonly source: string
+  /** A number; null takes the number away, for the reason given; absent leaves the one in force. */
+  readonly reward?: number | null | undefined
+  /** Default `scored` with a number, `unscorable` without. */
+  readonly status?: Verdict['status'] | undefined
+  readonly reason?: string | undefined
+  /** Set beside those in force, or in their place where the name is the same. */
+  readonly components?: Readonly<Record<string, number>> | undefined
+  /** Values on calls, likewise. */
+  readonly steps?: Verdict['steps'] | undefined
+  readonly evidence?: string | undefined
+}
+
+/**
+ * Appends a verdict that supersedes the one in force and keeps its artifacts, so that it can be rescored still. Throws
+ * `NOT_FOUND` for an unknown rollout or a call of another, `VERDICT_REFUSED` for what is no verdict, and `STORE_*`.
+ */
+export async function appendLate(
+  store: { readonly catalogue: Store['catalogue']; readonly recorder: Pick<Store['recorder'], 'sessions' | 'session'> },
+  rolloutId: Id,
+  given: LateVerdict,
+  o: { readonly clock?: Clock; readonly newId?: IdMaker } = {},
+): Promise<Verdict> {
+  const rollout = await store.catalogue.rollout(rolloutId)
+  if (rollout.end === null && (await store.catalogue.task(rollout.taskDigest)).environment !== 'none') {
+    // Its own verifier comes at its end. What `serve` records has none, and may be scored while it goes on.
+    throw refused('the rollout has not ended', 'Wait for its end.')
+  }
+  const steps = given.steps ?? []
+  if (steps.length > 0) await requireCalls(store.recorder, rolloutId, steps)
+  const before = verdictInForce(rollout.verdicts)
+  const verdict: Verdict = {
+    ...numberOf(given, before),
+    id: (o.newId ?? newId)(),
+    rolloutId,
+    at: (o.clock ?? systemClock).now(),
+    components: { ...before?.components, ...given.components },
+    steps: [...(before?.steps ?? []).filter(({ callId }) => !steps.some((one) => one.callId === callId)), ...steps],
+    evidence: (given.evidence ?? before?.evidence ?? '').slice(-evidenceLimit),
+    artifacts: before?.artifacts ?? [],
+    verifier: { id: `late/${given.source}`, version: '1', sha256: sha256(`late\0${given.source}`) },
+    trust: before?.trust ?? 'host',
+    costTokens: 0,
+    supersedes: before?.id ?? null,
+  }
+  await store.catalogue.appendVerdict(verdict)
+  return verdict
+}
+
+function numberOf({ reward, status, reason }: LateVerdict, before: Verdict | null): Outcome {
+  if (reward === undefined && status === undefined && before !== null) {
+    if (before.reward === null) return { status: before.status, reward: null, reason: before.reason }
+    return { status: before.status, reward: before.reward }
+  }
+  const wanted = status ?? (typeof reward === 'number' ? 'scored' : 'unscorable')
+  if (wanted === 'scored' || wanted === 'hacked') {
+    if (typeof reward === 'number' && Number.isFinite(reward)) return { status: wanted, reward }
+    throw refused(`${wanted} needs a reward that is a finite number`, 'Give one.')
+  }
+  if (typeof reward === 'number') throw refused(`${wanted} has no number`, 'Leave reward out, or use scored or hacked.')
+  if (reason === undefined || reason === '') throw refused(`${wanted} needs a reason`, 'Say why there is no number.')
+  return { status: wanted, reward: null, reason }
+}
+
+type Outcome =
+  | { readonly status: 'scored' | 'hacked'; readonly reward: number }
+  | { readonly status: Exclude<Verdict['status'], 'scored' | 'hacked'>; readonly reward: null; readonly reason: string }
+
+async function requireCalls(
+  recorder: Pick<Store['recorder'], 'sessions' | 'session'>,
+  rolloutId: Id,
+  steps: Verdict['steps'],
+): Promise<void> {
+  const sessions = await recorder.sessions({ rolloutId })
+  const logs = await Promise.all(sessions.map(({ id }) => recorder.session(id, { bodies: [] })))
+  const known = new Set(logs.flatMap(({ calls }) => calls.map(({ intent }) => intent.id)))
+  for (const { callId, value } of steps) {
+    if (!known.has(callId)) throw new PaddockError('NOT_FOUND', `The rollout ${rolloutId} has no call ${callId}`)
+    if (!Number.isFinite(value)) throw refused(`the value of call ${callId} is not finite`, 'Give a number.')
+  }
+}
+
+function refused(what: string, fix: string): PaddockError {
+  return new PaddockError('VERDICT_REFUSED', `No verdict can be appended: ${what}.`, { fix })
+}
