@@ -1,12 +1,31 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../core/index.ts'
-import { type EngineAdapter, type EngineProbe, openaiEngine, probeEngine, vllmEngine } from '../proxy/index.ts'
+import { type Config, isPaddockError, PaddockError } from '../core/index.ts'
+import {
+  type EngineAdapter,
+  type EngineProbe,
+  openaiEngine,
+  probeEngine,
+  sglangEngine,
+  vllmEngine,
+} from '../proxy/index.ts'
 import { type ScriptedEngine, startScriptedEngine } from './scripted.ts'
+
+/** A replica as it was found. */
+export interface FoundReplica {
+  readonly url: string
+  /** Null where it could not be asked; `problem` says why. */
+  readonly report: EngineProbe | null
+  readonly problem: PaddockError | null
+}
 
 /** The engine that the proxy fronts: a real server, or the scripted engine as a process of ours. */
 export interface ResolvedEngine extends AsyncDisposable {
   readonly adapter: EngineAdapter
+  /** Further replicas of it. */
+  readonly replicas: readonly EngineAdapter[]
+  /** All of them, in the order of the configuration; empty for the scripted engine. */
+  readonly found: readonly FoundReplica[]
   readonly model: string
   /** Null for a real server. */
   readonly scripted: ScriptedEngine | null
@@ -27,15 +46,47 @@ export interface ResolveOptions {
  */
 export async function resolveEngine(config: Config['engine'], options: ResolveOptions): Promise<ResolvedEngine> {
   if (config.url === null) return startOwn(config, options)
-  const report = await probeEngine(config.url, { apiKey: config.apiKey, model: config.model })
+  const urls = typeof config.url === 'string' ? [config.url] : config.url
+  const found = await Promise.all(urls.map((url) => find(url, config)))
+  const first = found.find((one) => one.report !== null)
+  const report = first?.report ?? null
+  if (first === undefined || report === null) {
+    throw found[0]?.problem ?? new PaddockError('ENGINE_UNREACHABLE', 'No replica of the engine can be reached.')
+  }
+  for (const other of found) agree(first.url, report, other)
   const { model } = report
+  const adapter = (url: string): EngineAdapter =>
+    adapterFor(config.kind === 'auto' ? report.kind : config.kind, url, config.apiKey, report)
+  const many = urls.length === 1 ? '' : ` and ${urls.length - 1} more`
   return {
-    adapter: adapterFor(config.kind === 'auto' ? report.kind : config.kind, config.url, config.apiKey, report),
+    adapter: adapter(first.url),
+    // One that is down now takes calls as soon as its health route answers.
+    replicas: found.filter((one) => one !== first).map((one) => adapter(one.url)),
+    found,
     model,
     scripted: null,
     report,
-    description: `${report.kind}${report.version === null ? '' : ` ${report.version}`} at ${config.url}, model ${model}`,
+    description: `${report.kind}${report.version === null ? '' : ` ${report.version}`} at ${first.url}${many}, model ${model}`,
     [Symbol.asyncDispose]: async () => undefined,
+  }
+}
+
+async function find(url: string, config: Config['engine']): Promise<FoundReplica> {
+  try {
+    return { url, report: await probeEngine(url, { apiKey: config.apiKey, model: config.model }), problem: null }
+  } catch (error) {
+    if (!isPaddockError(error)) throw error
+    return { url, report: null, problem: error }
+  }
+}
+
+/** Replicas are interchangeable: a session may be answered by any of them. Throws `CONFIG_INVALID`. */
+function agree(firstUrl: string, first: EngineProbe, { url, report }: FoundReplica): void {
+  if (report === null) return
+  for (const what of ['kind', 'model', 'logprobKind', 'maxModelLen'] as const) {
+    if (report[what] === first[what]) continue
+    const differ = `The replicas ${firstUrl} and ${url} differ in ${what}: ${String(first[what])} and ${String(report[what])}.`
+    throw new PaddockError('CONFIG_INVALID', differ, { fix: 'List replicas of one engine only in `engine.url`.' })
   }
 }
 
@@ -51,6 +102,8 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
     const report = await probeEngine(scripted.url)
     return {
       adapter: adapterFor('vllm', scripted.url, null, report),
+      replicas: [],
+      found: [],
       model: scripted.model,
       scripted,
       report,
@@ -63,10 +116,19 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
   }
 }
 
-function adapterFor(kind: 'vllm' | 'openai', url: string, apiKey: string | null, report: EngineProbe): EngineAdapter {
+function adapterFor(kind: EngineProbe['kind'], url: string, apiKey: string | null, report: EngineProbe): EngineAdapter {
   switch (kind) {
     case 'vllm':
       return vllmEngine({ url, apiKey, version: report.version, logprobKind: report.logprobKind })
+    case 'sglang':
+      return sglangEngine({
+        url,
+        apiKey,
+        version: report.version,
+        streamsIds: report.streamsIds,
+        routedExperts: report.routedExperts,
+        logprobKind: report.logprobKind,
+      })
     case 'openai':
       return openaiEngine({ url, apiKey, logprobs: report.givesLogprobs })
   }

@@ -1,10 +1,19 @@
 import { resolve } from 'node:path'
 import { type Id, type LoadedConfig, PaddockError, type Task } from '../core/index.ts'
-import { type Harness, recordBoxEvents, type RunProgress, type RunSummary, runRollouts } from '../rollout/index.ts'
+import {
+  type Harness,
+  recordBoxEvents,
+  type RunProgress,
+  type RunSummary,
+  runRollouts,
+  followEngine,
+  policyPause,
+} from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import { present, type RunRequest, sessionPolicy } from '../server/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
+import { logBoxEvents, logProgress } from './observe.ts'
 import type { Owner } from './owner.ts'
 import { sandboxOf } from './sandbox.ts'
 
@@ -28,11 +37,18 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
   const environment = (await environmentsOf(loaded, { also: request.environment })).get(request.environment)
   const harness: Harness = await harnessFor(loaded, request.harness, request.command)
   const loadedTasks = await environment.load(resolve(request.tasks), { signal })
-  const tasks = chosen(loadedTasks, request.only)
+  const tasks = outOfQuarantine(chosen(loadedTasks, request.only), request.without)
   return {
     tasks,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
-      const sandbox = await sandboxOf(config, recordBoxEvents(owner.store.recorder))
+      const sandbox = await sandboxOf(
+        config,
+        logBoxEvents(owner.log.room('sandbox'), recordBoxEvents(owner.store.recorder)),
+      )
+      const logRun = logProgress(owner.log.room('rollout'))
+      const pause = policyPause(sandbox)
+      const follow = followEngine(pause)
+      owner.engineListeners.add(follow)
       try {
         if (needsBox(harness)) await requireDocker(sandbox)
         return await runRollouts({
@@ -49,16 +65,31 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
           policy: sessionPolicy(config.session, owner.engine.model),
           budgets: present(config.run.budgets),
           limits: present(config.run.limits),
+          trainingStep: request.step,
+          snapshotEvery: config.run.snapshotEvery,
+          policyPause: pause,
           scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
           signal: stop,
-          onProgress,
+          onProgress: (progress) => {
+            logRun(progress)
+            onProgress(progress)
+          },
           ...(request.name === null ? {} : { name: request.name }),
         })
       } finally {
+        owner.engineListeners.delete(follow)
         await sandbox.close()
       }
     },
   }
+}
+
+function outOfQuarantine(tasks: readonly Task[], without: readonly string[]): readonly Task[] {
+  const left = tasks.filter(({ digest }) => !without.includes(digest))
+  if (left.length > 0) return left
+  throw new PaddockError('USAGE', 'all of the tasks are in quarantine', {
+    fix: 'Correct them and validate them again.',
+  })
 }
 
 function chosen(tasks: readonly Task[], only: readonly string[]): readonly Task[] {

@@ -1,7 +1,8 @@
-import { type Config, type Id, PaddockError } from '../core/index.ts'
+import { type Config, type Id, type Log, openLog, PaddockError, withoutSecrets } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
-import { endInterrupted } from '../rollout/index.ts'
+import { appendLate, endInterrupted, mayGoOn } from '../rollout/index.ts'
 import {
+  CallTally,
   type ControlServer,
   controlToken,
   LiveFeed,
@@ -13,6 +14,7 @@ import {
 import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, resolveEngine } from './engine.ts'
+import { logProxyEvent } from './observe.ts'
 import { TokenTextCache } from './token-texts.ts'
 
 /** A run that another process handed in. */
@@ -29,6 +31,9 @@ export interface Owner {
   readonly listener: Listener
   readonly control: ControlServer
   readonly live: LiveFeed
+  readonly log: Log
+  /** Told of what happens to the engine, such as `paused` and `resumed`. */
+  readonly engineListeners: Set<(what: string) => void>
   /** Submitted runs that are still going; they are awaited before anything closes. */
   readonly submitted: Map<Id, SubmittedWork>
   /** Closes everything in order, the running calls committed. Idempotent. */
@@ -51,6 +56,9 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
   const { config, signal } = options
   const closers = new Closers()
   try {
+    const log = await openLog({ ...config.log, secrets: secretsOf(config) })
+    closers.add(async () => log.close())
+    log.room('cli').debug({ config: withoutSecrets(config) }, 'configuration')
     const store = await openStore(config.store.directory, { synchronous: config.store.synchronous })
     closers.add(() => store.close())
     await endInterrupted(store)
@@ -62,12 +70,19 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const live = new LiveFeed()
     const texts = new TokenTextCache({ store, engine: engine.adapter, model: engine.model })
     closers.add(() => texts.close())
+    const tally = new CallTally()
+    const engineListeners: Owner['engineListeners'] = new Set()
+    const logCall = logProxyEvent(log.room('proxy'))
     const proxy = createProxy({
       recorder: store.recorder,
+      blobs: store.blobs,
       engine: engine.adapter,
+      replicas: engine.replicas,
+      fleet: config.engine.fleet,
       putFingerprint: (fingerprint) => store.catalogue.putFingerprint(fingerprint),
       openMode: options.openMode,
       openPolicy: sessionPolicy(config.session, engine.model),
+      revives: (session) => mayGoOn(store, session),
       limits: {
         maxInFlight: config.proxy.maxInFlight,
         maxQueued: config.proxy.maxQueued,
@@ -77,6 +92,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
       onEvent: (event) => {
         options.onProxyEvent?.(event)
+        tally.note(event)
+        logCall(event)
+        if (event.type === 'engine') {
+          const { type: _type, ...happened } = event
+          live.publish({ kind: 'engine', data: happened })
+          for (const listener of engineListeners) listener(happened.what)
+        }
         if (event.type !== 'call') return
         const { type: _type, ...call } = event
         options.onCall?.(call)
@@ -93,6 +115,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       {
         reader: store,
         proxy,
+        tally,
         inferenceOrigin: listener.origin,
         sessionDefaults: config.session,
         defaultModel: engine.model,
@@ -102,6 +125,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)
           work.cancel()
         },
+        appendLate: (rolloutId, given) => appendLate(store, rolloutId, given),
         submitRun: submit === undefined ? null : (request) => submit(owner, request),
       },
       { ...config.control, token, live },
@@ -109,10 +133,16 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     closers.add(() => control.close())
     announceOwner(config.store.directory, control.origin)
     closers.add(() => Promise.allSettled([...submitted.values()].map((work) => work.ended)))
-    const owner: Owner = { store, engine, proxy, listener, control, live, submitted, close: () => closers.close() }
+    const parts = { store, engine, proxy, listener, control, live, log, engineListeners, submitted }
+    const owner: Owner = { ...parts, close: () => closers.close() }
     return owner
   } catch (error) {
     await closers.close()
     throw error
   }
+}
+
+/** What no log line may hold, whatever it looks like. */
+function secretsOf({ engine, control }: Config): readonly string[] {
+  return [engine.apiKey, control.token].filter((secret) => secret !== null)
 }

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type ErrorCode, PaddockError, type PluginRef } from '../core/index.ts'
+import { type ErrorCode, PaddockError, type PluginRef, resolvePackage } from '../core/index.ts'
 
 /**
  * A plugin of the configuration: the object itself, or the default export of an npm package or of a path relative to
@@ -10,9 +10,7 @@ export async function loadPlugin(plugin: PluginRef, directory: string, code: Err
   if (typeof plugin !== 'string') return plugin
   const isPath = plugin.startsWith('.') || isAbsolute(plugin)
   try {
-    const url = isPath
-      ? pathToFileURL(resolve(directory, plugin)).href
-      : import.meta.resolve(plugin, pathToFileURL(`${directory}/`).href)
+    const url = isPath ? pathToFileURL(resolve(directory, plugin)).href : resolvePackage(plugin, directory)
     const loaded: unknown = await import(url)
     return typeof loaded === 'object' && loaded !== null && 'default' in loaded ? loaded.default : null
   } catch (cause) {

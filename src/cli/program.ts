@@ -3,8 +3,11 @@ import { isPaddockError, PaddockError } from '../core/index.ts'
 import { type Cli, type GlobalOptions, openContext } from './cli.ts'
 import { addBench } from './commands/bench.ts'
 import { addBox } from './commands/box.ts'
+import { addConform } from './commands/conform.ts'
+import { addDesktop } from './commands/desktop.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addDrift } from './commands/drift.ts'
+import { addEngine } from './commands/engine.ts'
 import { addEnv } from './commands/env.ts'
 import { addExport } from './commands/export.ts'
 import { addFsck } from './commands/fsck.ts'
@@ -16,6 +19,7 @@ import { addRun } from './commands/run.ts'
 import { addServe } from './commands/serve.ts'
 import { addShow } from './commands/show.ts'
 import { addValidate } from './commands/validate.ts'
+import { addVerdict } from './commands/verdict.ts'
 import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
 import type { Io } from './io.ts'
 import { asPaddockError, failureText } from './present/failure.ts'
@@ -59,13 +63,17 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addRun,
     addValidate,
     addRescore,
+    addVerdict,
     addEnv,
     addRetrieve,
+    addDesktop,
     addList,
     addShow,
     addDrift,
+    addConform,
     addExport,
     addDoctor,
+    addEngine,
     addGc,
     addBox,
     addBench,

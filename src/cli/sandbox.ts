@@ -4,9 +4,10 @@ import type { SandboxEventSink, SandboxProvider } from '../sandbox/index.ts'
 /** The configured sandbox provider. Nothing is asked of its daemon yet. */
 export async function sandboxOf(config: Config, onEvent?: SandboxEventSink): Promise<SandboxProvider> {
   const { dockerProvider } = await import('../sandbox/index.ts')
-  const { warmBoxes, diskWatermark } = config.sandbox
+  const { warmBoxes, parkWarmBoxes, diskWatermark } = config.sandbox
   return dockerProvider({
     warmBoxes,
+    parkWarmBoxes,
     diskWatermark,
     ...(config.sandbox.socketPath === null ? {} : { socketPath: config.sandbox.socketPath }),
     ...(onEvent === undefined ? {} : { onEvent }),

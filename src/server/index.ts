@@ -1,3 +1,4 @@
+export { CallTally } from './call-tally.ts'
 export type { ControlParts, RunRequest, SubmittedRun } from './contract.ts'
 export { type ControlOptions, type ControlServer, startControl } from './control.ts'
 export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'

@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express'
 import { type Clock, systemClock } from '../core/index.ts'
 
-/** What is told live, one server-sent event each: `call`, `event`, `progress`, `run`. */
+/** What is told live, one server-sent event each; kinds are those of {@link liveKinds}. */
 export interface LiveEvent {
   readonly kind: LiveKind
   readonly data: unknown
@@ -10,6 +10,7 @@ export interface LiveEvent {
 /** Kinds on `GET /events`; `docs/reference/events.md` is held against this list. */
 export const liveKinds = {
   call: 'a model call was recorded',
+  engine: 'something happened to a replica of the engine, or generation was paused',
   event: 'something was written to the event log of a rollout',
   progress: 'a rollout entered or left a stage, or ended',
   run: 'a submitted run ended',

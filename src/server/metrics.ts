@@ -1,15 +1,19 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { ReplicaStatus } from '../proxy/index.ts'
 import type { ControlParts } from './contract.ts'
 
 /** Prometheus metrics of one process; names are listed in `docs/reference/routes.md`. */
-export function metrics(parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth'>, liveReaders: () => number): Registry {
+export function metrics(
+  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'tally'>,
+  liveReaders: () => number,
+): Registry {
   const registry = new Registry()
   // Event-loop delay, memory, handles, garbage collection.
   collectDefaultMetrics({ register: registry, prefix: 'paddock_' })
   const gauge = (name: string, help: string, read: () => number): void => {
     const metric: Gauge = new Gauge({ name, help, registers: [registry], collect: () => metric.set(read()) })
   }
-  const { proxy, storeQueueDepth } = parts
+  const { proxy, storeQueueDepth, tally } = parts
   gauge('paddock_sessions_open', 'Open sessions.', () => proxy.stats().sessions.open)
   gauge('paddock_calls_in_flight', 'Calls with the engine now.', () => proxy.stats().inFlight)
   gauge('paddock_calls_in_flight_limit', 'Most calls with the engine at once.', () => proxy.stats().maxInFlight)
@@ -20,6 +24,62 @@ export function metrics(parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth'>, 
   gauge('paddock_sampled_tokens_total', 'Tokens sampled by the engine.', () => proxy.stats().sampledTokens)
   gauge('paddock_upstream_connections', 'Connections to the engine.', () => proxy.stats().upstream.connections)
   gauge('paddock_upstream_pending', 'Requests waiting for a connection.', () => proxy.stats().upstream.pending)
+  gauge('paddock_engine_paused', '1 while generation is paused.', () => (proxy.engineStatus().paused === null ? 0 : 1))
+  gauge('paddock_engine_waiting', 'Calls that wait for the end of a pause.', () => proxy.engineStatus().waiting)
+  gauge(
+    'paddock_engine_weight_updates_total',
+    'Weight updates through the control API.',
+    () => proxy.engineStatus().weightUpdates,
+  )
+  gauge(
+    'paddock_engine_resubmitted_total',
+    'Generations ended for new weights and gone on with.',
+    () => proxy.engineStatus().resubmitted,
+  )
+  const perReplica = (name: string, help: string, read: (replica: ReplicaStatus) => number): void => {
+    const metric: Gauge<'replica'> = new Gauge({
+      name,
+      help,
+      labelNames: ['replica'],
+      registers: [registry],
+      collect: () => {
+        for (const replica of proxy.engineStatus().replicas) metric.set({ replica: replica.url }, read(replica))
+      },
+    })
+  }
+  perReplica('paddock_replica_serving', '1 where the replica takes calls.', ({ state }) =>
+    state === 'serving' ? 1 : 0,
+  )
+  perReplica('paddock_replica_in_flight', 'Generations that run on the replica.', ({ inFlight }) => inFlight)
+  perReplica('paddock_replica_sessions', 'Sessions whose KV cache is expected there.', ({ sessions }) => sessions)
+  perReplica('paddock_replica_requests_total', 'Requests sent to the replica.', ({ requests }) => requests)
+  perReplica('paddock_replica_failures_total', 'Requests and looks that failed.', ({ failures }) => failures)
+  perReplica('paddock_replica_retries_total', 'Requests sent again, before a first byte.', ({ retries }) => retries)
+  perReplica('paddock_replica_ejections_total', 'Times that the replica was taken out.', ({ ejections }) => ejections)
+  const perLabel = (name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void => {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      collect: () => {
+        for (const [value, count] of read()) metric.set({ [label]: value }, count)
+      },
+    })
+  }
+  perLabel('paddock_drift_forks_total', 'Prompts that did not extend an earlier answer.', 'cause', () => tally.forks)
+  perLabel(
+    'paddock_drift_tokens_total',
+    'Sampled tokens of earlier paths behind those differences.',
+    'cause',
+    () => tally.forkedTokens,
+  )
+  perLabel('paddock_call_strategies_total', 'Calls by how their ids were captured.', 'strategy', () => tally.strategies)
+  perLabel('paddock_call_classes_total', 'Calls by what they are to their rollout.', 'class', () => tally.classes)
+  perLabel('paddock_call_fates_total', 'Calls by how they ended.', 'fate', () => tally.fates)
+  perLabel('paddock_call_findings_total', 'Integrity findings on calls.', 'finding', () => tally.findings)
+  perLabel('paddock_deliveries_total', 'Answers that left whole, or came back.', 'delivery', () => tally.deliveries)
+  perLabel('paddock_taints_total', 'Faults that a harness saw and did not cause.', 'cause', () => tally.taints)
   if (storeQueueDepth !== null) {
     gauge('paddock_store_queue_depth', 'Writes accepted and not yet durable.', storeQueueDepth)
   }

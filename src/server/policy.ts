@@ -11,6 +11,7 @@ export function sessionPolicy(session: Config['session'], model: string | null =
     defaults: present(session.defaults),
     model,
     budget: session.budget,
+    thinkingBudget: session.thinkingBudget,
     onDisconnect: session.onDisconnect,
   }
 }

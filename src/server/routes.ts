@@ -2,6 +2,8 @@ import { Router } from 'express'
 import { z } from 'zod'
 import { isId, mergeSessionConfig, PaddockError } from '../core/index.ts'
 import type { ControlParts } from './contract.ts'
+import { engineRoutes } from './engine-routes.ts'
+import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
 import { rolloutView, sessionLogView, sessionView } from './views.ts'
 
@@ -25,15 +27,28 @@ const runBody = z.strictObject({
   environment: z.string().default('terminal'),
   harness: z.string().default('reference'),
   only: z.array(z.string()).default([]),
+  without: z.array(z.string()).default([]),
   n: z.int().min(1).nullable().default(null),
+  step: z.int().min(0).nullable().default(null),
   name: z.string().nullable().default(null),
   command: z.string().nullable().default(null),
+})
+
+const verdictBody = z.strictObject({
+  source: z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots, dashes and underscores'),
+  reward: z.number().nullable().optional(),
+  status: z.enum(['scored', 'hacked', 'pending', 'unscorable', 'infra_error', 'gold_error', 'judge_failed']).optional(),
+  reason: z.string().optional(),
+  components: z.record(z.string(), z.number()).optional(),
+  steps: z.array(z.strictObject({ callId: id, value: z.number() })).optional(),
+  evidence: z.string().optional(),
 })
 
 /** The control routes; `docs/reference/routes.md` is held against them by a test. */
 export function controlRoutes(parts: ControlParts): Router {
   const { recorder, catalogue } = parts.reader
   const routes = Router()
+  routes.use(engineRoutes(parts))
 
   routes.post('/sessions', async (request, response) => {
     const body = parse(sessionBody, request.body ?? {}, 'body')
@@ -107,18 +122,13 @@ export function controlRoutes(parts: ControlParts): Router {
     const sessions = await recorder.sessions({ rolloutId: rollout.id })
     response.json({ rollout: rolloutView(rollout), sessions: sessions.map(sessionView) })
   })
+  routes.post('/rollouts/:id/verdicts', async (request, response) => {
+    const given = parse(verdictBody, request.body ?? {}, 'body')
+    response.status(201).json({ verdict: await parts.appendLate(request.params.id, given) })
+  })
   routes.get('/rollouts/:id/events', async (request, response) => {
     const rollout = await catalogue.rollout(request.params.id)
     response.json({ events: await recorder.events({ rolloutId: rollout.id }) })
   })
   return routes
-}
-
-/** Parses a part of a request or throws `BODY_INVALID_SHAPE` with the place. */
-function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const issue = result.error.issues[0]
-  const place = [part, ...(issue?.path ?? [])].map(String).join('.')
-  throw new PaddockError('BODY_INVALID_SHAPE', `${place}: ${issue?.message ?? 'not valid'}`, { data: { place } })
 }

@@ -11,6 +11,7 @@ import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type Slo
 
 export interface Spread {
   readonly p50Ms: number
+  readonly p95Ms: number
   readonly p99Ms: number
   readonly count: number
 }
@@ -24,10 +25,16 @@ export interface BoxBench {
   readonly commandsPerSecond: number
   readonly coldStart: Spread
   readonly bareStart: Spread
-  /** From the claim of a box that was made ahead to the end of its first command. */
+  /** From the claim of a box that was made ahead to the end of its first command; one that waits running, and paused. */
   readonly warmClaim: Spread
+  readonly parkedClaim: Spread
+  /** From the wish for a fork of a box with 100 MB of fresh files to the fork's first command: one, and eight at once. */
+  readonly fork: Spread
+  readonly eightForks: Spread
   readonly coldStartToFloor: number
   readonly modelPath: Spread
+  /** What the model path adds to the socket itself. */
+  readonly modelPathAddsP95Ms: number
   readonly hostSocket: Spread
   readonly destroy: Spread
 }
@@ -45,6 +52,9 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
     provider.createBox({ image, profile: 'user', labels: { role: 'probe' } }),
   )
   const warmClaim = await measureWarmClaims(provider, image, starts.coldStart.p50Ms)
+  await using parking = dockerProvider({ parkWarmBoxes: true })
+  const parkedClaim = await measureWarmClaims(parking, image, starts.coldStart.p50Ms)
+  const forks = await measureForks(provider, image)
   const model = await measureModelPath(box, slot, rounds)
   const boxes = await Promise.all(
     Array.from({ length: 12 }, () => provider.createBox({ image, profile: 'user', labels: { role: 'probe' } })),
@@ -57,7 +67,10 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
     ...commands,
     ...starts,
     ...model,
+    modelPathAddsP95Ms: round(model.modelPath.p95Ms - model.hostSocket.p95Ms),
     warmClaim,
+    parkedClaim,
+    ...forks,
     commandsPerSecond,
     execToFloor: commands.exec.p50Ms / commands.attachedShell.p50Ms,
     coldStartToFloor: starts.coldStart.p50Ms / starts.bareStart.p50Ms,
@@ -146,6 +159,37 @@ async function measureWarmClaims(provider: SandboxProvider, image: ImageRef, sta
   return spread(times)
 }
 
+/** Snapshot, start and first command, of a box that has written 100 MB. */
+async function measureForks(
+  provider: SandboxProvider,
+  image: ImageRef,
+): Promise<Pick<BoxBench, 'fork' | 'eightForks'>> {
+  const labels = { role: 'probe' } as const
+  await using box = await provider.createBox({ image, profile: 'user', labels })
+  await box.exec({ command: 'head -c 100000000 /dev/urandom > dirty; sync' })
+  const forked = async (count: number): Promise<number> => {
+    const forks: Box[] = []
+    const ms = await timed(async () => {
+      const snapshot = await box.snapshot()
+      const start = async (): Promise<void> => {
+        const fork = await provider.createBox({ image: snapshot.image, profile: 'user', labels })
+        forks.push(fork)
+        await fork.exec({ command: ['stat', 'dirty'] })
+      }
+      await Promise.all(Array.from({ length: count }, start))
+    })
+    await Promise.all(forks.map((fork) => fork.destroy()))
+    return ms
+  }
+  const one: number[] = []
+  const eight: number[] = []
+  for (let i = 0; i < 5; i++) {
+    one.push(await forked(1))
+    if (i < 3) eight.push(await forked(8))
+  }
+  return { fork: spread(one), eightForks: spread(eight) }
+}
+
 /** Both sides make a fresh connection per request; the box's side is measured inside the box. */
 async function measureModelPath(box: Box, slot: Slot, rounds: number) {
   const script = `import http.client, time
@@ -184,7 +228,7 @@ function spread(times: readonly number[]): Spread {
   const sorted = times.toSorted((a, b) => a - b)
   const at = (part: number): number =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
-  return { p50Ms: round(at(0.5)), p99Ms: round(at(0.99)), count: sorted.length }
+  return { p50Ms: round(at(0.5)), p95Ms: round(at(0.95)), p99Ms: round(at(0.99)), count: sorted.length }
 }
 
 function round(value: number): number {
@@ -193,5 +237,7 @@ function round(value: number): number {
 
 /** One figure for people. */
 export function describeFigure(value: Spread | number): string {
-  return typeof value === 'number' ? value.toFixed(2) : `p50 ${value.p50Ms} ms  p99 ${value.p99Ms} ms  (${value.count})`
+  return typeof value === 'number'
+    ? value.toFixed(2)
+    : `p50 ${value.p50Ms} ms  p95 ${value.p95Ms} ms  p99 ${value.p99Ms} ms  (${value.count})`
 }

@@ -30,10 +30,11 @@ interface ExportOptions {
   readonly allow?: readonly string[]
   readonly option?: Readonly<Record<string, unknown>>
   readonly limit?: number
+  readonly sideChannels?: boolean
   readonly replace?: boolean
 }
 
-const allowances = ['mixed-logprob-kinds', 'unknown-logprob-kind', 'mixed-verifiers'] as const
+const allowances = ['mixed-logprob-kinds', 'unknown-logprob-kind', 'mixed-verifiers', 'mixed-weights'] as const
 
 /** `paddock export`: rows for a trainer, with a manifest that accounts for every sampled token. */
 export function addExport(program: Command, cli: Cli): void {
@@ -68,6 +69,7 @@ export function addExport(program: Command, cli: Cli): void {
         .argParser(collectAllowance),
     )
     .option('--option <key=value>', 'option of the format (value: JSON or text); may be repeated', collectOption)
+    .option('--side-channels', 'alternatives per token and routed experts too, as files (jsonl)')
     .option('--limit <n>', 'at most this many rollouts', wholeNumber(1))
     .option('--replace', 'replace an earlier export at --out')
     .addHelpText('after', '\nExample:\n  $ paddock export --format verl --run 5f3a9c21 --out out/verl')
@@ -80,20 +82,24 @@ async function writeOut(context: CommandContext, options: ExportOptions): Promis
   const { io } = context
   const exporter = (await exportersOf(context.loaded)).get(options.format)
   const { runExport } = await import('../../trajectory/index.ts')
+  const { chatRequestOf } = await import('../../proxy/index.ts')
   const { version } = await import('../version.ts')
   const out = resolve(io.cwd, options.out)
   await using reader = await openForReading(context)
   const manifest = await runExport({
     reader,
+    readRequest: chatRequestOf,
     query: await queryOf(reader, options),
     exporter,
     options: options.option ?? {},
     out,
     replace: options.replace ?? false,
+    ...(options.sideChannels === true ? { sideChannels: reader.blobs } : {}),
     allow: {
       mixedLogprobKinds: allows(options, 'mixed-logprob-kinds'),
       unknownLogprobKind: allows(options, 'unknown-logprob-kind'),
       mixedVerifiers: allows(options, 'mixed-verifiers'),
+      mixedWeights: allows(options, 'mixed-weights'),
     },
     paddockVersion: version,
     signal: io.signal,

@@ -7,6 +7,7 @@ import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { pluginPath } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { RunProgressView, runText } from '../present/run.ts'
+import { readQuarantine } from '../quarantine.ts'
 
 interface RunOptions {
   readonly env: string
@@ -14,6 +15,8 @@ interface RunOptions {
   readonly command?: string
   readonly task?: readonly string[]
   readonly n?: number
+  readonly step?: number
+  readonly quarantine?: string
   readonly name?: string
   readonly engine?: string
   readonly model?: string
@@ -28,14 +31,19 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option(
       '--harness <name>',
-      'reference, claude-code, codex, gemini-cli, qwen-code, shell, script, or one of the configuration',
+      'reference, claude-code, cline, codex, gemini-cli, opencode, pi, qwen-code, shell, script, or one of the configuration',
       'reference',
     )
     .option('--command <line>', 'what the shell and script harnesses run')
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--n <count>', 'rollouts per task: the size of a group', wholeNumber(1))
+    .option('--quarantine <file>', 'leave out the tasks that `paddock validate --quarantine` wrote there')
+    .option('--step <n>', 'step of the training, for what changes over one (the noise of search tasks)', wholeNumber(0))
     .option('--name <text>', 'name of the run')
-    .option('--engine <url>', 'inference backend, with or without /v1 (default: ENGINE_URL, else the scripted engine)')
+    .option(
+      '--engine <url>',
+      'inference backend, with or without /v1; several replicas: separated by commas (default: ENGINE_URL, else the scripted engine)',
+    )
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
     .addHelpText(
       'after',
@@ -47,7 +55,7 @@ Exit code 0 when the run ended, whatever the rewards; 3 when a rollout ended as 
 When another process owns the data directory (\`paddock serve\`), the run is handed to it.`,
     )
     .action(async (tasks: string, options: RunOptions, command: Command) =>
-      cli.run(command, overridesOf(options), (context) => run(context, requestOf(context, tasks, options))),
+      cli.run(command, overridesOf(options), async (context) => run(context, await requestOf(context, tasks, options))),
     )
 }
 
@@ -114,14 +122,16 @@ function codeOf(summary: RunSummary): ExitCode {
   return summary.rollouts.some((rollout) => rollout.end === 'infra' && !rollout.retried) ? exitCode.infra : exitCode.ok
 }
 
-function requestOf(context: CommandContext, tasks: string, options: RunOptions): RunRequest {
+async function requestOf(context: CommandContext, tasks: string, options: RunOptions): Promise<RunRequest> {
   return {
     tasks: resolve(context.io.cwd, tasks),
     environment: pluginPath(options.env, context.io.cwd) ?? options.env,
     harness: options.harness,
     command: options.command ?? null,
     only: options.task ?? [],
+    without: options.quarantine === undefined ? [] : await readQuarantine(resolve(context.io.cwd, options.quarantine)),
     n: options.n ?? null,
+    step: options.step ?? null,
     name: options.name ?? null,
   }
 }

@@ -23,7 +23,10 @@ export function addServe(program: Command, cli: Cli): void {
   program
     .command('serve')
     .description('record a harness of your own: prints a base URL and a key, then a line per recorded call')
-    .option('--engine <url>', 'inference backend, with or without /v1 (default: ENGINE_URL, else the scripted engine)')
+    .option(
+      '--engine <url>',
+      'inference backend, with or without /v1; several replicas: separated by commas (default: ENGINE_URL, else the scripted engine)',
+    )
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
     .option('--host <address>', 'address of the inference listener')
     .option('--port <n>', 'port of the inference listener, 0 takes a free one', wholeNumber(0))
@@ -47,7 +50,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
   const { sessionPolicy } = await import('../../server/index.ts')
-  const { openRecording } = await import('../../rollout/index.ts')
+  const { endRecordings, openRecording } = await import('../../rollout/index.ts')
   const { config } = context.loaded
   let calls = 0
   let end = async (): Promise<void> => undefined
@@ -71,7 +74,10 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
         labels: { command: 'serve', ...options.label },
       },
     })
-    end = () => opened.end()
+    end = async () => {
+      await opened.end()
+      await endRecordings(owner.store, owner.proxy)
+    }
     const exports = {
       OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),
       OPENAI_API_KEY: opened.key,
@@ -132,7 +138,7 @@ function readyJson(owner: Owner, opened: Recording, exports: Readonly<Record<str
 function overridesOf(options: ServeOptions): ConfigInput {
   return {
     engine: {
-      ...(options.engine === undefined ? {} : { url: options.engine }),
+      ...(options.engine === undefined ? {} : { url: options.engine.split(',') }),
       ...(options.model === undefined ? {} : { model: options.model }),
     },
     proxy: {

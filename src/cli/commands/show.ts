@@ -1,3 +1,4 @@
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Id } from '../../core/index.ts'
 import { rolloutView, sessionLogView, verdictInForce } from '../../server/index.ts'
@@ -10,6 +11,7 @@ import { eventLines } from '../present/events.ts'
 import { endCell, groupTable, rewardCell, rolloutTable, runTable, verdictCell } from '../present/listings.ts'
 import { rowsText } from '../present/rows.ts'
 import { plural } from '../present/units.ts'
+import { writeFrames } from '../frames/index.ts'
 import { knownTokenTexts } from '../token-texts-of.ts'
 import { resolveId } from '../resolve.ts'
 
@@ -19,6 +21,7 @@ interface ShowOptions {
   readonly tokens: number
   readonly lines: number
   readonly events: boolean
+  readonly frames?: string
 }
 
 /** `paddock show`: one rollout or session as a conversation, with tokens, masks, classes, tool results and verdict. */
@@ -30,11 +33,13 @@ export function addShow(program: Command, cli: Cli): void {
     .option('--tokens <n>', 'tokens printed per answer', wholeNumber(0), 32)
     .option('--lines <n>', 'lines printed per message', wholeNumber(1), 20)
     .option('--no-events', 'leave the event log out')
+    .option('--frames <directory>', 'of a rollout: write the pictures that its tools gave, and a strip of them, there')
     .addHelpText(
       'after',
       `
 Example:
   $ paddock show 5f3a9c21 --tokens 200
+  $ paddock show 5f3a9c21 --frames frames    then open frames/index.html
 
 ⟦ ⟧ holds the tokens that a trainer would learn from; other tokens are masked. ⟨123⟩ is an id whose text is not known.`,
     )
@@ -92,6 +97,12 @@ async function showRollout(context: CommandContext, reader: StoreReader, id: Id,
   const sessions = await recorder.sessions({ rolloutId: id })
   const logs = await Promise.all(sessions.map((session) => recorder.session(session.id)))
   const events = await recorder.events({ rolloutId: id })
+  if (options.frames !== undefined) {
+    const directory = resolve(context.io.cwd, options.frames)
+    const frames = await writeFrames(reader, { events, logs, directory })
+    context.result({ directory, frames }, () => `${plural(frames.length, 'frame')} in ${join(directory, 'index.html')}`)
+    return
+  }
   if (context.json) {
     const value = {
       rollout: rolloutView(rollout),

@@ -5,6 +5,7 @@ import { exitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
 import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
+import { writeQuarantine } from '../quarantine.ts'
 import { sandboxOf } from '../sandbox.ts'
 import type { ValidationRow } from '../../envs/index.ts'
 import type { Paint } from '../present/colour.ts'
@@ -13,6 +14,7 @@ import { resolve } from 'node:path'
 interface ValidateOptions {
   readonly env: string
   readonly parallel: number
+  readonly quarantine?: string
 }
 
 /** `paddock validate`: proves tasks with their own plays. Exit code 1 when any is wrong, 3 when boxes failed. */
@@ -23,6 +25,10 @@ export function addValidate(program: Command, cli: Cli): void {
     .argument('<tasks>', 'directory of a task, or of tasks')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--parallel <n>', 'plays at once', wholeNumber(1), 2)
+    .option(
+      '--quarantine <file>',
+      'write the tasks that were refuted there; `paddock run --quarantine` leaves them out',
+    )
     .addHelpText('after', '\nExample:\n  $ paddock validate examples/tasks/terminal')
     .action(async (path: string, options: ValidateOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
@@ -43,6 +49,10 @@ export function addValidate(program: Command, cli: Cli): void {
             onResult: (row) =>
               context.notice(`${statusWord(row, paint)}  ${row.task.name}  ${duration(row.durationMs)}`),
           })
+          if (options.quarantine !== undefined) {
+            const count = await writeQuarantine(resolve(io.cwd, options.quarantine), rows)
+            context.notice(`${plural(count, 'task')} in quarantine: ${options.quarantine}`)
+          }
           context.result({ tasks: rows.map(rowJson) }, () => rowsText(rows, paint, io.columns))
           if (rows.some((row) => row.status === 'refuted')) return exitCode.problems
           return rows.some((row) => row.status === 'infra') ? exitCode.infra : exitCode.ok

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Config, isPaddockError } from '../../core/index.ts'
 import type { EngineProbe } from '../../proxy/index.ts'
-import { resolveEngine } from '../engine.ts'
+import { type FoundReplica, resolveEngine } from '../engine.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
 /** Asks the engine for one tool call and looks at what came: ids, logprobs, their kind. */
@@ -16,11 +16,13 @@ export async function engineFindings(config: Config, signal: AbortSignal): Promi
       const { report } = engine
       return [
         ok('engine', engine.description),
+        ...(engine.found.length > 1 ? engine.found.map(replicaFinding) : []),
         ...(engine.scripted === null
           ? []
           : [ok('engine', 'no ENGINE_URL is set; `ENGINE_URL=http://host:port paddock doctor` probes a real server')]),
         ok('engine', `gives ${given(report)}`),
         ok('engine', `logprob kind: ${report.logprobKind}`),
+        ok('engine', `strategy auto: ${strategy(report)}`),
         ...report.missing.map((flag) => warning('engine', flag.what, flag.fix)),
       ]
     } finally {
@@ -32,6 +34,24 @@ export async function engineFindings(config: Config, signal: AbortSignal): Promi
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }
+}
+
+function replicaFinding({ url, report, problem: what }: FoundReplica): Finding {
+  if (report !== null)
+    return ok('replica', `${url} answers${report.version === null ? '' : `, version ${report.version}`}`)
+  const said = what === null ? 'it does not answer' : `${what.code}: ${what.message.replace(/\.$/, '')}`
+  return warning('replica', `${url}: ${said}`, 'Start it; it takes calls as soon as its health route answers.')
+}
+
+const ways = {
+  derender: 'splice, by render, generate and derender',
+  chat: 'splice, by tokenize and chat from ids',
+  parse: 'splice, by tokenize, generate and the parser routes; answers come whole',
+} as const
+
+function strategy({ splice, kind, streamsIds }: EngineProbe): string {
+  if (splice === null) return `record${kind === 'openai' ? '' : ' (the engine has no token routes)'}`
+  return `${ways[splice]}${streamsIds ? '' : '; streams are made of whole answers, with keep-alives'}`
 }
 
 function given(report: EngineProbe): string {

@@ -14,6 +14,10 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
     nodeFinding(process.versions.node),
     ok('machine', `${plural(availableParallelism(), 'core')}, ${bytes(totalmem())} memory`),
     await openFilesFinding(config.proxy.maxInFlight),
+    ...watchesFindings(
+      await numberIn('/proc/sys/fs/inotify/max_user_instances'),
+      await numberIn('/proc/sys/fs/inotify/max_user_watches'),
+    ),
     ...(await directoryFindings(config.store.directory)),
   ]
 }
@@ -38,6 +42,26 @@ async function openFilesFinding(maxInFlight: number): Promise<Finding> {
     `${soft} at most, ${needed} needed for ${maxInFlight} calls at once`,
     `Run \`ulimit -n ${needed}\` before Paddock, or lower proxy.maxInFlight.`,
   )
+}
+
+const leastInstances = 512
+const leastWatches = 65_536
+
+/** All boxes share these limits of the kernel, and tools in them watch files. Exported for its test. */
+export function watchesFindings(instances: number | null, watches: number | null): Finding[] {
+  if (instances === null || watches === null) return []
+  const short = [
+    ...(instances < leastInstances ? [`fs.inotify.max_user_instances=${leastInstances}`] : []),
+    ...(watches < leastWatches ? [`fs.inotify.max_user_watches=${leastWatches}`] : []),
+  ]
+  const what = `${instances} instances, ${watches} watches for all boxes together`
+  if (short.length === 0) return [ok('inotify', what)]
+  return [warning('inotify', `only ${what}`, `Run \`sysctl -w ${short.join(' ')}\`.`)]
+}
+
+async function numberIn(path: string): Promise<number | null> {
+  const text = await readFile(path, 'utf8').catch(() => null)
+  return text === null ? null : Number(text)
 }
 
 async function directoryFindings(directory: string): Promise<Finding[]> {

@@ -22,7 +22,7 @@ function say(event: Event, paint: Paint): string {
       return `${event.role}: ${line(event.command)}  ${paint(bad ? 'warn' : 'dim', fate)}`
     }
     case 'tool_result':
-      return `${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.status)}, ${duration(event.durationMs)}  ${line(event.result)}`
+      return `${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.status)}, ${duration(event.durationMs)}${pictures(event.images)}  ${line(event.result)}`
     case 'egress':
       return `${event.host}:${event.port} ${event.allowed ? 'allowed' : paint('bad', 'refused')} (${event.rule})`
     case 'snapshot':
@@ -31,11 +31,21 @@ function say(event: Event, paint: Paint): string {
       return `${event.boxId.slice(0, 12)} ${event.phase}${event.detail === '' ? '' : `: ${line(event.detail)}`}`
     case 'taint':
       return paint('warn', line(event.cause))
+    case 'engine_wait':
+      return `the engine was paused for ${duration(event.waitedMs)}`
+    case 'side_channel':
+      return `${event.what} of choice ${event.choice}, ${event.sizeBytes} bytes ${event.encoding}  ${event.sha256.slice(0, 8)}`
+    case 'response_deleted':
+      return event.responseId
     case 'label':
       return line(`${event.name} = ${event.value}`)
     case 'custom':
       return line(`${event.name} ${JSON.stringify(event.data)}`)
   }
+}
+
+function pictures(images: Extract<Event, { kind: 'tool_result' }>['images'] = []): string {
+  return images.map(({ width, height, sha256 }) => ` [${width}x${height} ${sha256.slice(0, 8)}]`).join('')
 }
 
 /** The first part of a text on one line. */

@@ -6,7 +6,7 @@ import { commonPrefix, readMessage } from './messages.ts'
 import { table } from './table.ts'
 import { maskBar, tokenStrip, tokenText } from './tokens.ts'
 import { bytes, duration } from './units.ts'
-import { nodeFinding } from '../doctor/machine.ts'
+import { nodeFinding, watchesFindings } from '../doctor/machine.ts'
 
 const plain = painter(false)
 const bytesOf = (text: string) => new TextEncoder().encode(text)
@@ -116,5 +116,16 @@ describe('doctor', () => {
     ['20.20.2', 'problem'],
   ])('judges Node %s as %s', (version, status) => {
     expect(nodeFinding(version).status).toBe(status)
+  })
+
+  it('the limits of file watching are told with what to set', () => {
+    expect(watchesFindings(null, null)).toEqual([])
+    expect(watchesFindings(512, 65_536)).toMatchObject([{ status: 'ok' }])
+    expect(watchesFindings(128, 8192)).toMatchObject([
+      {
+        status: 'warning',
+        fix: 'Run `sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=65536`.',
+      },
+    ])
   })
 })

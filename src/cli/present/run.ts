@@ -1,4 +1,4 @@
-import type { GroupSummary, RolloutSummary, RunProgress, RunSummary } from '../../rollout/index.ts'
+import type { GroupSummary, RepeatSummary, RolloutSummary, RunProgress, RunSummary } from '../../rollout/index.ts'
 import type { Io } from '../io.ts'
 import { type Paint, printable } from './colour.ts'
 import { endCell, rewardCell, verdictCell } from './listings.ts'
@@ -107,8 +107,14 @@ function groupLine(group: GroupSummary, paint: Paint): string {
   return `group ${paint('name', shortId(group.groupId))}  ${group.task.name}  ${numbers} of ${plural(group.size, 'rollout')}`
 }
 
+function repeatsLine({ repeats, tasks, mean, deviation, lowest, highest, flips }: RepeatSummary): string {
+  const range = `${lowest.toFixed(3)} to ${highest.toFixed(3)}, deviation ${deviation.toFixed(3)}`
+  return `${repeats} repeats of ${plural(tasks, 'task')}  mean ${mean.toFixed(3)}; the repeats ${range}; ${flips} of the tasks flip`
+}
+
 function tail(summary: RunSummary, paint: Paint): string[] {
   return [
+    ...(summary.repeats === null ? [] : [repeatsLine(summary.repeats)]),
     ...summary.leftovers.map((left) => paint('warn', `left behind: ${left}; \`paddock gc\` removes it`)),
     ...(summary.cancelled ? [paint('warn', 'cancelled: what was recorded is kept')] : []),
     paint(

@@ -1,0 +1,193 @@
+import { newId, PaddockError } from '../../core/index.ts'
+import { type Harness, recordBoxEvents, type RolloutSummary, runRollouts } from '../../rollout/index.ts'
+import type { SandboxProvider } from '../../sandbox/index.ts'
+import type { CallRecord, SessionLog } from '../../trajectory/index.ts'
+import type { Owner } from '../owner.ts'
+import type { Conformance, FaultProbe, RetryFacts, SubagentFacts } from './contract.ts'
+import { echoOf } from './echo.ts'
+import { conformEnvironment } from './environment.ts'
+import { type Journal, readJournal } from './exact.ts'
+import { appendOf, callsOf, classesOf, deliveredTokens, exactOf, parallelOf, retryOf } from './measure.ts'
+import { agentTool } from './offered-tools.ts'
+import { type Probe, probes, subagentInstruction, subagentPlay, subagentProbe } from './probes.ts'
+
+export interface ConformOptions {
+  /** With the scripted engine as its engine. */
+  readonly owner: Owner
+  /** Makes a provider that tells its boxes' events to the store; null for a harness without a box. */
+  readonly sandbox: (onEvent: ReturnType<typeof recordBoxEvents>) => Promise<SandboxProvider>
+  readonly harness: Harness
+  readonly signal: AbortSignal
+  readonly onNote: (line: string) => void
+}
+
+/** A probe that was run, with the sessions that the store has of it. */
+interface Probed {
+  readonly probe: Probe
+  readonly rollout: RolloutSummary
+  readonly logs: readonly SessionLog[]
+}
+
+/** Waiting for the model is not counted; harnesses wait up to a minute before they ask again. */
+const budgets = { agentMs: 900_000, agentWallMs: 1_200_000 }
+
+/**
+ * Puts a harness to the probes, one run per strategy, and reads what it did from the store and the engine's journal.
+ * Throws what a run throws before any rollout (`SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`), and `ENGINE_ERROR`.
+ */
+export async function conform(options: ConformOptions): Promise<Conformance> {
+  const { harness, owner, signal } = options
+  const control = controlOf(owner)
+  const probed: Probed[] = []
+  for (const strategy of ['record', 'splice'] as const) {
+    const own = probes.filter((probe) => probe.strategy === strategy)
+    for (const { fault, task } of own) {
+      if (fault !== null)
+        await post(`${control}/faults`, { ...fault, match: { instruction: task.instruction, nth: 3 } })
+    }
+    probed.push(...(await runProbes(options, own)))
+  }
+  const talk = find(probed, 'talk')
+  const tool = agentToolOf(talk)
+  if (tool !== null) {
+    await post(`${control}/plays`, subagentPlay)
+    probed.push(...(await runProbes(options, [subagentProbe(tool)])))
+  }
+  return conformanceOf(harness, probed, await readJournal(control, signal))
+}
+
+function conformanceOf(harness: Harness, probed: readonly Probed[], journal: Journal): Conformance {
+  const logs = probed.flatMap((one) => one.logs)
+  const all = logs.flatMap((log) => callsOf(log))
+  const talk = find(probed, 'talk')
+  const splice = find(probed, 'splice')
+  const main = agentCalls(talk)
+  const [talkLog] = talk.logs
+  const clean = [...talk.logs, ...splice.logs].map((log) => deliveredTokens(log))
+  return {
+    harness: harness.name,
+    version: harness.version,
+    place: harness.place,
+    dialects: [...new Set(all.map(({ intent }) => intent.dialect))],
+    ends: probed.map(({ probe: { name }, rollout: { end, detail, calls } }) => ({ probe: name, end, detail, calls })),
+    streams: streamsOf(all),
+    tools: Math.max(0, ...main.map(({ intent }) => intent.lineage.toolCount)),
+    parallel: parallelOf(main),
+    echo: echoOf(main),
+    appendOnly: talkLog === undefined ? noTurns : appendOf(talkLog),
+    classes: classesOf(all),
+    retries: {
+      limited: faultFacts(probed, 'limited'),
+      failed: faultFacts(probed, 'failed'),
+      cut: faultFacts(probed, 'cut'),
+    },
+    subagents: subagentFacts(probed, agentToolOf(talk)?.name ?? null),
+    delivered: ratio(sum(clean, 'delivered'), sum(clean, 'sampled')),
+    exact: { record: exactRatio(talk, journal), splice: exactRatio(splice, journal) },
+  }
+}
+
+const noTurns: Conformance['appendOnly'] = { turns: 0, extended: 0, causes: {} }
+
+async function runProbes(options: ConformOptions, own: readonly Probe[]): Promise<readonly Probed[]> {
+  const { owner, harness, signal, onNote } = options
+  const needsBox = harness.place === 'box' || harness.box === 'tools'
+  const { recorder } = owner.store
+  const sandbox = needsBox ? await options.sandbox(recordBoxEvents(recorder)) : null
+  try {
+    const summary = await runRollouts({
+      store: owner.store,
+      proxy: owner.proxy,
+      inferenceOrigin: owner.listener.origin,
+      sandbox,
+      environment: conformEnvironment,
+      tasks: own.map(({ task }) => task),
+      harness,
+      model: owner.engine.model,
+      runId: newId(),
+      name: `conform ${harness.name}`,
+      policy: { strategy: own[0]?.strategy ?? 'record' },
+      budgets,
+      infraRetries: 0,
+      limits: { boot: 1, agent: 2, verify: 1 },
+      scriptedEngine: { control: controlOf(owner) },
+      signal,
+      onProgress: (progress) => {
+        if (progress.type === 'note') onNote(progress.line)
+        if (progress.type === 'ended') onNote(`${harness.name} ${progress.rollout.task.name}: ${progress.rollout.end}`)
+      },
+    })
+    return await Promise.all(
+      own.map(async (probe) => {
+        const rollout = summary.rollouts.find(({ task }) => task.digest === probe.task.digest)
+        if (rollout === undefined) throw new PaddockError('INTERNAL', `no rollout of the probe ${probe.name}`)
+        const sessions = await recorder.sessions({ rolloutId: rollout.rolloutId })
+        return { probe, rollout, logs: await Promise.all(sessions.map(({ id }) => recorder.session(id))) }
+      }),
+    )
+  } finally {
+    await sandbox?.close()
+  }
+}
+
+function find(probed: readonly Probed[], name: Probe['name']): Probed {
+  const found = probed.find(({ probe }) => probe.name === name)
+  if (found === undefined) throw new PaddockError('INTERNAL', `the probe ${name} was not run`)
+  return found
+}
+
+function agentCalls({ logs }: Probed): readonly CallRecord[] {
+  return logs.flatMap((log) => callsOf(log)).filter(({ intent }) => intent.callClass === 'main')
+}
+
+function agentToolOf(talk: Probed): ReturnType<typeof agentTool> {
+  const [first] = agentCalls(talk)
+  const [log] = talk.logs
+  return first === undefined || log === undefined ? null : agentTool(log, first, subagentInstruction)
+}
+
+function faultFacts(probed: readonly Probed[], name: FaultProbe): RetryFacts {
+  const { logs, rollout } = find(probed, name)
+  return retryOf(
+    logs.flatMap((log) => callsOf(log)),
+    rollout.end === 'completed',
+  )
+}
+
+function subagentFacts(probed: readonly Probed[], tool: string | null): SubagentFacts | null {
+  if (tool === null) return null
+  const { logs } = find(probed, 'subagent')
+  return { tool, calls: classesOf(logs.flatMap((log) => callsOf(log))).subagent ?? 0 }
+}
+
+function streamsOf(calls: readonly CallRecord[]): Conformance['streams'] {
+  const streamed = calls.filter(({ intent }) => intent.streamed).length
+  if (streamed === 0) return 'never'
+  return streamed === calls.length ? 'always' : 'sometimes'
+}
+
+function exactRatio({ logs }: Probed, journal: Journal): number | null {
+  const counts = logs.map((log) => exactOf(log, journal))
+  return ratio(sum(counts, 'exact'), sum(counts, 'trainable'))
+}
+
+function sum<K extends string>(counts: readonly Readonly<Record<K, number>>[], key: K): number {
+  return counts.reduce((total, one) => total + one[key], 0)
+}
+
+function ratio(part: number, whole: number): number | null {
+  return whole === 0 ? null : part / whole
+}
+
+function controlOf({ engine }: Owner): string {
+  if (engine.scripted !== null) return engine.scripted.control
+  throw new PaddockError('USAGE', '`paddock conform` works with the scripted engine only', {
+    fix: 'Leave ENGINE_URL and engine.url out.',
+  })
+}
+
+async function post(url: string, body: object): Promise<void> {
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) })
+  if (response.ok) return
+  throw new PaddockError('ENGINE_ERROR', `the scripted engine refused ${url}: ${(await response.text()).slice(0, 300)}`)
+}

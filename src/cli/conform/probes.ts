@@ -1,0 +1,68 @@
+import type { Task } from '../../core/index.ts'
+import type { PlayStep } from '../../envs/index.ts'
+import type { FaultProbe } from './contract.ts'
+import { probeTask } from './environment.ts'
+
+/** A fault order for the scripted engine, without its match. */
+type Fault = Readonly<Record<string, string | number>>
+
+/** One thing that is tried, as a task of its own. */
+export interface Probe {
+  readonly name: 'talk' | 'splice' | 'subagent' | FaultProbe
+  readonly strategy: 'record' | 'splice'
+  readonly task: Task
+  /** Strikes once, at the third call that carries the instruction: behind a title request and the first turn. */
+  readonly fault: Fault | null
+}
+
+/** Text that a serialiser can get wrong: quotes, backslashes, markup, letters beyond ASCII and beyond the BMP. */
+const awkward = `printf '%s\\n' "naïve <b>&amp;</b> \\\\ 日本語 🙂 \\"quoted\\""`
+
+const talk: readonly PlayStep[] = [
+  { say: 'First I look around: <b>carefully</b>, and with “quotes”.' },
+  { shell: awkward },
+  { shell: 'ls -a' },
+  { parallel: [{ shell: 'echo one' }, { shell: 'echo two' }] },
+  { say: 'I have looked around; nothing is missing. 🙂' },
+]
+
+const short: readonly PlayStep[] = [{ shell: 'echo one' }, { shell: 'echo two' }, { say: 'Both are done.' }]
+
+/** Seconds that a limited client is told to wait. */
+const retryAfterSeconds = 1
+
+/** The probes that every harness is put to. Names are in the instructions, so that faults find their own. */
+export const probes: readonly Probe[] = [
+  probe('talk', 'record', talk, null),
+  probe('splice', 'splice', talk, null),
+  probe('limited', 'record', short, { kind: 'http_error', status: 429, retryAfterSeconds }),
+  probe('failed', 'record', short, { kind: 'http_error', status: 500 }),
+  probe('cut', 'record', short, { kind: 'die', at: 'mid_token' }),
+]
+
+/** What a sub-agent is asked, for which the engine has a play of its own. */
+export const subagentInstruction = 'Sub-agent of the conformance probe: print the word three with the shell and say so.'
+
+/** A probe that makes the harness start another agent through a tool that it was seen to offer. */
+export function subagentProbe(tool: {
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+}): Probe {
+  return probe('subagent', 'record', [{ tool: tool.name, args: tool.args }, { say: 'The other agent is done.' }], null)
+}
+
+/** The sub-agent's own play. */
+export const subagentPlay = {
+  instruction: subagentInstruction,
+  candidates: [{ name: 'only', steps: [{ shell: 'echo three' }, { say: 'It printed three.' }] }],
+}
+
+function probe(
+  name: Probe['name'],
+  strategy: Probe['strategy'],
+  steps: readonly PlayStep[],
+  fault: Fault | null,
+): Probe {
+  const instruction = `Conformance probe "${name}": run the shell commands that this probe calls for and say when you are done.`
+  return { name, strategy, task: probeTask({ name, instruction, steps }), fault }
+}

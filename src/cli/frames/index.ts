@@ -1,0 +1,1 @@
+export { type Frame, writeFrames } from './frames.ts'

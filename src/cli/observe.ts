@@ -1,0 +1,86 @@
+import type { Log } from '../core/index.ts'
+import type { ProxyEvent } from '../proxy/index.ts'
+import type { RunProgress } from '../rollout/index.ts'
+import type { SandboxEventSink } from '../sandbox/index.ts'
+
+/** Writes what the proxy tells: one line per call, session, taint, budget and happening at the engine. */
+export function logProxyEvent(log: Log): (event: ProxyEvent) => void {
+  return (event) => {
+    switch (event.type) {
+      case 'call': {
+        // Words of a conversation belong into the store.
+        const { type: _type, preview: _preview, fate, ...call } = event
+        const outcome = { ...call, fate: fate.kind, ...('code' in fate ? { code: fate.code } : {}) }
+        if (fate.kind === 'engine_error') log.warn(outcome, 'call failed')
+        else log.info(outcome, 'call')
+        return
+      }
+      case 'delivery':
+        log.debug(fieldsOf(event), 'answer delivered')
+        return
+      case 'taint':
+        log.warn(fieldsOf(event), 'the harness met a fault: its rollout is tainted')
+        return
+      case 'session': {
+        const { id: sessionId, rolloutId, role } = event.session
+        log.debug({ sessionId, rolloutId, role, phase: event.phase }, 'session')
+        return
+      }
+      case 'budget':
+        log.info(fieldsOf(event), 'the budget of a session is used up')
+        return
+      case 'engine':
+        log.info(fieldsOf(event), 'engine')
+    }
+  }
+}
+
+/** Writes how a run goes. */
+export function logProgress(log: Log): (progress: RunProgress) => void {
+  return (progress) => {
+    switch (progress.type) {
+      case 'run':
+        log.info(fieldsOf(progress), 'run begins')
+        return
+      case 'note':
+        log.info(progress.line)
+        return
+      case 'stage':
+        log.debug(fieldsOf(progress), 'stage')
+        return
+      case 'ended': {
+        const { task, verdict, detail, ...rollout } = progress.rollout
+        const line = {
+          ...rollout,
+          detail,
+          task: task.name,
+          verdict: verdict?.status ?? null,
+          reward: verdict?.reward ?? null,
+        }
+        if (rollout.end === 'infra') log.warn(line, 'rollout ended')
+        else log.info(line, 'rollout ended')
+      }
+    }
+  }
+}
+
+/** Writes the life of boxes and the commands that Paddock runs in them, then tells `sink`. Output of commands is left out. */
+export function logBoxEvents(log: Log, sink: SandboxEventSink): SandboxEventSink {
+  return (body, about) => {
+    if (body.kind === 'box') {
+      const { boxId, phase, detail } = body
+      const line = { boxId, phase, detail, run: about.run, rolloutId: about.rollout }
+      if (phase === 'died') log.warn(line, 'box')
+      else log.debug(line, 'box')
+    }
+    if (body.kind === 'exec') {
+      const { role, outcome, exitCode, signal, durationMs } = body
+      log.debug({ role, outcome, exitCode, signal, durationMs, rolloutId: about.rollout }, 'command in a box')
+    }
+    sink(body, about)
+  }
+}
+
+function fieldsOf<E extends { readonly type: string }>({ type: _type, ...fields }: E): Omit<E, 'type'> {
+  return fields
+}

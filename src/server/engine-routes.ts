@@ -1,0 +1,41 @@
+import { Router } from 'express'
+import { z } from 'zod'
+import type { ControlParts } from './contract.ts'
+import { parse } from './parse.ts'
+
+/** A weight update of a large model over a slow disk is done in this time; harnesses are kept meanwhile. */
+const defaultTimeoutMs = 10 * 60_000
+
+const pauseBody = z.strictObject({
+  mode: z.enum(['drain', 'keep', 'abort-resubmit']).default('drain'),
+  cache: z.enum(['clear', 'keep']).default('clear'),
+  timeoutMs: z.int().min(1).max(86_400_000).default(defaultTimeoutMs),
+})
+
+const weightsBody = pauseBody.extend({
+  version: z.string().min(1).max(200),
+  requests: z
+    .array(z.strictObject({ path: z.string().regex(/^\/[!-~]*$/, 'must be a path'), body: z.unknown() }))
+    .default([]),
+})
+
+/** What a trainer says to the engine through Paddock, so that every token knows its weights. */
+export function engineRoutes({ proxy }: Pick<ControlParts, 'proxy'>): Router {
+  const routes = Router()
+  routes.get('/engine', (_request, response) => {
+    response.json(proxy.engineStatus())
+  })
+  routes.post('/engine/pause', async (request, response) => {
+    response.json(await proxy.pauseEngine(parse(pauseBody, request.body ?? {}, 'body')))
+  })
+  routes.post('/engine/resume', async (_request, response) => {
+    await proxy.resumeEngine()
+    response.json(proxy.engineStatus())
+  })
+  routes.post('/engine/weights', async (request, response) => {
+    const order = parse(weightsBody, request.body ?? {}, 'body')
+    const requests = order.requests.map(({ path, body }) => ({ path, body: body ?? {} }))
+    response.json(await proxy.updateWeights({ ...order, requests }))
+  })
+  return routes
+}
