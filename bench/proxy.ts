@@ -1,81 +1,180 @@
 /**
- * CPU per streamed event and per whole answer, and time to the first byte, of the proxy with recording on, as ratios to
- * a bare http-proxy (and to nginx where it is installed) in the same run. The fake engine and the load generator run in
- * another process. Usage: `node bench/proxy.ts [--seconds N]`.
+ * What the proxy costs with recording on, beside nginx, a bare http-proxy and a naive recording proxy in the same run:
+ * CPU of all threads per streamed event and per whole answer, added time to the first byte, and what many open streams
+ * do to errors, first bytes, the event loop and memory. The fake engine and the load generator run in another process.
+ * All targets are up at once and are measured in turn, several rounds; the figures are medians of the rounds.
+ *
+ *   node bench/proxy.ts [--rounds 3] [--seconds 4] [--quick]     quick: without the 4,096 streams
+ *     [--targets nginx,record,…] [--cases stream,unary,first,open]   some of it only, for work on one thing
+ *     [--profile <directory>]                                          a CPU profile of each of our processes
  */
-import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { cpuUsOf, machineBusyUs } from './proxy/cpu.ts'
+import { startNginx } from './proxy/nginx.ts'
+import type { Seen } from './proxy/target.ts'
 import type { Load, Order } from './proxy/upstream.ts'
 
-const seconds = Number(process.argv[process.argv.indexOf('--seconds') + 1]) || 4
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '4' },
+    quick: { type: 'boolean', default: false },
+    targets: { type: 'string', default: 'nginx,http-proxy,naive,record,splice' },
+    cases: { type: 'string', default: 'stream,unary,first,open' },
+    profile: { type: 'string' },
+  },
+})
+const wanted = { targets: new Set(values.targets.split(',')), cases: new Set(values.cases.split(',')) }
+const rounds = Number(values.rounds)
+const durationMs = Number(values.seconds) * 1000
 const scratch = mkdtempSync(join(tmpdir(), 'paddock-bench-'))
 
 interface Target {
   readonly name: string
   readonly url: string
   readonly keys: readonly string[]
-  /** CPU time of all threads so far, microseconds. */
-  cpuUs(): Promise<number>
+  readonly pid: number
+  /** Null for a program that is not ours to ask. */
+  seen(): Promise<Seen | null>
   stop(): void
 }
 
-interface Row {
-  readonly name: string
+interface Round {
   readonly usPerEvent: number
   readonly usPerRequest: number
   readonly requestsPerSecond: number
   readonly firstByteMs: number
   readonly errors: number
+  /** CPU time of everybody else, share of one core. */
+  readonly foreign: number
+}
+
+/** Of a case that was left out. */
+const nothing: Load = { requests: 0, events: 0, errors: 0, firstByteMs: [] }
+
+interface OpenStreams {
+  readonly name: string
+  readonly streams: number
+  readonly errors: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly delayP99Ms: number
+  readonly kBPerStream: number
 }
 
 const upstream = fork(new URL('./proxy/upstream.ts', import.meta.url))
 const { url: engineUrl } = await message<{ url: string }>(upstream)
+const targets: Target[] = []
 try {
-  const rows: Row[] = []
-  for (const start of [startHttpProxy, startNginx, startPaddock]) {
-    const target = await start()
-    if (target === null) continue
-    rows.push(await measure(target))
-    target.stop()
+  for (const kind of ['http-proxy', 'naive', 'record', 'splice'] as const) {
+    if (wanted.targets.has(kind)) targets.push(await startNode(kind, 256, []))
   }
-  const direct = await load({ kind: 'ttfb', url: `${engineUrl}/v1`, keys: ['none'], clients: 1, durationMs: 1500 })
-  print(rows, median(direct.firstByteMs))
+  const nginx = wanted.targets.has('nginx') ? await startNginx(engineUrl, scratch) : null
+  if (nginx !== null) targets.unshift({ ...nginx, keys: ['none'], seen: () => Promise.resolve(null) })
+  const direct = await load({ ...shape('first'), url: `${engineUrl}/v1`, keys: ['none'] })
+  printRounds(await measureAll(), median(direct.firstByteMs))
+  for (const target of targets) target.stop()
+  const open: OpenStreams[] = []
+  for (const kind of ['http-proxy', 'record'] as const) {
+    if (!wanted.targets.has(kind) || !wanted.cases.has('open')) continue
+    open.push(await openStreams(kind, { streams: 1024, events: 200, everyMs: 50, overMs: 2000 }))
+    if (!values.quick) open.push(await openStreams(kind, { streams: 4096, events: 20, everyMs: 1000, overMs: 12_000 }))
+  }
+  if (open.length > 0) printOpen(open)
 } finally {
+  for (const target of targets) target.stop()
   upstream.kill()
   rmSync(scratch, { recursive: true, force: true })
 }
 
-async function measure(target: Target): Promise<Row> {
-  const order = (kind: Order['kind'], clients: number, durationMs: number): Order => ({
-    kind,
-    url: target.url,
-    keys: target.keys,
-    clients,
-    durationMs,
-  })
-  await load(order('unary', 16, 1000))
-  await load(order('stream', 64, 500))
-  const [streams, streamUs] = await costing(target, order('stream', 64, seconds * 1000))
-  const [whole, wholeUs] = await costing(target, order('unary', 16, seconds * 1000))
-  const first = await load(order('ttfb', 1, 1500))
+async function measureAll(): Promise<ReadonlyMap<string, readonly Round[]>> {
+  for (const target of targets) {
+    // Until the compiler has done its work: a proxy runs for days.
+    if (wanted.cases.has('stream')) await load({ ...shape('stream'), ...to(target), durationMs: 6000 })
+    if (wanted.cases.has('unary')) await load({ ...shape('unary'), ...to(target), durationMs: 5000 })
+  }
+  const found = new Map<string, Round[]>(targets.map(({ name }) => [name, []]))
+  for (let round = 0; round < rounds; round += 1) {
+    for (const target of targets) found.get(target.name)?.push(await measure(target))
+  }
+  return found
+}
+
+async function measure(target: Target): Promise<Round> {
+  const streams = await costing(target, shape('stream'))
+  const whole = await costing(target, shape('unary'))
+  const first = wanted.cases.has('first') ? await load({ ...shape('first'), ...to(target) }) : nothing
   return {
-    name: target.name,
-    usPerEvent: streamUs / streams.events,
-    usPerRequest: wholeUs / whole.requests,
-    requestsPerSecond: whole.requests / seconds,
+    // As many as the engine gave: a target may tell several in one.
+    usPerEvent: streams.us / (streams.load.requests * shape('stream').events),
+    usPerRequest: whole.us / whole.load.requests,
+    requestsPerSecond: (whole.load.requests / durationMs) * 1000,
     firstByteMs: median(first.firstByteMs),
-    errors: streams.errors + whole.errors + first.errors,
+    errors: streams.load.errors + whole.load.errors + first.errors,
+    foreign: (streams.foreign + whole.foreign) / 2,
   }
 }
 
-async function costing(target: Target, order: Order): Promise<[Load, number]> {
-  const before = await target.cpuUs()
-  const seen = await load(order)
-  return [seen, (await target.cpuUs()) - before]
+/** 256 streams of 40 events per second each; 16 clients that wait for whole answers; one client for first bytes. */
+function shape(kind: 'unary' | 'stream' | 'first'): Omit<Order, 'url' | 'keys'> {
+  if (kind === 'unary') return { kind, clients: 16, durationMs, events: 0, everyMs: 0 }
+  if (kind === 'first') return { kind, clients: 1, durationMs: 1500, events: 2, everyMs: 0 }
+  return { kind, clients: 256, durationMs, events: 100, everyMs: 25 }
+}
+
+function to({ url, keys }: Target): Pick<Order, 'url' | 'keys'> {
+  return { url, keys }
+}
+
+async function costing(
+  target: Target,
+  order: Omit<Order, 'url' | 'keys'>,
+): Promise<{ load: Load; us: number; foreign: number }> {
+  const ours = (): number => [target.pid, upstream.pid ?? 0, process.pid].reduce((sum, pid) => sum + cpuUsOf(pid), 0)
+  const before = { us: cpuUsOf(target.pid), busy: machineBusyUs(), ours: ours(), at: performance.now() }
+  if (!wanted.cases.has(order.kind)) return { load: nothing, us: Number.NaN, foreign: Number.NaN }
+  const seen = await load({ ...order, ...to(target) })
+  // What is written behind the answers belongs to them.
+  await setTimeout(100)
+  const us = cpuUsOf(target.pid) - before.us
+  const elapsedUs = (performance.now() - before.at) * 1000
+  const foreign = machineBusyUs() - before.busy - (ours() - before.ours)
+  return { load: seen, us, foreign: Math.max(0, foreign / elapsedUs) }
+}
+
+/** A fresh process with as many sessions as streams: opens them over `overMs`, looks when all are open. */
+async function openStreams(
+  kind: 'http-proxy' | 'record',
+  of: { streams: number; events: number; everyMs: number; overMs: number },
+): Promise<OpenStreams> {
+  const target = await startNode(kind, of.streams, ['--expose-gc'])
+  try {
+    const order = { ...to(target), clients: 64, durationMs: 3000, events: 20, everyMs: 25 }
+    await load({ ...order, kind: 'stream' })
+    await setTimeout(500)
+    const before = await target.seen()
+    const loading = load({ ...to(target), kind: 'open', clients: of.streams, durationMs: of.overMs, ...of })
+    await setTimeout(of.overMs + 0.5 * (of.events * of.everyMs - of.overMs))
+    const during = await target.seen()
+    const seen = await loading
+    return {
+      name: target.name,
+      streams: of.streams,
+      errors: seen.errors,
+      p50Ms: median(seen.firstByteMs),
+      p99Ms: seen.firstByteMs[Math.floor(seen.firstByteMs.length * 0.99)] ?? Number.NaN,
+      delayP99Ms: during?.delayP99Ms ?? Number.NaN,
+      kBPerStream: ((during?.rssBytes ?? 0) - (before?.rssBytes ?? 0)) / of.streams / 1024,
+    }
+  } finally {
+    target.stop()
+  }
 }
 
 function load(order: Order): Promise<Load> {
@@ -83,75 +182,39 @@ function load(order: Order): Promise<Load> {
   return message<Load>(upstream)
 }
 
-async function startNode(name: string, kind: string): Promise<Target> {
-  const child = fork(new URL('./proxy/target.ts', import.meta.url), [kind, engineUrl, join(scratch, kind)])
+async function startNode(
+  kind: 'http-proxy' | 'naive' | 'record' | 'splice',
+  sessions: number,
+  execArgv: readonly string[],
+): Promise<Target> {
+  const directory = join(scratch, `${kind}-${sessions}`)
+  const child = fork(new URL('./proxy/target.ts', import.meta.url), [kind, engineUrl, directory, String(sessions)], {
+    execArgv: [
+      '--disable-warning=DEP0060',
+      ...(values.profile === undefined
+        ? []
+        : ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${values.profile}`]),
+      ...execArgv,
+    ],
+  })
   const { url, keys } = await message<{ url: string; keys: string[] }>(child)
+  const names = {
+    'http-proxy': 'bare http-proxy',
+    naive: 'naive recorder',
+    record: 'paddock, record',
+    splice: 'paddock, splice',
+  }
   return {
-    name,
+    name: names[kind],
     url,
     keys,
-    cpuUs: async () => {
-      child.send('cpu')
-      return (await message<{ cpuUs: number }>(child)).cpuUs
+    pid: child.pid ?? 0,
+    seen: () => {
+      child.send('seen')
+      return message<Seen>(child)
     },
-    stop: () => child.kill(),
-  }
-}
-
-function startHttpProxy(): Promise<Target> {
-  return startNode('bare http-proxy', 'http-proxy')
-}
-
-function startPaddock(): Promise<Target> {
-  return startNode('paddock, recording', 'paddock')
-}
-
-/** nginx with one worker and buffering off: the floor. Null where it is not installed. */
-async function startNginx(): Promise<Target | null> {
-  if (spawnSync('nginx', ['-v']).error !== undefined) return null
-  const port = await freePort()
-  const config = join(scratch, 'nginx.conf')
-  writeFileSync(
-    config,
-    `daemon off; master_process off; worker_processes 1; pid ${scratch}/nginx.pid; error_log ${scratch}/error.log;
-     events { worker_connections 4096; }
-     http { access_log off; client_body_temp_path ${scratch}/b; proxy_temp_path ${scratch}/p; fastcgi_temp_path ${scratch}/f;
-       uwsgi_temp_path ${scratch}/u; scgi_temp_path ${scratch}/s;
-       upstream e { server ${new URL(engineUrl).host}; keepalive 256; }
-       server { listen 127.0.0.1:${port}; location / { proxy_pass http://e; proxy_http_version 1.1;
-         proxy_set_header Connection ""; proxy_buffering off; keepalive_requests 1000000; } } }`,
-  )
-  const child = spawn('nginx', ['-c', config], { stdio: 'ignore' })
-  await listening(port)
-  return {
-    name: 'nginx',
-    url: `http://127.0.0.1:${port}/v1`,
-    keys: ['none'],
-    cpuUs: async () => {
-      // Fields 14 and 15 of proc(5) stat: user and system time in ticks of 10 ms.
-      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-      return (Number(fields[11]) + Number(fields[12])) * 10_000
-    },
-    stop: () => child.kill(),
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
-async function listening(port: number): Promise<void> {
-  for (;;) {
-    const up = await fetch(`http://127.0.0.1:${port}/`).then(
-      () => true,
-      () => false,
-    )
-    if (up) return
+    // The profile is written when the process ends by itself.
+    stop: () => child.kill('SIGINT'),
   }
 }
 
@@ -160,29 +223,50 @@ async function message<T>(child: ChildProcess): Promise<T> {
   return received as T
 }
 
-function median(sorted: readonly number[]): number {
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
   return sorted[sorted.length >> 1] ?? Number.NaN
 }
 
-function print(rows: readonly Row[], directMs: number): void {
-  const base = rows.find((row) => row.name === 'nginx') ?? rows[0]
-  if (base === undefined) return
-  const ratio = (value: number, of: number) => `${(value / of).toFixed(2)}x`
+function printRounds(found: ReadonlyMap<string, readonly Round[]>, directMs: number): void {
+  const base = found.get('nginx') ?? [...found.values()][0] ?? []
+  const of = (list: readonly Round[], field: keyof Round) => median(list.map((round) => round[field]))
+  /** Ratios are taken round by round: what disturbed a round disturbed both. */
+  const ratio = (list: readonly Round[], field: keyof Round) =>
+    `${median(list.map((round, place) => round[field] / (base[place]?.[field] ?? Number.NaN))).toFixed(2)}x`
   console.log(
-    `base of the ratios: ${base.name}; node ${process.versions.node}; direct first byte ${directMs.toFixed(2)} ms`,
+    `medians of ${rounds} rounds; ratios to ${[...found.keys()][0]}; node ${process.versions.node}; direct first byte ${directMs.toFixed(2)} ms`,
   )
   console.table(
     Object.fromEntries(
-      rows.map((row) => [
-        row.name,
+      [...found].map(([name, list]) => [
+        name,
         {
-          'us/event': row.usPerEvent.toFixed(1),
-          'event ratio': ratio(row.usPerEvent, base.usPerEvent),
-          'us/request': row.usPerRequest.toFixed(0),
-          'request ratio': ratio(row.usPerRequest, base.usPerRequest),
-          'requests/s': row.requestsPerSecond.toFixed(0),
-          'added first byte ms': (row.firstByteMs - directMs).toFixed(2),
+          'us/event': of(list, 'usPerEvent').toFixed(1),
+          'event ratio': ratio(list, 'usPerEvent'),
+          'us/request': of(list, 'usPerRequest').toFixed(0),
+          'request ratio': ratio(list, 'usPerRequest'),
+          'requests/s': of(list, 'requestsPerSecond').toFixed(0),
+          'added first byte ms': (of(list, 'firstByteMs') - directMs).toFixed(2),
+          errors: list.reduce((sum, round) => sum + round.errors, 0),
+          'foreign cores': of(list, 'foreign').toFixed(2),
+        },
+      ]),
+    ),
+  )
+}
+
+function printOpen(rows: readonly OpenStreams[]): void {
+  console.table(
+    Object.fromEntries(
+      rows.map((row) => [
+        `${row.streams} streams, ${row.name}`,
+        {
           errors: row.errors,
+          'first byte p50 ms': row.p50Ms.toFixed(2),
+          'first byte p99 ms': row.p99Ms.toFixed(1),
+          'loop delay p99 ms': row.delayP99Ms.toFixed(1),
+          'kB per stream': row.kBPerStream.toFixed(1),
         },
       ]),
     ),

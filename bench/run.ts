@@ -1,6 +1,6 @@
 /**
  * Runs every bench and keeps the tables in `bench/RESULTS.md`. Each figure stands beside a baseline of the same run, so
- * the ratios are what counts. `node bench/run.ts [proxy|store|box …]`.
+ * the ratios are what counts. `node bench/run.ts [proxy|store|box …] [-- flags of the bench]`.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,13 +11,17 @@ const results = fileURLToPath(new URL('RESULTS.md', import.meta.url))
 const all = [
   {
     name: 'proxy',
-    about: 'Proxy with recording on (`bench/proxy.ts`), beside a bare http-proxy and, where installed, nginx',
+    about: 'Proxy with recording on (`bench/proxy.ts`), beside nginx, a bare http-proxy and a naive recorder',
   },
   { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
   { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
+  { name: 'sql', about: 'SQL of agents in boxes (`bench/sql.ts`), beside a bare loop in the same boxes' },
+  { name: 'gui', about: 'Gui tiers (`bench/gui.ts`), beside a command in the same box' },
 ]
-const asked = process.argv.slice(2)
+const given = process.argv.slice(2)
+const asked = given.slice(0, given.includes('--') ? given.indexOf('--') : given.length)
+const flags = given.slice(asked.length + 1)
 const unknown = asked.filter((name) => !all.some((bench) => bench.name === name))
 if (unknown.length > 0) {
   console.error(`USAGE: there is no bench ${unknown.join(', ')}. Fix: use ${all.map(({ name }) => name).join(', ')}.`)
@@ -27,7 +31,7 @@ const sections = readSections()
 for (const { name, about } of all) {
   if (asked.length > 0 && !asked.includes(name)) continue
   console.log(`\n== ${about}`)
-  const table = execFileSync(process.execPath, [fileURLToPath(new URL(`${name}.ts`, import.meta.url))], {
+  const table = execFileSync(process.execPath, [fileURLToPath(new URL(`${name}.ts`, import.meta.url)), ...flags], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   }).trim()

@@ -1,24 +1,35 @@
 /**
  * What remembering costs, beside the naive store of the same run: every call's request, prompt ids, sampled ids and
  * logprobs as one JSON text in SQLite. Sizes of three sessions, durable calls per second at a context of 32k tokens,
- * the longest stall of the event loop meanwhile, and the way back from disk to rows.
+ * the longest stall of the event loop meanwhile, the way back from disk to rows, how the size grows with the turns, and
+ * the memory of an export of few and of many sessions.
  *
- *   node bench/store.ts [--calls 1500] [--json]
+ *   node bench/store.ts [--calls 1500] [--sessions 1000] [--only sizes,growth,throughput,export] [--json]
  */
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import Database from 'better-sqlite3'
 import { newId } from '../src/core/index.ts'
 import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../src/testing/store/index.ts'
 import { buildRows, openReader, openStore, type Segment } from '../src/trajectory/index.ts'
 import { type Conversation, conversation } from './store/conversation.ts'
+import type { ExportCost } from './store/export.ts'
 import { Naive } from './store/naive.ts'
 
-const { values } = parseArgs({ options: { calls: { type: 'string', default: '1500' }, json: { type: 'boolean' } } })
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '1500' },
+    sessions: { type: 'string', default: '1000' },
+    only: { type: 'string', default: 'sizes,growth,throughput,export' },
+    json: { type: 'boolean' },
+  },
+})
 
 interface SessionSize {
   readonly name: string
@@ -32,7 +43,10 @@ interface SessionSize {
 }
 
 interface Throughput {
+  /** Answered as durable, one behind the other in 64 sessions. */
   readonly callsPerSecond: number
+  /** The same until the database had the last one. */
+  readonly takenInPerSecond: number
   readonly naivePerSecond: number
   readonly longestStallMs: number
   readonly naiveStallMs: number
@@ -40,17 +54,32 @@ interface Throughput {
   readonly idleStallMs: number
 }
 
+const wanted = values.only.split(',')
 const sizes: SessionSize[] = []
-for (const [name, shape] of [
+const shapes = [
   ['1:5, 60 turns', { turns: 60, firstPrompt: 2000, prompt: 500, sampled: 100 }],
   ['100 turns to 100k', { turns: 100, firstPrompt: 2000, prompt: 800, sampled: 190 }],
   ['50 turns, 10k to 59k', { turns: 50, firstPrompt: 10_000, prompt: 500, sampled: 480 }],
-] as const) {
+] as const
+for (const [name, shape] of wanted.includes('sizes') ? shapes : []) {
   sizes.push(await measureSession(name, conversation(shape)))
 }
-const throughput = await measureThroughput(Number(values.calls))
-if (values.json === true) console.log(JSON.stringify({ sizes, throughput }, null, 2))
-else print()
+const growth: { turns: number; bytesPerToken: number }[] = []
+for (const turns of wanted.includes('growth') ? [32, 64, 128, 256] : []) {
+  const { storedBytes, uniqueTokens } = await measureSession(
+    `${turns} turns`,
+    conversation({ turns, firstPrompt: 500, prompt: 300, sampled: 100 }),
+  )
+  growth.push({ turns, bytesPerToken: storedBytes / uniqueTokens })
+}
+const throughput = wanted.includes('throughput') ? await measureThroughput(Number(values.calls)) : null
+const exports: { sessions: number; cost: ExportCost }[] = []
+for (const sessions of wanted.includes('export') ? [Number(values.sessions) / 10, Number(values.sessions)] : []) {
+  exports.push({ sessions, cost: await measureExport(sessions) })
+}
+if (values.json === true) console.log(JSON.stringify({ sizes, growth, throughput, exports }, null, 2))
+else
+  console.log([sizeTable(), growthTable(), throughputTable(), exportTable()].filter((text) => text !== '').join('\n\n'))
 
 async function measureSession(name: string, talk: Conversation): Promise<SessionSize> {
   await using place = await temporary()
@@ -103,7 +132,10 @@ async function timeRows(path: string, sessionId: string, expected: number): Prom
 function tokenColumns(file: string): number {
   const db = new Database(file, { readonly: true })
   const sum = db
-    .prepare('SELECT total(length(ids)) + total(length(logprobs)) + total(length(flags)) FROM segments')
+    .prepare(
+      `SELECT (SELECT total(length(columns)) FROM outcomes) + total(length(ids)) + total(length(logprobs)) +
+         total(length(flags)) FROM segments`,
+    )
     .pluck()
     .get()
   db.close()
@@ -120,6 +152,8 @@ async function measureThroughput(calls: number): Promise<Throughput> {
   // Made beforehand: the load generator shares the event loop whose stalls are measured.
   const made = talk.turns.map((turn, seq) => ({ turn, intent: intentFact('', seq, turn.body) }))
   const write = async (session: (typeof lanes)[number], seq: number): Promise<void> => {
+    // Calls come in from sockets, each in a turn of the loop of its own.
+    await setImmediate()
     const { turn, intent: template } = made[seq] ?? {}
     if (turn === undefined || template === undefined) throw new Error('no such turn')
     const intent = { ...template, id: newId(), sessionId: session.id }
@@ -148,6 +182,8 @@ async function measureThroughput(calls: number): Promise<Throughput> {
     }),
   )
   const seconds = (performance.now() - began) / 1000
+  await store.recorder.flush()
+  const secondsTakenIn = (performance.now() - began) / 1000
   delay.disable()
   await store.close()
   const naive = new Naive(join(place.path, 'naive.sqlite'))
@@ -165,6 +201,7 @@ async function measureThroughput(calls: number): Promise<Throughput> {
   naive.close()
   return {
     callsPerSecond: (perLane * lanes.length) / seconds,
+    takenInPerSecond: (perLane * lanes.length) / secondsTakenIn,
     naivePerSecond: rounds / naiveSeconds,
     longestStallMs: delay.max / 1e6,
     naiveStallMs,
@@ -172,14 +209,24 @@ async function measureThroughput(calls: number): Promise<Throughput> {
   }
 }
 
+/** In processes of their own: the peak is the export's. */
+async function measureExport(sessions: number): Promise<ExportCost> {
+  await using place = await temporary()
+  const program = fileURLToPath(new URL('./store/export.ts', import.meta.url))
+  const data = join(place.path, 'data')
+  execFileSync(process.execPath, [program, 'record', data, String(sessions)], { stdio: 'inherit' })
+  const told = execFileSync(process.execPath, [program, 'export', data, join(place.path, 'out')], { encoding: 'utf8' })
+  return JSON.parse(told) as ExportCost
+}
+
 async function temporary(): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'paddock-bench-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) }
 }
 
-function print(): void {
+function sizeTable(): string {
   const kB = (bytes: number): string => `${Math.round(bytes / 1000)} kB`
-  const lines = [
+  return table([
     [
       'session',
       'calls',
@@ -202,26 +249,51 @@ function print(): void {
       `${(size.jsonBytes / size.storedBytes).toFixed(0)}x`,
       `${size.rowsMs.toFixed(1)} ms`,
     ]),
-  ]
-  table(lines)
-  console.log('')
-  table([
+  ])
+}
+
+function growthTable(): string {
+  if (growth.length === 0) return ''
+  return table([
+    ['one session of', ...growth.map(({ turns }) => `${turns} turns`)],
+    ['stored bytes per unique token', ...growth.map(({ bytesPerToken }) => bytesPerToken.toFixed(1))],
+  ])
+}
+
+function throughputTable(): string {
+  if (throughput === null) return ''
+  return table([
     ['at 32k tokens of context', 'durable calls/s', 'longest stall of the loop'],
     ['this store', throughput.callsPerSecond.toFixed(0), `${throughput.longestStallMs.toFixed(1)} ms`],
+    ['this store, until the database has them', throughput.takenInPerSecond.toFixed(0), ''],
     ['full JSON snapshots', throughput.naivePerSecond.toFixed(0), `${throughput.naiveStallMs.toFixed(1)} ms`],
     ['nothing (what the machine does to the loop)', '', `${throughput.idleStallMs.toFixed(1)} ms`],
     ['ratio', `${(throughput.callsPerSecond / throughput.naivePerSecond).toFixed(1)}x`, ''],
   ])
 }
 
-function table(rows: readonly (readonly string[])[]): void {
+function exportTable(): string {
+  return table([
+    ['export of sessions of 20 turns, 10k tokens', 'written', 'sessions/s', 'peak memory'],
+    ...exports.map(({ sessions, cost }) => [
+      `${sessions} sessions`,
+      `${Math.round(cost.outBytes / 1e6)} MB`,
+      (sessions / cost.seconds).toFixed(0),
+      `${Math.round(cost.peakBytes / 2 ** 20)} MiB`,
+    ]),
+  ])
+}
+
+/** Nothing where there is only a head. */
+function table(rows: readonly (readonly string[])[]): string {
+  if (rows.length < 2) return ''
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
-  for (const row of rows) {
-    console.log(
+  return rows
+    .map((row) =>
       row
         .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
         .join('  ')
         .trimEnd(),
     )
-  }
+    .join('\n')
 }

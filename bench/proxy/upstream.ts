@@ -1,15 +1,19 @@
 /** The fake engine and the load generator of `bench/proxy.ts`, in a process of their own. Speaks IPC. */
-import { Agent, createServer, request, type IncomingMessage } from 'node:http'
+import { Agent, request, type IncomingMessage } from 'node:http'
+import { startEngine } from './engine.ts'
 
 /** One order of the bench. */
 export interface Order {
-  readonly kind: 'unary' | 'stream' | 'ttfb'
+  /** `stream` and `unary` ask again and again; `open` opens each stream once, spread over the duration. */
+  readonly kind: 'unary' | 'stream' | 'first' | 'open'
   /** Base URL of the target and the bearers of its sessions, which the clients share out. */
   readonly url: string
   readonly keys: readonly string[]
   readonly clients: number
-  /** For `unary` and `stream`. */
   readonly durationMs: number
+  /** Of a stream. */
+  readonly events: number
+  readonly everyMs: number
 }
 
 /** What the load generator saw. */
@@ -17,65 +21,12 @@ export interface Load {
   readonly requests: number
   readonly events: number
   readonly errors: number
-  /** Milliseconds to the first body byte, sorted; only for `ttfb`. */
+  /** Milliseconds to the first body byte, sorted. */
   readonly firstByteMs: readonly number[]
 }
 
-const eventsPerStream = 100
-const eventEveryMs = 20
-const ids = Array.from({ length: 30 }, (_, i) => 1000 + i)
-const entries = ids.map((id) => `{"token":"t${id}","logprob":-0.25,"bytes":[116],"top_logprobs":[]}`)
-const head = '"id":"chatcmpl-1","created":1,"model":"bench"'
-const whole = Buffer.from(
-  `{${head},"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"${'word '.repeat(30)}"},"logprobs":{"content":[${entries.join(',')}]},"finish_reason":"stop","stop_reason":null,"token_ids":[${ids.join(',')}]}],"usage":{"prompt_tokens":200,"completion_tokens":30,"total_tokens":230},"prompt_token_ids":[${Array.from({ length: 200 }, (_, i) => i).join(',')}]}`,
-)
-const chunk = (content: string, finish: string, more: string) =>
-  Buffer.from(
-    `data: {${head},"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"${content}"},"logprobs":{"content":[{"token":"word ","logprob":-0.25,"bytes":[119,111,114,100,32],"top_logprobs":[]}]},"finish_reason":${finish},"token_ids":[1001]}]${more}}\n\n`,
-  )
-const first = chunk('word ', 'null', `,"prompt_token_ids":[${Array.from({ length: 200 }, (_, i) => i).join(',')}]`)
-const middle = chunk('word ', 'null', '')
-const last = chunk('', '"stop"', '')
-const usage = Buffer.from(
-  `data: {${head},"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":200,"completion_tokens":${eventsPerStream},"total_tokens":300}}\n\ndata: [DONE]\n\n`,
-)
-
-const server = createServer((incoming, response) => {
-  const parts: Buffer[] = []
-  incoming.on('data', (part: Buffer) => parts.push(part))
-  incoming.on('end', () => {
-    const body = Buffer.concat(parts)
-    if (!body.includes('"stream":true')) {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length })
-      response.end(whole)
-      return
-    }
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write(first)
-    if (body.includes('"short":true')) {
-      response.end(Buffer.concat([last, usage]))
-      return
-    }
-    let sent = 1
-    const timer = setInterval(() => {
-      sent += 1
-      if (sent < eventsPerStream) response.write(middle)
-      else {
-        clearInterval(timer)
-        response.end(Buffer.concat([last, usage]))
-      }
-    }, eventEveryMs)
-    response.once('close', () => clearInterval(timer))
-  })
-})
-server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  process.send?.({ url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}` })
-})
-
 const prompt = 'Summarise this text for me, please. '.repeat(25)
-
+process.send?.({ url: await startEngine() })
 process.on('message', (order: Order) => {
   void run(order).then((load) => process.send?.(load))
 })
@@ -87,12 +38,13 @@ async function run(order: Order): Promise<Load> {
   const until = performance.now() + order.durationMs
   await Promise.all(
     Array.from({ length: order.clients }, async (_, client) => {
-      for (let turn = 0; performance.now() < until; turn += 1) {
+      const spread = order.kind === 'open' ? order.durationMs : Math.min(order.durationMs / 4, order.everyMs)
+      await new Promise((resolve) => setTimeout(resolve, (client / order.clients) * spread))
+      for (let turn = 0; turn === 0 || (order.kind !== 'open' && performance.now() < until); turn += 1) {
         const body = JSON.stringify({
-          model: 'bench',
+          model: order.kind === 'unary' ? 'bench' : `bench/${order.events}/${order.everyMs}`,
           messages: [{ role: 'user', content: prompt }],
           ...(order.kind === 'unary' ? {} : { stream: true }),
-          ...(order.kind === 'ttfb' ? { short: true } : {}),
           nonce: `${client}/${turn}`,
         })
         const seen = await once(order, agent, body, order.keys[(client + turn) % order.keys.length] ?? '')
@@ -129,11 +81,16 @@ function once(
       (response: IncomingMessage) => {
         let firstByteMs = 0
         let events = 0
+        let done = false
         response.on('data', (part: Buffer) => {
+          done ||= part.includes('data: [DONE]')
           if (firstByteMs === 0) firstByteMs = performance.now() - started
           for (let at = part.indexOf('\n\n'); at !== -1; at = part.indexOf('\n\n', at + 2)) events += 1
         })
-        response.on('end', () => resolve({ ok: response.statusCode === 200, events, firstByteMs }))
+        response.on('end', () => {
+          const whole = order.kind === 'unary' || done
+          resolve({ ok: response.statusCode === 200 && whole, events, firstByteMs })
+        })
         response.on('error', () => resolve({ ok: false, events, firstByteMs }))
       },
     )
