@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -6,6 +7,8 @@ export default defineConfig({
     exclude: ['**/node_modules/**', 'test/torture/**'],
     // Two cores: real sockets, real Docker and worker threads in each file leave no room for more.
     maxWorkers: 2,
+    // Threads and programs that tests start load the sources with node itself, which compiles each file once this way.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Kills, faults and floods: fixed seeds, bounded time, run by `npm run torture`. */
@@ -5,6 +6,7 @@ export default defineConfig({
   test: {
     include: ['test/torture/**/*.test.ts'],
     fileParallelism: false,
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
     testTimeout: 900_000,
     hookTimeout: 300_000,
   },

@@ -16,6 +16,7 @@ const { values: options } = parseArgs({
   options: {
     yes: { type: 'boolean', default: false },
     act: { type: 'string' },
+    env: { type: 'string', default: 'terminal' },
     data: { type: 'string', default: '.paddock/quickstart' },
     out: { type: 'string', default: 'out/quickstart' },
     help: { type: 'boolean', short: 'h', default: false },
@@ -26,9 +27,33 @@ const paint = process.stdout.isTTY && process.env.NO_COLOR === undefined
 const bold = (text: string): string => (paint ? `\u001b[1m${text}\u001b[0m` : text)
 const dim = (text: string): string => (paint ? `\u001b[2m${text}\u001b[0m` : text)
 const say = (text = ''): void => console.log(text)
-const tasks = 'examples/tasks/terminal'
-/** Of the twelve: quick ones of different kinds. */
-const shown = ['log-forensics', 'failing-test-suite', 'git-archaeology']
+/** What act 2 shows of an environment: quick tasks of different kinds. */
+const sets: Readonly<
+  Record<string, { readonly path: string; readonly shown: readonly string[]; readonly needs: string }>
+> = {
+  terminal: {
+    path: 'examples/tasks/terminal',
+    shown: ['log-forensics', 'failing-test-suite', 'git-archaeology'],
+    needs: 'Debian packages (about 700 MB of images)',
+  },
+  sql: {
+    path: 'examples/tasks/sql',
+    // One per engine: SQLite, DuckDB, PostgreSQL.
+    shown: ['shop-never-ordered', 'orchard-kilos-by-fruit', 'harbor-tonnes-by-quay'],
+    needs: 'Debian packages, PostgreSQL among them, and DuckDB from npm (about 2 GB of images)',
+  },
+  search: {
+    path: 'examples/tasks/search',
+    shown: ['q001', 'q004', 'q005'],
+    needs: 'Debian packages (about 650 MB of images), and a corpus of 4,000 made-up passages',
+  },
+  gui: {
+    path: 'examples/tasks/gui',
+    shown: ['sketch-draw-line-1', 'shop-buy-one-1', 'settings-forget-device-1'],
+    needs: 'Debian packages, headless Chromium among them (about 1.4 GB of images)',
+  },
+}
+const set = sets[options.env]
 
 /** A command that failed; its own error is on the screen already. */
 class StepFailed extends Error {
@@ -39,10 +64,11 @@ class StepFailed extends Error {
   }
 }
 
-const usage = `Usage: ./quickstart [--yes] [--act 1|2] [--data DIR] [--out DIR]
+const usage = `Usage: ./quickstart [--yes] [--act 1|2] [--env NAME] [--data DIR] [--out DIR]
 
   --yes        install and start Docker without asking, where that is needed
   --act 1|2    only this act (default: both; without Docker act 1 only)
+  --env NAME   environment of act 2: terminal (default), sql, search or gui
   --data DIR   data directory (default: .paddock/quickstart)
   --out DIR    where the exports go (default: out/quickstart)
 
@@ -58,24 +84,29 @@ async function main(): Promise<number> {
     console.error(`USAGE: --act ${options.act} is not an act. Fix: --act 1 or --act 2.`)
     return 2
   }
-  plan()
+  if (set === undefined) {
+    console.error(`USAGE: --env ${options.env} is not shown here. Fix: --env ${Object.keys(sets).join(', --env ')}.`)
+    return 2
+  }
+  plan(set)
   if (!scripted) await preflight()
   if (options.act !== '2') await actOne()
   if (options.act === '1') return 0
   if (!(await dockerUp())) return options.act === '2' ? 3 : 0
-  await actTwo()
+  await actTwo(set)
   await ending()
   return 0
 }
 
-function plan(): void {
+function plan({ needs }: { readonly needs: string }): void {
   say(bold('Paddock quickstart'))
   say(`Writes   ${options.data}/ (the store) and ${options.out}/ (exports), nothing else in this folder.`)
   if (options.act !== '2')
     say('Act 1    a 30-line script, recorded token for token. No Docker, no root, a few seconds.')
   if (options.act !== '1') {
-    say('Act 2    rollouts of terminal tasks in Docker boxes. The first time it builds images from Debian packages')
-    say('         (about 700 MB of images) and fetches Qwen Code from npm (about 350 MB with Node, into a volume).')
+    say(`Act 2    rollouts of ${options.env} tasks in Docker boxes. The first time it builds images from`)
+    say(`         ${needs},`)
+    say('         and fetches Qwen Code from npm (about 350 MB with Node, into a volume).')
   }
   say(
     scripted
@@ -163,26 +194,22 @@ async function dockerUp(): Promise<boolean> {
   return false
 }
 
-async function actTwo(): Promise<void> {
+async function actTwo({ path, shown }: { readonly path: string; readonly shown: readonly string[] }): Promise<void> {
   say(bold('Act 2: groups of rollouts in boxes, verified'))
-  const only = shown.flatMap((name) => ['--task', name])
-  await paddock(['run', tasks, ...only, '--harness', 'reference', '--n', '4', '--name', 'quickstart-reference'])
+  const { env } = options
+  const runWith = (harness: string, n: number, names: readonly string[]) => {
+    const only = names.flatMap((name) => ['--task', name])
+    const name = `quickstart-${env === 'terminal' ? '' : `${env}-`}${harness}`
+    return paddock(['run', path, '--env', env, ...only, '--harness', harness, '--n', String(n), '--name', name])
+  }
+  await runWith('reference', 4, shown)
   say()
-  await paddock([
-    'run',
-    tasks,
-    ...only.slice(0, 4),
-    '--harness',
-    'qwen-code',
-    '--n',
-    '2',
-    '--name',
-    'quickstart-qwen-code',
-  ])
+  // Its tools, where the environment has any, come to it over MCP.
+  await runWith('qwen-code', 2, shown.slice(0, 2))
   say()
   const out = join(options.out, 'act2')
-  await paddock(['export', '--format', 'verl', '--env', 'terminal', '--out', join(out, 'verl'), '--replace'])
-  await paddock(['export', '--format', 'jsonl', '--env', 'terminal', '--out', join(out, 'jsonl'), '--replace'])
+  await paddock(['export', '--format', 'verl', '--env', env, '--out', join(out, 'verl'), '--replace'])
+  await paddock(['export', '--format', 'jsonl', '--env', env, '--out', join(out, 'jsonl'), '--replace'])
   say()
 }
 

@@ -7,11 +7,16 @@ import { expect, it } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 it('paddock validate proves all terminal tasks: oracle 1, null agent 0, cheats 0, twice the same', async () => {
-  const { stdout } = await promisify(execFile)('./paddock', ['--json', 'validate', 'examples/tasks/terminal'], {
-    cwd: root,
-    maxBuffer: 16 * 2 ** 20,
-  })
-  const { tasks }: { tasks: { task: string; status: string }[] } = JSON.parse(stdout)
+  const { stdout } = await promisify(execFile)(
+    './paddock',
+    ['--json', 'validate', 'examples/tasks/terminal', '--parallel', '3'],
+    {
+      cwd: root,
+      maxBuffer: 16 * 2 ** 20,
+    },
+  )
+  const { tasks }: { tasks: { task: string; status: string; proofs: { name: string; status: string }[] }[] } =
+    JSON.parse(stdout)
   const folders = (await readdir(`${root}/examples/tasks/terminal`, { withFileTypes: true }))
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
@@ -19,4 +24,15 @@ it('paddock validate proves all terminal tasks: oracle 1, null agent 0, cheats 0
     new Map(folders.map((name) => [name, 'proven'])),
   )
   expect(folders.length).toBeGreaterThanOrEqual(12)
+  // What the host can see is told as what it is.
+  const hacked = tasks.flatMap(({ task, proofs }) =>
+    proofs.filter(({ status }) => status === 'hacked').map(({ name }) => `${task} ${name}`),
+  )
+  expect(hacked).toEqual([
+    'archive-recovery cheat links-out',
+    'data-wrangling cheat rewrites-the-verdict',
+    'failing-test-suite cheat escapes-through-mounts',
+    'failing-test-suite cheat neutered-tests',
+    'log-forensics cheat seeded-reward',
+  ])
 }, 600_000)

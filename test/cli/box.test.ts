@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
+import { recordBoxEvents } from '../../src/rollout/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { openStore } from '../../src/trajectory/index.ts'
 import { launcher, paddock } from './paddock.ts'
 
 describe.runIf(await requireDocker())('paddock box, beside the process that owns the box', () => {
@@ -58,6 +60,32 @@ describe.runIf(await requireDocker())('paddock box, beside the process that owns
     expect(await paddock(['box', 'exec', 'zzzz', '--', 'true'])).toMatchObject({ code: 2 })
     // The owner's own commands go on.
     expect(await box.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
+  })
+
+  it('logs tells what was run in it for its rollout, while the owner goes on', async () => {
+    const data = join(here, 'data')
+    await using store = await openStore(data)
+    await using recorded = dockerProvider({ onEvent: recordBoxEvents(store.recorder) })
+    const image = await recorded.ensureImage({ kind: 'paddock-base' })
+    const id = newId()
+    const logged = await recorded.createBox({ image, profile: 'user', labels: { role: 'agent', rollout: id } })
+    await logged.exec({ command: 'echo first words; exit 3', eventRole: 'setup' })
+    await logged.exec({ command: 'echo of no account' })
+    await store.recorder.flush()
+    const shown = await paddock(['--data', data, 'box', 'logs', id.slice(-8)])
+    expect(shown.code).toBe(0)
+    expect(shown.out).toMatch(/created/)
+    expect(shown.out).toMatch(/echo first words; exit 3/)
+    expect(shown.out).not.toContain('of no account')
+    const json = await paddock(['--data', data, 'box', 'logs', logged.id.slice(0, 12), '--json'])
+    const { events }: { events: { kind: string; exitCode?: number; stdout?: string }[] } = JSON.parse(json.out)
+    expect(events).toMatchObject([{ kind: 'box' }, { kind: 'exec', exitCode: 3, stdout: 'first words\n' }])
+    // A box of no rollout has nobody who kept anything.
+    const nobody = await recorded.createBox({ image, profile: 'user', labels: { role: 'probe' } })
+    expect(await paddock(['--data', data, 'box', 'logs', nobody.id.slice(0, 12)])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('belongs to no rollout'),
+    })
   })
 
   it('cp brings files both ways, and never what leads out', async () => {

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReader } from '../../src/trajectory/index.ts'
 import { chat, paddock, serve, type Serving } from './paddock.ts'
 
 let directory: string
@@ -43,6 +44,28 @@ describe('paddock serve --open', () => {
     expect(answer.status).toBe(200)
     expect(await open.nextCall()).toMatchObject({ status: 200, fate: { kind: 'complete' } })
     expect((await open.stop()).code).toBe(0)
+  })
+})
+
+describe('paddock serve after kill -9', () => {
+  it('goes on with the session that a harness has, and ends all of them when it stops', async () => {
+    const store = join(directory, 'killed')
+    const first = await serve(store)
+    await chat(first.ready, { messages })
+    await first.nextCall()
+    first.kill('SIGKILL')
+    await first.ended
+    const again = await serve(store, ['--port', new URL(first.ready.inference).port])
+    // Another request: the same one would get the answer that may not have arrived.
+    const more = [...messages, { role: 'user', content: 'and again' }]
+    expect((await chat(first.ready, { messages: more })).status).toBe(200)
+    expect(await again.nextCall()).toMatchObject({ sessionId: first.ready.sessionId, seq: 1, status: 200 })
+    expect((await again.stop()).code).toBe(0)
+    await using reader = await openReader(store)
+    const rollouts = await reader.catalogue.rollouts({})
+    expect(rollouts.map(({ end }) => end)).toEqual(['completed', 'completed'])
+    const keys = await reader.recorder.sessionKeys(10)
+    expect(keys.map(({ closed }) => closed)).toEqual([true, true])
   })
 })
 

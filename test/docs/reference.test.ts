@@ -53,7 +53,10 @@ describe('events.md', () => {
 describe('routes.md', () => {
   it('names every control route and every metric', async () => {
     const text = await readFile(page('routes.md'), 'utf8')
-    const code = (await source('src/server/routes.ts')) + (await source('src/server/control.ts'))
+    const code =
+      (await source('src/server/routes.ts')) +
+      (await source('src/server/control.ts')) +
+      (await source('src/server/engine-routes.ts'))
     const routes = [...code.matchAll(/\b(?:routes|app)\.(get|post|delete)\('([^']+)'/g)]
     expect(routes.length).toBeGreaterThan(12)
     for (const [, method = '', path = ''] of routes) expect(text).toContain(`\`${method.toUpperCase()} ${path}\``)

@@ -39,7 +39,7 @@ const jsonSchema = z.looseObject({
   type: z.union([z.string(), z.array(z.string())]).optional(),
   enum: z.array(z.unknown()).optional(),
   const: z.unknown().optional(),
-  anyOf: z.array(z.looseObject({ type: z.string().optional() })).optional(),
+  anyOf: z.array(z.looseObject({ type: z.string().optional(), anyOf: z.unknown().optional() })).optional(),
   default: z.unknown().optional(),
   description: z.string().optional(),
   properties: z.record(z.string(), z.unknown()).optional(),
@@ -65,7 +65,7 @@ function leaves(schema: unknown, path: string): Key[] {
 function typeOf(schema: z.infer<typeof jsonSchema>): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ')
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
-  if (schema.anyOf !== undefined) return schema.anyOf.map((one) => one.type ?? 'object').join(' or ')
+  if (schema.anyOf !== undefined) return schema.anyOf.map((one) => typeOf(jsonSchema.parse(one))).join(' or ')
   return Array.isArray(schema.type) ? schema.type.join(' or ') : (schema.type ?? 'object')
 }
 
@@ -164,13 +164,17 @@ function optionTable(command: Command): string {
     .filter((option) => !option.hidden)
     .map((option) => {
       const choices = option.argChoices === undefined ? '' : ` (${option.argChoices.join(', ')})`
-      const fallback =
-        option.defaultValue === undefined || typeof option.defaultValue === 'boolean'
-          ? ''
-          : `; default \`${String(option.defaultValue)}\``
+      const fallback = isNothing(option.defaultValue)
+        ? ''
+        : `; default \`${option.defaultValueDescription ?? String(option.defaultValue)}\``
       return `| \`${option.flags}\` | ${cell(option.description)}${choices}${fallback} |`
     })
   return ['| option | |', '|---|---|', ...rows].join('\n')
+}
+
+/** No default, a switch, or an empty list. */
+function isNothing(value: unknown): boolean {
+  return value === undefined || typeof value === 'boolean' || (Array.isArray(value) && value.length === 0)
 }
 
 function configKeyOrText(text: string): string {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { newId, sha256, type Verdict } from '../../src/core/index.ts'
-import { createProxy, vllmEngine } from '../../src/proxy/index.ts'
+import { createProxy, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
 import { askForTitle, type Habits, runAgent } from './agent.ts'
 
@@ -18,13 +18,22 @@ export interface FidelityEngine extends AsyncDisposable {
 }
 
 /** Starts the engine with a profile; `directory` takes its journal. */
-export async function startEngine(directory: string, model: string): Promise<FidelityEngine> {
+export async function startEngine(
+  directory: string,
+  model: string,
+  flags: readonly string[] = [],
+): Promise<FidelityEngine> {
   const journal = join(directory, 'journal.jsonl')
-  const child = spawn(process.execPath, ['engine/src/main.ts', '--port', '0', '--model', model, '--journal', journal], {
+  const own = ['--port', '0', '--model', model, '--journal', journal]
+  const child = spawn(process.execPath, ['engine/src/main.ts', ...own, ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const gone = once(child, 'exit')
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  const early = gone.then(([code]) => {
+    throw new Error(`the scripted engine ended with ${String(code)} before it was ready`)
+  })
+  const [line] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), early])
+  early.catch(() => undefined)
   const { url } = JSON.parse(String(line)) as { url: string }
   return {
     url,
@@ -87,17 +96,18 @@ const plays = questions.map((instruction, index) => ({
 export async function record(
   habits: Habits,
   prepare?: (engine: FidelityEngine) => Promise<unknown>,
+  wire: 'vllm' | 'sglang' = 'vllm',
 ): Promise<Recorded> {
   const directory = await mkdtemp(join(tmpdir(), 'paddock-fidelity-'))
   const storeDirectory = join(directory, 'data')
-  const engine = await startEngine(directory, habits.model)
+  const engine = await startEngine(directory, habits.model, ['--wire', wire])
   await engine.post('/control/plays', { plays })
   await prepare?.(engine)
   const store = await openStore(storeDirectory)
   const { catalogue, recorder } = store
   const proxy = createProxy({
     recorder,
-    engine: vllmEngine({ url: engine.url }),
+    engine: wire === 'vllm' ? vllmEngine({ url: engine.url }) : sglangEngine({ url: engine.url, streamsIds: true }),
     putFingerprint: (fingerprint) => catalogue.putFingerprint(fingerprint),
   })
   const transcripts: (readonly object[])[] = []
@@ -160,7 +170,8 @@ async function putRollouts({ catalogue }: Store, count: number): Promise<readonl
   return ids
 }
 
-function verdictOf(rolloutId: string, reward: number): Verdict {
+/** A verdict that a verifier of tests gave. */
+export function verdictOf(rolloutId: string, reward: number): Verdict {
   return {
     id: newId(),
     rolloutId,

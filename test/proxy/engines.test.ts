@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { probeEngine, vllmEngine } from '../../src/proxy/index.ts'
+import { probeEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { hello, payloads, startEngine, startProxy } from './support.ts'
 
 describe('probeEngine', () => {
@@ -22,10 +22,67 @@ describe('probeEngine', () => {
         givesPromptIds: true,
         givesLogprobs: true,
         givesToolCalls: true,
+        streamsIds: true,
+        routedExperts: false,
+        splice: 'derender',
         logprobKind,
         maxModelLen: 131072,
         missing: [],
       })
+    } finally {
+      await engine.stop()
+    }
+  })
+
+  it.each([
+    ['raw_logprobs', 'raw'],
+    ['temperature_logprobs', 'temperature'],
+    ['processed_logprobs', 'processed'],
+  ])('finds out what an SGLang with %s gives', async (mode, logprobKind) => {
+    const engine = await startEngine('--wire', 'sglang', '--logprobs-mode', mode)
+    try {
+      expect(await probeEngine(`${engine.url}/v1/`)).toEqual({
+        url: engine.url,
+        kind: 'sglang',
+        models: ['scripted-hermes'],
+        model: 'scripted-hermes',
+        version: '0.5.16',
+        givesIds: true,
+        givesPromptIds: true,
+        givesLogprobs: true,
+        givesToolCalls: true,
+        streamsIds: true,
+        routedExperts: false,
+        splice: 'chat',
+        logprobKind,
+        maxModelLen: 131072,
+        missing: [],
+      })
+    } finally {
+      await engine.stop()
+    }
+  })
+
+  it.each([
+    ['a release without sglext', ['--no-sglext'], { givesIds: true, streamsIds: false, splice: 'chat' }, []],
+    [
+      'a chat route that takes no ids',
+      ['--no-chat-ids', '--model', 'scripted-qwen'],
+      { givesIds: false, splice: 'parse' },
+      ['token ids'],
+    ],
+    [
+      'a release before ids',
+      ['--sglang-version', '0.5.12.post1'],
+      { givesIds: false, streamsIds: false, splice: null },
+      ['token ids'],
+    ],
+  ] as const)('says how SGLang can be spliced: %s', async (_name, flags, found, missing) => {
+    const engine = await startEngine('--wire', 'sglang', ...flags)
+    try {
+      const probe = await probeEngine(engine.url)
+      expect(probe).toMatchObject({ kind: 'sglang', givesLogprobs: true, logprobKind: 'temperature', ...found })
+      expect(probe.missing.map((item) => item.what)).toEqual(missing)
     } finally {
       await engine.stop()
     }
@@ -125,6 +182,83 @@ describe('vLLM wire shapes (documented, not run)', () => {
       'as_asked',
       'as_asked',
     ])
+  })
+
+  it('reads ids from the logprobs where an answer has no others', async () => {
+    const whole = {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'openai/gpt-oss-20b',
+      prompt_token_ids: [1, 2, 3],
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'ab' },
+          logprobs: {
+            content: [7, 8].map((id) => ({ token: `token_id:${id}`, logprob: -0.5, bytes: null, top_logprobs: [] })),
+          },
+          finish_reason: 'stop',
+          token_ids: null,
+        },
+      ],
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    }
+    const asked: string[] = []
+    const fake = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        const body = Buffer.concat(chunks).toString()
+        if (body !== '') asked.push(body)
+        const about = { '/version': { version: '0.11.0' }, '/v1/models': { data: [{ id: 'openai/gpt-oss-20b' }] } }
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(request.method === 'GET' ? (Reflect.get(about, request.url ?? '') ?? {}) : whole))
+      })
+    })
+    const engine = vllmEngine({ url: await listen(fake) })
+    await engine.fingerprint()
+    await using paddock = await startProxy(engine.url, { engine })
+    const session = await paddock.open()
+    expect((await session.post({ ...hello, model: 'openai/gpt-oss-20b' })).status).toBe(200)
+    expect(asked.at(-1)).toContain('"return_tokens_as_token_ids":true')
+    const log = await session.log()
+    expect(log.segments.map((segment) => [...segment.tokens])).toEqual([
+      [1, 2, 3],
+      [7, 8],
+    ])
+    expect(log.calls[0]?.commit?.findings).toEqual([])
+    fake.close()
+    fake.closeAllConnections()
+  })
+})
+
+describe('fingerprints', () => {
+  it.each(['vllm', 'sglang'] as const)('tell tokenizers and templates apart by what they do: %s', async (wire) => {
+    const adapter = wire === 'vllm' ? vllmEngine : sglangEngine
+    const of = async (model: string) => {
+      const engine = await startEngine('--wire', wire, '--model', model)
+      try {
+        return await adapter({ url: engine.url }).fingerprint()
+      } finally {
+        await engine.stop()
+      }
+    }
+    const [hermes, again, qwen, llama] = await Promise.all(
+      ['scripted-hermes', 'scripted-hermes', 'scripted-qwen', 'scripted-llama'].map(of),
+    )
+    expect(again).toEqual(hermes)
+    expect(hermes).toMatchObject({
+      engine: wire,
+      version: wire === 'vllm' ? '0.32.0' : '0.5.16',
+      model: 'scripted-hermes',
+      tokenizer: expect.stringMatching(/^[0-9a-f]{64}$/),
+      chatTemplate: expect.stringMatching(/^[0-9a-f]{64}$/),
+      parsers: 'hermes/qwen3',
+    })
+    expect(qwen?.tokenizer).toBe(hermes?.tokenizer)
+    expect(qwen?.chatTemplate).not.toBe(hermes?.chatTemplate)
+    expect(llama?.tokenizer).not.toBe(hermes?.tokenizer)
   })
 })
 

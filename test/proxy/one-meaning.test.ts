@@ -15,6 +15,7 @@ interface Exchange {
   readonly temperature: number | null
   readonly topP: number | null
   readonly maxTokens: number
+  readonly effort: 'low' | 'medium' | 'high' | null
   readonly stream: boolean
 }
 type Turn =
@@ -69,6 +70,7 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
   temperature: fc.option(fc.constantFrom(0, 0.5, 1.25)),
   topP: fc.option(fc.constantFrom(0.5, 1)),
   maxTokens: fc.integer({ min: 1, max: 9999 }),
+  effort: fc.constantFrom(null, 'low', 'medium', 'high'),
   stream: fc.boolean(),
 })
 
@@ -124,6 +126,7 @@ function asChat(e: Exchange): object {
     ...given('temperature', e.temperature),
     ...given('top_p', e.topP),
     max_tokens: e.maxTokens,
+    ...given('reasoning_effort', e.effort),
     ...(e.stream ? { stream: true } : {}),
   }
 }
@@ -134,6 +137,7 @@ function asMessages(e: Exchange): object {
     model: 'm',
     stream: e.stream,
     max_tokens: e.maxTokens,
+    ...given('output_config', e.effort === null ? null : { effort: e.effort }),
     ...given(
       'system',
       e.system === null ? null : [{ type: 'text', text: e.system, cache_control: { type: 'ephemeral' } }],
@@ -186,6 +190,7 @@ function asResponses(e: Exchange): object {
     store: false,
     ...given('instructions', e.system),
     max_output_tokens: e.maxTokens,
+    ...given('reasoning', e.effort === null ? null : { effort: e.effort }),
     ...given('temperature', e.temperature),
     ...given('top_p', e.topP),
     tools: e.tools.map(({ name, description, schema }) => ({
@@ -229,6 +234,7 @@ function asGemini(e: Exchange): object {
       maxOutputTokens: e.maxTokens,
       ...given('temperature', e.temperature),
       ...given('topP', e.topP),
+      ...given('thinkingConfig', e.effort === null ? null : { thinkingLevel: e.effort.toUpperCase() }),
     },
     tools: [
       {
@@ -273,7 +279,7 @@ function asGemini(e: Exchange): object {
 
 function engineRequest(dialect: Dialect['name'], body: object, path: string) {
   const memory: DialectMemory = {
-    handles: new EchoHandles(),
+    handles: new EchoHandles(Buffer.alloc(32)),
     responses: new ResponseShelf(),
     answerOfToolCall: () => null,
     reasoningName: 'reasoning',
@@ -314,7 +320,7 @@ describe('one meaning', () => {
     const messages = `{"model":"m","max_tokens":1,"temperature":1.0,"tools":[{"name":"f","input_schema":${schema}}],
       "messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":${input}}]}]}`
     const memory = {
-      handles: new EchoHandles(),
+      handles: new EchoHandles(Buffer.alloc(32)),
       responses: new ResponseShelf(),
       answerOfToolCall: () => null,
       reasoningName: 'reasoning' as const,

@@ -117,6 +117,25 @@ describe.each([false, true])('the responses dialect (stream %s)', (stream) => {
     )
   })
 
+  it('gives a stored response back, and no more once it is deleted; what continued it goes on', async () => {
+    const session = await paddock.open(record)
+    const { responses } = session.client
+    const first = await ask(session, stream, { model, input: 'Count.' })
+    const second = await ask(session, stream, { model, input: 'Count.', previous_response_id: first.id })
+    const { id, output_text, usage } = first
+    expect(await responses.retrieve(id)).toMatchObject({ id, output_text, usage, status: 'completed' })
+    await responses.delete(first.id)
+    await expect(responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
+    await expect(ask(session, false, { model, previous_response_id: first.id, input: 'x' })).rejects.toThrow(
+      /not found/,
+    )
+    await ask(session, stream, { model, input: 'Count.', previous_response_id: second.id })
+    expect(await forks(session)).toEqual([[], [], []])
+    const stranger = await paddock.open(record)
+    await expect(stranger.client.responses.retrieve(second.id)).rejects.toMatchObject({ status: 404 })
+    await expect(stranger.client.responses.delete(second.id)).rejects.toMatchObject({ status: 404 })
+  })
+
   it('knows parallel calls of one answer also where their outputs stand between them', async () => {
     const session = await paddock.open(record)
     const first = await ask(session, stream, { ...codex, input: 'Look twice.' })

@@ -107,6 +107,8 @@ describe('commit before it can be acted on', () => {
     const watched = new Watched(session, { ...count, stream: true })
     await reached
     await engine.finished(1, session.id)
+    // Another answer goes all the way from the engine to a client meanwhile: nothing is merely not read yet.
+    await session.client.models.list()
     expect(watched.status).toBeNull()
     open()
     expect(await watched.closed).toBe('end')
@@ -192,7 +194,8 @@ describe('when somebody goes away', () => {
     async (at) => {
       await using paddock = await startProxy(engine.url)
       const session = await paddock.open()
-      await engine.fault({ kind: 'die', at, token: 4, match: { session: session.id } })
+      // Always: where not a byte of an answer came, the proxy asks once more.
+      await engine.fault({ kind: 'die', at, token: 4, count: 0, match: { session: session.id } })
       const watched = new Watched(session, { ...count, stream: true })
       expect(await watched.closed).toBe('end')
       const told = watched.status === 200 ? payloads(watched.text).at(-1) : JSON.parse(watched.text)
@@ -266,7 +269,7 @@ describe('when the engine is silent', () => {
   })
 
   it('gives an engine up that stalls', async () => {
-    await using paddock = await startProxy(engine.url, { limits: { stallMs: 100 } })
+    await using paddock = await startProxy(engine.url, { limits: { stallMs: 1000 } })
     const session = await paddock.open()
     await engine.fault({ kind: 'stall', at: 'mid_stream', token: 3, seconds: 20, match: { session: session.id } })
     const watched = new Watched(session, { ...count, stream: true })

@@ -27,6 +27,7 @@ export interface TestEngine {
 export interface Generation {
   readonly stream: boolean
   readonly promptTokenIds: readonly number[]
+  readonly images: readonly string[]
   readonly choices: readonly { readonly tokenIds: readonly number[]; readonly logprobs: readonly number[] }[]
 }
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type GroupContext, terminal } from '../../src/envs/index.ts'
+import { scored } from '../../src/reward/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
@@ -62,6 +64,38 @@ describe('groups on the scripted engine', () => {
         taskDigest: task.digest,
         promptVariant: 'default',
       })
+    }
+  })
+
+  test('a group is scored by comparison; one that cannot be compared has no rewards', async () => {
+    const tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
+    for (const task of tasks) await world.play(task, [{ say: 'nothing' }])
+    const facts = { verifier: { id: 'ranks', version: '1', sha256: '0'.repeat(64) }, trust: 'host' as const }
+    const environment = {
+      ...terminal,
+      scoreGroup: async ({ task, members }: GroupContext) => {
+        if (task.name !== 'log-forensics') throw new Error('no judge')
+        return members.map((_, i) => scored(1 / (1 + i), { ...facts, components: { rank: i } }))
+      },
+    }
+    const summary = await world.run({ tasks, harness: referenceAgent(), n: 2, environment })
+    const [ranked, failed] = summary.groups
+    expect(ranked?.rewards).toEqual([1, 0.5])
+    expect(failed?.rewards).toEqual([])
+    for (const { rolloutId, groupId } of summary.rollouts) {
+      const { verdicts } = await world.store.catalogue.rollout(rolloutId)
+      expect(verdicts).toHaveLength(2)
+      expect(verdicts[0]).toMatchObject({ status: 'scored', reward: 0 })
+      expect(verdicts[1]).toMatchObject(
+        groupId === ranked?.groupId
+          ? { status: 'scored', supersedes: verdicts[0]?.id, verifier: { id: 'ranks' } }
+          : {
+              status: 'unscorable',
+              reward: null,
+              supersedes: verdicts[0]?.id,
+              reason: expect.stringContaining('no judge'),
+            },
+      )
     }
   })
 

@@ -8,7 +8,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { newId, type Task } from '../../src/core/index.ts'
 import { defineTool, type Environment, environmentRegistry, terminal } from '../../src/envs/index.ts'
-import { bareTask, qwenCode, scriptHarness, shellHarness } from '../../src/rollout/index.ts'
+import {
+  bareTask,
+  defineHarness,
+  type FailurePattern,
+  qwenCode,
+  reportExit,
+  scriptHarness,
+  shellHarness,
+} from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, model, openWorld, terminalTask, type World } from './world.ts'
 
@@ -89,6 +97,18 @@ describe('black-box harnesses', () => {
     expect(summary.rollouts).toMatchObject([
       { end: 'infra', verdict: null, detail: expect.stringContaining('ENVIRONMENT_TOOL_FAILED') },
     ])
+  })
+
+  test('what a preset reads from the last words of its program is told by type beside the end', async () => {
+    const preset = shellHarness({ command: 'echo "401 invalid_api_key" >&2; exit 7' })
+    const parseResult: typeof preset.parseResult = (exit) => reportExit(exit, [refusedKey], null)
+    const summary = await world.run({
+      tasks: [task],
+      harness: defineHarness({ ...preset, name: 'picky', parseResult }),
+    })
+    expect(summary.rollouts).toMatchObject([{ end: 'harness_crash', detail: 'its key was refused (exit 7)' }])
+    const events = await world.store.recorder.events({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
+    expect(events.find(({ kind }) => kind === 'rollout_end')).toMatchObject({ end: 'harness_crash', fault: 'auth' })
   })
 
   test('a command of the user reaches its model by URL alone, and nothing else', async () => {
@@ -177,6 +197,13 @@ describe('black-box harnesses', () => {
     expect(summary.rollouts).toMatchObject([{ end: 'agent_timeout', calls: 0, verdict: null }])
   })
 })
+
+const refusedKey: FailurePattern = {
+  pattern: /invalid_api_key/,
+  end: 'harness_crash',
+  fault: 'auth',
+  detail: 'its key was refused',
+}
 
 async function receiptsTask(): Promise<{ readonly environment: Environment; readonly receipts: Task }> {
   const place = join(import.meta.dirname, '../../examples/environments/receipts')

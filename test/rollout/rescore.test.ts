@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -28,11 +28,16 @@ describe('rescore', () => {
   })
 
   const rescore = async (
-    o: { readonly tasks?: readonly Task[]; readonly dryRun?: boolean; readonly environment?: Environment } = {},
+    o: {
+      readonly of?: string
+      readonly tasks?: readonly Task[]
+      readonly dryRun?: boolean
+      readonly environment?: Environment
+    } = {},
   ): Promise<Rescored | undefined> => {
     const { catalogue, blobs } = world.store
-    const rollouts = [await catalogue.rollout(rolloutId)]
-    const { environment = terminal, ...others } = o
+    const { environment = terminal, of = rolloutId, ...others } = o
+    const rollouts = [await catalogue.rollout(of)]
     const signal = new AbortController().signal
     const common = {
       store: { catalogue, blobs },
@@ -89,6 +94,34 @@ describe('rescore', () => {
       outcome: 'confirmed',
       after: { verifier: { version: 'next' } },
     })
+  })
+
+  test("what is verified on the agent's own files is verified on them again", async () => {
+    const source = join(directory, 'shared')
+    await cp(join(import.meta.dirname, '../../examples/tasks/terminal/log-forensics'), source, { recursive: true })
+    const toml = await readFile(join(source, 'task.toml'), 'utf8')
+    const shared = toml.replace('environment_mode = "separate"', 'environment_mode = "shared"')
+    await writeFile(join(source, 'task.toml'), shared.replace('user = "agent"\n', ''))
+    const seen = `cd /opt/made && stat -c '%a %u %F %n' . run link twin dead; readlink link; ls /etc/issue /opt/gone`
+    const tests = (reward: string) =>
+      writeFile(join(source, 'tests/test.sh'), `{ ${seen}; } 2>&1\necho ${reward} > /logs/verifier/reward.txt\n`)
+    await tests('1')
+    const [task] = await terminal.load(source)
+    if (task === undefined) throw new Error('no task')
+    const work = `mkdir -m 700 -p /opt/made /opt/gone && cd /opt/made && echo '#!/bin/sh' > run
+      chown 1000 run && chmod 4755 run && ln -s /etc/passwd link && ln run twin && mkfifo dead && rm -r /etc/issue /opt/gone`
+    await world.play(task, [{ shell: work }, { say: 'done' }])
+    const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
+    const [rollout] = rollouts
+    expect(rollout?.verdict).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })
+    const again = await rescore({ of: rollout?.rolloutId ?? '' })
+    expect(again).toMatchObject({ outcome: 'same' })
+    await tests('0.5')
+    const changed = await rescore({ of: rollout?.rolloutId ?? '', tasks: [task] })
+    expect(changed).toMatchObject({ outcome: 'changed', after: { reward: 0.5, trust: 'shared' } })
+    // Owners, modes, links and what was deleted are as the agent left them.
+    expect(changed?.after?.evidence).toBe(rollout?.verdict?.evidence)
+    expect(changed?.after?.evidence).toContain('4755 1000 regular file run')
   })
 
   test('a fault of boxes and artifacts that are gone leave the verdict in force', async () => {

@@ -221,7 +221,7 @@ describe('engines that cannot', () => {
     (at) =>
       world('scripted-hermes', async (engine, paddock) => {
         const session: TestSession = await paddock.open(splice())
-        await engine.fault({ kind: 'die', at, token: 4, match: { session: session.id } })
+        await engine.fault({ kind: 'die', at, token: 4, count: 0, match: { session: session.id } })
         const answer = await session.post({ model: 'scripted-hermes', messages: story, stream: true })
         await answer.text().catch(() => '')
         const log = await session.log()

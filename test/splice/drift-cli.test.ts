@@ -14,6 +14,8 @@ it('paddock drift prints each fork with cause, place and both sides; none for a 
         model: 'scripted-qwen3',
         echo: reserialised,
       })
+      // Another reader sees a little later what the owner has stored; after a flush at once.
+      await store.recorder.flush()
       let out = ''
       const code = await runCli(['--data', store.directory, ...flags, 'drift', session.id], {
         out: (text) => {

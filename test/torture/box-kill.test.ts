@@ -3,7 +3,7 @@ import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbo
 import { nastyCommands, requireDocker } from '../../src/testing/sandbox/index.ts'
 
 /**
- * 1,000 commands that try to outlive their end, over four boxes at once with two commands beside each other in each:
+ * 1,000 commands that try to outlive their end, over four boxes at once:
  * nothing survives, no box breaks. Told, not judged: how long after the grace the end was reported.
  */
 const seed = Number(process.env['SEED'] ?? 20261120)

@@ -1,10 +1,13 @@
+import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { sized } from './size.ts'
 
 /** Far more boxes are asked for at once than the daemon can start; none may be lost to a time-out. */
-const asked = Number(process.env['BOXES'] ?? 300)
-const idle = Number(process.env['IDLE'] ?? 64)
+const asked = Number(process.env['BOXES'] ?? sized(500, 200))
+const idle = Number(process.env['IDLE'] ?? 128)
+const docker = new Docker()
 
 describe.runIf(await requireDocker())('many boxes', () => {
   let provider: SandboxProvider
@@ -34,10 +37,21 @@ describe.runIf(await requireDocker())('many boxes', () => {
     )
   })
 
-  it(`idle, ${idle} of them beside each other, still answer`, async () => {
+  it(`idle, ${idle} of them beside each other, fit into memory and still answer`, async () => {
     const boxes = await Promise.all(Array.from({ length: idle }, make))
     const answers = await Promise.all(boxes.map((box) => box.exec({ command: ['/bin/true'] })))
     expect(answers.filter((answer) => answer.kind === 'exited')).toHaveLength(idle)
+    // What the kernel charges the boxes, which others on the machine cannot blur.
+    const charged = await Promise.all(boxes.map(({ id }) => memoryOf(id)))
+    const own = charged.reduce((sum, bytes) => sum + bytes, 0) / idle
+    console.log(`${idle} idle boxes: ${(own / 2 ** 20).toFixed(1)} MiB each`)
+    // 128 of them in a tenth of the smallest machine that Paddock is for (16 GiB).
+    expect(own).toBeLessThan(12 * 2 ** 20)
     await Promise.all(boxes.map((box) => box.destroy()))
   })
 })
+
+async function memoryOf(id: string): Promise<number> {
+  const stats = await docker.getContainer(id).stats({ stream: false })
+  return stats.memory_stats.usage
+}

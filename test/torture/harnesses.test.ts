@@ -1,11 +1,12 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
-import { terminal } from '../../src/envs/index.ts'
-import { claudeCode, codex, geminiCli } from '../../src/rollout/index.ts'
+import { environmentRegistry, terminal } from '../../src/envs/index.ts'
+import { claudeCode, cline, codex, geminiCli, opencode, piHarness } from '../../src/rollout/index.ts'
 import { openWorld, terminalTask, type World } from '../rollout/world.ts'
 
 /** Each is fetched from npm once (100 to 400 MB), which is why this is not among the quick tests. */
-describe('black-box harnesses of the other dialects, unmodified', () => {
+describe('black-box harnesses, unmodified', () => {
   let world: World
   let task: Task
 
@@ -19,6 +20,9 @@ describe('black-box harnesses of the other dialects, unmodified', () => {
     { harness: claudeCode(), dialect: 'messages' },
     { harness: codex(), dialect: 'responses' },
     { harness: geminiCli(), dialect: 'gemini' },
+    { harness: opencode(), dialect: 'chat' },
+    { harness: piHarness(), dialect: 'chat' },
+    { harness: cline(), dialect: 'chat' },
   ])(
     '$harness.name solves a task in a box, over $dialect',
     async ({ harness, dialect }) => {
@@ -34,6 +38,25 @@ describe('black-box harnesses of the other dialects, unmodified', () => {
       expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
       expect(calls.every((call) => call.commit?.fate.kind === 'complete')).toBe(true)
       expect(calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
+    },
+    300_000,
+  )
+
+  test.each([{ harness: opencode() }, { harness: cline() }])(
+    '$harness.name finds the tools of an environment over MCP',
+    async ({ harness }) => {
+      const place = join(import.meta.dirname, '../../examples/environments/receipts')
+      const environment = (await environmentRegistry({ plugins: [join(place, 'environment.ts')] })).get('receipts')
+      const tasks = await environment.load(join(place, 'tasks/bakery.json'))
+      for (const one of tasks) await world.play(one, (await environment.plays.oracle(one)).play.steps)
+      const summary = await world.run({ environment, tasks, harness })
+      expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
+      const events = await world.store.recorder.events({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
+      const results = events.filter((event) => event.kind === 'tool_result')
+      expect(results).toMatchObject([
+        { tool: 'look_up', status: 'ok', callId: expect.any(String) },
+        { tool: 'submit', status: 'ok', callId: expect.any(String) },
+      ])
     },
     300_000,
   )

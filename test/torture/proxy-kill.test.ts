@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
@@ -35,11 +35,12 @@ interface Seen {
 }
 
 /** The load client's own journal, forced to disk line by line: the truth about what it could act on. */
-class Journal {
+class Journal extends EventEmitter<{ acted: [] }> {
   private readonly file: string
   private readonly fd: number
 
   constructor(file: string) {
+    super()
     this.file = file
     this.fd = openSync(file, 'a')
   }
@@ -47,6 +48,7 @@ class Journal {
   write(seen: Seen): void {
     writeSync(this.fd, `${JSON.stringify(seen)}\n`)
     fsyncSync(this.fd)
+    if (seen.acted !== null) this.emit('acted')
   }
 
   read(): Seen[] {
@@ -58,7 +60,7 @@ class Journal {
   }
 }
 
-it('nothing that a client could act on is missing after kill -9 at any moment', { timeout: 240_000 }, async () => {
+it('nothing that a client could act on is missing after kill -9 at any moment', { timeout: 400_000 }, async () => {
   const journal = new Journal(join(directory, 'client.jsonl'))
   const random = mulberry(seed)
   const sessions: string[] = []
@@ -70,7 +72,9 @@ it('nothing that a client could act on is missing after kill -9 at any moment', 
     const workers = Array.from({ length: 8 }, (_, index) =>
       loadWorker({ url, key, index, journal, agent, stop: stop.signal }),
     )
-    const atMs = 30 + Math.floor(random() * 400)
+    // From the first answer on, however slow the machine is: the moments lie in the middle of the work.
+    await once(journal, 'acted')
+    const atMs = Math.floor(random() * 400)
     await new Promise((resolve) => setTimeout(resolve, atMs))
     child.kill('SIGKILL')
     await once(child, 'exit')
@@ -83,7 +87,7 @@ it('nothing that a client could act on is missing after kill -9 at any moment', 
 
   const seen = journal.read()
   const acted = seen.filter((entry) => entry.acted !== null)
-  expect(acted.length).toBeGreaterThan(kills)
+  expect(acted.length).toBeGreaterThanOrEqual(kills)
   const reader = await openReader(join(directory, 'data'))
   const calls = new Map<string, Awaited<ReturnType<typeof reader.recorder.session>>['calls'][number]>()
   const segments = new Map<string, number>()

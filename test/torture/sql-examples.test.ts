@@ -1,4 +1,4 @@
-/** The forty example tasks, each with its golds, its cheats and its weak attempts, on its database and neighbours. */
+/** The example tasks, each with its golds, its cheats and its weak attempts, on its database and neighbours. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
@@ -6,6 +6,7 @@ import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { type NamedPlay, openTaskBox, sql } from '../../src/envs/index.ts'
 import { verdictIn } from '../../src/envs/sql/sql.fixture.ts'
+import { sized } from './size.ts'
 
 const folder = join(import.meta.dirname, '../../examples/tasks/sql')
 const { signal } = new AbortController()
@@ -17,13 +18,16 @@ describe.runIf(await requireDocker())('the example tasks', () => {
   })
   afterAll(() => sandbox.close())
 
-  test.concurrent.each(['clinic', 'metro', 'shop', 'staff', 'telemetry'])(
+  test.concurrent.each(
+    sized(['clinic', 'metro', 'shop', 'staff', 'telemetry', 'orchard', 'harbor'], ['clinic', 'orchard', 'harbor']),
+  )(
     '%s',
     async (name) => {
       const tasks = await sql.load(join(folder, `${name}.json`))
       const [first] = tasks
       if (first === undefined) throw new Error(`no task of ${name}`)
       await using box = await openTaskBox(sandbox, sql.box(first), { labels: { role: 'probe' }, signal })
+      await sql.setup({ task: first, box, signal, emit: () => undefined })
       for (const task of tasks) {
         const rewards: Record<string, unknown> = {}
         for (const [role, submission] of await submissionsOf(task)) {
@@ -34,7 +38,7 @@ describe.runIf(await requireDocker())('the example tasks', () => {
         expect({ task: task.name, ...rewards }).toEqual({ task: task.name, ...Object.fromEntries(wanted) })
       }
     },
-    180_000,
+    600_000,
   )
 })
 

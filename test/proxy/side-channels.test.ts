@@ -1,0 +1,121 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { zstdDecompressSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newId, sha256 } from '../../src/core/index.ts'
+import { sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
+import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
+import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+
+/** Experts of a token by the rule that the scripted engine follows instead of a router: layers of two. */
+const expertsOf = (ids: readonly number[]): number[] =>
+  ids.slice(0, -1).flatMap((id) => [0, 1, 2, 3].map((at) => (id + 3 * at) % 8))
+
+const wires = [
+  ['vllm', (url: string) => vllmEngine({ url })],
+  ['sglang', (url: string) => sglangEngine({ url, streamsIds: true, routedExperts: true })],
+] as const
+
+describe.each(wires)('side channels, %s', (wire, adapter) => {
+  let directory: string
+  let engine: TestEngine
+  let store: Store
+  let paddock: TestProxy
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'paddock-side-'))
+    engine = await startEngine('--wire', wire, '--routed-experts')
+    store = await openStore(join(directory, 'data'))
+    paddock = await startProxy(engine.url, {
+      engine: adapter(engine.url),
+      recorder: store.recorder,
+      blobs: store.blobs,
+    })
+  })
+  afterAll(async () => {
+    await paddock[Symbol.asyncDispose]()
+    await store.close()
+    await engine.stop()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  it.each([
+    ['record', false],
+    ['record', true],
+    ['splice', false],
+    ['splice', true],
+  ] as const)('pitfall 21: experts and alternatives are kept by digest: %s, streamed: %s', async (strategy, stream) => {
+    const session = await paddock.open({ policy: { strategy } })
+    const body = { model: 'scripted-hermes', messages: [{ role: 'user', content: 'Say hello.' }], stream }
+    const text = await (await session.post({ ...body, logprobs: true, top_logprobs: 2 })).text()
+    expect(text).not.toMatch(/routed_experts":"|weight_versions":\[/)
+    const log = await session.log()
+    const callId = log.calls[0]?.intent.id
+    const truth = await engine.generation(callId)
+    const kept = log.events.filter((event) => event.kind === 'side_channel')
+    // vLLM's chat streams have no routed experts.
+    const bare = wire === 'vllm' && strategy === 'record' && stream
+    expect(kept.map(({ what }) => what)).toEqual(bare ? ['top_logprobs'] : ['top_logprobs', 'routed_experts'])
+    expect(kept.every((event) => event.callId === callId && event.choice === 0)).toBe(true)
+    const [alternatives, experts] = await Promise.all(kept.map((event) => store.blobs.get(event.sha256)))
+    const lists = JSON.parse(zstdDecompressSync(alternatives ?? new Uint8Array()).toString()) as { logprob: number }[][]
+    expect(lists).toHaveLength(truth.choices[0]?.tokenIds.length ?? 0)
+    expect(lists.every((list) => list.length > 0 && list.every(({ logprob }) => logprob <= 0))).toBe(true)
+    if (experts === undefined) return
+    const ids = [...truth.promptTokenIds, ...(truth.choices[0]?.tokenIds ?? [])]
+    const told = wire === 'vllm' ? npy(experts) : [...new Int32Array(Uint8Array.from(experts).buffer)]
+    expect(told).toEqual(expertsOf(ids))
+  })
+
+  it('are files of an export that was asked for them, and of no other', async () => {
+    const { catalogue, blobs } = store
+    const task = {
+      digest: sha256(wire),
+      name: 't',
+      environment: 'none',
+      instruction: 'i',
+      split: 'train',
+      data: {},
+      source: 's',
+    }
+    const run = { id: newId(), name: 'r', createdAt: 1, config: {} }
+    const group = { id: newId(), runId: run.id, taskDigest: task.digest, promptVariant: 'default', createdAt: 1 }
+    const id = newId()
+    await catalogue.putTask(task)
+    await catalogue.putRun(run)
+    await catalogue.putGroup(group)
+    await catalogue.putRollout({
+      id,
+      runId: run.id,
+      groupId: group.id,
+      slot: 0,
+      attempt: 0,
+      harness: 'script',
+      createdAt: 1,
+    })
+    const session = await paddock.open({ rolloutId: id, policy: { strategy: 'splice' } })
+    const messages = [{ role: 'user', content: 'Say hello.' }]
+    expect((await session.post({ model: 'scripted-hermes', messages })).status).toBe(200)
+    const exported = async (name: string, more: object) => {
+      const out = join(directory, name)
+      const request = { reader: store, exporter: 'jsonl', out, paddockVersion: '0.0.0', query: { rolloutIds: [id] } }
+      await runExport({ ...request, ...more })
+      return JSON.parse((await readFile(join(out, 'rows.jsonl'), 'utf8')).trim()) as {
+        side_channels?: { what: string; path: string; sha256: string; size_bytes: number }[]
+      }
+    }
+    expect(await exported('without', {})).not.toHaveProperty('side_channels')
+    const [one] = (await exported('with', { sideChannels: blobs })).side_channels ?? []
+    expect(one).toMatchObject({ what: 'routed_experts', path: `side_channels/${one?.sha256}` })
+    const file = await readFile(join(directory, 'with', one?.path ?? ''))
+    expect(file).toEqual(Buffer.from(await blobs.get(one?.sha256 ?? '')))
+    expect(file).toHaveLength(one?.size_bytes ?? 0)
+  })
+})
+
+/** Numbers of a NumPy file of unsigned bytes: header length stands at byte 8. */
+function npy(bytes: Uint8Array): number[] {
+  const header = 10 + (bytes[8] ?? 0) + 256 * (bytes[9] ?? 0)
+  expect(Buffer.from(bytes.subarray(10, header)).toString()).toMatch(/'shape': \(\d+, 2, 2\)/)
+  return [...bytes.subarray(header)]
+}

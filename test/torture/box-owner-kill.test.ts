@@ -1,0 +1,110 @@
+import Docker from 'dockerode'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { sized } from './size.ts'
+
+/**
+ * A process that makes, freezes, snapshots, forks and ends boxes without pause is killed by SIGKILL at seeded moments: each
+ * time nothing of it is left in Docker and on disk within a minute, without anybody running a command.
+ */
+const seed = Number(process.env['SEED'] ?? 20261121)
+const kills = Number(process.env['KILLS'] ?? sized(50, 12))
+const docker = new Docker()
+
+describe.runIf(await requireDocker())('an owner of boxes that is killed', () => {
+  let provider: SandboxProvider
+  beforeAll(async () => {
+    provider = dockerProvider()
+    await provider.ensureImage({ kind: 'paddock-base' })
+    await (
+      await provider.createBox({
+        image: await provider.ensureImage({ kind: 'paddock-base' }),
+        profile: 'user',
+        labels: { role: 'probe' },
+      })
+    ).destroy()
+  })
+  afterAll(() => provider.close())
+
+  it(`leaves nothing after a minute, ${kills} times (seed ${seed})`, async () => {
+    const random = mulberry32(seed)
+    const tookMs: number[] = []
+    for (let kill = 0; kill < kills; kill++) {
+      const child = fork(new URL('./box-owner.fixture.ts', import.meta.url), [String(Math.floor(random() * 2 ** 31))], {
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      })
+      const exited = once(child, 'exit')
+      const owner = `${child.pid}:`
+      await steps(child, 1 + Math.floor(random() * 12))
+      child.kill('SIGKILL')
+      await exited
+      const began = performance.now()
+      let left = await leftBy(owner)
+      while (left.length > 0 && performance.now() - began < 60_000) {
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        left = await leftBy(owner)
+      }
+      expect({ kill, left }).toEqual({ kill, left: [] })
+      tookMs.push(performance.now() - began)
+    }
+    const sorted = tookMs.toSorted((a, b) => a - b)
+    const at = (part: number): string =>
+      `${((sorted[Math.floor((sorted.length - 1) * part)] ?? 0) / 1000).toFixed(1)} s`
+    console.log(`nothing left after ${kills} kills: p50 ${at(0.5)}, most ${at(1)}`)
+  })
+})
+
+/** Waits until the owner has told of so many steps of its work: a moment in the work, not on a clock. */
+async function steps(child: ChildProcess, due: number): Promise<void> {
+  for (let seen = 0; seen < due; seen++) await once(child, 'message')
+}
+
+/** Containers, volumes, networks, snapshots and directories of slots that name this owner. */
+async function leftBy(owner: string): Promise<string[]> {
+  const filters = { label: ['paddock.owner'] }
+  const [containers, { Volumes }, networks, images] = await Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listVolumes({ filters }),
+    docker.listNetworks({ filters }),
+    docker.listImages({ all: true, filters }),
+  ])
+  const labelled = [
+    ...containers.map(({ Id, Labels }) => ({ id: `container ${Id}`, labels: Labels })),
+    ...(Volumes ?? []).map(({ Name, Labels }) => ({ id: `volume ${Name}`, labels: Labels })),
+    ...networks.map(({ Id, Labels }) => ({ id: `network ${Id}`, labels: Labels })),
+    ...images.map(({ Id, Labels }) => ({ id: `image ${Id}`, labels: Labels })),
+  ]
+  return [
+    ...labelled.filter(({ labels }) => labels?.['paddock.owner']?.startsWith(owner)).map(({ id }) => id),
+    ...slots()
+      .filter((name) => readOwner(name).startsWith(owner))
+      .map((name) => `directory ${name}`),
+  ]
+}
+
+/** Directories of slots have their owner beside them. */
+function slots(): string[] {
+  return readdirSync('/run/paddock').filter((name) => name.endsWith('.owner'))
+}
+
+function readOwner(name: string): string {
+  try {
+    return readFileSync(`/run/paddock/${name}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function mulberry32(seedOf: number): () => number {
+  let state = seedOf
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}

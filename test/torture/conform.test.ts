@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Conformance } from '../../src/cli/conform/contract.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { paddock } from '../cli/paddock.ts'
+
+/** Presets that start another agent through a tool. */
+const withSubagents = ['claude-code', 'cline', 'codex', 'gemini-cli', 'opencode', 'qwen-code']
+const names = [...withSubagents, 'pi']
+const hasDocker = await requireDocker()
+
+/** Every preset, unmodified, at every probe: five to eight minutes on two cores, fetched from npm once. */
+describe.runIf(hasDocker)('paddock conform with every preset', () => {
+  let data: string
+  let found: readonly Conformance[]
+
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), 'paddock-conform-'))
+    const { code, out, err } = await paddock(['conform', ...names, '--json', '--data', data])
+    if (code !== 0) throw new Error(`exit ${code}: ${err}${out.slice(-2000)}`)
+    found = JSON.parse(out).harnesses
+  }, 1_500_000)
+  afterAll(() => rm(data, { recursive: true, force: true }))
+
+  it.each(names)('%s loses nothing and trains only what the engine conditioned on', (name) => {
+    const one = found.find(({ harness }) => harness === name)
+    expect(one).toMatchObject({
+      parallel: true,
+      echo: { text: { lost: 0, edited: 0 }, arguments: { lost: 0, edited: 0 } },
+      appendOnly: { turns: 3, extended: 3, causes: {} },
+      delivered: 1,
+      exact: { record: 1, splice: 1 },
+      retries: { limited: { struck: 'main', recovered: true }, failed: { struck: 'main', recovered: true } },
+    })
+  })
+
+  it.each(withSubagents)('the other agent that %s starts is a sub-agent', (name) => {
+    expect(found.find(({ harness }) => harness === name)?.subagents?.calls).toBeGreaterThan(0)
+  })
+
+  it('the side calls of opencode are titles', () => {
+    const { classes } = found.find(({ harness }) => harness === 'opencode') ?? {}
+    expect(classes).toMatchObject({ title: expect.any(Number) })
+    expect(classes).not.toHaveProperty('other')
+  })
+})

@@ -1,0 +1,91 @@
+/**
+ * `paddock desktop`: a desktop behind OSWorld's routes, until Ctrl-C. Where `OSWORLD_DIR` names a checkout of OSWorld (with
+ * `desktop_env/controllers/python.py`; Debian's python3 and python3-requests), its own client drives it unchanged.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { launcher, paddock } from '../cli/paddock.ts'
+
+const checkout = process.env['OSWORLD_DIR'] ?? ''
+
+const program = `
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from desktop_env.controllers.python import PythonController
+c = PythonController('127.0.0.1', int(sys.argv[2]))
+c.retry_interval = 0.2
+out = {'picture': c.get_screenshot()[:4].hex(), 'tree': c.get_accessibility_tree()[:14], 'terminal': c.get_terminal_output(),
+       'size': c.get_vm_screen_size(), 'platform': c.get_vm_platform(), 'desktop': c.get_vm_desktop_path()}
+c.execute_python_command("pyautogui.moveTo(10, 10)")
+for action in [
+    {'action_type': 'MOVE_TO', 'parameters': {'x': 100, 'y': 120}},
+    {'action_type': 'CLICK', 'parameters': {'button': 'left', 'x': 130, 'y': 167, 'num_clicks': 1}},
+    {'action_type': 'TYPING', 'parameters': {'text': "It's < \\"this\\""}},
+    {'action_type': 'PRESS', 'parameters': {'key': 'enter'}},
+    {'action_type': 'KEY_DOWN', 'parameters': {'key': 'shift'}}, {'action_type': 'KEY_UP', 'parameters': {'key': 'shift'}},
+    {'action_type': 'MOUSE_DOWN', 'parameters': {'button': 'left'}}, {'action_type': 'MOUSE_UP', 'parameters': {'button': 'left'}},
+    {'action_type': 'HOTKEY', 'parameters': {'keys': ['ctrl', 'a']}},
+    {'action_type': 'SCROLL', 'parameters': {'dx': 0, 'dy': -3}},
+    {'action_type': 'DOUBLE_CLICK', 'parameters': {}}, {'action_type': 'RIGHT_CLICK', 'parameters': {}},
+    {'action_type': 'DRAG_TO', 'parameters': {'x': 200, 'y': 170}}, {'action_type': 'WAIT'}, 'DONE']:
+    c.execute_action(action)
+out['cursor'] = c.get_cursor_position()
+out['script'] = c.run_python_script('print(6*7)')['output']
+out['bash'] = c.run_bash_script('echo out; echo err >&2; exit 3', 10)
+out['file'] = c.get_file('/etc/hostname').decode()
+print(json.dumps(out))
+`
+
+describe.runIf(await requireDocker())('paddock desktop', () => {
+  let directory: string
+  let child: ReturnType<typeof spawn>
+  let url: string
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'paddock-desktop-'))
+    const args = ['desktop', '--port', '0', '--screen', '800x600', '--json', '--data', directory]
+    child = spawn(launcher, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    if (child.stdout === null) throw new Error('no output')
+    const gone = once(child, 'exit').then(([code]) => Promise.reject(new Error(`it ended with ${String(code)}`)))
+    const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), gone])) as [string]
+    gone.catch(() => undefined)
+    ;({ url } = JSON.parse(line) as { readonly url: string })
+  })
+  afterAll(() => rm(directory, { recursive: true, force: true }))
+
+  it.runIf(checkout !== '')("is driven by OSWorld's own client", async () => {
+    const { port } = new URL(url)
+    const { stdout } = await promisify(execFile)('python3', ['-c', program, checkout, port], { timeout: 60_000 })
+    expect(JSON.parse(stdout)).toMatchObject({
+      picture: '89504e47',
+      tree: '<desktop-frame',
+      terminal: null,
+      size: { width: 800, height: 600 },
+      platform: 'Linux',
+      desktop: '/home/user/Desktop',
+      cursor: { x: 200, y: 170 },
+      script: '42\n',
+      bash: { status: 'error', output: 'out\nerr\n', returncode: 3 },
+      file: 'box\n',
+    })
+  })
+
+  it('serves a screen, and ends with Ctrl-C', async () => {
+    const response = await fetch(`${url}/screen_size`, { method: 'POST' })
+    expect(await response.json()).toEqual({ width: 800, height: 600 })
+    child.kill('SIGINT')
+    expect(await once(child, 'close')).toEqual([0, null])
+    await expect(fetch(`${url}/platform`)).rejects.toThrow()
+  })
+
+  it('says what is wrong with its options', async () => {
+    const ended = await paddock(['desktop', '--screen', 'large', '--data', directory])
+    expect(ended).toMatchObject({ code: 2, err: expect.stringMatching(/1280x720/) })
+  })
+})
