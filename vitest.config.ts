@@ -9,7 +9,8 @@ export default defineConfig({
     maxWorkers: 2,
     // Threads and programs that tests start load the sources with node itself, which compiles each file once this way.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Bounds for what hangs, far beyond what a slow machine needs: no test is about them.
+    testTimeout: 180_000,
+    hookTimeout: 300_000,
   },
 })

@@ -44,6 +44,9 @@ const defaultDeadlineMs = 6 * 3600_000
 const changesShape = z.array(z.object({ Path: z.string(), Kind: z.int() }))
 const changeKinds = ['modified', 'added', 'deleted'] as const
 
+/** With the waits between them, about a quarter of a minute. */
+const pauseTries = 20
+
 /**
  * The freezer of cgroup v1 gives up ("unable to freeze") when processes come and go faster than it can stop them, or when
  * the machine is busy (runc, libcontainer/cgroups/fs/freezer.go); that must not be a way out for an agent.
@@ -54,8 +57,8 @@ async function pauseSurely(container: Docker.Container): Promise<void> {
       await container.pause()
       return
     } catch (error) {
-      if (tries === 6 || !/unable to freeze/i.test(messageOf(error))) throw error
-      await sleep(50 * 2 ** tries)
+      if (tries === pauseTries || !/unable to freeze/i.test(messageOf(error))) throw error
+      await sleep(Math.min(1000, 50 * 2 ** tries))
     }
   }
 }

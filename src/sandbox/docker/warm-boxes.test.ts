@@ -1,7 +1,7 @@
 import Docker from 'dockerode'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EventBody } from '../../core/index.ts'
-import { requireDocker } from '../../testing/sandbox/index.ts'
+import { containerEvents, requireDocker } from '../../testing/sandbox/index.ts'
 import {
   type Box,
   type BoxLabels,
@@ -34,17 +34,13 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
   }
   /** Until so many boxes of ours exist; the daemon's own events say when to look again. */
   const exist = async (count: number): Promise<string[]> => {
-    const events = await docker.getEvents({ filters: { type: ['container'] } })
-    try {
-      let now = await boxes()
-      for await (const _ of events) {
-        if (now.length === count) break
-        now = await boxes()
-      }
-      return now
-    } finally {
-      if ('destroy' in events && typeof events.destroy === 'function') events.destroy()
+    await using events = await containerEvents({})
+    let now = await boxes()
+    while (now.length !== count) {
+      await events.next()
+      now = await boxes()
     }
+    return now
   }
 
   // A provider per test: what it still makes or ends when the test is over is waited for.
@@ -80,9 +76,8 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
     await using parking = dockerProvider({ warmBoxes: 1, parkWarmBoxes: true })
     using _wish = parking.prefetch(spec)
     const [warm = ''] = await exist(1)
-    const events = await docker.getEvents({ filters: { container: [warm], event: ['pause'] } })
-    if ((await docker.getContainer(warm).inspect()).State.Status !== 'paused') for await (const _ of events) break
-    if ('destroy' in events && typeof events.destroy === 'function') events.destroy()
+    await using events = await containerEvents({ container: [warm], event: ['pause'] })
+    if ((await docker.getContainer(warm).inspect()).State.Status !== 'paused') await events.next()
     const { modelPath: _, ...plain } = spec
     await using box = await parking.createBox(plain)
     expect(box.id).toBe(warm)
