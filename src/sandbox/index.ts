@@ -42,7 +42,7 @@ export type {
   TerminalScreen,
   TerminalSpec,
   WarmSpec,
-} from './contract.ts'
+} from './contract/index.ts'
 export {
   type EgressAttempt,
   type EgressGate,

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PaddockError } from '../core/index.ts'
-import type { ImageOptions, NpmFile } from './contract.ts'
+import type { ImageOptions, NpmFile } from './contract/index.ts'
 
 /**
  * Installs npm packages below `directory` with the user's own npm and registry settings. No install script runs, and

@@ -5,7 +5,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { pack, type Pack } from 'tar-stream'
 import { PaddockError } from '../../core/index.ts'
-import type { FileTree, PutFile } from '../contract.ts'
+import type { FileTree, PutFile } from '../contract/index.ts'
 import { staysInside } from './archive-out.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Readable } from 'node:stream'
 import { extract, type Extract } from 'tar-stream'
-import type { ArchiveEntry, ArchiveLimits, Artifact, RefusedEntry, RefusedReason } from '../contract.ts'
+import type { ArchiveEntry, ArchiveLimits, Artifact, RefusedEntry, RefusedReason } from '../contract/index.ts'
 
 type Source = Extract extends AsyncIterable<infer Entry> ? Entry : never
 

@@ -23,7 +23,7 @@ import type {
   SnapshotOptions,
   Terminal,
   TerminalSpec,
-} from '../contract.ts'
+} from '../contract/index.ts'
 import { packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import type { AttachedContainer } from './attached.ts'

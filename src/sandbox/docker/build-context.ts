@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { PaddockError, sha256 } from '../../core/index.ts'
-import type { ContextFile, ImageOptions } from '../contract.ts'
+import type { ContextFile, ImageOptions } from '../contract/index.ts'
 import { readNpmFile } from '../npm.ts'
 import { packFiles, packTree, requireInside } from './archive-in.ts'
 

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode'
 import { PaddockError } from '../../core/index.ts'
-import type { BundleRef, BundleSpec, ImageOptions } from '../contract.ts'
+import type { BundleRef, BundleSpec, ImageOptions } from '../contract/index.ts'
 import { abortable } from './abortable.ts'
 import { packFiles, packTree } from './archive-in.ts'
 import { removeByForce } from './attached.ts'

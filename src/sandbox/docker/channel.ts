@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { type Clock, PaddockError } from '../../core/index.ts'
-import type { BoxDeath, ExecResult, ExecSpec } from '../contract.ts'
+import type { BoxDeath, ExecResult, ExecSpec } from '../contract/index.ts'
 import { takeBytes } from './attach-stream.ts'
 import { RunningCommand } from './command.ts'
 import {

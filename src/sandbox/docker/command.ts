@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import { PaddockError } from '../../core/index.ts'
-import type { BoxDeath, ExecOutcome, ExecResult, ExecSpec } from '../contract.ts'
+import type { BoxDeath, ExecOutcome, ExecResult, ExecSpec } from '../contract/index.ts'
 import { type ExitFacts, stdinWindowBytes } from './frames.ts'
 
 /** One command under way. */

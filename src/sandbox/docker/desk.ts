@@ -10,7 +10,7 @@ import type {
   FileTree,
   ImageRef,
   PutFile,
-} from '../contract.ts'
+} from '../contract/index.ts'
 import { packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import { ask, connectDaemon, statusOf } from './daemon.ts'

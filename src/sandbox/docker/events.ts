@@ -1,5 +1,5 @@
 import type { EventBody } from '../../core/index.ts'
-import type { ExecResult, ExecSpec } from '../contract.ts'
+import type { ExecResult, ExecSpec } from '../contract/index.ts'
 
 const tailBytes = 4096
 

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode'
 import { statfs } from 'node:fs/promises'
-import type { SweptObject } from '../contract.ts'
+import type { SweptObject } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
 import { imageUses } from './image-use.ts'
 import { markLabel } from './labels.ts'

@@ -1,5 +1,5 @@
 import type Docker from 'dockerode'
-import type { BoxProfile, BoxSpec } from '../contract.ts'
+import type { BoxProfile, BoxSpec } from '../contract/index.ts'
 import { nameServer } from '../egress/index.ts'
 import { containerLabels, type ContainerKind } from './labels.ts'
 

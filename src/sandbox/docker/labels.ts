@@ -1,4 +1,4 @@
-import type { BoxLabels } from '../contract.ts'
+import type { BoxLabels } from '../contract/index.ts'
 import { thisOwner } from './owner.ts'
 
 /** On everything that Paddock makes in the daemon. */

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { extract, pack, type Header, type Pack } from 'tar-stream'
 import { defaultArchiveLimits } from './archive-out.ts'
 import { daemonFault, statusOf } from './daemon.ts'
-import type { ArchiveLimits, BoxChange, BoxLayer } from '../contract.ts'
+import type { ArchiveLimits, BoxChange, BoxLayer } from '../contract/index.ts'
 
 /** What the daemon lays over every container, and what has no content of its own. */
 const notOfTheBox = ['/proc', '/sys', '/dev', '/etc/hosts', '/etc/hostname', '/etc/resolv.conf', '/.dockerenv']

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
 import { statfs } from 'node:fs/promises'
 import { z } from 'zod'
-import type { SandboxFacts, SandboxProblem } from '../contract.ts'
+import type { SandboxFacts, SandboxProblem } from '../contract/index.ts'
 import { messageOf } from './daemon.ts'
 
 /** The part of `GET /info` and `GET /version` (Docker Engine API) that is read here. */

@@ -15,7 +15,7 @@ import type {
   Slot,
   SweepReport,
   WarmSpec,
-} from '../contract.ts'
+} from '../contract/index.ts'
 import { abortable } from './abortable.ts'
 import { Admission } from './admission.ts'
 import type { BoxParts, DockerBox } from './box.ts'

@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { ExecSpec } from '../contract.ts'
+import type { ExecSpec } from '../contract/index.ts'
 import type { ExecRequest, TerminalSize } from './frames.ts'
 
 /** A command with its defaults, as the supervisor takes it. Throws `BOX_COMMAND_REFUSED` for what cannot be one. */

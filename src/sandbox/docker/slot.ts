@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import type { Slot, SlotHandlers } from '../contract.ts'
+import type { Slot, SlotHandlers } from '../contract/index.ts'
 import { ownedDirectory, type OwnedDirectory, runtimeDirectory } from './host-dirs.ts'
 
 /**

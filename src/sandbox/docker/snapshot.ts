@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
 import { randomBytes } from 'node:crypto'
 import { PaddockError, sha256 } from '../../core/index.ts'
-import type { ImageRef, Snapshot } from '../contract.ts'
+import type { ImageRef, Snapshot } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
 import { depthLabel, markLabel, ownerLabel, parentLabel } from './labels.ts'
 import { thisOwner } from './owner.ts'

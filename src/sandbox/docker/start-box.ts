@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { BoxSpec } from '../contract.ts'
+import type { BoxSpec } from '../contract/index.ts'
 import { abortable } from './abortable.ts'
 import { prepareAttached } from './attached.ts'
 import { type BoxParts, DockerBox } from './box.ts'

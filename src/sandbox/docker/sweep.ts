@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SweepReport, SweptObject } from '../contract.ts'
+import type { SweepReport, SweptObject } from '../contract/index.ts'
 import { removeByForce } from './attached.ts'
 import { bundleVolume } from './bundle.ts'
 import { ask, messageOf, statusOf } from './daemon.ts'

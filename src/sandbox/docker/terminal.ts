@@ -1,6 +1,6 @@
 import headless from '@xterm/headless'
 import { type Clock, PaddockError } from '../../core/index.ts'
-import type { ExecResult, ExecSpec, Terminal, TerminalScreen, TerminalSpec } from '../contract.ts'
+import type { ExecResult, ExecSpec, Terminal, TerminalScreen, TerminalSpec } from '../contract/index.ts'
 import { Asciicast } from './asciicast.ts'
 import type { Channel, TerminalCommand } from './channel.ts'
 import { KeyQueue } from './key-queue.ts'

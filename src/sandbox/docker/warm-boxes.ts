@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/index.ts'
-import type { BoxRole, BoxSpec, BoxWish, WarmSpec } from '../contract.ts'
+import type { BoxRole, BoxSpec, BoxWish, WarmSpec } from '../contract/index.ts'
 import type { DockerBox } from './box.ts'
 import { defaultModelPort } from './hardened.ts'
 import { DockerSlot } from './slot.ts'

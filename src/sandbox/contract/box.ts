@@ -1,0 +1,149 @@
+import type { EgressPolicy } from '../egress/index.ts'
+import type { Id } from '../../core/index.ts'
+import type { ExecResult, ExecSpec, Terminal, TerminalSpec } from './command.ts'
+import type { ArchiveLimits, Artifact, FileTree, PutFile } from './files.ts'
+import type { BundleRef, ImageRef } from './image.ts'
+import type { Slot } from './slot.ts'
+
+/**
+ * `user`: everything runs as uid 1000 without any capability. `root`: uid 0 with the few capabilities that set-up inside
+ * an image needs; commands may drop to another user.
+ */
+export type BoxProfile = 'user' | 'root'
+
+export type BoxRole = 'agent' | 'verifier' | 'oracle' | 'setup' | 'probe'
+
+export interface BoxSpec {
+  readonly image: ImageRef | string
+  readonly profile: BoxProfile
+  /** Default directory of commands; made when it is missing. Default `/workspace`. */
+  readonly workdir?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Limits. Defaults: 2048 MB without swap, 2 cpus, 512 processes. */
+  readonly memoryMb?: number
+  readonly cpus?: number
+  readonly pids?: number
+  /** Largest file a command may write, in MB (RLIMIT_FSIZE). */
+  readonly fileMb?: number
+  /**
+   * What all files of the box may take together beyond its image, in MB. Commands that run while it is more are ended, a
+   * second or two later, as `signaled SIGXFSZ`; what deletes enough meanwhile helps.
+   */
+  readonly diskMb?: number
+  readonly labels: BoxLabels
+  /** Makes this slot reachable inside as `http://127.0.0.1:<port>`; nothing else is. */
+  readonly modelPath?: { readonly slot: Slot; readonly port?: number }
+  readonly mounts?: readonly { readonly bundle: BundleRef; readonly target: string }[]
+  /**
+   * Default `none`. With anything else every connection of the box, and every name query, comes to the slot as a CONNECT
+   * where the kernel can do that ({@link Box.wayOut}); and its programs are told (`HTTP_PROXY` and its kin) that the model
+   * path is a proxy too. Whoever serves the slot puts an {@link EgressGate} behind it, which decides. Needs a model path.
+   */
+  readonly egress?: EgressPolicy
+  /** The box is destroyed after this time, whatever it does. Default 6 h. */
+  readonly deadlineMs?: number
+}
+
+/** A box as far as it is known before its rollout: which slot it will serve comes later, which port is known. */
+export type WarmSpec = Omit<BoxSpec, 'labels' | 'modelPath' | 'deadlineMs'> & {
+  readonly labels: Omit<BoxLabels, 'rollout'>
+  readonly modelPath?: { readonly port?: number }
+}
+
+export interface BoxLabels {
+  readonly role: BoxRole
+  readonly run?: Id
+  readonly rollout?: Id
+}
+
+/** One running container with its supervisor. */
+export interface Box extends AsyncDisposable {
+  readonly id: string
+  readonly image: string
+  readonly profile: BoxProfile
+  readonly workdir: string
+  readonly labels: BoxLabels
+  /** Where the slot is seen from inside (`http://127.0.0.1:<port>`), or null. */
+  readonly modelUrl: string | null
+  /**
+   * How its programs reach what its egress allows: not at all; by asking the proxy that they are told of; or by simply
+   * connecting, because every connection to any address and every name query comes to the gate.
+   */
+  readonly wayOut: 'none' | 'asked' | 'transparent'
+  /**
+   * Runs one command to its end and kills everything it started. Resolves for every fate of the command, also when the
+   * box dies; rejects with the signal's reason (after the kill) on abort and with `BOX_COMMAND_REFUSED` for a malformed spec.
+   */
+  exec(command: ExecSpec, o?: { readonly signal?: AbortSignal }): Promise<ExecResult>
+  /** Starts a command in a terminal of its own: what programs with a screen need. */
+  openTerminal(spec?: TerminalSpec): Terminal
+  /** Kills what commands with `background: 'keep'` left running: the end of a phase. */
+  killBackground(): Promise<void>
+  /** Unpacks into `directory` (made when missing), owned by the box's user unless an entry says otherwise. */
+  putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void>
+  /** Packs a path, with everything unsafe or too big left out and named. Never throws for what the box put there. */
+  getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>
+  /**
+   * Every path that may differ from the box's image, but for what was deleted together with its directory; cheap. Null
+   * where only {@link Box.changes} can tell.
+   */
+  touched(): Promise<readonly string[] | null>
+  /** Paths whose files differ from the box's image, works frozen too. Mounts are not looked at. May take a second. */
+  changes(): Promise<readonly BoxChange[]>
+  /**
+   * All that differs from the box's image, as it is, where that stays within the limits; else null. For
+   * {@link Box.applyLayer}, and for nothing else: an agent may have written it. Mounts are not looked at.
+   */
+  takeLayer(limits?: ArchiveLimits): Promise<BoxLayer | null>
+  /**
+   * Brings a fresh `root` box of the same image to where the layer was taken. Throws `VERIFIER_FAILED` when the image
+   * cannot (it needs `rm`).
+   */
+  applyLayer(layer: BoxLayer): Promise<void>
+  /** Stops every process; deadlines stand still. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+  /**
+   * Keeps the box's files as an image that boxes can be started from: a fork. Processes and memory are not kept, nor what
+   * lies in mounts; a box whose image declares volumes is refused (`SANDBOX_CAPABILITY`). The box stands still meanwhile.
+   */
+  snapshot(o?: SnapshotOptions): Promise<Snapshot>
+  /** Ends the box and everything in it; resolves when the daemon has forgotten it. Idempotent. */
+  destroy(): Promise<void>
+  /** Resolves when the box is gone for whatever reason; never rejects. */
+  readonly died: Promise<BoxDeath>
+}
+
+export interface BoxChange {
+  /** Absolute. The directories above a change are `modified` too. */
+  readonly path: string
+  readonly kind: 'added' | 'modified' | 'deleted'
+}
+
+/** What a box has beyond its image. */
+export interface BoxLayer {
+  /** Relative to the root, with owners, modes, times and links. */
+  readonly tar: Uint8Array
+  /** Absolute. */
+  readonly deleted: readonly string[]
+}
+
+export interface BoxDeath {
+  readonly why: 'destroyed' | 'deadline' | 'oom' | 'relay_died' | 'unresponsive' | 'daemon' | 'exited'
+  readonly detail: string
+}
+
+export interface SnapshotOptions {
+  /** The call after which it was taken, for the event. */
+  readonly callId?: Id
+}
+
+/** Lives until it is disposed, its provider is closed, or a sweep finds its owner dead. */
+export interface Snapshot extends AsyncDisposable {
+  /** What `BoxSpec.image` takes. */
+  readonly image: ImageRef
+  /** Tag of the image that its box was started from. */
+  readonly parent: string
+  /** How many snapshots lie on each other: 1 for one of a box from an ordinary image. */
+  readonly depth: number
+}

@@ -1,0 +1,60 @@
+export interface ImageOptions {
+  readonly signal?: AbortSignal
+  /** One line at a time, for a terminal. */
+  readonly onProgress?: (line: string) => void
+}
+
+/** How an image comes to be. Its digest (recipe, files, bases) names the image, so a change makes a new one. */
+export type ImageRecipe =
+  /** Plain Debian: pulled by digest when a registry answers, else made with debootstrap from the host's own mirror. */
+  | { readonly kind: 'debian' }
+  /** Debian with the programs that terminal tasks use, user `agent` (1000) and `/workspace`. */
+  | { readonly kind: 'paddock-base' }
+  /** A public image, by reference. Pulled when it is not there. */
+  | { readonly kind: 'reference'; readonly reference: string }
+  /** A Dockerfile and its context. `FROM paddock-base` and `FROM paddock-debian` mean the two above. */
+  | {
+      readonly kind: 'dockerfile'
+      readonly name: string
+      readonly dockerfile: string
+      readonly context?: string | readonly ContextFile[]
+      readonly buildArgs?: Readonly<Record<string, string>>
+    }
+
+/** A file of a build context: of memory, of the host under its known hash, or of an npm package; read when needed. */
+export type ContextFile =
+  | { readonly path: string; readonly data: Uint8Array | string; readonly mode?: number }
+  | { readonly path: string; readonly file: string; readonly sha256: string }
+  | { readonly path: string; readonly npm: NpmFile }
+
+/** A file of one exact version of a package, by its path in it. */
+export interface NpmFile {
+  readonly package: string
+  readonly version: string
+  readonly file: string
+}
+
+export interface ImageRef {
+  /** Name to start boxes from. */
+  readonly tag: string
+  /** The image's own content id, `sha256:…`. */
+  readonly id: string
+  /** What named it: hex SHA-256 of the recipe. */
+  readonly recipeDigest: string
+  /** True when this call made or pulled it. */
+  readonly fresh: boolean
+}
+
+export interface BundleSpec {
+  /** Lower case, digits and dashes. */
+  readonly name: string
+  /** Anything that changes when the content should: a version, a lock file's digest. */
+  readonly version: string
+  build(directory: string, o: ImageOptions): Promise<void>
+}
+
+/** A read-only volume, mountable into any box. */
+export interface BundleRef {
+  readonly volume: string
+  readonly fresh: boolean
+}

@@ -1,0 +1,7 @@
+export type * from './box.ts'
+export type * from './command.ts'
+export type * from './desk.ts'
+export type * from './files.ts'
+export type * from './image.ts'
+export type * from './provider.ts'
+export type * from './slot.ts'
