@@ -10,7 +10,8 @@ export default defineConfig({
     // Threads and programs that tests start load the sources with node itself, which compiles each file once this way.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
     // Bounds for what hangs, far beyond what a slow machine needs: no test is about them.
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
+    testTimeout: 400_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })

@@ -8,6 +8,7 @@ export default defineConfig({
     fileParallelism: false,
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
     testTimeout: 900_000,
-    hookTimeout: 300_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })

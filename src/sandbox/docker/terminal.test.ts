@@ -14,7 +14,7 @@ describe.runIf(await requireDocker())('a terminal in a box', () => {
     provider = dockerProvider()
     const image = await provider.ensureImage({ kind: 'paddock-base' })
     box = await provider.createBox({ image, profile: 'user', labels: { role: 'probe' } })
-  }, 300_000)
+  })
   afterAll(() => provider.close())
 
   it('takes keys and shows what a person would see, also after a new size', async () => {

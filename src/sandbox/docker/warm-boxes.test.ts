@@ -51,7 +51,7 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
     // The in-box programs are there from now on.
     await (await claim()).destroy()
     told.length = 0
-  }, 300_000)
+  })
   afterEach(() => provider.close())
 
   it('are handed out once, told only then, with the labels of their rollout', async () => {

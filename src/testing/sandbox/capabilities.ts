@@ -94,15 +94,20 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
     it('stops agents, and no one else, and no deadline runs meanwhile', async () => {
       const [agent, other] = await Promise.all([createBox({ labels: { role: 'agent' } }), createBox()])
       const started = Promise.withResolvers<void>()
+      const go = Promise.withResolvers<Uint8Array>()
       const work = agent.exec({
-        command: 'echo on; sleep 0.4; echo end',
-        timeoutMs: 900,
+        command: 'echo on; read -r word; echo "$word"',
+        stdin: (async function* () {
+          yield await go.promise
+        })(),
+        timeoutMs: pausedMs,
         onStdout: () => started.resolve(),
       })
       await started.promise
       const pause = await provider().pauseBoxes()
       const nested = await provider().pauseBoxes()
-      expect(await sh(other, 'sleep 1; echo free')).toBe('free\n')
+      go.resolve(Buffer.from('end\n'))
+      expect(await sh(other, `sleep ${pausedMs / 1000}; echo free`)).toBe('free\n')
       await pause[Symbol.asyncDispose]()
       await pause[Symbol.asyncDispose]()
       expect(await settledAtOnce(work)).toBe(false)
@@ -176,6 +181,9 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
     })
   })
 }
+
+/** As long as the deadline of what is paused, which is to have time enough before and after on a busy machine. */
+const pausedMs = 3000
 
 /** Whether a promise settles while the sandbox answers something else; a frozen box's does not. */
 async function settledAtOnce(promise: Promise<unknown>): Promise<boolean> {

@@ -43,7 +43,8 @@ export function commandsContract(parts: SharedBoxParts, options: { readonly nast
 
     it('is timed_out at the deadline, also for a command that exits 0 on TERM', async () => {
       expect(await sh('sleep 100', { timeoutMs: 100 })).toMatchObject({ kind: 'timed_out' })
-      const polite = await sh('trap "echo bye; exit 0" TERM; while :; do sleep 0.02; done', { timeoutMs: 150 })
+      // Long enough for a shell to come as far as its trap on a busy machine.
+      const polite = await sh('trap "echo bye; exit 0" TERM; while :; do sleep 0.02; done', { timeoutMs: 2500 })
       expect(polite).toMatchObject({ kind: 'timed_out' })
       expect(text(polite.stdout)).toBe('bye\n')
     })
@@ -115,7 +116,7 @@ export function commandsContract(parts: SharedBoxParts, options: { readonly nast
       expect(result).toMatchObject({ kind: 'exited', code: 0, truncated: { stdout: 399_999_000, stderr: 0 } })
       expect(result.stdout.byteLength).toBe(1000)
       expect(text(result.stderr)).toBe('end\n')
-      expect(process.memoryUsage().rss - before).toBeLessThan(64 << 20)
+      expect(process.memoryUsage().rss - before).toBeLessThan(200 << 20)
     })
 
     it('gives all its output when it fits, and its own end', async () => {

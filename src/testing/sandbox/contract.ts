@@ -30,7 +30,7 @@ export function sandboxContract(options: SandboxContractOptions): void {
     image = await provider.ensureImage({ kind: 'paddock-base' })
     slot = await provider.openSlot()
     box = await createBox({ modelPath: { slot }, pids: 256 })
-  }, 300_000)
+  })
 
   afterAll(async () => {
     await provider?.close()
@@ -43,7 +43,7 @@ export function sandboxContract(options: SandboxContractOptions): void {
     box: () => box,
     slot: () => slot,
     sh: async (command, more = {}) => {
-      const result = await box.exec({ command, timeoutMs: 10_000, ...more })
+      const result = await box.exec({ command, timeoutMs: 60_000, ...more })
       expect(result.kind).not.toBe('box_dead')
       return result
     },

@@ -85,15 +85,22 @@ export function filesContract(parts: SharedBoxParts): void {
 
     it('can be taken from a frozen box, whose deadlines stand still', async () => {
       const started = Promise.withResolvers<void>()
-      const command = sh('echo x > state; echo on; sleep 0.3; echo end', {
-        timeoutMs: 900,
+      const go = Promise.withResolvers<Uint8Array>()
+      // Time enough before and after on a busy machine, and all of it passes while the box is frozen.
+      const timeoutMs = 3000
+      const command = sh('echo x > state; echo on; read -r word; echo "$word"', {
+        stdin: (async function* () {
+          yield await go.promise
+        })(),
+        timeoutMs,
         onStdout: () => started.resolve(),
       })
       await started.promise
       await box.freeze()
-      await new Promise((resolve) => setTimeout(resolve, 1000))
+      await new Promise((resolve) => setTimeout(resolve, timeoutMs))
       expect((await box.getFiles('/workspace/state')).totalBytes).toBe(2)
       await box.thaw()
+      go.resolve(Buffer.from('end\n'))
       expect(await command).toMatchObject({ kind: 'exited', code: 0, stdout: Buffer.from('on\nend\n') })
     })
   })

@@ -49,9 +49,19 @@ export function modelPathContract(parts: SharedBoxParts): void {
       const port = new URL(box.modelUrl ?? '').port
       const half = await sh(`printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -N 127.0.0.1 ${port}`)
       expect(text(half.stdout)).toContain('done')
+      const asked = Promise.withResolvers<Uint8Array>()
       const aborted = Promise.withResolvers<void>()
-      slot.serve({ request: (_request, response) => void response.on('close', () => aborted.resolve()) })
-      await sh(`curl -sS -m 0.2 ${box.modelUrl}/`)
+      slot.serve({
+        request: (_request, response) => {
+          response.on('close', () => aborted.resolve())
+          asked.resolve(Buffer.from('asked\n'))
+        },
+      })
+      await sh(`curl -sS ${box.modelUrl}/ & read -r; kill $!; wait`, {
+        stdin: (async function* () {
+          yield await asked.promise
+        })(),
+      })
       await aborted.promise
     })
 
