@@ -127,6 +127,7 @@ function adapterFor(kind: EngineProbe['kind'], url: string, apiKey: string | nul
         version: report.version,
         streamsIds: report.streamsIds,
         routedExperts: report.routedExperts,
+        strictThinking: report.strictThinking,
         logprobKind: report.logprobKind,
       })
     case 'openai':

@@ -189,6 +189,8 @@ export interface Proxy {
   openSession(open: OpenSession): Promise<OpenedSession>
   /** Aborts what is in flight, commits it, refuses everything later. Idempotent. Throws `SESSION_UNKNOWN`. */
   closeSession(id: Id): Promise<void>
+  /** Closes what open mode opened or went on with. For an owner that stops in an orderly way. */
+  closeOpenMode(): Promise<void>
   /** Throws `SESSION_UNKNOWN`. */
   sessionStats(id: Id): SessionStats
   /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */

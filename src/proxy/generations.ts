@@ -123,10 +123,10 @@ export class Generations {
     const { chat: request } = asked
     const { engine, clock } = this.around
     const { policy } = session.record
-    // A harness that writes vLLM's own member means the engine; what another API calls a budget is a policy's business.
-    const passesThinkingBudget =
-      asked.dialect === 'chat' || (policy.thinkingBudget === 'pass' && engine.name === 'vllm')
-    const sampling = applySampling(policy, request.asked, request.body, { passesThinkingBudget })
+    // A harness that writes an engine's own member means it; what another API calls a budget is a policy's business.
+    const boundThinking =
+      asked.dialect === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
+    const sampling = applySampling(policy, request.asked, request.body, { boundThinking })
     const plan = engine.planChat({
       streamed: request.streamed,
       hasTools: request.hasTools,

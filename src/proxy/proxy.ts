@@ -19,7 +19,7 @@ import { Admission } from './session/admission.ts'
 import { keyDigest, keyOf, newKey } from './session/keys.ts'
 import { LiveSession } from './session/live-session.ts'
 import { OpenDoor } from './session/open-door.ts'
-import { wholePolicy } from './session/policy.ts'
+import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
 import { serveStored } from './stored-responses.ts'
 import { storeSideChannels } from './side-channels.ts'
@@ -108,6 +108,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   async function openSession(open: OpenSession): Promise<OpenedSession> {
     if (draining) throw new PaddockError('PROXY_DRAINING', 'The proxy opens no new sessions.')
     const policy = wholePolicy(open.policy)
+    requireAble(policy, engine)
     await learnFingerprint()
     const id = newId()
     const tokens = await strategies.of(id, policy)
@@ -149,15 +150,16 @@ export function createProxy(options: ProxyOptions): Proxy {
           },
         })
 
-  async function authorise(id: Id | null, key: string | null): Promise<LiveSession> {
+  /** Brings back the session that this key opened for an earlier process, where there is one. */
+  async function recall(key: string | null): Promise<void> {
     if (past !== null && key !== null && !book.knowsKey(key)) await past.recall(key)
-    return book.authorise(id, key)
   }
 
-  const door = new OpenDoor(
-    (open) => openSession({ ...open, policy: options.openPolicy ?? {} }),
-    (id) => (book.isClosed(id) ? null : book.byIdOrThrow(id)),
-  )
+  const door = new OpenDoor({
+    open: (open) => openSession({ ...open, policy: options.openPolicy ?? {} }),
+    recall: async (native) => (await past?.recallOpened(native)) ?? null,
+    find: (id) => (book.isClosed(id) ? null : book.byIdOrThrow(id)),
+  })
 
   async function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
     if (request.headers.upgrade !== undefined) {
@@ -166,12 +168,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     const key = keyOf(request.headers)
     const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
     const open = options.openMode === true && slot === null && sessionId === null
+    if (slot === null) await recall(key)
     const session =
       slot !== null
         ? book.authoriseSlot(slot, sessionId, key)
         : open && (key === null || book.byKeyOrNull(key) === null)
           ? await door.session(request.headers)
-          : await authorise(sessionId, key)
+          : book.authorise(sessionId, key)
     if (route.kind === 'pass') {
       pass.serve(request, response, route.path, (error) => tellError(response, error, dialectNamed('chat')))
       return
@@ -232,6 +235,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     engine,
     openSession,
     closeSession,
+    closeOpenMode: async () => {
+      for (const id of await door.ids()) await closeSession(id)
+    },
     sessionStats: (id) => book.stats(id),
     sessionHandler: (id) => ({ request: handle(book.byIdOrThrow(id)) }),
     async listen({ host = '127.0.0.1', port = 0 }) {

@@ -163,9 +163,13 @@ export class RunningCall implements AnswerSink {
     if (this.reply.streams) this.flush()
   }
 
+  prompted(ids: Int32Array): void {
+    this.answer.promptIds ??= ids
+  }
+
   chunk(bytes: Buffer): void {
     this.times.heard()
-    if (this.phase !== 'running') return
+    if (this.phase !== 'running' || bytes.length === 0) return
     try {
       this.add(this.reply.cut(bytes))
       this.flush()
@@ -198,7 +202,7 @@ export class RunningCall implements AnswerSink {
   failed(error: PaddockError, sampled?: LooseObject): void {
     this.releaseUpstream()
     if (this.phase !== 'running') return
-    if (sampled !== undefined) this.answer.addUntold(sampled)
+    if (sampled !== undefined) this.answer.add(sampled)
     this.fail(error)
   }
 

@@ -270,6 +270,7 @@ export interface SessionReadOptions {
 export interface SessionKey {
   readonly id: Id
   readonly keyDigest: Digest
+  readonly labels: Readonly<Record<string, string>>
   readonly closed: boolean
 }
 

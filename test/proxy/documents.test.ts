@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { SessionPolicy } from '../../src/trajectory/index.ts'
+import { type EngineAdapter, openaiEngine, sglangEngine } from '../../src/proxy/index.ts'
 import { rawPost, startProxy, type TestProxy } from './support.ts'
 
 /** Tells what it was asked, and answers like vLLM. */
@@ -30,7 +31,7 @@ beforeAll(async () => {
   })
   engine.listen(0, '127.0.0.1')
   await once(engine, 'listening')
-  paddock = await startProxy(`http://127.0.0.1:${(engine.address() as AddressInfo).port}`)
+  paddock = await startProxy(engineUrl())
 })
 beforeEach(() => {
   asked = []
@@ -40,10 +41,12 @@ afterAll(async () => {
   engine.close()
 })
 
-async function ask(path: string, body: object, policy: Partial<SessionPolicy> = {}) {
-  const session = await paddock.open({ policy })
+const engineUrl = () => `http://127.0.0.1:${(engine.address() as AddressInfo).port}`
+
+async function ask(path: string, body: object, policy: Partial<SessionPolicy> = {}, by = paddock) {
+  const session = await by.open({ policy })
   const headers = { authorization: `Bearer ${session.key}`, 'content-type': 'application/json' }
-  const answer = await rawPost(`${paddock.origin}/s/${session.id}${path}`, JSON.stringify(body), headers)
+  const answer = await rawPost(`${by.origin}/s/${session.id}${path}`, JSON.stringify(body), headers)
   const told = await answer.text()
   return { status: answer.status, told, session }
 }
@@ -91,18 +94,66 @@ describe('documents', () => {
     expect(asked[0]?.['messages']).toEqual([{ role: 'user', content: text }])
   })
 
+  const wayOut = expect.stringMatching(/pdf.*is not served.*Extract its text/s)
+  const openaiShape = { error: { message: wayOut, type: 'invalid_request_error', code: expect.any(String) } }
   it.each([
-    ['messages', '/v1/messages', messages([document({ type: 'base64', media_type: 'application/pdf', data: pdf })])],
+    [
+      'messages',
+      '/v1/messages',
+      messages([document({ type: 'base64', media_type: 'application/pdf', data: pdf })]),
+      { type: 'error', error: { type: 'invalid_request_error', message: wayOut } },
+    ],
+    [
+      'messages, what a tool gave',
+      '/v1/messages',
+      messages([
+        {
+          type: 'tool_result',
+          tool_use_id: 'a',
+          content: [document({ type: 'base64', media_type: 'application/pdf', data: pdf })],
+        },
+      ]),
+      { type: 'error', error: { type: 'invalid_request_error', message: wayOut } },
+    ],
     [
       'responses',
       '/v1/responses',
       responses([{ type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf}` }]),
+      openaiShape,
     ],
-    ['gemini', gemini, contents([{ inlineData: { mimeType: 'application/pdf', data: pdf } }])],
-  ])('that no engine reads are refused with the way out (%s)', async (_what, path, body) => {
+    [
+      'gemini',
+      gemini,
+      contents([{ inlineData: { mimeType: 'application/pdf', data: pdf } }]),
+      { error: { code: 400, status: 'INVALID_ARGUMENT', message: wayOut } },
+    ],
+  ])('that no engine reads are refused with the way out (%s)', async (_what, path, body, shape) => {
     const { status, told } = await ask(path, body)
     expect([status, asked]).toEqual([400, []])
-    expect(told).toMatch(/pdf.*is not served.*Extract its text/s)
+    expect(JSON.parse(told)).toMatchObject(shape)
+  })
+
+  it.each([
+    ['messages, an address', '/v1/messages', messages([document({ type: 'url', url: 'https://example.com/a.pdf' })])],
+    ['messages, a stored file', '/v1/messages', messages([document({ type: 'file', file_id: 'file_1' })])],
+    [
+      'responses, an address',
+      '/v1/responses',
+      responses([{ type: 'input_file', file_url: 'https://a.example/a.pdf' }]),
+    ],
+    ['responses, a stored file', '/v1/responses', responses([{ type: 'input_file', file_id: 'file_1' }])],
+    ['gemini, an address', gemini, contents([{ fileData: { mimeType: 'application/pdf', fileUri: 'gs://a/a.pdf' } }])],
+  ])('that lie elsewhere are fetched by nobody and refused (%s)', async (_what, path, body) => {
+    const { status, told } = await ask(path, body)
+    expect([status, asked]).toEqual([400, []])
+    expect(told).toMatch(/Fix: /)
+  })
+
+  it('are left to the engine where it is asked in its own API', async () => {
+    const file = { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf}` } }
+    const body = { model: 'm', messages: [{ role: 'user', content: [file] }] }
+    expect((await ask('/v1/chat/completions', body)).status).toBe(200)
+    expect(asked[0]?.['messages']).toEqual(body.messages)
   })
 })
 
@@ -129,6 +180,38 @@ describe('a bound on thinking', () => {
       expect((await session.log()).calls[0]?.intent.used.other).toEqual(['thinking_budget'])
     },
   )
+
+  it.each(wires)('is told SGLang in its own words (%s)', async (_what, path, body) => {
+    const url = engineUrl()
+    await using strict = await startProxy(url, { engine: sglangEngine({ url, strictThinking: true }) })
+    const { status, session } = await ask(path, body, { thinkingBudget: 'pass' }, strict)
+    expect(status).toBe(200)
+    expect(asked[0]).toMatchObject({ custom_params: { thinking_budget: 1024 } })
+    expect(asked[0]).not.toHaveProperty('thinking_token_budget')
+    expect((await session.log()).calls[0]?.intent.used.other).toEqual(['thinking_budget'])
+    // Unless the policy says so, nothing is told.
+    await ask(path, body, {}, strict)
+    expect(asked[1]).not.toHaveProperty('custom_params')
+  })
+
+  it.each<readonly [string, (url: string) => EngineAdapter]>([
+    ['SGLang without strict thinking', (url) => sglangEngine({ url })],
+    ['an engine of no known kind', (url) => openaiEngine({ url })],
+  ])('cannot be promised with %s: no session is opened', async (_what, engineOf) => {
+    const url = engineUrl()
+    await using other = await startProxy(url, { engine: engineOf(url) })
+    await expect(other.open({ policy: { thinkingBudget: 'pass' } })).rejects.toMatchObject({
+      code: 'ENGINE_INCAPABLE',
+      fix: expect.stringContaining('--enable-strict-thinking'),
+    })
+  })
+
+  it('that a chat client writes in the words of SGLang is passed on and stands among what shaped sampling', async () => {
+    const body = { model: 'm', messages: [{ role: 'user', content: 'x' }], custom_params: { thinking_budget: 7 } }
+    const { session } = await ask('/v1/chat/completions', { ...body, custom_logit_processor: '{}' })
+    expect(asked[0]).toMatchObject({ custom_params: { thinking_budget: 7 }, custom_logit_processor: '{}' })
+    expect((await session.log()).calls[0]?.intent.used.other).toEqual(['logits_processors', 'thinking_budget'])
+  })
 
   it("leaves what is the model's own choice to it", async () => {
     const body = { ...contents([{ text: 'x' }]), generationConfig: { thinkingConfig: { thinkingBudget: -1 } } }

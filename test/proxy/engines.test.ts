@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { probeEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { hello, payloads, startEngine, startProxy } from './support.ts'
@@ -24,6 +25,7 @@ describe('probeEngine', () => {
         givesToolCalls: true,
         streamsIds: true,
         routedExperts: false,
+        strictThinking: false,
         splice: 'derender',
         logprobKind,
         maxModelLen: 131072,
@@ -53,6 +55,7 @@ describe('probeEngine', () => {
         givesToolCalls: true,
         streamsIds: true,
         routedExperts: false,
+        strictThinking: false,
         splice: 'chat',
         logprobKind,
         maxModelLen: 131072,
@@ -96,6 +99,32 @@ describe('probeEngine', () => {
       expect(probe.missing.map((item) => item.what)).toEqual(['token ids', 'logprobs'])
     } finally {
       await engine.stop()
+    }
+  })
+
+  it.each([
+    ['as it was', { enable_strict_thinking: true, reasoning_parser: 'qwen3' }, true],
+    ['in groups', { serving: { enable_strict_thinking: true, reasoning_parser: 'qwen3' } }, true],
+    ['without a parser', { enable_strict_thinking: true, reasoning_parser: null }, false],
+    ['without the flag', { enable_strict_thinking: false, reasoning_parser: 'qwen3' }, false],
+  ])('knows an SGLang that holds a model to a bound on thinking (%s)', async (_what, told, strict) => {
+    const completion = { choices: [{ message: { content: 'Hi.' }, finish_reason: 'stop' }] }
+    const server = createServer((request, response) => {
+      const about = { model_path: 'm', version: '0.5.21', ...told }
+      const models = { data: [{ id: 'm' }] }
+      const body = { '/get_server_info': about, '/v1/models': models, '/v1/chat/completions': completion }
+      const found = body[request.url as keyof typeof body]
+      response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(found ?? {}))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const probe = await probeEngine(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      expect([probe.kind, probe.strictThinking]).toEqual(['sglang', strict])
+    } finally {
+      server.close()
+      server.closeAllConnections()
     }
   })
 

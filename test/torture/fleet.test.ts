@@ -59,68 +59,72 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-it(`seed ${seed}: every answer is as the journals have it, after ${kills} kills`, { timeout: 900_000 }, async () => {
-  const seen: Seen[] = []
-  const sessions: string[] = []
-  const stop = new AbortController()
-  const current: { target: Target } = { target: await startProxy() }
-  sessions.push(...current.target.sessions.map(({ id }) => id))
-  const workers = Array.from({ length: clients }, (_, index) => client(index, current, stop.signal, seen))
-  const done = { replicas: 0, proxies: 0, updates: 0, pauses: 0 }
-  for (let round = 0; done.replicas + done.proxies < kills; round += 1) {
-    await sleep(50 + random() * 250)
-    const dice = random()
-    if (dice < 0.35) {
-      await killReplica(Math.floor(random() * 3))
-      done.replicas += 1
-    } else if (dice < 0.5) {
-      current.target.child.kill('SIGKILL')
-      await once(current.target.child, 'exit')
-      done.proxies += 1
-      current.target = await startProxy()
-      sessions.push(...current.target.sessions.map(({ id }) => id))
-    } else if (dice < 0.85) {
-      const [mode, cache] = pick([
-        ['drain', 'clear'],
-        ['keep', 'clear'],
-        ['keep', 'keep'],
-        ['abort-resubmit', 'clear'],
-        ['abort-resubmit', 'clear'],
-      ] as const)
-      const next = `w${round + 1}`
-      const order = { mode, cache, timeoutMs: 5000, version: next, requests: [] }
-      const outcome = await tell(current.target, { what: 'weights', order })
-      if (outcome !== null) {
-        weights = next
-        done.updates += 1
+it(
+  `seed ${seed}: every answer is as the journals have it, after ${kills} kills`,
+  { timeout: Math.max(900_000, kills * 30_000) },
+  async () => {
+    const seen: Seen[] = []
+    const sessions: string[] = []
+    const stop = new AbortController()
+    const current: { target: Target } = { target: await startProxy() }
+    sessions.push(...current.target.sessions.map(({ id }) => id))
+    const workers = Array.from({ length: clients }, (_, index) => client(index, current, stop.signal, seen))
+    const done = { replicas: 0, proxies: 0, updates: 0, pauses: 0 }
+    for (let round = 0; done.replicas + done.proxies < kills; round += 1) {
+      await sleep(50 + random() * 250)
+      const dice = random()
+      if (dice < 0.35) {
+        await killReplica(Math.floor(random() * 3))
+        done.replicas += 1
+      } else if (dice < 0.5) {
+        current.target.child.kill('SIGKILL')
+        await once(current.target.child, 'exit')
+        done.proxies += 1
+        current.target = await startProxy()
+        sessions.push(...current.target.sessions.map(({ id }) => id))
+      } else if (dice < 0.85) {
+        const [mode, cache] = pick([
+          ['drain', 'clear'],
+          ['keep', 'clear'],
+          ['keep', 'keep'],
+          ['abort-resubmit', 'clear'],
+          ['abort-resubmit', 'clear'],
+        ] as const)
+        const next = `w${round + 1}`
+        const order = { mode, cache, timeoutMs: 5000, version: next, requests: [] }
+        const outcome = await tell(current.target, { what: 'weights', order })
+        if (outcome !== null) {
+          weights = next
+          done.updates += 1
+        }
+      } else {
+        const mode = pick(['drain', 'keep', 'abort-resubmit'] as const)
+        const paused = await tell(current.target, { what: 'pause', order: { mode, cache: 'clear', timeoutMs: 5000 } })
+        if (paused !== null) done.pauses += 1
+        await sleep(random() * 100)
+        await tell(current.target, { what: 'resume' })
       }
-    } else {
-      const mode = pick(['drain', 'keep', 'abort-resubmit'] as const)
-      const paused = await tell(current.target, { what: 'pause', order: { mode, cache: 'clear', timeoutMs: 5000 } })
-      if (paused !== null) done.pauses += 1
-      await sleep(random() * 100)
-      await tell(current.target, { what: 'resume' })
     }
-  }
-  stop.abort()
-  await Promise.all(workers)
-  await tell(current.target, { what: 'close' })
-  current.target.child.kill('SIGKILL')
-  await (await openStore(join(directory, 'data'))).close()
+    stop.abort()
+    await Promise.all(workers)
+    await tell(current.target, { what: 'close' })
+    current.target.child.kill('SIGKILL')
+    await (await openStore(join(directory, 'data'))).close()
 
-  const lines = readJournals()
-  const reader = await openReader(join(directory, 'data'))
-  const logs = new Map<string, SessionLog>()
-  for (const id of sessions) logs.set(id, await reader.recorder.session(id))
-  await reader.close()
-  const judged = judge(seen, logs, lines)
-  console.log(JSON.stringify({ seed, ...done, answers: seen.length, ...judged }))
-  expect(done.updates).toBeGreaterThan(5)
-  expect(judged.resubmitted).toBeGreaterThan(0)
-  expect(seen.length).toBeGreaterThan(kills)
-  for (const log of logs.values()) expectTrainedOnce(log)
-  expect((await fsck(join(directory, 'data'))).problems).toEqual([])
-})
+    const lines = readJournals()
+    const reader = await openReader(join(directory, 'data'))
+    const logs = new Map<string, SessionLog>()
+    for (const id of sessions) logs.set(id, await reader.recorder.session(id))
+    await reader.close()
+    const judged = judge(seen, logs, lines)
+    console.log(JSON.stringify({ seed, ...done, answers: seen.length, ...judged }))
+    expect(done.updates).toBeGreaterThan(5)
+    expect(judged.resubmitted).toBeGreaterThan(0)
+    expect(seen.length).toBeGreaterThan(kills)
+    for (const log of logs.values()) expectTrainedOnce(log)
+    expect((await fsck(join(directory, 'data'))).problems).toEqual([])
+  },
+)
 
 /** Every finished answer is in the store, is the one that was given, and consists of legs that a replica generated. */
 function judge(

@@ -53,7 +53,7 @@ afterAll(async () => {
 
 it(
   `${kills} kills, seed ${seed}: what clients could act on is stored as it was sampled`,
-  { timeout: 900_000 },
+  { timeout: Math.max(900_000, kills * 30_000) },
   async () => {
     const file = join(directory, 'client.jsonl')
     const fd = openSync(file, 'a')

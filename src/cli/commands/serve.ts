@@ -77,6 +77,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     end = async () => {
       await opened.end()
       await endRecordings(owner.store, owner.proxy)
+      await owner.proxy.closeOpenMode()
     }
     const exports = {
       OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),

@@ -174,7 +174,7 @@ export const sessionSchema = z.strictObject({
     .enum(['record', 'pass'])
     .default('record')
     .describe(
-      'What becomes of a bound on thinking that a Messages or Gemini client asks for: recorded only, or told to vLLM as `thinking_token_budget`, which refuses it without a reasoning parser and forces tokens that were not sampled.',
+      'What becomes of a bound on thinking that a Messages or Gemini client asks for: recorded only, or told to the engine, which then forces tokens that were not sampled: vLLM (`thinking_token_budget`; it refuses without a reasoning parser) and SGLang with `--enable-strict-thinking` (`custom_params`); with others no session is opened.',
     ),
   onDisconnect: z
     .enum(['finish', 'abort'])

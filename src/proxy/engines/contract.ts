@@ -44,6 +44,8 @@ export interface EngineAdapter {
    * Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `CONTEXT_OVERFLOW`.
    */
   readonly countTokens?: (chat: Uint8Array) => Promise<number>
+  /** Members that hold the model to so many tokens of thinking, JSON texts; absent where nothing would. */
+  readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */
   fingerprint(): Promise<EngineFingerprint>
   /** Its token-in/token-out routes, where this kind of engine can have them: what the strategy `splice` needs. */

@@ -24,6 +24,8 @@ export interface EngineProbe {
   readonly streamsIds: boolean
   /** SGLang gives routed experts when asked; vLLM gives them unasked where it was started to. */
   readonly routedExperts: boolean
+  /** SGLang holds a model to a bound on its thinking (`--enable-strict-thinking` beside a reasoning parser). */
+  readonly strictThinking: boolean
   /** How the strategy `splice` works with this engine, null where it does not: `auto` records then. */
   readonly splice: TokenAbility['way'] | null
   readonly logprobKind: LogprobKind
@@ -95,11 +97,19 @@ export async function probeEngine(
     givesToolCalls: tools.status < 400,
     streamsIds,
     routedExperts: sglang && server.body?.['enable_return_routed_experts'] === true,
+    strictThinking: sglang && isStrict(server.body),
     splice: ability?.way ?? null,
     logprobKind: gives.logprobs ? await probeLogprobKind(ask) : 'unknown',
     maxModelLen: contextLength(listed.body, model),
     missing: missingOf(sglang, gives, tools),
   }
+}
+
+/** SGLang's arguments stand at the top of what it tells of itself, or in groups (0.5.21). */
+function isStrict(about: LooseObject | null): boolean {
+  return [about, ...Object.values(about ?? {})]
+    .map(object)
+    .some((group) => group['enable_strict_thinking'] === true && text(group['reasoning_parser']) !== null)
 }
 
 const vllmAsk: LooseObject = { return_token_ids: true, logprobs: true, top_logprobs: 0 }

@@ -1,4 +1,5 @@
-import type { PolicySpan } from '../../core/index.ts'
+import type { PolicySpan, scanMembers } from '../../core/index.ts'
+import type { PromptIds } from './prompt-ids.ts'
 
 /** A request to an engine: path under its root, JSON body. */
 export interface EngineAsk {
@@ -6,13 +7,24 @@ export interface EngineAsk {
   readonly body: Buffer
 }
 
+/** The engine's chat request, whose members everybody looks at. */
+export interface ChatText {
+  readonly bytes: Buffer
+  /** A member's JSON text, null where it is absent or the literal null. */
+  text(name: string): string | null
+  /** The request with its last message alone. */
+  readonly lastOnly: string
+}
+
 /** A prompt as the engine renders it. */
 export interface RenderedPrompt {
-  readonly ids: Int32Array
+  readonly ids: PromptIds
   /** Images or sound stand in it: the ids alone do not say what the model sees. */
   readonly media: boolean
   /** The engine's own reply; it carries the sampling parameters to `generate`. */
   readonly reply: Buffer
+  /** Where its members lie, for an engine whose generate request is this reply with other members. */
+  readonly scanned: ReturnType<typeof scanMembers> | null
 }
 
 /** Output tokens `[start, end)` and the weights that sampled them. */
@@ -46,7 +58,7 @@ export interface GeneratedPart {
 export interface Generated {
   readonly parts: readonly GeneratedPart[]
   /** What the engine says it was conditioned on, null where it does not say. */
-  readonly promptIds: readonly number[] | null
+  readonly promptIds: Int32Array | null
   readonly usage: Readonly<Record<string, unknown>> | null
   readonly created: number | null
   readonly model: string | null
@@ -55,9 +67,8 @@ export interface Generated {
 
 /** What is turned back into a message. */
 export interface DerenderFacts {
-  /** The engine's chat request. */
-  readonly chat: Buffer
-  readonly promptIds: Int32Array
+  readonly chat: ChatText
+  readonly promptIds: PromptIds
   readonly callId: string
 }
 
@@ -86,8 +97,7 @@ export interface TokenAbility {
 /** How ids are generated from. */
 export interface GenerateTerms {
   readonly streamed: boolean
-  /** The engine's chat request. */
-  readonly chat: Buffer
+  readonly chat: ChatText
   /** So many of the last ids are the beginning of the answer: they count against its `max_tokens`. Default 0. */
   readonly spent?: number
 }
@@ -113,11 +123,11 @@ export interface TokenEngine {
   /** Null where the reply is no rendered prompt. */
   readRender(reply: Buffer): RenderedPrompt | null
   /** The chat request with ids in the place of what its messages render to. Way `chat` only. */
-  chatFrom?(chat: Buffer, ids: Int32Array): EngineAsk
+  chatFrom?(chat: ChatText, ids: PromptIds): EngineAsk
   /** Way `parse`: false for a request with a grammar that only the chat route knows how to make. */
-  takes?(chat: Buffer): boolean
+  takes?(chat: ChatText): boolean
   /** `prompt` is what was rendered from `chat`; `ids` are what is to be conditioned on instead. */
-  generate(prompt: RenderedPrompt, ids: Int32Array, how: GenerateTerms): EngineAsk
+  generate(prompt: RenderedPrompt, ids: PromptIds, how: GenerateTerms): EngineAsk
   /** Null where the payload is no answer. */
   readGenerated(payload: Buffer): Generated | null
   /**

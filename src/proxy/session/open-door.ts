@@ -1,35 +1,76 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Id, PaddockError } from '../../core/index.ts'
+import type { SessionRecord } from '../../trajectory/index.ts'
 import type { OpenedSession, OpenSession } from '../contract.ts'
 import { readLineage } from '../dialects/chat/lineage.ts'
 import type { LiveSession } from './live-session.ts'
 
+/** What an {@link OpenDoor} works with. */
+export interface OpenDoorParts {
+  readonly open: (open: OpenSession) => Promise<OpenedSession>
+  /** The session that an earlier process left under a harness-native id, brought back; null where there is none. */
+  readonly recall: (native: string) => Promise<Id | null>
+  /** Null for a closed one. */
+  readonly find: (id: Id) => LiveSession | null
+}
+
 /**
  * Open mode: people who just want to look point a harness at `/v1` with any key. Requests that name the same
- * harness-native session share a session of ours; those that name none share one.
+ * harness-native session share a session of ours, also with those of a process that died; those that name none share one.
  */
 export class OpenDoor {
-  private readonly opened = new Map<string, Promise<OpenedSession>>()
-  private readonly open: (open: OpenSession) => Promise<OpenedSession>
-  private readonly find: (id: Id) => LiveSession | null
+  private readonly parts: OpenDoorParts
+  private readonly opened = new Map<string, Promise<Id>>()
 
-  constructor(open: (open: OpenSession) => Promise<OpenedSession>, find: (id: Id) => LiveSession | null) {
-    this.open = open
-    this.find = find
+  constructor(parts: OpenDoorParts) {
+    this.parts = parts
   }
 
   async session(headers: IncomingHttpHeaders): Promise<LiveSession> {
     const native = readLineage(headers, {}, null).nativeSession ?? ''
-    const known = this.opened.get(native)
-    if (known !== undefined) {
-      const session = this.find((await known).session.id)
-      if (session?.open === true) return session
-    }
-    const opening = this.open({ labels: { opened: 'open-mode', ...(native === '' ? {} : { native }) } })
-    this.opened.set(native, opening)
-    opening.catch(() => this.opened.delete(native))
-    const session = this.find((await opening).session.id)
-    if (session === null) throw new PaddockError('SESSION_CLOSED', 'The session was closed while it was opened.')
-    return session
+    const opening = this.opened.get(native) ?? this.remember(native, this.recallOrOpen(native))
+    const session = this.parts.find(await opening)
+    if (session?.open === true) return session
+    // Closed meanwhile by somebody who knows its id; whoever sees that first opens the next one.
+    const again = this.opened.get(native)
+    const next = again === undefined || again === opening ? this.remember(native, this.openFor(native)) : again
+    const other = this.parts.find(await next)
+    if (other === null) throw new PaddockError('SESSION_CLOSED', 'The session was closed while it was opened.')
+    return other
   }
+
+  /** Those that were opened here or brought back. */
+  async ids(): Promise<readonly Id[]> {
+    const settled = await Promise.allSettled(this.opened.values())
+    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  }
+
+  private remember(native: string, opening: Promise<Id>): Promise<Id> {
+    this.opened.set(native, opening)
+    opening.catch(() => {
+      if (this.opened.get(native) === opening) this.opened.delete(native)
+    })
+    return opening
+  }
+
+  private async recallOrOpen(native: string): Promise<Id> {
+    const earlier = await this.parts.recall(native)
+    return earlier !== null && this.parts.find(earlier)?.open === true ? earlier : this.openFor(native)
+  }
+
+  private async openFor(native: string): Promise<Id> {
+    const { session } = await this.parts.open({ labels: labelsOf(native) })
+    return session.id
+  }
+}
+
+const openMode = 'open-mode'
+
+function labelsOf(native: string): SessionRecord['labels'] {
+  return { opened: openMode, ...(native === '' ? {} : { native }) }
+}
+
+/** The harness-native id for which open mode opened a session of these labels, empty for none; null for other sessions. */
+export function nativeOf(labels: SessionRecord['labels']): string | null {
+  return labels['opened'] === openMode ? (labels['native'] ?? '') : null
 }

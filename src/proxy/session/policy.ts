@@ -1,4 +1,6 @@
+import { PaddockError } from '../../core/index.ts'
 import type { SessionPolicy } from '../../trajectory/index.ts'
+import type { EngineAdapter } from '../engines/contract.ts'
 
 /**
  * A whole policy from the parts that were given. Unless told otherwise: the strongest token strategy, nothing pinned,
@@ -20,4 +22,12 @@ export function wholePolicy(part: Partial<SessionPolicy> = {}): SessionPolicy {
     ...(part.thinkingBudget === undefined ? {} : { thinkingBudget: part.thinkingBudget }),
     onDisconnect: part.onDisconnect ?? 'finish',
   }
+}
+
+/** Throws `ENGINE_INCAPABLE` where a policy demands of an engine what it would leave out in silence. */
+export function requireAble(policy: SessionPolicy, { name, url, boundThinking }: EngineAdapter): void {
+  if (policy.thinkingBudget !== 'pass' || boundThinking !== undefined) return
+  throw new PaddockError('ENGINE_INCAPABLE', `The engine ${name} at ${url} cannot be told a bound on thinking.`, {
+    fix: 'Use vLLM, or start SGLang with `--enable-strict-thinking` and `--reasoning-parser`, or leave `thinkingBudget` at `record`.',
+  })
 }

@@ -29,6 +29,7 @@ const otherTransforms: Readonly<Record<string, string>> = {
   bad_words: 'bad_words',
   allowed_token_ids: 'allowed_token_ids',
   logits_processors: 'logits_processors',
+  custom_logit_processor: 'logits_processors',
   ignore_eos: 'ignore_eos',
   stop_token_ids: 'stop_token_ids',
   length_penalty: 'length_penalty',
@@ -40,6 +41,8 @@ const otherTransforms: Readonly<Record<string, string>> = {
   guided_regex: 'grammar',
   guided_choice: 'grammar',
   guided_grammar: 'grammar',
+  regex: 'grammar',
+  ebnf: 'grammar',
 }
 
 /** What a chat request asks for. Wrong types read as not set: the engine is the judge of them. */
@@ -53,6 +56,9 @@ export function askedSampling(body: LooseObject): SamplingParams {
     if (field === 'response_format' && isTextFormat(value)) continue
     other.add(name)
   }
+  // SGLang's, whose strict thinking reads it (`grammar_manager.py`).
+  const params = body['custom_params']
+  if (typeof params === 'object' && params !== null && 'thinking_budget' in params) other.add(thinkingBudget)
   const toolChoice = body['tool_choice']
   if (toolChoice === 'required' || (typeof toolChoice === 'object' && toolChoice !== null)) other.add('tool_choice')
   return {
@@ -79,12 +85,15 @@ export interface AppliedSampling {
   readonly remove: readonly string[]
 }
 
+/** What becomes of a bound on thinking: left where the client wrote it, written as the engine reads it, or left out. */
+export type BoundThinking = 'as_written' | ((tokens: string) => Readonly<Record<string, string>>) | null
+
 /** Pins win over clamps, clamps over what was asked, defaults fill what nobody set. */
 export function applySampling(
   policy: SessionPolicy,
   asked: SamplingParams,
   body: LooseObject,
-  { passesThinkingBudget = true }: { readonly passesThinkingBudget?: boolean } = {},
+  { boundThinking = 'as_written' }: { readonly boundThinking?: BoundThinking } = {},
 ): AppliedSampling {
   const set: Record<string, string> = {}
   const remove: string[] = []
@@ -125,9 +134,12 @@ export function applySampling(
     if (value !== undefined && isPinName(name)) put(name, value)
   }
   let { other } = asked
-  if (!passesThinkingBudget && other.includes(thinkingBudget)) {
-    other = other.filter((name) => name !== thinkingBudget)
-    remove.push('thinking_token_budget')
+  const bound = body['thinking_token_budget']
+  if (boundThinking !== 'as_written' && typeof bound === 'number') {
+    const members = boundThinking?.(JSON.stringify(bound)) ?? {}
+    if (boundThinking === null) other = other.filter((name) => name !== thinkingBudget)
+    if (!('thinking_token_budget' in members)) remove.push('thinking_token_budget')
+    Object.assign(set, members)
   }
   return { used: { ...asked, ...values, n, other }, set, remove }
 }

@@ -1,25 +1,34 @@
 import { createHash } from 'node:crypto'
 import { editObject, scanElements, scanMembers } from '../../core/index.ts'
+import type { ChatText } from '../engines/token-engine.ts'
 
 /** Members that decide how messages become text, beside the messages themselves. */
 const renderInputs = ['model', 'tools', 'chat_template_kwargs', 'chat_template', 'documents', 'reasoning_effort']
 
 /** The engine's chat request, cut at its messages: every message keeps its bytes. */
-export class ChatBody {
+export class ChatBody implements ChatText {
   readonly bytes: Buffer
   readonly messages: readonly Buffer[]
+  private readonly scanned: ReturnType<typeof scanMembers>
   private readonly members: ReadonlyMap<string, Buffer>
+  private digest: string | null = null
 
   /** Throws `BODY_INVALID_JSON`. */
   constructor(bytes: Buffer) {
     this.bytes = bytes
-    const { members } = scanMembers(bytes)
-    this.members = new Map(members.map(({ key, valueStart, valueEnd }) => [key, bytes.subarray(valueStart, valueEnd)]))
+    this.scanned = scanMembers(bytes)
+    this.members = new Map(
+      this.scanned.members.map(({ key, valueStart, valueEnd }) => [key, bytes.subarray(valueStart, valueEnd)]),
+    )
     const list = this.members.get('messages')
     this.messages = list === undefined ? [] : scanElements(list, 0).map(({ start, end }) => list.subarray(start, end))
   }
 
-  /** A member's JSON text, null where it is absent or the literal null. */
+  /** Names of the members. */
+  get names(): readonly string[] {
+    return [...this.members.keys()]
+  }
+
   text(name: string): string | null {
     const value = this.members.get(name)?.toString() ?? 'null'
     return value === 'null' ? null : value
@@ -58,25 +67,31 @@ export class ChatBody {
 
   /** Two requests with equal inputs and equal messages render alike. */
   get renderDigest(): string {
+    if (this.digest !== null) return this.digest
     const digest = createHash('sha1')
     for (const name of renderInputs) digest.update(`${name}\u0000${this.text(name) ?? ''}\u0000`)
-    return digest.digest('base64')
+    this.digest = digest.digest('base64')
+    return this.digest
   }
 
   message(index: number): unknown {
     return JSON.parse(this.messages[index]?.toString() ?? 'null')
   }
 
+  get lastOnly(): string {
+    const last = this.messages.at(-1)
+    if (last === undefined) return this.bytes.toString()
+    return editObject(this.bytes, { set: { messages: `[${last.toString()}]` } }, this.scanned).toString()
+  }
+
   /** The same request over other messages. `open`: a new turn of the assistant is opened at the end. */
   over(messages: readonly Buffer[], { open }: { readonly open: boolean }): Buffer {
-    return editObject(this.bytes, {
-      set: {
-        messages: `[${messages.map(String).join()}]`,
-        stream: 'false',
-        ...(open ? {} : { add_generation_prompt: 'false', continue_final_message: 'false' }),
-      },
-      remove: ['stream_options'],
-    })
+    const set = {
+      messages: `[${messages.map(String).join()}]`,
+      stream: 'false',
+      ...(open ? {} : { add_generation_prompt: 'false', continue_final_message: 'false' }),
+    }
+    return editObject(this.bytes, { set, remove: ['stream_options'] }, this.scanned)
   }
 }
 

@@ -6,7 +6,6 @@ type Loose = Readonly<Record<string, unknown>>
 /** What every piece of an answer says about itself. */
 export interface ReplyHead {
   readonly callId: string
-  readonly promptIds: readonly number[] | Int32Array
   readonly model: string | null
   readonly created: number | null
 }
@@ -21,7 +20,8 @@ interface ReplyFrame {
 
 /**
  * A derendered completion in the shape of vLLM's chat route with `return_token_ids`: the engine's own message, beside
- * it the ids and logprobs as they were generated.
+ * it the ids and logprobs as they were generated. The prompt's ids are told by themselves (`AnswerSink.prompted`): they
+ * would be written and read again for nothing.
  */
 export function completionOf(derendered: Loose, generated: Generated, { head, stops, showsStops }: ReplyFrame): Buffer {
   return Buffer.from(JSON.stringify(completion(derendered, generated, { head, stops, showsStops })))
@@ -50,37 +50,25 @@ function completion(derendered: Loose, generated: Generated, { head, stops, show
   return {
     ...derendered,
     ...headMembers(head, 'chat.completion'),
-    prompt_token_ids: [...head.promptIds],
     choices,
     usage: generated.usage ?? derendered['usage'] ?? null,
     ...(first === undefined ? {} : { weight_version: first }),
   }
 }
 
-/** One derendered step as an event of vLLM's chat stream; `first` carries the prompt's ids. */
-export function chunkOf(
-  derendered: Loose,
-  part: GeneratedPart,
-  { head, first }: { readonly head: ReplyHead; readonly first: boolean },
-): Buffer {
+/** One derendered step as an event of vLLM's chat stream. */
+export function chunkOf(derendered: Loose, part: GeneratedPart, head: ReplyHead): Buffer {
   const choice = listOf(derendered['choices'])[0] ?? { delta: {}, finish_reason: null }
   const { usage: _usage, ...rest } = derendered
   return event({
     ...rest,
     ...headMembers(head, 'chat.completion.chunk'),
-    ...(first ? { prompt_token_ids: [...head.promptIds] } : {}),
     choices: [{ ...choice, index: part.index, ...tokensOf(part, textsOf(choice, part), choice) }],
   })
 }
 
-/** What the engine says it was given is the truth, where it says it. */
-export function headOf(callId: string, sent: Int32Array, generated: Generated): ReplyHead {
-  return {
-    callId,
-    promptIds: generated.promptIds ?? sent,
-    model: generated.model,
-    created: generated.created,
-  }
+export function headOf(callId: string, { model, created }: Generated): ReplyHead {
+  return { callId, model, created }
 }
 
 export function usageChunk(head: ReplyHead, usage: Loose): Buffer {

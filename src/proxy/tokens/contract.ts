@@ -18,6 +18,8 @@ export interface OutgoingCall {
 
 /** Hears the answer of a call in the shape of vLLM's chat route, however it was come by. */
 export interface AnswerSink extends UpstreamSink {
+  /** What the answer is conditioned on, before its first piece; not told where the reply itself says it. */
+  prompted(ids: Int32Array): void
   /** `sampled`: an answer that was sampled although nobody can be told it; its ids belong to the record. */
   failed(error: PaddockError, sampled?: Readonly<Record<string, unknown>>): void
 }

@@ -31,17 +31,20 @@ export class DerenderSteps {
   private head: ReplyHead | null = null
   private usage: Generated['usage'] = null
   private running: Promise<void> | null = null
-  private told = false
   private ending = false
 
   constructor(parts: DerenderSteps['parts']) {
     this.parts = parts
-    this.stepTokens = Math.min(maxStepTokens, Math.floor(parts.facts.promptIds.length / promptPerStepToken))
+    this.stepTokens = Math.min(maxStepTokens, Math.floor(parts.facts.promptIds.ids.length / promptPerStepToken))
   }
 
   take(generated: Generated): void {
     const { facts, sink } = this.parts
-    this.head ??= headOf(facts.callId, facts.promptIds, generated)
+    if (this.head === null) {
+      this.head = headOf(facts.callId, generated)
+      // What the engine says it was given is the truth, where it says it.
+      sink.prompted(generated.promptIds ?? facts.promptIds.ids)
+    }
     if (generated.usage !== null) this.usage = generated.usage
     if (generated.error !== null) sink.chunk(event({ error: generated.error }))
     for (const part of generated.parts) {
@@ -91,27 +94,23 @@ export class DerenderSteps {
       const ask = route.ask(facts, part, this.states.get(index) ?? null)
       const reply = await asking.askAgain(ask, derenderTries).catch(() => null)
       const step = reply === null || reply.status >= 400 ? null : route.read(reply.body)
-      const first = !this.told
-      this.told = true
       if (step === null) {
-        this.tellIds(part, first)
+        this.tellIds(part)
         throw untold(reply)
       }
       this.states.set(index, step.state)
-      sink.chunk(chunkOf(step.chunk, part, { head: this.head, first }))
+      sink.chunk(chunkOf(step.chunk, part, this.head))
     }
   }
 
   /** The ids are sampled and belong to the record, whatever becomes of their text; those that wait still too. */
-  private tellIds(part: GeneratedPart, first: boolean): void {
+  private tellIds(part: GeneratedPart): void {
     const { head, waiting } = this
     if (head === null) return
     const lost = [part, ...waiting.values()]
     waiting.clear()
-    for (const [at, one] of lost.entries()) {
-      const chunk = { choices: [{ delta: {}, finish_reason: null }] }
-      this.parts.sink.chunk(chunkOf(chunk, one, { head, first: first && at === 0 }))
-    }
+    const chunk = { choices: [{ delta: {}, finish_reason: null }] }
+    for (const one of lost) this.parts.sink.chunk(chunkOf(chunk, one, head))
   }
 }
 

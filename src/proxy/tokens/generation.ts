@@ -1,9 +1,11 @@
 import { PaddockError } from '../../core/index.ts'
+import { PromptIds } from '../engines/prompt-ids.ts'
 import type { EngineAsk, Generated, GeneratedPart, TokenEngine, VersionSpan } from '../engines/token-engine.ts'
 import { SseSplitter } from '../http/sse.ts'
 import type { SeenWeights, Upstream, UpstreamIds, UpstreamRequest } from '../upstream.ts'
 import { type Reply, stepFailed } from './asking.ts'
 import { joinedSpans, spansOfLeg } from './leg-spans.ts'
+import { startsWith } from './splice-ids.ts'
 
 /** What a {@link Generation} needs. */
 export interface GenerationParts {
@@ -11,9 +13,9 @@ export interface GenerationParts {
   readonly engine: TokenEngine
   readonly ids: UpstreamIds
   /** What is to be conditioned on. */
-  readonly prompt: Int32Array
+  readonly prompt: PromptIds
   /** The request for a prompt whose last `spent` ids are the beginning of the answer. */
-  readonly ask: (prompt: Int32Array, spent: number) => EngineAsk
+  readonly ask: (prompt: PromptIds, spent: number) => EngineAsk
   readonly streamed: boolean
   /** The answer may be ended for a weight update and gone on with; one choice only. */
   readonly resumable: boolean
@@ -135,17 +137,19 @@ export class Generation implements UpstreamRequest {
       this.reject(new PaddockError('ENGINE_ERROR', 'The engine sent an event that is not JSON.'))
       return false
     }
-    if (!leg.echoes(generated.promptIds) && this.seen.length > 0) {
+    const later = this.seen.length > 0
+    const echoed = leg.echoes(generated.promptIds)
+    if (later && !echoed) {
       this.current?.abort()
       this.reject(new PaddockError('ENGINE_ERROR', 'The engine went on from other ids than it was given.'))
       return false
     }
     if (generated.usage !== null) this.usage = generated.usage
-    const later = this.seen.length > 0
     this.parts.generated({
       ...generated,
       usage: null,
-      promptIds: later ? null : generated.promptIds,
+      // Equal ids are held once.
+      promptIds: later ? null : generated.promptIds !== null && echoed ? leg.prompt.ids : generated.promptIds,
       parts: this.parts.resumable ? generated.parts.map((part) => this.noted(leg, part)) : generated.parts,
     })
     return true
@@ -201,7 +205,7 @@ export class Generation implements UpstreamRequest {
 
   /** Of several legs the counts are those of the one answer. */
   private tellUsage(usage: Readonly<Record<string, unknown>>): void {
-    const prompt = this.parts.prompt.length
+    const prompt = this.parts.prompt.ids.length
     const completion = this.sampled.length
     const counts = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }
     const one = this.seen.length > 0 ? { ...usage, ...counts } : usage
@@ -213,7 +217,7 @@ const doneMark = Buffer.from('[DONE]')
 
 /** One request of a generation. */
 class Leg {
-  readonly prompt: Int32Array
+  readonly prompt: PromptIds
   /** Tokens of the answer before it. */
   readonly spent: number
   interrupted = false
@@ -221,12 +225,20 @@ class Leg {
   done = false
   told: readonly VersionSpan[] = []
 
-  constructor(prompt: Int32Array, sampled: readonly number[]) {
+  constructor(prompt: PromptIds, sampled: readonly number[]) {
     this.spent = sampled.length
-    this.prompt = Int32Array.from([...prompt, ...sampled])
+    this.prompt = sampled.length === 0 ? prompt : grown(prompt, sampled)
   }
 
-  echoes(ids: readonly number[] | null): boolean {
-    return ids === null || (ids.length === this.prompt.length && ids.every((id, at) => id === this.prompt[at]))
+  echoes(echo: Int32Array | null): boolean {
+    const { ids } = this.prompt
+    return echo === null || (echo.length === ids.length && startsWith(echo, ids))
   }
+}
+
+function grown({ ids }: PromptIds, sampled: readonly number[]): PromptIds {
+  const all = new Int32Array(ids.length + sampled.length)
+  all.set(ids)
+  all.set(sampled, ids.length)
+  return new PromptIds(all)
 }

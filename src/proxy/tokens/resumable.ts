@@ -1,4 +1,4 @@
-import { scanMembers } from '../../core/index.ts'
+import type { ChatBody } from './chat-body.ts'
 
 /** Members that mean the same for a whole answer and for the rest of one that was begun before. */
 const harmless = new Set([
@@ -56,17 +56,19 @@ const neutral: Readonly<Record<string, (value: unknown) => boolean>> = {
  * Penalties over the output, grammars, seeds, stop strings and several choices look back at tokens that would then stand
  * in the prompt. What is not known is waited for.
  */
-export function isResumable(chat: Buffer): boolean {
-  return scanMembers(chat).members.every(({ key, valueStart, valueEnd }) => {
-    if (harmless.has(key)) return key !== 'tools' || !hasStrictTool(chat.subarray(valueStart, valueEnd))
-    const value: unknown = JSON.parse(chat.subarray(valueStart, valueEnd).toString())
-    return value === null || (Object.hasOwn(neutral, key) && neutral[key]?.(value) === true)
+export function isResumable(chat: ChatBody): boolean {
+  return chat.names.every((name) => {
+    if (harmless.has(name)) return name !== 'tools' || !hasStrictTool(chat.text(name))
+    const value: unknown = JSON.parse(chat.text(name) ?? 'null')
+    return value === null || (Object.hasOwn(neutral, name) && neutral[name]?.(value) === true)
   })
 }
 
 /** A strict tool is a grammar from the first token of its call on. */
-function hasStrictTool(tools: Buffer): boolean {
-  const list: unknown = JSON.parse(tools.toString())
+function hasStrictTool(tools: string | null): boolean {
+  // Without the word there is none, and schemas are long.
+  if (tools?.includes('"strict"') !== true) return false
+  const list: unknown = JSON.parse(tools)
   return (
     Array.isArray(list) &&
     list.some((tool: unknown) => {

@@ -63,12 +63,13 @@ class SpliceStrategy implements TokenStrategyDriver {
     }
     return new TokenExchange({
       call,
+      chat: running.chat,
       engine,
       ability,
       upstream,
       readsChat,
       sink,
-      plan: (chat, rendered, render) =>
+      plan: (rendered, render) =>
         planPrompt(
           {
             tree: this.tree,
@@ -79,7 +80,7 @@ class SpliceStrategy implements TokenStrategyDriver {
             renderedWith: (answer) =>
               answer.segment.callId === null ? undefined : this.renderedWith.get(answer.segment.callId),
           },
-          { chat, match: call.match, rendered },
+          { chat: running.chat, match: call.match, rendered },
         ),
       notes: {
         planned: (plan) => {

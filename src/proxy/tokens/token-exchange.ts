@@ -1,4 +1,5 @@
 import { isPaddockError, PaddockError } from '../../core/index.ts'
+import { PromptIds } from '../engines/prompt-ids.ts'
 import type {
   DerenderRoute,
   EngineAsk,
@@ -11,7 +12,7 @@ import type {
 } from '../engines/token-engine.ts'
 import type { SeenWeights, Upstream, UpstreamRequest, UpstreamSink } from '../upstream.ts'
 import { Asking, type Reply } from './asking.ts'
-import { ChatBody } from './chat-body.ts'
+import type { ChatBody } from './chat-body.ts'
 import { completionOf, headOf, sampledOnly } from './chat-reply.ts'
 import type { AnswerSink, OutgoingCall } from './contract.ts'
 import { DerenderSteps, derenderTries, untold } from './derender-steps.ts'
@@ -23,6 +24,8 @@ import { isResumable } from './resumable.ts'
 /** What a {@link TokenExchange} needs. */
 export interface ExchangeParts {
   readonly call: OutgoingCall
+  /** Its body, read. */
+  readonly chat: ChatBody
   readonly engine: TokenEngine
   readonly ability: TokenAbility
   readonly upstream: Upstream
@@ -30,11 +33,7 @@ export interface ExchangeParts {
   readonly readsChat: (sink: UpstreamSink) => UpstreamSink
   readonly sink: AnswerSink
   /** Plans the prompt; `render` is another question to the engine on behalf of this call. */
-  readonly plan: (
-    chat: ChatBody,
-    rendered: Int32Array,
-    render: (body: Buffer) => Promise<Int32Array | null>,
-  ) => Promise<PromptPlan>
+  readonly plan: (rendered: Int32Array, render: (body: Buffer) => Promise<Int32Array | null>) => Promise<PromptPlan>
   readonly notes: {
     planned(plan: PromptPlan): void
     /** The call was asked on the chat route after all. */
@@ -85,34 +84,34 @@ export class TokenExchange implements UpstreamRequest {
   }
 
   private async run(): Promise<void> {
-    const { call, engine, ability, plan, notes, sink } = this.parts
-    const chat = new ChatBody(call.body)
-    if (ability.way === 'parse' && engine.takes?.(call.body) === false) return this.chatRoute('splice_unavailable')
+    const { call, chat, engine, ability, plan, notes, sink } = this.parts
+    if (ability.way === 'parse' && engine.takes?.(chat) === false) return this.chatRoute('splice_unavailable')
     const reply = await this.asking.ask(engine.render(call.body))
     if ([404, 405, 501].includes(reply.status)) return this.chatRoute('splice_unavailable')
     if (reply.status >= 400) return this.pass(reply)
     const rendered = engine.readRender(reply.body)
     if (rendered === null || rendered.media) return this.chatRoute('splice_unavailable')
-    const planned = await plan(chat, rendered.ids, async (body) => {
+    const planned = await plan(rendered.ids.ids, async (body) => {
       const answer = await this.asking.ask(engine.render(body))
-      return answer.status >= 400 ? null : (engine.readRender(answer.body)?.ids ?? null)
+      return answer.status >= 400 ? null : (engine.readRender(answer.body)?.ids.ids ?? null)
     })
-    sink.chunk(Buffer.alloc(0))
+    sink.chunk(nothing)
     const streamed = chat.flag('stream') && !chat.hasStops && ability.streams
-    const generate = (ids: Int32Array) => {
-      if (ability.way === 'chat' && engine.chatFrom !== undefined) return this.chatFrom(engine.chatFrom(call.body, ids))
-      const prompted = { chat, ids, rendered }
+    const generate = (ids: PromptIds) => {
+      if (ability.way === 'chat' && engine.chatFrom !== undefined) return this.chatFrom(engine.chatFrom(chat, ids))
+      const prompted = { ids, rendered }
       return streamed && engine.steps !== undefined ? this.stream(prompted, engine.steps) : this.whole(prompted)
     }
     notes.planned(planned)
-    if (this.fits(planned.ids, chat)) {
-      const refused = await generate(planned.ids)
+    if (this.fits(planned.ids)) {
+      const isRendered = planned.ids === rendered.ids.ids
+      const refused = await generate(isRendered ? rendered.ids : new PromptIds(planned.ids))
       if (refused === null) return
       if (planned.way === 'rendered' || refused.status !== 400) return this.pass(refused)
     }
     // The recorded path may be longer than what the template makes of it, and not fit where that one does.
     notes.fellBack('splice_refused')
-    notes.planned({ ids: rendered.ids, way: 'rendered', forked: 'truncated' })
+    notes.planned({ ids: rendered.ids.ids, way: 'rendered', forked: 'truncated' })
     const again = await generate(rendered.ids)
     if (again !== null) this.pass(again)
   }
@@ -121,9 +120,9 @@ export class TokenExchange implements UpstreamRequest {
    * Generate routes cut what is asked beyond the context without a word, where chat routes refuse it; so does this. What
    * the template rendered has been through the engine's own check.
    */
-  private fits(ids: Int32Array, chat: ChatBody): boolean {
+  private fits(ids: Int32Array): boolean {
     const { maxModelLen } = this.parts.ability
-    const asked = chat.maxTokens
+    const asked = this.parts.chat.maxTokens
     return maxModelLen === null || asked === null || ids.length + asked <= maxModelLen
   }
 
@@ -182,19 +181,18 @@ export class TokenExchange implements UpstreamRequest {
 
   /** The long request of the token route. */
   private generation(
-    ids: Int32Array,
-    rendered: RenderedPrompt,
+    { ids, rendered }: Prompted,
     told: Pick<GenerationParts, 'streamed' | 'generated'> & { readonly opened?: () => void },
   ): Generation {
-    const { call, engine, upstream, sink } = this.parts
+    const { call, chat, engine, upstream, sink } = this.parts
     const generation = new Generation({
       upstream,
       engine,
       ids: call,
       prompt: ids,
-      ask: (prompt, spent) => engine.generate(rendered, prompt, { streamed: told.streamed, chat: call.body, spent }),
-      resumable: isResumable(call.body),
-      alive: () => sink.chunk(Buffer.alloc(0)),
+      ask: (prompt, spent) => engine.generate(rendered, prompt, { streamed: told.streamed, chat, spent }),
+      resumable: isResumable(chat),
+      alive: () => sink.chunk(nothing),
       ...told,
     })
     this.main = generation
@@ -202,10 +200,10 @@ export class TokenExchange implements UpstreamRequest {
   }
 
   /** Null when the answer was told to its end, else the refusal. */
-  private async whole({ chat, ids, rendered }: Prompted): Promise<Reply | null> {
-    const { call, engine, sink, notes } = this.parts
+  private async whole(prompted: Prompted): Promise<Reply | null> {
+    const { call, chat, engine, sink, notes } = this.parts
     let generated: Generated | null = null
-    const end = await this.generation(ids, rendered, {
+    const end = await this.generation(prompted, {
       streamed: false,
       generated: (more) => {
         generated = generated === null ? more : togetherWith(generated, more)
@@ -215,8 +213,10 @@ export class TokenExchange implements UpstreamRequest {
     const all = generated === null ? null : withVersions(generated, end.versions)
     if (all === null || all.parts.length === 0) throw new PaddockError('ENGINE_ERROR', 'The engine generated nothing.')
     for (const part of all.parts) notes.generated(part)
-    const head = headOf(call.callId, ids, all)
-    const facts = { chat: chat.bytes, promptIds: ids, callId: call.callId }
+    const head = headOf(call.callId, all)
+    const facts = { chat, promptIds: prompted.ids, callId: call.callId }
+    // What the engine says it was given is the truth, where it says it.
+    sink.prompted(all.promptIds ?? prompted.ids.ids)
     const derendered = await this.message(() => engine.derenderWhole(facts, all, (one) => this.asking.ask(one)))
     if (this.aborted) return null
     if (derendered === null) {
@@ -239,8 +239,8 @@ export class TokenExchange implements UpstreamRequest {
     return null
   }
 
-  private async stream({ chat, ids, rendered }: Prompted, route: DerenderRoute): Promise<Reply | null> {
-    const { call, sink, notes } = this.parts
+  private async stream(prompted: Prompted, route: DerenderRoute): Promise<Reply | null> {
+    const { call, chat, sink, notes } = this.parts
     const broken = Promise.withResolvers<never>()
     let lost = false
     // Whoever waits for the generation hears of it there.
@@ -248,7 +248,7 @@ export class TokenExchange implements UpstreamRequest {
     const told = new DerenderSteps({
       route,
       asking: this.asking,
-      facts: { chat: chat.bytes, promptIds: ids, callId: call.callId },
+      facts: { chat, promptIds: prompted.ids, callId: call.callId },
       sink,
       failed: (cause) => {
         notes.untold()
@@ -256,7 +256,7 @@ export class TokenExchange implements UpstreamRequest {
         broken.reject(cause)
       },
     })
-    const generation = this.generation(ids, rendered, {
+    const generation = this.generation(prompted, {
       streamed: true,
       opened: () => sink.head(200, { 'content-type': 'text/event-stream' }),
       generated: (generated) => {
@@ -282,7 +282,8 @@ export class TokenExchange implements UpstreamRequest {
 
 /** A prompt that was planned. */
 interface Prompted {
-  readonly chat: ChatBody
-  readonly ids: Int32Array
+  readonly ids: PromptIds
   readonly rendered: RenderedPrompt
 }
+
+const nothing = Buffer.alloc(0)

@@ -52,12 +52,17 @@ export class LogReader {
 
   sessionKeys(limit: number): readonly SessionKey[] {
     return this.#statements
-      .all<{ id: StoredId; key: string; closed: number }>(
-        `SELECT id, json_extract(record, '$.keyDigest') AS key,
+      .all<{ id: StoredId; key: string; labels: string; closed: number }>(
+        `SELECT id, json_extract(record, '$.keyDigest') AS key, json_extract(record, '$.labels') AS labels,
            EXISTS (SELECT 1 FROM session_ends WHERE session = n) AS closed FROM sessions ORDER BY n DESC LIMIT ?`,
         limit,
       )
-      .map((row) => ({ id: readId(row.id), keyDigest: row.key, closed: row.closed !== 0 }))
+      .map((row) => ({
+        id: readId(row.id),
+        keyDigest: row.key,
+        labels: parseOwn<SessionKey['labels']>(row.labels),
+        closed: row.closed !== 0,
+      }))
   }
 
   events(filter: { rolloutId: Id }): readonly Event[] {

@@ -82,13 +82,6 @@ export class Answer {
     this.recomputed = seen.recomputed
   }
 
-  /** Adds what was sampled and can be told to nobody: ids and logprobs without a message. */
-  addUntold(root: LooseObject): void {
-    const ids = root['prompt_token_ids']
-    if (this.promptIds === null && Array.isArray(ids)) this.promptIds = Int32Array.from(ids, Number)
-    this.add(root)
-  }
-
   /** All choices have ended. */
   get ended(): boolean {
     return this.choices.length > 0 && this.choices.every((choice) => choice.finishReason !== null)

@@ -1,7 +1,7 @@
-import { scanMembers } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import type { LooseObject } from '../../session/sampling.ts'
-import type { Generated, GeneratedPart } from '../token-engine.ts'
+import type { PromptIds } from '../prompt-ids.ts'
+import type { ChatText, Generated, GeneratedPart } from '../token-engine.ts'
 
 /** Chat members by their names in SGLang's sampling parameters (`srt/sampling/sampling_params.py`). */
 const samplingNames: Readonly<Record<string, string>> = {
@@ -21,42 +21,37 @@ const samplingNames: Readonly<Record<string, string>> = {
   logit_bias: 'logit_bias',
   n: 'n',
   seed: 'sampling_seed',
+  custom_params: 'custom_params',
 }
 
 /**
  * `POST /generate` for ids (`srt/managers/io_struct.py` GenerateReqInput). Values keep their bytes. Special tokens stay in
  * the text, because the parsers look for them, and a matched stop string too, because the ids have it.
  */
-export function generateBody(chat: Buffer, ids: Int32Array, spent = 0): Buffer {
-  const given = new Map<string, string>()
-  for (const { key, valueStart, valueEnd } of scanMembers(chat).members) {
-    const value = chat.subarray(valueStart, valueEnd).toString()
-    if (value !== 'null') given.set(key, value)
-  }
+export function generateBody(chat: ChatText, ids: PromptIds, spent = 0): Buffer {
   const params = new Map<string, string>([
     ['skip_special_tokens', 'false'],
     ['spaces_between_special_tokens', 'false'],
     ['no_stop_trim', 'true'],
   ])
   for (const [name, theirs] of Object.entries(samplingNames)) {
-    const value = given.get(name)
-    if (value !== undefined && !params.has(theirs)) params.set(theirs, value)
+    const value = chat.text(name)
+    if (value !== null && !params.has(theirs)) params.set(theirs, value)
   }
   const most = params.get('max_new_tokens')
   if (most !== undefined && spent > 0) params.set('max_new_tokens', String(Number(most) - spent))
   const sampling = [...params].map(([name, value]) => `${JSON.stringify(name)}:${value}`).join()
-  const top = given.get('top_logprobs') ?? '0'
+  const top = chat.text('top_logprobs') ?? '0'
   return Buffer.from(
-    `{"input_ids":[${ids.join()}],"sampling_params":{${sampling}},"return_logprob":true,"logprob_start_len":-1,` +
+    `{"input_ids":${ids.text},"sampling_params":{${sampling}},"return_logprob":true,"logprob_start_len":-1,` +
       `"top_logprobs_num":${top},"return_text_in_logprobs":true,"stream":false}`,
   )
 }
 
 /** Tool choice and response format become grammars inside the chat route; nobody outside makes the same ones. */
-export function hasGrammar(chat: Buffer): boolean {
-  const root = parseEngineJson(chat)
-  const choice = root?.['tool_choice'] ?? null
-  const format = object(root?.['response_format'])['type'] ?? 'text'
+export function hasGrammar(chat: ChatText): boolean {
+  const choice: unknown = JSON.parse(chat.text('tool_choice') ?? 'null')
+  const format = object(JSON.parse(chat.text('response_format') ?? 'null'))['type'] ?? 'text'
   return (choice !== null && choice !== 'auto' && choice !== 'none') || format !== 'text'
 }
 

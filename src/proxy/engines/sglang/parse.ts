@@ -1,4 +1,4 @@
-import { PaddockError, scanMembers } from '../../../core/index.ts'
+import { PaddockError } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import type { AskEngine, DerenderFacts, Generated, GeneratedPart } from '../token-engine.ts'
@@ -55,8 +55,8 @@ async function messageOf(
       typeof split['reasoning_text'] === 'string' && split['reasoning_text'] !== '' ? split['reasoning_text'] : null
     content = typeof split['text'] === 'string' ? split['text'] : ''
   }
-  const tools = memberText(about.chat, 'tools')
-  const offered = tools !== null && memberText(about.chat, 'tool_choice') !== '"none"'
+  const tools = about.chat.text('tools')
+  const offered = tools !== null && about.chat.text('tool_choice') !== '"none"'
   const thought = reasoning === null ? {} : { reasoning_content: reasoning }
   if (!offered || parsers.tools === null) return { role: 'assistant', content, ...thought }
   const head = JSON.stringify({ text: content, tool_call_parser: parsers.tools }).slice(0, -1)
@@ -95,10 +95,4 @@ function textOf(part: GeneratedPart): string {
   const last = part.entries.at(-1)?.['token']
   const ended = part.finishReason === 'stop' && typeof last === 'string' && last !== ''
   return ended && text.endsWith(last) ? text.slice(0, -last.length) : text
-}
-
-function memberText(chat: Buffer, name: string): string | null {
-  const member = scanMembers(chat).members.findLast(({ key }) => key === name)
-  const value = member === undefined ? 'null' : chat.subarray(member.valueStart, member.valueEnd).toString()
-  return value === 'null' ? null : value
 }

@@ -18,6 +18,8 @@ export interface SglangOptions {
   readonly streamsIds?: boolean
   /** The server was started with `--enable-return-routed-experts`: they are asked for and kept beside the ids. */
   readonly routedExperts?: boolean
+  /** The server was started with `--enable-strict-thinking` and a reasoning parser; without, a bound is ignored in silence. */
+  readonly strictThinking?: boolean
   /** `temperature` is SGLang's default; say `raw` for a server started with `SGLANG_RETURN_ORIGINAL_LOGPROB`. */
   readonly logprobKind?: LogprobKind
 }
@@ -65,6 +67,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
       }
     },
     countTokens: (chat) => countTokens(root, apiKey, chat),
+    ...(options.strictThinking === true ? { boundThinking } : {}),
     async fingerprint() {
       const [about, models] = await Promise.all([
         askEngine(root, '/get_server_info', apiKey),
@@ -86,6 +89,11 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
     },
   }
 }
+
+/** Its chat route has no member of its own for it (docs.sglang.io, "Thinking Budget"; `grammar_manager.py`). */
+const boundThinking = (tokens: string) => ({
+  custom_params: `{"thinking_budget":${tokens}}`,
+})
 
 /** A client that asked for alternatives gets right ones only in a whole answer. */
 function smears(facts: Parameters<EngineAdapter['planChat']>[0], version: string | null): boolean {

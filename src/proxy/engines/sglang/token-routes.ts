@@ -3,6 +3,7 @@ import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import { promptOf } from '../count-tokens.ts'
 import { tellEngine, tryEngine } from '../http.ts'
 import { contextLength } from '../models.ts'
+import { PromptIds } from '../prompt-ids.ts'
 import type { TokenEngine } from '../token-engine.ts'
 import { generateBody, hasGrammar, readGenerated } from './generate.ts'
 import { type Parsers, parsedCompletion } from './parse.ts'
@@ -39,12 +40,12 @@ export function sglangTokens(root: string, apiKey: string | null, facts: ServerF
     readRender(reply) {
       const ids = parseEngineJson(reply)?.['tokens']
       if (!Array.isArray(ids) || !ids.every(Number.isInteger)) return null
-      return { ids: Int32Array.from(ids), media: false, reply }
+      return { ids: new PromptIds(Int32Array.from(ids)), media: false, reply, scanned: null }
     },
     chatFrom: (chat, ids) => ({
       path: paths.chat,
       // The prefilled text of an answer that is gone on with is in the ids already.
-      body: editObject(chat, { set: { input_ids: `[${ids.join()}]` } }),
+      body: editObject(chat.bytes, { set: { input_ids: ids.text } }),
     }),
     takes: (chat) => !hasGrammar(chat),
     generate: (_prompt, ids, { chat, spent = 0 }) => ({ path: paths.generate, body: generateBody(chat, ids, spent) }),

@@ -1,9 +1,12 @@
-import { editObject, scanElements, scanMembers } from '../../../core/index.ts'
+import { editObject, isPaddockError, scanMembers } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
+import { readIds } from '../../dialects/chat/chunk-scan.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { tryEngine } from '../http.ts'
 import { contextLength } from '../models.ts'
+import { PromptIds } from '../prompt-ids.ts'
 import type {
+  ChatText,
   DerenderFacts,
   Generated,
   GeneratedPart,
@@ -59,18 +62,13 @@ export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
       }
     },
     render: (chat) => ({ path: paths.render, body: chat }),
-    readRender(reply) {
-      const body = parseEngineJson(reply)
-      const ids = body?.['token_ids']
-      if (body === null || !Array.isArray(ids) || !isObject(body['sampling_params'])) return null
-      return { ids: Int32Array.from(ids, Number), media: (body['features'] ?? null) !== null, reply }
-    },
+    readRender,
     generate: (prompt, ids, how) => ({ path: paths.generate, body: generateBody(prompt, ids, how) }),
     readGenerated,
     async derenderWhole(facts, generated, ask) {
       const body = derenderBody(wholeContext(facts), {
         generate_response: { request_id: facts.callId, choices: generated.parts.map(wirePart), usage: null },
-        prompt_tokens: facts.promptIds.length,
+        prompt_tokens: facts.promptIds.ids.length,
       })
       const reply = await ask({ path: paths.derender, body })
       const completion = reply.status >= 400 ? null : parseEngineJson(reply.body)
@@ -94,18 +92,41 @@ export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
   }
 }
 
+/** Ids are read from their bytes: a prompt has tens of thousands, and a value for each would be garbage at once. */
+function readRender(reply: Buffer): RenderedPrompt | null {
+  const scanned = scannedOrNull(reply)
+  const value = (name: string) => {
+    const member = scanned?.members.findLast(({ key }) => key === name)
+    return member === undefined ? null : reply.subarray(member.valueStart, member.valueEnd)
+  }
+  const [text, params, features] = [value('token_ids'), value('sampling_params'), value('features')]
+  const ids = text === null ? null : readIds(text, 0, text.length)
+  if (ids === null || text === null || params?.[0] !== 0x7b) return null
+  const media = features !== null && features.toString() !== 'null'
+  return { ids: new PromptIds(ids, text), media, reply, scanned }
+}
+
+function scannedOrNull(bytes: Buffer): ReturnType<typeof scanMembers> | null {
+  try {
+    return scanMembers(bytes)
+  } catch (cause) {
+    if (isPaddockError(cause)) return null
+    throw cause
+  }
+}
+
 /** The rendered request with other ids: sampling parameters, constraints and schemas keep their bytes. */
-function generateBody(prompt: RenderedPrompt, ids: Int32Array, { streamed, chat, spent = 0 }: GenerateTerms): Buffer {
-  const { members } = scanMembers(prompt.reply)
-  const params = members.findLast((member) => member.key === 'sampling_params')
+function generateBody(prompt: RenderedPrompt, ids: PromptIds, { streamed, chat, spent = 0 }: GenerateTerms): Buffer {
+  const scanned = prompt.scanned ?? scanMembers(prompt.reply)
+  const params = scanned.members.findLast((member) => member.key === 'sampling_params')
   const given = params === undefined ? Buffer.from('{}') : prompt.reply.subarray(params.valueStart, params.valueEnd)
   const read = parseEngineJson(given)
   const asked = read?.['max_tokens']
   // Without max_tokens an older server stops after 16. Where the client set none, the rendered value is what the
   // context leaves behind the rendered prompt.
-  const bounded = scanMembers(chat).members.some(({ key }) => key === 'max_tokens' || key === 'max_completion_tokens')
+  const bounded = chat.text('max_tokens') !== null || chat.text('max_completion_tokens') !== null
   // What was sampled in an earlier leg counts against it.
-  const grown = bounded ? spent : ids.length - prompt.ids.length
+  const grown = bounded ? spent : ids.ids.length - prompt.ids.ids.length
   // Never below one: a prompt that fills the window must be refused as what it is, a context overflow.
   const room = typeof asked === 'number' ? Math.max(1, asked - grown) : asked
   const sampling = editObject(given, {
@@ -115,30 +136,40 @@ function generateBody(prompt: RenderedPrompt, ids: Int32Array, { streamed, chat,
       output_kind: streamed ? '1' : '2',
     },
   })
-  return editObject(prompt.reply, {
-    set: {
-      token_ids: `[${ids.join()}]`,
-      sampling_params: sampling.toString(),
-      stream: String(streamed),
-      stream_options: streamed ? '{"include_usage":true}' : 'null',
-      return_token_ids: 'true',
-    },
-  })
+  const set = {
+    ...(ids === prompt.ids ? {} : { token_ids: ids.text }),
+    sampling_params: sampling.toString(),
+    stream: String(streamed),
+    stream_options: streamed ? '{"include_usage":true}' : 'null',
+    return_token_ids: 'true',
+  }
+  return editObject(prompt.reply, { set }, scanned)
 }
 
 function readGenerated(payload: Buffer): Generated | null {
-  const body = parseEngineJson(payload)
+  const { promptIds, rest } = withoutPrompt(payload)
+  const body = parseEngineJson(rest)
   if (body === null) return null
   const choices = body['choices']
-  const promptIds = body['prompt_token_ids']
   return {
     parts: Array.isArray(choices) ? choices.filter(isObject).map(readPart) : [],
-    promptIds: Array.isArray(promptIds) ? promptIds.map(Number) : null,
+    promptIds,
     usage: isObject(body['usage']) ? body['usage'] : null,
     created: typeof body['created'] === 'number' ? body['created'] : null,
     model: typeof body['model'] === 'string' ? body['model'] : null,
     error: isObject(body['error']) ? body['error'] : null,
   }
+}
+
+/** The echoed prompt and everything else: it is as long as the prompt, and the rest is short. */
+function withoutPrompt(payload: Buffer): { readonly promptIds: Int32Array | null; readonly rest: Buffer } {
+  const scanned = payload.includes('"prompt_token_ids"') ? scannedOrNull(payload) : null
+  const member = scanned?.members.findLast(({ key }) => key === 'prompt_token_ids')
+  if (scanned === null || member === undefined || payload[member.valueStart] !== 0x5b) {
+    return { promptIds: null, rest: payload }
+  }
+  const promptIds = readIds(payload, member.valueStart, member.valueEnd)
+  return { promptIds, rest: editObject(payload, { set: { prompt_token_ids: 'null' } }, scanned) }
 }
 
 function readPart(choice: LooseObject, position: number): GeneratedPart {
@@ -194,8 +225,8 @@ function wirePart(part: GeneratedPart): LooseObject {
 /** Whole answers are parsed by themselves; of the prompt only the last few ids seed the detokenizer. */
 const seedIds = 64
 
-function wholeContext(facts: DerenderFacts): string {
-  return contextText(facts, facts.promptIds.subarray(-seedIds))
+function wholeContext({ promptIds, chat }: DerenderFacts): string {
+  return contextText(`[${promptIds.ids.subarray(-seedIds).join()}]`, chat)
 }
 
 const stepContexts = new WeakMap<DerenderFacts, string>()
@@ -208,21 +239,14 @@ const stepContexts = new WeakMap<DerenderFacts, string>()
 function stepContext(facts: DerenderFacts): string {
   const known = stepContexts.get(facts)
   if (known !== undefined) return known
-  const text = contextText(facts, facts.promptIds)
+  const text = contextText(facts.promptIds.text, facts.chat)
   stepContexts.set(facts, text)
   return text
 }
 
 /** The parsers look at tools, tool choice and template options; of the messages the last one will do. */
-function contextText(facts: DerenderFacts, promptIds: Int32Array): string {
-  const { members } = scanMembers(facts.chat)
-  const messages = members.findLast((member) => member.key === 'messages')
-  const last = messages === undefined ? undefined : scanElements(facts.chat, messages.valueStart).at(-1)
-  const chat =
-    last === undefined
-      ? facts.chat
-      : editObject(facts.chat, { set: { messages: `[${facts.chat.subarray(last.start, last.end).toString()}]` } })
-  return `"prompt_token_ids":[${promptIds.join()}],"chat_request":${chat.toString()}}`
+function contextText(promptIds: string, chat: ChatText): string {
+  return `"prompt_token_ids":${promptIds},"chat_request":${chat.lastOnly}}`
 }
 
 function derenderBody(context: string, more: LooseObject): Buffer {

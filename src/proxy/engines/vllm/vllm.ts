@@ -55,6 +55,8 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
       }
     },
     countTokens: (chat) => countTokens(root, apiKey, chat),
+    // 0.20 and newer (vllm-project/vllm#20859); refused where no reasoning parser is configured.
+    boundThinking: (tokens) => ({ thinking_token_budget: tokens }),
     async fingerprint() {
       const [about, models, server] = await Promise.all([
         askEngine(root, '/version', apiKey),
