@@ -206,6 +206,63 @@ describe('a proxy over the store of another one', () => {
     expect([calls, sampledTokens, exhausted]).toEqual([2, sampled, 'maxCalls'])
   })
 
+  describe('in open mode', () => {
+    beforeEach(async () => {
+      await paddock[Symbol.asyncDispose]()
+      await openAgain()
+    })
+    const openAgain = async () => {
+      paddock = await startProxy(engine.url, { recorder: store.recorder, openMode: true, revives: () => true })
+    }
+    const clientOf = (native: string | null, apiKey = 'anything') =>
+      new OpenAI({
+        apiKey,
+        baseURL: `${paddock.origin}/v1`,
+        maxRetries: 0,
+        ...(native === null ? {} : { defaultHeaders: { 'x-session-id': native } }),
+      })
+    const opened = async () => (await store.recorder.sessions()).filter(({ labels }) => labels['opened'] !== undefined)
+
+    it.each(['a', null])('a harness without a key goes on where it was (its own session id: %s)', async (native) => {
+      const messages: Message[] = [{ role: 'user', content: 'List the files.' }]
+      await Promise.all([turn(clientOf(native), messages, false), clientOf('other').chat.completions.create(hello)])
+      for (const stream of [true, false]) {
+        await paddock[Symbol.asyncDispose]()
+        await openAgain()
+        await turn(clientOf(native), messages, stream)
+      }
+      const sessions = await opened()
+      expect(sessions).toHaveLength(2)
+      const mine = sessions.find(({ labels }) => labels['native'] === (native ?? undefined))
+      const { calls } = await store.recorder.session(mine?.id ?? '')
+      expect(calls.map(({ intent, commit }) => [intent.seq, commit?.forks])).toEqual([0, 1, 2].map((seq) => [seq, []]))
+    })
+
+    it('a server that was stopped in an orderly way has left nothing to go on with', async () => {
+      await clientOf('a').chat.completions.create(hello)
+      await paddock.proxy.closeOpenMode()
+      const [first] = await opened()
+      expect((await store.recorder.session(first?.id ?? '')).closedAt).not.toBeNull()
+      await paddock[Symbol.asyncDispose]()
+      await openAgain()
+      await clientOf('a').chat.completions.create(hello)
+      // Whoever closes one in between gets the next.
+      await paddock.proxy.closeSession((await opened())[1]?.id ?? '')
+      await Promise.all([1, 2].map(() => clientOf('a').chat.completions.create(hello)))
+      expect(await opened()).toHaveLength(3)
+    })
+
+    it('a key of before opens its session, and no other one beside it', async () => {
+      const session = await paddock.open()
+      await session.client.chat.completions.create(hello)
+      await paddock[Symbol.asyncDispose]()
+      await openAgain()
+      await clientOf(null, session.key).chat.completions.create(hello)
+      expect((await session.log()).calls).toHaveLength(2)
+      expect(await opened()).toEqual([])
+    })
+  })
+
   it('keeps closed sessions closed, and does not revive what it may not', async () => {
     const [closed, open] = [await paddock.open(), await paddock.open()]
     await paddock.proxy.closeSession(closed.id)
