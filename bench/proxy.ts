@@ -33,6 +33,7 @@ const { values } = parseArgs({
 const wanted = { targets: new Set(values.targets.split(',')), cases: new Set(values.cases.split(',')) }
 const rounds = Number(values.rounds)
 const durationMs = Number(values.seconds) * 1000
+const warmAnswers = 15_000
 const scratch = mkdtempSync(join(tmpdir(), 'paddock-bench-'))
 
 interface Target {
@@ -97,13 +98,21 @@ async function measureAll(): Promise<ReadonlyMap<string, readonly Round[]>> {
   for (const target of targets) {
     // Until the compiler has done its work: a proxy runs for days.
     if (wanted.cases.has('stream')) await load({ ...shape('stream'), ...to(target), durationMs: 6000 })
-    if (wanted.cases.has('unary')) await load({ ...shape('unary'), ...to(target), durationMs: 5000 })
+    if (wanted.cases.has('unary')) await warmUp(target)
   }
   const found = new Map<string, Round[]>(targets.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round += 1) {
     for (const target of targets) found.get(target.name)?.push(await measure(target))
   }
   return found
+}
+
+/** As many answers for each target: what is called once per answer is compiled for good after some ten thousand of them. */
+async function warmUp(target: Target): Promise<void> {
+  for (let answers = 0; answers < warmAnswers;) {
+    const { requests } = await load({ ...shape('unary'), ...to(target), durationMs: 2000 })
+    answers += Math.max(1, requests)
+  }
 }
 
 async function measure(target: Target): Promise<Round> {

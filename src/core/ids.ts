@@ -14,7 +14,7 @@ export type IdMaker = () => Id
 export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) => void = pooledRandom()): IdMaker {
   let lastMs = -1
   let counter = 0
-  const bytes = new Uint8Array(16)
+  const bytes = Buffer.alloc(16)
   return () => {
     const now = clock.now()
     if (now > lastMs) {
@@ -36,7 +36,7 @@ export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) 
     bytes[6] = 0x70 | (counter >> 8)
     bytes[7] = counter
     bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
-    const hex = Buffer.from(bytes).toString('hex')
+    const hex = bytes.toString('hex')
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
   }
 }

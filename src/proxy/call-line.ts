@@ -2,8 +2,9 @@ import type { CallLine } from './contract.ts'
 import type { AdmittedCall, CallOutcome } from './call-contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
 
-/** What is told of a call is cut from so many characters. */
+/** What is told of a call is cut from so many characters, to so many. */
 const looked = 1000
+const shown = 120
 
 /** A settled call in a line, for whoever watches. */
 export function callLine(
@@ -29,11 +30,17 @@ export function callLine(
     sampledTokens: outcome.sampledTokens,
     finishReasons: commit.choices.map((choice) => choice.finishReason),
     toolCalls: choices.flatMap(({ toolCalls }) => toolCalls.filter(Boolean).map(({ name }) => name)),
-    preview: text.slice(0, looked).replace(/\s+/g, ' ').slice(0, 120),
+    preview: previewOf(text),
     findings: commit.findings,
     forks: commit.forks.map((fork) => fork.cause),
     forkedTokens: commit.forks.map((fork) => fork.tokensAffected),
     durationMs: commit.endedAt - intent.startedAt,
     firstByteMs: commit.firstByteAt === null ? null : commit.firstByteAt - intent.startedAt,
   }
+}
+
+/** The beginning of a text in one line. */
+export function previewOf(text: string): string {
+  const start = text.slice(0, shown)
+  return /[^\S ]| {2}/.test(start) ? text.slice(0, looked).replace(/\s+/g, ' ').slice(0, shown) : start
 }

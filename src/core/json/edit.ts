@@ -22,6 +22,7 @@ export function editObject(
   const removed = new Set(edit.remove ?? [])
   const last = new Map<string, number>()
   members.forEach((member, index) => last.set(member.key, index))
+  if (!members.some(({ key }) => set.has(key) || removed.has(key))) return withAdded(bytes, scanned, set)
 
   const parts: Uint8Array[] = []
   let from = 0
@@ -54,6 +55,24 @@ export function editObject(
   }
   parts.push(bytes.subarray(from))
   return Buffer.concat(parts)
+}
+
+/** The object with members that it does not have yet. */
+function withAdded(
+  bytes: Uint8Array,
+  { members, end }: ReturnType<typeof scanMembers>,
+  added: ReadonlyMap<string, string>,
+): Buffer {
+  let text = ''
+  for (const [key, value] of added) {
+    text += `${members.length === 0 && text === '' ? '' : ','}${JSON.stringify(key)}:${value}`
+  }
+  const size = Buffer.byteLength(text)
+  const out = Buffer.allocUnsafe(bytes.length + size)
+  out.set(bytes.subarray(0, end - 1))
+  out.write(text, end - 1)
+  out.set(bytes.subarray(end - 1), end - 1 + size)
+  return out
 }
 
 /** Byte ranges that take the marked members out of their object, commas included, one range per marked member. */

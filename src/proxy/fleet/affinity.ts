@@ -40,9 +40,9 @@ export class Affinity {
   }
 }
 
-/** Newest last. */
+/** Newest last, as far as that can matter: while much room is left an entry stays where it is. */
 function keep(map: Map<string, Replica>, key: string, replica: Replica, dropped?: (replica: Replica) => void): void {
-  map.delete(key)
+  if (2 * map.size > remembered) map.delete(key)
   map.set(key, replica)
   if (map.size <= remembered) return
   const [oldest] = map

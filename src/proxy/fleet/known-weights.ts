@@ -22,6 +22,11 @@ export class KnownWeights {
     if (control === null) this.route = 'missing'
   }
 
+  /** Nobody can say now, and asking finds out nothing. */
+  get untold(): boolean {
+    return this.version === null && this.route === 'missing'
+  }
+
   note(version: string): void {
     if (this.version !== null && this.version !== version) this.changed = true
     this.version = version

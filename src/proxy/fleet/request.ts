@@ -76,7 +76,7 @@ export class FleetRequest implements UpstreamRequest {
     }
     this.take(replica)
     const { weights } = replica
-    if (!this.ask.generates || weights.version !== null || replica.engine.control === undefined) {
+    if (!this.ask.generates || weights.version !== null || weights.untold) {
       this.dispatch(replica, false)
       return
     }

@@ -32,13 +32,11 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
       }
       chunks.push(chunk)
     })
-    request.once('end', () =>
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
-    )
-    request.once('close', () => {
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
+    request.on('close', () => {
       if (!request.complete) reject(new PaddockError('BODY_INVALID_JSON', 'The request ended before its body.'))
     })
-    request.once('error', reject)
+    request.on('error', reject)
   })
   const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
   if (encoding === 'identity' || encoding === '') return raw

@@ -38,19 +38,18 @@ export class Client {
       on.gone()
       return
     }
-    response.once('finish', () => {
+    response.on('finish', () => {
       if (this.response === null) return
       this.letGo()
       on.sent()
     })
-    response.once('close', () => {
+    response.on('close', () => {
       if (this.response === null) return
       this.letGo()
       this.gone = true
       on.gone()
     })
     this.drained = on.drain
-    response.on('drain', on.drain)
   }
 
   /** Sends the head of a stream at once, before its first event. */
@@ -77,11 +76,11 @@ export class Client {
     this.startStream()
     const { response, socket, drained } = this
     if (response === null) return true
-    if (socket === null) return response.write(Buffer.concat(parts))
-    const chunk = chunkOf(parts)
+    const chunk = socket === null ? Buffer.concat(parts) : chunkOf(parts)
     if (chunk === null) return true
-    const room = socket.write(chunk)
-    if (!room && drained !== null) socket.once('drain', drained)
+    const out = socket ?? response
+    const room = out.write(chunk)
+    if (!room && drained !== null) out.once('drain', drained)
     return room
   }
 

@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
 
@@ -12,20 +12,21 @@ export function keyDigest(key: string): Digest {
   return sha256(key)
 }
 
-/** Compares two digests in constant time. */
-export function sameDigest(a: Digest, b: Digest): boolean {
-  const left = Buffer.from(a, 'hex')
-  const right = Buffer.from(b, 'hex')
-  return left.length === right.length && timingSafeEqual(left, right)
-}
-
 /** Parts of a header's name that say that its value is a secret: whatever a client or a gateway before us calls it. */
 const secretWords =
   /(^|[-_])(authorization|auth|api-?key|token|secret|password|credentials?|cookie|signature|jwt)([-_]|$)/
 
+/** Headers that were judged before: clients send the same few with every request. */
+const judged = new Map<string, boolean>()
+const maxJudged = 256
+
 /** The header carries a key: it is neither stored nor passed on. `name` in lower case. */
 export function isCredential(name: string): boolean {
-  return secretWords.test(name)
+  const known = judged.get(name)
+  if (known !== undefined) return known
+  const secret = secretWords.test(name)
+  if (judged.size < maxJudged) judged.set(name, secret)
+  return secret
 }
 
 /**

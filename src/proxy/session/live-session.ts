@@ -148,6 +148,7 @@ export class LiveSession {
 
   /** Finished answers hold memory: the newest few stay, an unsent one longer than a sent one. */
   private forget(): void {
+    if (this.remembered.length <= this.replayWindow) return
     const finished = this.remembered.filter(({ call }) => call.phase === 'answered' || call.phase === 'failed')
     const sent = finished.filter(({ call }) => call.sent)
     const unsent = finished.filter(({ call }) => !call.sent)

@@ -53,7 +53,7 @@ export function alignedLogprobs(choice: ChoiceAnswer): { logprobs: Float32Array 
   if (choice.logprobs.length !== length || length === 0) {
     return { logprobs: null, flags: length === 0 ? null : new Uint8Array(length).fill(tokenFlag.missing) }
   }
-  const logprobs = Float32Array.from(choice.logprobs)
+  const logprobs = new Float32Array(choice.logprobs)
   const flags = new Uint8Array(length)
   choice.logprobs.forEach((value, index) => {
     if (Number.isNaN(value)) flags[index] = tokenFlag.nan

@@ -236,7 +236,7 @@ export class RecordedTree {
     },
   ): Segment {
     const { answer } = call
-    const tokens = Int32Array.from(choice.tokenIds)
+    const tokens = new Int32Array(choice.tokenIds)
     const policy = {
       model: answer.model ?? call.model ?? 'unknown',
       adapter: null,

@@ -193,9 +193,13 @@ export function applyEdits(bytes: Buffer, edits: ChunkFacts['edits'], shift = 0)
 
 const nullBytes = Buffer.from('null')
 
+/** Where ids are read to before they are counted, unless they are very many. */
+const scratch = new Int32Array(16 * 1024)
+
 /** Reads a flat JSON array of non-negative integers from its bytes. Null when it holds anything else. */
 export function readIds(bytes: Buffer, start: number, end: number): Int32Array | null {
-  const ids = new Int32Array((end - start) >> 1)
+  const most = (end - start) >> 1
+  const ids = most > scratch.length ? new Int32Array(most) : scratch
   let count = 0
   let value = -1
   for (let i = start + 1; i < end; i += 1) {

@@ -43,8 +43,9 @@ export function answeredTurn(choice: ChoiceAnswer): string {
   return choice.turn
 }
 
-/** The chain digest after one more turn. */
+/** The chain digest after one more turn; `before` is empty where there is none. */
 export function extendChain(before: string, turn: string): string {
+  if (before === '') return turn
   return hash('sha1', `${before}\u0000${turn}`, 'base64')
 }
 
@@ -63,5 +64,11 @@ function contentText(content: unknown): string {
 }
 
 function loose(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {}
+  return isObject(value) ? value : nothing
+}
+
+const nothing = {}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }

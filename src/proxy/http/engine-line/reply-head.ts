@@ -52,14 +52,37 @@ export function readFields(lines: readonly string[]): Record<string, string | st
   if (lines.length > maxFields) throw new MalformedReply(`there are more than ${maxFields} header fields`)
   const fields: Record<string, string | string[]> = Object.create(null)
   for (const line of lines) {
-    const colon = line.indexOf(':')
-    const name = line.slice(0, Math.max(0, colon)).toLowerCase()
-    const value = line.slice(colon + 1).trim()
-    if (!fieldName.test(name) || !fieldValue.test(value)) throw new MalformedReply('a header field is not valid')
+    const { name, value } = fieldOf(line)
     const before = fields[name]
     fields[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
   }
   return fields
+}
+
+interface Field {
+  /** In lower case. */
+  readonly name: string
+  readonly value: string
+}
+
+/** Lines that were read before: an engine's answers differ in few of them. */
+const known = new Map<string, Field>()
+const maxKnown = 256
+const maxKnownLength = 256
+
+/** Throws `MalformedReply`. */
+function fieldOf(line: string): Field {
+  const read = known.get(line)
+  if (read !== undefined) return read
+  const colon = line.indexOf(':')
+  const name = line.slice(0, Math.max(0, colon)).toLowerCase()
+  const value = line.slice(colon + 1).trim()
+  if (!fieldName.test(name) || !fieldValue.test(value)) throw new MalformedReply('a header field is not valid')
+  const field = { name, value }
+  if (line.length > maxKnownLength) return field
+  if (known.size >= maxKnown) known.clear()
+  known.set(line, field)
+  return field
 }
 
 function frameOf(headers: ReplyHead['headers'], status: number, persistent: boolean): BodyFrame {
