@@ -14,7 +14,8 @@ export {
   type PluginRef,
 } from './config/index.ts'
 export { sha256 } from './digest.ts'
-export { catalogue, type ErrorCode, type ErrorData, type ErrorFamily, isPaddockError, PaddockError } from './errors.ts'
+export { catalogue, type ErrorCode, type ErrorFamily } from './error-catalogue.ts'
+export { type ErrorData, isPaddockError, PaddockError } from './errors.ts'
 export type { Event, EventBody } from './event.ts'
 export { type Digest, type Id, type IdMaker, idMaker, isId, newId } from './ids.ts'
 export {

@@ -1,0 +1,365 @@
+/**
+ * The error catalogue. Every error that Paddock raises on purpose is a `PaddockError` with a code from
+ * {@link catalogue}; `docs/reference/errors.md` is held against this table by a test.
+ *
+ * Four families never mix: `request` (what the caller sent), `engine` (the inference backend), `infra` (our own
+ * boxes, store, daemon), `agent` (the harness or its command). An `infra` or `engine` error is never a reward.
+ */
+export type ErrorFamily = 'request' | 'engine' | 'infra' | 'agent'
+
+interface CatalogueEntry {
+  readonly family: ErrorFamily
+  /** Default HTTP status where the error answers a request. */
+  readonly status: number
+  /** One line: what it means. */
+  readonly means: string
+  /** What the reader does about it. */
+  readonly fix: string
+}
+
+/** One line each, alphabetical. Add a code here and in docs/reference/errors.md. */
+export const catalogue = {
+  AUTH_KEY_MISMATCH: entry(
+    'request',
+    403,
+    'The key opens another session than the one in the URL.',
+    'Use the key that was issued with this session URL.',
+  ),
+  AUTH_KEY_UNKNOWN: entry(
+    'request',
+    401,
+    'The key is missing or opens no session.',
+    'Send the session key as bearer, x-api-key or x-goog-api-key.',
+  ),
+  BODY_INVALID_JSON: entry('request', 400, 'The request body is not valid JSON.', 'Send one JSON object, UTF-8.'),
+  BODY_INVALID_SHAPE: entry(
+    'request',
+    400,
+    'The request body does not have the shape of this route.',
+    'Correct the named field.',
+  ),
+  BODY_TOO_LARGE: entry(
+    'request',
+    413,
+    'The request body exceeds the limit.',
+    'Send a smaller body or raise proxy.maxBodyBytes.',
+  ),
+  BOX_COMMAND_REFUSED: entry(
+    'infra',
+    500,
+    'The box could not start the command.',
+    'See the cause; the program may be missing in the image.',
+  ),
+  BOX_DEAD: entry(
+    'infra',
+    503,
+    'The box died before the operation ended.',
+    'The rollout ends as infra and can be tried again.',
+  ),
+  BOX_START_FAILED: entry(
+    'infra',
+    503,
+    'A box or one of its parts could not be made or reached.',
+    'See what the daemon said in the message; run `paddock doctor`.',
+  ),
+  BUDGET_EXHAUSTED: entry(
+    'request',
+    429,
+    'The session has used up its budget.',
+    'Open a session with a larger budget.',
+  ),
+  BROWSER_GONE: entry(
+    'infra',
+    503,
+    'The browser or desktop of a gui task ended, crashed or does not answer.',
+    'The attempt has no verdict; run it again, with more memory for the box if it repeats.',
+  ),
+  BUNDLE_FAILED: entry(
+    'infra',
+    500,
+    'A harness bundle could not be installed.',
+    'See the cause; check that the npm registry is reachable.',
+  ),
+  CONFIG_INVALID: entry('request', 400, 'The configuration is not valid.', 'Correct the named place.'),
+  CONFIG_NOT_FOUND: entry(
+    'request',
+    404,
+    'The configuration file does not exist.',
+    'Check the path, or leave --config out.',
+  ),
+  CONTEXT_OVERFLOW: entry(
+    'engine',
+    400,
+    'The prompt and max_tokens exceed the context window of the model.',
+    'Shorten the prompt or lower max_tokens.',
+  ),
+  CONTROL_TOKEN: entry(
+    'request',
+    401,
+    'The control token is missing or wrong.',
+    'Send `Authorization: Bearer <token>`; it is in the file control-token of the data directory.',
+  ),
+  ENGINE_DERENDER_FAILED: entry(
+    'engine',
+    502,
+    'The engine sampled an answer and could not turn its ids into a message.',
+    'See the log of the engine; the sampled ids are recorded, and never trained.',
+  ),
+  ENGINE_DIED: entry(
+    'engine',
+    502,
+    'The engine closed the connection before the answer was complete.',
+    'Check the engine; the call is recorded as failed and may be retried.',
+  ),
+  ENGINE_ERROR: entry('engine', 502, 'The engine answered with an error.', 'See the engine message in the error.'),
+  ENGINE_INCAPABLE: entry(
+    'engine',
+    501,
+    'The engine cannot do what the session policy demands.',
+    'Start the engine with the named flags or relax the policy.',
+  ),
+  ENGINE_PAUSED: entry(
+    'request',
+    409,
+    'Generation is paused, or a weight update is going on.',
+    'Wait for it, or end the pause with POST /engine/resume.',
+  ),
+  ENGINE_TIMEOUT: entry(
+    'engine',
+    504,
+    'The engine did not answer in time.',
+    'Check the engine or raise engine.timeoutMs.',
+  ),
+  ENGINE_UNREACHABLE: entry(
+    'engine',
+    502,
+    'The engine cannot be reached.',
+    'Check ENGINE_URL and that the engine is running.',
+  ),
+  ENVIRONMENT_INVALID: entry(
+    'request',
+    400,
+    'An environment plugin does not fulfil the contract.',
+    'Correct the named part of the plugin.',
+  ),
+  EMBEDDINGS_FAILED: entry(
+    'infra',
+    502,
+    'The server of embeddings that a search task names did not give vectors.',
+    'Check search.dense in search.toml: url up to /v1, model, and the variable that key_env names.',
+  ),
+  ENVIRONMENT_TOOL_FAILED: entry(
+    'infra',
+    500,
+    'A tool of the environment failed by itself, so that nothing can be said of the agent.',
+    'Correct the tool: what a tool throws is its own fault, what the agent did wrong is status `error`.',
+  ),
+  ENVIRONMENT_UNKNOWN: entry(
+    'request',
+    404,
+    'No environment of that name is registered.',
+    'Use one of the listed names, or register the plugin in paddock.config.ts.',
+  ),
+  EXPORTER_INVALID: entry(
+    'request',
+    400,
+    'An exporter plugin does not fulfil the contract.',
+    'Correct the named part of the plugin.',
+  ),
+  EXPORT_FORMAT_UNKNOWN: entry(
+    'request',
+    400,
+    'No exporter of that name is registered.',
+    'Use one of the listed formats.',
+  ),
+  EXPORT_REFUSED: entry(
+    'request',
+    409,
+    'The selection cannot be exported truthfully.',
+    'Correct the selection or pass the named allowance.',
+  ),
+  HARNESS_FAILED: entry(
+    'agent',
+    500,
+    'The harness ended with a failure of its own.',
+    'See its output in the rollout events.',
+  ),
+  HARNESS_INVALID: entry(
+    'request',
+    400,
+    'A harness preset does not fulfil the contract.',
+    'Correct the named part of the preset.',
+  ),
+  HARNESS_UNFIT: entry(
+    'request',
+    400,
+    'A harness cannot run in the image of a task: something that it needs there is missing.',
+    'Use an image that has it, or a harness that needs nothing but the kernel.',
+  ),
+  HARNESS_UNKNOWN: entry(
+    'request',
+    404,
+    'No harness preset of that name is registered.',
+    'Use one of the listed presets.',
+  ),
+  IMAGE_BUILD_FAILED: entry('infra', 500, 'A sandbox image could not be built.', 'See the build log in the cause.'),
+  IMAGE_DOCKERFILE_UNSUPPORTED: entry(
+    'request',
+    501,
+    'A Dockerfile uses what the builder of this daemon does not know.',
+    'Write it without BuildKit features, or use a newer daemon.',
+  ),
+  IMAGE_MISSING: entry(
+    'infra',
+    503,
+    'An image is not on this machine and could not be pulled.',
+    'Load it with `docker load`, or make its registry reachable.',
+  ),
+  INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
+  NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
+  PATH_UNSAFE: entry(
+    'agent',
+    400,
+    'An archive or path tries to leave its place.',
+    'Links out, absolute paths, devices and .. are refused.',
+  ),
+  PAUSE_TIMED_OUT: entry(
+    'engine',
+    504,
+    'Running generations did not end in time for a pause.',
+    'Give it more time (`timeoutMs`), or use the mode keep or abort-resubmit.',
+  ),
+  PORT_IN_USE: entry(
+    'request',
+    409,
+    'The port is taken by another process.',
+    'Choose another port (0 takes a free one), or stop the other process.',
+  ),
+  PROXY_DRAINING: entry(
+    'infra',
+    503,
+    'The proxy takes no new calls because it is shutting down.',
+    'Try again after the restart.',
+  ),
+  PROXY_OVERLOADED: entry(
+    'infra',
+    503,
+    'More calls are waiting than the proxy admits.',
+    'Lower the concurrency or raise proxy.maxInFlight.',
+  ),
+  RESPONSE_UNKNOWN: entry(
+    'request',
+    404,
+    'The session holds no stored response of this id.',
+    'Only responses of this session that were asked with `store` (the default) and are complete can be read again.',
+  ),
+  ROUTE_DENIED: entry(
+    'request',
+    404,
+    'This route is not served on a session.',
+    'See docs/reference/routes.md for the routes of a session.',
+  ),
+  RUBRIC_INVALID: entry(
+    'request',
+    400,
+    'A rubric file of a judge does not have its shape.',
+    'Correct the named place of the file.',
+  ),
+  SANDBOX_CAPABILITY: entry(
+    'request',
+    501,
+    'The sandbox provider cannot do what the task needs.',
+    'Remove the need or use another provider.',
+  ),
+  SANDBOX_TIMEOUT: entry('infra', 504, 'The sandbox daemon did not answer in time.', 'Run `paddock doctor`.'),
+  SANDBOX_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The Docker daemon cannot be reached.',
+    'Start it (`dockerd` or `systemctl start docker`) and run `paddock doctor`.',
+  ),
+  SESSION_CLOSED: entry('request', 409, 'The session is closed.', 'Open a new session.'),
+  SESSION_UNKNOWN: entry(
+    'request',
+    404,
+    'There is no such session.',
+    'Check the session id in the URL; `paddock serve` prints it.',
+  ),
+  STAGE_TIMEOUT: entry(
+    'infra',
+    504,
+    'A stage of a rollout took longer than its budget.',
+    'Raise the budget of this stage under run.budgets.',
+  ),
+  STORE_CLOSED: entry('infra', 503, 'The store is closed.', 'Open it again.'),
+  STORE_CONFLICT: entry(
+    'infra',
+    409,
+    'The fact contradicts one that is already stored.',
+    'Nothing stored is ever changed; append a correction instead.',
+  ),
+  STORE_CORRUPT: entry(
+    'infra',
+    500,
+    'The store does not hold what its digests say.',
+    'Run `paddock fsck` and restore the named file.',
+  ),
+  STORE_FAILED: entry(
+    'infra',
+    500,
+    'The store could not do what was asked.',
+    'See the cause; check disk space and permissions.',
+  ),
+  STORE_LOCKED: entry(
+    'infra',
+    409,
+    'Another process owns the data directory.',
+    'Use its control API, or stop it, or choose another --data directory.',
+  ),
+  STORE_SCHEMA: entry('infra', 500, 'The store was written by a newer Paddock.', 'Update Paddock.'),
+  STREAM_UPGRADE_REFUSED: entry(
+    'request',
+    426,
+    'WebSocket is not served on a session route.',
+    'Use plain HTTP with server-sent events.',
+  ),
+  TASK_INVALID: entry('request', 400, 'A task does not have the shape of its format.', 'Correct the named place.'),
+  TASK_NOT_READY: entry(
+    'infra',
+    503,
+    "The task's box did not pass its health check.",
+    'See the set-up commands in the rollout events; correct the health check or raise its limits.',
+  ),
+  TASK_UNSUPPORTED: entry(
+    'request',
+    501,
+    'The task needs a feature that is not supported.',
+    'Remove the feature or use another task.',
+  ),
+  USAGE: entry('request', 400, 'The command line is not valid.', 'Run the command with --help.'),
+  VERDICT_REFUSED: entry(
+    'request',
+    409,
+    'The rollout cannot be given this verdict.',
+    'Give a finite reward, or a status without one and its reason, once the rollout has ended.',
+  ),
+  VERIFIER_FAILED: entry(
+    'infra',
+    500,
+    'The verifier did not give a verdict.',
+    'See its output in the rollout events; the reward is null.',
+  ),
+  WEIGHTS_REFUSED: entry(
+    'engine',
+    502,
+    'A replica of the engine did not take the new weights.',
+    'See what it said; repeat the update, or take the replica out of `engine.url`.',
+  ),
+} as const satisfies Record<string, CatalogueEntry>
+
+/** A code of the catalogue. */
+export type ErrorCode = keyof typeof catalogue
+
+function entry(family: ErrorFamily, status: number, means: string, fix: string): CatalogueEntry {
+  return { family, status, means, fix }
+}
