@@ -30,8 +30,9 @@ async function ready(child: ChildProcess): Promise<Loose> {
   throw new Error('ended before it was ready')
 }
 
-async function exitCode(child: ChildProcess): Promise<number | null> {
-  return child.exitCode ?? new Promise((resolve) => child.once('exit', resolve))
+/** Of a child that still runs; when all that it said has been read. */
+function exitCode(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve) => child.once('close', resolve))
 }
 
 describe('the process', () => {

@@ -13,7 +13,7 @@ import type { SandboxProvider } from '../sandbox/index.ts'
 import { present, type RunRequest, sessionPolicy } from '../server/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
-import { logBoxEvents, logProgress } from './observe.ts'
+import { logBoxEvents, logMissedPause, logProgress } from './observe.ts'
 import type { Owner } from './owner.ts'
 import { sandboxOf } from './sandbox.ts'
 
@@ -47,7 +47,7 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
       )
       const logRun = logProgress(owner.log.room('rollout'))
       const pause = policyPause(sandbox)
-      const follow = followEngine(pause)
+      const follow = followEngine(pause, logMissedPause(owner.log.room('sandbox')))
       owner.engineListeners.add(follow)
       try {
         if (needsBox(harness)) await requireDocker(sandbox)

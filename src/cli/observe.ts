@@ -64,6 +64,11 @@ export function logProgress(log: Log): (progress: RunProgress) => void {
   }
 }
 
+/** Writes which box could not be stopped while the policy updates. */
+export function logMissedPause(log: Log): (missed: { readonly boxId: string | null; readonly why: unknown }) => void {
+  return ({ boxId, why }) => log.warn({ boxId, err: why }, 'an agent goes on in a pause of the policy')
+}
+
 /** Writes the life of boxes and the commands that Paddock runs in them, then tells `sink`. Output of commands is left out. */
 export function logBoxEvents(log: Log, sink: SandboxEventSink): SandboxEventSink {
   return (body, about) => {

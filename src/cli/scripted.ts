@@ -26,7 +26,7 @@ export interface ScriptedOptions {
 }
 
 const readyLine = z.object({ ready: z.literal(true), url: z.url(), control: z.url(), model: z.string() })
-const startTimeoutMs = 20_000
+const startTimeoutMs = 60_000
 const stopTimeoutMs = 3000
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 
@@ -49,7 +49,8 @@ export async function startScriptedEngine(options: ScriptedOptions): Promise<Scr
     { stdio: ['pipe', 'pipe', 'pipe'], detached: true },
   )
   const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve())
+    // With all that it said: a process has ended before its last words are read.
+    child.once('close', () => resolve())
     child.once('error', () => resolve())
   })
   try {

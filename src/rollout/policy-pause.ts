@@ -1,4 +1,4 @@
-import type { SandboxProvider } from '../sandbox/index.ts'
+import type { BoxPause, SandboxProvider } from '../sandbox/index.ts'
 import type { AgentClock } from './agent-clock.ts'
 
 /**
@@ -6,28 +6,35 @@ import type { AgentClock } from './agent-clock.ts'
  * the answer before it lets the engine go on. Boxes of agents stand still, and no agent's clock runs. Pauses nest.
  */
 export interface PolicyPause {
-  begin(): Promise<AsyncDisposable>
+  begin(): Promise<BoxPause>
   /** Has a clock stand still in pauses, one that is under way included. Dispose when its agent is over. */
   watch(clock: AgentClock): Disposable
 }
 
 /**
  * Holds agents from each `paused` of the engine to its `resumed`, as the proxy's events tell. In order, so that a resume
- * that follows at once finds what it has to end.
+ * that follows at once finds what it has to end. A box that goes on in a pause is told to `onMissed`, and so is a pause
+ * that could not be ended, without a box.
  */
-export function followEngine(pause: PolicyPause): (what: string) => void {
+export function followEngine(
+  pause: PolicyPause,
+  onMissed: (missed: { readonly boxId: string | null; readonly why: unknown }) => void,
+): (what: string) => void {
   let held: AsyncDisposable | null = null
   let turn: Promise<void> = Promise.resolve()
   return (what) => {
     const act = async (): Promise<void> => {
-      if (what === 'paused') held ??= await pause.begin()
+      if (what === 'paused' && held === null) {
+        const begun = await pause.begin()
+        held = begun
+        begun.missed.forEach(onMissed)
+      }
       if (what !== 'resumed' || held === null) return
       const over = held
       held = null
       await over[Symbol.asyncDispose]()
     }
-    // A box that cannot be held or let go has died, which its rollout learns by itself.
-    turn = turn.then(act).catch(() => undefined)
+    turn = turn.then(act).catch((why: unknown) => onMissed({ boxId: null, why }))
   }
 }
 
@@ -47,12 +54,16 @@ export function policyPause(sandbox: Pick<SandboxProvider, 'pauseBoxes'> | null)
       const boxes = (await sandbox?.pauseBoxes()) ?? null
       let over = false
       return {
+        missed: boxes?.missed ?? [],
         [Symbol.asyncDispose]: async () => {
           if (over) return
           over = true
-          await boxes?.[Symbol.asyncDispose]()
-          depth -= 1
-          if (depth === 0) for (const clock of clocks) release(clock)
+          try {
+            await boxes?.[Symbol.asyncDispose]()
+          } finally {
+            depth -= 1
+            if (depth === 0) for (const clock of clocks) release(clock)
+          }
         },
       }
     },

@@ -12,6 +12,7 @@ export type {
   BoxRole,
   BoxSight,
   BoxSpec,
+  BoxPause,
   BoxWish,
   BundleRef,
   BundleSpec,

@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { liveOwner } from '../trajectory/index.ts'
 import { tokenFileName } from './token.ts'
 
+/** A live owner that is busy answers late, and without its answer its data directory is only locked. */
+const answerMs = 15_000
+
 /** The control API of the process that owns a data directory. */
 export interface OwnerAddress {
   readonly pid: number
@@ -23,7 +26,7 @@ export async function findOwner(
   if (owner === null || owner.controlUrl === null) return null
   try {
     const key = token ?? (await readFile(join(directory, tokenFileName), 'utf8')).trim()
-    const limit = AbortSignal.timeout(2000)
+    const limit = AbortSignal.timeout(answerMs)
     const answer = await fetch(`${owner.controlUrl}/healthz`, {
       signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
     })

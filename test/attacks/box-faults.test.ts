@@ -101,7 +101,7 @@ describe.runIf(await requireDocker())('what ended a command is told as what it i
   beforeAll(async () => {
     provider = dockerProvider()
     await provider.ensureImage({ kind: 'paddock-base' })
-  }, 300_000)
+  })
   afterAll(() => provider.close())
 
   it.concurrent.each(faults)('$what: $is', async (fault) => {

@@ -23,7 +23,7 @@ describe.runIf(await requireDocker())('paddock box, beside the process that owns
     const image = await provider.ensureImage({ kind: 'paddock-base' })
     box = await provider.createBox({ image, profile: 'user', labels: { role: 'agent', rollout } })
     await box.exec({ command: 'mkdir d && echo from inside > d/file && ln -s /etc/shadow d/out' })
-  }, 300_000)
+  })
   afterAll(async () => {
     await provider.close()
     await rm(here, { recursive: true })

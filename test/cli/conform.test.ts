@@ -46,7 +46,7 @@ describe('paddock conform', () => {
       expect(harnesses[0].retries.limited.afterMs).toBeGreaterThanOrEqual(900)
       expect(code).toBe(0)
     },
-    240_000,
+    400_000,
   )
 
   it('sees a harness that rewrites its history and never asks again, and trains only what it can', async () => {
@@ -62,7 +62,7 @@ describe('paddock conform', () => {
     ])
     expect(harnesses[0].appendOnly.extended).toBeLessThan(3)
     expect(code).toBe(0)
-  }, 240_000)
+  })
 
   it('refuses a harness that there is not, and a command that nobody takes', async () => {
     expect(await paddock(['conform', 'nobody', '--data', data])).toMatchObject({ code: 2 })

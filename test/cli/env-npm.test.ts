@@ -30,7 +30,7 @@ beforeAll(async () => {
   await writeFile(join(project, 'package.json'), '{"private":true}')
   const tarball = join(source, packed.stdout.trim().split('\n').at(-1) ?? '')
   await run('npm', ['install', '--silent', '--offline', '--no-audit', '--no-fund', tarball], { cwd: project })
-}, 120_000)
+})
 afterAll(() => rm(directory, { recursive: true }))
 
 test('is found from the project, proves its own tasks, and is missed by name elsewhere', async () => {
@@ -47,4 +47,4 @@ test('is found from the project, proves its own tasks, and is missed by name els
   const missed = await paddock(['validate', tasks, '--env', 'receipts', '--config', config])
   expect(missed.code).toBe(2)
   expect(missed.err).toMatch(/ENVIRONMENT_INVALID.*npm install paddock-nowhere/)
-}, 120_000)
+})

@@ -59,19 +59,25 @@ export async function serve(data: string, args: readonly string[] = [], env: Env
   })
   const end = ended(child)
   const waiting: Record<string, unknown>[] = []
-  const takers: ((line: Record<string, unknown>) => void)[] = []
+  const takers: PromiseWithResolvers<Record<string, unknown>>[] = []
   createInterface({ input: child.stdout }).on('line', (text) => {
     const line = JSON.parse(text) as Record<string, unknown>
     const taker = takers.shift()
     if (taker === undefined) waiting.push(line)
-    else taker(line)
+    else taker.resolve(line)
+  })
+  // Whoever waits for a line of a process that is gone is told why there is none.
+  void end.then(({ code, err }) => {
+    for (const taker of takers) taker.reject(new Error(`paddock serve ended with ${String(code)}: ${err}`))
   })
   const next = (): Promise<Record<string, unknown>> => {
     const line = waiting.shift()
-    return line === undefined ? new Promise((resolve) => takers.push(resolve)) : Promise.resolve(line)
+    if (line !== undefined) return Promise.resolve(line)
+    const taker = Promise.withResolvers<Record<string, unknown>>()
+    takers.push(taker)
+    return taker.promise
   }
-  const first = await Promise.race([next(), end])
-  if (!('type' in first)) throw new Error(`paddock serve ended: ${(first as Ended).err}`)
+  const first = await next()
   return {
     ready: first as unknown as Ready,
     nextCall: next,

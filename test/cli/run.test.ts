@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { containersOf } from '../rollout/world.ts'
 import { launcher, paddock, serve } from './paddock.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
@@ -84,7 +85,6 @@ describe('paddock run', () => {
     expect(code).toBe(130)
     expect((JSON.parse(out) as Summary).summary).toMatchObject({ cancelled: true, rollouts: [{ end: 'cancelled' }] })
     await owner?.stop()
-    const left = JSON.parse((await paddock(['gc', '--dry-run', '--json'])).out) as { removed: { kind: string }[] }
-    expect(left.removed.filter(({ kind }) => kind === 'container')).toEqual([])
+    expect(containersOf((JSON.parse(out) as Summary).summary.runId)).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, request as httpRequest, type Server, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hello, rawPost, startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
@@ -10,9 +11,7 @@ let paddock: TestProxy
 
 beforeAll(async () => {
   engine = await startEngine()
-  paddock = await startProxy(engine.url, {
-    limits: { maxBodyBytes: 64 * 1024, headersTimeoutMs: 200, requestTimeoutMs: 300, maxHeaderBytes: 8192 },
-  })
+  paddock = await startProxy(engine.url, { limits: { maxBodyBytes: 64 * 1024, maxHeaderBytes: 8192 } })
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
@@ -172,8 +171,11 @@ describe('what may be sent', () => {
     ['headers that are too large', `GET /v1/models HTTP/1.1\r\nhost: x\r\na: ${'x'.repeat(9000)}\r\n\r\n`, '431'],
     ['what is not HTTP', 'hello\r\n\r\n', '400'],
   ])('answers %s and closes the connection', async (_what, bytes, status) => {
-    const session = await paddock.open()
-    const socket = connect(Number(new URL(paddock.origin).port), '127.0.0.1')
+    await using impatient = await startProxy(engine.url, {
+      limits: { headersTimeoutMs: 200, requestTimeoutMs: 300, maxHeaderBytes: 8192 },
+    })
+    const session = await impatient.open()
+    const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1')
     socket.write(bytes.replace('KEY', session.key))
     const chunks: Buffer[] = []
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -206,22 +208,21 @@ describe('what a session may use', () => {
   })
 
   it('lets as many calls to the engine as configured, the others wait and are counted', async () => {
-    const slow = await startEngine('--first-token-ms', '150')
-    try {
-      await using narrow = await startProxy(slow.url, { limits: { maxInFlight: 2, maxQueued: 1 } })
-      const session = await narrow.open()
-      const answers = [1, 2, 3].map(() => session.post(hello))
-      const full = await session.post(hello)
-      expect(full.status).toBe(503)
-      expect(await errorOf(full)).toMatchObject({ code: 'PROXY_OVERLOADED' })
-      expect(narrow.proxy.stats()).toMatchObject({ inFlight: 2, queued: 1, maxInFlight: 2 })
-      expect((await Promise.all(answers)).map((answer) => answer.status)).toEqual([200, 200, 200])
-      await narrow.proxy.drain()
-      expect(narrow.proxy.stats()).toMatchObject({ inFlight: 0, queued: 0, calls: 3, draining: true })
-      expect((await session.post(hello)).status).toBe(503)
-    } finally {
-      await slow.stop()
-    }
+    await using narrow = await startProxy(engine.url, { limits: { maxInFlight: 2, maxQueued: 1 } })
+    const session = await narrow.open()
+    const held = { kind: 'stall', at: 'before_first_byte', seconds: 600, count: 0, match: { session: session.id } }
+    await engine.fault(held)
+    const answers = [1, 2, 3].map(() => session.post(hello))
+    while (narrow.proxy.stats().queued < 1) await nextTurn()
+    const full = await session.post(hello)
+    expect(full.status).toBe(503)
+    expect(await errorOf(full)).toMatchObject({ code: 'PROXY_OVERLOADED' })
+    expect(narrow.proxy.stats()).toMatchObject({ inFlight: 2, queued: 1, maxInFlight: 2 })
+    await fetch(`${engine.url}/control/faults`, { method: 'DELETE' })
+    expect((await Promise.all(answers)).map((answer) => answer.status)).toEqual([200, 200, 200])
+    await narrow.proxy.drain()
+    expect(narrow.proxy.stats()).toMatchObject({ inFlight: 0, queued: 0, calls: 3, draining: true })
+    expect((await session.post(hello)).status).toBe(503)
   })
 })
 

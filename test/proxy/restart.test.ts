@@ -1,13 +1,11 @@
 /** A proxy ends, another one goes on over the same store: keys, conversations, stored responses and handles hold. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { buildRows, openStore } from '../../src/trajectory/index.ts'
+import { revivingProxy } from '../kill/reviving.ts'
 import {
   hello,
   play,
@@ -59,29 +57,9 @@ describe('after kill -9 and a restart on the same store', () => {
   })
   afterEach(async () => rm(directory, { recursive: true, force: true }))
 
-  interface Runner {
-    readonly port: number
-    readonly sessions: readonly { readonly id: string; readonly key: string; readonly strategy: string }[]
-    kill(): Promise<void>
-  }
-
-  async function run(port: number, ...strategies: string[]): Promise<Runner> {
-    const args = ['test/kill/reviving-runner.ts', join(directory, 'data'), engine.url, String(port), ...strategies]
-    const child: ChildProcess & { stdout: NodeJS.ReadableStream } = spawn(process.execPath, args, {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = await once(createInterface({ input: child.stdout }), 'line')
-    return {
-      ...(JSON.parse(String(line)) as Pick<Runner, 'port' | 'sessions'>),
-      kill: async () => {
-        child.kill('SIGKILL')
-        await once(child, 'exit')
-      },
-    }
-  }
-
   it('a harness goes on under its key and URL, and every prompt extends the same path', async () => {
-    let runner = await run(0, 'record', 'splice')
+    const data = join(directory, 'data')
+    let runner = await revivingProxy(data, engine.url, 0, 'record', 'splice')
     const { port, sessions } = runner
     const talks = sessions.map(({ id, key }) => ({
       id,
@@ -91,11 +69,11 @@ describe('after kill -9 and a restart on the same store', () => {
     for (const stream of [false, true, false, true]) {
       for (const { client, messages } of talks) await turn(client, messages, stream)
       await runner.kill()
-      runner = await run(port)
+      runner = await revivingProxy(data, engine.url, port)
     }
     await runner.kill()
 
-    await using store = await openStore(join(directory, 'data'))
+    await using store = await openStore(data)
     for (const { id, messages } of talks) {
       expect(messages.at(-1)).toMatchObject({ content: 'Done.' })
       const log = await store.recorder.session(id)

@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import OpenAI from 'openai'
 import { createProxy, type OpenSession, type ProxyEvent, type ProxyOptions, vllmEngine } from '../../src/proxy/index.ts'
 import { openStore, type Recorder, type SessionLog } from '../../src/trajectory/index.ts'
@@ -41,9 +42,8 @@ export async function startEngine(...flags: string[]): Promise<TestEngine> {
   const child = spawn(process.execPath, ['engine/src/main.ts', '--port', '0', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  const ready = JSON.parse(String(line)) as { url: string; control: string }
   const gone = once(child, 'exit')
+  const ready = JSON.parse(await firstLine(child)) as { url: string; control: string }
   const control = async (path: string, body: unknown) => {
     const answer = await fetch(`${ready.control}${path}`, { method: 'POST', body: JSON.stringify(body) })
     if (!answer.ok) throw new Error(`engine control ${path}: ${answer.status} ${await answer.text()}`)
@@ -73,6 +73,16 @@ export async function startEngine(...flags: string[]): Promise<TestEngine> {
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
   }
+}
+
+/** What a child says first. Rejects when it ends instead. */
+export async function firstLine(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`${child.spawnargs.join(' ')} ended with ${String(code ?? signal)} before it said anything`)
+  })
+  const [line] = (await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended])) as [string]
+  ended.catch(() => undefined)
+  return line
 }
 
 /** A proxy over an engine with everything that a test looks at. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { referenceAgent, type RunProgress, shellHarness } from '../../src/rollout/index.ts'
-import { dockerProvider } from '../../src/sandbox/index.ts'
+import { dockerDesk, dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, openWorld, terminalTask, type World } from './world.ts'
 
 describe('what is not the fault of the agent', () => {
@@ -16,12 +16,20 @@ describe('what is not the fault of the agent', () => {
   afterEach(() => world[Symbol.asyncDispose]())
 
   test('an engine that dies in the middle ends every attempt as infra, tainted, without any number', async () => {
-    await world.play(task, [{ shell: 'echo begun' }, { shell: 'sleep 2' }, { say: 'never said' }])
+    const command = 'until [ -e /workspace/go ]; do sleep 0.05; done'
+    await world.play(task, [{ shell: 'echo begun' }, { shell: command }, { say: 'never said' }])
+    const runId = newId()
     const summary = await world.run({
+      runId,
       tasks: [task],
       harness: referenceAgent(),
       infraRetries: 1,
-      onProgress: afterTool(world, () => world.engine.kill()),
+      onProgress: afterTool(world, async () => {
+        await world.engine.kill()
+        const desk = dockerDesk()
+        const agent = (await desk.list()).find((box) => box.run === runId && box.role === 'agent')
+        if (agent !== undefined) await desk.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
+      }),
     })
     expect(summary.rollouts).toMatchObject([
       { attempt: 0, end: 'infra', verdict: null, retried: true },

@@ -43,7 +43,7 @@ describe('black-box harnesses', () => {
     const [session] = await world.store.recorder.sessions({ rolloutId })
     const { calls } = await world.store.recorder.session(session?.id ?? '')
     expect(calls.every(({ intent }) => intent.lineage.userAgent?.startsWith('QwenCode/') === true)).toBe(true)
-  }, 180_000)
+  })
 
   test('Qwen Code finds the tools of an environment over MCP, and each call is told with the answer that asked for it', async () => {
     const { environment, receipts } = await receiptsTask()
@@ -61,7 +61,7 @@ describe('black-box harnesses', () => {
       { tool: 'submit', status: 'ok', callId: asking('submit')?.intent.id },
     ])
     expect(asking('submit')).toBeDefined()
-  }, 180_000)
+  })
 
   /** Calls a tool over MCP as anything that speaks HTTP can, and prints the answer. */
   const curl = (name: string, input: object) => {

@@ -88,7 +88,7 @@ COPY --from=tools /dynamic /dynamic
     if (loaded === undefined) throw new Error('no task')
     task = loaded
     await world.play(task, [{ say: 'abracadabra' }])
-  }, 300_000)
+  })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
     await rm(directory, { recursive: true })

@@ -73,7 +73,7 @@ describe('the reference agent on a terminal task', () => {
   test('an agent that hangs in its own command is stopped, with its trajectory kept', async () => {
     const runId = newId()
     await world.play(task, [{ shell: 'echo begun' }, { shell: 'sleep 600' }, { say: 'never' }])
-    const summary = await world.run({ runId, tasks: [withAgentTimeout(task, 4000)], harness: referenceAgent() })
+    const summary = await world.run({ runId, tasks: [withAgentTimeout(task, 8000)], harness: referenceAgent() })
     expect(summary.rollouts).toMatchObject([{ end: 'agent_timeout', calls: 2, verdict: { reward: 0 } }])
     expect(summary.rollouts[0]?.sampledTokens).toBeGreaterThan(0)
     expect(containersOf(runId)).toEqual([])

@@ -177,5 +177,5 @@ describe('a task of several steps', () => {
     ])
     expect(oracle).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })
     expect(cheat).toMatchObject({ status: 'hacked', reward: 0, trust: 'shared' })
-  }, 120_000)
+  })
 })

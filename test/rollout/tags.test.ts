@@ -49,7 +49,7 @@ describe.runIf(await requireDocker())('agents that speak in tags', () => {
       tools: ['execute_sql ok', 'execute_sql ok', 'submit_sql ok'],
     })
     expect(verdict).toMatchObject({ reward: 1, components: { result: 1, format: 1, exploration: 1 } })
-  }, 120_000)
+  })
 
   test('a turn that breaks the format costs its share, an invented observation is none', async () => {
     const { verdict, tools } = await attempt(skyRlSql, [
@@ -59,7 +59,7 @@ describe.runIf(await requireDocker())('agents that speak in tags', () => {
     expect(tools).toEqual(['submit_sql ok'])
     expect(verdict).toMatchObject({ status: 'scored', components: { result: 1, format: 0.5, exploration: 0 } })
     expect(verdict?.reward).toBeCloseTo(0.5 + 0.3 * 0.5)
-  }, 120_000)
+  })
 
   test('solutions by the dozen are none: the turns run out, the reward is 0', async () => {
     const spam = `${think}${`<solution>${right}</solution>`.repeat(2)}`
@@ -68,5 +68,5 @@ describe.runIf(await requireDocker())('agents that speak in tags', () => {
     const { end, verdict } = await attempt(reExSql, [spam, within, ...Array.from({ length: 8 }, () => 'I give up.')])
     expect(end).toBe('horizon')
     expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { submitted: 0 } })
-  }, 120_000)
+  })
 })

@@ -76,5 +76,5 @@ describe.runIf(await requireDocker())('tools as programs of the box', () => {
       { task, box, signal },
     )
     expect(new Set(results.slice(0, 3).map(({ result }) => result))).toEqual(new Set([bySchema.text]))
-  }, 120_000)
+  })
 })

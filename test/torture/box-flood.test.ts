@@ -3,6 +3,8 @@ import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 const gigabyte = 1_000_000_000
+/** Far below what passes; garbage that is not collected yet, on a machine that is busy, is far below this. */
+const mostMb = 256
 
 describe.runIf(await requireDocker())('a gigabyte of output', () => {
   let provider: SandboxProvider
@@ -32,7 +34,7 @@ describe.runIf(await requireDocker())('a gigabyte of output', () => {
     const watch = setInterval(look, 20)
     const result = await box.exec({
       command: ['head', '-c', String(gigabyte), '/dev/zero'],
-      timeoutMs: 120_000,
+      timeoutMs: 600_000,
       ...more,
     })
     clearInterval(watch)
@@ -43,7 +45,7 @@ describe.runIf(await requireDocker())('a gigabyte of output', () => {
     console.log(
       `1 GB of output: host memory grew by ${grew.toFixed(0)} MB, ${(1000 / (result.durationMs / 1000)).toFixed(0)} MB/s`,
     )
-    expect(grew).toBeLessThan(64)
+    expect(grew).toBeLessThan(mostMb)
   })
 
   it('is held up by a reader that does not read, and goes on when it does', async () => {
@@ -54,9 +56,9 @@ describe.runIf(await requireDocker())('a gigabyte of output', () => {
       for (let i = 0; i < 1000; i++) yield piece
     })()
     // The command reads slower than we write: what is under way is bounded by acknowledgements.
-    const result = await box.exec({ command: 'sleep 1; sha256sum | head -c 64', stdin: input, timeoutMs: 120_000 })
+    const result = await box.exec({ command: 'sleep 1; sha256sum | head -c 64', stdin: input, timeoutMs: 600_000 })
     expect(result).toMatchObject({ kind: 'exited', code: 0 })
-    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(64)
+    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(mostMb)
   })
 })
 

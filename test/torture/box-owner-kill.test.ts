@@ -39,7 +39,11 @@ describe.runIf(await requireDocker())('an owner of boxes that is killed', () => 
       })
       const exited = once(child, 'exit')
       const owner = `${child.pid}:`
-      await steps(child, 1 + Math.floor(random() * 12))
+      const early = exited.then(([code]) => {
+        throw new Error(`the owner ended with ${String(code)} before it was killed`)
+      })
+      await Promise.race([steps(child, 1 + Math.floor(random() * 12)), early])
+      early.catch(() => undefined)
       child.kill('SIGKILL')
       await exited
       const began = performance.now()

@@ -38,5 +38,5 @@ describe('a black-box harness on a gui task', () => {
     const { calls } = await world.store.recorder.session(session?.id ?? '')
     const bodies = calls.map(({ intent }) => Buffer.from(intent.body).toString('utf8'))
     expect(bodies.some((body) => body.includes(Buffer.from(bytes).toString('base64')))).toBe(true)
-  }, 600_000)
+  })
 })

@@ -23,24 +23,18 @@ describe('black-box harnesses, unmodified', () => {
     { harness: opencode(), dialect: 'chat' },
     { harness: piHarness(), dialect: 'chat' },
     { harness: cline(), dialect: 'chat' },
-  ])(
-    '$harness.name solves a task in a box, over $dialect',
-    async ({ harness, dialect }) => {
-      const { play } = await terminal.plays.oracle(task)
-      await world.play(task, play.steps)
-      const summary = await world.run({ tasks: [task], harness })
-      expect(summary.rollouts).toMatchObject([
-        { end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] },
-      ])
-      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
-      const [session] = await world.store.recorder.sessions({ rolloutId })
-      const { calls } = await world.store.recorder.session(session?.id ?? '')
-      expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
-      expect(calls.every((call) => call.commit?.fate.kind === 'complete')).toBe(true)
-      expect(calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
-    },
-    300_000,
-  )
+  ])('$harness.name solves a task in a box, over $dialect', async ({ harness, dialect }) => {
+    const { play } = await terminal.plays.oracle(task)
+    await world.play(task, play.steps)
+    const summary = await world.run({ tasks: [task], harness })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
+    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+    const [session] = await world.store.recorder.sessions({ rolloutId })
+    const { calls } = await world.store.recorder.session(session?.id ?? '')
+    expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
+    expect(calls.every((call) => call.commit?.fate.kind === 'complete')).toBe(true)
+    expect(calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
+  })
 
   test.each([{ harness: opencode() }, { harness: cline() }])(
     '$harness.name finds the tools of an environment over MCP',
@@ -58,6 +52,5 @@ describe('black-box harnesses, unmodified', () => {
         { tool: 'submit', status: 'ok', callId: expect.any(String) },
       ])
     },
-    300_000,
   )
 })

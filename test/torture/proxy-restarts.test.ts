@@ -1,14 +1,12 @@
 /** A proxy that is killed again and again while harnesses work: each gets to its end, on one path. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openStore } from '../../src/trajectory/index.ts'
+import { revivingProxy } from '../kill/reviving.ts'
 import { play, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 import { sized } from './size.ts'
 
@@ -29,27 +27,6 @@ afterAll(async () => {
   await engine.stop()
   await rm(directory, { recursive: true, force: true })
 })
-
-interface Runner {
-  readonly port: number
-  readonly sessions: readonly { readonly id: string; readonly key: string }[]
-  kill(): Promise<void>
-}
-
-async function run(port: number, ...strategies: string[]): Promise<Runner> {
-  const args = ['test/kill/reviving-runner.ts', join(directory, 'data'), engine.url, String(port), ...strategies]
-  const child: ChildProcess & { stdout: NodeJS.ReadableStream } = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  return {
-    ...(JSON.parse(String(line)) as Pick<Runner, 'port' | 'sessions'>),
-    kill: async () => {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    },
-  }
-}
 
 /** A harness that asks again, marked as its SDK marks it, until it has an answer. */
 async function work(client: OpenAI, stream: boolean, answered: () => void): Promise<number> {
@@ -81,10 +58,11 @@ async function work(client: OpenAI, stream: boolean, answered: () => void): Prom
   }
 }
 
-it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, { timeout: 600_000 }, async () => {
+it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, async () => {
   console.log(`seed ${seed}`)
   const strategies = Array.from({ length: harnesses }, (_, n) => (n % 2 === 0 ? 'record' : 'splice'))
-  let runner = await run(0, ...strategies)
+  const data = join(directory, 'data')
+  let runner = await revivingProxy(data, engine.url, 0, ...strategies)
   const { port, sessions } = runner
   let answers = 0
   let working = harnesses
@@ -109,7 +87,7 @@ it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, { 
     await setTimeout(random() * 60)
     await runner.kill()
     kills += 1
-    runner = await run(port)
+    runner = await revivingProxy(data, engine.url, port)
   }
   const retries = await Promise.all(ends)
   await runner.kill()
@@ -117,7 +95,7 @@ it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, { 
   expect(retries.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0)
 
   {
-    await using store = await openStore(join(directory, 'data'))
+    await using store = await openStore(data)
     for (const { id } of sessions) {
       const log = await store.recorder.session(id)
       expect(log.calls.flatMap(({ commit }) => commit?.forks ?? [])).toEqual([])
@@ -130,7 +108,7 @@ it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, { 
       expect(answersInRow?.map(({ trained }) => trained)).toEqual(Array.from({ length: turns + 1 }, () => true))
     }
   }
-  expect((await fsck(join(directory, 'data'))).problems).toEqual([])
+  expect((await fsck(data)).problems).toEqual([])
 })
 
 /** Mulberry32. */

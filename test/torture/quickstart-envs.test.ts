@@ -55,5 +55,4 @@ test.runIf(hasDocker).each(['sql', 'search', 'gui'] as const)(
       await rm(scratch, { recursive: true, force: true })
     }
   },
-  600_000,
 )

@@ -105,8 +105,17 @@ async function ownedBy(owner: string): Promise<string[]> {
   }
 }
 
-/** Processes whose command line names the data directory: the engine of a run that is gone. */
+/** Processes whose command line names the data directory: the engine of a run that is gone. They end by themselves, soon. */
 async function processesNaming(text: string): Promise<string[]> {
+  const deadline = Date.now() + 60_000
+  for (;;) {
+    const found = await namedNow(text)
+    if (found.length === 0 || Date.now() > deadline) return found
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+async function namedNow(text: string): Promise<string[]> {
   const found: string[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)) {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')

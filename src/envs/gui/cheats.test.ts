@@ -47,7 +47,7 @@ describe.runIf(await requireDocker())('a gui task', () => {
   beforeAll(async () => {
     sandbox = dockerProvider()
     box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
-  }, 300_000)
+  })
   afterAll(() => sandbox.close())
 
   const begin = async () => {

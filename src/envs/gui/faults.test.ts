@@ -54,7 +54,7 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
   beforeAll(async () => {
     sandbox = dockerProvider()
     box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
-  }, 300_000)
+  })
   afterEach(async () => {
     await browser?.[Symbol.asyncDispose]()
     browser = null

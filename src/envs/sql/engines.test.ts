@@ -162,7 +162,7 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     for (const weak of await sql.plays.distractors(task)) {
       expect((await verdictIn(box, task, submissionOf(weak))).reward).toBeLessThan(1)
     }
-  }, 240_000)
+  })
 
   test('neighbours tell a right query from one that knows the answer by heart', async () => {
     const task = taskOf(given.query, {})
@@ -171,7 +171,7 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     if (learned === undefined) throw new Error('no cheat')
     const verdict = await verdictIn(box, task, submissionOf(learned))
     expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { result: 1 } })
-  }, 240_000)
+  })
 
   test('subsets leave rows out and keep every key, the same ones each time', async () => {
     const engine = engineOf(sqlDataSchema.parse(taskOf(given.query).data).database)
@@ -201,7 +201,7 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
       sql: `SELECT count(*) FROM ${child} WHERE ${key} IS NOT NULL AND ${key} NOT IN (SELECT ${id} FROM ${parent})`,
     }))
     for (const answer of await askAll(orphans, box, o)) expect(answer).toMatchObject({ status: 'ok', rows: [[0n]] })
-  }, 240_000)
+  })
 
   test('efficiency is timed where no steps are counted', async () => {
     const task = taskOf(given.query, { ...alone, efficiencyWeight: 0.2, efficiencyBy: 'time' })
@@ -212,18 +212,18 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
       r_ves: expect.any(Number),
     })
     expect(verdict.reward).toBeGreaterThanOrEqual(0.9)
-  }, 240_000)
+  })
 
   test('a query that writes or reaches out is refused, and hacked as a submission', async () => {
     expect(await refused('query', given.forbidden)).toEqual(given.forbidden)
     const [first = ''] = given.forbidden
     expect(await verdictIn(box, taskOf(given.query), first)).toMatchObject({ status: 'hacked', reward: 0 })
     expect(await verdictIn(box, taskOf(given.query), given.rewritten)).toMatchObject({ reward: 1 })
-  }, 240_000)
+  })
 
   test('a script that leaves its copy is refused', async () => {
     expect(await refused('script', given.leaving)).toEqual(given.leaving)
-  }, 240_000)
+  })
 
   test('tools show typed values, describe, and drop what a script did', async () => {
     const [statement, row] = given.typed
@@ -239,7 +239,7 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     const both = await Promise.all([call('execute_sql', emptying, write), call('execute_sql', emptying, write)])
     for (const outcome of both) expect(outcome).toMatchObject({ status: 'ok', text: expect.stringMatching(/\n1\n/) })
     expect((await call('list_tables', {})).text).toBe(listed.text)
-  }, 240_000)
+  })
 
   test('an endless statement is a time-out, after which the next one runs', async () => {
     const task = taskOf(given.query, { ...alone, limits: { executeMs: 300, verifyMs: 5000 } })
@@ -247,5 +247,5 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     const write = taskOf(given.write, { ...alone, limits: { executeMs: 300, verifyMs: 5000 } })
     expect(await call('execute_sql', { sql: given.endless }, write)).toMatchObject({ status: 'timeout' })
     expect(await call('execute_sql', { sql: 'SELECT 1' })).toMatchObject({ status: 'ok' })
-  }, 240_000)
+  })
 })

@@ -133,7 +133,7 @@ describe.runIf(await requireDocker())('a terminal verdict', () => {
   })
 
   it('is not rewritten by a process that the tests left behind', async () => {
-    const test = '(setsid sh -c "sleep 0.3; echo 1 > /logs/verifier/reward.txt" &) ; echo 0 > /logs/verifier/reward.txt'
+    const test = '(setsid sh -c "sleep 3; echo 1 > /logs/verifier/reward.txt" &) ; echo 0 > /logs/verifier/reward.txt'
     const verdict = await verdictOf('late', test, 'true')
     expect(verdict).toMatchObject({ status: 'scored', reward: 0 })
     expect(verdict.evidence).toMatch(/^killed before the reward was read: \d+ left-over processes$/m)
@@ -191,5 +191,5 @@ describe.runIf(await requireDocker())('a terminal verdict', () => {
       'distractor forgets-the-rotated-logs: must score less than 1, got scored 1',
       'null_agent null-agent: must score 0, got scored 1',
     ])
-  }, 120_000)
+  })
 })

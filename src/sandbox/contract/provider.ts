@@ -6,6 +6,12 @@ import type { Slot } from './slot.ts'
 /** A box that will soon be asked for; see {@link SandboxProvider.prefetch}. */
 export type BoxWish = Disposable & AsyncDisposable
 
+/** Boxes that stand still until this is disposed, which throws when one of them cannot go on. */
+export interface BoxPause extends AsyncDisposable {
+  /** Those that go on all the same, each with what the runtime said. */
+  readonly missed: readonly { readonly boxId: string; readonly why: unknown }[]
+}
+
 /**
  * A place where boxes come from. Built in: Docker. `sandboxContract` (src/testing/sandbox) is what every provider passes.
  *
@@ -30,9 +36,10 @@ export interface SandboxProvider extends AsyncDisposable {
   prefetch(spec: WarmSpec): BoxWish
   /**
    * Stops every box of role `agent` that is handed out, until the answer is disposed: while the policy updates, an agent
-   * takes no processor time and its deadlines stand still. Pauses nest. What else holds a box, holds it on.
+   * takes no processor time and its deadlines stand still. Pauses nest. What else holds a box, holds it on. Does not
+   * throw: a box that cannot be stopped is told in the answer.
    */
-  pauseBoxes(): Promise<AsyncDisposable>
+  pauseBoxes(): Promise<BoxPause>
   /** Opens a unix socket on the host that one box at a time can be given as its model path. */
   openSlot(): Promise<Slot>
   /** Removes (or with `dryRun` only lists) what owners that are dead left behind. Never touches objects of the living. */

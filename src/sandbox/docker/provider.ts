@@ -2,6 +2,7 @@ import type Docker from 'dockerode'
 import { type Clock, systemClock } from '../../core/index.ts'
 import type {
   Box,
+  BoxPause,
   BoxSpec,
   BoxWish,
   BundleRef,
@@ -142,16 +143,19 @@ class DockerProvider implements SandboxProvider {
     return this.#warm.want(spec)
   }
 
-  async pauseBoxes(): Promise<AsyncDisposable> {
+  async pauseBoxes(): Promise<BoxPause> {
     this.#pauses += 1
-    if (this.#pauses === 1) await this.#eachAgentBox((box) => box.hold('pause'))
+    const missed = this.#pauses === 1 ? await this.#eachAgentBox((box) => box.hold('pause')) : []
     let over = false
     return {
+      missed,
       [Symbol.asyncDispose]: async () => {
         if (over) return
         over = true
         this.#pauses -= 1
-        if (this.#pauses === 0) await this.#eachAgentBox((box) => box.release('pause'))
+        if (this.#pauses > 0) return
+        const [stuck] = await this.#eachAgentBox((box) => box.release('pause'))
+        if (stuck !== undefined) throw stuck.why
       },
     }
   }
@@ -183,10 +187,14 @@ class DockerProvider implements SandboxProvider {
     return this.close()
   }
 
-  /** A box that dies meanwhile has its own way of telling it. */
-  async #eachAgentBox(work: (box: DockerBox) => Promise<void>): Promise<void> {
+  /** Those at which it failed; a box that dies meanwhile has its own way of telling it. */
+  async #eachAgentBox(work: (box: DockerBox) => Promise<void>): Promise<BoxPause['missed']> {
     const boxes = [...this.#boxes].filter((box) => box.labels.role === 'agent')
-    await Promise.allSettled(boxes.map(work))
+    const ends = await Promise.allSettled(boxes.map(work))
+    return boxes.flatMap((box, i) => {
+      const end = ends[i]
+      return end?.status === 'rejected' && this.#boxes.has(box) ? [{ boxId: box.id, why: end.reason }] : []
+    })
   }
 
   async #claimOrStart(spec: BoxSpec, signal: AbortSignal): Promise<DockerBox> {

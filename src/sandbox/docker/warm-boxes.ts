@@ -6,7 +6,7 @@ import { DockerSlot } from './slot.ts'
 
 /** A box that waits longer is ended: what it was made from may have changed. */
 const oldestMs = 10 * 60_000
-const answerMs = 1000
+const answerMs = 5000
 /** So many are made at a time, so that boxes that are needed now do not queue behind boxes that may be. */
 const atOnce = 2
 

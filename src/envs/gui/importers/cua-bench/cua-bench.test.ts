@@ -67,5 +67,5 @@ describe.runIf(await requireDocker())('a task of cua-bench', () => {
     const own = await played(task, (await gui.plays.oracle(task)).play.steps)
     expect(own).toMatchObject({ status: 'scored', reward: 1, components: { 1: 1, 2: 0.5 } })
     expect(first.data).toMatchObject({ index: 0, solves: true })
-  }, 120_000)
+  })
 })

@@ -106,7 +106,7 @@ describe.runIf(await requireDocker())('an episode of MiniWoB++', () => {
     expect(won).toMatchObject({ status: 'scored', reward: 1, trust: 'host', components: { episode: 1, raw: 1 } })
     expect(won.evidence).toMatch(/asked for: Press the button Left\./)
     expect(hacked).toMatchObject({ reward: 0, components: { raw: -1 } })
-  }, 120_000)
+  })
 
   it('is ended by the page in its time, once, and not by a script from outside', async () => {
     const box: Box = await openTaskBox(sandbox, gui.box(press), { labels: { role: 'probe' }, signal })
@@ -141,5 +141,5 @@ describe.runIf(await requireDocker())('an episode of MiniWoB++', () => {
     expect(short.state().end).toMatchObject({ raw: -1, reason: 'timed out' })
     await two[Symbol.asyncDispose]()
     await box[Symbol.asyncDispose]()
-  }, 120_000)
+  })
 })

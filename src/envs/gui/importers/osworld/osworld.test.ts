@@ -167,5 +167,5 @@ describe.runIf(await requireDocker())('a task of OSWorld on a desktop of ours', 
     const { play } = await gui.plays.oracle(task)
     const won = await attempt({ environment: gui, task, play: { name: 'oracle', weight: 1, play }, sandbox, signal })
     expect(won).toMatchObject({ status: 'scored', reward: 1, components: { exact_match: 1 } })
-  }, 120_000)
+  })
 })

@@ -152,5 +152,5 @@ describe.runIf(await requireDocker())('a task of WebArena on a site of the user'
       reward: 1,
       components: { string_match: 1, url_match: 1, program_html: 1 },
     })
-  }, 120_000)
+  })
 })

@@ -1,0 +1,250 @@
+/**
+ * Faults that someone could make in the matcher, the splice, the retry rule, the rows and the codecs. The mutants of what is
+ * exported are in `test/fidelity`.
+ */
+interface Mutant {
+  readonly name: string
+  /** Stands exactly once in the file. */
+  readonly from: string
+  readonly to: string
+}
+
+interface Part {
+  readonly part: string
+  readonly file: string
+  /** Quick ones first: the next is only asked where the one before saw nothing. */
+  readonly tests: readonly string[]
+  readonly mutants: readonly Mutant[]
+}
+
+export const parts: readonly Part[] = [
+  {
+    part: 'matcher',
+    file: 'src/proxy/session/conversation.ts',
+    tests: ['src/proxy/session/match.test.ts', 'src/proxy/session/conversation.test.ts'],
+    mutants: [
+      { name: 'goes on from the oldest answer', from: '      if (at === -1) {', to: '      {' },
+      {
+        name: 'does not ask what was delivered',
+        from: 'return sent.length > 0 ? sent : answers',
+        to: 'return sent.length > -1 ? answers : sent',
+      },
+      { name: 'ignores handles', from: 'if (byHandle.length > 0) return byHandle', to: '' },
+      {
+        name: 'takes any choice for the one that a handle names',
+        from: 'one.callId === handle?.callId && one.choice === handle.choice',
+        to: 'one.callId === handle?.callId',
+      },
+      {
+        name: 'ignores ids of tool calls',
+        from: 'return named.length > 0 ? named : answers',
+        to: 'return named.length > -1 ? answers : named',
+      },
+      {
+        name: 'matches by content alone',
+        from: "this.byChain.get(chain[i] ?? '')",
+        to: "this.byTurn.get(turns[i] ?? '')",
+      },
+      { name: 'forgets what stood before an answer', from: 'extendChain(before, turn), answer', to: 'turn, answer' },
+      {
+        name: 'reports one of several equal answers as echoed',
+        from: 'second !== undefined || this.echoed',
+        to: 'this.echoed',
+      },
+      { name: 'reports an answer as echoed again and again', from: '      this.echoed.add(only.callId)\n', to: '' },
+      {
+        name: 'calls an edited conversation unbroken',
+        from: 'continues: answers.slice(-1), edited: true',
+        to: 'continues: answers.slice(-1), edited: false',
+      },
+    ],
+  },
+  {
+    part: 'turns',
+    file: 'src/proxy/dialects/chat/turns.ts',
+    tests: ['src/proxy/session/match.test.ts'],
+    mutants: [
+      { name: 'do not tell roles apart', from: "parts.push(String(turn['role']), ", to: 'parts.push(' },
+      { name: 'compare arguments as text', from: "? canonicalOrRaw(args) : ''", to: "? args : ''" },
+      { name: 'do not chain', from: '`${before}\\u0000${turn}`', to: 'turn' },
+    ],
+  },
+  {
+    part: 'tree',
+    file: 'src/proxy/tokens/path-tree.ts',
+    tests: ['src/proxy/tokens/path-tree.test.ts', 'test/pitfalls/templates.test.ts'],
+    mutants: [
+      { name: 'takes the shortest way', from: 'option.length > best.length', to: 'option.length < best.length' },
+      { name: 'picks one of equal samples', from: "  return 'ambiguous'\n", to: '  return best\n' },
+      {
+        name: 'runs through a sample that it left in the middle',
+        from: "best.length === best.segment.tokens.length && best.segment.origin === 'sampled'",
+        to: "best.segment.origin === 'sampled'",
+      },
+      {
+        name: 'compares one id too few',
+        from: 'while (length < end && tokens[length] === ids[at + length])',
+        to: 'while (length < end - 1 && tokens[length] === ids[at + length])',
+      },
+      {
+        name: 'forgets the offset of a fork',
+        from: 'offset = node.parent?.offset ?? 0\n      node = node.parent === null ? undefined : this.byId.get(node.parent.segmentId)\n    }\n    const all',
+        to: 'node = node.parent === null ? undefined : this.byId.get(node.parent.segmentId)\n    }\n    const all',
+      },
+    ],
+  },
+  {
+    part: 'splice',
+    file: 'src/proxy/tokens/splice-ids.ts',
+    tests: ['src/proxy/tokens/splice-ids.test.ts', 'test/pitfalls/templates.test.ts'],
+    mutants: [
+      { name: 'counts one terminator too many', from: 'if (left > 0) continue', to: 'if (left >= 0) continue' },
+      {
+        name: 'leaves a cut answer open',
+        from: 'behind.terminator === null ? [] : [behind.terminator]',
+        to: '[]',
+      },
+      {
+        name: 'loses the first id behind an answer',
+        from: 'if (behind.terminator !== null) return concat(path, [], behind.rest)',
+        to: 'if (behind.terminator !== null) return concat(path, [], behind.rest.subarray(1))',
+      },
+      {
+        name: 'does not look at the tail of a turn',
+        from: 'if (ids[at + i] !== tail[i]) return false\n  return true',
+        to: 'if (ids[at + i] !== tail[i]) return true\n  return true',
+      },
+      { name: 'is always sure of its count', from: 'sure: false }', to: 'sure: true }' },
+      {
+        name: 'takes any beginning for the same',
+        from: 'if (ids[i] !== prefix[i]) return false',
+        to: 'if (ids[i] !== prefix[i]) return true',
+      },
+    ],
+  },
+  {
+    part: 'plan of a prompt',
+    file: 'src/proxy/tokens/prompt-plan.ts',
+    tests: ['test/pitfalls/templates.test.ts', 'test/pitfalls/harnesses.test.ts', 'test/splice/causes.test.ts'],
+    mutants: [
+      {
+        name: 'splices over thinking that the harness changed',
+        from: "return thinking === '' || thinking === (facts.reasoning ?? '').trim()",
+        to: 'return thinking !== undefined',
+      },
+      {
+        name: 'doubles the terminator of an answer',
+        from: 'joined(path, ended !== null, found.behind)',
+        to: 'joined(path, false, found.behind)',
+      },
+    ],
+  },
+  {
+    part: 'retry rule',
+    file: 'src/proxy/session/retries.ts',
+    tests: ['src/proxy/session/retries.test.ts', 'test/proxy/retries.test.ts'],
+    mutants: [
+      { name: 'joins identical bodies', from: "if (!marked) return { kind: 'fresh' }", to: '' },
+      {
+        name: 'never gives a lost answer back',
+        from: 'if (lost !== undefined) return',
+        to: 'if (lost === null) return',
+      },
+      { name: 'joins different idempotency keys', from: ' && !otherKey(call, marks)', to: '' },
+      {
+        name: 'takes the first try for a retry',
+        from: '(marks.retryCount ?? 0) > 0',
+        to: '(marks.retryCount ?? 1) > 0',
+      },
+    ],
+  },
+  {
+    part: 'rows',
+    file: 'src/trajectory/rows/usable.ts',
+    tests: ['src/trajectory/rows/rows.test.ts', 'test/pitfalls/harnesses.test.ts'],
+    mutants: [
+      { name: 'train superseded answers', from: "if (call.superseded) return 'superseded'", to: '' },
+      {
+        name: 'train what nobody got',
+        from: "fate?.kind === 'complete' || fetchedLater",
+        to: "fate?.kind !== 'interrupted' || fetchedLater",
+      },
+      {
+        name: 'lose what a retry fetched',
+        from: "fate?.kind === 'complete' || fetchedLater",
+        to: "fate?.kind === 'complete'",
+      },
+    ],
+  },
+  {
+    part: 'codec of columns',
+    file: 'src/trajectory/recorder/codec.ts',
+    tests: ['src/trajectory/recorder/codecs.test.ts'],
+    mutants: [
+      {
+        name: 'swaps two planes',
+        from: 'out[to + 1] = bytes[count + index] ?? 0',
+        to: 'out[to + 2] = bytes[count + index] ?? 0',
+      },
+      { name: 'names the wrong codec', from: 'return withCodec(zstd, packed)', to: 'return withCodec(raw, packed)' },
+      { name: 'takes a torn column', from: 'if (bytes.byteLength % 4 !== 0)', to: 'if (bytes.byteLength < 0)' },
+    ],
+  },
+  {
+    part: "frame of a call's columns",
+    file: 'src/trajectory/recorder/columns.ts',
+    tests: ['src/trajectory/recorder/codecs.test.ts'],
+    mutants: [
+      { name: 'mixes ids and logprobs', from: 'sorted[kind]?.push(part)', to: 'sorted[0]?.push(part)' },
+      {
+        name: 'takes logprobs for flags',
+        from: 'let [atId, atLogprob, atFlag] = [0, 0, idBytes + logprobBytes]',
+        to: 'let [atId, atLogprob, atFlag] = [0, 0, idBytes]',
+      },
+      {
+        name: 'takes any length',
+        from: 'if (bytes.byteLength !== columnsBytes(shapes))',
+        to: 'if (bytes.byteLength < 0)',
+      },
+    ],
+  },
+  {
+    part: 'pieces of a reply',
+    file: 'src/trajectory/recorder/replies.ts',
+    tests: ['src/trajectory/recorder/codecs.test.ts'],
+    mutants: [
+      { name: 'believe the piece before', from: 'prefix <= limit && same(from, start, prefix)', to: 'prefix <= limit' },
+    ],
+  },
+  {
+    part: 'session that was taken up',
+    file: 'src/proxy/past/take-up.ts',
+    tests: ['test/proxy/restart.test.ts'],
+    mutants: [
+      {
+        name: 'forgets what was answered',
+        from: "call.commit?.fate.kind === 'complete' || isFinished(call)",
+        to: 'isFinished(call)',
+      },
+      { name: 'counts from the start', from: 'Math.max(nextSeq, intent.seq + 1)', to: 'Math.max(nextSeq, 0)' },
+      { name: 'gives deleted responses out', from: "event.kind === 'response_deleted'", to: 'event === undefined' },
+    ],
+  },
+  {
+    part: 'codec of bodies',
+    file: 'src/trajectory/recorder/delta.ts',
+    tests: ['src/trajectory/recorder/codecs.test.ts'],
+    mutants: [
+      {
+        name: 'overlaps prefix and suffix',
+        from: 'commonSuffix(from, to, limit - prefix)',
+        to: 'commonSuffix(from, to, limit)',
+      },
+      {
+        name: 'cuts the middle short',
+        from: 'next.byteLength - delta.suffix)',
+        to: 'next.byteLength - delta.suffix - 1)',
+      },
+    ],
+  },
+]
