@@ -103,30 +103,41 @@ describe('probeEngine', () => {
   })
 
   it.each([
-    ['as it was', { enable_strict_thinking: true, reasoning_parser: 'qwen3' }, true],
-    ['in groups', { serving: { enable_strict_thinking: true, reasoning_parser: 'qwen3' } }, true],
-    ['without a parser', { enable_strict_thinking: true, reasoning_parser: null }, false],
-    ['without the flag', { enable_strict_thinking: false, reasoning_parser: 'qwen3' }, false],
-  ])('knows an SGLang that holds a model to a bound on thinking (%s)', async (_what, told, strict) => {
-    const completion = { choices: [{ message: { content: 'Hi.' }, finish_reason: 'stop' }] }
-    const server = createServer((request, response) => {
-      const about = { model_path: 'm', version: '0.5.21', ...told }
-      const models = { data: [{ id: 'm' }] }
-      const body = { '/get_server_info': about, '/v1/models': models, '/v1/chat/completions': completion }
-      const found = body[request.url as keyof typeof body]
-      response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(found ?? {}))
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    try {
-      const probe = await probeEngine(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-      expect([probe.kind, probe.strictThinking]).toEqual(['sglang', strict])
-    } finally {
-      server.close()
-      server.closeAllConnections()
-    }
-  })
+    ['as it was', '/get_server_info', { enable_strict_thinking: true, reasoning_parser: 'qwen3' }, true],
+    ['under its later name', '/server_info', { enable_strict_thinking: true, reasoning_parser: 'qwen3' }, true],
+    ['in groups', '/server_info', { serving: { enable_strict_thinking: true, reasoning_parser: 'qwen3' } }, true],
+    ['without a parser', '/server_info', { enable_strict_thinking: true, reasoning_parser: null }, false],
+    ['without the flag', '/server_info', { enable_strict_thinking: false, reasoning_parser: 'qwen3' }, false],
+  ])(
+    'knows an SGLang, and whether it holds a model to a bound on thinking (%s)',
+    async (_what, route, told, strict) => {
+      const completion = { choices: [{ message: { content: 'Hi.' }, finish_reason: 'stop' }] }
+      const server = createServer((request, response) => {
+        const about = { model_path: 'm', version: '0.5.21', ...told }
+        const models = { data: [{ id: 'm' }] }
+        const bodies: Readonly<Record<string, object>> = {
+          [route]: about,
+          '/v1/models': models,
+          '/v1/chat/completions': completion,
+          '/model_info': { weight_version: '7' },
+        }
+        const found = bodies[request.url ?? '']
+        response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(found ?? {}))
+      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      try {
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+        const probe = await probeEngine(url)
+        expect([probe.kind, probe.version, probe.strictThinking]).toEqual(['sglang', '0.5.21', strict])
+        expect(await sglangEngine({ url }).control?.weightVersion()).toBe('7')
+      } finally {
+        server.close()
+        server.closeAllConnections()
+      }
+    },
+  )
 
   it('says that nobody is there', async () => {
     await expect(probeEngine('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'ENGINE_UNREACHABLE' })

@@ -3,7 +3,7 @@ import type { LooseObject } from '../session/sampling.ts'
 import { engineRoot, tellEngine, tryEngine } from './http.ts'
 import { contextLength, listedModels } from './models.ts'
 import { probeLogprobKind } from './probe-logprobs.ts'
-import { sglangTokens } from './sglang/index.ts'
+import { serverInfo, sglangTokens } from './sglang/index.ts'
 import type { TokenAbility } from './token-engine.ts'
 import { vllmTokens } from './vllm/index.ts'
 
@@ -56,7 +56,7 @@ export async function probeEngine(
   const [listed, about, server] = await Promise.all([
     tryEngine(root, '/v1/models', apiKey),
     tryEngine(root, '/version', apiKey),
-    tryEngine(root, '/get_server_info', apiKey),
+    serverInfo(root, apiKey),
   ])
   if (listed.status === 401 || listed.status === 403) {
     throw new PaddockError('ENGINE_ERROR', `The engine at ${root} refuses the key (${listed.status}).`, {
@@ -67,8 +67,8 @@ export async function probeEngine(
   const model = options.model ?? onlyModel(models, root)
   const hello = { model, messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 8 }
   const ask = (more: LooseObject) => tryEngine(root, '/v1/chat/completions', apiKey, { ...hello, ...more })
-  // SGLang tells its arguments (`http_server.py` `get_server_info`); vLLM's `/server_info` is another route.
-  const sglang = server.status < 400 && typeof server.body?.['model_path'] === 'string'
+  // SGLang tells its arguments; vLLM's `/server_info` says other things.
+  const sglang = typeof server?.['model_path'] === 'string'
   const rich = await ask(sglang ? sglangAsk : vllmAsk)
   const plain = rich.status < 400 ? rich : await ask({})
   if (plain.status >= 400) {
@@ -76,7 +76,7 @@ export async function probeEngine(
   }
   const gives = sglang ? sglangGives(rich.body) : vllmGives(rich.body)
   const tools = await ask({ tools: [probeTool], tool_choice: 'auto' })
-  const version = text(about.body?.['version']) ?? (sglang ? text(server.body?.['version']) : null)
+  const version = text(about.body?.['version']) ?? (sglang ? text(server?.['version']) : null)
   const kind = sglang ? 'sglang' : gives.ids || version !== null ? 'vllm' : 'openai'
   const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : gives.ids
   const ability =
@@ -96,8 +96,8 @@ export async function probeEngine(
     givesLogprobs: gives.logprobs,
     givesToolCalls: tools.status < 400,
     streamsIds,
-    routedExperts: sglang && server.body?.['enable_return_routed_experts'] === true,
-    strictThinking: sglang && isStrict(server.body),
+    routedExperts: sglang && server?.['enable_return_routed_experts'] === true,
+    strictThinking: sglang && isStrict(server),
     splice: ability?.way ?? null,
     logprobKind: gives.logprobs ? await probeLogprobKind(ask) : 'unknown',
     maxModelLen: contextLength(listed.body, model),

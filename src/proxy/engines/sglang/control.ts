@@ -1,10 +1,11 @@
 import type { EngineControl } from '../control.ts'
-import { tellEngine, tryEngine } from '../http.ts'
+import { tellEngine } from '../http.ts'
+import { weightInfo } from './about.ts'
 
 /**
  * SGLang's control routes (`srt/entrypoints/http_server.py`, `srt/managers/io_struct.py` PauseGenerationReqInput):
  * `/pause_generation` with mode `retract` (the KV cache of what runs may be flushed and is computed anew) or `in_place`
- * (it is kept), `/continue_generation`, `/abort_request {rid}`, `/get_weight_version`, `/update_weight_version`,
+ * (it is kept), `/continue_generation`, `/abort_request {rid}`, `/get_weight_version` or `/model_info`, `/update_weight_version`,
  * `/flush_cache`. `extra_key` keeps prefix caches apart (`io_struct.py` GenerateReqInput, `openai/protocol.py`).
  * Documented, not run against a real server.
  */
@@ -22,8 +23,7 @@ export function sglangControl(root: string, apiKey: string | null): EngineContro
     saltMember: 'extra_key',
     requestIdMember: 'rid',
     async weightVersion() {
-      const { status, body } = await tryEngine(root, '/get_weight_version', apiKey)
-      const version = status < 300 ? body?.['weight_version'] : null
+      const version = (await weightInfo(root, apiKey))?.['weight_version']
       return typeof version === 'string' || typeof version === 'number' ? String(version) : null
     },
     nameWeights: (version) => tell('/update_weight_version', { new_version: version, abort_all_requests: false }),

@@ -4,6 +4,7 @@ import { countTokens } from '../count-tokens.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
 import { listedModels } from '../models.ts'
+import { serverInfo } from './about.ts'
 import { sglangChatSink } from './chat-sink.ts'
 import { sglangControl } from './control.ts'
 import { sglangQuirks } from './quirks.ts'
@@ -12,7 +13,7 @@ import { sglangTokens } from './token-routes.ts'
 export interface SglangOptions {
   readonly url: string
   readonly apiKey?: string | null
-  /** Server version where it is known beforehand; else `fingerprint()` asks `/get_server_info`. */
+  /** Server version where it is known beforehand; else `fingerprint()` asks the server. */
   readonly version?: string | null
   /** A chat stream ends with its ids; where not, whole answers are asked for and the stream is made of them. */
   readonly streamsIds?: boolean
@@ -69,10 +70,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
     countTokens: (chat) => countTokens(root, apiKey, chat),
     ...(options.strictThinking === true ? { boundThinking } : {}),
     async fingerprint() {
-      const [about, models] = await Promise.all([
-        askEngine(root, '/get_server_info', apiKey),
-        askEngine(root, '/v1/models', apiKey),
-      ])
+      const [about, models] = await Promise.all([serverInfo(root, apiKey), askEngine(root, '/v1/models', apiKey)])
       if (typeof about?.['version'] === 'string') version = about['version']
       const told = (name: string): string | null => (typeof about?.[name] === 'string' ? about[name] : null)
       const parsers = [told('tool_call_parser'), told('reasoning_parser')]

@@ -5,6 +5,7 @@ import { tellEngine, tryEngine } from '../http.ts'
 import { contextLength } from '../models.ts'
 import { PromptIds } from '../prompt-ids.ts'
 import type { TokenEngine } from '../token-engine.ts'
+import { serverInfo } from './about.ts'
 import { generateBody, hasGrammar, readGenerated } from './generate.ts'
 import { type Parsers, parsedCompletion } from './parse.ts'
 
@@ -30,8 +31,8 @@ export function sglangTokens(root: string, apiKey: string | null, facts: ServerF
       const ids = rendered.status < 400 ? rendered.body?.['tokens'] : null
       if (!Array.isArray(ids) || ids.length === 0 || !ids.every(Number.isInteger)) return null
       const models = await tryEngine(root, '/v1/models', apiKey)
-      const about = await tryEngine(root, '/get_server_info', apiKey)
-      parsers = { reasoning: text(about.body?.['reasoning_parser']), tools: text(about.body?.['tool_call_parser']) }
+      const about = await serverInfo(root, apiKey)
+      parsers = { reasoning: text(about?.['reasoning_parser']), tools: text(about?.['tool_call_parser']) }
       const common = { endsTurns: false, maxModelLen: contextLength(models.body, null) }
       if (await chatTakesIds(root, apiKey, ids)) return { ...common, way: 'chat', streams: facts.streamsIds }
       return (await canParse(root, apiKey, parsers)) ? { ...common, way: 'parse', streams: false } : null
