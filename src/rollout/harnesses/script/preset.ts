@@ -6,8 +6,6 @@ import { OutputTail } from '../../output.ts'
 
 const graceMs = 2000
 const tailBytes = 64 * 1024
-/** How long pipes that a process outside of the group holds are listened to after the end. */
-const lastWordsMs = 5000
 
 /**
  * A program of the user's on the host, without a box: it is the user's own, so it has the user's environment, and
@@ -76,17 +74,8 @@ async function followed(child: ChildProcess, context: HostContext): Promise<Harn
 function ended(child: ChildProcess): Promise<Pick<HarnessExit, 'exitCode' | 'signal' | 'oom'>> {
   return new Promise((resolve, reject) => {
     child.on('error', reject)
-    child.on('exit', (exitCode, signal) => {
-      const exit = { exitCode, signal, oom: false }
-      // What it said last may still be in the pipes. They close with its group; whoever left the group and holds them on
-      // must not keep the attempt open.
-      kill(child, 'SIGKILL')
-      const late = setTimeout(() => resolve(exit), lastWordsMs)
-      child.on('close', () => {
-        clearTimeout(late)
-        resolve(exit)
-      })
-    })
+    // Not `close`: a background process that holds the pipes must not keep the attempt open.
+    child.on('exit', (exitCode, signal) => resolve({ exitCode, signal, oom: false }))
   })
 }
 
