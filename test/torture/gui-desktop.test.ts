@@ -1,8 +1,7 @@
-/** The desktop tier: a real X server, window manager and browser; input by XTEST, pictures by GetImage. */
+/** The desktop tier: a real X server, window manager and browser; input by XTEST, pictures from the server's memory. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
@@ -10,6 +9,7 @@ import { desktopSurface } from '../../src/envs/gui/desktop/index.ts'
 import type { Surface } from '../../src/envs/gui/surface.ts'
 import { attempt, gui, openTaskBox, type PlayStep, validateTasks } from '../../src/envs/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { readPng } from '../properties/read-png.ts'
 import { sized } from './size.ts'
 
 const signal = new AbortController().signal
@@ -142,6 +142,45 @@ describe('a gui task on a desktop', () => {
     expect(await seen()).toEqual([0, 0xff, 0])
   })
 
+  it('shows what is on the screen when it is asked for, as a plain reading of all of it does', async () => {
+    const task = await taskOf('notes', 'rewrite')
+    await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
+    const app = apps.get('notes')
+    if (app === undefined) throw new Error('notes')
+    const screen = { width: 1280, height: 800 }
+    await using surface = await desktopSurface(box, { screen, site: appSite(app, 1) })
+    await surface.settle()
+    // The file that the X server keeps its screen in, all of it: blue, green, red and nothing for a pixel, at its end.
+    const plain = async () => {
+      const file = '/var/lib/browser/screen/Xvfb_screen0'
+      const { stdout } = await box.exec({ command: ['cat', file], user: 'root', cwd: '/', maxOutputBytes: 8 << 20 })
+      const pixels = stdout.subarray(-screen.width * screen.height * 4)
+      const all = new Uint32Array(Uint8Array.from(pixels).buffer)
+      return { all, at: (x: number, y: number) => (all[y * screen.width + x] ?? 0) & 0xff_ffff }
+    }
+    // A first patch, over all of the page, shows where the page begins.
+    await surface.browser.page.look(addPatch, { left: 0, top: 0, ...screen, colour: 0xfe_00_fd })
+    let first = -1
+    while (first === -1) first = (await plain()).all.findIndex((colour) => (colour & 0xff_ffff) === 0xfe_00_fd)
+    const page = { x: first % screen.width, y: Math.floor(first / screen.width) }
+    const cornersOf = ({ left, top, width, height }: Patch): readonly (readonly [number, number])[] =>
+      [0, width - 1].flatMap((x) => [0, height - 1].map((y) => [page.x + left + x, page.y + top + y] as const))
+    for (const [at, patch] of patches.entries()) {
+      // Neither a pointer that moves nor a picture that is taken ahead makes a later one older than it is.
+      await surface.input({ action: 'move', x: page.x + 60 + at * 20, y: page.y + 60 + at * 10 })
+      if (at % 2 === 1) await surface.settle({ see: { format: 'png', scale: 1 } })
+      await surface.browser.page.look(addPatch, patch)
+      const corners = cornersOf(patch)
+      for (let on = await plain(); !corners.every(([x, y]) => on.at(x, y) === patch.colour); ) on = await plain()
+      const { samples } = readPng(Buffer.from((await surface.picture({ format: 'png', scale: 1 })).data))
+      const wanted = await plain()
+      const shown = patches.slice(0, at + 1).flatMap(cornersOf)
+      expect(shown.map(([x, y]) => samples.readUIntBE((y * screen.width + x) * 3, 3))).toEqual(
+        shown.map(([x, y]) => wanted.at(x, y)),
+      )
+    }
+  })
+
   it('has no verdict where the screen has another size than the task', async () => {
     const task = await taskOf('shop', 'price')
     await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
@@ -169,11 +208,28 @@ describe('a gui task on a desktop', () => {
       expect(await first.clipboard.read()).toBe('left')
       await first.browser.page.look("() => { localStorage.x = 'left'; document.cookie = 'left=1; max-age=9999' }", null)
       expect(await look(first)).toBe('left,left=1,Notes')
+      // A window of another program, a download, a file at home, and a second window of the browser.
+      await box.exec({ command: inDesktop('xterm -e sleep 999 >/dev/null 2>&1 &'), user: 'browser', background: 'keep' })
+      await box.exec({
+        command: leftFiles.map((path) => `mkdir -p $(dirname ${path}) && touch ${path}`).join('; '),
+        user: 'browser',
+      })
+      await first.browser.page.look("() => { open(location.href, '', 'popup') }", null, false, true)
+      await first.settle()
+      expect(await first.clipboard.read()).toBe('left')
+      expect(first.browser.tabs).toHaveLength(2)
     }
     await using second = await desktopSurface(box, { screen, site: appSite(app, 1) })
     await second.settle()
     expect(await second.clipboard.read()).toBe('')
     expect(await look(second)).toBe(',,Notes')
+    expect(second.browser.tabs).toHaveLength(1)
+    expect(second.browser.downloads).toEqual([])
+    const listed = await box.exec({ command: `ls ${leftFiles.join(' ')}; pgrep -x xterm`, user: 'root' })
+    expect(Buffer.from(listed.stdout).toString('utf8')).toBe('')
+    const windows = await box.exec({ command: inDesktop('xwininfo -root -tree'), user: 'browser' })
+    expect(Buffer.from(windows.stdout).toString('utf8')).toContain('Notes')
+    expect(Buffer.from(windows.stdout).toString('utf8')).not.toMatch(/xterm/i)
   })
 
   it('has no verdict when its X server dies', async () => {
@@ -188,18 +244,39 @@ describe('a gui task on a desktop', () => {
   })
 })
 
-/** Red, green and blue of a pixel of a PNG as `pngOfBgrx` writes it, read by the specification and not by its code. */
-function pixelOf(png: Buffer, x: number, y: number): readonly number[] {
-  const width = png.readUInt32BE(16)
-  const data: Buffer[] = []
-  for (let at = 8; at < png.length; at += png.readUInt32BE(at) + 12) {
-    if (png.toString('latin1', at + 4, at + 8) === 'IDAT')
-      data.push(png.subarray(at + 8, at + 8 + png.readUInt32BE(at)))
-  }
-  // Colour type 2: red, green, blue; filter 0 of a line: the samples as they are.
-  expect([png[24], png[25]]).toEqual([8, 2])
-  const lines = inflateSync(Buffer.concat(data))
-  const line = y * (width * 3 + 1)
-  expect(lines[line]).toBe(0)
-  return [...lines.subarray(line + 1 + x * 3, line + 4 + x * 3)]
+const leftFiles = ['/home/browser/left', '/var/lib/browser/downloads/left', '/var/lib/browser/uploads/left']
+
+/** A line for the shell of the desktop's user, who may use the screen. */
+function inDesktop(line: string): string {
+  return `export HOME=/home/browser DISPLAY=:1 XAUTHORITY=/var/lib/browser/xauth; ${line}`
 }
+
+/** Red, green and blue of a pixel of a PNG. */
+function pixelOf(png: Buffer, x: number, y: number): readonly number[] {
+  const { width, samples } = readPng(png)
+  return [...samples.subarray((y * width + x) * 3, (y * width + x) * 3 + 3)]
+}
+
+interface Patch {
+  readonly left: number
+  readonly top: number
+  readonly width: number
+  readonly height: number
+  readonly colour: number
+}
+
+/** Adds a patch to the page, over all that is there; at this place of the page, in pixels. */
+const addPatch = `({ left, top, width, height, colour }) => {
+  const patch = document.body.appendChild(document.createElement('div'))
+  patch.style = 'position: fixed; left: ' + left + 'px; top: ' + top + 'px; width: ' + width + 'px; height: ' + height
+    + 'px; background: #' + colour.toString(16).padStart(6, '0')
+}`
+
+/** Patches of every size, some over others, each in a colour of its own. */
+const patches: readonly Patch[] = Array.from({ length: 24 }, (_, at) => ({
+  left: 40 + ((at * 97) % 500),
+  top: 40 + ((at * 61) % 300),
+  width: [6, 600, 1][at % 3] ?? 1,
+  height: [6, 1, 300, 40][at % 4] ?? 1,
+  colour: 0x20_30_40 + at * 0x07_05_03,
+}))

@@ -20,6 +20,7 @@ import {
 } from './browser/index.ts'
 import type { GuiRecord } from './record.ts'
 import type { Surface } from './surface.ts'
+import { Turns } from './turns.ts'
 
 /** Characters of a snapshot that are shown at once. */
 const pageChars = 12_000
@@ -42,7 +43,7 @@ export class GuiSession {
   readonly #o: GuiSessionParts
   readonly #refs = new RefBook()
   #pointer: { readonly x: number; readonly y: number } | null = null
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Turns()
   #record: Pick<GuiRecord, 'ended' | 'answer' | 'actions'> = { ended: null, answer: null, actions: 0 }
   /** What the app held when the agent ended its attempt: what comes later does not count. */
   #final: { readonly state: unknown } | null = null
@@ -112,13 +113,7 @@ export class GuiSession {
    * be seen then.
    */
   async work(shown: Shown, run: () => Promise<string | ToolOutcome>): Promise<ToolOutcome> {
-    const before = this.#turn
-    const turn = (async () => {
-      await before.catch(() => undefined)
-      return this.#guarded(shown, run)
-    })()
-    this.#turn = turn
-    return turn
+    return this.#turns.take(() => this.#guarded(shown, run))
   }
 
   /** Does a canonical action; the batch stops at the first that fails or that ends the attempt. */

@@ -77,7 +77,8 @@ export class CdpPipe implements AsyncDisposable {
         stdin: this.#input,
         output: 'told',
         timeoutMs: 7 * 24 * 3600_000,
-        graceMs: 200,
+        // What it holds is thrown away with it.
+        graceMs: 0,
         onStdout: (chunk) => this.#take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)),
         onStderr: (chunk) => (this.#lastWords = (this.#lastWords + Buffer.from(chunk).toString('utf8')).slice(-2000)),
       },

@@ -1,16 +1,14 @@
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
 import type { Box } from '../../../sandbox/index.ts'
-import type { ToolPicture } from '../../contract.ts'
 import type { Screen } from '../actions/index.ts'
-import { GuiBrowser, type Region, settle, type Site } from '../browser/index.ts'
+import { GuiBrowser, settle, type Site } from '../browser/index.ts'
 import type { Surface } from '../surface.ts'
 import { hasFocus } from './page-focus.ts'
-import { pictureAs, Sight } from './sight.ts'
+import { Sight } from './sight.ts'
 import { desktopEnv, startDesktop } from './start.ts'
 import { xClipboard } from './x-clipboard.ts'
 import { doXInput } from './x-input.ts'
-import type { XDisplay } from './x-display.ts'
 
 /** After the page has come to rest, so long for what is painted around it: menus, lists, windows. */
 const paintQuietMs = 60
@@ -32,7 +30,7 @@ export async function desktopSurface(box: Box, o: { readonly screen: Screen; rea
     await desktop[Symbol.asyncDispose]()
     throw error
   }
-  const sight = new Sight(display)
+  const sight = new Sight(display, desktop.rows)
   return {
     screen: display.screen,
     browser,
@@ -42,7 +40,7 @@ export async function desktopSurface(box: Box, o: { readonly screen: Screen; rea
       await doXInput(display, { action: 'click', x, y })
       await hasFocus(browser.page, node)
     },
-    picture: (_options, region) => (region === undefined ? sight.picture() : enlargedPart(display, region)),
+    picture: (_options, region) => (region === undefined ? sight.picture() : sight.part(region)),
     settle: async ({ see, ...options } = {}) => {
       const from = performance.now()
       const enough = see === undefined ? () => undefined : sight.foresee()
@@ -71,35 +69,3 @@ const windowOffset = `() => ({
   left: window.screenX + Math.round((window.outerWidth - window.innerWidth) / 2),
   top: window.screenY + window.outerHeight - window.innerHeight,
 })`
-
-async function enlargedPart(display: XDisplay, region: Region): Promise<ToolPicture> {
-  const { width, height } = display.screen
-  const pixels = await display.pixels()
-  const part = roundedIn(region, display.screen)
-  const times = Math.max(1, Math.floor(Math.min(width / part.width, height / part.height)))
-  return pictureAs(enlarged(pixels, width, part, times), part.width * times, part.height * times)
-}
-
-function roundedIn({ x, y, width, height }: Region, screen: Screen): Region {
-  const [left, top] = [Math.floor(x), Math.floor(y)]
-  return {
-    x: left,
-    y: top,
-    width: Math.max(1, Math.min(screen.width - left, Math.round(width))),
-    height: Math.max(1, Math.min(screen.height - top, Math.round(height))),
-  }
-}
-
-/** A part of the screen, each of its pixels as a square of `times` by `times`. */
-function enlarged(pixels: Buffer, screenWidth: number, { x, y, width, height }: Region, times: number): Buffer {
-  const out = Buffer.allocUnsafe(width * height * times * times * 4)
-  const line = Buffer.allocUnsafe(width * times * 4)
-  for (let row = 0; row < height; row += 1) {
-    for (let column = 0; column < width * times; column += 1) {
-      const from = ((y + row) * screenWidth + x + Math.floor(column / times)) * 4
-      pixels.copy(line, column * 4, from, from + 4)
-    }
-    for (let again = 0; again < times; again += 1) line.copy(out, (row * times + again) * line.length)
-  }
-  return out
-}

@@ -2,23 +2,20 @@ import type { Duplex } from 'node:stream'
 import x11, { type Damage, type Display, type XTest } from 'x11'
 import { PaddockError } from '../../../core/index.ts'
 import type { Key, Screen } from '../actions/index.ts'
-import type { Region } from '../browser/index.ts'
 import { asked } from './asked.ts'
 
 /** Keysym of NoSymbol (X11/X.h): a key code that types nothing. */
 const noSymbol = 0
-const allPlanes = 0xffff_ffff
-const zPixmap = 2
 const shiftKeysym = 0xffe1
 const newLayoutMs = 400
 
-/** More than this is read as a whole screen, in pixels; less comes quicker by itself. */
-const largePixels = 100_000
+/** Rows of the screen, from the first on and before the end. */
+export interface Rows {
+  readonly first: number
+  readonly end: number
+}
 
-/** Gives all pixels of the screen, of which there are so many bytes. */
-export type WholeScreen = (sizeBytes: number) => Promise<Buffer>
-
-/** A connection to an X server: input by XTEST, pictures by GetImage, repaints by DAMAGE. */
+/** A connection to an X server: input by XTEST, repaints by DAMAGE. */
 export class XDisplay implements AsyncDisposable {
   readonly screen: Screen
   /** Milliseconds of `performance.now()` at which something was last painted. */
@@ -32,13 +29,7 @@ export class XDisplay implements AsyncDisposable {
   readonly #codes: Map<number, { readonly code: number; readonly shifted: boolean }>
   /** Key codes that type nothing, for characters that the layout lacks. */
   readonly #spare: readonly number[]
-  /** The screen as it was fetched last; {@link #stale} is what has been painted since, null for nothing. */
-  #frame: Buffer
-  #stale: Region | null
-  /** The fetch that goes on; the next one waits for it, since both write the frame. */
-  #fetched: Promise<unknown> = Promise.resolve()
-  readonly #painters = new Set<() => void>()
-  readonly #whole: WholeScreen | null
+  readonly #painters = new Set<(rows: Rows) => void>()
   #waiters: (() => void)[] = []
   #gone = false
 
@@ -48,9 +39,7 @@ export class XDisplay implements AsyncDisposable {
     damage: Damage,
     codes: Map<number, { readonly code: number; readonly shifted: boolean }>,
     spare: readonly number[],
-    whole: WholeScreen | null,
   ) {
-    this.#whole = whole
     const [screen] = display.screen
     if (screen === undefined) throw new PaddockError('BROWSER_GONE', 'The X server has no screen')
     this.#display = display
@@ -61,21 +50,17 @@ export class XDisplay implements AsyncDisposable {
     this.screen = { width: screen.pixel_width, height: screen.pixel_height }
     const id = display.client.AllocID()
     damage.Create(id, this.#root, damage.ReportLevel.RawRectangles)
-    this.#stale = { x: 0, y: 0, ...this.screen }
-    this.#frame = Buffer.alloc(this.screen.width * this.screen.height * 4)
     display.client.on('event', ({ name, area }) => {
       if (name !== 'DamageNotify' || area === undefined) return
       this.lastDamageAt = performance.now()
       this.paints += 1
-      const { x, y, w: width, h: height } = area
-      this.#stale = united(this.#stale, { x, y, width, height })
-      for (const tell of this.#painters) tell()
+      for (const tell of this.#painters) tell({ first: area.y, end: area.y + area.h })
       this.#wake()
     })
   }
 
   /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
-  static async open(stream: Duplex, cookie: Buffer, whole: WholeScreen | null = null): Promise<XDisplay> {
+  static async open(stream: Duplex, cookie: Buffer): Promise<XDisplay> {
     const display = await asked<Display>('the connection', (done) => {
       const client = x11.createClient(
         { stream, display: ':1', auth: { name: 'MIT-MAGIC-COOKIE-1', data: cookie.toString('latin1') } },
@@ -99,7 +84,7 @@ export class XDisplay implements AsyncDisposable {
       if (shifted !== noSymbol && !codes.has(shifted)) codes.set(shifted, { code, shifted: true })
       if (plain !== noSymbol) codes.set(plain, { code, shifted: false })
     }
-    const made = new XDisplay(display, test, damage, codes, spare, whole)
+    const made = new XDisplay(display, test, damage, codes, spare)
     stream.once('close', () => made.#end())
     stream.once('end', () => made.#end())
     return made
@@ -166,46 +151,8 @@ export class XDisplay implements AsyncDisposable {
     )
   }
 
-  /**
-   * Pixels of the whole screen, four bytes each: blue, green, red, nothing. Only what was painted since the last time is
-   * fetched. The buffer is ours and changes with the next call. Throws `BROWSER_GONE`.
-   */
-  pixels(): Promise<Buffer> {
-    const fetched = this.#fetched.then(() => this.#fetch())
-    this.#fetched = fetched.catch(() => undefined)
-    return fetched
-  }
-
-  async #fetch(): Promise<Buffer> {
-    // What the server painted before it answers this, it has told us of.
-    await this.sync()
-    const region = this.#stale
-    if (region === null) return this.#frame
-    this.#stale = null
-    try {
-      await this.#refresh(region)
-    } catch (error) {
-      this.#stale = united(this.#stale, region)
-      throw error
-    }
-    return this.#frame
-  }
-
-  async #refresh({ x, y, width, height }: Region): Promise<void> {
-    if (this.#whole !== null && width * height > largePixels) {
-      this.#frame = await this.#whole(this.screen.width * this.screen.height * 4)
-      return
-    }
-    const { data } = await this.#ask<{ readonly data: Buffer }>('GetImage', (done) =>
-      this.#display.client.GetImage(zPixmap, this.#root, x, y, width, height, allPlanes, done),
-    )
-    for (let line = 0; line < height; line += 1) {
-      data.copy(this.#frame, ((y + line) * this.screen.width + x) * 4, line * width * 4, (line + 1) * width * 4)
-    }
-  }
-
   /** Calls back at each repaint, until the function given back is called. */
-  onPaint(tell: () => void): () => void {
+  onPaint(tell: (rows: Rows) => void): () => void {
     this.#painters.add(tell)
     return () => this.#painters.delete(tell)
   }
@@ -259,13 +206,4 @@ function keysymOf(character: string): number {
   if (character === '\t') return 0xff09
   const point = character.codePointAt(0) ?? 0
   return point < 0x100 ? point : 0x0100_0000 + point
-}
-
-/** The smallest region that holds both. */
-function united(a: Region | null, b: Region): Region {
-  if (a === null) return b
-  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)]
-  const width = Math.max(a.x + a.width, b.x + b.width) - x
-  const height = Math.max(a.y + a.height, b.y + b.height) - y
-  return { x, y, width, height }
 }

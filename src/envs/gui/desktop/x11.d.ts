@@ -24,16 +24,6 @@ declare module 'x11' {
     require(name: 'xtest', done: (error: Error | null, extension: XTest) => void): void
     require(name: 'damage', done: (error: Error | null, extension: Damage) => void): void
     AllocID(): number
-    GetImage(
-      format: 2,
-      drawable: number,
-      x: number,
-      y: number,
-      width: number,
-      height: number,
-      planes: number,
-      done: (error: Error | null, image: { readonly depth: number; readonly data: Buffer }) => void,
-    ): void
     GetKeyboardMapping(
       first: number,
       count: number,

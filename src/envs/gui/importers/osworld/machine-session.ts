@@ -5,6 +5,7 @@ import type { Machine } from '../../osworld/index.ts'
 import type { GuiRecord } from '../../record.ts'
 import type { Shown } from '../../session.ts'
 import type { ComputerSession } from '../../tools/index.ts'
+import { Turns } from '../../turns.ts'
 
 /** Time for a machine to show what an action began: its server tells of no repaint. OSWorld's own pause is 2 s. */
 const paintMs = 1000
@@ -13,7 +14,7 @@ const paintMs = 1000
 export class MachineSession implements ComputerSession {
   readonly #machine: Machine
   readonly #maxActions: number | null
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Turns()
   #pointer: { readonly x: number; readonly y: number } | null = null
   #record: Omit<GuiRecord, 'forged' | 'state'> = { ended: null, answer: null, actions: 0 }
 
@@ -36,13 +37,7 @@ export class MachineSession implements ComputerSession {
 
   /** Runs one tool's work when those before it are through, unless the attempt is over; a screenshot follows. */
   async work(shown: Shown, run: () => Promise<string | ToolOutcome>): Promise<ToolOutcome> {
-    const before = this.#turn
-    const turn = (async () => {
-      await before.catch(() => undefined)
-      return this.#guarded(shown, run)
-    })()
-    this.#turn = turn
-    return turn
+    return this.#turns.take(() => this.#guarded(shown, run))
   }
 
   async act(action: Action): Promise<string | ToolOutcome> {
