@@ -5,7 +5,7 @@ import { actionAdapters } from './adapters/index.ts'
 import type { AppSite } from './apps/index.ts'
 import { GuiBrowser } from './browser/index.ts'
 import type { GuiData } from './data.ts'
-import { desktopSurface } from './desktop/index.ts'
+import { desktopSurface, type Program } from './desktop/index.ts'
 import { GuiSession, sessionOf } from './session.ts'
 import { tabSurface } from './surface.ts'
 import { adaptedTool, browserTools, clipboardTool, computerTool, fileTools, pictureScale } from './tools/index.ts'
@@ -31,7 +31,11 @@ export function guiTools({ screen, schema }: Shown, session: (box: Box) => Promi
  * The attempt in this box, opened at first use on what `site` serves. Throws `BOX_DEAD` when the box is gone,
  * `BROWSER_GONE` when its browser does not start.
  */
-export async function openAttempt(box: Box, shown: Shown, site: () => AppSite): Promise<GuiSession> {
+export async function openAttempt(
+  box: Box,
+  shown: Shown & { readonly beside?: Program | null },
+  site: () => AppSite,
+): Promise<GuiSession> {
   const death = await Promise.race([box.died, Promise.resolve(null)])
   if (death !== null) throw new PaddockError('BOX_DEAD', `The box died: ${death.detail}`)
   return sessionOf(box, async () => {
@@ -41,7 +45,7 @@ export async function openAttempt(box: Box, shown: Shown, site: () => AppSite): 
     const served = site()
     const surface =
       tier === 'desktop'
-        ? await desktopSurface(box, { screen, site: served })
+        ? await desktopSurface(box, { screen, site: served, beside: shown.beside ?? null })
         : tabSurface(await GuiBrowser.open(box, { screen, site: served }), screen)
     await surface.settle()
     return new GuiSession({ surface, site: served, image, maxActions })
@@ -70,6 +74,6 @@ const images: Readonly<Record<GuiData['tier'], ImageRecipe>> = {
     kind: 'dockerfile',
     name: 'gui-desktop',
     dockerfile: sandboxSource('gui-desktop/Dockerfile'),
-    context: ['policy.json', 'rc.xml'].map((path) => ({ path, data: sandboxSource(`gui-desktop/${path}`) })),
+    context: ['policy.json', 'rc.xml', 'xferc'].map((path) => ({ path, data: sandboxSource(`gui-desktop/${path}`) })),
   },
 }

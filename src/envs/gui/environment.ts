@@ -11,7 +11,7 @@ import { toArtifact } from './record.ts'
 import type { GuiSession } from './session.ts'
 import { terminalTool } from './tools/index.ts'
 import { guiVerifierVersion, verifyRecord } from './verify.ts'
-import { placeWorkspace } from './workspace.ts'
+import { filesOf, placeWorkspace } from './workspace.ts'
 
 /**
  * Tasks in a real browser: the agent sees screenshots or the accessibility tree and acts with mouse and keyboard. The
@@ -31,7 +31,8 @@ export const gui: Environment = defineEnvironment({
   },
   tools: (task) => {
     const session = (box: Box) => attemptOf(task, box)
-    const needsTerminal = apps.get(task.data.app)?.workspace(task.data.seed) != null
+    const app = apps.get(task.data.app)
+    const needsTerminal = app?.beside === null && app.workspace(task.data.seed) !== null
     const terminal = needsTerminal ? [terminalTool(({ box }) => session(box))] : []
     return [...terminal, ...guiTools(task.data, session)]
   },
@@ -40,7 +41,7 @@ export const gui: Environment = defineEnvironment({
     const session = await attemptOf(task, box)
     const record = session.record()
     await session.close()
-    return { items: [toArtifact(record)] }
+    return { items: [toArtifact(scoresFiles(task.data) ? { ...record, files: await filesOf(box) } : record)] }
   },
   verify: (context) => verifyRecord(context, planOf(context.task.data)),
   plays: {
@@ -50,10 +51,12 @@ export const gui: Environment = defineEnvironment({
   },
 })
 
+function scoresFiles(data: GuiData): boolean {
+  return planOf(data).files !== null
+}
+
 function attemptOf({ data }: TaskOf<GuiData>, box: Box): Promise<GuiSession> {
-  return openAttempt(box, data, () => {
-    const found = apps.get(data.app)
-    if (found === undefined) throw new PaddockError('TASK_INVALID', `There is no app ${data.app}`)
-    return appSite(found, data.seed)
-  })
+  const found = apps.get(data.app)
+  if (found === undefined) throw new PaddockError('TASK_INVALID', `There is no app ${data.app}`)
+  return openAttempt(box, { ...data, beside: found.beside }, () => appSite(found, data.seed))
 }

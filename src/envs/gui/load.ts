@@ -5,6 +5,7 @@ import { PaddockError, type Task } from '../../core/index.ts'
 import { makeTask } from '../task.ts'
 import { actionAdapters } from './adapters/index.ts'
 import { apps } from './apps/index.ts'
+import { screenBeside } from './desktop/index.ts'
 import { type GuiData, guiDataSchema } from './data.ts'
 import { pictureScale } from './tools/index.ts'
 
@@ -74,6 +75,16 @@ async function readTasks(file: string): Promise<readonly Task[]> {
       'screen',
       `${adapter.name} shows a smaller picture; on a desktop take a screen that it shows as it is`,
     )
+  }
+  if (app.beside !== null) {
+    const { width, height } = screenBeside
+    if (data.tier !== 'desktop' || data.screen.width !== width || data.screen.height !== height) {
+      throw invalid(
+        file,
+        'tier',
+        `${data.app} is used beside a program: use tier "desktop" and a screen of ${width}x${height}`,
+      )
+    }
   }
   if (data.tier === 'desktop' && app.pointsAtPixels) {
     throw invalid(file, 'tier', `the plays of ${data.app} point at pixels of a tab: use tier "browser"`)

@@ -14,6 +14,8 @@ const recordSchema = z.object({
   forged: z.int(),
   /** State of the app at the end, as the host has it. */
   state: z.unknown(),
+  /** The agent's /workspace, where a task is scored by it too: digest or kind of each path. */
+  files: z.record(z.string(), z.string()).optional(),
 })
 
 /** What is known of an attempt, all of it from the host's side: all that a verdict is made of. */

@@ -84,6 +84,11 @@ export class GuiSession {
     return this.#o.surface.focus(backendNodeId, at)
   }
 
+  /** What is done next is meant for the page. */
+  front(): Promise<void> {
+    return this.#o.surface.front()
+  }
+
   input(action: InputAction): Promise<void> {
     return this.#o.surface.input(action)
   }
@@ -144,6 +149,7 @@ export class GuiSession {
     const found = findTarget(target, await this.nodes())
     if (!found.ok) return found
     const { node } = found
+    await this.front()
     const place = node.backendNodeId === null ? null : await placeOf(this.page, node.backendNodeId)
     if (place === null) {
       return {

@@ -18,6 +18,8 @@ import {
 export interface Surface extends AsyncDisposable {
   readonly screen: Screen
   readonly browser: GuiBrowser
+  /** Brings the browser before the windows of other programs, so that what is meant for its page reaches it. */
+  front(): Promise<void>
   /** Resolves when the action has been taken. Throws `BROWSER_GONE`. */
   input(action: InputAction): Promise<void>
   /** Gives the keyboard to an element of the page in front, which lies at this point of the screen. */
@@ -43,6 +45,7 @@ export function tabSurface(browser: GuiBrowser, screen: Screen): Surface {
   return {
     screen,
     browser,
+    front: async () => undefined,
     input: (action) => doInput(browser.page, action),
     focus: async (backendNodeId) => {
       await browser.page.send('DOM.focus', { backendNodeId }, nothing)

@@ -6,6 +6,7 @@ import type { VerifyContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { Plan } from './apps/index.ts'
 import type { GuiData } from './data.ts'
+import { digestsOf } from './workspace.ts'
 import { fromArtifacts, type GuiRecord } from './record.ts'
 
 /** Changes when the same record could get another verdict. */
@@ -18,14 +19,14 @@ export async function verifyRecord(
 ): Promise<VerdictDraft> {
   signal.throwIfAborted()
   const record = fromArtifacts(artifacts)
-  const { start, expected, answer } = plan
+  const { start, expected, answer, files } = plan
   const { components, why } = measure(record, plan)
   const packed = await Promise.all(artifacts.items.map(packArtifact))
   const facts: DraftFacts = {
     verifier: {
       id: `gui/${task.name}`,
       version: guiVerifierVersion,
-      sha256: sha256(JSON.stringify({ start, expected, answer })),
+      sha256: sha256(JSON.stringify({ start, expected, answer, ...(files === null ? {} : { files }) })),
     },
     trust: 'host',
     components,
@@ -36,7 +37,7 @@ export async function verifyRecord(
   return composed.ok ? scored(composed.reward, facts) : unscored('unscorable', composed.reason, facts)
 }
 
-function measure(record: GuiRecord, { start, expected, answer }: Plan) {
+function measure(record: GuiRecord, { start, expected, answer, files }: Plan) {
   const untouched = isDeepStrictEqual(record.state, start)
   const reached = isDeepStrictEqual(record.state, expected)
   const differences = reached ? [] : pathsThatDiffer(record.state, expected, '').slice(0, 8)
@@ -44,14 +45,25 @@ function measure(record: GuiRecord, { start, expected, answer }: Plan) {
     untouched && !reached ? 'nothing was changed' : `differs from what was asked for at ${differences.join(', ')}`
   const kept = { state: reached ? 1 : 0, not_given_up: record.ended === 'failed' ? 0 : 1 }
   const said = answer === null ? null : sameAnswer(record.answer ?? '', answer)
+  const filesApart = files === null ? null : pathsThatDiffer(record.files ?? {}, digestsOf(files), '').slice(0, 8)
   return {
-    components: said === null ? kept : { ...kept, answer: said ? 1 : 0 },
+    components: {
+      ...kept,
+      ...(filesApart === null ? {} : { files: filesApart.length === 0 ? 1 : 0 }),
+      ...(said === null ? {} : { answer: said ? 1 : 0 }),
+    },
     why: [
       `state ${kept.state}: ${reached ? 'is what was asked for' : state}`,
       `the attempt was ${record.ended ?? 'not ended'} after ${record.actions} actions, ${record.forged} changes were forged and refused`,
+      ...(filesApart === null ? [] : [filesLine(filesApart)]),
       ...(said === null ? [] : [`answer ${said ? 1 : 0}: ${JSON.stringify(record.answer)}`]),
     ],
   }
+}
+
+function filesLine(apart: readonly string[]): string {
+  if (apart.length === 0) return 'files 1: the workspace holds what was asked for'
+  return `files 0: the workspace differs from what was asked for at ${apart.join(', ')}`
 }
 
 function sameAnswer(given: string, gold: string): boolean {

@@ -11,10 +11,12 @@ describe.each(all)('the app $name', ({ app }) => {
     expect(plans).toEqual(seeds.map((seed) => app.plan(goal, seed)))
     // What is asked for, or what it is asked of, differs.
     expect(
-      new Set(plans.map(({ start, expected, answer }) => JSON.stringify([start, expected, answer]))).size,
+      new Set(plans.map(({ start, expected, answer, files }) => JSON.stringify([start, expected, answer, files]))).size,
     ).toBeGreaterThan(seeds.length / 2)
-    for (const { start, expected, answer } of plans) {
-      expect(answer === null ? isDeepStrictEqual(start, expected) : !isDeepStrictEqual(start, expected)).toBe(false)
+    for (const [seed, { start, expected, answer, files }] of plans.entries()) {
+      const changes = !isDeepStrictEqual(start, expected)
+      const changesFiles = files !== null && !isDeepStrictEqual(files, app.workspace(seed))
+      expect(changes || changesFiles).toBe(answer === null)
     }
   })
 })

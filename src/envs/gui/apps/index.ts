@@ -7,13 +7,15 @@ import type { App } from './kit/index.ts'
 import { ledger } from './ledger/index.ts'
 import { mail } from './mail/index.ts'
 import { notes } from './notes/index.ts'
+import { pumps } from './pumps/index.ts'
+import { register } from './register/index.ts'
 import { settings } from './settings/index.ts'
 import { sheet } from './sheet/index.ts'
 import { shop } from './shop/index.ts'
 import { sketch } from './sketch/index.ts'
 import { wizard } from './wizard/index.ts'
 
-export { type App, appSite, type AppSite, type Plan, steps } from './kit/index.ts'
+export { type App, appSite, type AppSite, type Files, type Plan, steps } from './kit/index.ts'
 
 const all: readonly App[] = [
   admin,
@@ -24,6 +26,8 @@ const all: readonly App[] = [
   ledger,
   mail,
   notes,
+  pumps,
+  register,
   settings,
   sheet,
   shop,

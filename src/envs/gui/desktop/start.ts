@@ -13,6 +13,12 @@ const display = ':1'
 /** What a program needs to find the X server. */
 export const desktopEnv = { HOME: '/home/browser', DISPLAY: display, XAUTHORITY: `${home}/xauth`, TZ: 'UTC' }
 
+/** What opens the X server that runs in a box. */
+export async function serverCookie(box: Box): Promise<Buffer> {
+  const { stdout } = await box.exec({ command: ['tail', '-c', '16', desktopEnv.XAUTHORITY], user: 'root', cwd: '/' })
+  return Buffer.from(stdout)
+}
+
 /** The programs of a desktop in a box. */
 export interface RunningDesktop extends AsyncDisposable {
   readonly display: XDisplay
@@ -22,9 +28,10 @@ export interface RunningDesktop extends AsyncDisposable {
 
 /**
  * Starts X server, window manager and browser of the image `gui-desktop`, anew where they ran in this box before. Only the user of the desktop, and its owner on
- * the host, know the cookie that opens the server. Throws `BROWSER_GONE`.
+ * the host, know the cookie that opens the server. A browser of a given width leaves the rest of the screen to others.
+ * Throws `BROWSER_GONE`.
  */
-export async function startDesktop(box: Box, screen: Screen): Promise<RunningDesktop> {
+export async function startDesktop(box: Box, screen: Screen, browserWidth: number | null): Promise<RunningDesktop> {
   const cookie = randomBytes(16)
   // A desktop that ran in this box before leaves nothing: no program, profile, download, clipboard or lock.
   await box.exec({
@@ -46,7 +53,7 @@ export async function startDesktop(box: Box, screen: Screen): Promise<RunningDes
   )
   manager.catch(() => undefined)
   const reader = parts.use(new ScreenReader(box, screen.width))
-  const line = `umask 077; ${environment}; exec /usr/lib/chromium/chromium ${switchesFor(screen).join(' ')}`
+  const line = `umask 077; ${environment}; exec /usr/lib/chromium/chromium ${switchesFor(screen, browserWidth).join(' ')}`
   const pipe = parts.use(
     new CdpPipe(box, { command: `${line} 3<&0 4>&1 </dev/null 1>&2`, user: browserUser, cwd: '/' }),
   )
@@ -86,7 +93,7 @@ async function startServer(box: Box, { width, height }: Screen, signal: AbortSig
 }
 
 /** Switches of Chromium on a screen (chrome/common/chrome_switches.cc, 150); policies do the rest. */
-function switchesFor({ width, height }: Screen): readonly string[] {
+function switchesFor({ width, height }: Screen, browserWidth: number | null): readonly string[] {
   return [
     '--no-sandbox',
     // Without it the browser warns of the switch above over every page.
@@ -111,8 +118,8 @@ function switchesFor({ width, height }: Screen): readonly string[] {
     '--lang=en-US',
     '--renderer-process-limit=2',
     '--window-position=0,0',
-    `--window-size=${width},${height}`,
-    '--start-maximized',
+    `--window-size=${browserWidth ?? width},${height}`,
+    ...(browserWidth === null ? ['--start-maximized'] : []),
     `--user-data-dir=${home}/profile`,
     '--remote-debugging-pipe',
     'about:blank',

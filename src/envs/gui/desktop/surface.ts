@@ -4,10 +4,12 @@ import type { Box } from '../../../sandbox/index.ts'
 import type { Screen } from '../actions/index.ts'
 import { GuiBrowser, settle, type Site } from '../browser/index.ts'
 import type { Surface } from '../surface.ts'
+import { browserWidth, openBeside, type Program } from './beside.ts'
 import { hasFocus } from './page-focus.ts'
 import { Sight } from './sight.ts'
 import { desktopEnv, startDesktop } from './start.ts'
 import { xClipboard } from './x-clipboard.ts'
+import type { XDisplay } from './x-display.ts'
 import { doXInput } from './x-input.ts'
 
 /** After the page has come to rest, so long for what is painted around it: menus, lists, windows. */
@@ -15,8 +17,27 @@ const paintQuietMs = 60
 const paintCapMs = 500
 
 /** The desktop tier: the screen is the X server's, with window manager and browser; input and pictures are X's own. */
-export async function desktopSurface(box: Box, o: { readonly screen: Screen; readonly site: Site }): Promise<Surface> {
-  const desktop = await startDesktop(box, o.screen)
+export async function desktopSurface(
+  box: Box,
+  o: { readonly screen: Screen; readonly site: Site; readonly beside?: Program | null },
+): Promise<Surface> {
+  const { beside = null } = o
+  const desktop = await browserOnDesktop(box, o, beside === null ? null : browserWidth)
+  if (beside === null) return desktop.surface
+  try {
+    return await openBeside(box, desktop, beside)
+  } catch (error) {
+    await desktop.surface[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+async function browserOnDesktop(
+  box: Box,
+  o: { readonly screen: Screen; readonly site: Site },
+  width: number | null,
+): Promise<{ readonly surface: Surface; readonly display: XDisplay }> {
+  const desktop = await startDesktop(box, o.screen, width)
   const { display, pipe } = desktop
   let browser: GuiBrowser
   try {
@@ -31,9 +52,10 @@ export async function desktopSurface(box: Box, o: { readonly screen: Screen; rea
     throw error
   }
   const sight = new Sight(display, desktop.rows)
-  return {
+  const surface: Surface = {
     screen: display.screen,
     browser,
+    front: async () => undefined,
     input: (action) => doXInput(display, action),
     // The keyboard may belong to the address bar: only a click brings it to the page.
     focus: async (node, { x, y }) => {
@@ -61,6 +83,7 @@ export async function desktopSurface(box: Box, o: { readonly screen: Screen; rea
     hidesDialogs: false,
     [Symbol.asyncDispose]: () => desktop[Symbol.asyncDispose](),
   }
+  return { surface, display }
 }
 
 const offset = z.object({ left: z.number(), top: z.number() })

@@ -7,8 +7,11 @@ const wheel = { up: 4, down: 5, left: 6, right: 7 } as const
 /** Pixels that browsers scroll for one notch of the wheel. */
 const notch = 120
 
-/** Does an action on a desktop by XTEST; resolves when the server has taken it. */
-export async function doXInput(display: XDisplay, action: InputAction): Promise<void> {
+/** Lets the programs take what was done so far. */
+type Pause = () => Promise<unknown>
+
+/** Does an action on a desktop by XTEST; resolves when the server has taken it. Between the steps of a drag it pauses. */
+export async function doXInput(display: XDisplay, action: InputAction, pause: Pause = none): Promise<void> {
   switch (action.action) {
     case 'click':
       click(display, action, buttons.left, 1)
@@ -29,7 +32,7 @@ export async function doXInput(display: XDisplay, action: InputAction): Promise<
       display.move(action.x, action.y)
       break
     case 'drag':
-      await drag(display, action)
+      await drag(display, action, pause)
       break
     case 'scroll': {
       const held = keysOf(action.keys)
@@ -92,7 +95,13 @@ async function type(display: XDisplay, text: string): Promise<void> {
   }
 }
 
-async function drag(display: XDisplay, { path, keys }: Extract<InputAction, { action: 'drag' }>): Promise<void> {
+const none: Pause = () => Promise.resolve()
+
+async function drag(
+  display: XDisplay,
+  { path, keys }: Extract<InputAction, { action: 'drag' }>,
+  pause: Pause,
+): Promise<void> {
   const held = keysOf(keys)
   const [from, ...rest] = path
   if (from === undefined) return
@@ -105,6 +114,7 @@ async function drag(display: XDisplay, { path, keys }: Extract<InputAction, { ac
       display.move(x + (to.x - x) * share, y + (to.y - y) * share)
       // Programs drop moves that they find in one piece.
       await display.sync()
+      await pause()
     }
     ;({ x, y } = to)
   }

@@ -55,6 +55,7 @@ declare module 'x11' {
       y: number,
       done: (error: Error | null, place: { readonly destX: number; readonly destY: number }) => void,
     ): void
+    ChangeWindowAttributes(window: number, values: { readonly eventMask: number }): void
     SendEvent(window: number, propagate: 0, mask: number, event: Buffer): void
     on(event: 'event', listener: (event: XEvent) => void): void
     on(event: 'error', listener: (error: Error) => void): void

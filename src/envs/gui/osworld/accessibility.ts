@@ -1,7 +1,7 @@
 import type { GuiPage } from '../browser/index.ts'
 import { readTree } from '../browser/index.ts'
 import { placeOnPage } from './place.ts'
-import type { XWindow } from './windows.ts'
+import type { XWindow } from '../desktop/windows.ts'
 
 /** Namespaces of OSWorld's tree on Ubuntu (desktop_env/server/main.py, `_accessibility_ns_map_ubuntu`). */
 const spaces = {

@@ -170,7 +170,10 @@ export function browserTools(sessionOf: SessionOf): readonly Tool[] {
         const session = await sessionOf(context)
         const parsed = parseAction({ action: 'key', keys }, session.screen)
         if (!parsed.ok) return error(parsed.error)
-        return session.work('tree', () => session.act(parsed.action))
+        return session.work('tree', async () => {
+          await session.front()
+          return session.act(parsed.action)
+        })
       },
     }),
     defineTool({

@@ -1,4 +1,13 @@
-export { type App, type AppSpec, defineApp, type Fields, type GoalPlan, type Plan, type RunningApp } from './app.ts'
+export {
+  type App,
+  type AppSpec,
+  defineApp,
+  type Fields,
+  type Files,
+  type GoalPlan,
+  type Plan,
+  type RunningApp,
+} from './app.ts'
 export { type AppSite, appSite } from './site.ts'
 export { Html, html, type HtmlPart } from './html.ts'
 export { act, choice, field, form, hidden, page, pageMark, radios, tick } from './page.ts'

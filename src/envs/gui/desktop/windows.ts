@@ -2,8 +2,7 @@ import type { Duplex } from 'node:stream'
 import x11, { type XClient } from 'x11'
 import { PaddockError } from '../../../core/index.ts'
 import type { Screen } from '../actions/index.ts'
-import { asked } from '../desktop/index.ts'
-import type { WindowQuery } from './machine.ts'
+import { asked } from './asked.ts'
 
 /** A window as the window manager lists it. */
 export interface XWindow {
@@ -14,21 +13,32 @@ export interface XWindow {
 }
 
 const anyType = 0
+const propertyChanges = 0x0040_0000
 /** SubstructureNotify and SubstructureRedirect: how a client asks the window manager (EWMH 1.5, "Root Window Properties"). */
 const toManager = 0x0018_0000
 const clientMessage = 33
 /** Says that the request comes from a pager, that is, from the user (EWMH 1.5, `_NET_ACTIVE_WINDOW`). */
 const fromPager = 2
 
+/** Longest wait for the window manager to do what it was asked for. */
+const managerMs = 30_000
+
 /** The windows of an X display, listed, brought to the front and closed by EWMH, over a connection of its own. */
 export class XWindows {
   readonly #client: XClient
   readonly #root: number
   readonly #atoms = new Map<string, Promise<number>>()
+  /** Called at the next change of the window manager's lists. */
+  #waiters: (() => void)[] = []
 
   private constructor(client: XClient, root: number) {
     this.#client = client
     this.#root = root
+    client.ChangeWindowAttributes(root, { eventMask: propertyChanges })
+    client.on('event', ({ name }) => {
+      if (name !== 'PropertyNotify') return
+      for (const wake of this.#waiters.splice(0)) wake()
+    })
   }
 
   /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
@@ -69,6 +79,27 @@ export class XWindows {
     await this.#tellManager(id, '_NET_ACTIVE_WINDOW', [fromPager, 0, 0, 0, 0])
   }
 
+  /** The first window of a class, as soon as there is one. Throws `BROWSER_GONE` where none opens. */
+  async opened(className: string): Promise<XWindow> {
+    const window = await this.#until(async () => ofClass(await this.list(), className))
+    if (window === undefined) throw new PaddockError('BROWSER_GONE', `No window of ${className} was opened`)
+    return window
+  }
+
+  /** Brings the first window of a class before all others, with the keyboard; resolves when it is there, or there is none. */
+  async front(className: string): Promise<void> {
+    const window = ofClass(await this.list(), className)
+    if (window === undefined) return
+    const isFront = async () => {
+      const [active] = words(await this.#property(this.#root, '_NET_ACTIVE_WINDOW'))
+      const top = words(await this.#property(this.#root, '_NET_CLIENT_LIST_STACKING')).at(-1)
+      return top === window.id && active === window.id ? true : undefined
+    }
+    if (await isFront()) return
+    await this.activate(window.id)
+    await this.#until(isFront)
+  }
+
   async close(id: number): Promise<void> {
     await this.#tellManager(id, '_NET_CLOSE_WINDOW', [0, fromPager, 0, 0, 0])
   }
@@ -83,6 +114,19 @@ export class XWindows {
 
   end(): void {
     this.#client.terminate()
+  }
+
+  /** What `look` finds, asked again whenever the window manager says that something is another; undefined after a while. */
+  async #until<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
+    const cap = AbortSignal.timeout(managerMs)
+    for (;;) {
+      const changed = Promise.withResolvers<void>()
+      this.#waiters.push(changed.resolve)
+      cap.addEventListener('abort', () => changed.resolve(), { once: true })
+      const found = await look()
+      if (found !== undefined || cap.aborted) return found
+      await changed.promise
+    }
   }
 
   async #tellManager(window: number, message: string, data: readonly number[]): Promise<void> {
@@ -118,11 +162,8 @@ export class XWindows {
   }
 }
 
-/** The first window that a query names; of several the one that was opened last. */
-export function windowNamed(windows: readonly XWindow[], { name, strict, byClass }: WindowQuery): XWindow | null {
-  const fits = (text: string) => (strict ? text === name : text.toLowerCase().includes(name.toLowerCase()))
-  const names = ({ title, classes }: XWindow) => (byClass ? [classes.join('.'), ...classes] : [title])
-  return windows.findLast((window) => names(window).some(fits)) ?? null
+function ofClass(windows: readonly XWindow[], className: string): XWindow | undefined {
+  return windows.find(({ classes }) => classes.includes(className))
 }
 
 function words(data: Buffer): readonly number[] {

@@ -1,0 +1,1 @@
+export { pumps } from './pumps.ts'

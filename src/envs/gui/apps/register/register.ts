@@ -1,0 +1,133 @@
+import { act, defineApp, html, page, people, steps, table } from '../kit/index.ts'
+
+interface Scan {
+  /** Of its file in the workspace. */
+  readonly file: string
+  readonly about: string
+  readonly folder: string
+  filed: boolean
+}
+interface Register {
+  readonly scans: Scan[]
+}
+
+const folders = ['Invoices', 'Letters', 'Plans'] as const
+const { click, look, done, computer, press, write, q } = steps
+
+/** A register of scans, used beside a file manager: it says where each file belongs. */
+export const register = defineApp<Register>({
+  name: 'register',
+  beside: 'files',
+  start: (d) => {
+    const numbers = d.shuffled(Array.from({ length: 40 }, (_, at) => 100 + at * 7)).slice(0, 4)
+    const who = d.shuffled(people)
+    return {
+      scans: numbers.map((number, at) => {
+        const folder = d.pick(folders)
+        const [first = ''] = (who[at] ?? '').toLowerCase().split(' ')
+        return {
+          file: `scan-${number}.txt`,
+          about: `${folder.slice(0, -1).toLowerCase()}-${first}`,
+          folder,
+          filed: false,
+        }
+      }),
+    }
+  },
+  workspace: ({ scans }) => ({
+    ...Object.fromEntries(folders.map((folder) => [`${folder}/`, ''])),
+    ...Object.fromEntries(scans.map(({ file, about }) => [file, `${file}: ${about}\n`])),
+  }),
+  page: (path, _query, state) => (path === '/' ? registerPage(state) : null),
+  act: (op, fields, { scans }) => {
+    const scan = scans.find(({ file }) => file === fields['file'])
+    if (op !== 'file' || scan === undefined) return '!This is not possible.'
+    scan.filed = true
+    return '/'
+  },
+  goals: {
+    rename: (d, state) => {
+      const [scan, other] = d.shuffled(state.scans)
+      const rename = (one: Scan | undefined) => [
+        look(),
+        computer({ action: 'click', ...iconOf(state, one?.file ?? '') }),
+        press('F2'),
+        press('ctrl+a'),
+        write(`${scan?.about}.txt\n`),
+        done(),
+      ]
+      return {
+        instruction: `In the file manager, rename ${scan?.file} of /workspace to what the register in the browser says it is about, with .txt at its end (such as letter-ada.txt).`,
+        files: (files) => moved(files, scan?.file ?? '', `${scan?.about}.txt`),
+        oracle: rename(scan),
+        near: rename(other),
+      }
+    },
+    move: (d, state) => {
+      const scan = d.pick(state.scans)
+      const wrong = folders.find((folder) => folder !== scan.folder) ?? ''
+      const move = (folder: string) => [
+        look(),
+        ...dragged(state, scan.file, folder),
+        click(`row ${q(scan.file)} > button "Filed"`),
+        done(),
+      ]
+      return {
+        instruction: `In the file manager, move ${scan.file} of /workspace into the folder that the register in the browser names for it. Then mark it as filed in the register.`,
+        change: (s) => {
+          for (const one of s.scans) if (one.file === scan.file) one.filed = true
+        },
+        files: (files) => moved(files, scan.file, `${scan.folder}/${scan.file}`),
+        oracle: move(scan.folder),
+        near: move(wrong),
+      }
+    },
+    sort: (_d, state) => {
+      const { scans } = state
+      // From the last icon on: those before it stay where they are.
+      const backwards = scans.toSorted((a, b) => (a.file < b.file ? 1 : -1))
+      const sort = (list: readonly Scan[]) => [
+        look(),
+        ...list.flatMap(({ file, folder }) => dragged(state, file, folder)),
+        done(),
+      ]
+      return {
+        instruction:
+          'In the file manager, move each scan of /workspace into the folder that the register in the browser names for it. Leave the register as it is.',
+        files: (files) => scans.reduce((all, { file, folder }) => moved(all, file, `${folder}/${file}`), files),
+        oracle: sort(backwards),
+        near: sort(backwards.slice(1)),
+      }
+    },
+  },
+})
+
+function moved(files: Readonly<Record<string, string>>, from: string, to: string) {
+  const { [from]: data = '', ...rest } = files
+  return { ...rest, [to]: data }
+}
+
+/** Where the file manager shows an entry of /workspace: the way up, the folders, then the files, by name. */
+function iconOf({ scans }: Register, name: string) {
+  const shown = ['..', ...folders, ...scans.map(({ file }) => file).toSorted()]
+  return { x: 839, y: 155 + shown.indexOf(name) * 61 }
+}
+
+/** Dragged onto a folder; the file manager then asks by a menu whether to copy, to move or to link. */
+function dragged(state: Register, file: string, folder: string) {
+  const [from, to] = [iconOf(state, file), iconOf(state, folder)]
+  return [computer({ action: 'drag', path: [from, to] }), computer({ action: 'click', x: to.x + 60, y: to.y + 34 })]
+}
+
+function registerPage({ scans }: Register) {
+  const rows = scans.map(({ file, about, folder, filed }) => ({
+    name: file,
+    cells: [file, about, folder, filed ? 'filed' : act('file', 'Filed', { file }, { plain: true })],
+  }))
+  return page({
+    title: 'Register',
+    bar: [['Scans', '/']],
+    body: html`<p>Scans of /workspace, and the folders that they belong into.</p>
+      ${table(['File', 'About', 'Folder', ''], rows)}`,
+  })
+}
