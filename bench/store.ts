@@ -131,13 +131,7 @@ async function timeRows(path: string, sessionId: string, expected: number): Prom
 
 function tokenColumns(file: string): number {
   const db = new Database(file, { readonly: true })
-  const sum = db
-    .prepare(
-      `SELECT (SELECT total(length(columns)) FROM outcomes) + total(length(ids)) + total(length(logprobs)) +
-         total(length(flags)) FROM segments`,
-    )
-    .pluck()
-    .get()
+  const sum = db.prepare('SELECT total(length(columns)) + total(length(segments)) FROM call_ends').pluck().get()
   db.close()
   return Number(sum)
 }

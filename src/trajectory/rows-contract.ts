@@ -11,7 +11,7 @@ import type {
   Verdict,
   VerdictStatus,
 } from '../core/index.ts'
-import type { DriftCause, GroupRecord, RolloutView, SegmentOrigin } from './contract.ts'
+import type { DriftCause, GroupRecord, RolloutView, SegmentOrigin } from './contract/index.ts'
 
 /** Where every sampled token goes: exactly one bucket (invariant I4). */
 export type Bucket =

@@ -9,6 +9,7 @@ import { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } fro
 const directory = process.argv[2]
 if (directory === undefined) throw new Error('name a directory')
 
+const pause = new Int32Array(new SharedArrayBuffer(4))
 const store = await openStore(directory)
 say({ ready: process.pid, interrupted: store.recovered.interruptedCalls })
 await Promise.all([0, 1, 2, 3].map((lane) => write(lane)))
@@ -37,5 +38,14 @@ async function write(lane: number): Promise<never> {
 
 /** Straight to the pipe: nothing of ours may sit in a buffer when the kill comes. */
 function say(line: object): void {
-  writeSync(1, `${JSON.stringify(line)}\n`)
+  let rest = Buffer.from(`${JSON.stringify(line)}\n`)
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest))
+    } catch (error) {
+      // The pipe is full because whoever reads it has no time.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+      Atomics.wait(pause, 0, 0, 1)
+    }
+  }
 }

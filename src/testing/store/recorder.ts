@@ -241,6 +241,36 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
       expect(await recorder.events({ rolloutId })).toEqual(events)
     })
 
+    it('tells the last delivery, also where one was told before the call had ended', async () => {
+      const sessionId = await opened()
+      const intents = [await began(sessionId, 0), await began(sessionId, 1)]
+      for (const intent of intents) await recorder.settleDelivery(intent.id, 'unknown')
+      // Once in a transaction of its own, once in that of the end.
+      await recorder.flush()
+      for (const intent of intents) {
+        await recorder.commitCall(commitFact(intent, []))
+        await recorder.settleDelivery(intent.id, 'sent')
+      }
+      await recorder.flush()
+      await recorder.settleDelivery(intents[1]?.id ?? '', 'echoed')
+      expect((await recorder.session(sessionId)).calls.map(({ delivery }) => delivery)).toEqual(['sent', 'echoed'])
+    })
+
+    it('tells parents before children, in whatever order the calls began', async () => {
+      const sessionId = await opened()
+      const [first, second] = [await began(sessionId, 0), await began(sessionId, 1)]
+      const parent = promptFact(second, ids(3))
+      const child = promptFact(first, ids(2), { segmentId: parent.id, offset: 3 })
+      await recorder.commitCall(commitFact(second, [parent]))
+      await recorder.commitCall(commitFact(first, [child]))
+      recorder = await made.restart()
+      const { segments } = await recorder.session(sessionId)
+      expect(segments.map(({ id, callId }) => [id, callId])).toEqual([
+        [parent.id, second.id],
+        [child.id, first.id],
+      ])
+    })
+
     it('marks calls in flight as interrupted when it is opened again', async () => {
       const sessionId = await opened()
       const done = await began(sessionId, 0)

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
-import type { Blobs } from '../contract.ts'
+import type { Blobs } from '../contract/index.ts'
 
 /** Reads of a blob directory; safe beside its owner. */
 export class DirectoryBlobReader implements Pick<Blobs, 'get' | 'has' | 'list'> {

@@ -9,7 +9,7 @@ import {
   type Task,
   type Verdict,
 } from '../../core/index.ts'
-import type { GroupRecord, RolloutRecord, RolloutView, RunRecord } from '../contract.ts'
+import type { GroupRecord, RolloutRecord, RolloutView, RunRecord } from '../contract/index.ts'
 import { Statements } from '../sqlite/index.ts'
 
 interface RecordRow {

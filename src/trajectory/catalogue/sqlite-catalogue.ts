@@ -8,7 +8,7 @@ import {
   type Task,
   type Verdict,
 } from '../../core/index.ts'
-import type { GroupRecord, RolloutRecord, RunRecord } from '../contract.ts'
+import type { GroupRecord, RolloutRecord, RunRecord } from '../contract/index.ts'
 import { SqliteCatalogueReader } from './catalogue-reader.ts'
 import { fingerprintDigest } from './fingerprint.ts'
 

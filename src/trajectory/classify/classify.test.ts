@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CallClass, Lineage } from '../../core/index.ts'
 import { intentFact, sessionFact } from '../../testing/store/index.ts'
-import type { SessionLog } from '../contract.ts'
+import type { SessionLog } from '../contract/index.ts'
 import { type ClassifiedCall, classifyCall, withHindsight } from './index.ts'
 
 type Shape = Partial<Lineage> & { readonly maxTokens?: number }

@@ -1,4 +1,4 @@
-import type { CallRecord, SessionLog } from '../contract.ts'
+import type { CallRecord, SessionLog } from '../contract/index.ts'
 
 /**
  * A session's log with the classes that its later calls make plain: a call without tools that came before the agent's

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../core/index.ts'
-import type { Blobs } from '../contract.ts'
+import type { Blobs } from '../contract/index.ts'
 import type { SelectionQuery } from '../rows-contract.ts'
 import { type RequestReader, selectForExport, type SelectionSource } from '../select/index.ts'
 import { builtInExporters } from './built-in.ts'

@@ -1,4 +1,4 @@
-import type { Blobs } from '../contract.ts'
+import type { Blobs } from '../contract/index.ts'
 import type { ExportRollout } from '../rows-contract.ts'
 import type { MediaSink } from './media.ts'
 

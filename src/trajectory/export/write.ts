@@ -5,7 +5,7 @@ import { ExportLedger } from './ledger.ts'
 import { type ExportAllowances, type Manifest, manifestOf } from './manifest.ts'
 import { type MediaSink, withMediaFiles } from './media.ts'
 import { withSideChannelFiles } from './side-channels.ts'
-import type { Blobs } from '../contract.ts'
+import type { Blobs } from '../contract/index.ts'
 import { directorySink } from './sink.ts'
 import { DropLedger } from './tally.ts'
 

@@ -5,7 +5,10 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sha256 } from '../../core/index.ts'
 import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../../testing/store/index.ts'
-import type { Segment } from '../contract.ts'
+import type { Segment } from '../contract/index.ts'
+import { frameOf, Journal } from '../journal/index.ts'
+import { encodeTexts } from '../recorder/bodies.ts'
+import { commitEntry, intentEntry, intentFacts } from '../recorder/entries.ts'
 import { openStore } from '../store/index.ts'
 import { fsck } from './index.ts'
 
@@ -58,7 +61,7 @@ describe('fsck', () => {
 
   it('never writes to a database, not even to one that it finds damaged', async () => {
     await fill()
-    damage('UPDATE segments SET parent_offset = 99 WHERE n = 3')
+    damage('UPDATE calls SET body_sha256 = zeroblob(32) WHERE n = 2')
     const contents = (): Promise<string[]> =>
       Promise.all(['log.sqlite', 'catalogue.sqlite'].map(async (name) => sha256(await readFile(join(directory, name)))))
     const before = await contents()
@@ -67,18 +70,48 @@ describe('fsck', () => {
   })
 
   it.each([
-    ['an offset behind its parent', 'UPDATE segments SET parent_offset = 99 WHERE n = 3', /hangs at 99 of 24/],
-    ['a segment whose call is gone', 'DELETE FROM outcomes WHERE call = 3', /no committed call|no end/],
+    ['a call whose end is gone', 'DELETE FROM call_ends WHERE call = 3', /no end/],
+    ['a segment whose parent is gone', 'DELETE FROM call_ends WHERE call = 2', /hangs on .* which is not there/],
     ['a missing call', 'DELETE FROM calls WHERE n = 2', /rows refer to rows|seq|STORE_CORRUPT/],
     ['a changed body digest', 'UPDATE calls SET body_sha256 = zeroblob(32) WHERE n = 2', /STORE_CORRUPT/],
     ['a cut body', 'UPDATE calls SET pack = substr(pack, 1, 20) WHERE n = 1', /./],
-    ['token ids of another length', 'UPDATE segments SET length = length + 1 WHERE n = 4', /lengths of its segments/],
+    [
+      'token ids of another length',
+      "UPDATE call_ends SET segments = CAST(substr(segments, 1, length(segments) - 1) || x'19' AS BLOB) WHERE call = 2",
+      /lengths of its segments/,
+    ],
+    [
+      'a list of segments that is cut',
+      'UPDATE call_ends SET segments = substr(segments, 1, 9) WHERE call = 2',
+      /STORE_CORRUPT/,
+    ],
   ])('names %s', async (_name, sql, what) => {
     await fill()
     damage(sql)
     const { problems } = await fsck(directory)
     expect(problems.length).toBeGreaterThan(0)
     expect(problems.map((problem) => problem.what).join('\n')).toMatch(what)
+  })
+
+  it('names an offset behind its parent', async () => {
+    await fill()
+    const session = sessionFact()
+    const intent = intentFact(session.id, 0, '{}')
+    const prompt = promptFact(intent, tokens(4, 0))
+    const beyond = promptFact(intent, tokens(4, 0), { segmentId: prompt.id, offset: 99 })
+    // Past the recorder, which refuses it.
+    const journal = new Journal(join(directory, 'log.sqlite'), 50)
+    for (const entry of [
+      { head: { op: 'openSession', session }, parts: [] },
+      intentEntry(intent, encodeTexts({ facts: intentFacts(intent), body: intent.body }, [])),
+      commitEntry(commitFact(intent, [prompt, beyond])),
+    ]) {
+      journal.append(frameOf(entry))
+    }
+    journal.close()
+    await (await openStore(directory)).close()
+    const { problems } = await fsck(directory)
+    expect(problems.map(({ what }) => what)).toEqual([expect.stringContaining('hangs at 99 of 4')])
   })
 
   it('names a blob that is not what its name says', async () => {

@@ -1,5 +1,5 @@
-import type { CallRecord, Segment, SessionLog } from '../contract.ts'
-import { tokenFlag } from '../contract.ts'
+import type { CallRecord, Segment, SessionLog } from '../contract/index.ts'
+import { tokenFlag } from '../contract/index.ts'
 
 /** Says what is wrong with a session's log, one line each; never throws. */
 export function checkSession(log: SessionLog, live: boolean): string[] {

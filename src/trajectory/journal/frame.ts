@@ -15,26 +15,43 @@ const prefixBytes = 8
 /** No fact is larger: a length beyond it is no length. */
 const maxFrameBytes = 1024 * 2 ** 20
 
-/** An entry as it is written, in pieces: what stands before its parts, and the parts themselves, which are not copied. */
+/** An entry as it is written, in pieces. */
 export interface Frame {
   readonly pieces: readonly Uint8Array[]
   readonly sizeBytes: number
 }
 
-/** An entry as it is written. The parts must stay as they are until then. */
+/** Parts up to this size are copied behind the head: a piece of its own costs more than that. */
+const worthOwnPiece = 4096
+
+/** An entry as it is written. Its parts must stay as they are until then: large ones are not copied. */
 export function framePieces({ head, parts }: Entry): Frame {
   const text = JSON.stringify([head, parts.map((part) => part.byteLength)])
   const textBytes = Buffer.byteLength(text)
-  const front = Buffer.allocUnsafe(prefixBytes + 4 + textBytes)
-  let sizeBytes = front.byteLength
-  for (const part of parts) sizeBytes += part.byteLength
+  const frontBytes = prefixBytes + 4 + textBytes
+  // In order, so only what stands before the first large part.
+  let [near, nearBytes, sizeBytes] = [0, frontBytes, frontBytes]
+  for (const [place, { byteLength }] of parts.entries()) {
+    if (near === place && byteLength <= worthOwnPiece) {
+      near += 1
+      nearBytes += byteLength
+    }
+    sizeBytes += byteLength
+  }
+  const front = Buffer.allocUnsafe(nearBytes)
   front.writeUInt32LE(sizeBytes - prefixBytes, 0)
   front.writeUInt32LE(textBytes, prefixBytes)
   front.write(text, prefixBytes + 4)
+  let at = frontBytes
+  for (const part of parts.slice(0, near)) {
+    front.set(part, at)
+    at += part.byteLength
+  }
+  const far = parts.slice(near)
   let checksum = crc32(front.subarray(prefixBytes))
-  for (const part of parts) checksum = crc32(part, checksum)
+  for (const part of far) checksum = crc32(part, checksum)
   front.writeUInt32LE(checksum, 4)
-  return { pieces: [front, ...parts], sizeBytes }
+  return { pieces: [front, ...far], sizeBytes }
 }
 
 /** The same as bytes. */

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Id } from '../../core/index.ts'
-import type { Lease } from '../contract.ts'
+import type { Lease } from '../contract/index.ts'
 import { Statements } from '../sqlite/index.ts'
 
 /** The database's own clock, milliseconds since the epoch. */

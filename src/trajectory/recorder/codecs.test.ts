@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { packBytes, splitPlanes, unpackBytes, unpackIds, unpackLogprobs, unsplitPlanes } from './codec.ts'
 import { type ColumnShape, cutColumns, joinColumns } from './columns.ts'
 import { applyDelta, findDelta, middleOf } from './delta.ts'
+import { packSegmentList, unpackSegmentList } from './segment-list.ts'
 import { markPairs, packMarks, unpackMarks } from './marks.ts'
 import { joinReply, splitReply } from './replies.ts'
 
@@ -174,6 +175,43 @@ describe('reply marks', () => {
     const packed = packMarks(markPairs([{ offset: 70_000, atMs: 3 }]))
     for (let length = 0; length < packed.length; length += 1) {
       expect(() => unpackMarks(packed.subarray(0, length))).toThrow(/end inside/)
+    }
+  })
+})
+
+describe('the list of segments', () => {
+  const segment = fc.record({
+    id: fc.oneof(
+      fc.uuid(),
+      fc.uuid().map((id) => id.toUpperCase()),
+      fc.string({ maxLength: 300 }),
+    ),
+    length: fc.nat(2 ** 31),
+    origin: fc.nat(4),
+    stopCut: fc.boolean(),
+    logprobs: fc.boolean(),
+    flags: fc.boolean(),
+  })
+
+  it('comes back as it was, with ids that are UUIDs and others', () => {
+    fc.assert(
+      fc.property(fc.array(segment), (list) => {
+        const wellFormed = list.map((one) => ({ ...one, id: one.id.toWellFormed() }))
+        expect(unpackSegmentList(packSegmentList(wellFormed))).toEqual(wellFormed)
+      }),
+    )
+  })
+
+  it('is refused where it is cut', () => {
+    const one = { length: 300, origin: 1, stopCut: false, logprobs: true, flags: false }
+    const packed = packSegmentList([
+      { id: '01890a5d-ac96-774b-bcce-b302099a8057', ...one },
+      { id: 'other', ...one },
+    ])
+    const whole = [1 + 16 + 2, packed.length]
+    for (let length = 1; length < packed.length; length += 1) {
+      if (whole.includes(length)) continue
+      expect(() => unpackSegmentList(packed.subarray(0, length))).toThrow(/end inside/)
     }
   })
 })

@@ -3,10 +3,11 @@
  * that the writer thread only compresses and inserts.
  */
 import type { Event, Id } from '../../core/index.ts'
-import type { CallCommit, CallIntent, Delivery, Segment, SessionRecord } from '../contract.ts'
+import type { CallCommit, CallIntent, Delivery, SessionRecord } from '../contract/index.ts'
 import type { Entry } from '../journal/index.ts'
 import type { EncodedTexts } from './bodies.ts'
 import { outcomeParts } from './outcome.ts'
+import { type ListedSegment, packSegmentList } from './segment-list.ts'
 import { segmentParts } from './segments.ts'
 
 /** What an entry says; its bytes are in the entry's parts, in the order told here. */
@@ -26,25 +27,11 @@ export type LogHead =
       readonly facts: EncodedTexts['facts']
       readonly body: EncodedTexts['body']
     }
-  /** Parts: outcome (JSON), marks, reply, then the columns of each segment. */
-  | {
-      readonly op: 'commitCall'
-      readonly id: Id
-      readonly endedAt: number
-      readonly segments: readonly SegmentHead[]
-    }
+  /** Parts: list of segments (segment-list.ts), outcome (JSON), marks, reply, then ids, logprobs and flags of each segment. */
+  | { readonly op: 'endCall'; readonly id: Id; readonly endedAt: number }
   | { readonly op: 'settleDelivery'; readonly id: Id; readonly delivery: Delivery }
   | { readonly op: 'supersede'; readonly id: Id; readonly by: Id }
   | { readonly op: 'appendEvent'; readonly event: Event }
-
-/** A segment without its columns, which are parts: ids, then logprobs and flags where it has them. */
-export interface SegmentHead extends Pick<Segment, 'id' | 'choice' | 'parent' | 'stopCut'> {
-  /** Place in `segments.ts`. */
-  readonly origin: number
-  readonly length: number
-  readonly logprobs: boolean
-  readonly flags: boolean
-}
 
 /** An entry of the log. */
 export interface LogEntry extends Entry {
@@ -77,15 +64,18 @@ export function intentEntry(intent: CallIntent, texts: EncodedTexts): LogEntry {
 
 /** Throws `STORE_CONFLICT` where the arrays of a segment do not agree. */
 export function commitEntry(commit: CallCommit): LogEntry {
-  const parts = [...outcomeParts(commit)]
-  const segments = commit.segments.map((segment): SegmentHead => {
+  const columns: Uint8Array[] = []
+  const list = commit.segments.map((segment): ListedSegment => {
     const { origin, ids, logprobs, flags } = segmentParts(segment)
-    parts.push(ids)
-    if (logprobs !== null) parts.push(logprobs)
-    if (flags !== null) parts.push(flags)
-    const { id, choice, parent, stopCut } = segment
+    columns.push(ids)
+    if (logprobs !== null) columns.push(logprobs)
+    if (flags !== null) columns.push(flags)
+    const { id, stopCut } = segment
     const length = segment.tokens.length
-    return { id, choice, parent, stopCut, origin, length, logprobs: logprobs !== null, flags: flags !== null }
+    return { id, length, origin, stopCut, logprobs: logprobs !== null, flags: flags !== null }
   })
-  return { head: { op: 'commitCall', id: commit.callId, endedAt: commit.endedAt, segments }, parts }
+  return {
+    head: { op: 'endCall', id: commit.callId, endedAt: commit.endedAt },
+    parts: [packSegmentList(list), ...outcomeParts(commit), ...columns],
+  }
 }

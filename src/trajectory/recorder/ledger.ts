@@ -1,5 +1,5 @@
 import { type Id, PaddockError } from '../../core/index.ts'
-import type { CallCommit, CallIntent, SessionRecord } from '../contract.ts'
+import type { CallCommit, CallIntent, SessionRecord } from '../contract/index.ts'
 import { asBase, type BaseCall, type EncodedTexts, remember, type Texts } from './bodies.ts'
 import type { RememberedSession } from './memory.ts'
 

@@ -11,15 +11,16 @@ import type {
   SessionReadOptions,
   SessionRecord,
   Span,
-} from '../contract.ts'
+} from '../contract/index.ts'
 import { readDigest, readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
 import type { IntentFacts } from './entries.ts'
 import { cutColumns } from './columns.ts'
 import { unpackBytes } from './codec.ts'
-import { unpackOutcome } from './outcome.ts'
-import { type SegmentBeside, segmentOf, shapeOf } from './segments.ts'
+import { type Outcome, unpackOutcome } from './outcome.ts'
+import { unpackSegmentList } from './segment-list.ts'
+import { listedSegmentOf, type SegmentBeside, segmentOf, shapeOf } from './segments.ts'
 import { TextReader } from './texts.ts'
-import type { CallRow, OutcomeRow, SegmentRow } from './table-rows.ts'
+import type { CallEndRow, CallRow, OutcomeRow, SegmentRow } from './table-rows.ts'
 
 interface SessionRow {
   readonly n: number
@@ -88,43 +89,73 @@ export class LogReader {
     const ownSegments = Map.groupBy(segmentRows, (segment) => segment.call)
     const texts = new TextReader(this.#statements)
     const beside = new Map<number, SegmentBeside>()
+    const listed: { readonly nth: number; readonly segments: readonly Segment[] }[] = []
     const spans: Span[] = []
     const calls = callRows.map((call): CallRecord => {
       const callId = readId(call.id)
       const wanted = options.bodies === undefined || options.bodies === 'all' || options.bodies.includes(callId)
-      const own = ownSegments.get(call.n) ?? []
       const intent = this.#intent(call, id, texts, wanted)
-      const outcome = this.#statements.get<OutcomeRow>(
-        'SELECT ended_at, pack, columns FROM outcomes WHERE call = ?',
-        call.n,
-      )
-      if (outcome === undefined) return { intent, commit: null, ...this.#aftermath(call.n) }
-      const ownIds = own.map((segment) => readId(segment.id))
-      const shapes = own.flatMap((segment) => shapeOf(segment) ?? [])
-      const unpacked = unpackOutcome(outcome.pack, ownIds, wanted)
-      const columns = cutColumns(shapes, outcome.columns === null ? unpacked.columns : unpackBytes(outcome.columns))
-      for (const [place, segment] of own.entries()) {
-        const facts = unpacked.segments[place]
-        if (facts !== undefined) beside.set(segment.n, { facts, columns: columns[place] ?? null })
+      const end = this.#statements.get<CallEndRow>('SELECT * FROM call_ends WHERE call = ?', call.n)
+      const outcome = end ?? this.#oldOutcome(call.n)
+      const aftermath = this.#aftermath(call.n, end?.delivery ?? null)
+      if (outcome === undefined) return { intent, commit: null, ...aftermath }
+      let unpacked: Outcome
+      if (end === undefined) {
+        const own = ownSegments.get(call.n) ?? []
+        unpacked = unpackOutcome(
+          outcome.pack,
+          own.map((segment) => readId(segment.id)),
+          wanted,
+        )
+        const columns = cutColumns(
+          own.flatMap((segment) => shapeOf(segment) ?? []),
+          columnsOf(outcome, unpacked),
+        )
+        for (const [place, segment] of own.entries()) {
+          const facts = unpacked.segments[place]
+          if (facts !== undefined) beside.set(segment.n, { facts, columns: columns[place] ?? null })
+        }
+      } else {
+        const list = unpackSegmentList(end.segments)
+        unpacked = unpackOutcome(
+          end.pack,
+          list.map((segment) => segment.id),
+          wanted,
+        )
+        const columns = cutColumns(list, columnsOf(outcome, unpacked))
+        const segments = list.flatMap((segment, place) => {
+          const [facts, own] = [unpacked.segments[place], columns[place]]
+          if (facts === undefined || own === undefined) return []
+          return [listedSegmentOf(segment, { sessionId: id, callId }, facts, own)]
+        })
+        listed.push({ nth: end.nth, segments })
       }
       spans.push(...unpacked.spans)
       const { reply, replyMarks } = unpacked
       return {
         intent,
         commit: { callId, endedAt: outcome.ended_at, ...unpacked.facts, reply, replyMarks },
-        ...this.#aftermath(call.n),
+        ...aftermath,
       }
     })
     return {
       session: parseOwn<SessionRecord>(row.record),
       closedAt: row.closed_at,
       calls,
-      segments: this.#segments(segmentRows, id, callIds, beside),
+      // In the order in which calls ended, so that parents stand before children.
+      segments: [
+        ...this.#segments(segmentRows, id, callIds, beside),
+        ...listed.toSorted((a, b) => a.nth - b.nth).flatMap(({ segments }) => segments),
+      ],
       spans,
       events: this.#statements
         .all<{ event: string }>('SELECT event FROM events WHERE session = ? ORDER BY n', storedId(id))
         .map((event) => parseOwn<Event>(event.event)),
     }
+  }
+
+  #oldOutcome(call: number): OutcomeRow | undefined {
+    return this.#statements.get<OutcomeRow>('SELECT ended_at, pack, columns FROM outcomes WHERE call = ?', call)
   }
 
   #segments(
@@ -165,14 +196,19 @@ export class LogReader {
     }
   }
 
-  #aftermath(call: number): { delivery: Delivery; superseded: boolean } {
-    const delivery = this.#statements.get<{ delivery: Delivery }>(
+  /** `told`: the delivery that the call's end holds. */
+  #aftermath(call: number, told: Delivery | null): { delivery: Delivery; superseded: boolean } {
+    const later = this.#statements.get<{ delivery: Delivery }>(
       'SELECT delivery FROM deliveries WHERE call = ? ORDER BY n DESC LIMIT 1',
       call,
     )
     const superseded = this.#statements.get('SELECT 1 FROM supersessions WHERE call = ?', call)
-    return { delivery: delivery?.delivery ?? 'unknown', superseded: superseded !== undefined }
+    return { delivery: later?.delivery ?? told ?? 'unknown', superseded: superseded !== undefined }
   }
+}
+
+function columnsOf(row: OutcomeRow, unpacked: Outcome): Uint8Array {
+  return row.columns === null ? unpacked.columns : unpackBytes(row.columns)
 }
 
 /** JSON that only this folder writes; `paddock fsck` checks that it still parses. */

@@ -1,11 +1,13 @@
 /** Writes entries into the log, one connection, no transaction of its own: whoever takes the journal in groups them. */
 import type { Database } from 'better-sqlite3'
 import { type Id, PaddockError } from '../../core/index.ts'
+import type { Delivery } from '../contract/index.ts'
 import { Statements, storedDigest, storedId, storedIdOrNull } from '../sqlite/index.ts'
 import { packBytes } from './codec.ts'
-import { inCallsFrame, joinColumns } from './columns.ts'
+import { joinColumns } from './columns.ts'
 import type { LogEntry, LogHead } from './entries.ts'
 import { packOutcome } from './outcome.ts'
+import { unpackSegmentList } from './segment-list.ts'
 
 /** Rows that later entries will name, kept by their ids; the database knows the others. */
 const maxKnown = 16_384
@@ -16,12 +18,32 @@ type Parts = readonly Uint8Array[]
 /** Token columns of fewer bytes are in the frame of the outcome. */
 const worthOwnFrame = 2048
 
+interface KnownCall {
+  readonly n: number
+  ended: boolean
+  /** A delivery is in `deliveries`, or may be. */
+  told: boolean
+}
+
+/** A row of `call_ends` that waits for the delivery, which mostly comes in the same transaction. */
+interface CallEnd {
+  readonly call: number
+  readonly nth: number
+  readonly endedAt: number
+  delivery: Delivery | null
+  readonly segments: Uint8Array
+  readonly pack: Uint8Array
+  readonly columns: Uint8Array | null
+}
+
 /** Inserts what an entry says. Entries were checked before they were written; what does not fit all the same throws. */
 export class LogWriter {
   readonly #statements: Statements
   readonly #sessions = new Known<number>()
-  readonly #calls = new Known<{ readonly n: number; readonly session: number }>()
-  readonly #segments = new Known<number>()
+  readonly #calls = new Known<KnownCall>()
+  readonly #ending = new Map<Id, CallEnd>()
+  /** Ends written so far; null: as the database says. */
+  #ends: number | null = null
 
   constructor(db: Database) {
     this.#statements = new Statements(db)
@@ -35,14 +57,10 @@ export class LogWriter {
         return this.#closeSession(head)
       case 'beginCall':
         return this.#beginCall(head, parts)
-      case 'commitCall':
-        return this.#commitCall(head, parts)
+      case 'endCall':
+        return this.#endCall(head, parts)
       case 'settleDelivery':
-        return void this.#statements.run(
-          'INSERT INTO deliveries (call, delivery) VALUES (?, ?)',
-          this.#call(head.id).n,
-          head.delivery,
-        )
+        return this.#settleDelivery(head)
       case 'supersede':
         return void this.#statements.run(
           'INSERT INTO supersessions (call, by) VALUES (?, ?)',
@@ -54,11 +72,31 @@ export class LogWriter {
     }
   }
 
+  /** Writes what waits for more of the same transaction. To be called before each commit. */
+  settle(): void {
+    if (this.#ending.size === 0) return
+    for (const { call, nth, endedAt, delivery, segments, pack, columns } of this.#ending.values()) {
+      this.#statements.run(
+        `INSERT INTO call_ends (call, nth, ended_at, delivery, segments, pack, columns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        call,
+        nth,
+        endedAt,
+        delivery,
+        segments,
+        pack,
+        columns,
+      )
+    }
+    this.#statements.run('UPDATE journal SET ends = ?', this.#ends ?? 0)
+    this.#ending.clear()
+  }
+
   /** Forgets what was kept in memory, after a transaction was rolled back. */
   forgetAll(): void {
     this.#sessions.clear()
     this.#calls.clear()
-    this.#segments.clear()
+    this.#ending.clear()
+    this.#ends = null
   }
 
   #openSession({ session }: Head<'openSession'>): void {
@@ -96,42 +134,42 @@ export class LogWriter {
       sha256,
       packBytes(middles),
     )
-    this.#calls.keep(head.id, { n, session })
+    this.#calls.keep(head.id, { n, ended: false, told: false })
   }
 
-  #commitCall(head: Head<'commitCall'>, [json, marks, reply, ...columns]: Parts): void {
-    if (json === undefined || marks === undefined || reply === undefined) {
-      throw new PaddockError('STORE_CORRUPT', `the commit of ${head.id} has no outcome`)
+  #endCall(head: Head<'endCall'>, [list, json, marks, reply, ...columns]: Parts): void {
+    if (list === undefined || json === undefined || marks === undefined || reply === undefined) {
+      throw new PaddockError('STORE_CORRUPT', `the end of ${head.id} has no outcome`)
     }
     const call = this.#call(head.id)
-    for (const segment of head.segments) {
-      const n = this.#statements.run(
-        `INSERT INTO segments (id, session, call, choice, parent, parent_offset, origin, stop_cut, length, ids,
-           logprobs, flags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        storedId(segment.id),
-        call.session,
-        call.n,
-        segment.choice,
-        segment.parent === null ? null : this.#segment(segment.parent.segmentId),
-        segment.parent === null ? null : segment.parent.offset,
-        segment.origin,
-        segment.stopCut ? 1 : 0,
-        segment.length,
-        inCallsFrame,
-        segment.logprobs ? inCallsFrame : null,
-        segment.flags ? inCallsFrame : null,
-      )
-      this.#segments.keep(segment.id, n)
-    }
-    const joined = joinColumns(head.segments, columns)
+    if (call.ended) throw new PaddockError('STORE_CORRUPT', `call ${head.id} has ended before`)
+    const joined = joinColumns(unpackSegmentList(list), columns)
     const apart = joined.byteLength >= worthOwnFrame
-    this.#statements.run(
-      'INSERT INTO outcomes (call, ended_at, pack, columns) VALUES (?, ?, ?, ?)',
-      call.n,
-      head.endedAt,
-      packOutcome([json, marks, reply], apart ? nothing : joined),
-      apart ? packBytes(joined) : null,
-    )
+    this.#ends ??= this.#statements.get<{ ends: number }>('SELECT ends FROM journal')?.ends ?? 0
+    this.#ends += 1
+    call.ended = true
+    this.#ending.set(head.id, {
+      call: call.n,
+      nth: this.#ends,
+      endedAt: head.endedAt,
+      delivery: null,
+      // What the journal hands out holds until its next entry.
+      segments: Uint8Array.from(list),
+      pack: packOutcome([json, marks, reply], apart ? nothing : joined),
+      columns: apart ? packBytes(joined) : null,
+    })
+  }
+
+  /** Into the row of the call's end where that is not yet written, unless something was told before. */
+  #settleDelivery({ id, delivery }: Head<'settleDelivery'>): void {
+    const call = this.#call(id)
+    const ending = this.#ending.get(id)
+    if (ending !== undefined && !call.told) {
+      ending.delivery = delivery
+      return
+    }
+    call.told = true
+    this.#statements.run('INSERT INTO deliveries (call, delivery) VALUES (?, ?)', call.n, delivery)
   }
 
   #appendEvent({ event }: Head<'appendEvent'>): void {
@@ -152,20 +190,15 @@ export class LogWriter {
     })
   }
 
-  #call(id: Id): { readonly n: number; readonly session: number } {
+  #call(id: Id): KnownCall {
     return this.#calls.find(id, () => {
-      const row = this.#statements.get<{ n: number; session: number }>(
-        'SELECT n, session FROM calls WHERE id = ?',
+      const row = this.#statements.get<{ n: number; ended: number }>(
+        `SELECT n, EXISTS (SELECT 1 FROM call_ends WHERE call = n) OR
+           EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS ended FROM calls WHERE id = ?`,
         storedId(id),
       )
-      return this.#there(row, 'call', id)
-    })
-  }
-
-  #segment(id: Id): number {
-    return this.#segments.find(id, () => {
-      const row = this.#statements.get<{ n: number }>('SELECT n FROM segments WHERE id = ?', storedId(id))
-      return this.#there(row, 'segment', id).n
+      const { n, ended } = this.#there(row, 'call', id)
+      return { n, ended: ended !== 0, told: true }
     })
   }
 

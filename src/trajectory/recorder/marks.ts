@@ -3,7 +3,7 @@
  * mark before. A column is all lowest bytes, then the rest of each step as a varint: the rests are nearly always the
  * same, which a compressor sees only where they stand together.
  */
-import type { ReplyMark } from '../contract.ts'
+import type { ReplyMark } from '../contract/index.ts'
 import { type Cursor, cutShort, readVarint, writeVarint } from './varint.ts'
 
 /** Times are kept to a tenth of a millisecond: finer is noise that no replay needs. */

@@ -2,7 +2,8 @@ import type { Database } from 'better-sqlite3'
 import { type Id, PaddockError } from '../../core/index.ts'
 import { readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
 import type { BaseCall } from './bodies.ts'
-import type { CallRow } from './table-rows.ts'
+import { unpackSegmentList } from './segment-list.ts'
+import type { CallEndRow, CallRow } from './table-rows.ts'
 import { TextReader } from './texts.ts'
 
 /** What the log holds of a session, as far as it decides which further facts fit. */
@@ -31,20 +32,29 @@ export class Memory {
     )
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no session ${id}`)
     const calls = this.#statements.all<{ id: StoredId; seq: number; committed: number; superseded: number }>(
-      `SELECT id, seq, EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS committed,
+      `SELECT id, seq, EXISTS (SELECT 1 FROM call_ends WHERE call = n) OR
+         EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS committed,
          EXISTS (SELECT 1 FROM supersessions WHERE call = n) AS superseded FROM calls WHERE session = ?`,
       row.n,
     )
-    const segments = this.#statements.all<{ id: StoredId; length: number }>(
+    const oldSegments = this.#statements.all<{ id: StoredId; length: number }>(
       'SELECT id, length FROM segments WHERE session = ?',
       row.n,
     )
+    const ends = this.#statements.all<Pick<CallEndRow, 'segments'>>(
+      'SELECT segments FROM calls JOIN call_ends ON call = n WHERE session = ?',
+      row.n,
+    )
+    const segments = [
+      ...oldSegments.map((segment) => ({ id: readId(segment.id), length: segment.length })),
+      ...ends.flatMap((end) => unpackSegmentList(end.segments)),
+    ]
     const last = this.#statements.get<CallRow>('SELECT * FROM calls WHERE session = ? ORDER BY n DESC LIMIT 1', row.n)
     return {
       closed: row.closed !== 0,
       seqs: calls.map((call) => call.seq),
       calls: calls.map((call) => [readId(call.id), call.committed !== 0, call.superseded !== 0]),
-      segments: segments.map((segment) => [readId(segment.id), segment.length]),
+      segments: segments.map(({ id: segment, length }) => [segment, length]),
       last: last === undefined ? null : new TextReader(this.#statements).base(last),
     }
   }
@@ -59,10 +69,23 @@ export class Memory {
     return readId(row.id)
   }
 
-  /** Of a segment of any session: one of a session that another was forked from may be a parent. Null: none. */
+  /**
+   * Of a segment of any session: one of a session that another was forked from may be a parent. Null: none. Looks through
+   * the lists of all calls: a segment of a session that is in mind is not asked for, and no index is kept for the others.
+   */
   segmentLength(id: Id): number | null {
-    return (
-      this.#statements.get<{ length: number }>('SELECT length FROM segments WHERE id = ?', storedId(id))?.length ?? null
+    const old = this.#statements.get<{ length: number }>('SELECT length FROM segments WHERE id = ?', storedId(id))
+    if (old !== undefined) return old.length
+    const stored = storedId(id)
+    const bytes = typeof stored === 'string' ? Buffer.from(stored) : stored
+    const holding = this.#statements.all<Pick<CallEndRow, 'segments'>>(
+      'SELECT segments FROM call_ends WHERE instr(segments, ?) > 0',
+      bytes,
     )
+    for (const end of holding) {
+      const found = unpackSegmentList(end.segments).find((segment) => segment.id === id)
+      if (found !== undefined) return found.length
+    }
+    return null
   }
 }

@@ -2,8 +2,8 @@
  * What a call's end adds, in one frame: outcome (JSON), reply marks, token columns where they are small, reply. Segment
  * ids inside the JSON are places in the commit's own list of segments wherever they can be.
  */
-import { PaddockError } from '../../core/index.ts'
-import type { CallCommit, ReplyMark, Segment, Span } from '../contract.ts'
+import { type Id, PaddockError } from '../../core/index.ts'
+import type { CallCommit, ReplyMark, Segment, Span } from '../contract/index.ts'
 import { packBytes, unpackBytes } from './codec.ts'
 import { markPairs, packMarks, unpackMarks } from './marks.ts'
 import { joinReply, splitReply } from './replies.ts'
@@ -11,8 +11,17 @@ import { joinReply, splitReply } from './replies.ts'
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'unknown'] as const
 const parts = ['content', 'scaffold', 'unknown'] as const
 
-/** Facts of a segment that have no column. */
-export type SegmentFacts = Pick<Segment, 'logprobKind' | 'policySpans' | 'replayOf'>
+/** Facts of a segment that stand in the outcome. */
+export type SegmentFacts = Pick<Segment, 'logprobKind' | 'policySpans' | 'replayOf'> & {
+  /** Undefined where a row of `segments` says it. */
+  readonly choice?: Segment['choice']
+  readonly parent?: Segment['parent']
+}
+
+/** A parent is a segment (place or id) and an offset. */
+interface StoredSegment extends Omit<SegmentFacts, 'parent'> {
+  readonly parent?: readonly [number | string, number] | null
+}
 
 /** The commit without the columns of its segments. */
 export interface Outcome {
@@ -30,7 +39,7 @@ type StoredSpan = readonly [number | string, number, number, number, number, str
 
 interface StoredOutcome {
   readonly facts: Outcome['facts']
-  readonly segments: readonly SegmentFacts[]
+  readonly segments: readonly StoredSegment[]
   readonly spans: readonly StoredSpan[]
 }
 
@@ -40,12 +49,21 @@ export type OutcomeParts = readonly [json: Uint8Array, marks: Uint8Array, reply:
 /** A commit without the columns of its segments. */
 export function outcomeParts(commit: CallCommit): OutcomeParts {
   const { callId: _callId, endedAt: _endedAt, segments, spans, reply, replyMarks, ...facts } = commit
-  const places = new Map(segments.map((segment, place) => [segment.id, place]))
+  const placeOf = (id: Id): number | Id => {
+    const place = segments.findIndex((segment) => segment.id === id)
+    return place === -1 ? id : place
+  }
   const stored: StoredOutcome = {
     facts,
-    segments: segments.map(({ logprobKind, policySpans, replayOf }) => ({ logprobKind, policySpans, replayOf })),
+    segments: segments.map(({ choice, parent, logprobKind, policySpans, replayOf }) => ({
+      choice,
+      parent: parent === null ? null : [placeOf(parent.segmentId), parent.offset],
+      logprobKind,
+      policySpans,
+      replayOf,
+    })),
     spans: spans.map((span) => [
-      places.get(span.segmentId) ?? span.segmentId,
+      placeOf(span.segmentId),
       span.start,
       span.end,
       roles.indexOf(span.role),
@@ -93,11 +111,16 @@ export function unpackOutcome(pack: Uint8Array, segmentIds: readonly string[], w
   if (stored.segments.length !== segmentIds.length) {
     throw new PaddockError('STORE_CORRUPT', 'an outcome and its segments do not agree')
   }
+  const idOf = (segment: number | string): Id => (typeof segment === 'string' ? segment : (segmentIds[segment] ?? ''))
   return {
     facts: stored.facts,
-    segments: stored.segments,
+    segments: stored.segments.map(({ parent, ...facts }) =>
+      parent === undefined
+        ? facts
+        : { ...facts, parent: parent === null ? null : { segmentId: idOf(parent[0]), offset: parent[1] } },
+    ),
     spans: stored.spans.map(([segment, start, end, role, part, sourceCallId]) => ({
-      segmentId: typeof segment === 'string' ? segment : (segmentIds[segment] ?? ''),
+      segmentId: idOf(segment),
       start,
       end,
       role: roles[role] ?? 'unknown',

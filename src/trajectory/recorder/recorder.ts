@@ -1,5 +1,5 @@
 import { type Event, type Id, PaddockError } from '../../core/index.ts'
-import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, SessionRecord } from '../contract.ts'
+import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, SessionRecord } from '../contract/index.ts'
 import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
 import { encodeTexts } from './bodies.ts'
 import { commitEntry, intentEntry, intentFacts } from './entries.ts'

@@ -10,7 +10,8 @@ import type { LogWriter } from './log-writer.ts'
 export function recover(db: Database, writer: LogWriter, now: number): number {
   const dangling = db
     .prepare<[], { id: StoredId }>(
-      'SELECT id FROM calls WHERE NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.call = calls.n) ORDER BY n',
+      `SELECT id FROM calls WHERE NOT EXISTS (SELECT 1 FROM call_ends WHERE call = calls.n)
+         AND NOT EXISTS (SELECT 1 FROM outcomes WHERE call = calls.n) ORDER BY n`,
     )
     .all()
   db.transaction(() => {
@@ -36,6 +37,7 @@ export function recover(db: Database, writer: LogWriter, now: number): number {
         }),
       )
     }
+    writer.settle()
   }).immediate()
   return dangling.length
 }

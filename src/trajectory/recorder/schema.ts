@@ -108,4 +108,20 @@ export const logMigrations: readonly Migration[] = [
   -- of before have frames of their own.
   ALTER TABLE outcomes ADD COLUMN columns BLOB;
   `,
+  `
+  -- A call's end in one row, its segments with it; outcomes and segments have rows of before only. nth: order of the ends.
+  -- delivery: what was told before the row was written, else in deliveries. segments: recorder/segment-list.ts. pack and
+  -- columns: as in outcomes. What is looked at without the rest stands before pack, which may be on pages of its own.
+  CREATE TABLE call_ends (
+    call INTEGER PRIMARY KEY REFERENCES calls (n),
+    nth INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    delivery TEXT,
+    segments BLOB NOT NULL,
+    pack BLOB NOT NULL,
+    columns BLOB
+  ) STRICT;
+  -- How many rows call_ends has.
+  ALTER TABLE journal ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;
+  `,
 ]

@@ -1,10 +1,11 @@
-/** Segments as table rows. */
+/** Segments as their call's end holds them, and as rows of `segments`, which stores of before schema 4 have. */
 import { PaddockError } from '../../core/index.ts'
-import type { Segment, SegmentOrigin } from '../contract.ts'
+import type { Segment, SegmentOrigin } from '../contract/index.ts'
 import { readId } from '../sqlite/index.ts'
 import { unpackBytes, unpackIds, unpackLogprobs } from './codec.ts'
 import { type ColumnShape, isInCallsFrame, type SegmentColumns } from './columns.ts'
 import type { SegmentFacts } from './outcome.ts'
+import type { ListedSegment } from './segment-list.ts'
 import type { SegmentRow } from './table-rows.ts'
 
 /** By place; only ever appended to. */
@@ -89,6 +90,31 @@ export function segmentOf(row: SegmentRow, relatives: Relatives, { facts, column
     policySpans: facts.policySpans,
     replayOf: facts.replayOf,
     stopCut: row.stop_cut !== 0,
+  }
+}
+
+/** A segment as its call's end tells it. Throws `STORE_CORRUPT`. */
+export function listedSegmentOf(
+  { id, origin: place, stopCut }: ListedSegment,
+  relatives: Pick<Segment, 'sessionId' | 'callId'>,
+  facts: SegmentFacts,
+  columns: SegmentColumns,
+): Segment {
+  const origin = origins[place]
+  if (origin === undefined) throw new PaddockError('STORE_CORRUPT', `segment ${id} has unknown origin ${place}`)
+  return {
+    id,
+    ...relatives,
+    choice: facts.choice ?? null,
+    parent: facts.parent ?? null,
+    origin,
+    tokens: new Int32Array(columns.ids.buffer),
+    logprobs: columns.logprobs === null ? null : new Float32Array(columns.logprobs.buffer),
+    flags: columns.flags,
+    logprobKind: facts.logprobKind,
+    policySpans: facts.policySpans,
+    replayOf: facts.replayOf,
+    stopCut,
   }
 }
 

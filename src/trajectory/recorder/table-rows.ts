@@ -1,3 +1,4 @@
+import type { Delivery } from '../contract/index.ts'
 import type { StoredId } from '../sqlite/index.ts'
 
 /** A row of `calls` without its pack. */
@@ -18,7 +19,7 @@ export interface CallRow {
   readonly pack: Uint8Array
 }
 
-/** A row of `segments`. */
+/** A row of `segments`: schema 3 and before. */
 export interface SegmentRow {
   readonly n: number
   readonly id: StoredId
@@ -35,9 +36,16 @@ export interface SegmentRow {
   readonly flags: Uint8Array | null
 }
 
-/** A row of `outcomes`. */
+/** A row of `outcomes`: schema 3 and before. */
 export interface OutcomeRow {
   readonly ended_at: number
   readonly pack: Uint8Array
   readonly columns: Uint8Array | null
+}
+
+/** A row of `call_ends`. */
+export interface CallEndRow extends OutcomeRow {
+  readonly nth: number
+  readonly delivery: Delivery | null
+  readonly segments: Uint8Array
 }

@@ -3,6 +3,7 @@ import { PaddockError } from '../../core/index.ts'
 import { Follower, type FollowedEntry, isBefore, type Place } from '../journal/index.ts'
 import type { LogEntry } from './entries.ts'
 import type { LogWriter } from './log-writer.ts'
+import { ofToday, type OldCommitHead } from './old-entries.ts'
 
 /** When a transaction ends although more is there: batch size hardly raises throughput but sets how long readers wait. */
 const maxTransactionMs = 10
@@ -75,7 +76,10 @@ export class TakeIn {
         bytes += entry.sizeBytes
         if (singly || bytes >= maxTransactionBytes || performance.now() >= deadline) break
       }
-      if (this.#place !== before) this.#store()
+      if (this.#place !== before) {
+        this.#writer.settle()
+        this.#store()
+      }
       this.#db.exec('COMMIT')
       return this.#place !== before
     } catch (error) {
@@ -93,6 +97,7 @@ export class TakeIn {
     this.#db.exec('SAVEPOINT entry')
     try {
       this.#writer.write(entryOfLog(entry))
+      this.#writer.settle()
     } catch (error) {
       if (!this.#db.inTransaction || isOfTheDisk(error)) throw error
       this.#db.exec('ROLLBACK TO entry')
@@ -120,7 +125,7 @@ export function readPlace(db: Database): Place {
 
 function entryOfLog({ head, parts }: FollowedEntry): LogEntry {
   // The journal of a log is written by its recorder and by nothing else.
-  return { head: head as LogEntry['head'], parts }
+  return ofToday({ head: head as LogEntry['head'] | OldCommitHead, parts })
 }
 
 /** The disk's fault: full, read-only, or failing. */

@@ -1,5 +1,5 @@
 import type { DropReason, MaskReason, TokenAccounting } from '../rows-contract.ts'
-import type { SessionLog } from '../contract.ts'
+import type { SessionLog } from '../contract/index.ts'
 import type { BuiltRows } from './build.ts'
 
 /** All sampled tokens of a session, tails behind stop cuts included. */

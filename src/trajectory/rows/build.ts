@@ -1,6 +1,6 @@
 import type { CallClass, Id, LogprobKind, PolicySpan, SamplingParams } from '../../core/index.ts'
 import { withHindsight } from '../classify/index.ts'
-import { type Segment, type SessionLog, tokenFlag } from '../contract.ts'
+import { type Segment, type SessionLog, tokenFlag } from '../contract/index.ts'
 import type { DropReason, MaskReason, Row, RowSegment } from '../rows-contract.ts'
 import { Forest, type PathStep } from './forest.ts'
 import { candidates, defaultTrainClasses, unusable } from './usable.ts'

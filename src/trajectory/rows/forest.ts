@@ -1,5 +1,5 @@
 import { type Id, PaddockError } from '../../core/index.ts'
-import type { CallRecord, ChoiceRecord, Segment, SessionLog } from '../contract.ts'
+import type { CallRecord, ChoiceRecord, Segment, SessionLog } from '../contract/index.ts'
 
 /** One step of a path: tokens `[0, length)` of a segment. */
 export interface PathStep {

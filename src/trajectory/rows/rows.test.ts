@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CallClass } from '../../core/index.ts'
-import type { CallRecord, Segment, SessionLog } from '../contract.ts'
+import type { CallRecord, Segment, SessionLog } from '../contract/index.ts'
 import { Accounting, buildRows, sampledTokens } from './index.ts'
 
 const names = { rolloutId: 'rollout', groupId: 'group', taskDigest: 'task' }

@@ -1,5 +1,5 @@
 import type { CallClass } from '../../core/index.ts'
-import type { CallRecord, Segment } from '../contract.ts'
+import type { CallRecord, Segment } from '../contract/index.ts'
 import type { DropReason } from '../rows-contract.ts'
 import type { Forest } from './forest.ts'
 

@@ -1,5 +1,5 @@
 import { type JsonMember, scanElements, scanMembers } from '../../core/index.ts'
-import type { CallRecord, SessionLog } from '../contract.ts'
+import type { CallRecord, SessionLog } from '../contract/index.ts'
 
 /** A row's conversation: chat messages as JSON texts byte for byte, the answer of the leaf call last. */
 export interface Conversation {

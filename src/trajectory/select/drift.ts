@@ -1,4 +1,4 @@
-import type { DriftCause, Segment, SessionLog } from '../contract.ts'
+import type { DriftCause, Segment, SessionLog } from '../contract/index.ts'
 import type { SelectionSummary } from '../rows-contract.ts'
 
 /** Adds up how often prompts extended what they should have extended. */

@@ -1,5 +1,5 @@
 import type { Task } from '../../core/index.ts'
-import type { RolloutView } from '../contract.ts'
+import type { RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery } from '../rows-contract.ts'
 import { verdictInForce } from './verdict-in-force.ts'
 

@@ -1,5 +1,5 @@
 import { type Id, PaddockError, type Task } from '../../core/index.ts'
-import type { CatalogueReader, GroupRecord, RecorderReader, RolloutView, SessionLog } from '../contract.ts'
+import type { CatalogueReader, GroupRecord, RecorderReader, RolloutView, SessionLog } from '../contract/index.ts'
 import type {
   DropReason,
   ExportRollout,

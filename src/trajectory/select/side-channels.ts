@@ -1,5 +1,5 @@
 import type { Event } from '../../core/index.ts'
-import type { SessionLog } from '../contract.ts'
+import type { SessionLog } from '../contract/index.ts'
 import type { RowSideChannel } from '../rows-contract.ts'
 
 /** What a session's engine gave beside ids and logprobs, with the places that an export has for it. */

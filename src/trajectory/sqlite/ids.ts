@@ -2,14 +2,43 @@
  * Ids in the database: a UUID takes 16 bytes instead of 36. Text that is no UUID is stored as it is, so that a reader
  * gets back what a writer gave.
  */
-import { type Digest, type Id, isId } from '../../core/index.ts'
+import type { Digest, Id } from '../../core/index.ts'
 
 /** What stands for an id in a column. */
 export type StoredId = Uint8Array | string
 
+/** Bytes of a UUID. */
+export const uuidBytes = 16
+
 /** Column value of an id. */
 export function storedId(id: Id): StoredId {
-  return isId(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : id
+  const bytes = Buffer.allocUnsafe(uuidBytes)
+  return writeUuid(id, bytes, 0) ? bytes : id
+}
+
+/** Values of the digits by their character code, -1 where there is none. */
+const digits = Int8Array.from({ length: 128 }, (_, code) => '0123456789abcdef'.indexOf(String.fromCharCode(code)))
+/** Where the hyphens stand in the text of a UUID. */
+const hyphens = [8, 13, 18, 23]
+const hyphen = 45
+const textLength = 36
+
+/** Writes the 16 bytes of a UUID; false where the text is none as ours are written (small letters), and nothing counts. */
+export function writeUuid(id: Id, into: Uint8Array, at: number): boolean {
+  if (id.length !== textLength) return false
+  let to = at
+  for (let from = 0; from < textLength; from += 2) {
+    if (hyphens.includes(from)) {
+      if (id.charCodeAt(from) !== hyphen) return false
+      from += 1
+    }
+    const high = digits[id.charCodeAt(from)] ?? -1
+    const low = digits[id.charCodeAt(from + 1)] ?? -1
+    if (high < 0 || low < 0) return false
+    into[to] = 16 * high + low
+    to += 1
+  }
+  return true
 }
 
 /** {@link storedId}, null kept. */

@@ -1,5 +1,15 @@
 export { conflictsNamed } from './conflicts.ts'
-export { readDigest, readId, readIdOrNull, storedDigest, type StoredId, storedId, storedIdOrNull } from './ids.ts'
+export {
+  readDigest,
+  readId,
+  readIdOrNull,
+  storedDigest,
+  type StoredId,
+  storedId,
+  storedIdOrNull,
+  uuidBytes,
+  writeUuid,
+} from './ids.ts'
 export { type Migration, migrate, requireSchema, schemaVersion } from './migrate.ts'
 export { openForReading, openForWriting, type OwnerOptions, type Synchronous } from './open.ts'
 export { Moved, type Operations, perform, sayHello, serveEach } from './serve.ts'

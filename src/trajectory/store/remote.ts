@@ -1,5 +1,5 @@
 /** The contracts over the second thread. */
-import type { Catalogue, Queue, RecorderReader } from '../contract.ts'
+import type { Catalogue, Queue, RecorderReader } from '../contract/index.ts'
 import type { StoreThread } from '../sqlite/index.ts'
 
 type Method = (...args: never[]) => Promise<unknown>

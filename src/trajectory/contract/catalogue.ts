@@ -1,0 +1,78 @@
+/** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts. */
+import type { Digest, EngineFingerprint, Id, RolloutEnd, Task, Verdict } from '../../core/index.ts'
+
+export interface RunRecord {
+  readonly id: Id
+  readonly name: string
+  readonly createdAt: number
+  /** The parsed configuration of the run, JSON. */
+  readonly config: unknown
+}
+
+/** Rollouts of the same task digest and prompt variant. */
+export interface GroupRecord {
+  readonly id: Id
+  readonly runId: Id
+  readonly taskDigest: Digest
+  readonly promptVariant: string
+  readonly createdAt: number
+}
+
+/** One attempt: (run, group, slot, attempt). */
+export interface RolloutRecord {
+  readonly id: Id
+  readonly runId: Id
+  readonly groupId: Id
+  readonly slot: number
+  readonly attempt: number
+  readonly harness: string
+  readonly createdAt: number
+}
+
+/** A rollout with what was appended to it since. */
+export interface RolloutView extends RolloutRecord {
+  readonly taskDigest: Digest
+  readonly startedAt: number | null
+  readonly endedAt: number | null
+  readonly end: RolloutEnd | null
+  readonly endDetail: string
+  /** Causes of taint; an RL export leaves a tainted rollout out. */
+  readonly taints: readonly string[]
+  /** All verdicts in order of appending; the last that none supersedes is in force. */
+  readonly verdicts: readonly Verdict[]
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export interface CatalogueReader {
+  run(id: Id): Promise<RunRecord>
+  runs(limit?: number): Promise<readonly RunRecord[]>
+  task(digest: Digest): Promise<Task>
+  tasks(): Promise<readonly Task[]>
+  group(id: Id): Promise<GroupRecord>
+  groups(runId: Id): Promise<readonly GroupRecord[]>
+  /** Throws `NOT_FOUND`. */
+  rollout(id: Id): Promise<RolloutView>
+  rollouts(filter: { runId?: Id; groupId?: Id; taskDigest?: Digest; limit?: number }): Promise<readonly RolloutView[]>
+  fingerprint(digest: Digest): Promise<EngineFingerprint>
+  /** Texts of token ids for one tokenizer, as far as known. Bytes, because a token may hold a part of a character. */
+  tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
+  /** Ids that start with `prefix`, over rollouts, sessions, runs, groups: for the CLI's short ids. */
+  resolve(prefix: string): Promise<readonly { readonly kind: 'run' | 'group' | 'rollout'; readonly id: Id }[]>
+  close(): Promise<void>
+}
+
+export interface Catalogue extends CatalogueReader {
+  putTask(task: Task): Promise<void>
+  putRun(run: RunRecord): Promise<void>
+  putGroup(group: GroupRecord): Promise<void>
+  putRollout(rollout: RolloutRecord): Promise<void>
+  startRollout(id: Id, at: number): Promise<void>
+  /** Only the first end counts; a second one throws `NOT_FOUND`-free and is ignored when equal, refused otherwise. */
+  endRollout(id: Id, at: number, end: RolloutEnd, detail: string): Promise<void>
+  taint(rolloutId: Id, cause: string): Promise<void>
+  label(rolloutId: Id, name: string, value: string): Promise<void>
+  appendVerdict(verdict: Verdict): Promise<void>
+  /** Returns the digest under which it is stored. */
+  putFingerprint(fingerprint: EngineFingerprint): Promise<Digest>
+  putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void>
+}

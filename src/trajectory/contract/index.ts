@@ -1,0 +1,19 @@
+/**
+ * The store's contracts: what is remembered, and by whom. All async, all append-only: nothing here updates or deletes
+ * a recorded fact; a correction is a new fact that `supersedes` an older one.
+ *
+ * - `Recorder`: the log of sessions, calls, segments, events. SQLite only, one writer thread.
+ * - `Catalogue`: tasks, runs, groups, rollouts, verdicts, fingerprints, token texts.
+ * - `Queue`: leases with fencing tokens.
+ * - `Blobs`: content by SHA-256.
+ *
+ * Conformance suites for each live in `src/testing/store/`.
+ */
+export type * from './blobs.ts'
+export type * from './call.ts'
+export type * from './catalogue.ts'
+export type * from './queue.ts'
+export type * from './recorder.ts'
+export type * from './session.ts'
+export type * from './store.ts'
+export * from './segment.ts'

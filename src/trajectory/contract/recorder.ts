@@ -1,0 +1,62 @@
+/** The log: sessions, calls, segments, events. SQLite only, one writer thread. */
+import type { Digest, Event, Id } from '../../core/index.ts'
+import type { CallCommit, CallIntent, CallRecord, Delivery } from './call.ts'
+import type { Segment, Span } from './segment.ts'
+import type { SessionRecord } from './session.ts'
+
+/** One session's whole log. */
+export interface SessionLog {
+  readonly session: SessionRecord
+  readonly closedAt: number | null
+  /** By seq. */
+  readonly calls: readonly CallRecord[]
+  /** Parents before children. */
+  readonly segments: readonly Segment[]
+  readonly spans: readonly Span[]
+  readonly events: readonly Event[]
+}
+
+/** What of a session is read. */
+export interface SessionReadOptions {
+  /** Calls whose request body, reply and reply marks are read; the others come with empty ones. Default `all`. */
+  readonly bodies?: 'all' | readonly Id[]
+}
+
+/** A session as far as a request can name it. */
+export interface SessionKey {
+  readonly id: Id
+  readonly keyDigest: Digest
+  readonly labels: Readonly<Record<string, string>>
+  readonly closed: boolean
+}
+
+/** Reads of the log; also usable read-only while another process owns the store. */
+export interface RecorderReader {
+  sessions(filter?: { rolloutId?: Id; limit?: number }): Promise<readonly SessionRecord[]>
+  /** The newest sessions, newest first. */
+  sessionKeys(limit: number): Promise<readonly SessionKey[]>
+  /** Throws `NOT_FOUND`; `STORE_CORRUPT` when a body does not have its digest. */
+  session(id: Id, options?: SessionReadOptions): Promise<SessionLog>
+  events(filter: { rolloutId: Id }): Promise<readonly Event[]>
+  close(): Promise<void>
+}
+
+/**
+ * The log. A promise that resolves means: the fact survives `kill -9`. Reads here see everything accepted before them; a
+ * reader of another process that is opened later sees it, one that was open already sees it a moment later, at once after
+ * `flush` and `closeSession`.
+ */
+export interface Recorder extends RecorderReader {
+  openSession(session: SessionRecord): Promise<void>
+  closeSession(id: Id, at: number): Promise<void>
+  /** Stores the intent. Throws `STORE_*`. */
+  beginCall(intent: CallIntent): Promise<void>
+  /** Stores answer, segments, spans, forks and fate in one transaction. Idempotent by call id: a second commit is refused. */
+  commitCall(commit: CallCommit): Promise<void>
+  settleDelivery(callId: Id, delivery: Delivery): Promise<void>
+  /** Marks an undelivered answer as replaced by a retry. */
+  supersede(callId: Id, by: Id): Promise<void>
+  appendEvent(event: Event): Promise<void>
+  /** Resolves when everything accepted so far is durable and every reader sees it. */
+  flush(): Promise<void>
+}
