@@ -12,7 +12,7 @@ import { Client } from './http/client.ts'
 import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
 import { isCredential } from './session/keys.ts'
-import type { LiveSession } from './session/live-session.ts'
+import type { BudgetName, LiveSession } from './session/live-session.ts'
 import type { RememberedCall } from './session/remembered-call.ts'
 import { judgeRetry, type RetryJudgement } from './session/retries.ts'
 import { applySampling } from './session/sampling.ts'
@@ -52,10 +52,20 @@ export class Generations {
   readonly totals: GenerationTotals = { calls: 0, sampledTokens: 0, promptTokens: 0 }
   readonly running = new Set<RunningCall>()
   private readonly around: GenerationSurroundings
+  /** One for all calls: what is told of a call names it. */
+  private readonly aroundCalls: CallSurroundings
   private readonly commits = new Set<() => void>()
 
   constructor(around: GenerationSurroundings) {
     this.around = around
+    this.aroundCalls = {
+      ...around,
+      taint: (call, cause) => this.taint(call, cause),
+      released: () => around.admission.leave(),
+      abandoned: (call) => this.forget(call),
+      delivered: (call) => this.settleDelivery(call.admitted.session, call.id, 'sent'),
+      settled: (call, outcome) => this.settled(call, outcome),
+    }
   }
 
   /** Serves one generation request of a session. Rejects with a `PaddockError` that is still to be told. */
@@ -89,7 +99,8 @@ export class Generations {
       return
     }
     const call = this.admit(session, { ...asked, digest, dialect: route.dialect.name }, judgement, http)
-    await this.refuseOverBudget(session, call)
+    const used = session.exhausted()
+    if (used !== null) await this.refuseOverBudget(session, call, used)
     const client = new Client(response, view, idHeader(call))
     session.began(call, digest, request.lineage.idempotencyKey)
     this.running.add(call)
@@ -98,7 +109,7 @@ export class Generations {
     try {
       this.around.admission.enter(() => call.start())
     } catch (cause) {
-      this.forget(session, call)
+      this.forget(call)
       throw cause
     }
   }
@@ -165,14 +176,7 @@ export class Generations {
     })
     return new RunningCall(
       { session, intent, request, form: asked.reply(id), match, path: plan.path, body, buffered, callClass },
-      {
-        ...this.around,
-        taint: (call, cause) => this.taint(session, call, cause),
-        released: () => this.around.admission.leave(),
-        abandoned: (call) => this.forget(session, call),
-        delivered: (call) => this.settleDelivery(session, call.id, 'sent'),
-        settled: (call, outcome) => this.settled(session, call, outcome),
-      },
+      this.aroundCalls,
     )
   }
 
@@ -186,9 +190,10 @@ export class Generations {
     return callClass
   }
 
-  private forget(session: LiveSession, call: RunningCall): void {
+  private forget(call: RunningCall): void {
     this.running.delete(call)
-    session.ended(call, 0)
+    call.admitted.session.ended(call, 0)
+    if (this.commits.size === 0) return
     const waiting = [...this.commits]
     this.commits.clear()
     for (const resolve of waiting) resolve()
@@ -202,9 +207,7 @@ export class Generations {
   }
 
   /** A refused call is recorded as such: the intent, then its fate. Throws `BUDGET_EXHAUSTED`. */
-  private async refuseOverBudget(session: LiveSession, call: RunningCall): Promise<void> {
-    const which = session.exhausted()
-    if (which === null) return
+  private async refuseOverBudget(session: LiveSession, call: RunningCall, which: BudgetName): Promise<never> {
     const limit = session.record.policy.budget[which]
     const error = new PaddockError('BUDGET_EXHAUSTED', `The session has used up its ${which} of ${limit}.`, {
       data: { which, limit },
@@ -215,10 +218,11 @@ export class Generations {
     throw error
   }
 
-  private settled(session: LiveSession, call: RunningCall, outcome: CallOutcome): void {
+  private settled(call: RunningCall, outcome: CallOutcome): void {
     const { emit } = this.around
+    const { session } = call.admitted
     session.ended(call, outcome.sampledTokens ?? 0)
-    this.forget(session, call)
+    this.forget(call)
     const { fate } = outcome.commit
     session.lastError = fate.kind === 'engine_error' || fate.kind === 'refused' ? fate.code : null
     this.totals.calls += 1
@@ -237,7 +241,8 @@ export class Generations {
   }
 
   /** The harness sees a fault that is not its own: kept in the log beside the call. */
-  private taint(session: LiveSession, call: RunningCall, cause: string): Promise<void> {
+  private taint(call: RunningCall, cause: string): Promise<void> {
+    const { session } = call.admitted
     const { id: sessionId, rolloutId } = session.record
     session.taints.push(cause)
     this.around.emit({ type: 'taint', rolloutId, sessionId, callId: call.id, cause })

@@ -1,10 +1,11 @@
 import { type Id, isPaddockError, PaddockError } from '../core/index.ts'
 import type { CallCommit, CallFate } from '../trajectory/index.ts'
-import { countsOf, noteAnswers } from './answered.ts'
+import { noteAnswers } from './answered.ts'
 import { Audience, type ToldFailure } from './audience.ts'
 import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
-import { callLine } from './call-line.ts'
+import { lostOutcome, outcomeOf } from './call-outcome.ts'
 import { CallTimes } from './call-times.ts'
+import { CallUpstream } from './call-upstream.ts'
 import { emptyCommit, type EndedCall, storeEnd } from './commit.ts'
 import { Answer } from './dialects/chat/answer.ts'
 import type { AnswerView, ReplyForm, StreamPiece } from './dialects/contract.ts'
@@ -13,7 +14,6 @@ import type { Client } from './http/client.ts'
 import { IntentGate } from './intent-gate.ts'
 import type { LooseObject } from './session/sampling.ts'
 import type { AnswerSink } from './tokens/contract.ts'
-import type { UpstreamRequest } from './upstream.ts'
 
 /**
  * One generation, from intent to commit, with the clients that wait for it. The order is the promise (invariant I5):
@@ -35,18 +35,17 @@ export class RunningCall implements AnswerSink {
   private readonly form: ReplyForm
   private readonly answer: Answer
   private readonly audience: Audience
-  private upstream: UpstreamRequest | null = null
-  private upstreamDone = false
+  private readonly upstream: CallUpstream
   private readonly reply: EngineReply
   private readonly intent = new IntentGate()
   private readonly times: CallTimes
-  private paused = false
   private failure: ToldFailure | null = null
 
   constructor(admitted: AdmittedCall, around: CallSurroundings) {
     this.asked = admitted
     this.around = around
     this.id = admitted.intent.id
+    this.upstream = new CallUpstream(() => around.released(this))
     const { request, form, session } = admitted
     this.admitted = { form, session }
     this.form = form
@@ -66,7 +65,7 @@ export class RunningCall implements AnswerSink {
   start(): void {
     const { asked } = this
     if (this.phase !== 'waiting' || asked === null) {
-      this.releaseUpstream()
+      this.upstream.release()
       return
     }
     this.phase = 'running'
@@ -81,7 +80,7 @@ export class RunningCall implements AnswerSink {
     })
     const { strategy } = intent
     const ids = { callId: this.id, sessionId: session.record.id }
-    this.upstream = session.tokens.send({ ...ids, strategy, path, body, match }, this)
+    this.upstream.asked(session.tokens.send({ ...ids, strategy, path, body, match }, this))
     // The engine reads the request while the intent is written.
     gate.write(this.around.recorder.beginCall(intent))
   }
@@ -116,8 +115,8 @@ export class RunningCall implements AnswerSink {
   /** Called about once a second: keep-alives and the stall watchdog. */
   tick(now: number): void {
     if (this.phase !== 'running') return
-    if (!this.paused && this.times.silentMs(now) >= this.around.stallMs) {
-      this.cutUpstream()
+    if (!this.upstream.paused && this.times.silentMs(now) >= this.around.stallMs) {
+      this.upstream.cut()
       const seconds = Math.round(this.around.stallMs / 1000)
       this.fail(new PaddockError('ENGINE_TIMEOUT', `The engine was silent for ${seconds} s.`))
       return
@@ -139,7 +138,7 @@ export class RunningCall implements AnswerSink {
       return
     }
     if (this.phase !== 'running') return
-    this.cutUpstream()
+    this.upstream.cut()
     await this.finish(
       why === 'session' ? { kind: 'client_gone', upstream: 'aborted' } : { kind: 'interrupted' },
       failure,
@@ -175,13 +174,13 @@ export class RunningCall implements AnswerSink {
       this.flush()
       this.reply.read()
     } catch (cause) {
-      this.cutUpstream()
+      this.upstream.cut()
       this.fail(asFailure(cause))
     }
   }
 
   end(): void {
-    this.releaseUpstream()
+    this.upstream.release()
     if (this.phase !== 'running') return
     let end: ReplyEnd
     try {
@@ -200,7 +199,7 @@ export class RunningCall implements AnswerSink {
   }
 
   failed(error: PaddockError, sampled?: LooseObject): void {
-    this.releaseUpstream()
+    this.upstream.release()
     if (this.phase !== 'running') return
     if (sampled !== undefined) this.answer.add(sampled)
     this.fail(error)
@@ -228,17 +227,11 @@ export class RunningCall implements AnswerSink {
     if (!this.intent.open || !this.reply.streams || !streaming) return
     const { wrote, full } = this.audience.flush()
     if (wrote) this.times.told()
-    if (full && !this.paused) {
-      this.paused = true
-      this.upstream?.pause()
-    }
+    if (full) this.upstream.pause()
   }
 
   private resume(): void {
-    if (!this.paused) return
-    this.paused = false
-    this.times.heard()
-    this.upstream?.resume()
+    if (this.upstream.resume()) this.times.heard()
   }
 
   /** Commits what came, then delivers it. Runs once. */
@@ -279,28 +272,23 @@ export class RunningCall implements AnswerSink {
     this.phase = complete ? 'answered' : 'failed'
     if (complete) noteAnswers(asked, this.answer)
     this.audience.deliverAll(this.answer, this.failure)
-    this.settle(asked, { commit, tainted })
-  }
-
-  private settle(call: AdmittedCall, { commit, tainted }: { commit: CallCommit; tainted: string | null }): void {
-    const counts = countsOf(this.answer)
-    const line = callLine(call, { commit, answer: this.answer, ...counts })
-    this.around.settled(this, { commit, ...counts, tainted, line })
+    this.around.settled(this, outcomeOf(asked, this.answer, { commit, tainted }))
     this.letGo()
   }
 
   /** Keeps what a client that asks again is given, and nothing else: a session remembers calls for as long as it is open. */
   private letGo(): void {
     this.asked = null
-    this.upstream = null
+    this.upstream.letGo()
     this.reply.letGo()
     this.answer.letGo()
   }
 
   /** Which weights sampled the answer: as the reply says, else as the engine says now. */
   private async learnWeights(): Promise<void> {
-    if (this.upstream === null || this.answer.choices.length === 0) return
-    this.answer.met(await this.upstream.weights(this.answer.weightVersionLast))
+    if (this.answer.choices.length === 0) return
+    const seen = await this.upstream.weights(this.answer.weightVersionLast)
+    if (seen !== null) this.answer.met(seen)
   }
 
   private clientStatus(attended: boolean): number | null {
@@ -319,7 +307,7 @@ export class RunningCall implements AnswerSink {
     }
     if (this.phase !== 'running') return
     if (this.admitted.session.record.policy.onDisconnect === 'finish') return
-    this.cutUpstream()
+    this.upstream.cut()
     const error = new PaddockError('ENGINE_DIED', 'The client closed the connection and the engine call was aborted.')
     void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: this.form.error(error) })
   }
@@ -336,7 +324,7 @@ export class RunningCall implements AnswerSink {
   private storeFailed(cause: unknown): void {
     if (this.phase === 'failed' || this.phase === 'answered') return
     this.phase = 'failed'
-    this.cutUpstream()
+    this.upstream.cut()
     const error = isPaddockError(cause)
       ? cause
       : new PaddockError('STORE_CORRUPT', 'The call could not be stored.', { cause })
@@ -350,26 +338,8 @@ export class RunningCall implements AnswerSink {
     this.audience.deliverAll(this.answer, this.failure)
     const { asked } = this
     if (asked === null) return
-    const commit: CallCommit = {
-      ...emptyCommit(this.id, this.around.clock.now()),
-      fate: { kind: 'engine_error', code: error.code, status: null, message: error.message },
-      status: error.status,
-    }
-    const none = { commit, promptTokens: null, sampledTokens: null }
-    const line = callLine(asked, { ...none, answer: this.answer })
-    this.around.settled(this, { ...none, tainted: attended ? error.code : null, line })
+    this.around.settled(this, lostOutcome(asked, this.answer, { error, endedAt: this.around.clock.now(), attended }))
     this.letGo()
-  }
-
-  private cutUpstream(): void {
-    this.upstream?.abort()
-    this.releaseUpstream()
-  }
-
-  private releaseUpstream(): void {
-    if (this.upstreamDone) return
-    this.upstreamDone = true
-    this.around.released(this)
   }
 }
 

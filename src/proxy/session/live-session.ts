@@ -10,7 +10,8 @@ import { EchoHandles, handleSecret } from './echo-handles.ts'
 import type { RememberedCall } from './remembered-call.ts'
 import type { EarlierCall } from './retries.ts'
 
-type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
+/** A part of a session's budget. */
+export type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
 
 /** A session while the proxy serves it: what the rules about retries, budgets and continuation need to know. */
 export class LiveSession {

@@ -23,7 +23,7 @@ const wireNames: Readonly<Record<PinName, string>> = {
 const thinkingBudget = 'thinking_budget'
 
 /** Further fields that shape sampling; the name under which each is kept in {@link SamplingParams.other}. */
-const otherTransforms: Readonly<Record<string, string>> = {
+const otherTransforms = Object.entries({
   logit_bias: 'logit_bias',
   min_tokens: 'min_tokens',
   bad_words: 'bad_words',
@@ -43,14 +43,14 @@ const otherTransforms: Readonly<Record<string, string>> = {
   guided_grammar: 'grammar',
   regex: 'grammar',
   ebnf: 'grammar',
-}
+})
 
 /** What a chat request asks for. Wrong types read as not set: the engine is the judge of them. */
 export function askedSampling(body: LooseObject): SamplingParams {
   const number = (name: string) => (typeof body[name] === 'number' ? body[name] : null)
   const stop = body['stop']
   const other = new Set<string>()
-  for (const [field, name] of Object.entries(otherTransforms)) {
+  for (const [field, name] of otherTransforms) {
     const value = body[field]
     if (value === undefined || value === null || value === false) continue
     if (field === 'response_format' && isTextFormat(value)) continue

@@ -27,6 +27,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
   const root = engineRoot(options.url)
   const apiKey = options.apiKey ?? null
   let version = options.version ?? null
+  let quirks = quirksOf(version)
   let model: string | null = null
   return {
     name: 'vllm',
@@ -38,7 +39,6 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
     tokens: vllmTokens(root, apiKey),
     control: vllmControl(root, apiKey),
     planChat(facts) {
-      const quirks = quirksOf(version)
       const buffer = facts.streamed && facts.hasTools && quirks.has('dropsIdsInToolStreams')
       // A client that asked for logprobs would see the names of ids in them.
       const named = quirks.has('dropsHarmonyIds') && /gpt-oss/i.test(model ?? '') && !facts.askedLogprobs
@@ -64,6 +64,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
         askEngine(root, '/server_info', apiKey),
       ])
       if (typeof about?.['version'] === 'string') version = about['version']
+      quirks = quirksOf(version)
       model = listedModels(models)[0] ?? null
       return {
         engine: 'vllm',

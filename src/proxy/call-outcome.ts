@@ -1,0 +1,32 @@
+import type { CallCommit } from '../trajectory/index.ts'
+import type { PaddockError } from '../core/index.ts'
+import { countsOf } from './answered.ts'
+import type { AdmittedCall, CallOutcome } from './call-contract.ts'
+import { callLine } from './call-line.ts'
+import { emptyCommit } from './commit.ts'
+import type { Answer } from './dialects/chat/answer.ts'
+
+/** How a call came out that is committed; `tainted` by what the harness saw and must not be scored for. */
+export function outcomeOf(
+  call: AdmittedCall,
+  answer: Answer,
+  { commit, tainted }: { readonly commit: CallCommit; readonly tainted: string | null },
+): CallOutcome {
+  const counts = countsOf(answer)
+  return { commit, ...counts, tainted, line: callLine(call, { commit, answer, ...counts }) }
+}
+
+/** How a call came out that could not be committed: nothing of it is in the store. */
+export function lostOutcome(
+  call: AdmittedCall,
+  answer: Answer,
+  { error, endedAt, attended }: { readonly error: PaddockError; readonly endedAt: number; readonly attended: boolean },
+): CallOutcome {
+  const commit: CallCommit = {
+    ...emptyCommit(call.intent.id, endedAt),
+    fate: { kind: 'engine_error', code: error.code, status: null, message: error.message },
+    status: error.status,
+  }
+  const none = { commit, promptTokens: null, sampledTokens: null }
+  return { ...none, tainted: attended ? error.code : null, line: callLine(call, { ...none, answer }) }
+}
