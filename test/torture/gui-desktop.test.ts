@@ -1,7 +1,7 @@
 /** The desktop tier: a real X server, window manager and browser; input by XTEST, pictures from the server's memory. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
@@ -17,9 +17,7 @@ const signal = new AbortController().signal
 const whole = await gui.load(join(import.meta.dirname, '../../examples/tasks/gui-desktop'))
 const proven = sized(
   whole,
-  whole.filter(({ name }) =>
-    ['files-move-by-drag-1', 'ledger-refunds-of-download-1', 'register-move-1', 'pumps-limit-1'].includes(name),
-  ),
+  whole.filter(({ name }) => ['files-move-by-drag-1', 'ledger-refunds-of-download-1'].includes(name)),
 )
 
 describe('a gui task on a desktop', () => {
@@ -61,49 +59,11 @@ describe('a gui task on a desktop', () => {
     expect(verdict).toMatchObject({ status: 'scored', reward: 1 })
   })
 
-  it(`proves ${proven.length} tasks: in the browser, beside a file manager, beside a terminal`, async () => {
+  it(`proves ${proven.length} tasks of a file manager, and of a terminal and a browser together`, async () => {
     const rows = await validateTasks({ environment: gui, tasks: proven, sandbox, signal })
     expect(rows.filter(({ status }) => status !== 'proven').map(({ task, problems }) => [task.name, problems])).toEqual(
       [],
     )
-  })
-
-  it('scores the files of the box: a copy, a link and a file too many are not what was asked for', async () => {
-    const task = whole.find(({ name }) => name === 'register-sort-1')
-    if (task === undefined) throw new Error('register-sort-1')
-    const { files } = apps.get('register')?.plan('sort', 1) ?? {}
-    const sorted = Object.keys(files ?? {}).filter((path) => path.endsWith('.txt'))
-    const move = sorted.map((path) => `mv ${basename(path)} ${path}`).join('; ')
-    const last = sorted.at(-1) ?? ''
-    const context = { task, signal, emit: () => undefined }
-    const rewardAfter = async (command: string) => {
-      await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
-      await gui.setup({ ...context, box })
-      expect(await box.exec({ command, user: 'agent', cwd: '/workspace' })).toMatchObject({ code: 0 })
-      const artifacts = await gui.collect({ ...context, box })
-      const openBox = () => Promise.reject(new Error('no box is needed'))
-      const { reward, evidence } = await gui.verify({ ...context, artifacts, openBox })
-      return { reward, evidence }
-    }
-    expect(await rewardAfter(move)).toMatchObject({ reward: 1 })
-    expect(await rewardAfter(`${move}; cp ${last} .`)).toMatchObject({ reward: 0, evidence: /files 0/ })
-    expect(await rewardAfter(`${move}; mv ${last} /tmp/x; ln -s /tmp/x ${last}`)).toMatchObject({ reward: 0 })
-    expect(await rewardAfter(`${move}; echo more >> ${last}`)).toMatchObject({ reward: 0 })
-  })
-
-  it('is at rest when the programs are: a command of the terminal has run before the attempt ends', async () => {
-    const task = whole.find(({ name }) => name === 'pumps-limit-1')
-    if (task === undefined) throw new Error('pumps-limit-1')
-    await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
-    const context = { task, box, signal, emit: () => undefined }
-    await gui.setup(context)
-    const computer = gui.tools(task).find(({ name }) => name === 'computer')
-    const work = `i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo $i > count.txt\n`
-    await computer?.run({ task, box, signal }, { action: 'click', x: 1000, y: 600 })
-    const typed = await computer?.run({ task, box, signal }, { action: 'type', text: work })
-    expect(typed).toMatchObject({ status: 'ok' })
-    const found = await box.exec({ command: 'cat count.txt', user: 'agent', cwd: '/workspace' })
-    expect(Buffer.from(found.stdout).toString('utf8')).toBe('60000\n')
   })
 
   it('gives nothing to code in the address bar, and opens no developer tools', async () => {

@@ -68,7 +68,7 @@ export const register = defineApp<Register>({
       const wrong = folders.find((folder) => folder !== scan.folder) ?? ''
       const move = (folder: string) => [
         look(),
-        ...dragged(state, scan.file, folder),
+        ...movedTo(state, scan.file, folder),
         click(`row ${q(scan.file)} > button "Filed"`),
         done(),
       ]
@@ -88,7 +88,7 @@ export const register = defineApp<Register>({
       const backwards = scans.toSorted((a, b) => (a.file < b.file ? 1 : -1))
       const sort = (list: readonly Scan[]) => [
         look(),
-        ...list.flatMap(({ file, folder }) => dragged(state, file, folder)),
+        ...list.flatMap(({ file, folder }) => movedTo(state, file, folder)),
         done(),
       ]
       return {
@@ -113,10 +113,14 @@ function iconOf({ scans }: Register, name: string) {
   return { x: 839, y: 155 + shown.indexOf(name) * 61 }
 }
 
-/** Dragged onto a folder; the file manager then asks by a menu whether to copy, to move or to link. */
-function dragged(state: Register, file: string, folder: string) {
-  const [from, to] = [iconOf(state, file), iconOf(state, folder)]
-  return [computer({ action: 'drag', path: [from, to] }), computer({ action: 'click', x: to.x + 60, y: to.y + 34 })]
+/** By the dialog "Move to" of the file manager. */
+function movedTo(state: Register, file: string, folder: string) {
+  return [
+    computer({ action: 'click', ...iconOf(state, file) }),
+    press('F6'),
+    press('ctrl+a'),
+    write(`/workspace/${folder}/${file}\n`),
+  ]
 }
 
 function registerPage({ scans }: Register) {
