@@ -1,14 +1,14 @@
 /** The desktop tier: a real X server, window manager and browser; input by XTEST, pictures from the server's memory. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
 import { desktopSurface } from '../../src/envs/gui/desktop/index.ts'
 import type { Surface } from '../../src/envs/gui/surface.ts'
 import { attempt, gui, openTaskBox, type PlayStep, validateTasks } from '../../src/envs/index.ts'
-import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { readPng } from '../properties/read-png.ts'
 import { sized } from './size.ts'
 
@@ -17,7 +17,9 @@ const signal = new AbortController().signal
 const whole = await gui.load(join(import.meta.dirname, '../../examples/tasks/gui-desktop'))
 const proven = sized(
   whole,
-  whole.filter(({ name }) => ['files-move-by-drag-1', 'ledger-refunds-of-download-1'].includes(name)),
+  whole.filter(({ name }) =>
+    ['files-move-by-drag-1', 'ledger-refunds-of-download-1', 'register-move-1', 'pumps-limit-1'].includes(name),
+  ),
 )
 
 describe('a gui task on a desktop', () => {
@@ -59,11 +61,67 @@ describe('a gui task on a desktop', () => {
     expect(verdict).toMatchObject({ status: 'scored', reward: 1 })
   })
 
-  it(`proves ${proven.length} tasks of a file manager, and of a terminal and a browser together`, async () => {
+  it(`proves ${proven.length} tasks: in the browser, beside a file manager, beside a terminal`, async () => {
     const rows = await validateTasks({ environment: gui, tasks: proven, sandbox, signal })
     expect(rows.filter(({ status }) => status !== 'proven').map(({ task, problems }) => [task.name, problems])).toEqual(
       [],
     )
+  })
+
+  it('scores the files of the box: a copy, a link and a file too many are not what was asked for', async () => {
+    const task = whole.find(({ name }) => name === 'register-sort-1')
+    if (task === undefined) throw new Error('register-sort-1')
+    const { files } = apps.get('register')?.plan('sort', 1) ?? {}
+    const sorted = Object.keys(files ?? {}).filter((path) => path.endsWith('.txt'))
+    const move = sorted.map((path) => `mv ${basename(path)} ${path}`).join('; ')
+    const last = sorted.at(-1) ?? ''
+    const context = { task, signal, emit: () => undefined }
+    const rewardAfter = async (command: string) => {
+      await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
+      await gui.setup({ ...context, box })
+      expect(await box.exec({ command, user: 'agent', cwd: '/workspace' })).toMatchObject({ code: 0 })
+      const artifacts = await gui.collect({ ...context, box })
+      const openBox = () => Promise.reject(new Error('no box is needed'))
+      const { reward, evidence } = await gui.verify({ ...context, artifacts, openBox })
+      return { reward, evidence }
+    }
+    expect(await rewardAfter(move)).toMatchObject({ reward: 1 })
+    expect(await rewardAfter(`${move}; cp ${last} .`)).toMatchObject({ reward: 0, evidence: /files 0/ })
+    expect(await rewardAfter(`${move}; mv ${last} /tmp/x; ln -s /tmp/x ${last}`)).toMatchObject({ reward: 0 })
+    expect(await rewardAfter(`${move}; echo more >> ${last}`)).toMatchObject({ reward: 0 })
+  })
+
+  it('knows its windows beside another server that counts its atoms otherwise', async () => {
+    const task = await taskOf('notes', 'rewrite')
+    const app = apps.get('notes')
+    if (app === undefined) throw new Error('notes')
+    const screen = { width: 1280, height: 800 }
+    const open = async (box: Box) => {
+      await using surface = await desktopSurface(box, { screen, site: appSite(app, 1), beside: 'terminal' })
+      await surface.settle()
+    }
+    await using plain = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
+    await open(plain)
+    await using other = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
+    const atoms = 'for i in 1 2 3 4 5 6 7 8 9; do xprop -root -f OTHER_$i 8s -set OTHER_$i x; done'
+    const openbox = `#!/bin/sh\n${atoms}\nexec /usr/bin/openbox "$@"\n`
+    await other.putFiles('/usr/local/bin', [{ path: 'openbox', data: openbox, mode: 0o755, uid: 0, gid: 0 }])
+    await open(other)
+  })
+
+  it('is at rest when the programs are: a command of the terminal has run before the attempt ends', async () => {
+    const task = whole.find(({ name }) => name === 'pumps-limit-1')
+    if (task === undefined) throw new Error('pumps-limit-1')
+    await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
+    const context = { task, box, signal, emit: () => undefined }
+    await gui.setup(context)
+    const computer = gui.tools(task).find(({ name }) => name === 'computer')
+    const work = `i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo $i > count.txt\n`
+    await computer?.run({ task, box, signal }, { action: 'click', x: 1000, y: 600 })
+    const typed = await computer?.run({ task, box, signal }, { action: 'type', text: work })
+    expect(typed).toMatchObject({ status: 'ok' })
+    const found = await box.exec({ command: 'cat count.txt', user: 'agent', cwd: '/workspace' })
+    expect(Buffer.from(found.stdout).toString('utf8')).toBe('60000\n')
   })
 
   it('gives nothing to code in the address bar, and opens no developer tools', async () => {

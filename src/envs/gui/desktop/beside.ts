@@ -58,7 +58,10 @@ export async function openBeside(
     stream.destroy()
   }
   try {
-    await windows.opened(className)
+    const over = program.ended.then((how) => {
+      throw new PaddockError('BROWSER_GONE', `${argv[0]} ended before it had a window (${how})`)
+    })
+    await Promise.race([windows.opened(className), over])
   } catch (error) {
     await end()
     throw error

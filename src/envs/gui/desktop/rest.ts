@@ -8,6 +8,8 @@ export type Rest = 'idle' | 'worked' | 'busy'
 export interface RunningProgram extends AsyncDisposable {
   /** Waits, at most so long, until neither the program nor what it started works. A program that ended is idle. */
   rest(capMs: number): Promise<Rest>
+  /** Resolves with how it ended, and with its last words. */
+  readonly ended: Promise<string>
 }
 
 /**
@@ -23,12 +25,15 @@ export function startProgram(
   const input = new InputQueue()
   const stop = new AbortController()
   const waiting: ((rest: Rest) => void)[] = []
+  const ended = Promise.withResolvers<string>()
   let isOver = false
   let line = ''
+  let words = ''
   const { argv, ...where } = o
-  const end = () => {
+  const end = (how: string) => {
     isOver = true
     for (const tell of waiting.splice(0)) tell('idle')
+    ended.resolve(`${how}: ${words.trim()}`)
   }
   box
     .exec(
@@ -44,10 +49,14 @@ export function startProgram(
           line = lines.pop() ?? ''
           for (const said of lines) waiting.shift()?.(said === 'idle' || said === 'worked' ? said : 'busy')
         },
+        onStderr: (chunk) => (words = (words + Buffer.from(chunk).toString('utf8')).slice(-500)),
       },
       { signal: stop.signal },
     )
-    .then(end, end)
+    .then(
+      (result) => end(result.kind === 'exited' ? `exit ${result.code}` : result.kind),
+      () => end('stopped'),
+    )
   const program: RunningProgram = {
     rest: (capMs) => {
       if (isOver) return Promise.resolve('idle')
@@ -55,8 +64,9 @@ export function startProgram(
       input.push(Buffer.from(`${Math.ceil(capMs)}\n`))
       return answer
     },
+    ended: ended.promise,
     [Symbol.asyncDispose]: async () => {
-      end()
+      end('stopped')
       input.end()
       stop.abort(new Error('the desktop was closed'))
     },
@@ -64,9 +74,10 @@ export function startProgram(
   return program
 }
 
-const script = `import os, subprocess, sys, time
+const script = `import os, subprocess, sys, threading, time
 quiet = subprocess.DEVNULL
-program = subprocess.Popen(sys.argv[1:], stdin=quiet, stdout=quiet, stderr=quiet)
+program = subprocess.Popen(sys.argv[1:], stdin=quiet, stdout=quiet)
+threading.Thread(target=lambda: os._exit(program.wait() & 255), daemon=True).start()
 def working():
     parents, states, more = {}, {}, {str(program.pid)}
     for pid in filter(str.isdigit, os.listdir('/proc')):

@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream'
-import x11, { type XClient } from 'x11'
+import type { XClient } from 'x11'
 import { PaddockError } from '../../../core/index.ts'
 import type { Screen } from '../actions/index.ts'
 import { asked } from './asked.ts'
+import { connect } from './connect.ts'
 
 /** A window as the window manager lists it. */
 export interface XWindow {
@@ -43,10 +44,7 @@ export class XWindows {
 
   /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
   static async open(stream: Duplex, cookie: Buffer): Promise<XWindows> {
-    const auth = { name: 'MIT-MAGIC-COOKIE-1', data: cookie.toString('latin1') }
-    const display = await asked<x11.Display>('the connection', (done) => {
-      x11.createClient({ stream, display: ':1', auth }, done).on('error', () => undefined)
-    })
+    const display = await connect(stream, cookie)
     const [screen] = display.screen
     if (screen === undefined) throw new PaddockError('BROWSER_GONE', 'The X server has no screen')
     return new XWindows(display.client, screen.root)

@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream'
-import x11, { type Damage, type Display, type XTest } from 'x11'
+import type { Damage, Display, XTest } from 'x11'
 import { PaddockError } from '../../../core/index.ts'
 import type { Key, Screen } from '../actions/index.ts'
 import { asked } from './asked.ts'
+import { connect } from './connect.ts'
 
 /** Keysym of NoSymbol (X11/X.h): a key code that types nothing. */
 const noSymbol = 0
@@ -61,14 +62,7 @@ export class XDisplay implements AsyncDisposable {
 
   /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
   static async open(stream: Duplex, cookie: Buffer): Promise<XDisplay> {
-    const display = await asked<Display>('the connection', (done) => {
-      const client = x11.createClient(
-        { stream, display: ':1', auth: { name: 'MIT-MAGIC-COOKIE-1', data: cookie.toString('latin1') } },
-        done,
-      )
-      // What a request does wrong comes back to its own caller.
-      client.on('error', () => undefined)
-    })
+    const display = await connect(stream, cookie)
     const { client, min_keycode: first, max_keycode: last } = display
     const test = await asked<XTest>('XTEST', (done) => client.require('xtest', done))
     const damage = await asked<Damage>('DAMAGE', (done) => client.require('damage', done))

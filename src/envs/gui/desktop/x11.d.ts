@@ -21,6 +21,8 @@ declare module 'x11' {
     readonly area?: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
   }
   export interface XClient {
+    /** Numbers of atoms by name, as far as they are known; where one is, the server is not asked. */
+    atoms: Readonly<Record<string, number>>
     require(name: 'xtest', done: (error: Error | null, extension: XTest) => void): void
     require(name: 'damage', done: (error: Error | null, extension: Damage) => void): void
     AllocID(): number
