@@ -54,6 +54,7 @@ describe('a gui task on a desktop', () => {
     ['sheet', 'set'],
     ['settings', 'forget-device'],
     ['files', 'rename'],
+    ['files', 'trash'],
   ])('is reached by clicks and keys of the X server: %s %s', async (app, goal) => {
     const task = await taskOf(app, goal)
     const { play } = await gui.plays.oracle(task)

@@ -24,7 +24,22 @@ const programs: Readonly<Record<Program, { readonly className: string; readonly 
   // Its own prompt, because the shell's names the box, which differs from run to run.
   terminal: {
     className: 'XTerm',
-    argv: ['env', 'PS1=$ ', 'xterm', '-T', 'Terminal', '-fa', 'DejaVu Sans Mono', '-fs', '11', '-e', 'bash', '--norc'],
+    argv: [
+      'env',
+      'PS1=$ ',
+      'xterm',
+      '-name',
+      'beside',
+      '-T',
+      'Terminal',
+      '-fa',
+      'DejaVu Sans Mono',
+      '-fs',
+      '11',
+      '-e',
+      'bash',
+      '--norc',
+    ],
   },
 }
 

@@ -73,8 +73,16 @@ export class XWindows {
     return { x: at.destX, y: at.destY, width, height }
   }
 
-  async activate(id: number): Promise<void> {
+  /** Brings a window before all others, with the keyboard; resolves when it is there, or after a while. */
+  async raise(id: number): Promise<void> {
+    const isFront = async () => {
+      const [active] = words(await this.#property(this.#root, '_NET_ACTIVE_WINDOW'))
+      const top = words(await this.#property(this.#root, '_NET_CLIENT_LIST_STACKING')).at(-1)
+      return top === id && active === id ? true : undefined
+    }
+    if (await isFront()) return
     await this.#tellManager(id, '_NET_ACTIVE_WINDOW', [fromPager, 0, 0, 0, 0])
+    await this.#until(isFront)
   }
 
   /** The first window of a class, as soon as there is one. Throws `BROWSER_GONE` where none opens. */
@@ -84,18 +92,10 @@ export class XWindows {
     return window
   }
 
-  /** Brings the first window of a class before all others, with the keyboard; resolves when it is there, or there is none. */
+  /** The same with the first window of a class, where there is one. */
   async front(className: string): Promise<void> {
     const window = ofClass(await this.list(), className)
-    if (window === undefined) return
-    const isFront = async () => {
-      const [active] = words(await this.#property(this.#root, '_NET_ACTIVE_WINDOW'))
-      const top = words(await this.#property(this.#root, '_NET_CLIENT_LIST_STACKING')).at(-1)
-      return top === window.id && active === window.id ? true : undefined
-    }
-    if (await isFront()) return
-    await this.activate(window.id)
-    await this.#until(isFront)
+    if (window !== undefined) await this.raise(window.id)
   }
 
   async close(id: number): Promise<void> {

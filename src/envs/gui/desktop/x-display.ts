@@ -93,10 +93,10 @@ export class XDisplay implements AsyncDisposable {
     this.#test.FakeInput(this.#test.MotionNotify, 0, 0, this.#root, Math.round(x), Math.round(y))
   }
 
-  /** Buttons as X counts them: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left, right. */
-  button(button: number, down: boolean): void {
+  /** Buttons as X counts them: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left, right. The server waits first. */
+  button(button: number, down: boolean, waitMs = 0): void {
     const { ButtonPress, ButtonRelease } = this.#test
-    this.#test.FakeInput(down ? ButtonPress : ButtonRelease, button, 0, this.#root, 0, 0)
+    this.#test.FakeInput(down ? ButtonPress : ButtonRelease, button, waitMs, this.#root, 0, 0)
   }
 
   key(key: Key, down: boolean): void {

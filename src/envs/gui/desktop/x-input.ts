@@ -7,6 +7,9 @@ const wheel = { up: 4, down: 5, left: 6, right: 7 } as const
 /** Pixels that browsers scroll for one notch of the wheel. */
 const notch = 120
 
+/** Presses of the same millisecond are one and the same to Chromium (ui/events/event.cc, `IsRepeatedClickEvent`). */
+const betweenClicksMs = 5
+
 /** Lets the programs take what was done so far. */
 type Pause = () => Promise<unknown>
 
@@ -75,7 +78,7 @@ function click(
   hold(display, held, true)
   display.move(x, y)
   for (let time = 0; time < times; time += 1) {
-    display.button(button, true)
+    display.button(button, true, time === 0 ? 0 : betweenClicksMs)
     display.button(button, false)
   }
   hold(display, held, false)

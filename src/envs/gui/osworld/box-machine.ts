@@ -113,7 +113,7 @@ export async function boxMachine(box: Box, surface: Surface): Promise<Machine & 
     },
     activateWindow: async (query) => {
       const window = await found(query)
-      if (window !== null) await windows.activate(window.id)
+      if (window !== null) await windows.raise(window.id)
       await surface.settle()
       return window !== null
     },

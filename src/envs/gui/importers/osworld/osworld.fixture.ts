@@ -64,12 +64,21 @@ export const terminalTask = {
   config: [
     ...renameTask.config,
     { type: 'launch', parameters: { command: ['xterm', '-geometry', '80x24+40+40', '-T', 'Terminal'] } },
-    {
-      type: 'execute',
-      parameters: { command: 'xwininfo -root -tree | grep -c \'"Terminal"\'', shell: true, until: { returncode: 0 } },
-    },
     { type: 'activate_window', parameters: { window_name: 'Terminal' } },
   ],
+  evaluator: {
+    ...renameTask.evaluator,
+    // The shell of the terminal has done what it was told.
+    postconfig: [
+      {
+        type: 'execute',
+        parameters: {
+          command: 'for n in $(seq 1000); do [ -d ~/Desktop/todo_list_Jan_2 ] && break; sleep 0.05; done',
+          shell: true,
+        },
+      },
+    ],
+  },
 }
 
 /** How {@link terminalTask} is shown and solved. */
@@ -82,7 +91,6 @@ export const terminalSet = {
         tool: 'computer',
         args: { action: 'type', text: 'mv ~/Desktop/todo_list_Jan_1 ~/Desktop/todo_list_Jan_2\n' },
       },
-      { tool: 'computer', args: { action: 'wait', seconds: 1 } },
       { tool: 'computer', args: { action: 'done' } },
     ],
   },

@@ -111,10 +111,14 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<void> 
     case 'sleep':
       await new Promise((resolve) => setTimeout(resolve, shapes.sleep.parse(parameters).seconds * 1000))
       return
-    case 'activate_window':
+    case 'activate_window': {
+      const { window_name: name, strict, by_class: byClass } = window.parse(parameters)
+      // A program that was launched before may not have opened it yet.
+      return untilHeld(() => machine.activateWindow({ name, strict, byClass }), stage.signal)
+    }
     case 'close_window': {
       const { window_name: name, strict, by_class: byClass } = window.parse(parameters)
-      await machine[type === 'close_window' ? 'closeWindow' : 'activateWindow']({ name, strict, byClass })
+      await machine.closeWindow({ name, strict, byClass })
       return
     }
     case 'chrome_open_tabs':
