@@ -70,8 +70,7 @@ describe('a gui task on a desktop', () => {
   })
 
   it('scores the files of the box: a copy, a link and a file too many are not what was asked for', async () => {
-    const task = whole.find(({ name }) => name === 'register-sort-1')
-    if (task === undefined) throw new Error('register-sort-1')
+    const task = await taskOf('register', 'sort')
     const { files } = apps.get('register')?.plan('sort', 1) ?? {}
     const sorted = Object.keys(files ?? {}).filter((path) => path.endsWith('.txt'))
     const move = sorted.map((path) => `mv ${basename(path)} ${path}`).join('; ')
