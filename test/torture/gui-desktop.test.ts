@@ -1,7 +1,7 @@
 /** The desktop tier: a real X server, window manager and browser; input by XTEST, pictures from the server's memory. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
@@ -70,11 +70,11 @@ describe('a gui task on a desktop', () => {
   })
 
   it('scores the files of the box: a copy, a link and a file too many are not what was asked for', async () => {
-    const task = await taskOf('register', 'sort')
-    const { files } = apps.get('register')?.plan('sort', 1) ?? {}
-    const sorted = Object.keys(files ?? {}).filter((path) => path.endsWith('.txt'))
-    const move = sorted.map((path) => `mv ${basename(path)} ${path}`).join('; ')
-    const last = sorted.at(-1) ?? ''
+    const task = await taskOf('register', 'rename')
+    const { files } = apps.get('register')?.plan('rename', 1) ?? {}
+    const from = /scan-\d+\.txt/.exec(task.instruction)?.[0] ?? ''
+    const to = Object.keys(files ?? {}).find((path) => /^(?!scan-).*\.txt$/.test(path)) ?? ''
+    const rename = `mv ${from} ${to}`
     const context = { task, signal, emit: () => undefined }
     const rewardAfter = async (command: string) => {
       await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
@@ -85,10 +85,10 @@ describe('a gui task on a desktop', () => {
       const { reward, evidence } = await gui.verify({ ...context, artifacts, openBox })
       return { reward, evidence }
     }
-    expect(await rewardAfter(move)).toMatchObject({ reward: 1 })
-    expect(await rewardAfter(`${move}; cp ${last} .`)).toMatchObject({ reward: 0, evidence: /files 0/ })
-    expect(await rewardAfter(`${move}; mv ${last} /tmp/x; ln -s /tmp/x ${last}`)).toMatchObject({ reward: 0 })
-    expect(await rewardAfter(`${move}; echo more >> ${last}`)).toMatchObject({ reward: 0 })
+    expect(await rewardAfter(rename)).toMatchObject({ reward: 1 })
+    expect(await rewardAfter(`${rename}; cp ${to} copy.txt`)).toMatchObject({ reward: 0, evidence: /files 0/ })
+    expect(await rewardAfter(`${rename}; mv ${to} /tmp/x; ln -s /tmp/x ${to}`)).toMatchObject({ reward: 0 })
+    expect(await rewardAfter(`${rename}; echo more >> ${to}`)).toMatchObject({ reward: 0 })
   })
 
   it('knows its windows beside another server that counts its atoms otherwise', async () => {

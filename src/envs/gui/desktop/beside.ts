@@ -74,7 +74,7 @@ export async function openBeside(
   }
   try {
     const over = program.ended.then((how) => {
-      throw new PaddockError('BROWSER_GONE', `${argv[0]} ended before it had a window (${how})`)
+      throw new PaddockError('BROWSER_GONE', `${className} ended before it had a window (${how})`)
     })
     await Promise.race([windows.opened(className), over])
   } catch (error) {

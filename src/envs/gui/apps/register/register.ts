@@ -82,23 +82,6 @@ export const register = defineApp<Register>({
         near: move(wrong),
       }
     },
-    sort: (_d, state) => {
-      const { scans } = state
-      // From the last icon on: those before it stay where they are.
-      const backwards = scans.toSorted((a, b) => (a.file < b.file ? 1 : -1))
-      const sort = (list: readonly Scan[]) => [
-        look(),
-        ...list.flatMap(({ file, folder }) => movedTo(state, file, folder)),
-        done(),
-      ]
-      return {
-        instruction:
-          'In the file manager, move each scan of /workspace into the folder that the register in the browser names for it. Leave the register as it is.',
-        files: (files) => scans.reduce((all, { file, folder }) => moved(all, file, `${folder}/${file}`), files),
-        oracle: sort(backwards),
-        near: sort(backwards.slice(1)),
-      }
-    },
   },
 })
 
