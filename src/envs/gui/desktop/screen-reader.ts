@@ -58,7 +58,7 @@ export class ScreenReader implements AsyncDisposable {
     const request = Buffer.alloc(8)
     request.writeUInt32LE(first, 0)
     request.writeUInt32LE(count, 4)
-    const packed = await asked<Buffer>('its screen', (done) => {
+    const packed = await asked<Buffer>(this.#stop.signal, 'its screen', (done) => {
       this.#waiting.push(done)
       this.#input.push(request)
     })

@@ -28,12 +28,14 @@ const managerMs = 30_000
 export class XWindows {
   readonly #client: XClient
   readonly #root: number
+  readonly #over: AbortSignal
   readonly #atoms = new Map<string, Promise<number>>()
   /** Called at the next change of the window manager's lists. */
   #waiters: (() => void)[] = []
 
-  private constructor(client: XClient, root: number) {
+  private constructor(client: XClient, root: number, over: AbortSignal) {
     this.#client = client
+    this.#over = over
     this.#root = root
     client.ChangeWindowAttributes(root, { eventMask: propertyChanges })
     client.on('event', ({ name }) => {
@@ -44,10 +46,10 @@ export class XWindows {
 
   /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
   static async open(stream: Duplex, cookie: Buffer): Promise<XWindows> {
-    const display = await connect(stream, cookie)
+    const { display, over } = await connect(stream, cookie)
     const [screen] = display.screen
     if (screen === undefined) throw new PaddockError('BROWSER_GONE', 'The X server has no screen')
-    return new XWindows(display.client, screen.root)
+    return new XWindows(display.client, screen.root, over)
   }
 
   /** All windows, in the order in which they were opened. */
@@ -66,9 +68,13 @@ export class XWindows {
 
   /** Where a window lies on the screen, and how large it is. */
   async place(id: number): Promise<Screen & { readonly x: number; readonly y: number }> {
-    const { width, height } = await asked<Screen>('GetGeometry', (done) => this.#client.GetGeometry(id, done))
-    const at = await asked<{ readonly destX: number; readonly destY: number }>('TranslateCoordinates', (done) =>
-      this.#client.TranslateCoordinates(id, this.#root, 0, 0, done),
+    const { width, height } = await asked<Screen>(this.#over, 'GetGeometry', (done) =>
+      this.#client.GetGeometry(id, done),
+    )
+    const at = await asked<{ readonly destX: number; readonly destY: number }>(
+      this.#over,
+      'TranslateCoordinates',
+      (done) => this.#client.TranslateCoordinates(id, this.#root, 0, 0, done),
     )
     return { x: at.destX, y: at.destY, width, height }
   }
@@ -104,6 +110,7 @@ export class XWindows {
 
   async pointer(): Promise<{ readonly x: number; readonly y: number }> {
     const { rootX: x, rootY: y } = await asked<{ readonly rootX: number; readonly rootY: number }>(
+      this.#over,
       'QueryPointer',
       (done) => this.#client.QueryPointer(this.#root, done),
     )
@@ -139,7 +146,8 @@ export class XWindows {
   }
 
   #atom(name: string): Promise<number> {
-    const found = this.#atoms.get(name) ?? asked('InternAtom', (done) => this.#client.InternAtom(false, name, done))
+    const found =
+      this.#atoms.get(name) ?? asked(this.#over, 'InternAtom', (done) => this.#client.InternAtom(false, name, done))
     this.#atoms.set(name, found)
     return found
   }
@@ -147,7 +155,7 @@ export class XWindows {
   /** Empty for a window that is gone meanwhile. */
   async #property(window: number, name: string): Promise<Buffer> {
     const atom = await this.#atom(name)
-    return asked<{ readonly data: Buffer }>('GetProperty', (done) =>
+    return asked<{ readonly data: Buffer }>(this.#over, 'GetProperty', (done) =>
       this.#client.GetProperty(0, window, atom, anyType, 0, 10_000, done),
     ).then(
       ({ data }) => data,

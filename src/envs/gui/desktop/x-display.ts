@@ -3,7 +3,7 @@ import type { Damage, Display, XTest } from 'x11'
 import { PaddockError } from '../../../core/index.ts'
 import type { Key, Screen } from '../actions/index.ts'
 import { asked } from './asked.ts'
-import { connect } from './connect.ts'
+import { connect, type Connection } from './connect.ts'
 
 /** Keysym of NoSymbol (X11/X.h): a key code that types nothing. */
 const noSymbol = 0
@@ -32,10 +32,11 @@ export class XDisplay implements AsyncDisposable {
   readonly #spare: readonly number[]
   readonly #painters = new Set<(rows: Rows) => void>()
   #waiters: (() => void)[] = []
-  #gone = false
+  /** The server has hung up. */
+  readonly #over: AbortSignal
 
   private constructor(
-    display: Display,
+    { display, over }: Connection,
     test: XTest,
     damage: Damage,
     codes: Map<number, { readonly code: number; readonly shifted: boolean }>,
@@ -44,6 +45,8 @@ export class XDisplay implements AsyncDisposable {
     const [screen] = display.screen
     if (screen === undefined) throw new PaddockError('BROWSER_GONE', 'The X server has no screen')
     this.#display = display
+    this.#over = over
+    over.addEventListener('abort', () => this.#wake(), { once: true })
     this.#test = test
     this.#codes = codes
     this.#spare = spare
@@ -62,12 +65,13 @@ export class XDisplay implements AsyncDisposable {
 
   /** Connects over a stream to the server's socket. Throws `BROWSER_GONE`. */
   static async open(stream: Duplex, cookie: Buffer): Promise<XDisplay> {
-    const display = await connect(stream, cookie)
-    const { client, min_keycode: first, max_keycode: last } = display
-    const test = await asked<XTest>('XTEST', (done) => client.require('xtest', done))
-    const damage = await asked<Damage>('DAMAGE', (done) => client.require('damage', done))
-    await asked<void>('DAMAGE', (done) => damage.QueryVersion(1, 1, (error) => done(error, undefined)))
-    const rows = await asked<readonly (readonly number[])[]>('the keyboard', (done) =>
+    const connection = await connect(stream, cookie)
+    const { over } = connection
+    const { client, min_keycode: first, max_keycode: last } = connection.display
+    const test = await asked<XTest>(over, 'XTEST', (done) => client.require('xtest', done))
+    const damage = await asked<Damage>(over, 'DAMAGE', (done) => client.require('damage', done))
+    await asked<void>(over, 'DAMAGE', (done) => damage.QueryVersion(1, 1, (error) => done(error, undefined)))
+    const rows = await asked<readonly (readonly number[])[]>(over, 'the keyboard', (done) =>
       client.GetKeyboardMapping(first, last - first + 1, done),
     )
     const codes = new Map<number, { readonly code: number; readonly shifted: boolean }>()
@@ -78,15 +82,12 @@ export class XDisplay implements AsyncDisposable {
       if (shifted !== noSymbol && !codes.has(shifted)) codes.set(shifted, { code, shifted: true })
       if (plain !== noSymbol) codes.set(plain, { code, shifted: false })
     }
-    const made = new XDisplay(display, test, damage, codes, spare)
-    stream.once('close', () => made.#end())
-    stream.once('end', () => made.#end())
-    return made
+    return new XDisplay(connection, test, damage, codes, spare)
   }
 
   /** True when the server has hung up. */
   get gone(): boolean {
-    return this.#gone
+    return this.#over.aborted
   }
 
   move(x: number, y: number): void {
@@ -140,7 +141,7 @@ export class XDisplay implements AsyncDisposable {
 
   /** Resolves when the server has taken everything that was sent before. Throws `BROWSER_GONE`. */
   async sync(): Promise<void> {
-    await this.#ask<void>('QueryPointer', (done) =>
+    await asked<void>(this.#over, 'QueryPointer', (done) =>
       this.#display.client.QueryPointer(this.#root, (error) => done(error, undefined)),
     )
   }
@@ -158,7 +159,7 @@ export class XDisplay implements AsyncDisposable {
       const now = performance.now()
       const rest = this.lastDamageAt + quietMs - now
       if (rest <= 0) return true
-      if (now >= until || this.#gone) return false
+      if (now >= until || this.gone) return false
       const damaged = new Promise<void>((resolve) => this.#waiters.push(resolve))
       const timer = Promise.withResolvers<void>()
       const handle = setTimeout(timer.resolve, Math.min(rest, until - now))
@@ -168,23 +169,12 @@ export class XDisplay implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#end()
     this.#display.client.terminate()
   }
 
   #code(code: number, down: boolean): void {
     const { KeyPress, KeyRelease } = this.#test
     this.#test.FakeInput(down ? KeyPress : KeyRelease, code, 0, this.#root, 0, 0)
-  }
-
-  async #ask<T>(what: string, ask: (done: (error: Error | null, answer: T) => void) => void): Promise<T> {
-    if (this.#gone) throw new PaddockError('BROWSER_GONE', `The X server is gone at ${what}`)
-    return asked(what, ask)
-  }
-
-  #end(): void {
-    this.#gone = true
-    this.#wake()
   }
 
   #wake(): void {
