@@ -8,7 +8,8 @@ import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '..
 import type { Segment } from '../contract/index.ts'
 import { frameOf, Journal } from '../journal/index.ts'
 import { encodeTexts } from '../recorder/bodies.ts'
-import { commitEntry, intentEntry, intentFacts } from '../recorder/entries.ts'
+import { commitEntry, intentEntry } from '../recorder/entries.ts'
+import { intentFacts } from '../recorder/facts.ts'
 import { openStore } from '../store/index.ts'
 import { fsck } from './index.ts'
 
@@ -103,7 +104,7 @@ describe('fsck', () => {
     const journal = new Journal(join(directory, 'log.sqlite'), 50)
     for (const entry of [
       { head: { op: 'openSession', session }, parts: [] },
-      intentEntry(intent, encodeTexts({ facts: intentFacts(intent), body: intent.body }, [])),
+      intentEntry(intent, encodeTexts({ facts: intentFacts(intent, null).text, body: intent.body }, [])),
       commitEntry(commitFact(intent, [prompt, beyond])),
     ]) {
       journal.append(frameOf(entry))

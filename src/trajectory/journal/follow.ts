@@ -1,11 +1,11 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { generationsOf, journalFile, type Place } from './files.ts'
-import { type Entry, frameLength, readFrame } from './frame.ts'
+import { frameLength, readFrame, type ReadEntry } from './frame.ts'
 
 const windowBytes = 1024 * 1024
 
 /** An entry with the place behind it. */
-export interface FollowedEntry extends Entry {
+export interface FollowedEntry extends ReadEntry {
   readonly end: Place
   readonly sizeBytes: number
 }
@@ -39,7 +39,7 @@ export class Follower {
       if (frame !== null && entry !== null) {
         this.#offset += frame.length
         const end = { generation: this.#generation, offset: this.#offset }
-        return { ...entry, end, sizeBytes: frame.length }
+        return { head: entry.head, parts: entry.parts, end, sizeBytes: frame.length }
       }
       // What is at hand may be the start of a frame that was being written.
       this.#forget()

@@ -1,62 +1,121 @@
 /**
- * Entries of the journal as bytes: length and CRC-32 of what follows, length of the head, the head (JSON), the parts.
- * A frame that was only half written does not have its checksum: it was never acknowledged and does not count.
+ * Entries of the journal as bytes: length and CRC-32 of what follows, length of the head, the head, the parts. A head is
+ * JSON, `[head, lengths of the parts]`; or, marked in its length, bytes of the writer's own form, and behind it the number
+ * of parts and their lengths. A frame that was only half written does not have its checksum: it was never acknowledged
+ * and does not count.
  */
 import { crc32 } from 'node:zlib'
 import { PaddockError } from '../../core/index.ts'
 
-/** A fact: what it says as JSON, and the bytes that belong to it. */
+/** A fact: what it says, and what belongs to it. */
 export interface Entry {
+  /** JSON, or bytes in a form that the reader of the journal knows. */
+  readonly head: unknown
+  /** Text is written as UTF-8. */
+  readonly parts: readonly (Uint8Array | string)[]
+}
+
+/** An entry as it is read. */
+export interface ReadEntry {
   readonly head: unknown
   readonly parts: readonly Uint8Array[]
 }
 
 const prefixBytes = 8
+/** Length of the head. */
+const headAt = prefixBytes + 4
+/** Set in the length of a head that is no JSON. */
+const inBytes = 2 ** 31
 /** No fact is larger: a length beyond it is no length. */
 const maxFrameBytes = 1024 * 2 ** 20
 
-/** An entry as it is written, in pieces. */
-export interface Frame {
-  readonly pieces: readonly Uint8Array[]
-  readonly sizeBytes: number
-}
+/** What a queue holds without growing; memory beyond it is given back once the queue is empty. */
+const usualBytes = 256 * 1024
 
-/** Parts up to this size are copied behind the head: a piece of its own costs more than that. */
-const worthOwnPiece = 4096
+/** Frames one behind the other in memory that is used again and again: what waits to be written. */
+export class FrameQueue {
+  #bytes = Buffer.allocUnsafeSlow(usualBytes)
+  #from = 0
+  #to = 0
 
-/** An entry as it is written. Its parts must stay as they are until then: large ones are not copied. */
-export function framePieces({ head, parts }: Entry): Frame {
-  const text = JSON.stringify([head, parts.map((part) => part.byteLength)])
-  const textBytes = Buffer.byteLength(text)
-  const frontBytes = prefixBytes + 4 + textBytes
-  // In order, so only what stands before the first large part.
-  let [near, nearBytes, sizeBytes] = [0, frontBytes, frontBytes]
-  for (const [place, { byteLength }] of parts.entries()) {
-    if (near === place && byteLength <= worthOwnPiece) {
-      near += 1
-      nearBytes += byteLength
+  /** Puts the frame of an entry behind the others and tells its size. Everything is copied. */
+  push({ head, parts }: Entry): number {
+    let partBytes = 0
+    for (const part of parts) partBytes += sizeOf(part)
+    const size =
+      head instanceof Uint8Array ? this.#pushBytes(head, parts, partBytes) : this.#pushJson(head, parts, partBytes)
+    const start = this.#to
+    let at = start + size - partBytes
+    for (const part of parts) {
+      if (typeof part === 'string') at += this.#bytes.write(part, at)
+      else {
+        this.#bytes.set(part, at)
+        at += part.byteLength
+      }
     }
-    sizeBytes += byteLength
+    this.#bytes.writeUInt32LE(size - prefixBytes, start)
+    this.#bytes.writeUInt32LE(crc32(this.#bytes.subarray(start + prefixBytes, at)), start + 4)
+    this.#to = at
+    return size
   }
-  const front = Buffer.allocUnsafe(nearBytes)
-  front.writeUInt32LE(sizeBytes - prefixBytes, 0)
-  front.writeUInt32LE(textBytes, prefixBytes)
-  front.write(text, prefixBytes + 4)
-  let at = frontBytes
-  for (const part of parts.slice(0, near)) {
-    front.set(part, at)
-    at += part.byteLength
+
+  /** The first `count` bytes: a view that holds until the next call. */
+  first(count: number): Buffer {
+    return this.#bytes.subarray(this.#from, this.#from + count)
   }
-  const far = parts.slice(near)
-  let checksum = crc32(front.subarray(prefixBytes))
-  for (const part of far) checksum = crc32(part, checksum)
-  front.writeUInt32LE(checksum, 4)
-  return { pieces: [front, ...far], sizeBytes }
+
+  /** Drops the first `count` bytes. */
+  drop(count: number): void {
+    this.#from += count
+    if (this.#from < this.#to) return
+    this.clear()
+  }
+
+  clear(): void {
+    this.#from = 0
+    this.#to = 0
+    if (this.#bytes.length > usualBytes) this.#bytes = Buffer.allocUnsafeSlow(usualBytes)
+  }
+
+  /** Writes all but the parts of a frame with a JSON head. Returns the size of the frame. */
+  #pushJson(head: unknown, parts: Entry['parts'], partBytes: number): number {
+    const text = JSON.stringify([head, parts.map(sizeOf)])
+    const textBytes = Buffer.byteLength(text)
+    const size = headAt + textBytes + partBytes
+    this.#makeRoom(size)
+    this.#bytes.writeUInt32LE(textBytes, this.#to + prefixBytes)
+    this.#bytes.write(text, this.#to + headAt)
+    return size
+  }
+
+  /** The same with a head of bytes. */
+  #pushBytes(head: Uint8Array, parts: Entry['parts'], partBytes: number): number {
+    const size = headAt + head.byteLength + 4 + 4 * parts.length + partBytes
+    this.#makeRoom(size)
+    this.#bytes.writeUInt32LE(head.byteLength + inBytes, this.#to + prefixBytes)
+    this.#bytes.set(head, this.#to + headAt)
+    let at = this.#bytes.writeUInt32LE(parts.length, this.#to + headAt + head.byteLength)
+    for (const part of parts) at = this.#bytes.writeUInt32LE(sizeOf(part), at)
+    return size
+  }
+
+  #makeRoom(count: number): void {
+    if (this.#to + count <= this.#bytes.length) return
+    const held = this.#bytes.subarray(this.#from, this.#to)
+    const needed = held.length + count
+    // What was dropped in front is room too, where that is much.
+    const into = 2 * needed <= this.#bytes.length ? this.#bytes : Buffer.allocUnsafeSlow(2 * needed)
+    into.set(held)
+    this.#bytes = into
+    this.#to = held.length
+    this.#from = 0
+  }
 }
 
-/** The same as bytes. */
+/** An entry as bytes of their own. */
 export function frameOf(entry: Entry): Buffer {
-  return Buffer.concat(framePieces(entry).pieces)
+  const queue = new FrameQueue()
+  return Buffer.from(queue.first(queue.push(entry)))
 }
 
 /** The length of the frame that starts at `at`; null where too few bytes are at hand to tell, or none starts there. */
@@ -66,18 +125,43 @@ export function frameLength(bytes: Buffer, at: number): number | null {
   return payload < 4 || payload > maxFrameBytes ? null : prefixBytes + payload
 }
 
-/** The entry of a whole frame, its parts views of `frame`; null where its checksum is not its own. */
-export function readFrame(frame: Buffer): Entry | null {
+/** The entry of a whole frame, a head of bytes and the parts views of `frame`; null where its checksum is not its own. */
+export function readFrame(frame: Buffer): ReadEntry | null {
   if (crc32(frame.subarray(prefixBytes)) !== frame.readUInt32LE(4)) return null
-  const textEnd = prefixBytes + 4 + frame.readUInt32LE(prefixBytes)
-  // Written by frameOf and by nothing else: the checksum says so.
-  const [head, lengths] = JSON.parse(frame.toString('utf8', prefixBytes + 4, textEnd)) as [unknown, number[]]
+  const headBytes = frame.readUInt32LE(prefixBytes)
+  return headBytes >= inBytes ? readInBytes(frame, headAt + headBytes - inBytes) : readJson(frame, headAt + headBytes)
+}
+
+function readJson(frame: Buffer, textEnd: number): ReadEntry {
+  // Written by a FrameQueue and by nothing else: the checksum says so.
+  const [head, lengths] = JSON.parse(frame.toString('utf8', headAt, textEnd)) as [unknown, number[]]
   const parts: Uint8Array[] = []
   let at = textEnd
   for (const length of lengths) {
     parts.push(frame.subarray(at, at + length))
     at += length
   }
-  if (at !== frame.length) throw new PaddockError('STORE_CORRUPT', 'an entry of the journal does not have its length')
-  return { head, parts }
+  return wholeOr(frame, at, { head, parts })
+}
+
+function readInBytes(frame: Buffer, headEnd: number): ReadEntry {
+  const count = frame.readUInt32LE(headEnd)
+  const parts: Uint8Array[] = []
+  let at = headEnd + 4 + 4 * count
+  for (let place = 0; place < count; place += 1) {
+    const length = frame.readUInt32LE(headEnd + 4 + 4 * place)
+    parts.push(frame.subarray(at, at + length))
+    at += length
+  }
+  return wholeOr(frame, at, { head: frame.subarray(headAt, headEnd), parts })
+}
+
+/** Throws `STORE_CORRUPT` where the parts do not end with the frame. */
+function wholeOr(frame: Buffer, end: number, entry: ReadEntry): ReadEntry {
+  if (end !== frame.length) throw new PaddockError('STORE_CORRUPT', 'an entry of the journal does not have its length')
+  return entry
+}
+
+function sizeOf(part: Uint8Array | string): number {
+  return typeof part === 'string' ? Buffer.byteLength(part) : part.byteLength
 }

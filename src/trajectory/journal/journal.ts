@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, openSync, writeSync, writevSync } from 'node:fs'
+import { closeSync, fdatasync, openSync, writeSync } from 'node:fs'
 import { PaddockError } from '../../core/index.ts'
 import { journalFile, type Place } from './files.ts'
 
@@ -30,27 +30,18 @@ export class Journal {
     return { generation: this.#generation, offset: this.#offset }
   }
 
-  /** Writes a frame whole, or throws `STORE_FAILED` and then has written nothing that counts. */
-  append(frame: Uint8Array): void {
-    this.appendAll([frame], frame.length)
-  }
-
-  /** Writes frames, given in pieces of together `sizeBytes`: all of them, or none that counts. */
-  appendAll(pieces: readonly Uint8Array[], sizeBytes: number): void {
+  /** Writes frames, one behind the other: all of them, or throws `STORE_FAILED` and has written nothing that counts. */
+  append(frames: Uint8Array): void {
+    const { length } = frames
     try {
       if (this.#offset >= this.#generationBytes && this.#sync === null) this.#begin()
-      let written = writevSync(this.#fd, pieces, this.#offset)
-      if (written < sizeBytes) {
-        const all = Buffer.concat(pieces)
-        while (written < sizeBytes) {
-          written += writeSync(this.#fd, all, written, sizeBytes - written, this.#offset + written)
-        }
-      }
+      let written = 0
+      while (written < length) written += writeSync(this.#fd, frames, written, length - written, this.#offset + written)
     } catch (cause) {
       // The next frame overwrites what came of this one; until then it lacks its checksum.
       throw new PaddockError('STORE_FAILED', 'The journal cannot be written.', { cause })
     }
-    this.#offset += sizeBytes
+    this.#offset += length
   }
 
   /** Resolves when everything appended so far is on the medium, also against power loss. Calls share one `fdatasync`. */

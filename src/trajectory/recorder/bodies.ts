@@ -93,7 +93,8 @@ export function isKeyframe(depth: number): boolean {
 
 /** A call that was just stored or loaded, as a base for the next. */
 export function asBase(call: Omit<BaseCall, 'keyframe'>, keyframe: Omit<BaseCall, 'keyframe'> | null): BaseCall {
-  return { ...call, keyframe: keyframe === null || isKeyframe(call.depth) ? call : keyframe }
+  const { id, depth, facts, body, digest } = call
+  return { id, depth, facts, body, digest, keyframe: keyframe === null || isKeyframe(depth) ? call : keyframe }
 }
 
 /** The bases that stay at hand: one more, at most {@link candidates}. */

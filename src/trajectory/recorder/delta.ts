@@ -13,6 +13,7 @@ export interface Delta {
 
 /** The longest common prefix, then the longest common suffix that does not overlap it. */
 export function findDelta(base: Uint8Array, next: Uint8Array): Delta {
+  if (base === next) return { prefix: next.byteLength, suffix: 0 }
   const from = view(base)
   const to = view(next)
   const limit = Math.min(from.length, to.length)
@@ -38,8 +39,11 @@ export function applyDelta(base: Uint8Array, delta: Delta, middle: Uint8Array): 
 }
 
 function view(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
+
+/** What is compared byte by byte: a call of memcmp costs as much. */
+const byByte = 128
 
 /** Doubling steps of memcmp, then bisection inside the step that differs. */
 function commonPrefix(a: Buffer, b: Buffer, limit: number): number {
@@ -52,11 +56,12 @@ function commonPrefix(a: Buffer, b: Buffer, limit: number): number {
     step *= 2
   }
   let differs = Math.min(known + step, limit)
-  while (known < differs) {
+  while (differs - known > byByte) {
     const middle = (known + differs + 1) >> 1
     if (a.compare(b, known, middle, known, middle) === 0) known = middle
     else differs = middle - 1
   }
+  while (known < differs && a[known] === b[known]) known += 1
   return known
 }
 
@@ -72,10 +77,11 @@ function commonSuffix(a: Buffer, b: Buffer, limit: number): number {
     step *= 2
   }
   let differs = Math.min(known + step, limit)
-  while (known < differs) {
+  while (differs - known > byByte) {
     const middle = (known + differs + 1) >> 1
     if (same(known, middle)) known = middle
     else differs = middle - 1
   }
+  while (known < differs && a[a.length - 1 - known] === b[b.length - 1 - known]) known += 1
   return known
 }

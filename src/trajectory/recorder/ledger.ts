@@ -1,6 +1,7 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { CallCommit, CallIntent, SessionRecord } from '../contract/index.ts'
 import { asBase, type BaseCall, type EncodedTexts, remember, type Texts } from './bodies.ts'
+import type { FactsText } from './facts.ts'
 import type { RememberedSession } from './memory.ts'
 
 /** Bodies kept as bases of the next difference, over all sessions. */
@@ -9,6 +10,7 @@ const maxKeptBytes = 128 * 2 ** 20
 const bytesPerCall = 1024
 
 interface KnownCall {
+  readonly session: SessionLedger
   committed: boolean
   superseded: boolean
 }
@@ -17,11 +19,13 @@ interface KnownCall {
 export interface SessionLedger {
   readonly id: Id
   closed: boolean
-  readonly seqs: Set<number>
-  readonly calls: Map<Id, KnownCall>
+  readonly seqs: SeqSet
+  readonly calls: Id[]
   /** Lengths. */
   readonly segments: Map<Id, number>
   recent: readonly BaseCall[]
+  /** Of the last intent. */
+  facts: FactsText | null
 }
 
 /**
@@ -31,7 +35,7 @@ export interface SessionLedger {
 export class Ledger {
   /** Least recently used first. */
   readonly #sessions = new Map<Id, SessionLedger>()
-  readonly #byCall = new Map<Id, SessionLedger>()
+  readonly #calls = new Map<Id, KnownCall>()
   #keptBytes = 0
 
   opened(session: SessionRecord): void {
@@ -41,10 +45,11 @@ export class Ledger {
     this.#sessions.set(session.id, {
       id: session.id,
       closed: false,
-      seqs: new Set(),
-      calls: new Map(),
+      seqs: new SeqSet(),
+      calls: [],
       segments: new Map(),
       recent: [],
+      facts: null,
     })
   }
 
@@ -55,13 +60,15 @@ export class Ledger {
     const session: SessionLedger = {
       id,
       closed,
-      seqs: new Set(seqs),
-      calls: new Map(calls.map(([call, committed, superseded]) => [call, { committed, superseded }])),
+      seqs: new SeqSet(),
+      calls: calls.map(([call]) => call),
       segments: new Map(segments),
       recent: [],
+      facts: null,
     }
     this.#sessions.set(id, session)
-    for (const call of session.calls.keys()) this.#byCall.set(call, session)
+    for (const seq of seqs) session.seqs.add(seq)
+    for (const [call, committed, superseded] of calls) this.#calls.set(call, { session, committed, superseded })
     this.#keptBytes += weight(session)
     if (last !== null) this.#keep(session, [last])
     return session
@@ -74,7 +81,7 @@ export class Ledger {
 
   /** Undefined: not in mind. */
   sessionOfCall(id: Id): SessionLedger | undefined {
-    return this.#byCall.get(id)
+    return this.#calls.get(id)?.session
   }
 
   /** Throws `SESSION_CLOSED`, `STORE_CONFLICT`. */
@@ -83,19 +90,20 @@ export class Ledger {
     if (session.seqs.has(intent.seq)) {
       throw new PaddockError('STORE_CONFLICT', `session ${session.id} has a call ${intent.seq} already`)
     }
-    if (this.#byCall.has(intent.id)) {
+    if (this.#calls.has(intent.id)) {
       throw new PaddockError('STORE_CONFLICT', `call ${intent.id} has been begun before`)
     }
   }
 
   began(session: SessionLedger, intent: CallIntent, texts: Texts, stored: EncodedTexts): void {
+    const { id } = intent
     session.seqs.add(intent.seq)
-    session.calls.set(intent.id, { committed: false, superseded: false })
-    this.#byCall.set(intent.id, session)
+    session.calls.push(id)
+    this.#calls.set(id, { session, committed: false, superseded: false })
     this.#keptBytes += bytesPerCall
-    const keyframe = session.recent.find((base) => base.id === stored.base)?.keyframe ?? null
-    const call = { id: intent.id, depth: stored.depth, facts: texts.facts, body: texts.body, digest: stored.digest }
-    this.#keep(session, remember(session.recent, asBase(call, keyframe)))
+    const { depth, digest } = stored
+    const base = { id, depth, facts: texts.facts, body: texts.body, digest }
+    this.#keep(session, remember(session.recent, asBase(base, keyframeOf(session.recent, stored.base))))
   }
 
   /**
@@ -103,7 +111,7 @@ export class Ledger {
    * belong to the session that it was forked from.
    */
   checkCommit(session: SessionLedger, commit: CallCommit, foreign: ReadonlyMap<Id, number>): readonly Id[] {
-    if (session.calls.get(commit.callId)?.committed === true) {
+    if (this.#calls.get(commit.callId)?.committed === true) {
       throw new PaddockError('STORE_CONFLICT', `call ${commit.callId} has been committed before`)
     }
     const own = new Map<Id, number>()
@@ -132,14 +140,14 @@ export class Ledger {
   }
 
   committed(session: SessionLedger, commit: CallCommit): void {
-    const call = session.calls.get(commit.callId)
+    const call = this.#calls.get(commit.callId)
     if (call !== undefined) call.committed = true
     for (const segment of commit.segments) session.segments.set(segment.id, segment.tokens.length)
   }
 
   /** Throws `STORE_CONFLICT`. */
-  superseded(session: SessionLedger, id: Id): void {
-    const call = session.calls.get(id)
+  superseded(id: Id): void {
+    const call = this.#calls.get(id)
     if (call?.superseded === true) throw new PaddockError('STORE_CONFLICT', `call ${id} has been superseded before`)
     if (call !== undefined) call.superseded = true
   }
@@ -147,14 +155,14 @@ export class Ledger {
   /** Drops a session from mind; nothing is lost. */
   forget(session: SessionLedger): void {
     if (!this.#sessions.delete(session.id)) return
-    for (const call of session.calls.keys()) this.#byCall.delete(call)
+    for (const call of session.calls) this.#calls.delete(call)
     this.#keptBytes -= weight(session)
   }
 
   /** After a write that failed: what is in mind may be more than what is written. */
   forgetAll(): void {
     this.#sessions.clear()
-    this.#byCall.clear()
+    this.#calls.clear()
     this.#keptBytes = 0
   }
 
@@ -163,6 +171,7 @@ export class Ledger {
     session.recent = recent
     this.#sessions.delete(session.id)
     this.#sessions.set(session.id, session)
+    if (this.#keptBytes <= maxKeptBytes) return
     for (const oldest of this.#sessions.values()) {
       if (this.#keptBytes <= maxKeptBytes || oldest === session) break
       this.forget(oldest)
@@ -170,8 +179,33 @@ export class Ledger {
   }
 }
 
+/** The first call of the run that a call on this base is in; null: it has no base. */
+function keyframeOf(recent: readonly BaseCall[], base: Id | null): BaseCall['keyframe'] | null {
+  for (const call of recent) if (call.id === base) return call.keyframe
+  return null
+}
+
+/** Numbers that mostly come one after the other: those from 0 on without a gap take no memory. */
+class SeqSet {
+  #all = 0
+  readonly #beyond = new Set<number>()
+
+  has(seq: number): boolean {
+    return (seq >= 0 && seq < this.#all && Number.isInteger(seq)) || this.#beyond.has(seq)
+  }
+
+  add(seq: number): void {
+    if (seq !== this.#all) {
+      if (!this.has(seq)) this.#beyond.add(seq)
+      return
+    }
+    this.#all += 1
+    while (this.#beyond.delete(this.#all)) this.#all += 1
+  }
+}
+
 function weight(session: SessionLedger): number {
-  return bytesPerCall * session.calls.size + weightOf(session.recent)
+  return bytesPerCall * session.calls.length + weightOf(session.recent)
 }
 
 function weightOf(recent: readonly BaseCall[]): number {

@@ -13,7 +13,7 @@ import type {
   Span,
 } from '../contract/index.ts'
 import { readDigest, readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
-import type { IntentFacts } from './entries.ts'
+import type { IntentFacts } from './facts.ts'
 import { cutColumns } from './columns.ts'
 import { unpackBytes } from './codec.ts'
 import { type Outcome, unpackOutcome } from './outcome.ts'

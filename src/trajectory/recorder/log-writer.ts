@@ -1,11 +1,11 @@
 /** Writes entries into the log, one connection, no transaction of its own: whoever takes the journal in groups them. */
 import type { Database } from 'better-sqlite3'
-import { type Id, PaddockError } from '../../core/index.ts'
+import { PaddockError } from '../../core/index.ts'
 import type { Delivery } from '../contract/index.ts'
-import { Statements, storedDigest, storedId, storedIdOrNull } from '../sqlite/index.ts'
+import { readId, Statements, storedDigest, storedId, type StoredId, storedIdOrNull } from '../sqlite/index.ts'
 import { packBytes } from './codec.ts'
 import { joinColumns } from './columns.ts'
-import type { LogEntry, LogHead } from './entries.ts'
+import type { LogHead, ReadLogEntry } from './entries.ts'
 import { packOutcome } from './outcome.ts'
 import { unpackSegmentList } from './segment-list.ts'
 
@@ -41,7 +41,8 @@ export class LogWriter {
   readonly #statements: Statements
   readonly #sessions = new Known<number>()
   readonly #calls = new Known<KnownCall>()
-  readonly #ending = new Map<Id, CallEnd>()
+  /** By call. */
+  readonly #ending = new Map<number, CallEnd>()
   /** Ends written so far; null: as the database says. */
   #ends: number | null = null
 
@@ -49,7 +50,7 @@ export class LogWriter {
     this.#statements = new Statements(db)
   }
 
-  write({ head, parts }: LogEntry): void {
+  write({ head, parts }: ReadLogEntry): void {
     switch (head.op) {
       case 'openSession':
         return this.#openSession(head)
@@ -115,16 +116,16 @@ export class LogWriter {
   }
 
   #beginCall(head: Head<'beginCall'>, [sha256, middles]: Parts): void {
-    if (middles === undefined) throw new PaddockError('STORE_CORRUPT', `the intent of ${head.id} has no texts`)
+    if (middles === undefined) throw new PaddockError('STORE_CORRUPT', `the intent of ${readId(head.id)} has no texts`)
     const session = this.#session(head.session)
     const n = this.#statements.run(
       `INSERT INTO calls (id, session, seq, started_at, request_digest, base, depth, facts_prefix, facts_suffix,
          body_prefix, body_suffix, body_sha256, pack) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      storedId(head.id),
+      columnOf(head.id),
       session,
       head.seq,
       head.startedAt,
-      storedDigest(head.requestDigest),
+      typeof head.requestDigest === 'string' ? storedDigest(head.requestDigest) : head.requestDigest,
       head.base === null ? null : this.#call(head.base).n,
       head.depth,
       head.facts.prefix,
@@ -139,23 +140,23 @@ export class LogWriter {
 
   #endCall(head: Head<'endCall'>, [list, json, marks, reply, ...columns]: Parts): void {
     if (list === undefined || json === undefined || marks === undefined || reply === undefined) {
-      throw new PaddockError('STORE_CORRUPT', `the end of ${head.id} has no outcome`)
+      throw new PaddockError('STORE_CORRUPT', `the end of ${readId(head.id)} has no outcome`)
     }
     const call = this.#call(head.id)
-    if (call.ended) throw new PaddockError('STORE_CORRUPT', `call ${head.id} has ended before`)
+    if (call.ended) throw new PaddockError('STORE_CORRUPT', `call ${readId(head.id)} has ended before`)
     const joined = joinColumns(unpackSegmentList(list), columns)
     const apart = joined.byteLength >= worthOwnFrame
     this.#ends ??= this.#statements.get<{ ends: number }>('SELECT ends FROM journal')?.ends ?? 0
     this.#ends += 1
     call.ended = true
-    this.#ending.set(head.id, {
+    this.#ending.set(call.n, {
       call: call.n,
       nth: this.#ends,
       endedAt: head.endedAt,
       delivery: null,
       // What the journal hands out holds until its next entry.
       segments: Uint8Array.from(list),
-      pack: packOutcome([json, marks, reply], apart ? nothing : joined),
+      pack: packOutcome({ json, marks, reply }, apart ? nothing : joined),
       columns: apart ? packBytes(joined) : null,
     })
   }
@@ -163,7 +164,7 @@ export class LogWriter {
   /** Into the row of the call's end where that is not yet written, unless something was told before. */
   #settleDelivery({ id, delivery }: Head<'settleDelivery'>): void {
     const call = this.#call(id)
-    const ending = this.#ending.get(id)
+    const ending = this.#ending.get(call.n)
     if (ending !== undefined && !call.told) {
       ending.delivery = delivery
       return
@@ -183,47 +184,53 @@ export class LogWriter {
     )
   }
 
-  #session(id: Id): number {
+  #session(id: StoredId): number {
     return this.#sessions.find(id, () => {
-      const row = this.#statements.get<{ n: number }>('SELECT n FROM sessions WHERE id = ?', storedId(id))
+      const row = this.#statements.get<{ n: number }>('SELECT n FROM sessions WHERE id = ?', columnOf(id))
       return this.#there(row, 'session', id).n
     })
   }
 
-  #call(id: Id): KnownCall {
+  #call(id: StoredId): KnownCall {
     return this.#calls.find(id, () => {
       const row = this.#statements.get<{ n: number; ended: number }>(
         `SELECT n, EXISTS (SELECT 1 FROM call_ends WHERE call = n) OR
            EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS ended FROM calls WHERE id = ?`,
-        storedId(id),
+        columnOf(id),
       )
       const { n, ended } = this.#there(row, 'call', id)
       return { n, ended: ended !== 0, told: true }
     })
   }
 
-  #there<Row>(row: Row | undefined, what: string, id: Id): Row {
-    if (row === undefined)
-      throw new PaddockError('STORE_CORRUPT', `an entry names the ${what} ${id}, which is not there`)
-    return row
+  #there<Row>(row: Row | undefined, what: string, id: StoredId): Row {
+    if (row !== undefined) return row
+    throw new PaddockError('STORE_CORRUPT', `an entry names the ${what} ${readId(id)}, which is not there`)
   }
 }
 
 const nothing = new Uint8Array(0)
 
+/** The column value of an id that an entry told as text or as that value already. */
+function columnOf(id: StoredId): StoredId {
+  return typeof id === 'string' ? storedId(id) : id
+}
+
 /** The newest rows by id. */
 class Known<Row> {
-  readonly #rows = new Map<Id, Row>()
+  readonly #rows = new Map<string, Row>()
 
-  keep(id: Id, row: Row): void {
-    this.#rows.set(id, row)
+  keep(id: StoredId, row: Row): void {
+    this.#rows.set(nameOf(id), row)
     if (this.#rows.size <= maxKnown) return
-    const [oldest] = this.#rows.keys()
-    if (oldest !== undefined) this.#rows.delete(oldest)
+    for (const oldest of this.#rows.keys()) {
+      this.#rows.delete(oldest)
+      break
+    }
   }
 
-  find(id: Id, look: () => Row): Row {
-    const known = this.#rows.get(id)
+  find(id: StoredId, look: () => Row): Row {
+    const known = this.#rows.get(nameOf(id))
     if (known !== undefined) return known
     const row = look()
     this.keep(id, row)
@@ -234,3 +241,12 @@ class Known<Row> {
     this.#rows.clear()
   }
 }
+
+/** The same for both forms of an id: the bytes of a UUID as characters, which is quicker than its text. */
+function nameOf(id: StoredId): string {
+  const stored = columnOf(id)
+  if (typeof stored === 'string') return `${notInBytes}${stored}`
+  return (stored instanceof Buffer ? stored : Buffer.from(stored)).toString('latin1')
+}
+
+const notInBytes = '\u0100'

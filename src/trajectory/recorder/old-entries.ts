@@ -3,7 +3,7 @@
  * in its head.
  */
 import type { Segment } from '../contract/index.ts'
-import type { LogEntry } from './entries.ts'
+import type { ReadLogEntry } from './entries.ts'
 import { type ListedSegment, packSegmentList } from './segment-list.ts'
 
 /** The head of a commit then. Its parts: outcome (JSON), marks, reply, columns. */
@@ -16,9 +16,9 @@ export interface OldCommitHead {
 
 /** The entry as it would be written today. */
 export function ofToday(entry: {
-  readonly head: LogEntry['head'] | OldCommitHead
-  readonly parts: LogEntry['parts']
-}): LogEntry {
+  readonly head: ReadLogEntry['head'] | OldCommitHead
+  readonly parts: ReadLogEntry['parts']
+}): ReadLogEntry {
   const { head, parts } = entry
   if (head.op !== 'commitCall') return { head, parts }
   const [json, ...rest] = parts

@@ -8,10 +8,12 @@ import { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } fro
 import type { SessionLog } from '../contract/index.ts'
 import { fsck } from '../fsck/index.ts'
 import { frameOf, Journal } from '../journal/index.ts'
-import { schemaVersion, storedId } from '../sqlite/index.ts'
+import { readDigest, readId, schemaVersion, storedId } from '../sqlite/index.ts'
 import { openReader, openStore } from '../store/index.ts'
 import { packBytes, unpackBytes } from './codec.ts'
-import { commitEntry, intentEntry, intentFacts } from './entries.ts'
+import { commitEntry, deliveryEntry, intentEntry, type LogEntry } from './entries.ts'
+import { intentFacts } from './facts.ts'
+import { readHead } from './heads.ts'
 import { encodeTexts } from './bodies.ts'
 import { outcomeParts } from './outcome.ts'
 import { unpackSegmentList } from './segment-list.ts'
@@ -137,23 +139,22 @@ it('takes in what an owner of before schema 4 left in the journal', async () => 
   await (await openStore(directory)).close()
   const journal = new Journal(join(directory, 'log.sqlite'), 50)
   const { intent, answer, commit } = call(session.id, 0, null)
-  const texts = { facts: intentFacts(intent), body: intent.body }
-  const { parts } = commitEntry(commit)
-  const [list = new Uint8Array(0), , ...rest] = parts
-  const outcome = JSON.parse(Buffer.from(outcomeParts(commit)[0]).toString()) as {
+  const texts = { facts: intentFacts(intent, null).text, body: intent.body }
+  const [list = '', , ...rest] = commitEntry(commit).parts
+  const outcome = JSON.parse(outcomeParts(commit).json) as {
     segments: { choice?: 0; parent?: 0 }[]
   }
   for (const segment of outcome.segments) {
     delete segment.choice
     delete segment.parent
   }
-  const segments = unpackSegmentList(list).map((listed, place) => {
+  const segments = unpackSegmentList(Buffer.from(list)).map((listed, place) => {
     const { choice, parent } = commit.segments[place] ?? answer
     return { ...listed, choice, parent }
   })
   for (const entry of [
     { head: { op: 'openSession', session }, parts: [] },
-    intentEntry(intent, encodeTexts(texts, [])),
+    inJson(intentEntry(intent, encodeTexts(texts, []))),
     {
       head: { op: 'commitCall', id: intent.id, endedAt: commit.endedAt, segments },
       parts: [Buffer.from(JSON.stringify(outcome)), ...rest],
@@ -169,4 +170,41 @@ it('takes in what an owner of before schema 4 left in the journal', async () => 
   )
   expect(log.segments[1]).toMatchObject({ tokens, logprobs, flags })
   expect((await fsck(directory)).problems).toEqual([])
+})
+
+/** An entry as it was written before heads of bytes. */
+function inJson({ head, parts }: LogEntry): LogEntry {
+  if (!(head instanceof Buffer)) throw new Error('a head of bytes')
+  const told = Object.entries(readHead(head)).map(([name, value]: [string, unknown]) => [
+    name,
+    value instanceof Uint8Array ? (name === 'requestDigest' ? readDigest(value) : readId(value)) : value,
+  ])
+  return { head: Object.fromEntries(told) as LogEntry['head'], parts }
+}
+
+it('takes in the heads of before and those of today alike', async () => {
+  const session = sessionFact()
+  const calls = [call(session.id, 0, null), call(session.id, 1, null)]
+  const logs: SessionLog[] = []
+  for (const form of [inJson, (entry: LogEntry) => entry]) {
+    await rm(directory, { recursive: true })
+    await (await openStore(directory)).close()
+    const journal = new Journal(join(directory, 'log.sqlite'), 50)
+    journal.append(frameOf({ head: { op: 'openSession', session }, parts: [] }))
+    for (const { intent, commit } of calls) {
+      const texts = { facts: intentFacts(intent, null).text, body: intent.body }
+      journal.append(frameOf(form(intentEntry(intent, encodeTexts(texts, [])))))
+      journal.append(frameOf(form(commitEntry(commit))))
+      journal.append(frameOf(form(deliveryEntry(intent.id, 'echoed'))))
+    }
+    journal.close()
+    await (await openStore(directory)).close()
+    expect((await fsck(directory)).problems).toEqual([])
+    logs.push(await read(session.id))
+  }
+  expect(logs[0]).toEqual(logs[1])
+  expect(logs[1]?.calls.map(({ intent }) => intent)).toEqual(
+    calls.map(({ intent }) => ({ ...intent, body: new Uint8Array(intent.body) })),
+  )
+  expect(logs[1]?.calls.map(({ delivery }) => delivery)).toEqual(['echoed', 'echoed'])
 })

@@ -1,9 +1,16 @@
 import { PaddockError } from '../../core/index.ts'
-import { type Entry, type Frame, framePieces, Journal } from '../journal/index.ts'
+import { type Entry, FrameQueue, Journal } from '../journal/index.ts'
 import type { StoreThread, Synchronous, ThreadLimits } from '../sqlite/index.ts'
 
-/** How long a fact may lie in the journal before the database gets it: what a reader of another process lags behind. */
-const takeInEveryMs = 25
+/**
+ * How long a fact may lie in the journal before the database gets it: what a reader of another process lags behind. A
+ * round costs both threads a waking and the database a transaction, whose pages are fewer the more calls they hold.
+ */
+const takeInEveryMs = 200
+/** The database gets what lies in the journal sooner where it is as much as this: a transaction. */
+const takeInAt = { facts: 4096, bytes: 2 * 2 ** 20 }
+/** How long a fact that nobody waits for may lie unwritten. */
+const writeSoonMs = 25
 /**
  * How much is written, and thereby let go on, in one turn of the event loop: whoever waited goes on in that turn, so this
  * bounds how long the loop stands still where many calls came at once.
@@ -22,8 +29,9 @@ export interface OutboxLoad {
   readonly waiting: number
 }
 
+/** Whoever waits for a frame. */
 interface Held {
-  readonly frame: Frame
+  readonly sizeBytes: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
@@ -37,12 +45,16 @@ export class Outbox {
   readonly #journal: Journal
   readonly #durable: boolean
   readonly #limits: ThreadLimits
+  readonly #failed: () => void
+  /** One for each frame of the queue. */
   #held: Held[] = []
+  readonly #frames = new FrameQueue()
   /** Facts written so far, and those that the database has. */
   #written = { facts: 0, bytes: 0 }
   #taken = { facts: 0, bytes: 0 }
   #taking: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  #writesSoon = false
   #writesThisTurn = false
   #closing: Promise<void> | null = null
 
@@ -53,12 +65,15 @@ export class Outbox {
       readonly generation: number
       readonly synchronous: Synchronous
       readonly limits?: Partial<ThreadLimits>
+      /** Told before whoever waits is: what was said of facts that are not written is not so. */
+      readonly failed: () => void
     },
   ) {
     this.#thread = thread
     this.#journal = new Journal(options.file, options.generation)
     this.#durable = options.synchronous === 'full'
     this.#limits = { ...defaultLimits, ...options.limits }
+    this.#failed = options.failed
   }
 
   get load(): OutboxLoad {
@@ -76,20 +91,19 @@ export class Outbox {
 
   /**
    * Resolves when the entry is durable: at the end of this turn of the event loop, in one write with others of the turn,
-   * or in one of the next where there are many. The entry's parts must stay as they are until then. Entries are written
-   * in the order of the calls; one that nobody waits for (`soon`) is written with the next one, or with the next round.
-   * Throws `STORE_*`.
+   * or in one of the next where there are many. What the entry holds is copied. Entries are written
+   * in the order of the calls; one that nobody waits for (`soon`) is written with the next one, or a moment later.
+   * Throws `STORE_CLOSED`, rejects with `STORE_*`.
    */
-  async write(entry: Entry, when: 'now' | 'soon' = 'now'): Promise<void> {
+  write(entry: Entry, when: 'now' | 'soon' = 'now'): Promise<void> {
     this.mustBeOpen()
-    const frame = framePieces(entry)
+    const sizeBytes = this.#frames.push(entry)
     const written = new Promise<void>((resolve, reject) => {
-      this.#held.push({ frame, resolve, reject })
+      this.#held.push({ sizeBytes, resolve, reject })
     })
     if (when === 'now') this.#writeThisTurn()
-    else this.#takeInSoon(takeInEveryMs)
-    await written
-    if (this.#durable) await this.#journal.synced()
+    else this.#writeSoon()
+    return this.#durable ? this.#synced(written) : written
   }
 
   /** Asks the writer thread, which takes everything in first. */
@@ -130,6 +144,25 @@ export class Outbox {
     while (this.#taken.facts < wanted) await this.#takeIn()
   }
 
+  async #synced(written: Promise<void>): Promise<void> {
+    await written
+    try {
+      await this.#journal.synced()
+    } catch (error) {
+      this.#failed()
+      throw error
+    }
+  }
+
+  #writeSoon(): void {
+    if (this.#writesSoon) return
+    this.#writesSoon = true
+    setTimeout(() => {
+      this.#writesSoon = false
+      if (this.#held.length > 0) this.#writeThisTurn()
+    }, writeSoonMs).unref()
+  }
+
   #writeThisTurn(): void {
     if (this.#writesThisTurn) return
     this.#writesThisTurn = true
@@ -137,42 +170,49 @@ export class Outbox {
       this.#writesThisTurn = false
       const wrote = this.#writeHeld(perTurn)
       if (wrote && this.#held.length > 0) this.#writeThisTurn()
-      this.#takeInSoon(this.#held.length > 0 && !wrote ? 0 : takeInEveryMs)
+      this.#takeInSoon((this.#held.length > 0 && !wrote) || this.#isMuch() ? 0 : takeInEveryMs)
     })
   }
 
   /** Writes what is held, as far as there is room and `most` allows, in one write. False: nothing was written. */
   #writeHeld(most: typeof perTurn = whatever): boolean {
-    const frames: Frame[] = []
+    let facts = 0
     let bytes = 0
-    for (const { frame } of this.#held) {
-      if (frames.length >= most.facts || bytes >= most.bytes || !this.#fits(frame.sizeBytes)) break
-      frames.push(frame)
-      bytes += frame.sizeBytes
-      this.#written.facts += 1
-      this.#written.bytes += frame.sizeBytes
+    for (const { sizeBytes } of this.#held) {
+      if (facts >= most.facts || bytes >= most.bytes || !this.#fits(facts, bytes + sizeBytes)) break
+      facts += 1
+      bytes += sizeBytes
     }
-    if (frames.length === 0) return false
+    if (facts === 0) return false
     try {
-      this.#journal.appendAll(
-        frames.flatMap(({ pieces }) => pieces),
-        bytes,
-      )
+      this.#journal.append(this.#frames.first(bytes))
     } catch (error) {
-      this.#written.facts -= frames.length
-      this.#written.bytes -= bytes
       // A disk that has no room for all of them may have it for the first.
-      if (frames.length > 1) return this.#writeHeld({ ...most, facts: 1 })
+      if (facts > 1) return this.#writeHeld({ ...most, facts: 1 })
       this.#failHeld(error)
       return false
     }
-    for (const { resolve } of this.#held.splice(0, frames.length)) resolve()
+    this.#frames.drop(bytes)
+    this.#written.facts += facts
+    this.#written.bytes += bytes
+    const held = this.#held
+    this.#held = facts === held.length ? [] : held.slice(facts)
+    for (let place = 0; place < facts; place += 1) held[place]?.resolve()
     return true
   }
 
-  #fits(bytes: number): boolean {
-    const { requests, bytes: under } = this.load
-    return requests === 0 || (requests < this.#limits.maxRequests && under + bytes <= this.#limits.maxBytes)
+  /** Whether one more fact has room behind `facts` that are about to be written; `bytes` are of all of them. */
+  #fits(facts: number, bytes: number): boolean {
+    const under = this.#written.facts + facts - this.#taken.facts
+    if (under === 0) return true
+    return under < this.#limits.maxRequests && this.#written.bytes + bytes - this.#taken.bytes <= this.#limits.maxBytes
+  }
+
+  #isMuch(): boolean {
+    return (
+      this.#written.facts - this.#taken.facts >= takeInAt.facts ||
+      this.#written.bytes - this.#taken.bytes >= takeInAt.bytes
+    )
   }
 
   #takeInSoon(ms: number): void {
@@ -211,6 +251,8 @@ export class Outbox {
 
   /** What waits cannot be written: whoever waits is told, nothing of it was promised. */
   #failHeld(error: unknown): void {
+    this.#failed()
+    this.#frames.clear()
     for (const { reject } of this.#held.splice(0)) reject(error)
   }
 }

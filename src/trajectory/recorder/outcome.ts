@@ -44,26 +44,37 @@ interface StoredOutcome {
 }
 
 /** What {@link packOutcome} puts together: outcome (JSON), marks (pairs of doubles), reply. */
-export type OutcomeParts = readonly [json: Uint8Array, marks: Uint8Array, reply: Uint8Array]
+export interface OutcomeParts<Json = Uint8Array> {
+  readonly json: Json
+  readonly marks: Uint8Array
+  readonly reply: Uint8Array
+}
 
 /** A commit without the columns of its segments. */
-export function outcomeParts(commit: CallCommit): OutcomeParts {
-  const { callId: _callId, endedAt: _endedAt, segments, spans, reply, replyMarks, ...facts } = commit
-  const placeOf = (id: Id): number | Id => {
-    const place = segments.findIndex((segment) => segment.id === id)
-    return place === -1 ? id : place
-  }
+export function outcomeParts(commit: CallCommit): OutcomeParts<string> {
+  const { segments } = commit
   const stored: StoredOutcome = {
-    facts,
+    facts: {
+      firstByteAt: commit.firstByteAt,
+      fate: commit.fate,
+      choices: commit.choices,
+      promptLeaf: commit.promptLeaf,
+      forks: commit.forks,
+      claimedPromptTokens: commit.claimedPromptTokens,
+      findings: commit.findings,
+      status: commit.status,
+      weightVersionBefore: commit.weightVersionBefore,
+      weightVersionAfter: commit.weightVersionAfter,
+    },
     segments: segments.map(({ choice, parent, logprobKind, policySpans, replayOf }) => ({
       choice,
-      parent: parent === null ? null : [placeOf(parent.segmentId), parent.offset],
+      parent: parent === null ? null : [placeOf(parent.segmentId, segments), parent.offset],
       logprobKind,
       policySpans,
       replayOf,
     })),
-    spans: spans.map((span) => [
-      placeOf(span.segmentId),
+    spans: commit.spans.map((span) => [
+      placeOf(span.segmentId, segments),
       span.start,
       span.end,
       roles.indexOf(span.role),
@@ -71,7 +82,17 @@ export function outcomeParts(commit: CallCommit): OutcomeParts {
       span.sourceCallId,
     ]),
   }
-  return [Buffer.from(JSON.stringify(stored)), new Uint8Array(markPairs(replyMarks).buffer), reply]
+  return {
+    json: JSON.stringify(stored),
+    marks: new Uint8Array(markPairs(commit.replyMarks).buffer),
+    reply: commit.reply,
+  }
+}
+
+/** A segment of the commit by its place, another one by its id. */
+function placeOf(id: Id, segments: readonly Segment[]): number | Id {
+  for (let place = 0; place < segments.length; place += 1) if (segments[place]?.id === id) return place
+  return id
 }
 
 /** Set in the first length where the reply is in pieces ({@link splitReply}) and the marks have no offsets. */
@@ -81,7 +102,7 @@ const inPieces = 2 ** 31
 const withColumns = 2 ** 31
 
 /** Bytes of the `outcomes.pack` column; `columns` are token columns that have no frame of their own. */
-export function packOutcome([json, marks, reply]: OutcomeParts, columns: Uint8Array): Uint8Array {
+export function packOutcome({ json, marks, reply }: OutcomeParts, columns: Uint8Array): Uint8Array {
   const pairs = new Float64Array(Uint8Array.from(marks).buffer)
   const offsets: number[] = []
   for (let at = 0; at < pairs.length; at += 2) offsets.push(pairs[at] ?? 0)

@@ -2,7 +2,8 @@ import { type Event, type Id, PaddockError } from '../../core/index.ts'
 import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, SessionRecord } from '../contract/index.ts'
 import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
 import { encodeTexts } from './bodies.ts'
-import { commitEntry, intentEntry, intentFacts } from './entries.ts'
+import { commitEntry, deliveryEntry, intentEntry } from './entries.ts'
+import { intentFacts } from './facts.ts'
 import { Ledger, type SessionLedger } from './ledger.ts'
 import type { RememberedSession } from './memory.ts'
 import { Outbox, type OutboxLoad } from './outbox.ts'
@@ -37,8 +38,10 @@ export async function openRecorder(
   const { thread, value } = await StoreThread.start(url, data)
   const { interruptedCalls, generation } = value as WriterHello
   try {
-    const outbox = new Outbox(thread, { ...options, generation })
-    return { recorder: new JournalRecorder(outbox, await makeReader()), interruptedCalls }
+    const ledger = new Ledger()
+    // What is in mind may be more than what is written.
+    const outbox = new Outbox(thread, { ...options, generation, failed: () => ledger.forgetAll() })
+    return { recorder: new JournalRecorder(outbox, ledger, await makeReader()), interruptedCalls }
   } catch (error) {
     await thread.close()
     throw error
@@ -52,11 +55,12 @@ export async function openRecorder(
 class JournalRecorder implements OpenedRecorder {
   readonly #outbox: Outbox
   readonly #reader: RecorderReader
-  readonly #ledger = new Ledger()
+  readonly #ledger: Ledger
   readonly #recalling = new Map<Id, Promise<SessionLedger>>()
 
-  constructor(outbox: Outbox, reader: RecorderReader) {
+  constructor(outbox: Outbox, ledger: Ledger, reader: RecorderReader) {
     this.#outbox = outbox
+    this.#ledger = ledger
     this.#reader = reader
   }
 
@@ -67,7 +71,7 @@ class JournalRecorder implements OpenedRecorder {
   async openSession(session: SessionRecord): Promise<void> {
     this.#outbox.mustBeOpen()
     this.#ledger.opened(session)
-    await this.#write({ head: { op: 'openSession', session }, parts: [] })
+    await this.#outbox.write({ head: { op: 'openSession', session }, parts: [] })
   }
 
   /** Resolves when the session is in the database whole: from then on every reader sees all of it. */
@@ -75,7 +79,7 @@ class JournalRecorder implements OpenedRecorder {
     const session = this.#ledger.session(id) ?? (await this.#recall(id))
     if (session.closed) return
     session.closed = true
-    await this.#write({ head: { op: 'closeSession', id, at }, parts: [] })
+    await this.#outbox.write({ head: { op: 'closeSession', id, at }, parts: [] })
     this.#ledger.forget(session)
     await this.flush()
   }
@@ -84,10 +88,11 @@ class JournalRecorder implements OpenedRecorder {
     this.#outbox.mustBeOpen()
     const session = this.#ledger.session(intent.sessionId) ?? (await this.#recall(intent.sessionId))
     this.#ledger.checkIntent(session, intent)
-    const texts = { facts: intentFacts(intent), body: kept(intent.body) }
+    session.facts = intentFacts(intent, session.facts)
+    const texts = { facts: session.facts.text, body: kept(intent.body) }
     const stored = encodeTexts(texts, session.recent)
     this.#ledger.began(session, intent, texts, stored)
-    await this.#write(intentEntry(intent, stored))
+    await this.#outbox.write(intentEntry(intent, stored))
   }
 
   async commitCall(commit: CallCommit): Promise<void> {
@@ -97,22 +102,22 @@ class JournalRecorder implements OpenedRecorder {
     if (unknown.length > 0) await this.#lookUp(session, commit, unknown)
     const entry = commitEntry(commit)
     this.#ledger.committed(session, commit)
-    await this.#write(entry)
+    await this.#outbox.write(entry)
   }
 
   async settleDelivery(callId: Id, delivery: Delivery): Promise<void> {
     if (this.#ledger.sessionOfCall(callId) === undefined) await this.#sessionIdOf(callId)
-    await this.#write({ head: { op: 'settleDelivery', id: callId, delivery }, parts: [] }, 'soon')
+    await this.#outbox.write(deliveryEntry(callId, delivery), 'soon')
   }
 
   async supersede(callId: Id, by: Id): Promise<void> {
-    const session = this.#ledger.sessionOfCall(callId) ?? (await this.#recallBy(callId))
-    this.#ledger.superseded(session, callId)
-    await this.#write({ head: { op: 'supersede', id: callId, by }, parts: [] })
+    if (this.#ledger.sessionOfCall(callId) === undefined) await this.#recallBy(callId)
+    this.#ledger.superseded(callId)
+    await this.#outbox.write({ head: { op: 'supersede', id: callId, by }, parts: [] })
   }
 
   async appendEvent(event: Event): Promise<void> {
-    await this.#write({ head: { op: 'appendEvent', event }, parts: [] })
+    await this.#outbox.write({ head: { op: 'appendEvent', event }, parts: [] })
   }
 
   flush(): Promise<void> {
@@ -142,15 +147,6 @@ class JournalRecorder implements OpenedRecorder {
   async close(): Promise<void> {
     await this.#outbox.close()
     await this.#reader.close()
-  }
-
-  async #write(...entry: Parameters<Outbox['write']>): Promise<void> {
-    try {
-      await this.#outbox.write(...entry)
-    } catch (error) {
-      this.#ledger.forgetAll()
-      throw error
-    }
   }
 
   /** One question for all that wait for the same session. */
@@ -189,5 +185,5 @@ const nothing: ReadonlyMap<Id, number> = new Map()
 
 /** The bytes for as long as the session lives: a small view must not hold a large buffer. */
 function kept(body: Uint8Array): Uint8Array {
-  return body.buffer.byteLength > 2 * body.byteLength + 1024 ? Uint8Array.from(body) : body
+  return body.buffer.byteLength > 2 * body.byteLength + 1024 ? new Uint8Array(body) : body
 }

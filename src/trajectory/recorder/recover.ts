@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { readId, type StoredId } from '../sqlite/index.ts'
 import { commitEntry } from './entries.ts'
 import type { LogWriter } from './log-writer.ts'
+import { entryOfLog } from './read-entry.ts'
 
 /**
  * Ends the calls that were in flight when the last owner died: each gets an outcome with fate `interrupted`.
@@ -16,26 +17,25 @@ export function recover(db: Database, writer: LogWriter, now: number): number {
     .all()
   db.transaction(() => {
     for (const row of dangling) {
-      writer.write(
-        commitEntry({
-          callId: readId(row.id),
-          endedAt: now,
-          firstByteAt: null,
-          fate: { kind: 'interrupted' },
-          choices: [],
-          segments: [],
-          spans: [],
-          promptLeaf: null,
-          forks: [],
-          claimedPromptTokens: null,
-          findings: [],
-          status: null,
-          reply: new Uint8Array(0),
-          replyMarks: [],
-          weightVersionBefore: null,
-          weightVersionAfter: null,
-        }),
-      )
+      const { head, parts } = commitEntry({
+        callId: readId(row.id),
+        endedAt: now,
+        firstByteAt: null,
+        fate: { kind: 'interrupted' },
+        choices: [],
+        segments: [],
+        spans: [],
+        promptLeaf: null,
+        forks: [],
+        claimedPromptTokens: null,
+        findings: [],
+        status: null,
+        reply: new Uint8Array(0),
+        replyMarks: [],
+        weightVersionBefore: null,
+        weightVersionAfter: null,
+      })
+      writer.write(entryOfLog({ head, parts: parts.map((part) => Buffer.from(part)) }))
     }
     writer.settle()
   }).immediate()

@@ -1,9 +1,8 @@
 import type { Database } from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
 import { Follower, type FollowedEntry, isBefore, type Place } from '../journal/index.ts'
-import type { LogEntry } from './entries.ts'
 import type { LogWriter } from './log-writer.ts'
-import { ofToday, type OldCommitHead } from './old-entries.ts'
+import { entryOfLog, headText } from './read-entry.ts'
 
 /** When a transaction ends although more is there: batch size hardly raises throughput but sets how long readers wait. */
 const maxTransactionMs = 10
@@ -106,7 +105,7 @@ export class TakeIn {
       const [first] = entry.parts
       this.#db
         .prepare('INSERT INTO refusals (head, bytes, why) VALUES (?, ?, ?)')
-        .run(JSON.stringify(entry.head), first === undefined ? null : Buffer.concat(entry.parts), why)
+        .run(headText(entry), first === undefined ? null : Buffer.concat(entry.parts), why)
     }
     this.#db.exec('RELEASE entry')
   }
@@ -121,11 +120,6 @@ export class TakeIn {
 export function readPlace(db: Database): Place {
   const row = db.prepare<[], Place>('SELECT generation, taken_to AS offset FROM journal').get()
   return row ?? { generation: 0, offset: 0 }
-}
-
-function entryOfLog({ head, parts }: FollowedEntry): LogEntry {
-  // The journal of a log is written by its recorder and by nothing else.
-  return ofToday({ head: head as LogEntry['head'] | OldCommitHead, parts })
 }
 
 /** The disk's fault: full, read-only, or failing. */

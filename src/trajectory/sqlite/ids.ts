@@ -18,25 +18,36 @@ export function storedId(id: Id): StoredId {
 
 /** Values of the digits by their character code, -1 where there is none. */
 const digits = Int8Array.from({ length: 128 }, (_, code) => '0123456789abcdef'.indexOf(String.fromCharCode(code)))
-/** Where the hyphens stand in the text of a UUID. */
-const hyphens = [8, 13, 18, 23]
 const hyphen = 45
 const textLength = 36
 
 /** Writes the 16 bytes of a UUID; false where the text is none as ours are written (small letters), and nothing counts. */
 export function writeUuid(id: Id, into: Uint8Array, at: number): boolean {
-  if (id.length !== textLength) return false
-  let to = at
-  for (let from = 0; from < textLength; from += 2) {
-    if (hyphens.includes(from)) {
-      if (id.charCodeAt(from) !== hyphen) return false
-      from += 1
-    }
-    const high = digits[id.charCodeAt(from)] ?? -1
-    const low = digits[id.charCodeAt(from + 1)] ?? -1
+  return (
+    id.length === textLength &&
+    id.charCodeAt(8) === hyphen &&
+    id.charCodeAt(13) === hyphen &&
+    id.charCodeAt(18) === hyphen &&
+    id.charCodeAt(23) === hyphen &&
+    writeHex(id, 0, 8, into, at) &&
+    writeHex(id, 9, 13, into, at + 4) &&
+    writeHex(id, 14, 18, into, at + 6) &&
+    writeHex(id, 19, 23, into, at + 8) &&
+    writeHex(id, 24, textLength, into, at + 10)
+  )
+}
+
+/** Writes the 32 bytes of a SHA-256; false where the text is none as ours are written, and nothing counts. */
+export function writeDigest(digest: Digest, into: Uint8Array, at: number): boolean {
+  return digest.length === 64 && writeHex(digest, 0, 64, into, at)
+}
+
+function writeHex(text: string, from: number, end: number, into: Uint8Array, at: number): boolean {
+  for (let place = from, to = at; place < end; place += 2, to += 1) {
+    const high = digits[text.charCodeAt(place)] ?? -1
+    const low = digits[text.charCodeAt(place + 1)] ?? -1
     if (high < 0 || low < 0) return false
     into[to] = 16 * high + low
-    to += 1
   }
   return true
 }
@@ -60,7 +71,8 @@ export function readIdOrNull(stored: StoredId | null): Id | null {
 
 /** Column value of a SHA-256: 32 bytes. Other text is stored as it is. */
 export function storedDigest(digest: Digest): StoredId {
-  return /^[0-9a-f]{64}$/.test(digest) ? Buffer.from(digest, 'hex') : digest
+  const bytes = Buffer.allocUnsafe(32)
+  return writeDigest(digest, bytes, 0) ? bytes : digest
 }
 
 /** The digest of a column value. */

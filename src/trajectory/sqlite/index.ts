@@ -8,6 +8,7 @@ export {
   storedId,
   storedIdOrNull,
   uuidBytes,
+  writeDigest,
   writeUuid,
 } from './ids.ts'
 export { type Migration, migrate, requireSchema, schemaVersion } from './migrate.ts'

@@ -1,0 +1,74 @@
+/**
+ * The facts of intents as JSON text. From call to call of a session most of them stay as they are: what does is not made
+ * into text again.
+ */
+import type { CallIntent } from '../contract/index.ts'
+
+/** The facts of an intent that are stored as JSON text. */
+export type IntentFacts = Omit<CallIntent, 'id' | 'sessionId' | 'seq' | 'startedAt' | 'requestDigest' | 'body'>
+
+type StableFacts = Omit<IntentFacts, 'headers' | 'retryOf'>
+
+/** The facts of an intent with their text. */
+export interface FactsText {
+  readonly stable: StableFacts
+  readonly headers: IntentFacts['headers']
+  readonly retryOf: IntentFacts['retryOf']
+  /** Bytes of the text up to the headers, which stand behind all that is stable. */
+  readonly stableBytes: number
+  /** In memory of its own: it is kept as a base, and a pool would be kept with it. */
+  readonly text: Buffer
+}
+
+/** The text of an intent's facts; `last` is an earlier one of the session, and given back where no fact differs. */
+export function intentFacts(intent: CallIntent, last: FactsText | null): FactsText {
+  const { headers, retryOf } = intent
+  const stable: StableFacts = {
+    dialect: intent.dialect,
+    path: intent.path,
+    streamed: intent.streamed,
+    lineage: intent.lineage,
+    callClass: intent.callClass,
+    strategy: intent.strategy,
+    asked: intent.asked,
+    used: intent.used,
+    fingerprint: intent.fingerprint,
+  }
+  if (last === null || !isSame(stable, last.stable)) {
+    const front = JSON.stringify(stable).slice(0, -1)
+    const stableBytes = Buffer.byteLength(front)
+    return { stable, headers, retryOf, stableBytes, text: textOf(front, stableBytes, intent) }
+  }
+  if (retryOf === last.retryOf && isSame(headers, last.headers)) return last
+  const { stableBytes } = last
+  return { stable: last.stable, headers, retryOf, stableBytes, text: textOf(last.text, stableBytes, intent) }
+}
+
+/** `frontBytes` of the text of what is stable, then the rest. */
+function textOf(front: string | Buffer, frontBytes: number, { headers, retryOf }: CallIntent): Buffer {
+  const rest = `,"headers":${JSON.stringify(headers)},"retryOf":${JSON.stringify(retryOf)}}`
+  const text = Buffer.allocUnsafeSlow(frontBytes + Buffer.byteLength(rest))
+  if (typeof front === 'string') text.write(front)
+  else front.copy(text, 0, 0, frontBytes)
+  text.write(rest, frontBytes)
+  return text
+}
+
+/** True where both have the same JSON, but for the order of members. False says nothing. */
+export function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false
+  let members = 0
+  for (const name in one) {
+    const value = one[name]
+    // A member that is not there is undefined too.
+    if (value === undefined || !isSame(value, other[name])) return false
+    members += 1
+  }
+  for (const _ in other) members -= 1
+  return members === 0
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
