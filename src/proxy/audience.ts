@@ -1,9 +1,11 @@
 import type { PaddockError } from '../core/index.ts'
 import type { ReplyMark } from '../trajectory/index.ts'
 import type { Answer } from './dialects/chat/answer.ts'
-import type { AnswerView, ReplyForm, WireError } from './dialects/contract.ts'
+import type { AnswerView, ReplyForm, StreamPiece, WireError } from './dialects/contract.ts'
 import type { Client } from './http/client.ts'
 import { ReplyLog } from './reply-log.ts'
+
+const noEdits: NonNullable<StreamPiece['edits']> = []
 
 /** An error in both forms: as a body of its own, and inside a stream that has begun. */
 export interface ToldFailure {
@@ -53,9 +55,9 @@ export class Audience {
   }
 
   /** Takes a piece of the reply. */
-  add(bytes: Buffer, actionable: boolean, atMs: number): void {
+  add({ bytes, edits, actionable }: StreamPiece, atMs: number): void {
     if (actionable && this.heldFrom === -1) this.heldFrom = this.out.length
-    this.out.add(bytes, atMs)
+    this.out.add(bytes, edits ?? noEdits, atMs)
   }
 
   /** Writes what is not held. `wrote`: bytes left; `full`: the only reader is slower than the engine. */

@@ -77,8 +77,8 @@ export class EngineReply {
   /** A whole JSON answer: held as it is, or made into events where the client asked for a stream. */
   private whole(body: Buffer): readonly StreamPiece[] {
     const visible = this.form.whole(body, this.answer)
-    const pieces = this.view.streamed ? this.form.events(this.answer, this.view) : [visible]
-    return pieces.map((bytes) => ({ bytes, actionable: true }))
+    if (!this.view.streamed) return [{ ...visible, actionable: true }]
+    return this.form.events(this.answer, this.view).map((bytes) => ({ bytes, actionable: true }))
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ReplyMark } from '../trajectory/index.ts'
+import { type ByteEdit, copyEdited, editedSize } from './dialects/chat/chunk-scan.ts'
 
 const firstBytes = 1024
 
@@ -16,17 +17,17 @@ export class ReplyLog {
     return this.used
   }
 
-  /** Adds an event that came `atMs` after the call began. */
-  add(bytes: Buffer, atMs: number): void {
+  /** Adds an event, with the edits done, that came `atMs` after the call began. */
+  add(bytes: Buffer, edits: readonly ByteEdit[], atMs: number): void {
     this.offsets.push(this.used)
     this.times.push(atMs)
-    const end = this.used + bytes.length
+    const end = this.used + editedSize(bytes, edits)
     if (end > this.buffer.length) {
       const grown = Buffer.allocUnsafeSlow(Math.max(firstBytes, end, 2 * this.used))
       this.buffer.copy(grown, 0, 0, this.used)
       this.buffer = grown
     }
-    bytes.copy(this.buffer, this.used)
+    copyEdited(bytes, edits, this.buffer, this.used)
     this.used = end
   }
 

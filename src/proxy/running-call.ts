@@ -209,7 +209,7 @@ export class RunningCall implements AnswerSink {
 
   private add(pieces: readonly StreamPiece[]): void {
     const { atMs } = this.times
-    for (const piece of pieces) this.audience.add(piece.bytes, piece.actionable, atMs)
+    for (const piece of pieces) this.audience.add(piece, atMs)
   }
 
   private fail(error: PaddockError): void {

@@ -3,6 +3,7 @@ import type { Id, PaddockError } from '../../core/index.ts'
 import type { Handles } from '../session/echo-handles.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { Answer } from './chat/answer.ts'
+import type { ByteEdit } from './chat/chunk-scan.ts'
 import type { ChatRequest } from './chat/request.ts'
 import type { ResponseShelf } from './responses/shelf.ts'
 
@@ -66,6 +67,8 @@ export interface AnswerView {
 /** A piece of a stream on its way to the client. */
 export interface StreamPiece {
   readonly bytes: Buffer
+  /** What of them the client does not see: left out when they are copied. */
+  readonly edits?: readonly ByteEdit[]
   /** A client may act on it: it is held until its tokens are committed (invariant I5). */
   readonly actionable: boolean
 }
@@ -87,7 +90,7 @@ export interface ReplyForm {
   /** Reads a streamed answer of the engine into `answer`. */
   reader(answer: Answer): ReplyReader
   /** Reads a whole answer of the engine into `answer`; gives what a client gets that asked for no stream. */
-  whole(body: Buffer, answer: Answer): Buffer
+  whole(body: Buffer, answer: Answer): Omit<StreamPiece, 'actionable'>
   /** A finished answer as a whole body. */
   body(answer: Answer, view: AnswerView): Buffer
   /** A finished answer as the events of a stream, its end included. */

@@ -1,8 +1,20 @@
 /** One event of a stream: its bytes with the terminating blank line, and where the `data:` payload lies in them. */
-export interface SseEvent {
+export class SseEvent {
   readonly bytes: Buffer
-  /** Null for comments, events of several data lines and everything else that is passed on as it is. */
-  readonly payload: Buffer | null
+  readonly start: number
+  /** -1 for comments, events of several data lines and everything else that is passed on as it is. */
+  readonly end: number
+
+  constructor(bytes: Buffer, start: number, end: number) {
+    this.bytes = bytes
+    this.start = start
+    this.end = end
+  }
+
+  /** The payload by itself; null where there is none. */
+  get payload(): Buffer | null {
+    return this.end === -1 ? null : this.bytes.subarray(this.start, this.end)
+  }
 }
 
 /**
@@ -15,12 +27,16 @@ export class SseSplitter {
   /** The events that are complete with this chunk. */
   push(chunk: Buffer): SseEvent[] {
     const data = this.rest === null ? chunk : Buffer.concat([this.rest, chunk])
-    const events: SseEvent[] = []
+    let events: SseEvent[] = []
     let from = 0
-    for (;;) {
-      const end = eventEnd(data, from)
+    while (from < data.length) {
+      const line = data.indexOf(0x0a, from)
+      const end = eventEnd(data, line)
       if (end === -1) break
-      events.push(toEvent(data.subarray(from, end)))
+      // Most chunks hold one event: it is the chunk, and needs no array with room for more.
+      const event = toEvent(from === 0 && end === data.length ? data : data.subarray(from, end), line - from)
+      if (from === 0) events = [event]
+      else events.push(event)
       from = end
     }
     this.rest = from === data.length ? null : data.subarray(from)
@@ -33,25 +49,25 @@ export class SseSplitter {
   }
 }
 
-function eventEnd(data: Buffer, from: number): number {
-  let at = from
-  for (;;) {
-    const newline = data.indexOf(0x0a, at)
-    if (newline === -1) return -1
+/** Behind the event whose first line ends at `line`. */
+function eventEnd(data: Buffer, line: number): number {
+  let newline = line
+  while (newline !== -1) {
     if (data[newline + 1] === 0x0a) return newline + 2
     if (data[newline + 1] === 0x0d && data[newline + 2] === 0x0a) return newline + 3
-    at = newline + 1
+    newline = data.indexOf(0x0a, newline + 1)
   }
+  return -1
 }
 
-function toEvent(bytes: Buffer): SseEvent {
+/** `line`: where its first line ends. */
+function toEvent(bytes: Buffer, line: number): SseEvent {
   // 'data:' then an optional space (the only form that engines send).
   if (bytes[0] !== 0x64 || bytes[1] !== 0x61 || bytes[2] !== 0x74 || bytes[3] !== 0x61 || bytes[4] !== 0x3a) {
-    return { bytes, payload: null }
+    return new SseEvent(bytes, 0, -1)
   }
   const start = bytes[5] === 0x20 ? 6 : 5
   let end = bytes.length
   while (end > start && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1
-  const payload = bytes.subarray(start, end)
-  return { bytes, payload: payload.includes(0x0a) ? null : payload }
+  return new SseEvent(bytes, start, line < end ? -1 : end)
 }

@@ -20,6 +20,8 @@ export interface ChoiceAnswer {
   readonly tokenTexts: string[]
   /** The message as the engine wrote it, JSON text; null while it comes in deltas. */
   rawMessage: string | null
+  /** The same as a value, until its turn is known; null also where the other fields say all of it. */
+  message: LooseObject | null
   /** Structural digest of the message, once it is whole and somebody asked (`answeredTurn`). */
   turn: string | null
   /** Which weights sampled which tokens, where the chat route tells it. */
@@ -48,12 +50,13 @@ export class Answer {
   recomputed = false
   /** An error that came inside the stream. */
   error: LooseObject | null = null
-  private readonly keepEntries: boolean
+  /** A client asked for the entries behind the logprobs. */
+  readonly keepsEntries: boolean
   /** Pieces of the reply that named its weights. */
   private namings = 0
 
   constructor(keepLogprobEntries: boolean) {
-    this.keepEntries = keepLogprobEntries
+    this.keepsEntries = keepLogprobEntries
   }
 
   /** Adds a chunk (`delta`) or a whole completion (`message`). */
@@ -91,6 +94,7 @@ export class Answer {
   letGo(): void {
     this.promptIds = null
     for (const choice of this.choices) {
+      choice.message = null
       choice.logprobs.length = 0
       choice.tokenTexts.length = 0
       choice.alternatives.length = 0
@@ -104,7 +108,7 @@ export class Answer {
   }
 
   private addChoice(item: LooseObject): void {
-    const choice = this.at(typeof item['index'] === 'number' ? item['index'] : 0)
+    const choice = this.choice(typeof item['index'] === 'number' ? item['index'] : 0)
     this.weightVersion(item['weight_version'])
     const part = isObject(item['delta']) ? item['delta'] : item['message']
     if (isObject(part)) addPart(choice, part)
@@ -126,15 +130,26 @@ export class Answer {
       choice.logprobs.push(typeof one['logprob'] === 'number' ? one['logprob'] : Number.NaN)
       choice.tokenTexts.push(typeof one['token'] === 'string' && id === null ? one['token'] : '')
       const top = one['top_logprobs']
-      if (!this.keepEntries) continue
+      if (!this.keepsEntries) continue
       choice.alternatives.push(Array.isArray(top) ? top : [])
       choice.logprobEntries.push(entry)
     }
   }
 
-  private at(index: number): ChoiceAnswer {
-    const found = this.choices.find((choice) => choice.index === index)
-    if (found !== undefined) return found
+  /** Keeps the message of a choice of a whole completion as the engine wrote it. */
+  keepMessage(item: unknown, raw: string): void {
+    if (!isObject(item)) return
+    const choice = this.choice(typeof item['index'] === 'number' ? item['index'] : 0)
+    choice.rawMessage = raw
+    if (isObject(item['message'])) choice.message = item['message']
+  }
+
+  /** The choice of that index, a new one where there was none. */
+  choice(index: number): ChoiceAnswer {
+    for (let i = 0; i < this.choices.length; i += 1) {
+      const known = this.choices[i]
+      if (known !== undefined && known.index === index) return known
+    }
     const fresh: ChoiceAnswer = {
       index,
       content: null,
@@ -148,6 +163,7 @@ export class Answer {
       logprobs: [],
       tokenTexts: [],
       rawMessage: null,
+      message: null,
       turn: null,
       weightVersions: [],
       logprobEntries: [],
@@ -155,7 +171,7 @@ export class Answer {
       routedExperts: null,
     }
     this.choices.push(fresh)
-    this.choices.sort((a, b) => a.index - b.index)
+    if (this.choices.length > 1) this.choices.sort((a, b) => a.index - b.index)
     return fresh
   }
 
@@ -173,8 +189,9 @@ function idNamedBy(token: unknown): number | null {
 }
 
 function namesWeights(root: LooseObject): boolean {
-  const choices: unknown[] = Array.isArray(root['choices']) ? root['choices'] : []
-  return [root, ...choices].some((item) => isObject(item) && (item['weight_version'] ?? null) !== null)
+  if ((root['weight_version'] ?? null) !== null) return true
+  const choices = root['choices']
+  return Array.isArray(choices) && choices.some((item) => isObject(item) && (item['weight_version'] ?? null) !== null)
 }
 
 /** Spans of output tokens as an engine tells them (SGLang, sgl-project/sglang#35926). */
@@ -187,16 +204,19 @@ function spansOf(value: unknown): ChoiceAnswer['weightVersions'] {
   }))
 }
 
+/** Adds thinking. Some versions send both names with the same text: the first one counts. */
+export function addReasoning(choice: ChoiceAnswer, name: ChoiceAnswer['reasoningName'], text: string): void {
+  if (choice.reasoning !== null && choice.reasoningName !== name) return
+  choice.reasoning = (choice.reasoning ?? '') + text
+  choice.reasoningName = name
+}
+
 function addPart(choice: ChoiceAnswer, part: LooseObject): void {
   if (typeof part['content'] === 'string') choice.content = (choice.content ?? '') + part['content']
   if (typeof part['refusal'] === 'string') choice.refusal = (choice.refusal ?? '') + part['refusal']
-  for (const name of ['reasoning', 'reasoning_content'] as const) {
-    if (typeof part[name] !== 'string') continue
-    // Some versions send both names with the same text.
-    if (choice.reasoning !== null && choice.reasoningName !== name) continue
-    choice.reasoning = (choice.reasoning ?? '') + part[name]
-    choice.reasoningName = name
-  }
+  if (typeof part['reasoning'] === 'string') addReasoning(choice, 'reasoning', part['reasoning'])
+  const older = part['reasoning_content']
+  if (typeof older === 'string') addReasoning(choice, 'reasoning_content', older)
   const calls = part['tool_calls']
   if (!Array.isArray(calls)) return
   calls.forEach((item, position) => {

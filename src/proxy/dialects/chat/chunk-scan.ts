@@ -1,12 +1,19 @@
 import { skipSpace, skipString, skipValue } from '../../../core/index.ts'
 
+/** A range of bytes to leave out or (`nulled`) to replace by the literal null. */
+export interface ByteEdit {
+  readonly start: number
+  readonly end: number
+  readonly nulled: boolean
+}
+
 /**
  * One pass over the bytes of a chat completion chunk (or whole completion): what a client must not see, and what the
  * proxy must know before it writes. No value is built; only keys on the path root > choices[] > delta|message are read.
  */
 export interface ChunkFacts {
-  /** Byte ranges to leave out or (`null`) to replace by the literal null, in order. */
-  readonly edits: readonly { readonly start: number; readonly end: number; readonly nulled: boolean }[]
+  /** In order. */
+  readonly edits: readonly ByteEdit[]
   /** Where the `prompt_token_ids` array lies. */
   readonly promptIds: { readonly start: number; readonly end: number } | null
   /** Some choice has a `finish_reason`: a client may act on it. */
@@ -48,7 +55,7 @@ export function scanChunk(bytes: Buffer, view: ChunkView): ChunkFacts {
 const noMessages: ChunkFacts['messages'] = []
 
 class ChunkScan implements ChunkFacts {
-  readonly edits: { start: number; end: number; nulled: boolean }[] = []
+  readonly edits: ByteEdit[] = []
   promptIds: { start: number; end: number } | null = null
   finishes = false
   hasToolCalls = false
@@ -172,22 +179,35 @@ class ChunkScan implements ChunkFacts {
   }
 }
 
-/**
- * The bytes with the edits done; the same buffer when there are none. `shift`: where the scanned bytes begin in these.
- */
-export function applyEdits(bytes: Buffer, edits: ChunkFacts['edits'], shift = 0): Buffer {
-  if (edits.length === 0) return bytes
+/** How many bytes there are with the edits done. */
+export function editedSize(bytes: Buffer, edits: readonly ByteEdit[]): number {
   let size = bytes.length
-  for (const { start, end, nulled } of edits) size += (nulled ? nullBytes.length : 0) - (end - start)
-  const edited = Buffer.allocUnsafe(size)
-  let from = 0
-  let used = 0
-  for (const { start, end, nulled } of edits) {
-    used += bytes.copy(edited, used, from, start + shift)
-    if (nulled) used += nullBytes.copy(edited, used)
-    from = end + shift
+  for (let i = 0; i < edits.length; i += 1) {
+    const edit = edits[i]
+    if (edit !== undefined) size += (edit.nulled ? nullBytes.length : 0) - (edit.end - edit.start)
   }
-  bytes.copy(edited, used, from)
+  return size
+}
+
+/** Copies the bytes, with the edits done, to `at` of `target`. */
+export function copyEdited(bytes: Buffer, edits: readonly ByteEdit[], target: Buffer, at: number): void {
+  let from = 0
+  let used = at
+  for (let i = 0; i < edits.length; i += 1) {
+    const edit = edits[i]
+    if (edit === undefined) continue
+    used += bytes.copy(target, used, from, edit.start)
+    if (edit.nulled) used += nullBytes.copy(target, used)
+    from = edit.end
+  }
+  bytes.copy(target, used, from)
+}
+
+/** The bytes with the edits done; the same buffer when there are none. */
+export function applyEdits(bytes: Buffer, edits: readonly ByteEdit[]): Buffer {
+  if (edits.length === 0) return bytes
+  const edited = Buffer.allocUnsafe(editedSize(bytes, edits))
+  copyEdited(bytes, edits, edited, 0)
   return edited
 }
 

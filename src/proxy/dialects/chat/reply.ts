@@ -3,7 +3,8 @@ import { type SseEvent, SseSplitter } from '../../http/sse.ts'
 import type { ReplyReader, StreamPiece } from '../contract.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { type Answer, parseEngineJson } from './answer.ts'
-import { applyEdits, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
+import { applyEdits, type ByteEdit, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
+import { plainChunk } from './plain-chunk.ts'
 import type { ToolDeltas } from './tool-deltas.ts'
 
 const done = Buffer.from('[DONE]')
@@ -18,6 +19,7 @@ export class ReplyStream implements ReplyReader {
   private readonly view: ChunkView
   private readonly splitter = new SseSplitter()
   private readonly tools: ToolDeltas
+  /** Events that were cut and not read yet. */
   private unread: { payload: Buffer; facts: ChunkFacts }[] = []
 
   constructor(answer: Answer, view: ChunkView, tools: ToolDeltas) {
@@ -28,32 +30,20 @@ export class ReplyStream implements ReplyReader {
 
   /** Throws `ENGINE_ERROR` where an event is not JSON. */
   cut(chunk: Buffer): StreamPiece[] {
-    const pieces: StreamPiece[] = []
+    let pieces: StreamPiece[] = []
     for (const event of this.splitter.push(chunk)) {
-      const { payload } = event
-      if (payload === null) continue
-      if (payload.equals(done)) {
-        this.sawDone = true
-        pieces.push({ bytes: event.bytes, actionable: true })
-        continue
-      }
-      let facts = this.scan(payload)
-      let whole = payload
-      if (facts.hasToolCalls) {
-        whole = this.tools.complete(payload)
-        if (whole !== payload) facts = this.scan(whole)
-      }
-      this.unread.push({ payload: whole, facts })
-      // An error inside the stream is told by the proxy in its own words.
-      if (facts.hasError) continue
-      if (facts.usageOnly && !this.view.wantsUsage) continue
-      pieces.push({ bytes: this.visible(event, whole, facts), actionable: facts.finishes })
+      const piece = event.end === -1 ? null : (this.plain(event) ?? this.other(event))
+      if (piece === null) continue
+      // Most chunks hold one event: no room for more is made.
+      if (pieces.length === 0) pieces = [piece]
+      else pieces.push(piece)
     }
     return pieces
   }
 
-  /** Reads what was cut since the last time. */
+  /** Reads what was cut since the last time, and was not plain. */
   read(): void {
+    if (this.unread.length === 0) return
     const events = this.unread
     this.unread = []
     for (const { payload, facts } of events) readInto(this.answer, payload, facts)
@@ -64,6 +54,38 @@ export class ReplyStream implements ReplyReader {
     return []
   }
 
+  /** The piece of an event that one pass over its bytes can read, which is done at once. Null for any other. */
+  private plain(event: SseEvent): StreamPiece | null {
+    // Events are read in the order in which they come.
+    if (this.unread.length > 0) return null
+    if (!plainChunk.read(event.bytes, event.start, event.end, this.view)) return null
+    if (!plainChunk.addTo(this.answer)) return null
+    return { bytes: event.bytes, edits: plainChunk.edits(), actionable: plainChunk.finishes }
+  }
+
+  /** The piece of any other event; null where the client sees nothing of it. */
+  private other(event: SseEvent): StreamPiece | null {
+    const payload = event.bytes.subarray(event.start, event.end)
+    if (payload.equals(done)) {
+      this.sawDone = true
+      return { bytes: event.bytes, edits: noEdits, actionable: true }
+    }
+    let facts = this.scan(payload)
+    let whole = payload
+    if (facts.hasToolCalls) {
+      whole = this.tools.complete(payload)
+      if (whole !== payload) facts = this.scan(whole)
+    }
+    this.unread.push({ payload: whole, facts })
+    // An error inside the stream is told by the proxy in its own words.
+    if (facts.hasError) return null
+    if (facts.usageOnly && !this.view.wantsUsage) return null
+    const actionable = facts.finishes
+    if (whole === payload) return { bytes: event.bytes, edits: shifted(facts.edits, event.start), actionable }
+    const bytes = Buffer.concat([dataPrefix, applyEdits(whole, facts.edits), eventEnd])
+    return { bytes, edits: noEdits, actionable }
+  }
+
   private scan(payload: Buffer): ChunkFacts {
     try {
       return scanChunk(payload, this.view)
@@ -72,26 +94,32 @@ export class ReplyStream implements ReplyReader {
       throw new PaddockError('ENGINE_ERROR', `The engine sent an event that is not JSON: ${start}.`, { cause })
     }
   }
-
-  /** The event without what the client must not see: one copy at most. */
-  private visible(event: SseEvent, payload: Buffer, facts: ChunkFacts): Buffer {
-    if (payload !== event.payload) return Buffer.concat([dataPrefix, applyEdits(payload, facts.edits), eventEnd])
-    return applyEdits(event.bytes, facts.edits, payload.byteOffset - event.bytes.byteOffset)
-  }
 }
 
 const dataPrefix = Buffer.from('data: ')
 const eventEnd = Buffer.from('\n\n')
+const noEdits: readonly ByteEdit[] = []
 
-/** Reads a whole completion and returns the bytes that the client gets. Throws `ENGINE_ERROR` where it is not one. */
-export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): Buffer {
+function shifted(edits: readonly ByteEdit[], by: number): readonly ByteEdit[] {
+  return edits.map(({ start, end, nulled }) => ({ start: start + by, end: end + by, nulled }))
+}
+
+/**
+ * Reads a whole completion and gives the bytes that the client gets, with the edits that are still to be done. Throws
+ * `ENGINE_ERROR` where it is not one.
+ */
+export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): Omit<StreamPiece, 'actionable'> {
+  const whole = view.wantsUsage ? view : { ...view, wantsUsage: true }
+  if (plainChunk.read(body, 0, body.length, whole) && plainChunk.addTo(answer)) {
+    return { bytes: body, edits: plainChunk.edits() }
+  }
   let facts: ChunkFacts
   try {
-    facts = scanChunk(body, { ...view, wantsUsage: true })
+    facts = scanChunk(body, whole)
   } catch (cause) {
     throw new PaddockError('ENGINE_ERROR', 'The engine sent an answer that is not JSON.', { cause })
   }
-  readInto(answer, body, facts)
+  const root = readInto(answer, body, facts)
   if (answer.error !== null || answer.choices.length === 0) {
     const said = answer.error?.['message']
     throw new PaddockError(
@@ -99,11 +127,11 @@ export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): B
       typeof said === 'string' ? said : 'The engine sent an answer without choices.',
     )
   }
+  const items: readonly unknown[] = Array.isArray(root['choices']) ? root['choices'] : []
   for (const message of facts.messages) {
-    const choice = answer.choices[message.choice]
-    if (choice !== undefined) choice.rawMessage = body.toString('utf8', message.start, message.end)
+    answer.keepMessage(items[message.choice], body.toString('utf8', message.start, message.end))
   }
-  return applyEdits(body, facts.edits)
+  return { bytes: body, edits: facts.edits }
 }
 
 /** Reads one event or body into the answer and gives its value. Throws `ENGINE_ERROR`. */

@@ -39,7 +39,8 @@ export function chainDigests(messages: readonly unknown[]): { readonly turns: st
 
 /** The digest of a choice that has ended, as the engine wrote its message or put together from its deltas. */
 export function answeredTurn(choice: ChoiceAnswer): string {
-  choice.turn ??= turnDigest(choice.rawMessage === null ? messageOf(choice) : JSON.parse(choice.rawMessage))
+  choice.turn ??= turnDigest(choice.message ?? messageOf(choice))
+  choice.message = null
   return choice.turn
 }
 

@@ -29,7 +29,7 @@ export function geminiForm(call: GeminiCall): ReplyForm {
     reader: (answer) => new TranslatedStream(answer, new GeminiEvents(call), mint),
     whole: (bytes, answer) => {
       readWhole(bytes, answer, mint)
-      return body(answer)
+      return { bytes: body(answer) }
     },
     body,
     events: (answer) => wholeEvents(answer, new GeminiEvents(call)),

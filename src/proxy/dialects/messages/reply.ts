@@ -23,7 +23,7 @@ export function messagesForm(call: MessagesCall): ReplyForm {
     reader: (answer) => new TranslatedStream(answer, new MessagesEvents(call), mint),
     whole: (body, answer) => {
       readWhole(body, answer, mint)
-      return messageBody(call, answer)
+      return { bytes: messageBody(call, answer) }
     },
     body: (answer) => messageBody(call, answer),
     events: (answer) => wholeEvents(answer, new MessagesEvents(call)),

@@ -37,7 +37,7 @@ export function responsesForm(call: ResponsesCall): ReplyForm {
     },
     whole: (bytes, answer) => {
       readWhole(bytes, answer, mint)
-      return body(answer)
+      return { bytes: body(answer) }
     },
     body,
     events: (answer) => wholeEvents(answer, new ResponsesEvents(call)),
