@@ -3,8 +3,7 @@ import { type AnswerFacts, type Difference, driftCause } from './drift.ts'
 
 /** An answer in tokens of one word each. */
 function facts(tokens: readonly string[], more: Partial<AnswerFacts> = {}): AnswerFacts {
-  let end = 0
-  const ends = Uint32Array.from(tokens, (token) => (end += token.length))
+  const lengths = String.fromCharCode(...tokens.map((token) => token.length))
   return {
     reasoning: null,
     content: null,
@@ -12,7 +11,7 @@ function facts(tokens: readonly string[], more: Partial<AnswerFacts> = {}): Answ
     finishReason: 'stop',
     stoppedByString: false,
     turn: '',
-    text: { all: tokens.join(''), ends },
+    text: { all: tokens.join(''), lengths },
     ...more,
   }
 }

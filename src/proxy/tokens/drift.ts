@@ -16,21 +16,27 @@ export interface AnswerFacts {
   readonly stoppedByString: boolean
   /** Structural identity of the answer as a message. */
   readonly turn: string
-  /** What the tokens spell, and where each one ends in it; null where the engine gave no texts. */
-  readonly text: { readonly all: string; readonly ends: Uint32Array } | null
+  /**
+   * What the tokens spell, and of each token the length of its text as one UTF-16 unit: nothing holds them in less, and they
+   * are held as long as the session. Null where the engine gave no texts.
+   */
+  readonly text: { readonly all: string; readonly lengths: string } | null
 }
 
 export function answerFacts(choice: ChoiceAnswer): AnswerFacts {
   return {
     reasoning: choice.reasoning,
     content: choice.content,
-    argumentTexts: choice.toolCalls.filter(Boolean).map((call) => call.arguments),
+    argumentTexts:
+      choice.toolCalls.length === 0 ? noTexts : choice.toolCalls.filter(Boolean).map((call) => call.arguments),
     finishReason: choice.finishReason,
     stoppedByString: typeof choice.stopReason === 'string',
     turn: answeredTurn(choice),
     text: textOf(choice),
   }
 }
+
+const noTexts: readonly string[] = []
 
 /** The same of an answer as it is stored. */
 export function pastAnswerFacts(
@@ -52,13 +58,16 @@ export function pastAnswerFacts(
 
 function textOf({ tokenTexts, tokenIds }: ChoiceAnswer): AnswerFacts['text'] {
   if (tokenTexts.length === 0 || tokenTexts.length !== tokenIds.length) return null
-  const ends = new Uint32Array(tokenTexts.length)
-  let end = 0
-  tokenTexts.forEach((token, at) => {
-    end += token.length
-    ends[at] = end
-  })
-  return { all: tokenTexts.join(''), ends }
+  const lengths = Buffer.allocUnsafe(2 * tokenTexts.length)
+  let at = 0
+  for (const { length } of tokenTexts) {
+    // No vocabulary has such a token.
+    if (length > 0xffff) return null
+    lengths[at] = length & 0xff
+    lengths[at + 1] = length >> 8
+    at += 2
+  }
+  return { all: tokenTexts.join(''), lengths: lengths.toString('utf16le') }
 }
 
 /** A prompt that should have extended an answer and did not. */
@@ -119,16 +128,16 @@ export function hasClearedResults(messages: readonly unknown[]): boolean {
 /** The difference lies inside the answer: what stands there tells what was done to it. */
 function causeInText(
   answer: AnswerFacts,
-  { all, ends }: NonNullable<AnswerFacts['text']>,
+  { all, lengths }: NonNullable<AnswerFacts['text']>,
   at: number,
   resent: boolean,
 ): DriftCause {
-  const from = at === 0 ? 0 : (ends[at - 1] ?? all.length)
-  const to = ends[at] ?? all.length
+  const from = at <= lengths.length ? endOf(lengths, at) : all.length
+  const to = at < lengths.length ? endOf(lengths, at + 1) : all.length
   const thinking = answer.reasoning ?? ''
   if (thinking !== '' && from <= all.indexOf(thinking) + thinking.length) return 'think_stripped'
   // The token that ends an answer: the template writes another, or none.
-  if (at >= ends.length - 1) return 'template'
+  if (at >= lengths.length - 1) return 'template'
   let search = 0
   for (const text of answer.argumentTexts) {
     const start = text === '' ? -1 : all.indexOf(text, search)
@@ -144,6 +153,13 @@ function causeInText(
   const start = words === '' ? -1 : all.indexOf(words)
   if (start !== -1 && from > start && to < start + words.length) return 'boundary_merge'
   return all.slice(from, to).trim() === '' ? 'template' : 'boundary_merge'
+}
+
+/** Where the text of the first `count` tokens ends. */
+function endOf(lengths: string, count: number): number {
+  let end = 0
+  for (let at = 0; at < count; at += 1) end += lengths.charCodeAt(at)
+  return end
 }
 
 /** JSON in the spacing of Python's `json.dumps`, which is what templates write arguments in: it comes back unchanged. */

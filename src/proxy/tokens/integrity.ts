@@ -17,33 +17,40 @@ export interface IntegrityFacts {
  * against usage), `prompt_mismatch` (prompt ids against usage), `logprob_count_mismatch`, `floored_logprob`,
  * `nan_logprob`, `missing_finish_reason`, `missing_usage`.
  */
-export function findingsOf({ answer, whole, gives }: IntegrityFacts): string[] {
-  const found = new Set<string>()
+export function findingsOf(facts: IntegrityFacts): readonly string[] {
+  const found: string[] = []
+  const { answer, whole } = facts
   const claimed = answer.claimed('completion_tokens')
   const claimedPrompt = answer.claimed('prompt_tokens')
-  const withIds = answer.choices.filter((choice) => choice.tokenIds.length > 0)
-  const produced = answer.choices.filter((choice) => producedSomething(choice))
-  if (produced.some((choice) => choice.tokenIds.length === 0)) found.add('missing_ids')
-  if (answer.choices.length > 0 && answer.promptIds === null) found.add('missing_prompt_ids')
-  if (whole && claimed === null) found.add('missing_usage')
-  const total = withIds.reduce((sum, choice) => sum + choice.tokenIds.length, 0)
-  if (whole && withIds.length > 0 && claimed !== null && claimed !== total) found.add('count_mismatch')
-  if (answer.promptIds !== null && claimedPrompt !== null && claimedPrompt !== answer.promptIds.length) {
-    found.add('prompt_mismatch')
-  }
+  let total = 0
   for (const choice of answer.choices) {
-    if (whole && choice.finishReason === null) found.add('missing_finish_reason')
-    if (choice.logprobs.length === 0) {
-      if (gives.logprobs && producedSomething(choice)) found.add('missing_logprobs')
-      continue
-    }
-    if (choice.tokenIds.length > 0 && choice.logprobs.length !== choice.tokenIds.length) {
-      found.add('logprob_count_mismatch')
-    }
-    if (choice.logprobs.some(Number.isNaN)) found.add('nan_logprob')
-    if (choice.logprobs.some((value) => value <= flooredLogprob)) found.add('floored_logprob')
+    total += choice.tokenIds.length
+    findInChoice(choice, facts, found)
   }
-  return [...found].sort()
+  if (answer.choices.length > 0 && answer.promptIds === null) found.push('missing_prompt_ids')
+  if (whole && claimed === null) found.push('missing_usage')
+  if (whole && total > 0 && claimed !== null && claimed !== total) found.push('count_mismatch')
+  if (answer.promptIds !== null && claimedPrompt !== null && claimedPrompt !== answer.promptIds.length) {
+    found.push('prompt_mismatch')
+  }
+  return found.length === 0 ? found : [...new Set(found)].sort()
+}
+
+function findInChoice(choice: ChoiceAnswer, { whole, gives }: IntegrityFacts, found: string[]): void {
+  const produced = producedSomething(choice)
+  if (produced && choice.tokenIds.length === 0) found.push('missing_ids')
+  if (whole && choice.finishReason === null) found.push('missing_finish_reason')
+  if (choice.logprobs.length === 0) {
+    if (gives.logprobs && produced) found.push('missing_logprobs')
+    return
+  }
+  if (choice.tokenIds.length > 0 && choice.logprobs.length !== choice.tokenIds.length) {
+    found.push('logprob_count_mismatch')
+  }
+  for (const value of choice.logprobs) {
+    if (Number.isNaN(value)) found.push('nan_logprob')
+    else if (value <= flooredLogprob) found.push('floored_logprob')
+  }
 }
 
 /** Logprobs and flags of a choice, aligned with its ids; null logprobs where the engine gave none that can be aligned. */
@@ -54,12 +61,19 @@ export function alignedLogprobs(choice: ChoiceAnswer): { logprobs: Float32Array 
     return { logprobs: null, flags: length === 0 ? null : new Uint8Array(length).fill(tokenFlag.missing) }
   }
   const logprobs = new Float32Array(choice.logprobs)
-  const flags = new Uint8Array(length)
-  choice.logprobs.forEach((value, index) => {
-    if (Number.isNaN(value)) flags[index] = tokenFlag.nan
-    else if (value <= flooredLogprob) flags[index] = tokenFlag.floored
-  })
-  return { logprobs, flags: flags.some((flag) => flag !== 0) ? flags : null }
+  let flags: Uint8Array | null = null
+  for (let at = 0; at < length; at += 1) {
+    const flag = flagOf(choice.logprobs[at] ?? Number.NaN)
+    if (flag === 0) continue
+    flags ??= new Uint8Array(length)
+    flags[at] = flag
+  }
+  return { logprobs, flags }
+}
+
+function flagOf(logprob: number): number {
+  if (Number.isNaN(logprob)) return tokenFlag.nan
+  return logprob <= flooredLogprob ? tokenFlag.floored : 0
 }
 
 /** The choice holds tokens or text: where it has no ids, they are missing and not absent. */

@@ -7,7 +7,7 @@ const textTypes: ReadonlySet<string> = new Set(['text', 'input_text', 'output_te
  * alone do not say what a model sees: placeholders of equal size are equal (invariant I2).
  */
 export function mediaDigests(messages: readonly unknown[]): readonly Digest[] {
-  const found: Digest[] = []
+  let found: Digest[] | null = null
   for (const message of messages) {
     const content = member(message, 'content')
     if (!Array.isArray(content)) continue
@@ -16,11 +16,14 @@ export function mediaDigests(messages: readonly unknown[]): readonly Digest[] {
       if (typeof type !== 'string' || textTypes.has(type)) continue
       const value = member(part, type) ?? null
       const url = member(value, 'url')
+      found ??= []
       found.push(sha256(typeof url === 'string' ? url : JSON.stringify(value)))
     }
   }
-  return found
+  return found ?? none
 }
+
+const none: readonly Digest[] = []
 
 /**
  * Whether tokens that two prompts have in common stand for the same media: one list begins the other. Where the lists

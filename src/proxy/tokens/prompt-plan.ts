@@ -83,8 +83,8 @@ async function behindAnswer(
 }
 
 /** The terminator that the model sampled at the end of an answer; null where it was cut off before. */
-function endOf({ segment, facts }: KnownAnswer, closing: Closing): number | null {
-  const last = segment.tokens.at(-1)
+function endOf({ node, facts }: KnownAnswer, closing: Closing): number | null {
+  const last = node.tokens.at(-1)
   if (last === undefined || facts.stoppedByString) return null
   if (closing.terminators.has(last)) return last
   return facts.finishReason === 'stop' || facts.finishReason === 'tool_calls' ? last : null
@@ -154,7 +154,7 @@ function sameBeginning(tree: RecordedTree, before: readonly KnownAnswer[], rende
   const [first] = before
   if (first === undefined) return false
   const path = tree.pathOf(first)
-  const end = path.length - first.segment.tokens.length - scaffoldTokens
+  const end = path.length - first.node.tokens.length - scaffoldTokens
   return end <= 0 || startsWith(rendered, path.subarray(0, end))
 }
 

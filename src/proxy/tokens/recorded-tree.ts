@@ -7,8 +7,9 @@ import type { AnsweredCall, CallTokens, PastCall } from './contract.ts'
 import { answerFacts, type AnswerFacts, driftCause, hasClearedResults, pastAnswerFacts } from './drift.ts'
 import type { VersionSpan } from '../engines/token-engine.ts'
 import { alignedLogprobs, findingsOf, producedSomething } from './integrity.ts'
+import { KeptIds } from './kept-ids.ts'
 import { agree, mediaDigests } from './media.ts'
-import { PathTree, type PromptPlace } from './path-tree.ts'
+import { type PathNode, PathTree, type Place, type PromptPlace } from './path-tree.ts'
 import { stopCutOf } from './stop-cut.ts'
 
 /** How many ids around a difference go into the drift ledger. */
@@ -17,13 +18,20 @@ const ledgerWindow = 16
 /** An answer as the tree holds it. */
 export interface KnownAnswer {
   /** What a later prompt can extend: without the tail behind a stop string. */
-  readonly segment: Segment
+  readonly node: Node
   readonly facts: AnswerFacts
+  /** Which choice of its call it is. */
+  readonly choice: number
   /** Number of messages before it in the conversation. */
   readonly index: number
   /** Ids stand for all of the visible text and nothing else. */
   readonly exact: boolean
+  /** Another choice of the same call. */
+  readonly sibling: KnownAnswer | null
 }
+
+/** A segment as the tree holds it; sampled ones with their answer. */
+type Node = PathNode<KnownAnswer>
 
 /** What the strategy knows beyond the answer. */
 export interface CallNotes {
@@ -41,12 +49,12 @@ const noNotes: CallNotes = { forked: null, findings: [], weightVersions: new Map
  * ids are hung as they were sampled, and a prompt that should have extended an answer and did not is a fork with a cause.
  */
 export class RecordedTree {
-  private readonly tree = new PathTree()
-  private readonly answers = new Map<string, KnownAnswer>()
-  private readonly bySegment = new Map<Id, KnownAnswer>()
-  private readonly byTurn = new Map<string, KnownAnswer>()
+  private readonly tree = new PathTree<KnownAnswer>()
+  private readonly ids = new KeptIds()
+  /** By call, the last choice first. */
+  private readonly answers = new Map<Id, KnownAnswer>()
   /** Media of the prompts that brought segments, where there were any. */
-  private readonly media = new Map<Id, readonly Digest[]>()
+  private readonly media = new Map<Node, readonly Digest[]>()
   private readonly sessionId: Id
 
   constructor(sessionId: Id) {
@@ -55,66 +63,55 @@ export class RecordedTree {
 
   /** The answers that a conversation continues, as far as they have ids. */
   known(answers: readonly ContinuedAnswer[]): readonly KnownAnswer[] {
-    return answers.flatMap(({ callId, choice }) => this.answers.get(`${callId}/${choice}`) ?? [])
+    const found: KnownAnswer[] = []
+    for (const { callId, choice } of answers) {
+      let answer = this.answers.get(callId) ?? null
+      while (answer !== null && answer.choice !== choice) answer = answer.sibling
+      if (answer !== null) found.push(answer)
+    }
+    return found
   }
 
   /** All ids up to the end of an answer's visible part. */
   pathOf(answer: KnownAnswer): Int32Array {
-    return this.tree.pathIds(answer.segment)
+    return this.tree.pathIds(answer.node)
   }
 
   /** The answers that an answer's path runs through, oldest first, itself last. */
   answersBefore(answer: KnownAnswer): readonly KnownAnswer[] {
-    return this.tree.ancestors(answer.segment).flatMap((segment) => this.bySegment.get(segment.id) ?? [])
+    return this.tree.ancestors(answer.node).flatMap(({ note }) => note ?? [])
   }
 
   add(call: AnsweredCall, notes: CallNotes = noNotes): CallTokens {
     const { answer } = call
     const segments: Segment[] = []
     const spans: Span[] = []
-    const forks: Fork[] = []
     const choiceSegments = new Map<number, Id>()
-    const ids = answer.promptIds
     const media = mediaDigests(call.messages)
-    let parent: Segment['parent'] = null
-    if (ids !== null && ids.length > 0) {
-      const expected = this.expected(call)
-      const fits = (segment: Segment) => agree(this.media.get(segment.id) ?? [], media)
-      const place = this.tree.place(ids, new Set(expected.map((segment) => segment.id)), fits)
-      const otherMedia = expected.some((segment) => !fits(segment))
-      const fork = this.forkOf(call, ids, place, { expected, cause: otherMedia ? 'multimodal' : notes.forked })
-      if (fork !== null) forks.push(fork)
-      else forks.push(...this.leftBehind(call, ids, place))
-      if (place.at !== null) parent = { segmentId: place.at.segment.id, offset: place.at.offset }
-      if (place.matched < ids.length) {
-        const fresh = this.segment(call, 'prompt', ids.slice(place.matched), parent)
-        segments.push(fresh)
-        spans.push(promptSpan(call, fresh, place))
-        parent = { segmentId: fresh.id, offset: fresh.tokens.length }
-      }
-    }
-    // Without prompt ids nobody can say what the sampled ids stood behind; they start a path of their own.
-    const promptLeaf = parent?.segmentId ?? null
+    const { at, forks } = this.hangPrompt(call, { media, notes }, { segments, spans })
     for (const choice of answer.choices) {
       // An empty generation is a segment without tokens; one whose ids the engine left out is none.
-      if (choice.tokenIds.length === 0 && (parent === null || producedSomething(choice))) continue
+      if (choice.tokenIds.length === 0 && (at === null || producedSomething(choice))) continue
       const whole = this.sampled(call, choice, {
-        parent,
+        parent: parentAt(at),
         versions: notes.weightVersions.get(choice.index) ?? choice.weightVersions,
       })
       const cut = stopCutOf(choice)
       const sampled = cut === null ? whole : partOf(whole, 0, cut.visible)
       segments.push(sampled)
+      const node = this.hang(sampled, at, media)
       if (cut !== null && cut.visible < whole.tokens.length) {
-        segments.push({
+        const tail: Segment = {
           ...partOf(whole, cut.visible, whole.tokens.length),
           id: newId(),
           parent: { segmentId: sampled.id, offset: cut.visible },
           stopCut: true,
-        })
+        }
+        segments.push(tail)
+        this.hang(tail, { node, offset: cut.visible }, media)
       }
       choiceSegments.set(choice.index, sampled.id)
-      this.remember(call, choice, { segment: sampled, exact: cut?.exact ?? true })
+      this.remember(call, choice, { node, exact: cut?.exact ?? true })
       if (sampled.tokens.length > 0) {
         spans.push({
           segmentId: sampled.id,
@@ -126,11 +123,34 @@ export class RecordedTree {
         })
       }
     }
-    for (const segment of segments) {
-      this.tree.add(segment)
-      if (media.length > 0) this.media.set(segment.id, media)
-    }
+    const promptLeaf = at?.node.id ?? null
     return { segments, spans, promptLeaf, forks, choiceSegments, findings: merged(findingsOf(call), notes.findings) }
+  }
+
+  /**
+   * Hangs what is new of a prompt and says where it ends, with the forks that it shows. Without prompt ids nobody can say
+   * what the sampled ids stood behind; they start a path of their own.
+   */
+  private hangPrompt(
+    call: AnsweredCall,
+    { media, notes }: { readonly media: readonly Digest[]; readonly notes: CallNotes },
+    stored: { readonly segments: Segment[]; readonly spans: Span[] },
+  ): { readonly at: Place<KnownAnswer>; readonly forks: readonly Fork[] } {
+    const ids = call.answer.promptIds
+    if (ids === null || ids.length === 0) return { at: null, forks: noForks }
+    const expected = this.expected(call)
+    // Prompts without media fit with everything.
+    const fits = this.media.size === 0 ? null : (node: Node) => agree(this.media.get(node) ?? [], media)
+    const place = this.tree.place(ids, expected, fits)
+    const otherMedia = fits !== null && expected.some((node) => !fits(node))
+    const fork = this.forkOf(call, ids, place, { expected, cause: otherMedia ? 'multimodal' : notes.forked })
+    const forks = fork === null ? this.leftBehind(call, ids, place) : [fork]
+    if (place.matched === ids.length) return { at: place.at, forks }
+    const tokens = this.ids.keep(ids, place.matched)
+    const fresh = this.promptSegment(call, tokens, parentAt(place.at))
+    stored.segments.push(fresh)
+    stored.spans.push(promptSpan(call, fresh, place))
+    return { at: { node: this.hang(fresh, place.at, media), offset: tokens.length }, forks }
   }
 
   /**
@@ -139,88 +159,118 @@ export class RecordedTree {
    */
   takeUp({ callId, segments, choices, messages }: PastCall): void {
     const media = mediaDigests(messages)
-    for (const segment of segments) {
-      this.tree.add(segment)
-      if (media.length > 0) this.media.set(segment.id, media)
-    }
+    const nodes = segments.map((segment) => {
+      const node = this.tree.takeUp(segment)
+      if (media.length > 0) this.media.set(node, media)
+      return node
+    })
     for (const { index, segmentId, message, finishReason } of choices) {
-      const segment = segments.find(({ id }) => id === segmentId)
-      if (segment === undefined) continue
-      const stoppedByString = segments.some(({ stopCut, parent }) => stopCut && parent?.segmentId === segment.id)
+      const node = nodes.find(({ id }) => id === segmentId)
+      if (node === undefined) continue
+      const stoppedByString = segments.some(({ stopCut, parent }) => stopCut && parent?.segmentId === node.id)
       const facts = pastAnswerFacts(JSON.parse(message), { finishReason, stoppedByString })
-      this.keep(`${callId}/${index}`, { segment, exact: !stoppedByString, facts, index: messages.length })
+      this.keep(callId, { node, exact: !stoppedByString, facts, choice: index, index: messages.length })
     }
   }
 
-  private remember(call: AnsweredCall, choice: ChoiceAnswer, held: Pick<KnownAnswer, 'segment' | 'exact'>): void {
-    const known = { ...held, facts: answerFacts(choice), index: call.messages.length }
-    this.keep(`${call.callId}/${choice.index}`, known)
+  private hang(segment: Segment, at: Place<KnownAnswer>, media: readonly Digest[]): Node {
+    const node = this.tree.add(segment, at)
+    if (media.length > 0) this.media.set(node, media)
+    return node
   }
 
-  private keep(name: string, known: KnownAnswer): void {
-    this.answers.set(name, known)
-    this.bySegment.set(known.segment.id, known)
-    this.byTurn.set(known.facts.turn, known)
+  private remember(
+    call: AnsweredCall,
+    choice: ChoiceAnswer,
+    { node, exact }: Pick<KnownAnswer, 'node' | 'exact'>,
+  ): void {
+    this.keep(call.callId, {
+      node,
+      exact,
+      facts: answerFacts(choice),
+      choice: choice.index,
+      index: call.messages.length,
+    })
+  }
+
+  private keep(callId: Id, { node, exact, facts, choice, index }: Omit<KnownAnswer, 'sibling'>): void {
+    const known = { node, exact, facts, choice, index, sibling: this.answers.get(callId) ?? null }
+    this.answers.set(callId, known)
+    node.note = known
   }
 
   /** The sampled segments that the conversation says the prompt continues. */
-  private expected(call: AnsweredCall): Segment[] {
-    return this.known(call.match.continues).flatMap(({ segment }) => (segment.tokens.length === 0 ? [] : [segment]))
+  private expected(call: AnsweredCall): readonly Node[] {
+    const { continues } = call.match
+    if (continues.length === 0) return noNodes
+    return this.known(continues).flatMap(({ node }) => (node.tokens.length === 0 ? [] : [node]))
   }
 
   /** The ledger entry where a prompt should have extended an earlier answer and did not; null where all is well. */
   private forkOf(
     call: AnsweredCall,
     ids: Int32Array,
-    place: PromptPlace,
-    { expected, cause }: { readonly expected: readonly Segment[]; readonly cause: DriftCause | null },
+    place: PromptPlace<KnownAnswer>,
+    { expected, cause }: { readonly expected: readonly Node[]; readonly cause: DriftCause | null },
   ): Fork | null {
-    const [segment, second] = expected
-    if (segment === undefined || expected.some((one) => place.through.includes(one))) return null
-    const path = this.tree.pathIds(segment)
+    const [node, second] = expected
+    if (node === undefined || expected.some((one) => place.through.includes(one))) return null
+    const path = this.tree.pathIds(node)
     const position = commonLength(path, ids)
     // A template may change an answer long before the one that is continued; the cause is in the one that changed.
-    const changed = this.tree.sampledAt(segment, position)
-    const known = changed === null ? undefined : this.bySegment.get(changed.segment.id)
+    const changed = this.tree.sampledAt(node, position)
+    const known = changed?.node.note ?? null
     const told = driftCause({
       answer: known?.facts ?? null,
       at: changed === null ? 0 : position - changed.start,
-      echoed: known === undefined ? undefined : call.messages[known.index],
+      echoed: known === null ? undefined : call.messages[known.index],
       edited: call.match.edited,
-      cleared: this.bySegment.get(segment.id)?.index === call.match.at && hasClearedResults(call.messages),
+      cleared: node.note?.index === call.match.at && hasClearedResults(call.messages),
       ambiguous: place.ambiguous && second !== undefined,
       shorter: ids.length < path.length,
     })
-    return this.entry(segment, ids, cause ?? told)
+    return this.entry(node, ids, cause ?? told)
   }
 
   /** The newest answer behind the continued one that came back on other grounds: something before it was edited. */
-  private leftBehind(call: AnsweredCall, ids: Int32Array, place: PromptPlace): Fork[] {
-    if (call.match.at < 0 || call.match.edited) return []
+  private leftBehind(call: AnsweredCall, ids: Int32Array, place: PromptPlace<KnownAnswer>): readonly Fork[] {
+    if (call.match.at < 0 || call.match.edited) return noForks
     for (let index = call.messages.length - 1; index > call.match.at; index -= 1) {
       const message = call.messages[index]
       if (typeof message !== 'object' || message === null || Reflect.get(message, 'role') !== 'assistant') continue
-      const known = this.byTurn.get(turnDigest(message))
-      const segment = known?.segment
-      if (segment === undefined || segment.tokens.length === 0 || place.through.includes(segment)) continue
-      if (known?.index === index && hasClearedResults(call.messages)) return [this.entry(segment, ids, 'context_edit')]
-      const shorter = ids.length < this.tree.pathIds(segment).length
-      return [this.entry(segment, ids, shorter ? 'compaction' : 'harness_rewrite')]
+      const known = this.lastWithTurn(turnDigest(message))
+      if (known === null || known.node.tokens.length === 0 || place.through.includes(known.node)) continue
+      if (known.index === index && hasClearedResults(call.messages)) {
+        return [this.entry(known.node, ids, 'context_edit')]
+      }
+      const shorter = ids.length < this.tree.pathIds(known.node).length
+      return [this.entry(known.node, ids, shorter ? 'compaction' : 'harness_rewrite')]
     }
-    return []
+    return noForks
   }
 
-  private entry(segment: Segment, ids: Int32Array, cause: DriftCause): Fork {
-    const path = this.tree.pathIds(segment)
+  /** The newest answer of these words. Looked for one by one: it is seldom asked, and an index would stay for every answer. */
+  private lastWithTurn(turn: string): KnownAnswer | null {
+    let found: KnownAnswer | null = null
+    for (const last of this.answers.values()) {
+      let answer: KnownAnswer | null = last
+      while (answer !== null && answer.facts.turn !== turn) answer = answer.sibling
+      found = answer ?? found
+    }
+    return found
+  }
+
+  private entry(node: Node, ids: Int32Array, cause: DriftCause): Fork {
+    const path = this.tree.pathIds(node)
     const position = commonLength(path, ids)
     const from = Math.max(0, position - ledgerWindow / 2)
     return {
       cause,
-      fromCallId: segment.callId,
+      fromCallId: node.callId,
       position,
       expected: Array.from(path.subarray(from, from + ledgerWindow)),
       got: Array.from(ids.subarray(from, from + ledgerWindow)),
-      tokensAffected: this.tree.sampledBehind(segment, position),
+      tokensAffected: this.tree.sampledBehind(node, position),
     }
   }
 
@@ -236,7 +286,7 @@ export class RecordedTree {
     },
   ): Segment {
     const { answer } = call
-    const tokens = new Int32Array(choice.tokenIds)
+    const tokens = this.ids.keep(choice.tokenIds)
     const policy = {
       model: answer.model ?? call.model ?? 'unknown',
       adapter: null,
@@ -255,28 +305,32 @@ export class RecordedTree {
       : tokens.length === 0
         ? []
         : [{ start: 0, end: tokens.length, policy, mixing } as const]
+    const { logprobs, flags } = alignedLogprobs(choice)
     return {
-      ...this.segment(call, 'sampled', tokens, parent),
+      id: newId(),
+      sessionId: this.sessionId,
+      callId: call.callId,
       choice: choice.index,
-      ...alignedLogprobs(choice),
+      parent,
+      origin: 'sampled',
+      tokens,
+      logprobs,
+      flags,
       logprobKind: call.logprobKind,
       policySpans,
+      replayOf: null,
+      stopCut: false,
     }
   }
 
-  private segment(
-    call: AnsweredCall,
-    origin: Segment['origin'],
-    tokens: Int32Array,
-    parent: Segment['parent'],
-  ): Segment {
+  private promptSegment(call: AnsweredCall, tokens: Int32Array, parent: Segment['parent']): Segment {
     return {
       id: newId(),
       sessionId: this.sessionId,
       callId: call.callId,
       choice: null,
       parent,
-      origin,
+      origin: 'prompt',
       tokens,
       logprobs: null,
       flags: null,
@@ -286,6 +340,13 @@ export class RecordedTree {
       stopCut: false,
     }
   }
+}
+
+const noNodes: readonly Node[] = []
+const noForks: readonly Fork[] = []
+
+function parentAt(at: Place<KnownAnswer>): Segment['parent'] {
+  return at === null ? null : { segmentId: at.node.id, offset: at.offset }
 }
 
 /** Spans as an engine tells them, one behind the other over all tokens. */
@@ -303,7 +364,7 @@ function partOf(whole: Segment, start: number, end: number): Segment {
   const { logprobs, flags, policySpans } = whole
   return {
     ...whole,
-    tokens: whole.tokens.slice(start, end),
+    tokens: whole.tokens.subarray(start, end),
     logprobs: logprobs?.slice(start, end) ?? null,
     flags: flags?.slice(start, end) ?? null,
     policySpans: policySpans.flatMap((span) => {
@@ -313,7 +374,8 @@ function partOf(whole: Segment, start: number, end: number): Segment {
   }
 }
 
-function merged(one: readonly string[], other: readonly string[]): string[] {
+function merged(one: readonly string[], other: readonly string[]): readonly string[] {
+  if (other.length === 0) return one
   return [...new Set([...one, ...other])].sort()
 }
 
@@ -329,7 +391,7 @@ const spanRoles = ['system', 'developer', 'user', 'assistant', 'tool'] as const
  * Whose the new prompt tokens are: the role of the new messages where all have one, else unknown. Which of them are
  * content and which the template's scaffold only a tokenizer could tell, so that is unknown.
  */
-function promptSpan(call: AnsweredCall, segment: Segment, place: PromptPlace): Span {
+function promptSpan(call: AnsweredCall, segment: Segment, place: PromptPlace<KnownAnswer>): Span {
   const extended = place.through.length > 0 && !call.match.edited
   const fresh = extended ? call.messages.slice(call.match.at + 1) : call.messages
   const roles = new Set(

@@ -78,7 +78,7 @@ class SpliceStrategy implements TokenStrategyDriver {
             render,
             endsTurns: ability.endsTurns,
             renderedWith: (answer) =>
-              answer.segment.callId === null ? undefined : this.renderedWith.get(answer.segment.callId),
+              answer.node.callId === null ? undefined : this.renderedWith.get(answer.node.callId),
           },
           { chat: running.chat, match: call.match, rendered },
         ),
