@@ -109,17 +109,19 @@ function contentSize(frame: Uint8Array): number | null {
   return size === null || size > maxOneChunk ? null : size
 }
 
-/** All lowest bytes of 4-byte numbers, then all second bytes, … */
-export function splitPlanes(bytes: Uint8Array): Uint8Array {
-  const count = bytes.byteLength / 4
-  const out = new Uint8Array(bytes.byteLength)
-  for (let index = 0, from = 0; index < count; index += 1, from += 4) {
-    out[index] = bytes[from] ?? 0
-    out[count + index] = bytes[from + 1] ?? 0
-    out[2 * count + index] = bytes[from + 2] ?? 0
-    out[3 * count + index] = bytes[from + 3] ?? 0
+/**
+ * Puts all lowest bytes of 4-byte numbers at `at`, all second bytes `stride` behind that, … Returns where the next numbers
+ * of the same planes go.
+ */
+export function splitPlanes(bytes: Uint8Array, out: Uint8Array, at: number, stride: number): number {
+  let to = at
+  for (let from = 0; from + 3 < bytes.length; from += 4, to += 1) {
+    out[to] = bytes[from] ?? 0
+    out[to + stride] = bytes[from + 1] ?? 0
+    out[to + 2 * stride] = bytes[from + 2] ?? 0
+    out[to + 3 * stride] = bytes[from + 3] ?? 0
   }
-  return out
+  return to
 }
 
 /** The numbers of {@link splitPlanes}. */

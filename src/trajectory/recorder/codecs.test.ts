@@ -7,6 +7,17 @@ import { packSegmentList, unpackSegmentList } from './segment-list.ts'
 import { markPairs, packMarks, unpackMarks } from './marks.ts'
 import { joinReply, splitReply } from './replies.ts'
 
+/** Numbers as byte planes of their own. */
+function planes(numbers: Uint8Array): Uint8Array {
+  const out = new Uint8Array(numbers.byteLength)
+  splitPlanes(numbers, out, 0, numbers.byteLength / 4)
+  return out
+}
+
+/** Marks at these offsets, as pairs with times. */
+const marksAt = (offsets: readonly number[]): Float64Array =>
+  markPairs(offsets.map((offset, place) => ({ offset, atMs: place })))
+
 const bytes = (length: number): fc.Arbitrary<Uint8Array> => fc.uint8Array({ maxLength: length })
 
 describe('columns', () => {
@@ -22,9 +33,9 @@ describe('columns', () => {
 
   it('of a store of before are read: a frame for each, in byte planes', () => {
     const ids = Int32Array.from({ length: 600 }, (_, place) => (place * 7919) % 151_936)
-    const planes = Buffer.from(packBytes(splitPlanes(new Uint8Array(ids.buffer))))
-    planes[0] = 2
-    expect(unpackIds(planes)).toEqual(ids)
+    const packed = Buffer.from(packBytes(planes(new Uint8Array(ids.buffer))))
+    packed[0] = 2
+    expect(unpackIds(packed)).toEqual(ids)
     const logprobs = Float32Array.from([Number.NaN, -1.5, 0])
     expect(unpackLogprobs(packBytes(new Uint8Array(logprobs.buffer)))).toEqual(logprobs)
   })
@@ -79,11 +90,34 @@ describe('the columns of a call', () => {
     }
   })
 
+  it('are those that were stored before: planes of all ids, planes of all logprobs, flags', () => {
+    fc.assert(
+      fc.property(shapes, (list) => {
+        const parts = partsOf(list)
+        const sorted: Buffer[][] = [[], [], []]
+        let next = 0
+        for (const { logprobs, flags } of list) {
+          for (const [kind, there] of [true, logprobs, flags].entries()) {
+            const part = parts[next]
+            if (!there || part === undefined) continue
+            sorted[kind]?.push(part)
+            next += 1
+          }
+        }
+        const stored = sorted.map((kind, place) => {
+          const whole = Buffer.concat(kind)
+          return place < 2 && whole.length <= 4 * 4096 ? planes(whole) : whole
+        })
+        expect(Buffer.concat(stored).equals(joinColumns(list, parts))).toBe(true)
+      }),
+    )
+  })
+
   it('are byte planes and back', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (numbers) => {
         const whole = new Uint8Array(Int32Array.from(numbers).buffer)
-        expect(unsplitPlanes(splitPlanes(whole))).toEqual(whole)
+        expect(unsplitPlanes(planes(whole))).toEqual(whole)
       }),
     )
   })
@@ -125,7 +159,7 @@ describe('replies in pieces', () => {
         const pieces = texts.map((text) => Buffer.from(text))
         const offsets = pieces.map((_piece, place) => Buffer.concat(pieces.slice(0, place)).length)
         const reply = Buffer.concat(pieces)
-        const packed = splitReply(reply, offsets)
+        const packed = splitReply(reply, marksAt(offsets))
         expect(packed).not.toBeNull()
         const joined = joinReply(packed ?? Buffer.alloc(0))
         expect(Buffer.from(joined.reply).equals(reply)).toBe(true)
@@ -138,7 +172,7 @@ describe('replies in pieces', () => {
     const pieces = ['data: aaaa1 end', 'data: aaaa2 end', 'data: bbbb2 end', 'data: bbbb2 fin'].map((text) =>
       Buffer.from(text),
     )
-    const packed = splitReply(Buffer.concat(pieces), [0, 15, 30, 45])
+    const packed = splitReply(Buffer.concat(pieces), marksAt([0, 15, 30, 45]))
     expect(Buffer.from(joinReply(packed ?? Buffer.alloc(0)).reply).toString()).toBe(Buffer.concat(pieces).toString())
   })
 
@@ -148,11 +182,11 @@ describe('replies in pieces', () => {
     ['lie outside', [0, 7]],
     ['are alone', [0]],
   ])('are not made where offsets %s', (_what, offsets) => {
-    expect(splitReply(Buffer.from('abcdef'), offsets)).toBeNull()
+    expect(splitReply(Buffer.from('abcdef'), marksAt(offsets))).toBeNull()
   })
 
   it('are refused when spoiled', () => {
-    const packed = splitReply(Buffer.from('data: one\n\ndata: two\n\n'), [0, 11]) ?? Buffer.alloc(0)
+    const packed = splitReply(Buffer.from('data: one\n\ndata: two\n\n'), marksAt([0, 11])) ?? Buffer.alloc(0)
     for (let length = 0; length < packed.length; length += 1) {
       expect(() => joinReply(packed.subarray(0, length))).toThrow(
         expect.objectContaining({ code: 'STORE_CORRUPT' }) as Error,

@@ -36,18 +36,28 @@ function columnsBytes(shapes: readonly ColumnShape[]): number {
 
 /** Columns one behind the other; `parts` are ids, then logprobs and flags where there are any, by segment. */
 export function joinColumns(shapes: readonly ColumnShape[], parts: readonly Uint8Array[]): Uint8Array {
-  const sorted: Uint8Array[][] = [[], [], []]
+  const ids: Uint8Array[] = []
+  const logprobs: Uint8Array[] = []
+  const flags: Uint8Array[] = []
   let next = 0
-  for (const { logprobs, flags } of shapes) {
-    for (const [kind, there] of [true, logprobs, flags].entries()) {
-      const part = parts[next]
-      if (!there || part === undefined) continue
-      sorted[kind]?.push(part)
-      next += 1
-    }
+  const take = (into: Uint8Array[]): void => {
+    const part = parts[next]
+    next += 1
+    if (part !== undefined) into.push(part)
   }
-  const [ids = [], logprobs = [], flags = []] = sorted
-  return Buffer.concat([planesOf(ids), planesOf(logprobs), ...flags])
+  for (const shape of shapes) {
+    take(ids)
+    if (shape.logprobs) take(logprobs)
+    if (shape.flags) take(flags)
+  }
+  const out = new Uint8Array(columnsBytes(shapes))
+  const logprobsAt = putNumbers(out, 0, ids)
+  let at = putNumbers(out, logprobsAt, logprobs)
+  for (const part of flags) {
+    out.set(part, at)
+    at += part.byteLength
+  }
+  return out
 }
 
 /** The columns again, by segment. Throws `STORE_CORRUPT` where the bytes are not those of these segments. */
@@ -73,10 +83,25 @@ export function cutColumns(shapes: readonly ColumnShape[], bytes: Uint8Array): S
   })
 }
 
-function planesOf(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = parts.length === 1 ? parts[0] : Buffer.concat(parts)
-  if (bytes === undefined) return new Uint8Array(0)
-  return bytes.byteLength <= 4 * planesUpTo ? splitPlanes(bytes) : bytes
+/** Numbers of all parts together, as byte planes while they are few. Returns the place behind them. */
+function putNumbers(out: Uint8Array, at: number, parts: readonly Uint8Array[]): number {
+  let bytes = 0
+  for (const part of parts) bytes += part.byteLength
+  const end = at + bytes
+  if (bytes <= 4 * planesUpTo) {
+    const count = bytes / 4
+    for (let place = 0, done = at; place < parts.length; place += 1) {
+      const part = parts[place]
+      if (part !== undefined) done = splitPlanes(part, out, done, count)
+    }
+    return end
+  }
+  let to = at
+  for (const part of parts) {
+    out.set(part, to)
+    to += part.byteLength
+  }
+  return end
 }
 
 function numbersOf(bytes: Uint8Array): Uint8Array {

@@ -155,7 +155,7 @@ export class LogWriter {
       endedAt: head.endedAt,
       delivery: null,
       // What the journal hands out holds until its next entry.
-      segments: Uint8Array.from(list),
+      segments: new Uint8Array(list),
       pack: packOutcome({ json, marks, reply }, apart ? nothing : joined),
       columns: apart ? packBytes(joined) : null,
     })
@@ -216,29 +216,35 @@ function columnOf(id: StoredId): StoredId {
   return typeof id === 'string' ? storedId(id) : id
 }
 
-/** The newest rows by id. */
+/** The newest rows by id, in two generations: nothing is looked for to be dropped. */
 class Known<Row> {
-  readonly #rows = new Map<string, Row>()
+  #young = new Map<string, Row>()
+  #old = new Map<string, Row>()
 
   keep(id: StoredId, row: Row): void {
-    this.#rows.set(nameOf(id), row)
-    if (this.#rows.size <= maxKnown) return
-    for (const oldest of this.#rows.keys()) {
-      this.#rows.delete(oldest)
-      break
-    }
+    this.#keep(nameOf(id), row)
   }
 
   find(id: StoredId, look: () => Row): Row {
-    const known = this.#rows.get(nameOf(id))
-    if (known !== undefined) return known
-    const row = look()
-    this.keep(id, row)
+    const name = nameOf(id)
+    const young = this.#young.get(name)
+    if (young !== undefined) return young
+    const row = this.#old.get(name) ?? look()
+    this.#keep(name, row)
     return row
   }
 
   clear(): void {
-    this.#rows.clear()
+    this.#young.clear()
+    this.#old.clear()
+  }
+
+  #keep(name: string, row: Row): void {
+    if (this.#young.size >= maxKnown / 2) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(name, row)
   }
 }
 

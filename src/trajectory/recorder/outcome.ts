@@ -103,18 +103,26 @@ const withColumns = 2 ** 31
 
 /** Bytes of the `outcomes.pack` column; `columns` are token columns that have no frame of their own. */
 export function packOutcome({ json, marks, reply }: OutcomeParts, columns: Uint8Array): Uint8Array {
-  const pairs = new Float64Array(Uint8Array.from(marks).buffer)
-  const offsets: number[] = []
-  for (let at = 0; at < pairs.length; at += 2) offsets.push(pairs[at] ?? 0)
-  const pieces = splitReply(reply, offsets)
+  const pairs = new Float64Array(marks.byteLength / 8)
+  new Uint8Array(pairs.buffer).set(marks)
+  const pieces = splitReply(reply, pairs)
   if (pieces !== null) for (let at = 0; at < pairs.length; at += 2) pairs[at] = 0
   const packedMarks = packMarks(pairs)
-  const head = Buffer.allocUnsafe(8)
-  const columnsHead = Buffer.allocUnsafe(columns.byteLength === 0 ? 0 : 4)
-  head.writeUInt32LE(json.byteLength + (pieces === null ? 0 : inPieces), 0)
-  head.writeUInt32LE(packedMarks.byteLength + (columns.byteLength === 0 ? 0 : withColumns), 4)
-  if (columns.byteLength > 0) columnsHead.writeUInt32LE(columns.byteLength, 0)
-  return packBytes(Buffer.concat([head, json, packedMarks, columnsHead, columns, pieces ?? reply]))
+  const body = pieces ?? reply
+  const columnsHead = columns.byteLength === 0 ? 0 : 4
+  const joined = Buffer.allocUnsafe(
+    8 + json.byteLength + packedMarks.byteLength + columnsHead + columns.byteLength + body.byteLength,
+  )
+  joined.writeUInt32LE(json.byteLength + (pieces === null ? 0 : inPieces), 0)
+  joined.writeUInt32LE(packedMarks.byteLength + (columnsHead === 0 ? 0 : withColumns), 4)
+  joined.set(json, 8)
+  let at = 8 + json.byteLength
+  joined.set(packedMarks, at)
+  at += packedMarks.byteLength
+  if (columnsHead > 0) at = joined.writeUInt32LE(columns.byteLength, at)
+  joined.set(columns, at)
+  joined.set(body, at + columns.byteLength)
+  return packBytes(joined)
 }
 
 /** The outcome again; `segmentIds` are the call's own segments in order. Throws `STORE_CORRUPT`. */

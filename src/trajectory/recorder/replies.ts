@@ -6,10 +6,13 @@
 import { PaddockError } from '../../core/index.ts'
 import { type Cursor, readVarint, writeVarint } from './varint.ts'
 
-/** A reply in pieces; null where the offsets do not cut all of it into pieces, one behind the other. */
-export function splitReply(reply: Uint8Array, offsets: readonly number[]): Uint8Array | null {
-  if (offsets.length < 2 || offsets[0] !== 0) return null
-  const count = offsets.length
+/**
+ * A reply in pieces; null where the offsets do not cut all of it into pieces, one behind the other. The offsets are the
+ * first numbers of the marks' `pairs`.
+ */
+export function splitReply(reply: Uint8Array, pairs: Float64Array): Uint8Array | null {
+  const count = pairs.length / 2
+  if (count < 2 || pairs[0] !== 0) return null
   const shapes: Cursor[] = [0, 1, 2].map(() => ({ bytes: new Uint8Array(5 * count), at: 0 }))
   const [prefixes, suffixes, middles] = shapes
   const text = new Uint8Array(reply.byteLength)
@@ -20,8 +23,8 @@ export function splitReply(reply: Uint8Array, offsets: readonly number[]): Uint8
   let [from, to] = [0, 0]
   let [prefix, suffix] = [0, 0]
   for (let place = 0; place < count; place += 1) {
-    const start = offsets[place] ?? 0
-    const end = place + 1 < count ? (offsets[place + 1] ?? 0) : reply.byteLength
+    const start = pairs[2 * place] ?? 0
+    const end = place + 1 < count ? (pairs[2 * place + 2] ?? 0) : reply.byteLength
     if (start > end || end > reply.byteLength || end - start >= 2 ** 31) return null
     const limit = Math.min(to - from, end - start)
     // Most pieces share as much as the piece before did: that is compared at once, and only what is beyond by byte.

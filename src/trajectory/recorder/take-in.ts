@@ -5,7 +5,7 @@ import type { LogWriter } from './log-writer.ts'
 import { entryOfLog, headText } from './read-entry.ts'
 
 /** When a transaction ends although more is there: batch size hardly raises throughput but sets how long readers wait. */
-const maxTransactionMs = 10
+const maxTransactionMs = 20
 const maxTransactionBytes = 2 * 2 ** 20
 
 /**
@@ -33,18 +33,18 @@ export class TakeIn {
 
   /** Takes in everything that is there. */
   all(): void {
-    while (this.#transaction(false)) {
+    while (this.#transaction(false, null)) {
       // Until nothing was there.
     }
   }
 
   /**
-   * Takes in what was written up to a place, and perhaps more, but does not run after a writer that goes on.
+   * Takes in what was written up to a place, and does not run after a writer that goes on.
    * Throws `STORE_CORRUPT` where the journal does not reach that far.
    */
   upTo(end: Place): void {
     while (isBefore(this.#place, end)) {
-      if (!this.#transaction(false)) {
+      if (!this.#transaction(false, end)) {
         throw new PaddockError('STORE_CORRUPT', `the journal ends at ${this.#place.offset} and not at ${end.offset}`)
       }
     }
@@ -61,8 +61,8 @@ export class TakeIn {
     this.#follower.close()
   }
 
-  /** True when something was taken in. */
-  #transaction(singly: boolean): boolean {
+  /** True when something was taken in, at most what stands before `end`. */
+  #transaction(singly: boolean, end: Place | null): boolean {
     const before = this.#place
     const deadline = performance.now() + maxTransactionMs
     let bytes = 0
@@ -74,6 +74,8 @@ export class TakeIn {
         this.#place = entry.end
         bytes += entry.sizeBytes
         if (singly || bytes >= maxTransactionBytes || performance.now() >= deadline) break
+        // Looking for more would be a look at the directory.
+        if (end !== null && !isBefore(entry.end, end)) break
       }
       if (this.#place !== before) {
         this.#writer.settle()
@@ -89,7 +91,7 @@ export class TakeIn {
       // A full disk is not the entry's fault: it stays in the journal.
       if (singly) throw error
     }
-    return this.#transaction(true)
+    return this.#transaction(true, end)
   }
 
   #orRefuse(entry: FollowedEntry): void {

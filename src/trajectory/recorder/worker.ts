@@ -34,6 +34,7 @@ const opened = sayHello(port, () => {
     migrations: logMigrations,
     now: data.now,
     pageBytes: 1024,
+    references: 'trusted',
   })
   const writer = new LogWriter(db)
   const takeIn = new TakeIn(db, writer, data.file)

@@ -13,7 +13,15 @@ export interface OwnerOptions {
   readonly now: number
   /** For a new file: rows of a few kB leave half a page empty on average, so small pages for those. Default 4096. */
   readonly pageBytes?: 1024 | 4096
+  /** `trusted`: whoever writes has looked up every row that it names; SQLite does not look again. Default `checked`. */
+  readonly references?: 'checked' | 'trusted'
 }
+
+/**
+ * Bytes of the write-ahead log at which its pages go into the file. A page that many transactions changed goes once: at
+ * SQLite's own 1000 pages, which are small here, nearly every page of an index went each time.
+ */
+const checkpointBytes = 4 * 2 ** 20
 
 /** Opens a database for writing, makes and migrates it where needed. Throws `STORE_SCHEMA`, `STORE_CORRUPT`. */
 export function openForWriting(file: string, options: OwnerOptions): Database.Database {
@@ -21,8 +29,10 @@ export function openForWriting(file: string, options: OwnerOptions): Database.Da
     const db = new Database(file, { timeout: 5000 })
     db.pragma(`page_size = ${options.pageBytes ?? 4096}`)
     db.pragma('journal_mode = WAL')
+    const pageBytes = Number(db.pragma('page_size', { simple: true }))
+    db.pragma(`wal_autocheckpoint = ${Math.floor(checkpointBytes / pageBytes)}`)
     db.pragma(`synchronous = ${options.synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
-    db.pragma('foreign_keys = ON')
+    db.pragma(`foreign_keys = ${options.references === 'trusted' ? 'OFF' : 'ON'}`)
     db.pragma('temp_store = MEMORY')
     db.pragma('cache_size = -16384')
     migrate(db, options.migrations, options.now)
