@@ -19,7 +19,7 @@ export interface ToldFailure {
  * finished answer in its own form.
  */
 export class Audience {
-  private readonly clients = new Set<Client>()
+  private clients: Client[] = []
   private readonly view: AnswerView
   private readonly form: ReplyForm
   private readonly out = new ReplyLog()
@@ -48,10 +48,10 @@ export class Audience {
 
   /** Adds a client and, where it follows, gives it what the others have seen. */
   join(client: Client): void {
-    this.clients.add(client)
+    this.clients = [...this.clients, client]
     if (!this.live || !this.follows(client)) return
     client.startStream()
-    if (this.writtenTo > 0) client.write([this.out.bytes(0, this.writtenTo)])
+    if (this.writtenTo > 0) client.write(this.out.memory, 0, this.writtenTo)
   }
 
   /** Takes a piece of the reply. */
@@ -64,7 +64,7 @@ export class Audience {
   flush(): { readonly wrote: boolean; readonly full: boolean } {
     this.live = true
     const until = this.heldFrom === -1 ? this.out.length : this.heldFrom
-    const fresh = this.out.bytes(this.writtenTo, until)
+    const from = this.writtenTo
     this.writtenTo = until
     let full = 0
     let followers = 0
@@ -72,15 +72,15 @@ export class Audience {
       if (client.gone || !this.follows(client)) continue
       followers += 1
       client.startStream()
-      if (fresh.length > 0 && !client.write([fresh])) full += 1
+      if (until > from && !client.write(this.out.memory, from, until)) full += 1
     }
     // Several readers share one answer: the slow one must not hold the other up.
-    return { wrote: followers > 0 && fresh.length > 0, full: full > 0 && followers === 1 }
+    return { wrote: followers > 0 && until > from, full: full > 0 && followers === 1 }
   }
 
   /** The dialect's keep-alive to everyone who waits for a stream. Not part of the reply. */
   keepAlive(): void {
-    for (const client of this.clients) if (client.view.streamed) client.write([this.form.keepAlive])
+    for (const client of this.clients) if (client.view.streamed) client.write(this.form.keepAlive)
   }
 
   /** The reply as the first client gets it. */
@@ -119,6 +119,11 @@ export class Audience {
       : Buffer.concat(this.form.events(answer, client.view))
     client.startStream()
     client.end(rest)
+  }
+
+  /** The reply is stored: what stays is for clients that come later. */
+  letGo(): void {
+    this.out.letMarksGo()
   }
 
   /** The client wants exactly the stream that the call produces. */

@@ -7,6 +7,10 @@ export type ReplyEnd =
   | { readonly kind: 'complete'; readonly pieces: readonly StreamPiece[] }
   | { readonly kind: 'refused'; readonly status: number; readonly refusal: EngineRefusal }
 
+const nothing: readonly StreamPiece[] = []
+/** Stays empty. */
+const noBuffers: Buffer[] = []
+
 /** What the engine says, as it comes: read into the answer, and given in the pieces in which the client gets it. */
 export class EngineReply {
   status: number | null = null
@@ -16,7 +20,7 @@ export class EngineReply {
   private stream: ReplyReader | null = null
   private retryAfter: string | null = null
   /** Whole bodies and error bodies. */
-  private received: Buffer[] = []
+  private received = noBuffers
 
   constructor(answer: Answer, form: ReplyForm, view: AnswerView) {
     this.answer = answer
@@ -41,7 +45,10 @@ export class EngineReply {
   /** What may be written at once; {@link EngineReply.read} follows the write. Throws `ENGINE_ERROR`. */
   cut(bytes: Buffer): readonly StreamPiece[] {
     if (this.stream !== null) return this.stream.cut(bytes)
-    if (bytes.length > 0) this.received.push(bytes)
+    if (bytes.length === 0) return nothing
+    // Most answers come in one read and need no list with room for more.
+    if (this.received === noBuffers) this.received = [bytes]
+    else this.received.push(bytes)
     return nothing
   }
 
@@ -52,9 +59,9 @@ export class EngineReply {
 
   /** Throws `ENGINE_ERROR`, and `ENGINE_DIED` where the answer is not complete. */
   end(): ReplyEnd {
-    const [only, second] = this.received
-    const body = only !== undefined && second === undefined ? only : Buffer.concat(this.received)
-    this.received = []
+    const [only] = this.received
+    const body = only !== undefined && this.received.length === 1 ? only : Buffer.concat(this.received)
+    this.received = noBuffers
     const status = this.status ?? 502
     if (status >= 400) return { kind: 'refused', status, refusal: this.form.refusal(status, body, this.retryAfter) }
     if (this.answer.error !== null) {
@@ -71,7 +78,9 @@ export class EngineReply {
   /** Nothing more is read. */
   letGo(): void {
     this.stream = null
-    this.received = []
+    this.received = noBuffers
+    // Who asks again for a whole answer gets its bytes, or events made of its fields.
+    if (!this.view.streamed) this.answer.letMessagesGo()
   }
 
   /** A whole JSON answer: held as it is, or made into events where the client asked for a stream. */
@@ -81,8 +90,6 @@ export class EngineReply {
     return this.form.events(this.answer, this.view).map((bytes) => ({ bytes, actionable: true }))
   }
 }
-
-const nothing: readonly StreamPiece[] = []
 
 /** A reply that could not be read is the engine's fault. */
 export function asFailure(cause: unknown): PaddockError {

@@ -281,6 +281,7 @@ export class RunningCall implements AnswerSink {
     this.asked = null
     this.upstream.letGo()
     this.reply.letGo()
+    this.audience.letGo()
     this.answer.letGo()
   }
 

@@ -1,19 +1,24 @@
 /**
- * A chunk of a chunked body (RFC 9112 §7.1) that holds the parts one behind the other. Null where they are empty: a
- * chunk without bytes would end the body.
+ * A chunk of a chunked body (RFC 9112 §7.1) that holds bytes `[start, end)`. Null where there are none: a chunk without
+ * bytes would end the body.
  */
-export function chunkOf(parts: readonly Buffer[]): Buffer | null {
-  let size = 0
-  for (const part of parts) size += part.length
+export function chunkOf(bytes: Buffer, start: number, end: number): Buffer | null {
+  const size = end - start
   if (size === 0) return null
-  const length = size.toString(16)
-  const chunk = Buffer.allocUnsafe(length.length + size + 4)
-  let at = chunk.write(length, 0, 'latin1')
-  at = chunk.writeUInt16BE(0x0d0a, at)
-  for (const part of parts) {
-    chunk.set(part, at)
-    at += part.length
-  }
-  chunk.writeUInt16BE(0x0d0a, at)
+  let digits = 1
+  while (size >= 16 ** digits) digits += 1
+  const chunk = Buffer.allocUnsafe(digits + size + 4)
+  // Digit by digit: as text the length would be a string and a call into native code.
+  for (let i = digits - 1, left = size; i >= 0; i -= 1, left = Math.floor(left / 16)) chunk[i] = hex[left % 16] ?? 0
+  lineEnd(chunk, digits)
+  bytes.copy(chunk, digits + 2, start, end)
+  lineEnd(chunk, digits + 2 + size)
   return chunk
+}
+
+const hex = Buffer.from('0123456789abcdef')
+
+function lineEnd(chunk: Buffer, at: number): void {
+  chunk[at] = 0x0d
+  chunk[at + 1] = 0x0a
 }

@@ -71,12 +71,15 @@ export class Client {
     this.socket = chunkedSocket(response)
   }
 
-  /** Writes the parts as one piece of the stream. False when the client reads more slowly than the engine writes. */
-  write(parts: readonly Buffer[]): boolean {
+  /**
+   * Writes bytes `[start, end)` as a piece of the stream; they stay as they are. False when the client reads more slowly
+   * than the engine writes.
+   */
+  write(bytes: Buffer, start = 0, end = bytes.length): boolean {
     this.startStream()
     const { response, socket, drained } = this
     if (response === null) return true
-    const chunk = socket === null ? Buffer.concat(parts) : chunkOf(parts)
+    const chunk = socket === null ? bytes.subarray(start, end) : chunkOf(bytes, start, end)
     if (chunk === null) return true
     const out = socket ?? response
     const room = out.write(chunk)

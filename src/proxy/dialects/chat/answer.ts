@@ -13,11 +13,11 @@ export interface ChoiceAnswer {
   finishReason: string | null
   /** vLLM: the stop string or stop token that ended the choice. */
   stopReason: string | number | null
-  readonly tokenIds: number[]
+  tokenIds: number[]
   /** NaN where the engine gave null or no number. */
-  readonly logprobs: number[]
+  logprobs: number[]
   /** Text of each token as the logprobs list gives it. */
-  readonly tokenTexts: string[]
+  tokenTexts: string[]
   /** The message as the engine wrote it, JSON text; null while it comes in deltas. */
   rawMessage: string | null
   /** The same as a value, until its turn is known; null also where the other fields say all of it. */
@@ -95,10 +95,15 @@ export class Answer {
     this.promptIds = null
     for (const choice of this.choices) {
       choice.message = null
-      choice.logprobs.length = 0
-      choice.tokenTexts.length = 0
+      choice.logprobs = []
+      choice.tokenTexts = []
       choice.alternatives.length = 0
     }
+  }
+
+  /** Nobody asks any more how the engine wrote its messages. */
+  letMessagesGo(): void {
+    for (const choice of this.choices) choice.rawMessage = null
   }
 
   /** A number of the usage object, null where the engine gave none. */

@@ -1,4 +1,7 @@
 import { skipSpace } from '../../../core/index.ts'
+import { ShortTexts } from './short-texts.ts'
+
+const texts = new ShortTexts()
 
 /**
  * A strict reader of JSON text (RFC 8259) for values of a simple shape. Its methods take an index and give the index
@@ -39,7 +42,7 @@ export class JsonCursor {
 
   /** The text of a string that was read, bounds with its quotes. */
   protected text(start: number, end: number, escaped: boolean): string {
-    if (!escaped) return this.bytes.toString('utf8', start + 1, end - 1)
+    if (!escaped) return texts.find(this.bytes, start + 1, end - 1) ?? this.bytes.toString('utf8', start + 1, end - 1)
     const decoded: unknown = JSON.parse(this.bytes.toString('utf8', start, end))
     return String(decoded)
   }

@@ -170,12 +170,25 @@ class PlainChunk extends JsonCursor {
     if (reasoning !== null) addReasoning(choice, this.reasoningName, reasoning)
     choice.finishReason = this.placed(this.finishReason) ?? choice.finishReason
     choice.stopReason = this.stopReason ?? choice.stopReason
-    for (let i = 0; i < this.idCount; i += 1) choice.tokenIds.push(idsRead[i] ?? 0)
-    for (let i = 0; i < this.entryCount; i += 1) {
-      choice.logprobs.push(logprobsRead[i] ?? 0)
+    this.addTokens(choice)
+  }
+
+  private addTokens(choice: ChoiceAnswer): void {
+    const { idCount, entryCount } = this
+    const firstId = choice.tokenIds.length
+    const ids = withRoom(choice.tokenIds, idCount)
+    for (let i = 0; i < idCount; i += 1) ids[firstId + i] = idsRead[i] ?? 0
+    choice.tokenIds = ids
+    const first = choice.tokenTexts.length
+    const probabilities = withRoom(choice.logprobs, entryCount)
+    const texts = withRoom(choice.tokenTexts, entryCount)
+    for (let i = 0; i < entryCount; i += 1) {
       const end = textsRead[2 * i + 1] ?? 0
-      choice.tokenTexts.push(this.text(textsRead[2 * i] ?? 0, Math.abs(end), end < 0))
+      probabilities[first + i] = logprobsRead[i] ?? 0
+      texts[first + i] = this.text(textsRead[2 * i] ?? 0, Math.abs(end), end < 0)
     }
+    choice.logprobs = probabilities
+    choice.tokenTexts = texts
   }
 
   private begin(bytes: Buffer, end: number, view: ChunkView): void {
@@ -478,3 +491,8 @@ class PlainChunk extends JsonCursor {
 
 /** Read and done with before anything else runs: one is enough for all answers. */
 export const plainChunk = new PlainChunk()
+
+/** The list to go on with. An empty one for several is made in their number: it would have room for half as many more. */
+function withRoom<T>(list: T[], more: number): T[] {
+  return list.length === 0 && more > 1 ? Array<T>(more) : list
+}

@@ -8,6 +8,8 @@ const maxTrailerBytes = 8 * 1024
 const cr = 0x0d
 const lf = 0x0a
 
+const noBytes = Buffer.alloc(0)
+
 type Place = 'size' | 'extension' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'trailers'
 
 /**
@@ -22,14 +24,16 @@ export class ChunkedBody {
   private extension = 0
   private trailers = ''
 
-  /** The body bytes between `at` and `end`, in a buffer of their own; `end` is behind the last byte that was read. */
-  push(bytes: Buffer, at: number): { readonly data: Buffer; readonly end: number } {
-    const out = Buffer.allocUnsafe(bytes.length - at)
+  /** The body bytes between `at` and `until`, in a buffer of their own; `end` is behind the last byte that was read. */
+  push(bytes: Buffer, at: number, until: number): { readonly data: Buffer; readonly end: number } {
+    let out = noBytes
     let used = 0
     let i = at
-    while (i < bytes.length && !this.done) {
+    while (i < until && !this.done) {
       if (this.place === 'data') {
-        const end = Math.min(bytes.length, i + this.size)
+        const end = Math.min(until, i + this.size)
+        // A read that ends with this chunk needs no room for more.
+        if (used === 0) out = Buffer.allocUnsafe(until - end <= 2 ? end - i : until - i)
         bytes.copy(out, used, i, end)
         used += end - i
         this.size -= end - i
@@ -40,7 +44,7 @@ export class ChunkedBody {
         i += 1
       }
     }
-    return { data: out.subarray(0, used), end: i }
+    return { data: used === out.length ? out : out.subarray(0, used), end: i }
   }
 
   private step(byte: number): void {

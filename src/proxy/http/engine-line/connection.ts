@@ -89,7 +89,7 @@ export class EngineConnection {
       return true
     }
     try {
-      exchange.parser.push(reading.subarray(0, size))
+      exchange.parser.push(reading, size)
     } catch (cause) {
       if (!(cause instanceof MalformedReply)) throw cause
       this.break({ cause, kind: 'malformed' })

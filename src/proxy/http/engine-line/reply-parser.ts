@@ -34,11 +34,14 @@ export class ReplyParser {
     this.parts = parts
   }
 
-  /** `bytes` are only looked at while this runs. */
-  push(bytes: Buffer): void {
-    const from = this.head === null ? this.readHead(bytes) : { bytes, at: 0 }
-    if (from === null) return
-    if (this.head !== null) this.readBody(from.bytes, from.at)
+  /** Reads `[0, size)` of the bytes, which are only looked at while this runs. */
+  push(bytes: Buffer, size = bytes.length): void {
+    if (this.head !== null) {
+      this.readBody(bytes, 0, size)
+      return
+    }
+    const from = this.readHead(bytes.subarray(0, size))
+    if (from !== null) this.readBody(from.bytes, from.at, from.bytes.length)
   }
 
   /** The engine said that nothing more comes. True where the answer is complete with that. */
@@ -79,25 +82,27 @@ export class ReplyParser {
     this.parts.head(head)
   }
 
-  private readBody(bytes: Buffer, at: number): void {
-    if (at === bytes.length) return
+  private readBody(bytes: Buffer, at: number, until: number): void {
+    if (at === until) return
     if (this.done) {
       this.overrun = true
       return
     }
     if (this.chunks !== null) {
-      const { data, end } = this.chunks.push(bytes, at)
+      const { data, end } = this.chunks.push(bytes, at, until)
       this.done = this.chunks.done
-      this.overrun = end < bytes.length
+      this.overrun = end < until
       if (data.length > 0) this.parts.data(data)
       return
     }
-    const end = this.head?.frame.kind === 'close' ? bytes.length : Math.min(bytes.length, at + this.left)
+    const end = this.head?.frame.kind === 'close' ? until : Math.min(until, at + this.left)
     if (this.head?.frame.kind === 'length') {
       this.left -= end - at
       this.done = this.left === 0
-      this.overrun = end < bytes.length
+      this.overrun = end < until
     }
-    this.parts.data(Buffer.from(bytes.subarray(at, end)))
+    const data = Buffer.allocUnsafe(end - at)
+    bytes.copy(data, 0, at, end)
+    this.parts.data(data)
   }
 }
