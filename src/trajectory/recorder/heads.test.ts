@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { intentFact } from '../../testing/store/index.ts'
 import { readDigest, readId } from '../sqlite/index.ts'
 import type { BeginCall } from './entries.ts'
-import { intentFacts, isSame } from './facts.ts'
 import { beginCallHead, endCallHead, readHead, settleDeliveryHead } from './heads.ts'
 
 const uuid = fc.uuid()
@@ -82,44 +80,5 @@ describe('heads of bytes', () => {
 
   it('of an unknown kind are refused', () => {
     expect(() => readHead(Buffer.from([9]))).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }) as Error)
-  })
-})
-
-describe('the text of facts', () => {
-  const headers = fc.dictionary(fc.constantFrom('a', 'content-length', 'x-ä'), fc.constantFrom('1', '12', 'ö'))
-  const more = fc.record({
-    headers,
-    retryOf: fc.constantFrom(null, 'x'),
-    path: fc.constantFrom('/v1', '/ü'),
-    streamed: fc.boolean(),
-  })
-
-  it('is that of the facts, whatever came before', () => {
-    fc.assert(
-      fc.property(fc.array(more, { minLength: 1, maxLength: 8 }), (list) => {
-        let last = null
-        for (const some of list) {
-          const intent = intentFact('s', 0, '', some)
-          last = intentFacts(intent, last)
-          const { id: _id, sessionId: _session, seq: _seq, startedAt: _at, requestDigest: _digest, ...rest } = intent
-          const { body: _body, ...facts } = rest
-          expect(JSON.parse(last.text.toString())).toEqual(facts)
-        }
-      }),
-      { seed },
-    )
-  })
-
-  it('is that of before only where every fact is the same', () => {
-    fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (one, other) => {
-        expect(isSame(one, JSON.parse(JSON.stringify(one)))).toBe(true)
-        if (isSame(one, other)) expect(other).toEqual(one)
-      }),
-      { seed },
-    )
-    expect(isSame({ a: undefined, b: 1 }, { b: 1, c: 2 })).toBe(false)
-    expect(isSame({ a: 1 }, { a: 1, b: 2 })).toBe(false)
-    expect(isSame([1], { 0: 1 })).toBe(false)
   })
 })

@@ -14,6 +14,7 @@ import type {
 } from '../contract/index.ts'
 import { readDigest, readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
 import type { IntentFacts } from './facts.ts'
+import type { Texts } from './bodies.ts'
 import { cutColumns } from './columns.ts'
 import { unpackBytes } from './codec.ts'
 import { type Outcome, unpackOutcome } from './outcome.ts'
@@ -88,17 +89,20 @@ export class LogReader {
     const callIds = new Map(callRows.map((call) => [call.n, readId(call.id)]))
     const ownSegments = Map.groupBy(segmentRows, (segment) => segment.call)
     const texts = new TextReader(this.#statements)
+    const factsByText = new Map<Uint8Array, IntentFacts>()
+    const aftermath = this.#aftermath(row.n)
     const beside = new Map<number, SegmentBeside>()
     const listed: { readonly nth: number; readonly segments: readonly Segment[] }[] = []
     const spans: Span[] = []
     const calls = callRows.map((call): CallRecord => {
       const callId = readId(call.id)
       const wanted = options.bodies === undefined || options.bodies === 'all' || options.bodies.includes(callId)
-      const intent = this.#intent(call, id, texts, wanted)
+      const intent = intentOf(call, id, wanted ? texts.read(call) : texts.readFacts(call), factsByText)
       const end = this.#statements.get<CallEndRow>('SELECT * FROM call_ends WHERE call = ?', call.n)
       const outcome = end ?? this.#oldOutcome(call.n)
-      const aftermath = this.#aftermath(call.n, end?.delivery ?? null)
-      if (outcome === undefined) return { intent, commit: null, ...aftermath }
+      const delivery = aftermath.deliveries.get(call.n) ?? end?.delivery ?? 'unknown'
+      const superseded = aftermath.superseded.has(call.n)
+      if (outcome === undefined) return { intent, commit: null, delivery, superseded }
       let unpacked: Outcome
       if (end === undefined) {
         const own = ownSegments.get(call.n) ?? []
@@ -135,7 +139,8 @@ export class LogReader {
       return {
         intent,
         commit: { callId, endedAt: outcome.ended_at, ...unpacked.facts, reply, replyMarks },
-        ...aftermath,
+        delivery,
+        superseded,
       }
     })
     return {
@@ -183,27 +188,41 @@ export class LogReader {
     return readId(row.id)
   }
 
-  #intent(call: CallRow, sessionId: Id, texts: TextReader, withBody: boolean): CallIntent {
-    const read = withBody ? texts.read(call) : texts.readFacts(call)
+  /** What was told of calls of a session after their ends; the last delivery counts. */
+  #aftermath(session: number): {
+    readonly deliveries: ReadonlyMap<number, Delivery>
+    readonly superseded: ReadonlySet<number>
+  } {
+    const deliveries = this.#statements.all<{ call: number; delivery: Delivery }>(
+      `SELECT call, delivery FROM deliveries WHERE call IN (SELECT n FROM calls WHERE session = ?) ORDER BY n`,
+      session,
+    )
+    const superseded = this.#statements.all<{ call: number }>(
+      'SELECT call FROM supersessions WHERE call IN (SELECT n FROM calls WHERE session = ?)',
+      session,
+    )
     return {
-      id: readId(call.id),
-      sessionId,
-      seq: call.seq,
-      startedAt: call.started_at,
-      requestDigest: readDigest(call.request_digest),
-      ...parseOwn<IntentFacts>(Buffer.from(read.facts).toString()),
-      body: read.body,
+      deliveries: new Map(deliveries.map(({ call, delivery }) => [call, delivery])),
+      superseded: new Set(superseded.map(({ call }) => call)),
     }
   }
+}
 
-  /** `told`: the delivery that the call's end holds. */
-  #aftermath(call: number, told: Delivery | null): { delivery: Delivery; superseded: boolean } {
-    const later = this.#statements.get<{ delivery: Delivery }>(
-      'SELECT delivery FROM deliveries WHERE call = ? ORDER BY n DESC LIMIT 1',
-      call,
-    )
-    const superseded = this.#statements.get('SELECT 1 FROM supersessions WHERE call = ?', call)
-    return { delivery: later?.delivery ?? told ?? 'unknown', superseded: superseded !== undefined }
+/** `factsByText`: what was parsed before; calls mostly have the same facts, and the same bytes of them. */
+function intentOf(call: CallRow, sessionId: Id, texts: Texts, factsByText: Map<Uint8Array, IntentFacts>): CallIntent {
+  let facts = factsByText.get(texts.facts)
+  if (facts === undefined) {
+    facts = parseOwn<IntentFacts>(Buffer.from(texts.facts).toString())
+    factsByText.set(texts.facts, facts)
+  }
+  return {
+    id: readId(call.id),
+    sessionId,
+    seq: call.seq,
+    startedAt: call.started_at,
+    requestDigest: readDigest(call.request_digest),
+    ...facts,
+    body: texts.body,
   }
 }
 

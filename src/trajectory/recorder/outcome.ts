@@ -143,11 +143,15 @@ export function unpackOutcome(pack: Uint8Array, segmentIds: readonly string[], w
   const idOf = (segment: number | string): Id => (typeof segment === 'string' ? segment : (segmentIds[segment] ?? ''))
   return {
     facts: stored.facts,
-    segments: stored.segments.map(({ parent, ...facts }) =>
-      parent === undefined
-        ? facts
-        : { ...facts, parent: parent === null ? null : { segmentId: idOf(parent[0]), offset: parent[1] } },
-    ),
+    segments: stored.segments.map(({ choice, parent, logprobKind, policySpans, replayOf }) => {
+      const facts = { logprobKind, policySpans, replayOf }
+      if (parent === undefined) return facts
+      return {
+        ...facts,
+        choice: choice ?? null,
+        parent: parent === null ? null : { segmentId: idOf(parent[0]), offset: parent[1] },
+      }
+    }),
     spans: stored.spans.map(([segment, start, end, role, part, sourceCallId]) => ({
       segmentId: idOf(segment),
       start,

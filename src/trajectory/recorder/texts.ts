@@ -18,8 +18,25 @@ function deltaOf(row: CallRow): TextDelta {
 interface Entry {
   readonly row: CallRow
   readonly facts: Uint8Array
-  readonly bodyMiddle: Uint8Array<ArrayBuffer>
+  /** Null: still packed. */
+  bodyMiddle: Uint8Array<ArrayBuffer> | null
   body: Uint8Array<ArrayBuffer> | null
+}
+
+/** A call's texts on those of its base. */
+function entryOn(base: Entry | null, row: CallRow): Entry {
+  // Facts are one JSON object: none begins with all of another one but that one itself, and nothing is inflated to see it.
+  if (base !== null && row.facts_prefix === base.facts.byteLength) {
+    return { row, facts: base.facts, bodyMiddle: null, body: null }
+  }
+  const { facts, body } = unpackTexts(row.pack)
+  if (base === null) return { row, facts, bodyMiddle: body, body }
+  return { row, facts: applyDelta(base.facts, deltaOf(row).facts, facts), bodyMiddle: body, body: null }
+}
+
+function bodyMiddle(entry: Entry): Uint8Array<ArrayBuffer> {
+  entry.bodyMiddle ??= unpackTexts(entry.row.pack).body
+  return entry.bodyMiddle
 }
 
 /** Reads texts by call, keeping what later calls may stand on. Bodies are put together only when asked for. */
@@ -31,7 +48,7 @@ export class TextReader {
     this.#statements = statements
   }
 
-  /** Facts of a call; `body` is empty. Throws `STORE_CORRUPT`. */
+  /** Facts of a call, the same bytes where they are those of its base; `body` is empty. Throws `STORE_CORRUPT`. */
   readFacts(row: CallRow): Texts {
     return { facts: this.#entry(row).facts, body: new Uint8Array(0) }
   }
@@ -64,14 +81,7 @@ export class TextReader {
     }
     let entry = next === null ? null : this.#known(next.n)
     for (const link of chain.toReversed()) {
-      const stored = deltaOf(link)
-      const { facts, body } = unpackTexts(link.pack)
-      entry = {
-        row: link,
-        facts: entry === null ? facts : applyDelta(entry.facts, stored.facts, facts),
-        bodyMiddle: body,
-        body: entry === null ? body : null,
-      }
+      entry = entryOn(entry, link)
       this.#entries.set(link.n, entry)
     }
     return entry ?? this.#known(row.n)
@@ -84,9 +94,9 @@ export class TextReader {
       chain.push(base)
       base = this.#known(base.row.base)
     }
-    let body = base.body ?? base.bodyMiddle
+    let body = base.body ?? bodyMiddle(base)
     for (const link of chain.toReversed()) {
-      body = applyDelta(body, deltaOf(link.row).body, link.bodyMiddle)
+      body = applyDelta(body, deltaOf(link.row).body, bodyMiddle(link))
       link.body = body
     }
     return body
