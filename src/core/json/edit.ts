@@ -18,11 +18,11 @@ export function editObject(
   scanned: ReturnType<typeof scanMembers> = scanMembers(bytes),
 ): Buffer {
   const { members, end } = scanned
+  if (!touches(members, edit)) return withAdded(bytes, scanned, edit.set ?? {})
   const set = new Map(Object.entries(edit.set ?? {}))
   const removed = new Set(edit.remove ?? [])
   const last = new Map<string, number>()
   members.forEach((member, index) => last.set(member.key, index))
-  if (!members.some(({ key }) => set.has(key) || removed.has(key))) return withAdded(bytes, scanned, set)
 
   const parts: Uint8Array[] = []
   let from = 0
@@ -57,21 +57,28 @@ export function editObject(
   return Buffer.concat(parts)
 }
 
+/** Some member that is there is changed. */
+function touches(members: readonly JsonMember[], { set = {}, remove = [] }: ObjectEdit): boolean {
+  for (const { key } of members) if (Object.hasOwn(set, key) || remove.includes(key)) return true
+  return false
+}
+
 /** The object with members that it does not have yet. */
 function withAdded(
   bytes: Uint8Array,
   { members, end }: ReturnType<typeof scanMembers>,
-  added: ReadonlyMap<string, string>,
+  added: Readonly<Record<string, string>>,
 ): Buffer {
   let text = ''
-  for (const [key, value] of added) {
-    text += `${members.length === 0 && text === '' ? '' : ','}${JSON.stringify(key)}:${value}`
+  for (const key of Object.keys(added)) {
+    text += `${members.length === 0 && text === '' ? '' : ','}${JSON.stringify(key)}:${added[key] ?? 'null'}`
   }
   const size = Buffer.byteLength(text)
   const out = Buffer.allocUnsafe(bytes.length + size)
   out.set(bytes.subarray(0, end - 1))
   out.write(text, end - 1)
-  out.set(bytes.subarray(end - 1), end - 1 + size)
+  // Mostly the closing brace alone.
+  for (let at = end - 1; at < bytes.length; at += 1) out[at + size] = bytes[at] ?? 0
   return out
 }
 

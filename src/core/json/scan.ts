@@ -60,11 +60,16 @@ export function skipString(bytes: Uint8Array, at: number): number {
 /** A native search costs as much as so many bytes. */
 const steppedBytes = 64
 
+/** How deep the brackets of the values are nested that were passed over. */
+export interface Nesting {
+  deepest: number
+}
+
 /**
  * Index behind the value that starts at `at`. Trusts the inside of arrays and objects: only brackets and strings are
  * followed, so use it on text that a parser accepts as well. Throws `BODY_INVALID_JSON` at a premature end.
  */
-export function skipValue(bytes: Uint8Array, at: number): number {
+export function skipValue(bytes: Uint8Array, at: number, nesting: Nesting | null = null): number {
   const first = bytes[at]
   if (first === quote) return skipString(bytes, at)
   const end = bytes.length
@@ -77,8 +82,10 @@ export function skipValue(bytes: Uint8Array, at: number): number {
         i = skipString(bytes, i)
         continue
       }
-      if (byte === openBrace || byte === openBracket) depth += 1
-      else if (byte === closeBrace || byte === closeBracket) {
+      if (byte === openBrace || byte === openBracket) {
+        depth += 1
+        if (nesting !== null && depth > nesting.deepest) nesting.deepest = depth
+      } else if (byte === closeBrace || byte === closeBracket) {
         depth -= 1
         if (depth === 0) return i + 1
       }
@@ -98,10 +105,14 @@ export function skipValue(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * The members of the object that starts at `at` (after white space), in order, duplicates included.
- * Throws `BODY_INVALID_JSON` where there is no object or it is malformed at its own level.
+ * The members of the object that starts at `at` (after white space), in order, duplicates included. `nesting` learns how
+ * deep their values are. Throws `BODY_INVALID_JSON` where there is no object or it is malformed at its own level.
  */
-export function scanMembers(bytes: Uint8Array, at = 0): { readonly members: JsonMember[]; readonly end: number } {
+export function scanMembers(
+  bytes: Uint8Array,
+  at = 0,
+  nesting: Nesting | null = null,
+): { readonly members: JsonMember[]; readonly end: number } {
   let i = skipSpace(bytes, at)
   if (bytes[i] !== openBrace) throw invalid('an object is expected', i)
   const members: JsonMember[] = []
@@ -114,7 +125,7 @@ export function scanMembers(bytes: Uint8Array, at = 0): { readonly members: Json
     i = skipSpace(bytes, keyEnd)
     if (bytes[i] !== colon) throw invalid('a colon is expected', i)
     const valueStart = skipSpace(bytes, i + 1)
-    const valueEnd = skipValue(bytes, valueStart)
+    const valueEnd = skipValue(bytes, valueStart, nesting)
     members.push({ key: decodeString(bytes, keyStart, keyEnd), keyStart, keyEnd, valueStart, valueEnd })
     i = skipSpace(bytes, valueEnd)
     if (bytes[i] === closeBrace) return { members, end: i + 1 }

@@ -7,7 +7,6 @@ import {
   type Lineage,
   type LosslessJson,
   maxNesting,
-  nestingDepth,
   PaddockError,
   parseLossless,
   type SamplingParams,
@@ -47,11 +46,12 @@ export interface ChatRequest {
 export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): ChatRequest {
   if (!isUtf8(bytes)) throw new PaddockError('BODY_INVALID_JSON', 'The body is not valid UTF-8.')
   const body = parseObject(bytes)
-  // Also guards everything below that recurses.
-  if (nestingDepth(bytes) > maxNesting) {
+  const nesting = { deepest: 0 }
+  const scanned = scanMembers(bytes, 0, nesting)
+  // The body itself is one more. Also guards everything below that recurses.
+  if (nesting.deepest + 1 > maxNesting) {
     throw new PaddockError('BODY_INVALID_JSON', `The body is nested more than ${maxNesting} deep.`)
   }
-  const scanned = scanMembers(bytes)
   const { members } = scanned
   const messages = body['messages']
   if (!Array.isArray(messages) || messages.length === 0) throw shape('messages', 'a list with at least one message')
@@ -91,21 +91,59 @@ const ignored = new Set(['stream', 'stream_options', 'metadata', 'user', 'cache_
 
 /** What a retry repeats (invariant I6). Key order of the top level and white space around values do not count. */
 function requestDigest(bytes: Buffer, members: readonly JsonMember[]): Digest {
-  const last = new Map(members.map((member) => [member.key, member]))
+  if (bytes.includes('"cache_control"')) return digestWithoutMarks(bytes, members)
+  const named = inOrder(members)
+  let size = 0
+  // A decoded key has no more bytes than the quoted one.
+  for (const { keyStart, keyEnd, valueStart, valueEnd } of named) size += keyEnd - keyStart + valueEnd - valueStart + 2
+  const text = Buffer.allocUnsafe(size)
+  let at = 0
+  for (const { key, valueStart, valueEnd } of named) {
+    at += text.write(key, at)
+    text[at] = 0
+    at += 1 + bytes.copy(text, at + 1, valueStart, valueEnd)
+    text[at] = 0
+    at += 1
+  }
+  // In one call: each update of a digest costs more than a copy of what such requests hold.
+  return hash('sha256', text.subarray(0, at))
+}
+
+/** The same where values may hold cache marks, which clients move from one request to the next. */
+function digestWithoutMarks(bytes: Buffer, members: readonly JsonMember[]): Digest {
   const parts: Uint8Array[] = []
-  for (const key of [...last.keys()].sort()) {
-    const member = last.get(key)
-    if (member === undefined || ignored.has(key)) continue
-    const value = bytes.subarray(member.valueStart, member.valueEnd)
+  for (const { key, valueStart, valueEnd } of inOrder(members)) {
+    const value = bytes.subarray(valueStart, valueEnd)
     parts.push(Buffer.from(`${key}\u0000`))
     if (value.includes('"cache_control"')) {
       parts.push(Buffer.from(stringifyLossless(withoutCacheMarks(parseLossless(value.toString())))))
     } else parts.push(value)
     parts.push(nul)
   }
-  // In one call: each update of a digest costs more than a copy of what such requests hold.
   return hash('sha256', Buffer.concat(parts))
 }
+
+/** The members that count, by name; of duplicates the last. */
+function inOrder(members: readonly JsonMember[]): readonly JsonMember[] {
+  if (members.length > fewMembers) {
+    const last = new Map(members.map((member) => [member.key, member]))
+    return [...last.values()].filter(({ key }) => !ignored.has(key)).sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+  const named: JsonMember[] = []
+  for (const member of members) {
+    if (ignored.has(member.key)) continue
+    // Few members: each goes to its place among those before it.
+    let place = named.length
+    while (place > 0 && (named[place - 1]?.key ?? '') > member.key) place -= 1
+    const same = named[place - 1]?.key === member.key
+    if (same) named[place - 1] = member
+    else named.splice(place, 0, member)
+  }
+  return named
+}
+
+/** So many are put in order one by one; a body that has more is no usual one. */
+const fewMembers = 32
 
 const nul = Buffer.of(0)
 
