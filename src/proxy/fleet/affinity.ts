@@ -7,6 +7,12 @@ const remembered = 100_000
 export class Affinity {
   private readonly homes = new Map<string, Replica>()
   private readonly calls = new Map<string, Replica>()
+  /** The only replica there is: every call ran on it, and none needs to be remembered. */
+  private readonly only: Replica | null
+
+  constructor(replicas: readonly Replica[]) {
+    this.only = replicas.length === 1 ? (replicas[0] ?? null) : null
+  }
 
   homeOf(sessionId: string): Replica | null {
     return this.homes.get(sessionId) ?? null
@@ -14,6 +20,7 @@ export class Affinity {
 
   settle(sessionId: string, callId: string, replica: Replica): void {
     const before = this.homes.get(sessionId)
+    if (before === replica && this.only !== null) return
     if (before !== replica) {
       if (before !== undefined) before.sessions -= 1
       replica.sessions += 1
@@ -21,12 +28,12 @@ export class Affinity {
     keep(this.homes, sessionId, replica, (gone) => {
       gone.sessions -= 1
     })
-    keep(this.calls, callId, replica)
+    if (this.only === null) keep(this.calls, callId, replica)
   }
 
   /** A session that goes on from a call of another one. */
   fork(sessionId: string, callId: string): void {
-    const home = this.calls.get(callId)
+    const home = this.only ?? this.calls.get(callId)
     if (home === undefined || this.homes.has(sessionId)) return
     home.sessions += 1
     this.homes.set(sessionId, home)

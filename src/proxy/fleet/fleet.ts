@@ -37,7 +37,7 @@ export interface FleetParts {
 export class Fleet implements Upstream, RequestSurroundings {
   readonly replicas: readonly Replica[]
   private readonly parts: FleetParts
-  private readonly affinity = new Affinity()
+  private readonly affinity: Affinity
   private readonly pauses: Pause
   private readonly updates: WeightUpdates
   private readonly looking = new Set<Replica>()
@@ -48,6 +48,7 @@ export class Fleet implements Upstream, RequestSurroundings {
   constructor(parts: FleetParts) {
     this.parts = parts
     this.replicas = parts.engines.map((engine) => new Replica(engine, parts.maxInFlight, parts.limits))
+    this.affinity = new Affinity(this.replicas)
     this.pauses = new Pause({ replicas: this.replicas, clock: parts.clock, emit: parts.emit, waited: parts.waited })
     this.updates = new WeightUpdates({ replicas: this.replicas, pauses: this.pauses, emit: parts.emit })
     this.lookAt = parts.clock.monotonic() + parts.limits.healthMs
@@ -117,6 +118,8 @@ export class Fleet implements Upstream, RequestSurroundings {
   // ------------------------------------------------------------------------------------- what requests ask of it
 
   choose(ids: UpstreamIds, without: ReadonlySet<Replica>): Replica | null {
+    const [only, second] = this.replicas
+    if (only !== undefined && second === undefined) return without.has(only) || only.state === 'foreign' ? null : only
     const candidates = this.candidates(without)
     const home = this.affinity.homeOf(ids.sessionId)
     return candidates.length === 1 ? (candidates[0] ?? null) : choose(candidates, home, this.parts.limits.overload)

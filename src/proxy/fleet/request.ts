@@ -49,7 +49,7 @@ export class FleetRequest implements UpstreamRequest {
   /** Kept until an answer begins: from then on it is never sent again, and an open stream outlives it by far. */
   private body: Buffer
   private readonly around: RequestSurroundings
-  private readonly tried = new Set<Replica>()
+  private tried: Set<Replica> | null = null
   private exchange: LineExchange | null = null
   private deaths = 0
   private answered = false
@@ -67,7 +67,7 @@ export class FleetRequest implements UpstreamRequest {
   /** Sends it, or waits for the end of a pause. Called again when the pause ends. */
   enter(): void {
     if (this.settled || (this.ask.generates && this.around.waitForResume(this))) return
-    const replica = this.around.choose(this.ask.ids, this.tried)
+    const replica = this.around.choose(this.ask.ids, this.tried ?? untried)
     if (replica === null) {
       this.settle(() =>
         this.ask.sink.failed(new PaddockError('ENGINE_UNREACHABLE', 'No replica of the engine takes calls.')),
@@ -121,11 +121,17 @@ export class FleetRequest implements UpstreamRequest {
     if (!this.settled) this.ask.sink.chunk(Buffer.alloc(0))
   }
 
-  async weights(told: string | null): Promise<SeenWeights> {
-    const { replica, before, staleCache, recomputed } = this
+  weights(told: string | null): SeenWeights | Promise<SeenWeights> {
+    const { replica } = this
     if (replica === null) return { before: null, after: told, staleCache: false, recomputed: false }
-    if (told !== null) replica.weights.note(told)
-    const after = told ?? (await replica.weights.read())
+    const { weights } = replica
+    if (told !== null) weights.note(told)
+    if (told !== null || weights.untold) return this.seen(replica, told)
+    return weights.read().then((after) => this.seen(replica, after))
+  }
+
+  private seen(replica: Replica, after: string | null): SeenWeights {
+    const { before, staleCache, recomputed } = this
     return { before, after, staleCache: staleCache || replica.staleCache, recomputed }
   }
 
@@ -145,28 +151,27 @@ export class FleetRequest implements UpstreamRequest {
       headers: { 'x-request-id': ids.requestId ?? ids.callId, 'x-session-id': ids.sessionId },
       body: generates ? this.bodyFor(replica) : this.body,
     }
-    this.exchange = replica.line.ask(ask, this.hears(replica, fresh), fresh)
+    this.exchange = replica.line.ask(ask, new Attempt(this, replica, fresh), fresh)
     if (this.halted) this.exchange.pause()
   }
 
-  private hears(replica: Replica, fresh: boolean): LineSink {
-    return {
-      head: (status, headers) => {
-        if (this.settled) return
-        this.answered = true
-        this.body = noBody
-        if (status >= 500) this.around.failed(replica, `answered ${status}`, false)
-        else this.around.succeeded(replica)
-        this.ask.sink.head(status, headers)
-      },
-      data: (bytes) => {
-        if (!this.settled) this.ask.sink.chunk(bytes)
-      },
-      end: () => this.settle(() => this.ask.sink.end()),
-      broke: (broke) => {
-        if (!this.settled) this.broke(replica, broke, fresh)
-      },
-    }
+  // ------------------------------------------------------------------------------- what an attempt hears
+
+  head(replica: Replica, status: number, headers: Parameters<LineSink['head']>[1]): void {
+    if (this.settled) return
+    this.answered = true
+    this.body = noBody
+    if (status >= 500) this.around.failed(replica, `answered ${status}`, false)
+    else this.around.succeeded(replica)
+    this.ask.sink.head(status, headers)
+  }
+
+  data(bytes: Buffer): void {
+    if (!this.settled) this.ask.sink.chunk(bytes)
+  }
+
+  end(): void {
+    this.settle(() => this.ask.sink.end())
   }
 
   /** With the salt of its weights, and the name by which it can be ended, where the engine reads that in the body. */
@@ -181,7 +186,8 @@ export class FleetRequest implements UpstreamRequest {
     return this.around.salted(replica) ? salted(named, replica) : named
   }
 
-  private broke(replica: Replica, broke: LineBreak, fresh: boolean): void {
+  broke(replica: Replica, broke: LineBreak, fresh: boolean): void {
+    if (this.settled) return
     const gone = broke.kind === 'unreachable'
     const why = reason(broke.cause)
     const failure = upstreamFailure(broke)
@@ -194,6 +200,7 @@ export class FleetRequest implements UpstreamRequest {
     }
     this.around.failed(replica, why, gone)
     if (!gone) this.deaths += 1
+    this.tried ??= new Set()
     this.tried.add(replica)
     if (!mayRetry || this.deaths >= maxDeaths || this.around.choose(this.ask.ids, this.tried) === null) {
       this.settle(() => this.ask.sink.failed(failure))
@@ -218,7 +225,38 @@ export class FleetRequest implements UpstreamRequest {
   }
 }
 
+/** One try of a request at a replica. */
+class Attempt implements LineSink {
+  private readonly request: FleetRequest
+  private readonly replica: Replica
+  /** Over a connection of its own. */
+  private readonly fresh: boolean
+
+  constructor(request: FleetRequest, replica: Replica, fresh: boolean) {
+    this.request = request
+    this.replica = replica
+    this.fresh = fresh
+  }
+
+  head(status: number, headers: Parameters<LineSink['head']>[1]): void {
+    this.request.head(this.replica, status, headers)
+  }
+
+  data(bytes: Buffer): void {
+    this.request.data(bytes)
+  }
+
+  end(): void {
+    this.request.end()
+  }
+
+  broke(broke: LineBreak): void {
+    this.request.broke(this.replica, broke, this.fresh)
+  }
+}
+
 const noBody = Buffer.alloc(0)
+const untried: ReadonlySet<Replica> = new Set()
 
 /** The request in a prefix cache of its weights. A salt of the harness's own is kept. */
 function salted(body: Buffer, { engine, weights }: Replica): Buffer {
