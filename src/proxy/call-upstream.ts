@@ -35,7 +35,7 @@ export class CallUpstream {
   }
 
   /** Which weights sampled; null where the engine was not asked. `told`: what the reply said last. */
-  async weights(told: string | null): Promise<SeenWeights | null> {
+  weights(told: string | null): SeenWeights | Promise<SeenWeights> | null {
     return this.request === null ? null : this.request.weights(told)
   }
 

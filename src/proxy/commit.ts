@@ -31,8 +31,10 @@ export async function storeEnd(
   const kept = keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs: request.topLogprobs ?? 0 })
   if (kept !== null) await kept
   const commit = commitOf(ended)
+  const stored = recorder.commitCall(commit)
+  const tainting = taint()
   // The taint is as durable as the call before the harness can see the fault.
-  await Promise.all([recorder.commitCall(commit), taint()])
+  await (tainting === null ? stored : Promise.all([stored, tainting]))
   return commit
 }
 
@@ -61,7 +63,7 @@ function commitOf(ended: EndedCall): CallCommit {
     choices: answer.choices.map((choice) => ({
       index: choice.index,
       finishReason: choice.finishReason,
-      segmentId: tokens.choiceSegments.get(choice.index) ?? null,
+      segmentId: tokens.segments.find((one) => one.choice === choice.index && !one.stopCut)?.id ?? null,
       message: choice.rawMessage ?? JSON.stringify(messageOf(choice)),
       claimedTokens: claimed,
     })),

@@ -5,28 +5,42 @@
 export class IntentGate {
   /** The intent is durable. */
   open = false
-  /** Resolves when it is; rejects as the store does. Null before the call was started. */
-  stored: Promise<void> | null = null
-  private waiting: (() => Promise<void>)[] = []
+  private settled: Promise<boolean> | null = null
+  /** For who asks before the store was asked. */
+  private early: PromiseWithResolvers<boolean> | null = null
+  private waiting: (() => Promise<void>)[] | null = null
 
-  /** To be called before anything can be heard from the engine; the store is asked when `write` is called. */
-  begin(on: { durable: () => void; failed: (cause: unknown) => void }): { write(stored: Promise<void>): void } {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.stored = promise
-    promise.then(
-      () => {
-        this.open = true
-        on.durable()
-        for (const then of this.waiting) then().catch(() => {})
-        this.waiting = []
+  /** Resolves when the store has said whether it took the intent, after `durable` or `failed` was told of it. */
+  get stored(): Promise<boolean> {
+    if (this.settled !== null) return this.settled
+    this.early ??= Promise.withResolvers<boolean>()
+    return this.early.promise
+  }
+
+  /** Waits for the store, which has been asked. */
+  write(stored: Promise<void>, on: { durable(): void; failed(cause: unknown): void }): void {
+    this.settled = stored.then(
+      () => this.opened(on),
+      (cause: unknown) => {
+        on.failed(cause)
+        return false
       },
-      (cause: unknown) => on.failed(cause),
     )
-    return { write: (stored) => void stored.then(resolve, reject) }
+    this.early?.resolve(this.settled)
   }
 
   /** Runs `then` once the intent is durable; a store that failed is told elsewhere. */
   after(then: () => Promise<void>): void {
+    this.waiting ??= []
     this.waiting.push(then)
+  }
+
+  private opened(on: { durable(): void }): true {
+    this.open = true
+    on.durable()
+    const { waiting } = this
+    this.waiting = null
+    if (waiting !== null) for (const then of waiting) then().catch(() => {})
+    return true
   }
 }

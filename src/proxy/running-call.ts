@@ -71,18 +71,17 @@ export class RunningCall implements AnswerSink {
     this.phase = 'running'
     this.times.heard()
     const { intent, path, body, session, match } = asked
-    const gate = this.intent.begin({
+    const { strategy } = intent
+    const ids = { callId: this.id, sessionId: session.record.id }
+    this.upstream.asked(session.tokens.send({ ...ids, strategy, path, body, match }, this))
+    // The engine reads the request while the intent is written.
+    this.intent.write(this.around.recorder.beginCall(intent), {
       durable: () => {
         if (this.asked !== null) this.asked = withoutBodies(this.asked)
         this.flush()
       },
       failed: (cause) => this.storeFailed(cause),
     })
-    const { strategy } = intent
-    const ids = { callId: this.id, sessionId: session.record.id }
-    this.upstream.asked(session.tokens.send({ ...ids, strategy, path, body, match }, this))
-    // The engine reads the request while the intent is written.
-    gate.write(this.around.recorder.beginCall(intent))
   }
 
   /** Runs `then` once the intent is durable; a store that failed is told elsewhere. */
@@ -240,12 +239,9 @@ export class RunningCall implements AnswerSink {
     if (this.phase !== 'running' || asked === null) return
     this.phase = 'committing'
     this.failure = failure
-    try {
-      await this.intent.stored
-    } catch {
-      return
-    }
-    await this.learnWeights()
+    if (!(await this.intent.stored)) return
+    const learning = this.learnWeights()
+    if (learning !== null) await learning
     const attended = this.connected
     const complete = fate.kind === 'complete'
     const tainted = attended && failure !== null && taints(failure) ? failure.error.code : null
@@ -286,10 +282,12 @@ export class RunningCall implements AnswerSink {
   }
 
   /** Which weights sampled the answer: as the reply says, else as the engine says now. */
-  private async learnWeights(): Promise<void> {
-    if (this.answer.choices.length === 0) return
-    const seen = await this.upstream.weights(this.answer.weightVersionLast)
+  private learnWeights(): Promise<void> | null {
+    if (this.answer.choices.length === 0) return null
+    const seen = this.upstream.weights(this.answer.weightVersionLast)
+    if (seen instanceof Promise) return seen.then((later) => this.answer.met(later))
     if (seen !== null) this.answer.met(seen)
+    return null
   }
 
   private clientStatus(attended: boolean): number | null {

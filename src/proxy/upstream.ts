@@ -28,9 +28,9 @@ export interface UpstreamRequest {
   abort(): void
   /**
    * Which weights the request met, once it has ended. `told`: what the reply itself said last, so that nobody has to ask.
-   * Never rejects.
+   * Never rejects; at once where nobody has to be asked.
    */
-  weights(told: string | null): Promise<SeenWeights>
+  weights(told: string | null): SeenWeights | Promise<SeenWeights>
 }
 
 /** Who asks. */

@@ -47,8 +47,6 @@ export interface CallTokens {
   readonly spans: readonly Span[]
   readonly promptLeaf: Id | null
   readonly forks: readonly Fork[]
-  /** Sampled segment by choice index. */
-  readonly choiceSegments: ReadonlyMap<number, Id>
   /** Integrity findings, sorted and without repetition. */
   readonly findings: readonly string[]
 }

@@ -75,8 +75,17 @@ describe('PathTree', () => {
 
   it('takes up what was stored in any order', () => {
     const stored = (id: string, ids: readonly number[], parent: Segment['parent']): Segment => ({
-      ...{ ...segment('sampled', ids), id, parent, sessionId: 's', choice: null, logprobs: null, flags: null },
-      ...{ logprobKind: 'unknown', policySpans: [], replayOf: null, stopCut: false },
+      ...segment('sampled', ids),
+      id,
+      parent,
+      sessionId: 's',
+      choice: null,
+      logprobs: null,
+      flags: null,
+      logprobKind: 'unknown',
+      policySpans: [],
+      replayOf: null,
+      stopCut: false,
     })
     const tree = new PathTree()
     const child = tree.takeUp(stored('child', [3, 4], { segmentId: 'parent', offset: 1 }))

@@ -86,7 +86,6 @@ export class RecordedTree {
     const { answer } = call
     const segments: Segment[] = []
     const spans: Span[] = []
-    const choiceSegments = new Map<number, Id>()
     const media = mediaDigests(call.messages)
     const { at, forks } = this.hangPrompt(call, { media, notes }, { segments, spans })
     for (const choice of answer.choices) {
@@ -110,7 +109,6 @@ export class RecordedTree {
         segments.push(tail)
         this.hang(tail, { node, offset: cut.visible }, media)
       }
-      choiceSegments.set(choice.index, sampled.id)
       this.remember(call, choice, { node, exact: cut?.exact ?? true })
       if (sampled.tokens.length > 0) {
         spans.push({
@@ -124,7 +122,7 @@ export class RecordedTree {
       }
     }
     const promptLeaf = at?.node.id ?? null
-    return { segments, spans, promptLeaf, forks, choiceSegments, findings: merged(findingsOf(call), notes.findings) }
+    return { segments, spans, promptLeaf, forks, findings: merged(findingsOf(call), notes.findings) }
   }
 
   /**
