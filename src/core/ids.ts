@@ -15,6 +15,7 @@ export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) 
   let lastMs = -1
   let counter = 0
   const bytes = Buffer.alloc(16)
+  const text = Buffer.from('00000000-0000-0000-0000-000000000000')
   return () => {
     const now = clock.now()
     if (now > lastMs) {
@@ -36,9 +37,32 @@ export function idMaker(clock: Clock = systemClock, random: (bytes: Uint8Array) 
     bytes[6] = 0x70 | (counter >> 8)
     bytes[7] = counter
     bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
-    const hex = bytes.toString('hex')
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+    return hexText(bytes, text)
   }
+}
+
+const hexDigits = Buffer.from('0123456789abcdef')
+/** Where in the text of an id the digits of its groups begin, and how many bytes each group has. */
+const groups = [
+  [0, 4],
+  [9, 2],
+  [14, 2],
+  [19, 2],
+  [24, 6],
+] as const
+
+/** Writes the digits into `text`, which has the dashes, and gives it as a string in one piece: ids are keys of many maps. */
+function hexText(bytes: Buffer, text: Buffer): string {
+  let from = 0
+  for (const [start, length] of groups) {
+    for (let at = 0; at < length; at += 1) {
+      const byte = bytes[from + at] ?? 0
+      text[start + 2 * at] = hexDigits[byte >> 4] ?? 0
+      text[start + 2 * at + 1] = hexDigits[byte & 0xf] ?? 0
+    }
+    from += length
+  }
+  return text.toString('latin1')
 }
 
 /** Random bytes out of a pool: the system is asked once for 256 ids, not for each. */

@@ -1,6 +1,6 @@
 import type { CallClass, Clock } from '../core/index.ts'
 import type { CallCommit, CallIntent, Recorder } from '../trajectory/index.ts'
-import type { CallLine } from './contract.ts'
+import type { CallEvent } from './contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { ReplyForm } from './dialects/contract.ts'
@@ -37,7 +37,7 @@ export interface CallOutcome {
   readonly promptTokens: number | null
   readonly sampledTokens: number | null
   readonly tainted: string | null
-  readonly line: CallLine
+  readonly line: CallEvent
 }
 
 /** A call that was admitted: the intent and what is sent to the engine. */

@@ -1,4 +1,4 @@
-import type { CallLine } from './contract.ts'
+import type { CallEvent } from './contract.ts'
 import type { AdmittedCall, CallOutcome } from './call-contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
 
@@ -10,12 +10,13 @@ const shown = 120
 export function callLine(
   { intent, session }: AdmittedCall,
   outcome: Pick<CallOutcome, 'commit' | 'promptTokens' | 'sampledTokens'> & { readonly answer: Answer },
-): CallLine {
+): CallEvent {
   const { commit } = outcome
   // A call that could not be committed has no choices, whatever was sampled.
   const choices = commit.choices.length === 0 ? [] : outcome.answer.choices
   const text = choices.find(({ content }) => content !== null && content !== '')?.content ?? ''
   return {
+    type: 'call',
     callId: intent.id,
     sessionId: session.record.id,
     rolloutId: session.record.rolloutId,

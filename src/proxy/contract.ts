@@ -69,7 +69,7 @@ export interface ProxyOptions {
 
 /** What happens, as it happens: for `paddock serve`, metrics and the rollout. Never holds a key or a body. */
 export type ProxyEvent =
-  | ({ readonly type: 'call' } & CallLine)
+  | CallEvent
   /** Something happened to a replica, or generation was paused or got new weights. */
   | ({ readonly type: 'engine' } & FleetEvent)
   | {
@@ -97,6 +97,9 @@ export type ProxyEvent =
       readonly sessionId: Id
       readonly which: 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
     }
+
+/** A recorded call, when it has settled. */
+export type CallEvent = { readonly type: 'call' } & CallLine
 
 /** One recorded call in a line. */
 export interface CallLine {

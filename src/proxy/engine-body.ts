@@ -11,12 +11,13 @@ export interface BodyChange {
 
 /** The body for the engine: the client's bytes with the named members set and removed, nothing else touched. */
 export function engineBody(request: ChatRequest, change: BodyChange): Buffer {
+  if (!request.streamed) return editObject(request.bytes, change, request.scanned)
   const set: Record<string, string> = { ...change.set }
   const remove = [...change.remove]
-  if (request.streamed && change.buffered) {
+  if (change.buffered) {
     set['stream'] = 'false'
     remove.push('stream_options')
-  } else if (request.streamed) {
+  } else {
     const options = request.scanned.members.findLast((member) => member.key === 'stream_options')
     const given = options === undefined ? null : request.bytes.subarray(options.valueStart, options.valueEnd)
     set['stream_options'] =

@@ -88,7 +88,7 @@ export class Generations {
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
     const digest = callDigest(route.dialect, request)
-    const judgement = judgeRetry(session.earlier(view), {
+    const judgement = judgeRetry(session.earlier(digest, view), {
       digest,
       retryCount: request.lineage.retryCount,
       idempotencyKey: request.lineage.idempotencyKey,
@@ -166,12 +166,14 @@ export class Generations {
       headers: keptHeaders(http.headers),
       body: asked.body,
     }
-    const model = policy.model === null ? {} : { model: JSON.stringify(policy.model) }
     const match = session.conversation.match(request.messages, request.turns, request.chain, asked.handles)
     for (const callId of match.echoed) this.settleDelivery(session, callId, 'echoed')
     const body = engineBody(request, {
-      set: { ...plan.set, ...sampling.set, ...model },
-      remove: [...plan.remove, ...sampling.remove],
+      set:
+        policy.model === null
+          ? { ...plan.set, ...sampling.set }
+          : { ...plan.set, ...sampling.set, model: JSON.stringify(policy.model) },
+      remove: sampling.remove.length === 0 ? plan.remove : [...plan.remove, ...sampling.remove],
       buffered,
     })
     return new RunningCall(
@@ -228,7 +230,7 @@ export class Generations {
     this.totals.calls += 1
     this.totals.sampledTokens += outcome.sampledTokens ?? 0
     this.totals.promptTokens += outcome.promptTokens ?? 0
-    emit({ type: 'call', ...outcome.line })
+    emit(outcome.line)
     traceCall(outcome.line, this.around.engine.name, outcome.commit.endedAt)
   }
 
@@ -290,7 +292,8 @@ export function tellError(response: ServerResponse, cause: unknown, dialect: Dia
 /** Request headers without credentials. */
 function keptHeaders(headers: IncomingMessage['headers']): Record<string, string> {
   const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
     if (value === undefined || isCredential(name)) continue
     kept[name] = Array.isArray(value) ? value.join(', ') : value
   }

@@ -168,7 +168,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const key = keyOf(request.headers)
     const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
     const open = options.openMode === true && slot === null && sessionId === null
-    if (slot === null) await recall(key)
+    if (slot === null && past !== null) await recall(key)
     const session =
       slot !== null
         ? book.authoriseSlot(slot, sessionId, key)

@@ -29,6 +29,12 @@ const posted = [
   { path: /^\/v1(beta|alpha)?\/models\/[\w.%/-]+:countTokens$/, kind: 'count', dialect: 'gemini' },
 ] as const
 
+/** Of nearly every request: told without a look at the patterns. */
+const chatRoute: RoutePath = {
+  sessionId: null,
+  route: { kind: 'generate', dialect: 'chat', path: '/v1/chat/completions' },
+}
+
 /** In whose shape an error on this URL is told, also where the route is not served. */
 export function dialectNameOf(url: string): Dialect['name'] {
   const path = pathOf(url).replace(/^\/s\/[^/]+/, '')
@@ -41,6 +47,7 @@ export function dialectNameOf(url: string): Dialect['name'] {
  * pause, weights, metrics) is reachable. Throws `ROUTE_DENIED`, and with `allow` in its data where only the method is wrong.
  */
 export function readRoute(method: string, url: string): RoutePath {
+  if (method === 'POST' && url === '/v1/chat/completions') return chatRoute
   const path = pathOf(url)
   const session = /^\/s\/([^/]+)(\/.*)?$/.exec(path)
   const sessionId = session?.[1] ?? null

@@ -34,7 +34,11 @@ export function isCredential(name: string): boolean {
  * Null when there is none. Throws `AUTH_KEY_MISMATCH` when two headers carry different keys.
  */
 export function keyOf(headers: IncomingHttpHeaders): string | null {
-  const bearer = /^bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim()
+  const { authorization } = headers
+  const bearer = authorization === undefined ? undefined : /^bearer\s+(.+)$/i.exec(authorization)?.[1]?.trim()
+  if (headers['x-api-key'] === undefined && headers['x-goog-api-key'] === undefined) {
+    return bearer === undefined || bearer === '' ? null : bearer
+  }
   const found = [bearer, single(headers['x-api-key']), single(headers['x-goog-api-key'])].filter(
     (key): key is string => key !== undefined && key !== '',
   )

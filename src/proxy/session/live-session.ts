@@ -28,7 +28,6 @@ export class LiveSession {
   open = true
   lastError: string | null = null
   readonly taints: string[] = []
-  private readonly kinds = new Set<string>()
   private nextSeq = 0
   private calls = 0
   private sampledTokens = 0
@@ -48,10 +47,7 @@ export class LiveSession {
   }
 
   rememberClass(call: ClassifiedCall): void {
-    const { systemDigest, toolsDigest, requestKind, nativeAgent, nativeParent } = call.lineage
-    const kind = [call.callClass, systemDigest, toolsDigest, requestKind, nativeAgent, nativeParent].join()
-    if (this.kinds.has(kind)) return
-    this.kinds.add(kind)
+    for (const earlier of this.history) if (sameKind(earlier, call)) return
     this.history.push(call)
   }
 
@@ -105,9 +101,10 @@ export class LiveSession {
     this.lastError = past.lastError
   }
 
-  /** Calls that a request may repeat, as far as their answers can be given in the form that it asks for. */
-  earlier(view: AnswerView): EarlierCall[] {
-    const fitting = this.remembered.filter(({ call }) => call.fits?.(view) ?? true)
+  /** Calls with these words that a request may repeat, as far as their answers can be given in the form that it asks for. */
+  earlier(asked: string, view: AnswerView): readonly EarlierCall[] {
+    if (!this.remembered.some(({ digest }) => digest === asked)) return none
+    const fitting = this.remembered.filter(({ call, digest }) => digest === asked && (call.fits?.(view) ?? true))
     return fitting.map(({ call, digest, idempotencyKey }) => ({
       callId: call.id,
       digest,
@@ -150,13 +147,37 @@ export class LiveSession {
   /** Finished answers hold memory: the newest few stay, an unsent one longer than a sent one. */
   private forget(): void {
     if (this.remembered.length <= this.replayWindow) return
-    const finished = this.remembered.filter(({ call }) => call.phase === 'answered' || call.phase === 'failed')
-    const sent = finished.filter(({ call }) => call.sent)
-    const unsent = finished.filter(({ call }) => !call.sent)
-    const drop = new Set([
-      ...sent.slice(0, Math.max(0, sent.length - this.replayWindow)),
-      ...unsent.slice(0, Math.max(0, unsent.length - 4 * this.replayWindow)),
-    ])
-    if (drop.size > 0) this.remembered = this.remembered.filter((entry) => !drop.has(entry))
+    let sent = -this.replayWindow
+    let unsent = -4 * this.replayWindow
+    for (const { call } of this.remembered) {
+      if (!isFinished(call)) continue
+      if (call.sent) sent += 1
+      else unsent += 1
+    }
+    if (sent <= 0 && unsent <= 0) return
+    this.remembered = this.remembered.filter(({ call }) => {
+      if (!isFinished(call)) return true
+      return call.sent ? (sent -= 1) < 0 : (unsent -= 1) < 0
+    })
   }
+}
+
+const none: readonly EarlierCall[] = []
+
+function isFinished({ phase }: RememberedCall): boolean {
+  return phase === 'answered' || phase === 'failed'
+}
+
+/** What classification looks at is the same. */
+function sameKind(one: ClassifiedCall, other: ClassifiedCall): boolean {
+  const a = one.lineage
+  const b = other.lineage
+  return (
+    one.callClass === other.callClass &&
+    a.systemDigest === b.systemDigest &&
+    a.toolsDigest === b.toolsDigest &&
+    a.requestKind === b.requestKind &&
+    a.nativeAgent === b.nativeAgent &&
+    a.nativeParent === b.nativeParent
+  )
 }

@@ -36,6 +36,7 @@ export type RetryJudgement =
  * otherwise is a new sample: n siblings of a group look exactly like that.
  */
 export function judgeRetry(earlier: readonly EarlierCall[], marks: RetryMarks): RetryJudgement {
+  if (earlier.length === 0) return fresh
   const alike = earlier.filter((call) => call.digest === marks.digest && !otherKey(call, marks))
   const byKey = marks.idempotencyKey === null ? [] : alike.filter((c) => c.idempotencyKey === marks.idempotencyKey)
   const marked = (marks.retryCount ?? 0) > 0 || byKey.length > 0
@@ -45,12 +46,14 @@ export function judgeRetry(earlier: readonly EarlierCall[], marks: RetryMarks): 
   if (lost !== undefined) return { kind: 'same', callId: lost.callId }
   const broken = candidates.findLast((call) => call.state === 'failed' && !call.repeated && (marked || !call.sent))
   if (broken !== undefined) return { kind: 'again', callId: broken.callId }
-  if (!marked) return { kind: 'fresh' }
+  if (!marked) return fresh
   const running = candidates.find((call) => call.state === 'running')
   if (running !== undefined) return { kind: 'same', callId: running.callId }
   const answered = candidates.findLast((call) => call.state === 'answered')
-  return answered === undefined ? { kind: 'fresh' } : { kind: 'same', callId: answered.callId }
+  return answered === undefined ? fresh : { kind: 'same', callId: answered.callId }
 }
+
+const fresh: RetryJudgement = { kind: 'fresh' }
 
 /** Two different idempotency keys name two different requests, whatever their bodies. */
 function otherKey(call: EarlierCall, marks: RetryMarks): boolean {

@@ -23,44 +23,61 @@ const wireNames: Readonly<Record<PinName, string>> = {
 const thinkingBudget = 'thinking_budget'
 
 /** Further fields that shape sampling; the name under which each is kept in {@link SamplingParams.other}. */
-const otherTransforms = Object.entries({
-  logit_bias: 'logit_bias',
-  min_tokens: 'min_tokens',
-  bad_words: 'bad_words',
-  allowed_token_ids: 'allowed_token_ids',
-  logits_processors: 'logits_processors',
-  custom_logit_processor: 'logits_processors',
-  ignore_eos: 'ignore_eos',
-  stop_token_ids: 'stop_token_ids',
-  length_penalty: 'length_penalty',
-  typical_p: 'typical_p',
-  thinking_token_budget: thinkingBudget,
-  response_format: 'grammar',
-  structured_outputs: 'grammar',
-  guided_json: 'grammar',
-  guided_regex: 'grammar',
-  guided_choice: 'grammar',
-  guided_grammar: 'grammar',
-  regex: 'grammar',
-  ebnf: 'grammar',
-})
+const otherTransforms = new Map(
+  Object.entries({
+    logit_bias: 'logit_bias',
+    min_tokens: 'min_tokens',
+    bad_words: 'bad_words',
+    allowed_token_ids: 'allowed_token_ids',
+    logits_processors: 'logits_processors',
+    custom_logit_processor: 'logits_processors',
+    ignore_eos: 'ignore_eos',
+    stop_token_ids: 'stop_token_ids',
+    length_penalty: 'length_penalty',
+    typical_p: 'typical_p',
+    thinking_token_budget: thinkingBudget,
+    response_format: 'grammar',
+    structured_outputs: 'grammar',
+    guided_json: 'grammar',
+    guided_regex: 'grammar',
+    guided_choice: 'grammar',
+    guided_grammar: 'grammar',
+    regex: 'grammar',
+    ebnf: 'grammar',
+  }),
+)
+
+/** Every member that {@link askedSampling} reads: a body without one asks for nothing. */
+const samplingMembers: ReadonlySet<string> = new Set([
+  ...Object.values(wireNames),
+  ...otherTransforms.keys(),
+  'max_completion_tokens',
+  'stop',
+  'n',
+  'custom_params',
+  'tool_choice',
+])
+
+const askedNothing: SamplingParams = {
+  temperature: null,
+  topP: null,
+  topK: null,
+  minP: null,
+  presencePenalty: null,
+  frequencyPenalty: null,
+  repetitionPenalty: null,
+  maxTokens: null,
+  seed: null,
+  stop: [],
+  n: 1,
+  other: [],
+}
 
 /** What a chat request asks for. Wrong types read as not set: the engine is the judge of them. */
 export function askedSampling(body: LooseObject): SamplingParams {
+  if (!Object.keys(body).some((name) => samplingMembers.has(name))) return askedNothing
   const number = (name: string) => (typeof body[name] === 'number' ? body[name] : null)
   const stop = body['stop']
-  const other = new Set<string>()
-  for (const [field, name] of otherTransforms) {
-    const value = body[field]
-    if (value === undefined || value === null || value === false) continue
-    if (field === 'response_format' && isTextFormat(value)) continue
-    other.add(name)
-  }
-  // SGLang's, whose strict thinking reads it (`grammar_manager.py`).
-  const params = body['custom_params']
-  if (typeof params === 'object' && params !== null && 'thinking_budget' in params) other.add(thinkingBudget)
-  const toolChoice = body['tool_choice']
-  if (toolChoice === 'required' || (typeof toolChoice === 'object' && toolChoice !== null)) other.add('tool_choice')
   return {
     temperature: number('temperature'),
     topP: number('top_p'),
@@ -73,8 +90,25 @@ export function askedSampling(body: LooseObject): SamplingParams {
     seed: number('seed'),
     stop: typeof stop === 'string' ? [stop] : Array.isArray(stop) ? stop.filter((s) => typeof s === 'string') : [],
     n: number('n') ?? 1,
-    other: [...other].sort(),
+    other: otherSampling(body),
   }
+}
+
+/** Names of the further transforms that a body asks for, sorted. */
+function otherSampling(body: LooseObject): readonly string[] {
+  const other: string[] = []
+  for (const [field, name] of otherTransforms) {
+    const value = body[field]
+    if (value === undefined || value === null || value === false) continue
+    if (field === 'response_format' && isTextFormat(value)) continue
+    other.push(name)
+  }
+  // SGLang's, whose strict thinking reads it (`grammar_manager.py`).
+  const params = body['custom_params']
+  if (typeof params === 'object' && params !== null && 'thinking_budget' in params) other.push(thinkingBudget)
+  const toolChoice = body['tool_choice']
+  if (toolChoice === 'required' || (typeof toolChoice === 'object' && toolChoice !== null)) other.push('tool_choice')
+  return other.length < 2 ? other : [...new Set(other)].sort()
 }
 
 /** The sampling that is sent to the engine, and the body members that make it so. */
@@ -95,6 +129,10 @@ export function applySampling(
   body: LooseObject,
   { boundThinking = 'as_written' }: { readonly boundThinking?: BoundThinking } = {},
 ): AppliedSampling {
+  const leavesBound = boundThinking === 'as_written' || body['thinking_token_budget'] === undefined
+  if (leavesBound && isEmpty(policy.defaults) && isEmpty(policy.clamp) && isEmpty(policy.pin)) {
+    return { used: asked, set: noChange, remove: nothing }
+  }
   const set: Record<string, string> = {}
   const remove: string[] = []
   const values: Record<PinName, number | null> = {
@@ -142,6 +180,13 @@ export function applySampling(
     Object.assign(set, members)
   }
   return { used: { ...asked, ...values, n, other }, set, remove }
+}
+
+const noChange: AppliedSampling['set'] = {}
+const nothing: readonly string[] = []
+
+function isEmpty(part: object): boolean {
+  return Object.keys(part).length === 0
 }
 
 function isPinName(name: string): name is PinName {
