@@ -1,6 +1,8 @@
 import type { AdmittedCall, CallOutcome } from './call-contract.ts'
-import type { Answer } from './dialects/chat/answer.ts'
+import { type Answer, tokenCount } from './dialects/chat/answer.ts'
 import { answeredTurn } from './dialects/chat/turns.ts'
+
+const noCalls: readonly string[] = []
 
 /** Where the answers of a call stand in the conversation, for the requests that continue them. */
 export function noteAnswers({ session, request, intent }: AdmittedCall, answer: Answer): void {
@@ -11,14 +13,14 @@ export function noteAnswers({ session, request, intent }: AdmittedCall, answer: 
       { callId: intent.id, choice: choice.index },
       before,
       answeredTurn(choice),
-      choice.toolCalls.flatMap((call) => call?.id ?? []),
+      choice.toolCalls.length === 0 ? noCalls : choice.toolCalls.flatMap((call) => call?.id ?? []),
     )
   }
 }
 
 /** Tokens of an answer: as its ids say, else as the engine's usage claims. */
 export function countsOf(answer: Answer): Pick<CallOutcome, 'promptTokens' | 'sampledTokens'> {
-  const sampled = answer.choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0)
+  const sampled = answer.choices.reduce((sum, choice) => sum + tokenCount(choice), 0)
   return {
     promptTokens: answer.promptIds?.length ?? answer.claimed('prompt_tokens'),
     sampledTokens: sampled > 0 ? sampled : answer.claimed('completion_tokens'),

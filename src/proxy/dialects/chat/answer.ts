@@ -14,6 +14,8 @@ export interface ChoiceAnswer {
   /** vLLM: the stop string or stop token that ended the choice. */
   stopReason: string | number | null
   tokenIds: number[]
+  /** How many ids were let go of. */
+  tokensLetGo: number
   /** NaN where the engine gave null or no number. */
   logprobs: number[]
   /** Text of each token as the logprobs list gives it. */
@@ -95,6 +97,8 @@ export class Answer {
     this.promptIds = null
     for (const choice of this.choices) {
       choice.message = null
+      choice.tokensLetGo += choice.tokenIds.length
+      choice.tokenIds = []
       choice.logprobs = []
       choice.tokenTexts = []
       choice.alternatives.length = 0
@@ -165,6 +169,7 @@ export class Answer {
       finishReason: null,
       stopReason: null,
       tokenIds: [],
+      tokensLetGo: 0,
       logprobs: [],
       tokenTexts: [],
       rawMessage: null,
@@ -185,6 +190,11 @@ export class Answer {
     this.weightVersionFirst ??= String(value)
     this.weightVersionLast = String(value)
   }
+}
+
+/** How many tokens were sampled, as far as their ids are known. */
+export function tokenCount(choice: ChoiceAnswer | undefined): number {
+  return choice === undefined ? 0 : choice.tokenIds.length + choice.tokensLetGo
 }
 
 /** The id that vLLM writes in the place of a token's text on order (`return_tokens_as_token_ids`). */
@@ -238,21 +248,17 @@ function addPart(choice: ChoiceAnswer, part: LooseObject): void {
 
 /** The message of a choice as a chat message. */
 export function messageOf(choice: ChoiceAnswer): LooseObject {
-  return {
-    role: 'assistant',
-    content: choice.content,
-    ...(choice.refusal === null ? {} : { refusal: choice.refusal }),
-    ...(choice.reasoning === null ? {} : { [choice.reasoningName]: choice.reasoning }),
-    ...(choice.toolCalls.length === 0
-      ? {}
-      : {
-          tool_calls: choice.toolCalls.filter(Boolean).map((call) => ({
-            id: call.id ?? '',
-            type: 'function',
-            function: { name: call.name, arguments: call.arguments },
-          })),
-        }),
+  const message: Record<string, unknown> = { role: 'assistant', content: choice.content }
+  if (choice.refusal !== null) message['refusal'] = choice.refusal
+  if (choice.reasoning !== null) message[choice.reasoningName] = choice.reasoning
+  if (choice.toolCalls.length > 0) {
+    message['tool_calls'] = choice.toolCalls.filter(Boolean).map((call) => ({
+      id: call.id ?? '',
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+    }))
   }
+  return message
 }
 
 /** Parses an engine's JSON. Bare `NaN` and `Infinity`, which Python writes, read as null. Null when it is no object. */

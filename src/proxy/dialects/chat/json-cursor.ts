@@ -165,31 +165,57 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39
 }
 
+/** The name of a member with its quotes and the colon behind them, and the number that stands for it. */
+interface Name {
+  readonly written: Buffer
+  readonly key: number
+}
+
 /** Names of members, found by their bytes without making a string. */
 export class KeyTable {
-  private readonly byLength: { readonly bytes: Buffer; readonly key: number }[][] = []
+  private readonly byLength: Name[][] = []
+  /** By place in the object: what stood there last. Engines write their members in one order. */
+  private readonly usual: Name[] = []
 
-  constructor(names: Readonly<Record<string, number>>) {
-    for (const [name, key] of Object.entries(names)) {
-      const bytes = Buffer.from(name)
-      for (let length = this.byLength.length; length <= bytes.length; length += 1) this.byLength.push([])
-      this.byLength[bytes.length]?.push({ bytes, key })
-    }
+  /** `passed`: names that mean nothing, found sooner than others that do. */
+  constructor(names: Readonly<Record<string, number>>, passed: readonly string[] = []) {
+    for (const [name, key] of Object.entries(names)) this.add(name, key)
+    for (const name of passed) this.add(name, 0)
   }
 
-  /** The number of the name that lies at `[start, end)`, 0 where it is none of these. */
-  find(bytes: Buffer, start: number, end: number): number {
-    const candidates = this.byLength[end - start]
-    if (candidates === undefined) return 0
+  /** The name that begins at `at`, where it stands in its usual place and in compact text; else null. */
+  guess(bytes: Buffer, at: number, place: number): Name | null {
+    const name = this.usual[place]
+    return name !== undefined && isAt(bytes, at, name.written) ? name : null
+  }
+
+  /** The number of the name whose quotes begin and end at `[start, end)`, 0 where it is none of these. */
+  find(bytes: Buffer, start: number, end: number, place: number): number {
+    const candidates = this.byLength[end - start] ?? noNames
     for (let i = 0; i < candidates.length; i += 1) {
-      const candidate = candidates[i]
-      if (candidate !== undefined && isAt(bytes, start, candidate.bytes)) return candidate.key
+      const name = candidates[i]
+      if (name === undefined || !isName(bytes, start, name.written)) continue
+      if (place <= this.usual.length) this.usual[place] = name
+      return name.key
     }
     return 0
   }
+
+  private add(name: string, key: number): void {
+    const length = name.length + 2
+    while (this.byLength.length <= length) this.byLength.push([])
+    this.byLength[length]?.push({ written: Buffer.from(`"${name}":`), key })
+  }
 }
 
-function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
-  for (let i = name.length - 1; i >= 0; i -= 1) if (bytes[start + i] !== name[i]) return false
+const noNames: Name[] = []
+
+function isName(bytes: Buffer, start: number, written: Buffer): boolean {
+  for (let i = written.length - 3; i > 0; i -= 1) if (bytes[start + i] !== written[i]) return false
+  return true
+}
+
+function isAt(bytes: Buffer, start: number, written: Buffer): boolean {
+  for (let i = 0; i < written.length; i += 1) if (bytes[start + i] !== written[i]) return false
   return true
 }

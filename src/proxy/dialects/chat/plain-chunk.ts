@@ -33,16 +33,19 @@ const key = {
 
 /** `absent`: plain where it is null. `unread`: only a parser knows what it means. */
 const { absent, unread } = key
-const rootKeys = new KeyTable({
-  choices: key.choices,
-  id: key.id,
-  model: key.model,
-  created: key.created,
-  usage: key.usage,
-  prompt_token_ids: key.promptIds,
-  error: absent,
-  weight_version: absent,
-})
+const rootKeys = new KeyTable(
+  {
+    choices: key.choices,
+    id: key.id,
+    model: key.model,
+    created: key.created,
+    usage: key.usage,
+    prompt_token_ids: key.promptIds,
+    error: absent,
+    weight_version: absent,
+  },
+  ['object', 'system_fingerprint', 'service_tier', 'prompt_logprobs', 'kv_transfer_params'],
+)
 const choiceKeys = new KeyTable({
   index: key.index,
   delta: key.delta,
@@ -56,18 +59,22 @@ const choiceKeys = new KeyTable({
   weight_versions: unread,
   prompt_token_ids: unread,
 })
-const partKeys = new KeyTable({
-  role: key.role,
-  content: key.content,
-  reasoning: key.reasoning,
-  reasoning_content: key.reasoningContent,
-  refusal: absent,
-  tool_calls: key.toolCalls,
-})
+const partKeys = new KeyTable(
+  {
+    role: key.role,
+    content: key.content,
+    reasoning: key.reasoning,
+    reasoning_content: key.reasoningContent,
+    refusal: absent,
+    tool_calls: key.toolCalls,
+  },
+  ['annotations', 'audio', 'function_call'],
+)
 const logprobsKeys = new KeyTable({ content: key.entries })
-const entryKeys = new KeyTable({ token: key.token, logprob: key.logprob, bytes: key.bytes })
+const entryKeys = new KeyTable({ token: key.token, logprob: key.logprob, bytes: key.bytes }, ['top_logprobs'])
 
 const quote = 0x22
+const colonByte = 0x3a
 const openBrace = 0x7b
 const openBracket = 0x5b
 const closeBracket = 0x5d
@@ -103,6 +110,8 @@ class PlainChunk extends JsonCursor {
   /** Where the `message` of a whole completion lies, -1 without one. */
   private messageStart = -1
   private messageEnd = -1
+  /** Behind the colon that was read last. */
+  private colonEnd = 0
   /** The member that was read last is not for the client. */
   private hidden = false
   private usage: LooseObject | null = null
@@ -176,19 +185,20 @@ class PlainChunk extends JsonCursor {
   private addTokens(choice: ChoiceAnswer): void {
     const { idCount, entryCount } = this
     const firstId = choice.tokenIds.length
-    const ids = withRoom(choice.tokenIds, idCount)
-    for (let i = 0; i < idCount; i += 1) ids[firstId + i] = idsRead[i] ?? 0
-    choice.tokenIds = ids
     const first = choice.tokenTexts.length
-    const probabilities = withRoom(choice.logprobs, entryCount)
-    const texts = withRoom(choice.tokenTexts, entryCount)
+    // The lists of a whole answer are made in their size: what grows by itself has room for half as many more.
+    if (firstId === 0 && idCount > 1) choice.tokenIds = Array<number>(idCount)
+    if (first === 0 && entryCount > 1) {
+      choice.logprobs = Array<number>(entryCount)
+      choice.tokenTexts = Array<string>(entryCount)
+    }
+    const { tokenIds, logprobs, tokenTexts } = choice
+    for (let i = 0; i < idCount; i += 1) tokenIds[firstId + i] = idsRead[i] ?? 0
     for (let i = 0; i < entryCount; i += 1) {
       const end = textsRead[2 * i + 1] ?? 0
-      probabilities[first + i] = logprobsRead[i] ?? 0
-      texts[first + i] = this.text(textsRead[2 * i] ?? 0, Math.abs(end), end < 0)
+      logprobs[first + i] = logprobsRead[i] ?? 0
+      tokenTexts[first + i] = this.text(textsRead[2 * i] ?? 0, Math.abs(end), end < 0)
     }
-    choice.logprobs = probabilities
-    choice.tokenTexts = texts
   }
 
   private begin(bytes: Buffer, end: number, view: ChunkView): void {
@@ -220,20 +230,20 @@ class PlainChunk extends JsonCursor {
     let i = this.space(at + 1)
     if (bytes[i] === 0x7d) return i + 1
     let seen = 0
+    let place = 0
     let keptEnd = -1
     for (;;) {
       const keyStart = i
-      const keyEnd = this.string(i)
-      if (keyEnd === -1 || this.escaped) return -1
-      const name = keys.find(bytes, keyStart + 1, keyEnd - 1)
+      const usual = keys.guess(bytes, i, place)
+      const name = usual === null ? this.name(i, keys, place) : usual.key
+      place += 1
       if (name > unread) {
         if ((seen & (1 << name)) !== 0) return -1
         seen |= 1 << name
       }
-      const colon = this.space(keyEnd)
-      if (bytes[colon] !== 0x3a) return -1
+      const colonEnd = usual === null ? this.colonEnd : i + usual.written.length
       this.hidden = false
-      const end = this.member(name, this.space(colon + 1))
+      const end = name === -1 ? -1 : this.member(name, this.space(colonEnd))
       if (end === -1) return -1
       const after = this.space(end)
       const more = bytes[after] === 0x2c
@@ -251,6 +261,16 @@ class PlainChunk extends JsonCursor {
         return after + 1
       }
     }
+  }
+
+  /** The number of the member's name that begins at `at`, -1 where none does; leaves `colonEnd`. */
+  private name(at: number, keys: KeyTable, place: number): number {
+    const end = this.string(at)
+    if (end === -1 || this.escaped) return -1
+    const colon = this.space(end)
+    if (this.bytes[colon] !== colonByte) return -1
+    this.colonEnd = colon + 1
+    return keys.find(this.bytes, at, end, place)
   }
 
   /** Reads the value of a member. */
@@ -491,8 +511,3 @@ class PlainChunk extends JsonCursor {
 
 /** Read and done with before anything else runs: one is enough for all answers. */
 export const plainChunk = new PlainChunk()
-
-/** The list to go on with. An empty one for several is made in their number: it would have room for half as many more. */
-function withRoom<T>(list: T[], more: number): T[] {
-  return list.length === 0 && more > 1 ? Array<T>(more) : list
-}

@@ -1,6 +1,6 @@
 import { parseLossless, PaddockError, stringifyLossless } from '../../../core/index.ts'
 import type { Handles } from '../../session/echo-handles.ts'
-import type { Answer, ChoiceAnswer } from '../chat/answer.ts'
+import { type Answer, type ChoiceAnswer, tokenCount } from '../chat/answer.ts'
 import { callIds } from '../chat/dialect.ts'
 import type { ReplyForm, StreamPiece } from '../contract.ts'
 import { type AnswerStep, type EventWriter, readWhole, TranslatedStream, wholeEvents } from '../translate/reply.ts'
@@ -182,7 +182,7 @@ function responseText(call: GeminiCall, answer: Answer | null, candidates: reado
 
 function usageOf(answer: Answer | null): object {
   const prompt = answer?.promptIds?.length ?? answer?.claimed('prompt_tokens') ?? 0
-  const sampled = answer?.choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0) ?? 0
+  const sampled = answer?.choices.reduce((sum, choice) => sum + tokenCount(choice), 0) ?? 0
   const candidates = answer?.claimed('completion_tokens') ?? sampled
   return { promptTokenCount: prompt, candidatesTokenCount: candidates, totalTokenCount: prompt + candidates }
 }

@@ -1,6 +1,6 @@
 import { parseLossless, PaddockError, stringifyLossless } from '../../../core/index.ts'
 import type { Handles } from '../../session/echo-handles.ts'
-import type { Answer, ChoiceAnswer } from '../chat/answer.ts'
+import { type Answer, type ChoiceAnswer, tokenCount } from '../chat/answer.ts'
 import { callIds } from '../chat/dialect.ts'
 import type { ReplyForm, StreamPiece } from '../contract.ts'
 import { type AnswerStep, type EventWriter, readWhole, TranslatedStream, wholeEvents } from '../translate/reply.ts'
@@ -173,7 +173,7 @@ function usageOf(answer: Answer): object {
     input_tokens: answer.promptIds?.length ?? answer.claimed('prompt_tokens') ?? 0,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: 0,
-    output_tokens: answer.claimed('completion_tokens') ?? answer.choices[0]?.tokenIds.length ?? 0,
+    output_tokens: answer.claimed('completion_tokens') ?? tokenCount(answer.choices[0]),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Handles } from '../../session/echo-handles.ts'
 import type { LooseObject } from '../../session/sampling.ts'
-import type { Answer } from '../chat/answer.ts'
+import { type Answer, tokenCount } from '../chat/answer.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
 import type { ResponsesRequest } from './request.ts'
 import type { ResponseShelf } from './shelf.ts'
@@ -143,7 +143,7 @@ function numberOf(text: string | null): number | null {
 
 function usageOf(answer: Answer): LooseObject {
   const input = answer.promptIds?.length ?? answer.claimed('prompt_tokens') ?? 0
-  const output = answer.claimed('completion_tokens') ?? answer.choices[0]?.tokenIds.length ?? 0
+  const output = answer.claimed('completion_tokens') ?? tokenCount(answer.choices[0])
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: 0 },

@@ -38,21 +38,38 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
  * lines and bare line feeds are refused. Throws `MalformedReply`.
  */
 export function readReplyHead(text: string): ReplyHead {
-  const [first = '', ...lines] = text.split('\r\n')
-  const status = statusLine.exec(first)
-  if (status === null) throw new MalformedReply('the status line is not of HTTP/1.1')
-  const headers = readFields(lines)
-  const code = Number(status[2])
-  const frame = frameOf(headers, code, status[1] === '1')
-  return { status: code, headers, frame, keepMs: frame.kind === 'close' ? 0 : keepMsOf(headers, status[1] === '1') }
+  const lines = text.split('\r\n')
+  const { code, persistent } = statusOf(lines[0] ?? '')
+  const headers = readFields(lines, 1)
+  const frame = frameOf(headers, code, persistent)
+  return { status: code, headers, frame, keepMs: frame.kind === 'close' ? 0 : keepMsOf(headers, persistent) }
 }
 
-/** Header or trailer fields, one per line. Throws `MalformedReply`. */
-export function readFields(lines: readonly string[]): Record<string, string | string[]> {
-  if (lines.length > maxFields) throw new MalformedReply(`there are more than ${maxFields} header fields`)
+interface Status {
+  readonly code: number
+  /** The answer is of HTTP/1.1. */
+  readonly persistent: boolean
+}
+
+/** The status line that was read last: an engine that works sends no other. */
+let lastStatus: { readonly line: string; readonly status: Status } | null = null
+
+/** Throws `MalformedReply`. */
+function statusOf(line: string): Status {
+  if (lastStatus?.line === line) return lastStatus.status
+  const read = statusLine.exec(line)
+  if (read === null) throw new MalformedReply('the status line is not of HTTP/1.1')
+  const status = { code: Number(read[2]), persistent: read[1] === '1' }
+  if (line.length <= maxKnownLength) lastStatus = { line, status }
+  return status
+}
+
+/** Header or trailer fields, one per line from the line `first` on. Throws `MalformedReply`. */
+export function readFields(lines: readonly string[], first = 0): Record<string, string | string[]> {
+  if (lines.length - first > maxFields) throw new MalformedReply(`there are more than ${maxFields} header fields`)
   const fields: Record<string, string | string[]> = Object.create(null)
-  for (const line of lines) {
-    const { name, value } = fieldOf(line)
+  for (let i = first; i < lines.length; i += 1) {
+    const { name, value } = fieldOf(lines[i] ?? '')
     const before = fields[name]
     fields[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
   }
@@ -104,9 +121,11 @@ function frameOf(headers: ReplyHead['headers'], status: number, persistent: bool
 }
 
 function keepMsOf(headers: ReplyHead['headers'], persistent: boolean): number {
-  const connection = String(headers['connection'] ?? '').toLowerCase()
-  if (connection.includes('close') || (!persistent && !connection.includes('keep-alive'))) return 0
-  const said = /\btimeout=(\d{1,9})\b/.exec(String(headers['keep-alive'] ?? ''))?.[1]
-  if (said === undefined) return defaultKeepMs
-  return Math.min(longestKeepMs, Math.max(0, Number(said) * 1000 - keepMarginMs))
+  const { connection, 'keep-alive': keepAlive } = headers
+  const said = connection === undefined ? '' : String(connection).toLowerCase()
+  if (said.includes('close') || (!persistent && !said.includes('keep-alive'))) return 0
+  if (keepAlive === undefined) return defaultKeepMs
+  const seconds = /\btimeout=(\d{1,9})\b/.exec(String(keepAlive))?.[1]
+  if (seconds === undefined) return defaultKeepMs
+  return Math.min(longestKeepMs, Math.max(0, Number(seconds) * 1000 - keepMarginMs))
 }
