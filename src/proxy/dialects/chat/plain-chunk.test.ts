@@ -135,26 +135,30 @@ describe('plainChunk', () => {
     let plain = 0
     const runs = 6000
     fc.assert(
-      fc.property(fc.array(written(chunk), { minLength: 1, maxLength: 3 }), views, (events, view) => {
-        const fast = new Answer(view.wantsLogprobs)
-        const slow = new Answer(view.wantsLogprobs)
-        for (const payload of events) {
-          const bytes = Buffer.concat([Buffer.from('data: '), payload, Buffer.from('\n\n')])
-          const before = structuredClone(fast)
-          if (!plainChunk.read(bytes, 6, bytes.length - 2, view) || !plainChunk.addTo(fast)) {
-            expect(fast).toEqual(before)
-            return
+      fc.property(
+        fc.array(written(fc.oneof({ weight: 9, arbitrary: chunk }, whole)), { minLength: 1, maxLength: 3 }),
+        views,
+        (events, view) => {
+          const fast = new Answer(view.wantsLogprobs)
+          const slow = new Answer(view.wantsLogprobs)
+          for (const payload of events) {
+            const bytes = Buffer.concat([Buffer.from('data: '), payload, Buffer.from('\n\n')])
+            const before = structuredClone(fast)
+            if (!plainChunk.read(bytes, 6, bytes.length - 2, view) || !plainChunk.addTo(fast)) {
+              expect(fast).toEqual(before)
+              return
+            }
+            plain += 1
+            const facts = scanChunk(payload, view)
+            readInto(slow, payload, facts)
+            expect(fast).toEqual(slow)
+            expect(plainChunk.finishes).toBe(facts.finishes)
+            expect([facts.hasError, facts.hasToolCalls, facts.usageOnly]).toEqual([false, false, false])
+            const visible = applyEdits(bytes, plainChunk.edits()).subarray(6, -2)
+            expect(visible.equals(applyEdits(payload, facts.edits))).toBe(true)
           }
-          plain += 1
-          const facts = scanChunk(payload, view)
-          readInto(slow, payload, facts)
-          expect(fast).toEqual(slow)
-          expect(plainChunk.finishes).toBe(facts.finishes)
-          expect([facts.hasError, facts.hasToolCalls, facts.usageOnly]).toEqual([false, false, false])
-          const visible = applyEdits(bytes, plainChunk.edits()).subarray(6, -2)
-          expect(visible.equals(applyEdits(payload, facts.edits))).toBe(true)
-        }
-      }),
+        },
+      ),
       { numRuns: runs, seed },
     )
     // A reader that refuses everything would be right too.
@@ -168,7 +172,7 @@ describe('plainChunk', () => {
     fc.assert(
       fc.property(written(whole), (body) => {
         const fast = new Answer(false)
-        if (!plainChunk.read(body, 0, body.length, view) || !plainChunk.addTo(fast)) return
+        if (!plainChunk.read(body, 0, body.length, view) || !plainChunk.addWholeTo(fast)) return
         plain += 1
         const edits = plainChunk.edits()
         const slow = new Answer(false)

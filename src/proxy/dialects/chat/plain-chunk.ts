@@ -165,10 +165,16 @@ class PlainChunk extends JsonCursor {
     answer.created ??= this.created
     if (this.usage !== null) answer.usage = this.usage
     if (this.promptStart !== -1) answer.promptIds = readIds(this.bytes, this.promptStart, this.promptEnd)
-    const choice = answer.choice(this.index)
-    this.addChoice(choice)
+    this.addChoice(answer.choice(this.index))
+    return true
+  }
+
+  /** The same for a whole completion, whose message is kept as the engine wrote it. */
+  addWholeTo(answer: Answer): boolean {
+    if (!this.addTo(answer)) return false
     // The fields of the choice say all of a plain message: its value is not needed.
-    if (this.messageStart !== -1) choice.rawMessage = this.bytes.toString('utf8', this.messageStart, this.messageEnd)
+    const message = this.messageStart === -1 ? null : this.bytes.toString('utf8', this.messageStart, this.messageEnd)
+    answer.choice(this.index).rawMessage = message
     return true
   }
 

@@ -110,7 +110,7 @@ function shifted(edits: readonly ByteEdit[], by: number): readonly ByteEdit[] {
  */
 export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): Omit<StreamPiece, 'actionable'> {
   const whole = view.wantsUsage ? view : { ...view, wantsUsage: true }
-  if (plainChunk.read(body, 0, body.length, whole) && plainChunk.addTo(answer)) {
+  if (plainChunk.read(body, 0, body.length, whole) && plainChunk.addWholeTo(answer)) {
     return { bytes: body, edits: plainChunk.edits() }
   }
   let facts: ChunkFacts
