@@ -61,7 +61,7 @@ export function skipString(bytes: Uint8Array, at: number): number {
 const steppedBytes = 64
 
 /** How deep the brackets of the values are nested that were passed over. */
-export interface Nesting {
+interface Nesting {
   deepest: number
 }
 

@@ -39,3 +39,28 @@ describe('tool-call ids as echoes', () => {
     expect(siblings(['call_1', 'call_2']).byToolCallId('call_3')).toBeNull()
   })
 })
+
+describe('equal answers', () => {
+  const equal = () => {
+    const conversation = siblings(['call_1', 'call_2'])
+    const continues = () => {
+      const messages = [{ role: 'assistant', content: 'x' }]
+      return conversation.match(messages, ['turn'], [extendChain('request', 'turn')]).continues
+    }
+    return { conversation, continues }
+  }
+
+  it('are all continued where none is known to have reached its client, or all are', () => {
+    const { conversation, continues } = equal()
+    expect(continues()).toEqual([first, second])
+    conversation.noteSent('first')
+    conversation.noteSent('second')
+    expect(continues()).toEqual([first, second])
+  })
+
+  it('are continued where they reached their client, and others are not', () => {
+    const { conversation, continues } = equal()
+    conversation.noteSent('second')
+    expect(continues()).toEqual([second])
+  })
+})

@@ -32,10 +32,12 @@ export class Conversation {
    */
   private readonly byToolCall = new Map<string, ContinuedAnswer | null>()
   private readonly echoed = new Set<Id>()
-  private readonly sent = new Set<Id>()
+  /** Calls whose answers have not reached their client in full: these are few. */
+  private readonly unsent = new Set<Id>()
 
   /** Notes an answer given behind a request. `before` is the request's last chain digest. */
   note(answer: ContinuedAnswer, before: string, turn: string, toolCallIds: readonly string[] = []): void {
+    this.unsent.add(answer.callId)
     for (const id of toolCallIds) this.byToolCall.set(id, this.byToolCall.has(id) ? null : answer)
     push(this.byChain, extendChain(before, turn), answer)
     push(this.byTurn, turn, answer)
@@ -48,7 +50,7 @@ export class Conversation {
 
   /** An answer reached the client in full: of several equal ones only such can be continued. */
   noteSent(callId: Id): void {
-    this.sent.add(callId)
+    this.unsent.delete(callId)
   }
 
   /** Each call is reported as echoed once. */
@@ -56,8 +58,9 @@ export class Conversation {
     messages: readonly unknown[],
     turns: readonly string[],
     chain: readonly string[],
-    handles: ReadonlyMap<number, ContinuedAnswer> = new Map(),
+    handles: ReadonlyMap<number, ContinuedAnswer> = noHandles,
   ): ConversationMatch {
+    if (!messages.some(isAssistant)) return newConversation
     const echoed: Id[] = []
     let continues: readonly ContinuedAnswer[] = []
     let at = -1
@@ -118,11 +121,16 @@ export class Conversation {
   }
 
   /** Those that were sent, or all where none is known to be. */
-  private delivered(answers: readonly ContinuedAnswer[] = []): readonly ContinuedAnswer[] {
-    const sent = answers.filter((answer) => this.sent.has(answer.callId))
+  private delivered(answers: readonly ContinuedAnswer[] = none): readonly ContinuedAnswer[] {
+    if (this.unsent.size === 0 || answers.length < 2) return answers
+    const sent = answers.filter((answer) => !this.unsent.has(answer.callId))
     return sent.length > 0 ? sent : answers
   }
 }
+
+const none: readonly ContinuedAnswer[] = []
+const noHandles: ReadonlyMap<number, ContinuedAnswer> = new Map()
+const newConversation: ConversationMatch = { continues: [], edited: false, at: -1, echoed: [] }
 
 function isAssistant(message: unknown): boolean {
   return typeof message === 'object' && message !== null && 'role' in message && message.role === 'assistant'

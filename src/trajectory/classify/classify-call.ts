@@ -42,16 +42,16 @@ export function classifyCall(
   history: readonly ClassifiedCall[],
   facts: CallFacts = { maxTokens: null },
 ): CallClass {
-  const said = kinds.find(([kind]) => kind.test(lineage.requestKind ?? ''))
+  const { requestKind } = lineage
+  const said = requestKind === null ? undefined : kinds.find(([kind]) => kind.test(requestKind))
   if (said !== undefined) return said[1]
   if (lineage.nativeParent !== null) return 'subagent'
-  const agents = history.filter((call) => call.callClass === 'main').map((call) => call.lineage)
-  const withTools = agents.find((agent) => agent.toolCount > 0)
-  if (withTools !== undefined) return besideAgent(lineage, withTools, facts)
+  const withTools = history.find((call) => call.callClass === 'main' && call.lineage.toolCount > 0)
+  if (withTools !== undefined) return besideAgent(lineage, withTools.lineage, facts)
   if (lineage.toolCount > 0) return 'main'
   if (agentPrograms.test(lineage.userAgent ?? '')) return sideCall(facts)
-  const [first] = agents
-  return first === undefined || first.systemDigest === lineage.systemDigest ? 'main' : sideCall(facts)
+  const first = history.find((call) => call.callClass === 'main')
+  return first === undefined || first.lineage.systemDigest === lineage.systemDigest ? 'main' : sideCall(facts)
 }
 
 /** In a session that has its agent: the agent again, another one by its own id or by prompt and tools both, or aside. */
