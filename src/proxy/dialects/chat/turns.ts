@@ -8,18 +8,17 @@ import { type ChoiceAnswer, messageOf } from './answer.ts'
  * tool calls and cache marks do not count.
  */
 export function turnDigest(message: unknown): string {
-  const parts: string[] = []
   const turn = loose(message)
-  parts.push(String(turn['role']), contentText(turn['content']))
+  let text = `${String(turn['role'])}\u0000${contentText(turn['content'])}`
   const calls = turn['tool_calls']
   if (Array.isArray(calls)) {
     for (const call of calls) {
       const fn = loose(loose(call)['function'])
       const args = fn['arguments']
-      parts.push('call', String(fn['name']), typeof args === 'string' ? canonicalOrRaw(args) : '')
+      text += `\u0000call\u0000${String(fn['name'])}\u0000${typeof args === 'string' ? canonicalOrRaw(args) : ''}`
     }
   }
-  return hash('sha1', parts.join('\u0000'), 'base64')
+  return hash('sha1', text, 'base64')
 }
 
 /**
