@@ -29,8 +29,10 @@ const inBytes = 2 ** 31
 /** No fact is larger: a length beyond it is no length. */
 const maxFrameBytes = 1024 * 2 ** 20
 
-/** What a queue holds without growing; memory beyond it is given back once the queue is empty. */
+/** What a queue holds without growing. */
 const usualBytes = 256 * 1024
+/** More than this is given back once the queue is empty. */
+const keptBytes = 2 * 2 ** 20
 
 /** Frames one behind the other in memory that is used again and again: what waits to be written. */
 export class FrameQueue {
@@ -74,7 +76,7 @@ export class FrameQueue {
   clear(): void {
     this.#from = 0
     this.#to = 0
-    if (this.#bytes.length > usualBytes) this.#bytes = Buffer.allocUnsafeSlow(usualBytes)
+    if (this.#bytes.length > keptBytes) this.#bytes = Buffer.allocUnsafeSlow(usualBytes)
   }
 
   /** Writes all but the parts of a frame with a JSON head. Returns the size of the frame. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Follower, frameOf, generationsOf, Journal, removeBefore } from './index.ts'
+import { type Entry, Follower, frameOf, FrameQueue, generationsOf, Journal, readFrame, removeBefore } from './index.ts'
 
 let directory: string
 let log: string
@@ -130,3 +130,39 @@ describe('a journal', () => {
     journal.close()
   })
 })
+
+describe('a queue of frames', () => {
+  const part = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 50 }))
+  const entry: fc.Arbitrary<Entry> = fc.record({
+    head: fc.oneof(fc.jsonValue(), fc.uint8Array({ maxLength: 130 })),
+    parts: fc.array(fc.oneof({ weight: 20, arbitrary: part }, fc.constant(Buffer.alloc(400_000, 7))), { maxLength: 4 }),
+  })
+
+  it('holds what was put in, however much is taken out between', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(entry, fc.nat(4)), { maxLength: 30 }), (steps) => {
+        const queue = new FrameQueue()
+        const waiting: { size: number; plain: string }[] = []
+        const drop = (): void => {
+          const first = waiting.shift()
+          if (first === undefined) return
+          const read = readFrame(Buffer.from(queue.first(first.size)))
+          expect(read === null ? null : plainOf(read)).toBe(first.plain)
+          queue.drop(first.size)
+        }
+        for (const [one, dropped] of steps) {
+          waiting.push({ size: queue.push(one), plain: plainOf(one) })
+          for (let count = 0; count < dropped - 1; count += 1) drop()
+        }
+        while (waiting.length > 0) drop()
+      }),
+      { seed: 20_261_122, numRuns: 60 },
+    )
+  })
+})
+
+/** A head of bytes and parts of text as what they are on disk. */
+function plainOf({ head, parts }: Entry): string {
+  const told = head instanceof Uint8Array ? `bytes ${Buffer.from(head).toString('hex')}` : JSON.stringify(head)
+  return [told, ...parts.map((part) => Buffer.from(part as Uint8Array).toString('base64'))].join('\n')
+}
