@@ -34,15 +34,8 @@ export class Follower {
   /** The next entry, null when none is there yet. */
   next(): FollowedEntry | null {
     for (let sawNewer = false; ;) {
-      const frame = this.#frame()
-      const entry = frame === null ? null : readFrame(frame)
-      if (frame !== null && entry !== null) {
-        this.#offset += frame.length
-        const end = { generation: this.#generation, offset: this.#offset }
-        return { head: entry.head, parts: entry.parts, end, sizeBytes: frame.length }
-      }
-      // What is at hand may be the start of a frame that was being written.
-      this.#forget()
+      const entry = this.#entry() ?? this.#entryAnew()
+      if (entry !== null) return entry
       const newer = generationsOf(this.#logFile).find((generation) => generation > this.#generation)
       if (newer === undefined) return null
       // A generation gets nothing more once there is a newer one; what it got just before that is looked for again.
@@ -60,6 +53,27 @@ export class Follower {
   close(): void {
     if (this.#fd !== null) closeSync(this.#fd)
     this.#fd = null
+  }
+
+  #entry(): FollowedEntry | null {
+    const frame = this.#frame()
+    const entry = frame === null ? null : readFrame(frame)
+    if (frame === null || entry === null) return null
+    this.#offset += frame.length
+    const end = { generation: this.#generation, offset: this.#offset }
+    return { head: entry.head, parts: entry.parts, end, sizeBytes: frame.length }
+  }
+
+  /**
+   * The same from the file. What was at hand may be older than what is written by now: the start of a frame that was being
+   * written, or what was left of one that the disk had no room for.
+   */
+  #entryAnew(): FollowedEntry | null {
+    if (this.#window.length === 0) return null
+    this.#forget()
+    const entry = this.#entry()
+    if (entry === null) this.#forget()
+    return entry
   }
 
   #turnTo(generation: number): void {

@@ -121,6 +121,21 @@ describe('a journal', () => {
     journal.close()
   })
 
+  it('gives what is written now, where what was at hand has been overwritten', () => {
+    const journal = new Journal(log, 1)
+    const file = `${log}-journal-1`
+    journal.append(frameOf({ head: 'first', parts: [] }))
+    // Half of a frame that the disk had no room for: its reader has it at hand together with the first.
+    appendFileSync(file, frameOf({ head: 'x'.repeat(200), parts: [] }).subarray(0, 150))
+    const follower = new Follower(log, start)
+    expect(follower.next()).toMatchObject({ head: 'first' })
+    journal.append(frameOf({ head: 'second', parts: [] }))
+    expect(follower.next()).toMatchObject({ head: 'second' })
+    expect(follower.next()).toBeNull()
+    follower.close()
+    journal.close()
+  })
+
   it('loses old generations only', () => {
     const journal = new Journal(log, 1, 1)
     for (const n of [1, 2, 3]) journal.append(frameOf({ head: n, parts: [] }))
