@@ -64,7 +64,7 @@ export const parts: readonly Part[] = [
     file: 'src/proxy/dialects/chat/turns.ts',
     tests: ['src/proxy/session/match.test.ts'],
     mutants: [
-      { name: 'do not tell roles apart', from: "parts.push(String(turn['role']), ", to: 'parts.push(' },
+      { name: 'do not tell roles apart', from: "${String(turn['role'])}", to: '' },
       { name: 'compare arguments as text', from: "? canonicalOrRaw(args) : ''", to: "? args : ''" },
       { name: 'do not chain', from: '`${before}\\u0000${turn}`', to: 'turn' },
     ],
@@ -74,12 +74,16 @@ export const parts: readonly Part[] = [
     file: 'src/proxy/tokens/path-tree.ts',
     tests: ['src/proxy/tokens/path-tree.test.ts', 'test/pitfalls/templates.test.ts'],
     mutants: [
-      { name: 'takes the shortest way', from: 'option.length > best.length', to: 'option.length < best.length' },
-      { name: 'picks one of equal samples', from: "  return 'ambiguous'\n", to: '  return best\n' },
+      {
+        name: 'takes the shortest way',
+        from: 'if (length > longest) {',
+        to: 'if (best === null || length < longest) {',
+      },
+      { name: 'picks one of equal samples', from: "(copy ?? 'ambiguous')", to: '(copy ?? best)' },
       {
         name: 'runs through a sample that it left in the middle',
-        from: "best.length === best.segment.tokens.length && best.segment.origin === 'sampled'",
-        to: "best.segment.origin === 'sampled'",
+        from: 'length === next.tokens.length && next.sampled',
+        to: 'next.sampled',
       },
       {
         name: 'compares one id too few',
@@ -88,8 +92,8 @@ export const parts: readonly Part[] = [
       },
       {
         name: 'forgets the offset of a fork',
-        from: 'offset = node.parent?.offset ?? 0\n      node = node.parent === null ? undefined : this.byId.get(node.parent.segmentId)\n    }\n    const all',
-        to: 'node = node.parent === null ? undefined : this.byId.get(node.parent.segmentId)\n    }\n    const all',
+        from: 'taken = node.offset',
+        to: 'taken = node.parent?.tokens.length ?? 0',
       },
     ],
   },
@@ -144,7 +148,7 @@ export const parts: readonly Part[] = [
     file: 'src/proxy/session/retries.ts',
     tests: ['src/proxy/session/retries.test.ts', 'test/proxy/retries.test.ts'],
     mutants: [
-      { name: 'joins identical bodies', from: "if (!marked) return { kind: 'fresh' }", to: '' },
+      { name: 'joins identical bodies', from: 'if (!marked) return fresh', to: '' },
       {
         name: 'never gives a lost answer back',
         from: 'if (lost !== undefined) return',
@@ -195,7 +199,11 @@ export const parts: readonly Part[] = [
     file: 'src/trajectory/recorder/columns.ts',
     tests: ['src/trajectory/recorder/codecs.test.ts'],
     mutants: [
-      { name: 'mixes ids and logprobs', from: 'sorted[kind]?.push(part)', to: 'sorted[0]?.push(part)' },
+      {
+        name: 'mixes ids and logprobs',
+        from: 'if (shape.logprobs) take(logprobs)',
+        to: 'if (shape.logprobs) take(ids)',
+      },
       {
         name: 'takes logprobs for flags',
         from: 'let [atId, atLogprob, atFlag] = [0, 0, idBytes + logprobBytes]',
@@ -244,6 +252,83 @@ export const parts: readonly Part[] = [
         name: 'cuts the middle short',
         from: 'next.byteLength - delta.suffix)',
         to: 'next.byteLength - delta.suffix - 1)',
+      },
+    ],
+  },
+  {
+    part: 'reader of plain answers',
+    file: 'src/proxy/dialects/chat/plain-chunk.ts',
+    tests: ['src/proxy/dialects/chat/plain-chunk.test.ts'],
+    mutants: [
+      {
+        name: 'takes names of ids for texts',
+        from: 'return this.entryCount === 0 || this.idCount !== -1',
+        to: 'return true',
+      },
+      {
+        name: 'shows logprobs that nobody asked for',
+        from: 'if (!shown && end !== -1) this.edit(at, end, true)',
+        to: '',
+      },
+      {
+        name: 'takes a member that is told twice',
+        from: 'if ((seen & (1 << name)) !== 0) return -1',
+        to: '',
+      },
+    ],
+  },
+  {
+    part: 'cursor of JSON',
+    file: 'src/proxy/dialects/chat/json-cursor.ts',
+    tests: ['src/proxy/dialects/chat/plain-chunk.test.ts'],
+    mutants: [
+      { name: 'rounds long numbers', from: 'mantissa < 2 ** 53 && decimals <= 22', to: 'decimals <= 22' },
+      { name: 'takes any escape', from: 'return escapes.includes(named) ? at + 1 : -1', to: 'return at + 1' },
+    ],
+  },
+  {
+    part: "reader of the journal's file",
+    file: 'src/trajectory/journal/follow.ts',
+    tests: ['src/trajectory/journal/journal.test.ts'],
+    mutants: [
+      {
+        name: 'believes what it has at hand',
+        from: 'this.#entry() ?? this.#entryAnew()',
+        to: 'this.#entry()',
+      },
+    ],
+  },
+  {
+    part: 'heads of entries',
+    file: 'src/trajectory/recorder/heads.ts',
+    tests: ['src/trajectory/recorder/heads.test.ts'],
+    mutants: [
+      {
+        name: 'lose the base',
+        from: 'base: depth === 0 ? null : bytes.subarray(at.base, at.seq)',
+        to: 'base: null',
+      },
+      {
+        name: 'mix prefix and suffix',
+        from: 'bytes.writeUInt32LE(head.body.suffix, at.body + 4)',
+        to: 'bytes.writeUInt32LE(head.body.prefix, at.body + 4)',
+      },
+    ],
+  },
+  {
+    part: 'texts of facts',
+    file: 'src/trajectory/recorder/facts.ts',
+    tests: ['src/trajectory/recorder/facts.test.ts'],
+    mutants: [
+      {
+        name: 'take other headers for the same',
+        from: 'retryOf === last.retryOf && isSame(headers, last.headers)',
+        to: 'retryOf === last.retryOf',
+      },
+      {
+        name: 'take more members for the same',
+        from: 'for (const _ in other) members -= 1',
+        to: 'for (const _ in one) members -= 1',
       },
     ],
   },
