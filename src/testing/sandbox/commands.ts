@@ -116,7 +116,8 @@ export function commandsContract(parts: SharedBoxParts, options: { readonly nast
       expect(result).toMatchObject({ kind: 'exited', code: 0, truncated: { stdout: 399_999_000, stderr: 0 } })
       expect(result.stdout.byteLength).toBe(1000)
       expect(text(result.stderr)).toBe('end\n')
-      expect(process.memoryUsage().rss - before).toBeLessThan(64 << 20)
+      // Of 400 MB; the rest is room for what the heap of a test process grows by itself.
+      expect(process.memoryUsage().rss - before).toBeLessThan(128 << 20)
     })
 
     it('gives all its output when it fits, and its own end', async () => {
