@@ -14,6 +14,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import Database from 'better-sqlite3'
 import { newId } from '../src/core/index.ts'
 import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../src/testing/store/index.ts'
@@ -136,6 +138,12 @@ function tokenColumns(file: string): number {
   return Number(sum)
 }
 
+/** What the cases before have left is not collected in the one that begins. */
+function collect(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
+
 /** Calls of 64 sessions in turn, each at 32k tokens of context with 500 new and 100 sampled ones. */
 async function measureThroughput(calls: number): Promise<Throughput> {
   await using place = await temporary()
@@ -160,6 +168,7 @@ async function measureThroughput(calls: number): Promise<Throughput> {
     const { reply, replyMarks } = turn
     await store.recorder.commitCall(commitFact(intent, [prompt, answer], { reply, replyMarks }))
   }
+  collect()
   // The first body of each session is whole; what follows is the steady state.
   await Promise.all(lanes.map((session) => write(session, 0)))
   const perLane = Math.max(1, Math.min(talk.turns.length - 1, Math.round(calls / lanes.length)))
