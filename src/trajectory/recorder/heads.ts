@@ -91,6 +91,8 @@ export function readHead(bytes: Buffer): LogHead {
     case ops.settleDelivery:
       return { op: 'settleDelivery', id, delivery: deliveries[bytes[settled.delivery] ?? -1] ?? 'unknown' }
     default:
-      throw new PaddockError('STORE_CORRUPT', `the journal has an entry of the unknown kind ${bytes[0] ?? 'none'}`)
+      throw new PaddockError('STORE_CORRUPT', `the journal has an entry of kind ${bytes[0] ?? 'none'}, unknown here`, {
+        fix: 'Open the store with the newer Paddock that wrote it.',
+      })
   }
 }
