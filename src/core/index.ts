@@ -13,6 +13,7 @@ export {
   nearest,
   type PluginRef,
 } from './config/index.ts'
+export { Crowd } from './crowd.ts'
 export { sha256 } from './digest.ts'
 export { catalogue, type ErrorCode, type ErrorFamily } from './error-catalogue.ts'
 export { type ErrorData, isPaddockError, PaddockError } from './errors.ts'

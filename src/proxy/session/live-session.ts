@@ -1,4 +1,4 @@
-import type { Clock, Id } from '../../core/index.ts'
+import { type Clock, Crowd, type Id } from '../../core/index.ts'
 import type { ClassifiedCall, SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
@@ -22,7 +22,7 @@ export class LiveSession {
   readonly handles: EchoHandles
   readonly responses = new ResponseShelf()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
-  readonly running = new Set<RunningCall>()
+  readonly running = new Crowd<RunningCall>()
   /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
   readonly history: ClassifiedCall[] = []
   open = true
