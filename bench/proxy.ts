@@ -1,5 +1,6 @@
 /**
- * What the proxy costs with recording on, beside nginx, a bare http-proxy and a naive recording proxy in the same run:
+ * What the proxy costs with recording on, beside nginx, a bare relay in Node (also one that asks the engine three times, as
+ * `splice` must for a whole answer), a bare http-proxy and a naive recording proxy in the same run:
  * CPU of all threads per streamed event and per whole answer, added time to the first byte, and what many open streams
  * do to errors, first bytes, the event loop and memory. The fake engine and the load generator run in another process.
  * All targets are up at once and are measured in turn, several rounds; the figures are medians of the rounds.
@@ -25,7 +26,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '4' },
     quick: { type: 'boolean', default: false },
-    targets: { type: 'string', default: 'nginx,http-proxy,naive,record,splice' },
+    targets: { type: 'string', default: 'nginx,relay,relay-3,http-proxy,naive,record,splice' },
     cases: { type: 'string', default: 'stream,unary,first,open' },
     profile: { type: 'string' },
   },
@@ -51,6 +52,8 @@ interface Round {
   readonly usPerRequest: number
   readonly requestsPerSecond: number
   readonly firstByteMs: number
+  /** The same without anything between, of the same round. */
+  readonly directMs: number
   readonly errors: number
   /** CPU time of everybody else, share of one core. */
   readonly foreign: number
@@ -73,13 +76,12 @@ const upstream = fork(new URL('./proxy/upstream.ts', import.meta.url))
 const { url: engineUrl } = await message<{ url: string }>(upstream)
 const targets: Target[] = []
 try {
-  for (const kind of ['http-proxy', 'naive', 'record', 'splice'] as const) {
+  for (const kind of ['relay', 'relay-3', 'http-proxy', 'naive', 'record', 'splice'] as const) {
     if (wanted.targets.has(kind)) targets.push(await startNode(kind, 256, []))
   }
   const nginx = wanted.targets.has('nginx') ? await startNginx(engineUrl, scratch) : null
   if (nginx !== null) targets.unshift({ ...nginx, keys: ['none'], seen: () => Promise.resolve(null) })
-  const direct = await load({ ...shape('first'), url: `${engineUrl}/v1`, keys: ['none'] })
-  printRounds(await measureAll(), median(direct.firstByteMs))
+  printRounds(await measureAll())
   for (const target of targets) target.stop()
   const open: OpenStreams[] = []
   for (const kind of ['http-proxy', 'record'] as const) {
@@ -102,7 +104,11 @@ async function measureAll(): Promise<ReadonlyMap<string, readonly Round[]>> {
   }
   const found = new Map<string, Round[]>(targets.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round += 1) {
-    for (const target of targets) found.get(target.name)?.push(await measure(target))
+    const direct = wanted.cases.has('first')
+      ? await load({ ...shape('first'), url: `${engineUrl}/v1`, keys: ['none'] })
+      : nothing
+    const directMs = median(direct.firstByteMs)
+    for (const target of targets) found.get(target.name)?.push(await measure(target, directMs))
   }
   return found
 }
@@ -115,7 +121,7 @@ async function warmUp(target: Target): Promise<void> {
   }
 }
 
-async function measure(target: Target): Promise<Round> {
+async function measure(target: Target, directMs: number): Promise<Round> {
   const streams = await costing(target, shape('stream'))
   const whole = await costing(target, shape('unary'))
   const first = wanted.cases.has('first') ? await load({ ...shape('first'), ...to(target) }) : nothing
@@ -125,6 +131,7 @@ async function measure(target: Target): Promise<Round> {
     usPerRequest: whole.us / whole.load.requests,
     requestsPerSecond: (whole.load.requests / durationMs) * 1000,
     firstByteMs: median(first.firstByteMs),
+    directMs,
     errors: streams.load.errors + whole.load.errors + first.errors,
     foreign: (streams.foreign + whole.foreign) / 2,
   }
@@ -192,7 +199,7 @@ function load(order: Order): Promise<Load> {
 }
 
 async function startNode(
-  kind: 'http-proxy' | 'naive' | 'record' | 'splice',
+  kind: 'relay' | 'relay-3' | 'http-proxy' | 'naive' | 'record' | 'splice',
   sessions: number,
   execArgv: readonly string[],
 ): Promise<Target> {
@@ -208,6 +215,8 @@ async function startNode(
   })
   const { url, keys } = await message<{ url: string; keys: string[] }>(child)
   const names = {
+    relay: 'bare relay',
+    'relay-3': 'bare relay, 3 exchanges',
     'http-proxy': 'bare http-proxy',
     naive: 'naive recorder',
     record: 'paddock, record',
@@ -237,12 +246,14 @@ function median(values: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? Number.NaN
 }
 
-function printRounds(found: ReadonlyMap<string, readonly Round[]>, directMs: number): void {
+function printRounds(found: ReadonlyMap<string, readonly Round[]>): void {
   const base = found.get('nginx') ?? [...found.values()][0] ?? []
   const of = (list: readonly Round[], field: keyof Round) => median(list.map((round) => round[field]))
   /** Ratios are taken round by round: what disturbed a round disturbed both. */
   const ratio = (list: readonly Round[], field: keyof Round) =>
     `${median(list.map((round, place) => round[field] / (base[place]?.[field] ?? Number.NaN))).toFixed(2)}x`
+  const added = (list: readonly Round[]) => median(list.map((round) => round.firstByteMs - round.directMs))
+  const directMs = of(base, 'directMs')
   console.log(
     `medians of ${rounds} rounds; ratios to ${[...found.keys()][0]}; node ${process.versions.node}; direct first byte ${directMs.toFixed(2)} ms`,
   )
@@ -256,7 +267,7 @@ function printRounds(found: ReadonlyMap<string, readonly Round[]>, directMs: num
           'us/request': of(list, 'usPerRequest').toFixed(0),
           'request ratio': ratio(list, 'usPerRequest'),
           'requests/s': of(list, 'requestsPerSecond').toFixed(0),
-          'added first byte ms': (of(list, 'firstByteMs') - directMs).toFixed(2),
+          'added first byte ms': added(list).toFixed(2),
           errors: list.reduce((sum, round) => sum + round.errors, 0),
           'foreign cores': of(list, 'foreign').toFixed(2),
         },

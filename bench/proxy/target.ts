@@ -1,6 +1,6 @@
 /**
  * What is measured by `bench/proxy.ts`, alone in its process:
- * `target.ts record|splice|http-proxy|naive <engine url> <directory> <sessions>`.
+ * `target.ts record|splice|relay|relay-3|http-proxy|naive <engine url> <directory> <sessions>`.
  */
 import { Agent, createServer } from 'node:http'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import httpProxy from 'http-proxy'
 import { createProxy, vllmEngine } from '../../src/proxy/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
 import { startNaive } from './naive.ts'
+import { startRelay } from './relay.ts'
 
 const [kind, engineUrl, directory, sessions] = process.argv.slice(2)
 if (engineUrl === undefined || directory === undefined) {
@@ -26,6 +27,8 @@ if (kind === 'record' || kind === 'splice') {
   ready(`${listener.origin}/v1`, keys)
 } else if (kind === 'naive') {
   ready(`http://127.0.0.1:${await startNaive(engineUrl, join(directory, '../naive.sqlite'))}/v1`, ['none'])
+} else if (kind === 'relay' || kind === 'relay-3') {
+  ready(`http://127.0.0.1:${await startRelay(engineUrl, kind === 'relay' ? 1 : 3)}/v1`, ['none'])
 } else {
   const agent = new Agent({ keepAlive: true })
   const forward = httpProxy.createProxyServer({ target: engineUrl, agent })
