@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import type { LineBreak, LineExchange, LineSink } from './contract.ts'
-import { MalformedReply } from './reply-head.ts'
-import { ReplyParser } from './reply-parser.ts'
+import { MalformedReply, type ReplyHead } from './reply-head.ts'
+import { ReplyParser, type ReplyParts } from './reply-parser.ts'
 import { isUnreachable } from './unreachable.ts'
 
 /** Where an engine listens. */
@@ -140,8 +140,8 @@ function connectTimeout(): Error {
 }
 
 /** One request and its answer on a connection. */
-class Exchange implements LineExchange {
-  readonly parser: ReplyParser
+class Exchange implements LineExchange, ReplyParts {
+  readonly parser = new ReplyParser(this)
   private readonly connection: EngineConnection
   private readonly socket: Socket
   private sink: LineSink | null
@@ -151,10 +151,14 @@ class Exchange implements LineExchange {
     this.connection = connection
     this.socket = socket
     this.sink = sink
-    this.parser = new ReplyParser({
-      head: ({ status, headers }) => this.sink?.head(status, headers),
-      data: (bytes) => this.sink?.data(bytes),
-    })
+  }
+
+  head({ status, headers }: ReplyHead): void {
+    this.sink?.head(status, headers)
+  }
+
+  data(bytes: Buffer): void {
+    this.sink?.data(bytes)
   }
 
   pause(): void {

@@ -19,7 +19,7 @@ export interface LineBreak {
 
 /** What comes back, in order. Exactly one of `end` and `broke` is the last; nothing comes after `abort`. */
 export interface LineSink {
-  /** Once, of the final answer: 1xx answers are passed over. */
+  /** Once, of the final answer: 1xx answers are passed over. `headers` may lack the date and the length. */
   head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void
   /** Body bytes without framing; the receiver may keep them. */
   data(bytes: Buffer): void

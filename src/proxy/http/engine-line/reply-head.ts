@@ -13,7 +13,7 @@ export type BodyFrame =
 /** The head of an answer, read. */
 export interface ReplyHead {
   readonly status: number
-  /** Names in lower case. */
+  /** Names in lower case; without the date and the length, which are all that changes from one answer to the next. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly frame: BodyFrame
   /** The connection may carry another exchange, for this long without one; milliseconds, 0: it may not. */
@@ -42,6 +42,8 @@ export function readReplyHead(text: string): ReplyHead {
   const { code, persistent } = statusOf(lines[0] ?? '')
   const headers = readFields(lines, 1)
   const frame = frameOf(headers, code, persistent)
+  delete headers['date']
+  delete headers['content-length']
   return { status: code, headers, frame, keepMs: frame.kind === 'close' ? 0 : keepMsOf(headers, persistent) }
 }
 

@@ -1,4 +1,5 @@
 import { ChunkedBody } from './chunked-body.ts'
+import { KnownHeads } from './known-heads.ts'
 import { MalformedReply, readReplyHead, type ReplyHead } from './reply-head.ts'
 
 /** What a parser finds. */
@@ -12,6 +13,7 @@ export interface ReplyParts {
 const maxHeadBytes = 32 * 1024
 
 const headEnd = Buffer.from('\r\n\r\n')
+const knownHeads = new KnownHeads()
 
 /**
  * One HTTP/1.1 answer from the bytes of a connection. Whatever could be read in two ways throws `MalformedReply`, and then
@@ -40,6 +42,13 @@ export class ReplyParser {
       this.readBody(bytes, 0, size)
       return
     }
+    const known = this.rest === null && this.headBytes === 0 ? knownHeads.find(bytes, size) : null
+    if (known !== null) {
+      const { end } = knownHeads
+      this.begin(known)
+      this.readBody(bytes, end, size)
+      return
+    }
     const from = this.readHead(bytes.subarray(0, size))
     if (from !== null) this.readBody(from.bytes, from.at, from.bytes.length)
   }
@@ -63,9 +72,11 @@ export class ReplyParser {
         return null
       }
       this.headBytes += size
-      const head = readReplyHead(data.toString('latin1', 0, end))
+      const text = data.toString('latin1', 0, end)
+      const head = readReplyHead(text)
       if (head.status === 101) throw new MalformedReply('it changed the protocol unasked')
       if (head.status >= 200) {
+        knownHeads.keep(text, head)
         this.rest = null
         this.begin(head)
         return { bytes: data, at: size }
