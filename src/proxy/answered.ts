@@ -6,7 +6,7 @@ const noCalls: readonly string[] = []
 
 /** Where the answers of a call stand in the conversation, for the requests that continue them. */
 export function noteAnswers({ session, request, intent }: AdmittedCall, answer: Answer): void {
-  const before = request.chain.at(-1) ?? ''
+  const before = request.turns.whole
   for (const choice of answer.choices) {
     if (choice.reasoning !== null) session.reasoningName = choice.reasoningName
     session.conversation.note(

@@ -43,14 +43,15 @@ export interface CallOutcome {
 /** A call that was admitted: the intent and what is sent to the engine. */
 export interface AdmittedCall {
   readonly session: LiveSession
-  readonly intent: CallIntent
+  /** Without its body once it is stored, and so {@link request} and {@link body}. */
+  intent: CallIntent
   /** Canonical, whatever the harness speaks. */
   readonly request: ChatRequest
   /** How the answer is written for the harness. */
   readonly form: ReplyForm
   readonly match: ConversationMatch
   readonly path: string
-  readonly body: Buffer
+  body: Buffer
   /** The engine is asked without `stream` and the stream is synthesised. */
   readonly buffered: boolean
   readonly callClass: CallClass

@@ -175,7 +175,7 @@ export class Generations {
       headers: keptHeaders(http.headers),
       body: asked.body,
     }
-    const match = session.conversation.match(request.messages, request.turns, request.chain, asked.handles)
+    const match = session.conversation.match(request.turns, asked.handles)
     for (const callId of match.echoed) this.settleDelivery(session, callId, 'echoed')
     const body = engineBody(request, {
       set:

@@ -77,7 +77,7 @@ export class RunningCall implements AnswerSink {
     // The engine reads the request while the intent is written.
     this.intent.write(this.around.recorder.beginCall(intent), {
       durable: () => {
-        if (this.asked !== null) this.asked = withoutBodies(this.asked)
+        if (this.asked !== null) letGoOfBodies(this.asked)
         this.flush()
       },
       failed: (cause) => this.storeFailed(cause),
@@ -239,7 +239,7 @@ export class RunningCall implements AnswerSink {
     if (this.phase !== 'running' || asked === null) return
     this.phase = 'committing'
     this.failure = failure
-    if (!(await this.intent.stored)) return
+    if (!this.intent.open && !(await this.intent.stored)) return
     const learning = this.learnWeights()
     if (learning !== null) await learning
     const attended = this.connected
@@ -345,9 +345,12 @@ export class RunningCall implements AnswerSink {
 const noBytes = Buffer.alloc(0)
 
 /** Once the intent is stored and the engine asked, nobody needs the bytes of the request: an open stream outlives them by far. */
-function withoutBodies(asked: AdmittedCall): AdmittedCall {
-  const { intent, request } = asked
-  return { ...asked, intent: { ...intent, body: noBytes }, request: { ...request, bytes: noBytes }, body: noBytes }
+function letGoOfBodies(asked: AdmittedCall): void {
+  // The recorder was given the intent: that one stays as it is.
+  asked.intent = { ...asked.intent, body: noBytes }
+  asked.body = noBytes
+  asked.request.bytes = noBytes
+  asked.request.turns.letGoOfText()
 }
 
 /** A fault that the harness must not be scored for: ours or the engine's, told by a 5xx or a broken stream. */

@@ -82,7 +82,7 @@ function takeUpAnswers(session: LiveSession, call: CallRecord, { chat }: Dialect
       else if ('reasoning' in read) session.reasoningName = 'reasoning'
     }
     const answer = { callId: call.intent.id, choice: index }
-    session.conversation.note(answer, chat.chain.at(-1) ?? '', turnDigest(read), toolCallIds(read))
+    session.conversation.note(answer, chat.turns.whole, turnDigest(read), toolCallIds(read))
   }
   if (call.delivery !== 'unknown') session.conversation.noteSent(call.intent.id)
   const shelved = shelvedTurn(call, session)

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { extendChain } from '../dialects/chat/turns.ts'
+import { turnDigest, Turns } from '../dialects/chat/turns.ts'
 import { Conversation } from './conversation.ts'
 
 const call = (id: string) => ({ role: 'assistant', tool_calls: [{ id, type: 'function' }] })
+const request = { role: 'user', content: 'a request' }
 const [first, second] = [
   { callId: 'first', choice: 0 },
   { callId: 'second', choice: 0 },
@@ -11,13 +12,14 @@ const [first, second] = [
 /** Two equal answers behind the same request, with the tool-call ids that the engine gave them. */
 function siblings(ids: readonly [string, string]): Conversation {
   const conversation = new Conversation()
-  conversation.note(first, 'request', 'turn', [ids[0]])
-  conversation.note(second, 'request', 'turn', [ids[1]])
+  const before = new Turns([request]).whole
+  conversation.note(first, before, turnDigest(call(ids[0])), [ids[0]])
+  conversation.note(second, before, turnDigest(call(ids[1])), [ids[1]])
   return conversation
 }
 
 function continued(conversation: Conversation, id: string) {
-  return conversation.match([call(id)], ['turn'], [extendChain('request', 'turn')]).continues
+  return conversation.match(new Turns([request, call(id)])).continues
 }
 
 describe('tool-call ids as echoes', () => {
@@ -43,11 +45,7 @@ describe('tool-call ids as echoes', () => {
 describe('equal answers', () => {
   const equal = () => {
     const conversation = siblings(['call_1', 'call_2'])
-    const continues = () => {
-      const messages = [{ role: 'assistant', content: 'x' }]
-      return conversation.match(messages, ['turn'], [extendChain('request', 'turn')]).continues
-    }
-    return { conversation, continues }
+    return { conversation, continues: () => continued(conversation, 'call_3') }
   }
 
   it('are all continued where none is known to have reached its client, or all are', () => {

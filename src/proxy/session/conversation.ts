@@ -1,5 +1,5 @@
-import type { Id } from '../../core/index.ts'
-import { extendChain } from '../dialects/chat/turns.ts'
+import { Crowd, type Id } from '../../core/index.ts'
+import { extendChain, type KnownTurns, type Turns } from '../dialects/chat/turns.ts'
 
 /** An answer that a request continues. */
 export interface ContinuedAnswer {
@@ -19,6 +19,16 @@ export interface ConversationMatch {
   readonly echoed: readonly Id[]
 }
 
+/** An answer on its way into the maps. */
+interface NotedAnswer {
+  readonly answer: ContinuedAnswer
+  readonly before: string
+  readonly turn: string
+}
+
+/** So many requests are compared with the next one: those of sub-agents come in between. */
+const maxKnown = 4
+
 /**
  * What was answered in a session, by structural identity: tells whether a prompt should extend an earlier path, and
  * which answers came back. Memory grows with the number of answers, not with their size.
@@ -33,14 +43,17 @@ export class Conversation {
   private readonly byToolCall = new Map<string, ContinuedAnswer | null>()
   private readonly echoed = new Set<Id>()
   /** Calls whose answers have not reached their client in full: these are few. */
-  private readonly unsent = new Set<Id>()
+  private readonly unsent = new Crowd<Id>()
+  /** Answers that nobody has looked for yet: in many sessions nobody ever does. */
+  private noted: NotedAnswer[] = []
+  /** The newest requests of as many conversations, newest first. */
+  private known: readonly KnownTurns[] = []
 
-  /** Notes an answer given behind a request. `before` is the request's last chain digest. */
+  /** Notes an answer given behind a request. `before` is the digest of the request's messages together. */
   note(answer: ContinuedAnswer, before: string, turn: string, toolCallIds: readonly string[] = []): void {
-    this.unsent.add(answer.callId)
+    if (!this.unsent.has(answer.callId)) this.unsent.add(answer.callId)
     for (const id of toolCallIds) this.byToolCall.set(id, this.byToolCall.has(id) ? null : answer)
-    push(this.byChain, extendChain(before, turn), answer)
-    push(this.byTurn, turn, answer)
+    this.noted.push({ answer, before, turn })
   }
 
   /** The answer that made a tool call. */
@@ -54,13 +67,12 @@ export class Conversation {
   }
 
   /** Each call is reported as echoed once. */
-  match(
-    messages: readonly unknown[],
-    turns: readonly string[],
-    chain: readonly string[],
-    handles: ReadonlyMap<number, ContinuedAnswer> = noHandles,
-  ): ConversationMatch {
+  match(turns: Turns, handles: ReadonlyMap<number, ContinuedAnswer> = noHandles): ConversationMatch {
+    const { messages } = turns
     if (!messages.some(isAssistant)) return newConversation
+    this.sortIn()
+    this.follow(turns)
+    const { each, chain } = turns
     const echoed: Id[] = []
     let continues: readonly ContinuedAnswer[] = []
     let at = -1
@@ -82,7 +94,7 @@ export class Conversation {
     for (let i = messages.length - 1; i >= 0; i -= 1) {
       if (!isAssistant(messages[i])) continue
       const handle = handles.get(i)
-      const answers = this.named(messages[i], this.delivered(this.byTurn.get(turns[i] ?? '')), handle)
+      const answers = this.named(messages[i], this.delivered(this.byTurn.get(each[i] ?? '')), handle)
       if (answers.length === 0 && handle !== undefined) return { continues: [handle], edited: true, at: i, echoed }
       if (answers.length === 0) continue
       return { continues: answers.slice(-1), edited: true, at: i, echoed }
@@ -93,6 +105,23 @@ export class Conversation {
       if (answer !== null) return { continues: [answer], edited: true, at: i, echoed }
     }
     return { continues: [], edited: false, at: -1, echoed }
+  }
+
+  private sortIn(): void {
+    for (const { answer, before, turn } of this.noted) {
+      push(this.byChain, extendChain(before, turn), answer)
+      push(this.byTurn, turn, answer)
+    }
+    this.noted = []
+  }
+
+  /** Only messages that no request before began with are digested. */
+  private follow(turns: Turns): void {
+    const earlier = this.known.find((known) => turns.follow(known))
+    const known = turns.known()
+    if (known === null) return
+    const others = this.known.filter((one) => one !== earlier)
+    this.known = [known, ...others.slice(0, maxKnown - 1)]
   }
 
   /**

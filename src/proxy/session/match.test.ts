@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { chainDigests, turnDigest } from '../dialects/chat/turns.ts'
+import { turnDigest, Turns } from '../dialects/chat/turns.ts'
 import { type ContinuedAnswer, Conversation, type ConversationMatch } from './conversation.ts'
 
 type Message = Readonly<Record<string, unknown>>
@@ -20,7 +20,7 @@ function told(
   for (const [index, { behind, answer, sent = true }] of answers.entries()) {
     const made: unknown = answer['tool_calls']
     const ids = Array.isArray(made) ? made.map((call: { id: string }) => call.id) : []
-    const before = chainDigests(behind).chain.at(-1) ?? ''
+    const before = new Turns(behind).whole
     conversation.note({ callId: `call ${index}`, choice: 0 }, before, turnDigest(answer), ids)
     if (sent) conversation.noteSent(`call ${index}`)
   }
@@ -32,8 +32,7 @@ function match(
   messages: readonly Message[],
   handles?: ReadonlyMap<number, ContinuedAnswer>,
 ): ConversationMatch {
-  const { turns, chain } = chainDigests(messages)
-  return conversation.match(messages, turns, chain, handles)
+  return conversation.match(new Turns(messages), handles)
 }
 
 const of = (...numbers: number[]) => numbers.map((number) => ({ callId: `call ${number}`, choice: 0 }))

@@ -15,11 +15,12 @@ import {
 } from '../../../core/index.ts'
 import { askedSampling, type LooseObject } from '../../session/sampling.ts'
 import { readLineage } from './lineage.ts'
-import { chainDigests } from './turns.ts'
+import { type MessagesText, Turns } from './turns.ts'
 
 /** A chat request, read. The bytes are the truth; the parsed view is for reading only. */
 export interface ChatRequest {
-  readonly bytes: Buffer
+  /** Empty once nobody needs them any more. */
+  bytes: Buffer
   readonly body: LooseObject
   /** Where the top level's members lie in the bytes, and where it ends. */
   readonly scanned: { readonly members: JsonMember[]; readonly end: number }
@@ -31,9 +32,7 @@ export interface ChatRequest {
   readonly hasTools: boolean
   readonly model: string | null
   readonly messages: readonly unknown[]
-  /** Structural digests, see `turns.ts`. */
-  readonly turns: readonly string[]
-  readonly chain: readonly string[]
+  readonly turns: Turns
   readonly asked: SamplingParams
   readonly lineage: Lineage
   readonly digest: Digest
@@ -75,7 +74,7 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
     hasTools: Array.isArray(body['tools']) && body['tools'].length > 0,
     model: model ?? null,
     messages,
-    ...chainDigests(messages),
+    turns: new Turns(messages, textOf(bytes, members)),
     asked: askedSampling(body),
     lineage: readLineage(
       headers,
@@ -84,6 +83,12 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
     ),
     digest: requestDigest(bytes, members),
   }
+}
+
+/** Of duplicates the last one counts, as it does for the parser. */
+function textOf(bytes: Buffer, members: readonly JsonMember[]): MessagesText | null {
+  const member = members.findLast(({ key }) => key === 'messages')
+  return member === undefined ? null : { bytes, start: member.valueStart, end: member.valueEnd }
 }
 
 /** Members that do not make a request another one: how the answer travels, and what clients vary on a retry. */

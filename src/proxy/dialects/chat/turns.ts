@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
-import { canonicalOrRaw, canonicalText, parseLossless } from '../../../core/index.ts'
+import { createHash, type Hash, hash } from 'node:crypto'
+import { canonicalOrRaw, canonicalText, parseLossless, skipSpace } from '../../../core/index.ts'
 import { type ChoiceAnswer, messageOf } from './answer.ts'
 
 /**
@@ -21,20 +21,106 @@ export function turnDigest(message: unknown): string {
   return hash('sha1', text, 'base64')
 }
 
-/**
- * Running digests of a conversation: element i identifies messages 0..i. A request extends an earlier call exactly
- * when one of its elements equals that call's digest with the answer appended.
- */
-export function chainDigests(messages: readonly unknown[]): { readonly turns: string[]; readonly chain: string[] } {
-  const turns = messages.map(turnDigest)
-  const chain: string[] = []
-  let before = ''
-  for (const turn of turns) {
-    before = extendChain(before, turn)
-    chain.push(before)
+/** The digests of a request's messages, made when somebody first asks. */
+export class Turns {
+  readonly messages: readonly unknown[]
+  private text: MessagesText | null
+  private readonly digests: string[] = []
+  private readonly links: string[] = []
+  /** Of the text up to the end of what was taken over. */
+  private begun: { readonly hash: Hash; readonly end: number } | null = null
+
+  /** `text`: what the messages were read from, where that is at hand. */
+  constructor(messages: readonly unknown[], text: MessagesText | null = null) {
+    this.messages = messages
+    this.text = text
   }
-  return { turns, chain }
+
+  /** The digest of each message. */
+  get each(): readonly string[] {
+    this.make()
+    return this.digests
+  }
+
+  /**
+   * Running digests of the conversation: element i identifies messages 0..i. A request extends an earlier call exactly when
+   * one of its elements equals that call's digest with the answer appended.
+   */
+  get chain(): readonly string[] {
+    this.make()
+    return this.links
+  }
+
+  /** Of all messages together; empty where there are none. */
+  get whole(): string {
+    return this.chain.at(-1) ?? ''
+  }
+
+  /** What a later request can begin with; null where the text is not at hand. */
+  known(): KnownTurns | null {
+    const { text, each, chain } = this
+    if (text === null) return null
+    const { bytes, start, end } = text
+    const digested = this.begun ?? { hash: createHash('sha256'), end: start }
+    this.begun = null
+    const digest = digested.hash.update(bytes.subarray(digested.end, end - 1)).digest('base64')
+    return { size: end - 1 - start, digest, each, chain }
+  }
+
+  /**
+   * Takes over what is known of the messages of an earlier request where this one begins with all of them, byte for byte:
+   * a harness sends the whole conversation again with every turn. False where it does not.
+   */
+  follow(earlier: KnownTurns): boolean {
+    if (this.text === null || this.digests.length > 0) return false
+    const { bytes, start } = this.text
+    const end = start + earlier.size
+    if (!endsElement(this.text, end)) return false
+    const digested = createHash('sha256').update(bytes.subarray(start, end))
+    if (digested.copy().digest('base64') !== earlier.digest) return false
+    this.begun = { hash: digested, end }
+    this.digests.push(...earlier.each)
+    this.links.push(...earlier.chain)
+    return true
+  }
+
+  letGoOfText(): void {
+    this.text = null
+  }
+
+  private make(): void {
+    const { messages, digests, links } = this
+    for (let at = digests.length; at < messages.length; at += 1) {
+      const turn = turnDigest(messages[at])
+      digests.push(turn)
+      links.push(extendChain(links[at - 1] ?? '', turn))
+    }
+  }
 }
+
+/** Where in a body the list of messages lies, brackets included. It has a message. */
+export interface MessagesText {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+}
+
+/** Digests of messages, and of the text that they were read from: all of the list but its closing bracket. */
+export interface KnownTurns {
+  readonly size: number
+  readonly digest: string
+  readonly each: readonly string[]
+  readonly chain: readonly string[]
+}
+
+/** What stands at `at`, if it is behind a whole element of the list, does not belong to that element. */
+function endsElement({ bytes, end }: MessagesText, at: number): boolean {
+  const behind = at < end ? bytes[skipSpace(bytes, at)] : undefined
+  return behind === comma || behind === closeBracket
+}
+
+const comma = 0x2c
+const closeBracket = 0x5d
 
 /** The digest of a choice that has ended, as the engine wrote its message or put together from its deltas. */
 export function answeredTurn(choice: ChoiceAnswer): string {
