@@ -36,9 +36,12 @@ export interface ChoiceAnswer {
   routedExperts: string | null
 }
 
+const noChoices: readonly ChoiceAnswer[] = []
+
 /** Puts an engine's answer together from chunks or from one body. Reading only: what the client gets is cut from the bytes. */
 export class Answer {
-  readonly choices: ChoiceAnswer[] = []
+  /** By index. */
+  choices: readonly ChoiceAnswer[] = noChoices
   id: string | null = null
   model: string | null = null
   created: number | null = null
@@ -180,8 +183,8 @@ export class Answer {
       alternatives: [],
       routedExperts: null,
     }
-    this.choices.push(fresh)
-    if (this.choices.length > 1) this.choices.sort((a, b) => a.index - b.index)
+    // Most answers have one, in an array without room for more.
+    this.choices = this.choices.length === 0 ? [fresh] : [...this.choices, fresh].sort((a, b) => a.index - b.index)
     return fresh
   }
 

@@ -59,6 +59,19 @@ describe('scanChunk', () => {
   })
 })
 
+describe('readIds', () => {
+  it('gives ids that stay as they are, however many are read after them', () => {
+    const lists = [0, 1, 1023, 1024, 1025, 5000, 17_000, ...Array.from({ length: 40 }, (_, i) => 100 * i)]
+    const read = lists.map((length, list) => {
+      const text = Buffer.from(`[${Array.from({ length }, (_, i) => i + list).join(',')}]`)
+      return readIds(text, 0, text.length)
+    })
+    for (const [list, length] of lists.entries()) {
+      expect(Array.from(read[list] ?? [])).toEqual(Array.from({ length }, (_, i) => i + list))
+    }
+  })
+})
+
 describe('ToolDeltas', () => {
   const delta = (call: Loose) =>
     Buffer.from(JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, ...call }] } }] }))

@@ -216,7 +216,7 @@ const nullBytes = Buffer.from('null')
 /** Where ids are read to before they are counted, unless they are very many. */
 const scratch = new Int32Array(16 * 1024)
 
-/** Reads a flat JSON array of non-negative integers from its bytes. Null when it holds anything else. */
+/** Reads a flat JSON array of non-negative integers from its bytes. Null when it holds anything else. Nobody may write to it. */
 export function readIds(bytes: Buffer, start: number, end: number): Int32Array | null {
   const most = (end - start) >> 1
   const ids = most > scratch.length ? new Int32Array(most) : scratch
@@ -232,5 +232,23 @@ export function readIds(bytes: Buffer, start: number, end: number): Int32Array |
       value = -1
     } else if (byte !== 0x20 && byte !== 0x0a) return null
   }
-  return ids.slice(0, count)
+  return kept(ids, count)
+}
+
+const pageLength = 4096
+/** Of the page that is being filled. */
+let page = new Int32Array(0)
+let used = 0
+
+/** Prompts are needed until their call is stored: a short one costs less in a page of many than in memory of its own. */
+function kept(ids: Int32Array, count: number): Int32Array {
+  if (count > pageLength / 4) return ids.slice(0, count)
+  if (used + count > page.length) {
+    page = new Int32Array(pageLength)
+    used = 0
+  }
+  // No `set`: it needs a view of the ids, and both are calls into native code.
+  for (let i = 0; i < count; i += 1) page[used + i] = ids[i] ?? 0
+  used += count
+  return page.subarray(used - count, used)
 }

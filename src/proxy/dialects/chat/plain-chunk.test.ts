@@ -91,6 +91,18 @@ const choice = object(
   '"weight_versions"',
 )
 const usually = (text: fc.Arbitrary<string>) => fc.oneof({ weight: 12, arbitrary: text }, fc.constant('{"index":0}'))
+/** Counts, now and then under one name, or with something else among them. */
+const counted = fc.constantFrom(
+  '"prompt_tokens"',
+  '"completion_tokens"',
+  '"total_tokens"',
+  '"cost"',
+  '"7"',
+  '"__proto__"',
+)
+const usage = fc
+  .array(fc.tuple(counted, or(fc.oneof(fc.nat().map(String), nothing), 20)), { maxLength: 4 })
+  .map((members) => `{${members.map((member) => member.join(':')).join(',')}}`)
 const chunkOf = (one: fc.Arbitrary<string>) =>
   object(
     {
@@ -102,7 +114,9 @@ const chunkOf = (one: fc.Arbitrary<string>) =>
         { weight: 20, arbitrary: usually(one).map((text) => `[${text}]`) },
         { weight: 1, arbitrary: list(one, 3) },
       ),
-      usage: or(fc.constantFrom('null', '{"prompt_tokens":3,"completion_tokens":1,"details":{"cached":null}}')),
+      usage: or(
+        fc.oneof(fc.constantFrom('null', '{"prompt_tokens":3,"completion_tokens":1,"details":{"cached":null}}'), usage),
+      ),
       prompt_token_ids: or(fc.oneof(list(id, 6), nothing)),
       system_fingerprint: or(fc.oneof(quoted, nothing)),
       error: or(nothing),

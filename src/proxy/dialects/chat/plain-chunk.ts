@@ -76,6 +76,8 @@ const entryKeys = new KeyTable({ token: key.token, logprob: key.logprob, bytes: 
 const quote = 0x22
 const colonByte = 0x3a
 const openBrace = 0x7b
+const closeBrace = 0x7d
+const comma = 0x2c
 const openBracket = 0x5b
 const closeBracket = 0x5d
 const assistant = Buffer.from('"assistant"')
@@ -234,7 +236,7 @@ class PlainChunk extends JsonCursor {
     const { bytes } = this
     if (bytes[at] !== openBrace) return -1
     let i = this.space(at + 1)
-    if (bytes[i] === 0x7d) return i + 1
+    if (bytes[i] === closeBrace) return i + 1
     let seen = 0
     let place = 0
     let keptEnd = -1
@@ -252,8 +254,8 @@ class PlainChunk extends JsonCursor {
       const end = name === -1 ? -1 : this.member(name, this.space(colonEnd))
       if (end === -1) return -1
       const after = this.space(end)
-      const more = bytes[after] === 0x2c
-      if (!more && bytes[after] !== 0x7d) return -1
+      const more = bytes[after] === comma
+      if (!more && bytes[after] !== closeBrace) return -1
       i = more ? this.space(after + 1) : after
       if (!this.hidden) keptEnd = end
       else if (keptEnd === -1) this.edit(keyStart, more ? i : end, false)
@@ -325,7 +327,7 @@ class PlainChunk extends JsonCursor {
       case key.logprob:
         return this.logprob(at)
       case key.bytes:
-        return this.bytes[at] === openBracket ? this.integers(at, null) : this.nothing(at)
+        return this.bytesAt(at)
       case absent:
         return this.nothing(at)
       case unread:
@@ -394,15 +396,40 @@ class PlainChunk extends JsonCursor {
   }
 
   private usageAt(at: number): number {
-    let end: number
-    if (this.bytes[at] === openBrace) {
-      end = this.parsedUsage(at)
-    } else end = this.nothing(at)
+    const end = this.bytes[at] === openBrace ? this.usageObject(at) : this.nothing(at)
     this.hidden = !this.view.wantsUsage
     return end
   }
 
-  /** Some dozen bytes with members of the engine's own: the one value that is parsed. */
+  private usageObject(at: number): number {
+    const end = this.plainUsage(at)
+    return end === -1 ? this.parsedUsage(at) : end
+  }
+
+  /** A usage of counts and nulls alone, in compact text. -1 for any other. */
+  private plainUsage(at: number): number {
+    const { bytes } = this
+    const usage: Record<string, unknown> = {}
+    for (let i = at + 1; ; i += 1) {
+      const nameEnd = this.string(i)
+      if (nameEnd === -1 || this.escaped || bytes[nameEnd] !== colonByte) return -1
+      const name = this.text(i, nameEnd, false)
+      // A parser makes a member of it, an assignment does not.
+      if (name === '__proto__') return -1
+      const counts = this.startsNumber(nameEnd + 1)
+      const end = counts ? this.number(nameEnd + 1) : this.nothing(nameEnd + 1)
+      if (end === -1) return -1
+      usage[name] = counts ? this.value : null
+      if (bytes[end] === closeBrace) {
+        this.usage = usage
+        return end + 1
+      }
+      if (bytes[end] !== comma) return -1
+      i = end
+    }
+  }
+
+  /** With details of the engine's own: the one value that is parsed. */
   private parsedUsage(at: number): number {
     try {
       const end = skipValue(this.bytes, at)
@@ -486,18 +513,58 @@ class PlainChunk extends JsonCursor {
       if (end === -1) return -1
       i = this.space(end)
       if (this.bytes[i] === closeBracket) return i + 1
-      if (this.bytes[i] !== 0x2c) return -1
+      if (this.bytes[i] !== comma) return -1
       i = this.space(i + 1)
     }
   }
 
   private entry(at: number): number {
-    const place = this.entryCount
-    logprobsRead[place] = Number.NaN
-    textsRead[2 * place] = -1
-    const end = this.object(at, entryKeys)
+    const usual = this.usualEntry(at)
+    const end = usual === -1 ? this.anyEntry(at) : usual
     this.entryCount += 1
-    return textsRead[2 * place] === -1 ? -1 : end
+    return end
+  }
+
+  /** A compact entry with its members in their usual places: most of an answer's bytes are of such. -1 for any other. */
+  private usualEntry(at: number): number {
+    const { bytes } = this
+    this.beginEntry()
+    if (bytes[at] !== openBrace) return -1
+    let i = at + 1
+    let seen = 0
+    for (let place = 0; ; place += 1) {
+      const usual = entryKeys.guess(bytes, i, place)
+      if (usual === null || (seen & (1 << usual.key)) !== 0) return -1
+      // Names that mean nothing may come twice.
+      seen |= (1 << usual.key) & ~1
+      const value = i + usual.written.length
+      const end = this.entryMember(usual.key, value)
+      if (end === -1) return -1
+      if (bytes[end] === closeBrace) return textsRead[2 * this.entryCount] === -1 ? -1 : end + 1
+      if (bytes[end] !== comma) return -1
+      i = end + 1
+    }
+  }
+
+  private entryMember(name: number, at: number): number {
+    if (name === key.token) return this.token(at)
+    if (name === key.logprob) return this.logprob(at)
+    return name === key.bytes ? this.bytesAt(at) : this.scalar(at)
+  }
+
+  private anyEntry(at: number): number {
+    this.beginEntry()
+    const end = this.object(at, entryKeys)
+    return textsRead[2 * this.entryCount] === -1 ? -1 : end
+  }
+
+  private beginEntry(): void {
+    logprobsRead[this.entryCount] = Number.NaN
+    textsRead[2 * this.entryCount] = -1
+  }
+
+  private bytesAt(at: number): number {
+    return this.bytes[at] === openBracket ? this.integers(at, null) : this.nothing(at)
   }
 
   private token(at: number): number {

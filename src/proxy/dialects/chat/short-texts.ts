@@ -1,5 +1,5 @@
 const places = 2048
-const longest = 16
+const longest = 24
 
 /**
  * The texts of tokens that were read before: an answer is made of few different ones. A text that is found needs no call
