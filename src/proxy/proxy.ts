@@ -11,7 +11,7 @@ import { defaultFleetLimits } from './fleet/contract.ts'
 import { Fleet } from './fleet/fleet.ts'
 import { isLoopback, openListener } from './http/listener.ts'
 import { passThrough } from './http/pass-through.ts'
-import { dialectNameOf, readRoute } from './http/routes.ts'
+import { dialectNameOf, readRoute, type Route } from './http/routes.ts'
 import { defaultLimits } from './limits.ts'
 import { EarlierSessions } from './past/earlier-sessions.ts'
 import { takeUp } from './past/take-up.ts'
@@ -150,37 +150,62 @@ export function createProxy(options: ProxyOptions): Proxy {
           },
         })
 
-  /** Brings back the session that this key opened for an earlier process, where there is one. */
-  async function recall(key: string | null): Promise<void> {
-    if (past !== null && key !== null && !book.knowsKey(key)) await past.recall(key)
-  }
-
   const door = new OpenDoor({
     open: (open) => openSession({ ...open, policy: options.openPolicy ?? {} }),
     recall: async (native) => (await past?.recallOpened(native)) ?? null,
     find: (id) => (book.isClosed(id) ? null : book.byIdOrThrow(id)),
   })
 
-  async function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
+  /** Whose request it is; at once where nobody has to be asked. */
+  function sessionOf(
+    request: IncomingMessage,
+    slot: LiveSession | null,
+    sessionId: Id | null,
+    key: string | null,
+  ): LiveSession | Promise<LiveSession> {
+    if (slot !== null) return book.authoriseSlot(slot, sessionId, key)
+    if (past === null || key === null || book.knowsKey(key)) return keyedSession(request, sessionId, key)
+    // The session that this key opened for an earlier process is brought back, where there is one.
+    return past.recall(key).then(() => keyedSession(request, sessionId, key))
+  }
+
+  function keyedSession(
+    request: IncomingMessage,
+    sessionId: Id | null,
+    key: string | null,
+  ): LiveSession | Promise<LiveSession> {
+    const open = options.openMode === true && sessionId === null
+    return open && (key === null || book.byKeyOrNull(key) === null)
+      ? door.session(request.headers)
+      : book.authorise(sessionId, key)
+  }
+
+  /** Throws and rejects with what is still to be told. */
+  function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
     if (request.headers.upgrade !== undefined) {
       throw new PaddockError('STREAM_UPGRADE_REFUSED', `The upgrade to ${request.headers.upgrade} is not served.`)
     }
     const key = keyOf(request.headers)
     const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
-    const open = options.openMode === true && slot === null && sessionId === null
-    if (slot === null && past !== null) await recall(key)
-    const session =
-      slot !== null
-        ? book.authoriseSlot(slot, sessionId, key)
-        : open && (key === null || book.byKeyOrNull(key) === null)
-          ? await door.session(request.headers)
-          : book.authorise(sessionId, key)
+    const session = sessionOf(request, slot, sessionId, key)
+    // What is awaited costs, also where it is there already: nearly always it is.
+    return session instanceof Promise
+      ? session.then((found) => serveRoute(found, route, request, response))
+      : serveRoute(session, route, request, response)
+  }
+
+  function serveRoute(
+    session: LiveSession,
+    route: Route,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     if (route.kind === 'pass') {
       pass.serve(request, response, route.path, (error) => tellError(response, error, dialectNamed('chat')))
-      return
+      return Promise.resolve()
     }
     if (route.kind === 'stored') {
-      await serveStored(session, route, response, (callId) => {
+      return serveStored(session, route, response, (callId) => {
         const about = {
           id: newId(),
           at: clock.now(),
@@ -189,17 +214,20 @@ export function createProxy(options: ProxyOptions): Proxy {
         }
         return recorder.appendEvent({ ...about, kind: 'response_deleted', responseId: route.responseId, callId })
       })
-      return
     }
-    const dialect = dialectNamed(route.dialect)
-    if (route.kind === 'count') await counting.serve(session, { dialect, path: route.path }, request, response)
-    else await generations.serve(session, { dialect, path: route.path }, request, response)
+    const served = { dialect: dialectNamed(route.dialect), path: route.path }
+    return route.kind === 'count'
+      ? counting.serve(session, served, request, response)
+      : generations.serve(session, served, request, response)
   }
 
   const handle = (slot: LiveSession | null) => (request: IncomingMessage, response: ServerResponse) => {
-    serve(request, response, slot).catch((cause: unknown) =>
-      tellError(response, cause, dialectNamed(dialectNameOf(request.url ?? '/'))),
-    )
+    const tell = (cause: unknown) => tellError(response, cause, dialectNamed(dialectNameOf(request.url ?? '/')))
+    try {
+      serve(request, response, slot).catch(tell)
+    } catch (cause) {
+      tell(cause)
+    }
   }
 
   async function closeSession(id: Id): Promise<void> {

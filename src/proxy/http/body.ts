@@ -16,11 +16,23 @@ const decoders = {
  * decoded size of compressed ones. Throws `BODY_TOO_LARGE`, `BODY_INVALID_SHAPE` (unknown encoding), and
  * `BODY_INVALID_JSON` when the client goes away before the end.
  */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const declared = Number(request.headers['content-length'] ?? 0)
-  if (declared > maxBytes) throw tooLarge(maxBytes)
-  const raw = await new Promise<Buffer>((resolve, reject) => {
-    const chunks: Buffer[] = []
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const raw = readRaw(request, maxBytes)
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
+  if (encoding === 'identity' || encoding === '') return raw
+  return raw.then((bytes) => decode(bytes, encoding, maxBytes))
+}
+
+/** The bytes as they were sent. Nearly every body comes in one piece. */
+function readRaw(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const declared = request.headers['content-length']
+    if (declared !== undefined && Number(declared) > maxBytes) {
+      reject(tooLarge(maxBytes))
+      return
+    }
+    let first: Buffer | null = null
+    let all: Buffer[] | null = null
     let size = 0
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
@@ -30,18 +42,19 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
         reject(tooLarge(maxBytes))
         return
       }
-      chunks.push(chunk)
+      if (first === null) first = chunk
+      else if (all === null) all = [first, chunk]
+      else all.push(chunk)
     })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
+    request.on('end', () => resolve(all === null ? (first ?? noBytes) : Buffer.concat(all)))
     request.on('close', () => {
       if (!request.complete) reject(new PaddockError('BODY_INVALID_JSON', 'The request ended before its body.'))
     })
     request.on('error', reject)
   })
-  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
-  if (encoding === 'identity' || encoding === '') return raw
-  return decode(raw, encoding, maxBytes)
 }
+
+const noBytes = Buffer.alloc(0)
 
 async function decode(raw: Buffer, encoding: string, maxBytes: number): Promise<Buffer> {
   const decoder = isKnown(encoding) ? decoders[encoding] : null
