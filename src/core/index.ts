@@ -35,6 +35,7 @@ export {
   parseLossless,
   scanElements,
   scanMembers,
+  ShortTexts,
   skipSpace,
   skipString,
   skipValue,

@@ -18,3 +18,4 @@ export {
   skipString,
   skipValue,
 } from './scan.ts'
+export { ShortTexts } from './short-texts.ts'

@@ -1,4 +1,5 @@
 import { PaddockError } from '../errors.ts'
+import { ShortTexts } from './short-texts.ts'
 
 /**
  * Byte-level reading of JSON (RFC 8259) without building values: where things start and end. The bytes are the truth;
@@ -126,12 +127,20 @@ export function scanMembers(
     if (bytes[i] !== colon) throw invalid('a colon is expected', i)
     const valueStart = skipSpace(bytes, i + 1)
     const valueEnd = skipValue(bytes, valueStart, nesting)
-    members.push({ key: decodeString(bytes, keyStart, keyEnd), keyStart, keyEnd, valueStart, valueEnd })
+    members.push({ key: keyText(bytes, keyStart, keyEnd), keyStart, keyEnd, valueStart, valueEnd })
     i = skipSpace(bytes, valueEnd)
     if (bytes[i] === closeBrace) return { members, end: i + 1 }
     if (bytes[i] !== comma) throw invalid('a comma or the end of the object is expected', i)
     i = skipSpace(bytes, i + 1)
   }
+}
+
+/** Keys of every body are the same few. */
+const keys = new ShortTexts()
+
+function keyText(bytes: Uint8Array, start: number, end: number): string {
+  const text = keys.find(bytes, start + 1, end - 1)
+  return text === null || text.includes('\\') ? decodeString(bytes, start, end) : text
 }
 
 /** The elements of the array that starts at `at`, as `[start, end)` pairs in order. Throws `BODY_INVALID_JSON`. */

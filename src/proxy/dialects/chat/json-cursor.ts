@@ -1,5 +1,4 @@
-import { skipSpace } from '../../../core/index.ts'
-import { ShortTexts } from './short-texts.ts'
+import { ShortTexts, skipSpace } from '../../../core/index.ts'
 
 const texts = new ShortTexts()
 
