@@ -42,22 +42,12 @@ export class FrameQueue {
 
   /** Puts the frame of an entry behind the others and tells its size. Everything is copied. */
   push({ head, parts }: Entry): number {
-    let partBytes = 0
-    for (const part of parts) partBytes += sizeOf(part)
-    const size =
-      head instanceof Uint8Array ? this.#pushBytes(head, parts, partBytes) : this.#pushJson(head, parts, partBytes)
+    const end = head instanceof Uint8Array ? this.#putBytes(head, parts) : this.#putJson(head, parts)
     const start = this.#to
-    let at = start + size - partBytes
-    for (const part of parts) {
-      if (typeof part === 'string') at += this.#bytes.write(part, at)
-      else {
-        this.#bytes.set(part, at)
-        at += part.byteLength
-      }
-    }
+    const size = end - start
     this.#bytes.writeUInt32LE(size - prefixBytes, start)
-    this.#bytes.writeUInt32LE(crc32(this.#bytes.subarray(start + prefixBytes, at)), start + 4)
-    this.#to = at
+    this.#bytes.writeUInt32LE(crc32(this.#bytes.subarray(start + prefixBytes, end)), start + 4)
+    this.#to = end
     return size
   }
 
@@ -79,26 +69,41 @@ export class FrameQueue {
     if (this.#bytes.length > keptBytes) this.#bytes = Buffer.allocUnsafeSlow(usualBytes)
   }
 
-  /** Writes all but the parts of a frame with a JSON head. Returns the size of the frame. */
-  #pushJson(head: unknown, parts: Entry['parts'], partBytes: number): number {
+  /** Puts all but the prefix of a frame with a JSON head behind the others. Returns where it ends. */
+  #putJson(head: unknown, parts: Entry['parts']): number {
+    let partBytes = 0
+    for (const part of parts) partBytes += sizeOf(part)
     const text = JSON.stringify([head, parts.map(sizeOf)])
     const textBytes = Buffer.byteLength(text)
-    const size = headAt + textBytes + partBytes
-    this.#makeRoom(size)
-    this.#bytes.writeUInt32LE(textBytes, this.#to + prefixBytes)
-    this.#bytes.write(text, this.#to + headAt)
-    return size
+    this.#makeRoom(headAt + textBytes + partBytes)
+    let at = this.#bytes.writeUInt32LE(textBytes, this.#to + prefixBytes)
+    at += this.#bytes.write(text, at)
+    for (const part of parts) at += this.#put(part, at)
+    return at
   }
 
-  /** The same with a head of bytes. */
-  #pushBytes(head: Uint8Array, parts: Entry['parts'], partBytes: number): number {
-    const size = headAt + head.byteLength + 4 + 4 * parts.length + partBytes
-    this.#makeRoom(size)
+  /** The same with a head of bytes. How long a text is shows where it is written, and is not asked before. */
+  #putBytes(head: Uint8Array, parts: Entry['parts']): number {
+    const beforeParts = headAt + head.byteLength + 4 + 4 * parts.length
+    let most = beforeParts
+    for (const part of parts) most += mostBytesOf(part)
+    this.#makeRoom(most)
     this.#bytes.writeUInt32LE(head.byteLength + inBytes, this.#to + prefixBytes)
     this.#bytes.set(head, this.#to + headAt)
-    let at = this.#bytes.writeUInt32LE(parts.length, this.#to + headAt + head.byteLength)
-    for (const part of parts) at = this.#bytes.writeUInt32LE(sizeOf(part), at)
-    return size
+    let lengthAt = this.#bytes.writeUInt32LE(parts.length, this.#to + headAt + head.byteLength)
+    let at = this.#to + beforeParts
+    for (const part of parts) {
+      const size = this.#put(part, at)
+      lengthAt = this.#bytes.writeUInt32LE(size, lengthAt)
+      at += size
+    }
+    return at
+  }
+
+  #put(part: Uint8Array | string, at: number): number {
+    if (typeof part === 'string') return this.#bytes.write(part, at)
+    this.#bytes.set(part, at)
+    return part.byteLength
   }
 
   #makeRoom(count: number): void {
@@ -166,4 +171,11 @@ function wholeOr(frame: Buffer, end: number, entry: ReadEntry): ReadEntry {
 
 function sizeOf(part: Uint8Array | string): number {
   return typeof part === 'string' ? Buffer.byteLength(part) : part.byteLength
+}
+
+/** A text below this many units takes room for the longest that it can be. */
+const shortText = 16 * 1024
+
+function mostBytesOf(part: Uint8Array | string): number {
+  return typeof part === 'string' && part.length < shortText ? 3 * part.length : sizeOf(part)
 }

@@ -49,8 +49,10 @@ export interface BaseCall extends Texts {
   readonly id: Id
   readonly depth: number
   readonly digest: DigestState | null
-  /** The first call of its run; itself when it is one. */
-  readonly keyframe: Omit<BaseCall, 'keyframe'>
+  /** How many bytes it has in common with its own base at their start: the next call mostly has no fewer with it. */
+  readonly shared: { readonly facts: number; readonly body: number }
+  /** The first call of its run; null: it is that itself. */
+  readonly keyframe: BaseCall | null
 }
 
 const whole: Delta = { prefix: 0, suffix: 0 }
@@ -58,7 +60,7 @@ const whole: Delta = { prefix: 0, suffix: 0 }
 /** Stores texts against the nearest of `recent`. Pure. */
 export function encodeTexts(texts: Texts, recent: readonly BaseCall[]): EncodedTexts {
   const chosen = chooseBase(texts, recent)
-  const facts = chosen === null ? whole : findDelta(chosen.base.facts, texts.facts)
+  const facts = chosen === null ? whole : findDelta(chosen.base.facts, texts.facts, chosen.base.shared.facts)
   const body = chosen === null ? whole : chosen.body
   const { sha256, state } = digestFrom(chosen?.base.digest ?? null, texts.body, body.prefix)
   return {
@@ -91,19 +93,25 @@ export function isKeyframe(depth: number): boolean {
   return depth % runLength === 0
 }
 
-/** A call that was just stored or loaded, as a base for the next. */
-export function asBase(call: Omit<BaseCall, 'keyframe'>, keyframe: Omit<BaseCall, 'keyframe'> | null): BaseCall {
-  const { id, depth, facts, body, digest } = call
-  return { id, depth, facts, body, digest, keyframe: keyframe === null || isKeyframe(depth) ? call : keyframe }
+/** A call that was just stored or loaded, as a base for the next; `first` is the first call of its base's run. */
+export function asBase(call: Omit<BaseCall, 'keyframe'>, first: BaseCall | null): BaseCall {
+  const { id, depth, facts, body, digest, shared } = call
+  return { id, depth, facts, body, digest, shared, keyframe: isKeyframe(depth) ? null : first }
 }
 
-/** The bases that stay at hand: one more, at most {@link candidates}. */
-export function remember(recent: readonly BaseCall[], base: BaseCall): readonly BaseCall[] {
-  return [base, ...recent.slice(0, candidates - 1)]
+/** The first call of the run that a call is in. */
+export function keyframeOf(call: BaseCall): BaseCall {
+  return call.keyframe ?? call
+}
+
+/** Puts a base in front of those that stay at hand, at most {@link candidates}. Returns the one that does not. */
+export function remember(recent: BaseCall[], base: BaseCall): BaseCall | undefined {
+  recent.unshift(base)
+  return recent.length > candidates ? recent.pop() : undefined
 }
 
 interface ChosenBase {
-  readonly base: Omit<BaseCall, 'keyframe'>
+  readonly base: BaseCall
   /** Of the call that stands on it. */
   readonly depth: number
   readonly body: Delta
@@ -114,7 +122,7 @@ function chooseBase(texts: Texts, recent: readonly BaseCall[]): ChosenBase | nul
   let best: BaseCall | null = null
   let found = whole
   for (const candidate of recent) {
-    const delta = findDelta(candidate.body, texts.body)
+    const delta = findDelta(candidate.body, texts.body, candidate.shared.body)
     const saved = delta.prefix + delta.suffix
     if (best === null || saved > found.prefix + found.suffix) {
       found = delta
@@ -125,7 +133,7 @@ function chooseBase(texts: Texts, recent: readonly BaseCall[]): ChosenBase | nul
   }
   if (best === null) return null
   if ((best.depth + 1) % runLength !== 0) return { base: best, depth: best.depth + 1, body: found }
-  const { keyframe } = best
+  const keyframe = keyframeOf(best)
   const depth = (Math.floor(keyframe.depth / runLength) + 1) * runLength
   if (depth >= runLength * runLength) return null
   return { base: keyframe, depth, body: findDelta(keyframe.body, texts.body) }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { ReplyMark } from '../contract/index.ts'
 import { packBytes, splitPlanes, unpackBytes, unpackIds, unpackLogprobs, unsplitPlanes } from './codec.ts'
 import { type ColumnShape, cutColumns, joinColumns } from './columns.ts'
 import { applyDelta, findDelta, middleOf } from './delta.ts'
@@ -14,9 +15,13 @@ function planes(numbers: Uint8Array): Uint8Array {
   return out
 }
 
+/** Marks as pairs of numbers. */
+const pairsOf = (marks: readonly ReplyMark[]): Float64Array =>
+  new Float64Array(Uint8Array.from(markPairs(marks)).buffer)
+
 /** Marks at these offsets, as pairs with times. */
 const marksAt = (offsets: readonly number[]): Float64Array =>
-  markPairs(offsets.map((offset, place) => ({ offset, atMs: place })))
+  pairsOf(offsets.map((offset, place) => ({ offset, atMs: place })))
 
 const bytes = (length: number): fc.Arbitrary<Uint8Array> => fc.uint8Array({ maxLength: length })
 
@@ -123,6 +128,16 @@ describe('the columns of a call', () => {
   })
 })
 
+/** What two texts have in common, byte by byte. */
+function slowDelta(base: Uint8Array, next: Uint8Array): { readonly prefix: number; readonly suffix: number } {
+  const limit = Math.min(base.length, next.length)
+  let prefix = 0
+  while (prefix < limit && base[prefix] === next[prefix]) prefix += 1
+  let suffix = 0
+  while (suffix < limit - prefix && base.at(-1 - suffix) === next.at(-1 - suffix)) suffix += 1
+  return { prefix, suffix }
+}
+
 describe('differences', () => {
   it('give any text back from any base', () => {
     fc.assert(
@@ -140,6 +155,23 @@ describe('differences', () => {
     const delta = findDelta(Buffer.from(`${head}${tail}`), Buffer.from(`${head}-new-${tail}`))
     expect(delta).toEqual({ prefix: 1000, suffix: 300 })
     expect(findDelta(Buffer.from('aaaa'), Buffer.from('aaaaaa'))).toEqual({ prefix: 4, suffix: 0 })
+  })
+
+  it('are the same whatever is guessed of them', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(1), { maxLength: 900 }),
+        fc.nat(900),
+        fc.array(fc.nat(1), { maxLength: 300 }),
+        fc.nat(1300),
+        (shared, at, other, guess) => {
+          const base = Uint8Array.from(shared)
+          const next = Uint8Array.from([...shared.slice(0, at), ...other, ...shared.slice(at)])
+          expect(findDelta(base, next, guess)).toEqual(slowDelta(base, next))
+        },
+      ),
+      { seed: 20_261_122 },
+    )
   })
 
   it('are refused on a base that is too short', () => {
@@ -200,13 +232,13 @@ describe('reply marks', () => {
     const mark = fc.record({ offset: fc.nat(2 ** 40), atMs: fc.nat(10_000_000).map((tenths) => tenths / 10) })
     fc.assert(
       fc.property(fc.array(mark), (marks) => {
-        expect(unpackMarks(packMarks(markPairs(marks)))).toEqual(marks)
+        expect(unpackMarks(packMarks(pairsOf(marks)))).toEqual(marks)
       }),
     )
   })
 
   it('are refused when cut short', () => {
-    const packed = packMarks(markPairs([{ offset: 70_000, atMs: 3 }]))
+    const packed = packMarks(pairsOf([{ offset: 70_000, atMs: 3 }]))
     for (let length = 0; length < packed.length; length += 1) {
       expect(() => unpackMarks(packed.subarray(0, length))).toThrow(/end inside/)
     }

@@ -11,13 +11,16 @@ export interface Delta {
   readonly suffix: number
 }
 
-/** The longest common prefix, then the longest common suffix that does not overlap it. */
-export function findDelta(base: Uint8Array, next: Uint8Array): Delta {
+/**
+ * The longest common prefix, then the longest common suffix that does not overlap it. `guess`: how long the prefix may well
+ * be at least; it costs nothing but time where it is not.
+ */
+export function findDelta(base: Uint8Array, next: Uint8Array, guess = 0): Delta {
   if (base === next) return { prefix: next.byteLength, suffix: 0 }
   const from = view(base)
   const to = view(next)
   const limit = Math.min(from.length, to.length)
-  const prefix = commonPrefix(from, to, limit)
+  const prefix = commonPrefix(from, to, limit, guess)
   return { prefix, suffix: commonSuffix(from, to, limit - prefix) }
 }
 
@@ -45,9 +48,12 @@ function view(bytes: Uint8Array): Buffer {
 /** What is compared byte by byte: a call of memcmp costs as much. */
 const byByte = 128
 
-/** Doubling steps of memcmp, then bisection inside the step that differs. */
-function commonPrefix(a: Buffer, b: Buffer, limit: number): number {
-  let known = 0
+/** The guess, a few bytes, then doubling steps of memcmp and bisection inside the step that differs. */
+function commonPrefix(a: Buffer, b: Buffer, limit: number, guess: number): number {
+  let known = guess > byByte && guess <= limit && a.compare(b, 0, guess, 0, guess) === 0 ? guess : 0
+  let differs = Math.min(known + byByte, limit)
+  while (known < differs && a[known] === b[known]) known += 1
+  if (known < differs) return known
   let step = 256
   while (known < limit) {
     const end = Math.min(known + step, limit)
@@ -55,7 +61,7 @@ function commonPrefix(a: Buffer, b: Buffer, limit: number): number {
     known = end
     step *= 2
   }
-  let differs = Math.min(known + step, limit)
+  differs = Math.min(known + step, limit)
   while (differs - known > byByte) {
     const middle = (known + differs + 1) >> 1
     if (a.compare(b, known, middle, known, middle) === 0) known = middle
@@ -69,6 +75,9 @@ function commonSuffix(a: Buffer, b: Buffer, limit: number): number {
   const same = (from: number, to: number): boolean =>
     a.compare(b, b.length - to, b.length - from, a.length - to, a.length - from) === 0
   let known = 0
+  let differs = Math.min(byByte, limit)
+  while (known < differs && a[a.length - 1 - known] === b[b.length - 1 - known]) known += 1
+  if (known < differs) return known
   let step = 256
   while (known < limit) {
     const end = Math.min(known + step, limit)
@@ -76,7 +85,7 @@ function commonSuffix(a: Buffer, b: Buffer, limit: number): number {
     known = end
     step *= 2
   }
-  let differs = Math.min(known + step, limit)
+  differs = Math.min(known + step, limit)
   while (differs - known > byByte) {
     const middle = (known + differs + 1) >> 1
     if (same(known, middle)) known = middle

@@ -18,7 +18,8 @@ export function digestFrom(
   body: Uint8Array,
   shared: number,
 ): { readonly sha256: Uint8Array; readonly state: DigestState | null } {
-  if (body.byteLength < worthKeeping) return { sha256: hash('sha256', body, 'buffer'), state: null }
+  // As text, whose bytes come out of a pool: memory of their own costs more than the digest.
+  if (body.byteLength < worthKeeping) return { sha256: Buffer.from(hash('sha256', body, 'hex'), 'hex'), state: null }
   const known = from !== null && from.at <= shared ? from : null
   const running = known === null ? createHash('sha256') : known.state.copy()
   running.update(body.subarray(known?.at ?? 0, shared))

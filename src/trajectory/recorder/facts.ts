@@ -23,7 +23,19 @@ export interface FactsText {
 /** The text of an intent's facts; `last` is an earlier one of the session, and given back where no fact differs. */
 export function intentFacts(intent: CallIntent, last: FactsText | null): FactsText {
   const { headers, retryOf } = intent
-  const stable: StableFacts = {
+  if (last === null || !hasSameStable(intent, last.stable)) {
+    const stable = stableOf(intent)
+    const front = JSON.stringify(stable).slice(0, -1)
+    const stableBytes = Buffer.byteLength(front)
+    return { stable, headers, retryOf, stableBytes, text: textOf(front, stableBytes, intent) }
+  }
+  if (retryOf === last.retryOf && isSame(headers, last.headers)) return last
+  const { stableBytes } = last
+  return { stable: last.stable, headers, retryOf, stableBytes, text: textOf(last.text, stableBytes, intent) }
+}
+
+function stableOf(intent: StableFacts): StableFacts {
+  return {
     dialect: intent.dialect,
     path: intent.path,
     streamed: intent.streamed,
@@ -34,14 +46,21 @@ export function intentFacts(intent: CallIntent, last: FactsText | null): FactsTe
     used: intent.used,
     fingerprint: intent.fingerprint,
   }
-  if (last === null || !isSame(stable, last.stable)) {
-    const front = JSON.stringify(stable).slice(0, -1)
-    const stableBytes = Buffer.byteLength(front)
-    return { stable, headers, retryOf, stableBytes, text: textOf(front, stableBytes, intent) }
-  }
-  if (retryOf === last.retryOf && isSame(headers, last.headers)) return last
-  const { stableBytes } = last
-  return { stable: last.stable, headers, retryOf, stableBytes, text: textOf(last.text, stableBytes, intent) }
+}
+
+/** Whether {@link stableOf} would be the same as this. */
+function hasSameStable(intent: StableFacts, stable: StableFacts): boolean {
+  return (
+    intent.dialect === stable.dialect &&
+    intent.path === stable.path &&
+    intent.streamed === stable.streamed &&
+    intent.callClass === stable.callClass &&
+    intent.strategy === stable.strategy &&
+    intent.fingerprint === stable.fingerprint &&
+    isSame(intent.lineage, stable.lineage) &&
+    isSame(intent.asked, stable.asked) &&
+    isSame(intent.used, stable.used)
+  )
 }
 
 /** `frontBytes` of the text of what is stable, then the rest. */

@@ -1,6 +1,6 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { CallCommit, CallIntent, SessionRecord } from '../contract/index.ts'
-import { asBase, type BaseCall, type EncodedTexts, remember, type Texts } from './bodies.ts'
+import { asBase, type BaseCall, type EncodedTexts, keyframeOf, remember, type Texts } from './bodies.ts'
 import type { FactsText } from './facts.ts'
 import type { RememberedSession } from './memory.ts'
 
@@ -9,7 +9,8 @@ const maxKeptBytes = 128 * 2 ** 20
 /** What the rest of a session's ledger weighs, roughly, per call. */
 const bytesPerCall = 1024
 
-interface KnownCall {
+/** What decides which further facts of a call fit. */
+export interface CallLedger {
   readonly session: SessionLedger
   committed: boolean
   superseded: boolean
@@ -23,9 +24,12 @@ export interface SessionLedger {
   readonly calls: Id[]
   /** Lengths. */
   readonly segments: Map<Id, number>
-  recent: readonly BaseCall[]
+  /** The newest first. */
+  readonly recent: BaseCall[]
   /** Of the last intent. */
   facts: FactsText | null
+  /** Called upon since it was last considered to be dropped from mind. */
+  inUse: boolean
 }
 
 /**
@@ -33,9 +37,9 @@ export interface SessionLedger {
  * asking the database. What is not in mind is not unknown: the writer thread tells it.
  */
 export class Ledger {
-  /** Least recently used first. */
+  /** In the order in which they are considered to be dropped. */
   readonly #sessions = new Map<Id, SessionLedger>()
-  readonly #calls = new Map<Id, KnownCall>()
+  readonly #calls = new Map<Id, CallLedger>()
   #keptBytes = 0
 
   opened(session: SessionRecord): void {
@@ -50,6 +54,7 @@ export class Ledger {
       segments: new Map(),
       recent: [],
       facts: null,
+      inUse: false,
     })
   }
 
@@ -65,12 +70,13 @@ export class Ledger {
       segments: new Map(segments),
       recent: [],
       facts: null,
+      inUse: false,
     }
     this.#sessions.set(id, session)
     for (const seq of seqs) session.seqs.add(seq)
     for (const [call, committed, superseded] of calls) this.#calls.set(call, { session, committed, superseded })
     this.#keptBytes += weight(session)
-    if (last !== null) this.#keep(session, [last])
+    if (last !== null) this.#keep(session, last)
     return session
   }
 
@@ -80,8 +86,8 @@ export class Ledger {
   }
 
   /** Undefined: not in mind. */
-  sessionOfCall(id: Id): SessionLedger | undefined {
-    return this.#calls.get(id)?.session
+  call(id: Id): CallLedger | undefined {
+    return this.#calls.get(id)
   }
 
   /** Throws `SESSION_CLOSED`, `STORE_CONFLICT`. */
@@ -102,54 +108,58 @@ export class Ledger {
     this.#calls.set(id, { session, committed: false, superseded: false })
     this.#keptBytes += bytesPerCall
     const { depth, digest } = stored
-    const base = { id, depth, facts: texts.facts, body: texts.body, digest }
-    this.#keep(session, remember(session.recent, asBase(base, keyframeOf(session.recent, stored.base))))
+    const shared = { facts: stored.facts.prefix, body: stored.body.prefix }
+    const base = { id, depth, facts: texts.facts, body: texts.body, digest, shared }
+    this.#keep(session, asBase(base, runOf(session.recent, stored.base)))
   }
 
   /**
    * Throws `STORE_CONFLICT`. Segments that the commit names and that the session does not hold are given back: they may
    * belong to the session that it was forked from.
    */
-  checkCommit(session: SessionLedger, commit: CallCommit, foreign: ReadonlyMap<Id, number>): readonly Id[] {
-    if (this.#calls.get(commit.callId)?.committed === true) {
+  checkCommit(call: CallLedger, commit: CallCommit, foreign: ReadonlyMap<Id, number>): readonly Id[] {
+    if (call.committed) {
       throw new PaddockError('STORE_CONFLICT', `call ${commit.callId} has been committed before`)
     }
-    const own = new Map<Id, number>()
-    const unknown: Id[] = []
-    const lengthOf = (id: Id): number | undefined => own.get(id) ?? session.segments.get(id) ?? foreign.get(id)
-    for (const { id, parent, tokens } of commit.segments) {
-      if (session.segments.has(id) || own.has(id)) {
+    const { segments } = call.session
+    const own = commit.segments
+    let unknown: Id[] | null = null
+    for (let place = 0; place < own.length; place += 1) {
+      const segment = own[place]
+      if (segment === undefined) break
+      const { id, parent } = segment
+      if (ownLength(own, place, id) !== undefined || segments.has(id)) {
         throw new PaddockError('STORE_CONFLICT', `segment ${id} has been stored before`)
       }
-      if (parent !== null) {
-        const length = lengthOf(parent.segmentId)
-        if (length === undefined) unknown.push(parent.segmentId)
-        else if (!Number.isInteger(parent.offset) || parent.offset <= 0 || parent.offset > length) {
-          throw new PaddockError('STORE_CONFLICT', `segment ${id} hangs at ${parent.offset} of ${length} tokens`)
-        }
-      }
-      own.set(id, tokens.length)
-    }
-    for (const choice of commit.choices) {
-      if (choice.segmentId !== null && !own.has(choice.segmentId)) {
-        throw new PaddockError('STORE_CONFLICT', `choice ${choice.index} of ${commit.callId} names a foreign segment`)
+      if (parent === null) continue
+      const { segmentId, offset } = parent
+      const length = ownLength(own, place, segmentId) ?? segments.get(segmentId) ?? foreign.get(segmentId)
+      if (length === undefined) (unknown ??= []).push(segmentId)
+      else if (!Number.isInteger(offset) || offset <= 0 || offset > length) {
+        throw new PaddockError('STORE_CONFLICT', `segment ${id} hangs at ${offset} of ${length} tokens`)
       }
     }
-    if (commit.promptLeaf !== null && lengthOf(commit.promptLeaf) === undefined) unknown.push(commit.promptLeaf)
-    return unknown
+    for (const { index, segmentId } of commit.choices) {
+      if (segmentId !== null && ownLength(own, own.length, segmentId) === undefined) {
+        throw new PaddockError('STORE_CONFLICT', `choice ${index} of ${commit.callId} names a foreign segment`)
+      }
+    }
+    const leaf = commit.promptLeaf
+    if (leaf !== null && ownLength(own, own.length, leaf) === undefined && !segments.has(leaf) && !foreign.has(leaf)) {
+      ;(unknown ??= []).push(leaf)
+    }
+    return unknown ?? none
   }
 
-  committed(session: SessionLedger, commit: CallCommit): void {
-    const call = this.#calls.get(commit.callId)
-    if (call !== undefined) call.committed = true
-    for (const segment of commit.segments) session.segments.set(segment.id, segment.tokens.length)
+  committed(call: CallLedger, commit: CallCommit): void {
+    call.committed = true
+    for (const segment of commit.segments) call.session.segments.set(segment.id, segment.tokens.length)
   }
 
   /** Throws `STORE_CONFLICT`. */
-  superseded(id: Id): void {
-    const call = this.#calls.get(id)
-    if (call?.superseded === true) throw new PaddockError('STORE_CONFLICT', `call ${id} has been superseded before`)
-    if (call !== undefined) call.superseded = true
+  superseded(call: CallLedger, id: Id): void {
+    if (call.superseded) throw new PaddockError('STORE_CONFLICT', `call ${id} has been superseded before`)
+    call.superseded = true
   }
 
   /** Drops a session from mind; nothing is lost. */
@@ -166,23 +176,46 @@ export class Ledger {
     this.#keptBytes = 0
   }
 
-  #keep(session: SessionLedger, recent: readonly BaseCall[]): void {
-    this.#keptBytes += weightOf(recent) - weightOf(session.recent)
-    session.recent = recent
-    this.#sessions.delete(session.id)
-    this.#sessions.set(session.id, session)
-    if (this.#keptBytes <= maxKeptBytes) return
+  #keep(session: SessionLedger, base: BaseCall): void {
+    const dropped = remember(session.recent, base)
+    this.#keptBytes += weightOf(base) - (dropped === undefined ? 0 : weightOf(dropped))
+    session.inUse = true
+    if (this.#keptBytes > maxKeptBytes) this.#makeRoom(session)
+  }
+
+  /**
+   * Drops sessions until the others have room. One that was called upon since it was last considered goes to the end instead:
+   * to keep the order at every call would cost each of them a look-up and the memory of a place.
+   */
+  #makeRoom(busy: SessionLedger): void {
     for (const oldest of this.#sessions.values()) {
-      if (this.#keptBytes <= maxKeptBytes || oldest === session) break
-      this.forget(oldest)
+      if (this.#keptBytes <= maxKeptBytes || this.#sessions.size === 1) break
+      if (!oldest.inUse && oldest !== busy) {
+        this.forget(oldest)
+        continue
+      }
+      oldest.inUse = false
+      this.#sessions.delete(oldest.id)
+      this.#sessions.set(oldest.id, oldest)
     }
   }
 }
 
+const none: readonly Id[] = []
+
 /** The first call of the run that a call on this base is in; null: it has no base. */
-function keyframeOf(recent: readonly BaseCall[], base: Id | null): BaseCall['keyframe'] | null {
-  for (const call of recent) if (call.id === base) return call.keyframe
+function runOf(recent: readonly BaseCall[], base: Id | null): BaseCall | null {
+  for (const call of recent) if (call.id === base) return keyframeOf(call)
   return null
+}
+
+/** The length of a segment among the first `count`; undefined: it is none of them. These are few: no index pays. */
+function ownLength(segments: CallCommit['segments'], count: number, id: Id): number | undefined {
+  for (let place = 0; place < count; place += 1) {
+    const segment = segments[place]
+    if (segment?.id === id) return segment.tokens.length
+  }
+  return undefined
 }
 
 /** Numbers that mostly come one after the other: those from 0 on without a gap take no memory. */
@@ -205,11 +238,11 @@ class SeqSet {
 }
 
 function weight(session: SessionLedger): number {
-  return bytesPerCall * session.calls.length + weightOf(session.recent)
+  let sum = bytesPerCall * session.calls.length
+  for (const base of session.recent) sum += weightOf(base)
+  return sum
 }
 
-function weightOf(recent: readonly BaseCall[]): number {
-  let sum = 0
-  for (const base of recent) sum += base.facts.byteLength + base.body.byteLength + base.keyframe.body.byteLength
-  return sum
+function weightOf(base: BaseCall): number {
+  return base.facts.byteLength + base.body.byteLength + keyframeOf(base).body.byteLength
 }

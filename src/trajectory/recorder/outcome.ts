@@ -84,7 +84,7 @@ export function outcomeParts(commit: CallCommit): OutcomeParts<string> {
   }
   return {
     json: JSON.stringify(stored),
-    marks: new Uint8Array(markPairs(commit.replyMarks).buffer),
+    marks: markPairs(commit.replyMarks),
     reply: commit.reply,
   }
 }

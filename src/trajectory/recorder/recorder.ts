@@ -4,7 +4,7 @@ import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/inde
 import { encodeTexts } from './bodies.ts'
 import { commitEntry, deliveryEntry, intentEntry } from './entries.ts'
 import { intentFacts } from './facts.ts'
-import { Ledger, type SessionLedger } from './ledger.ts'
+import { type CallLedger, Ledger, type SessionLedger } from './ledger.ts'
 import type { RememberedSession } from './memory.ts'
 import { Outbox, type OutboxLoad } from './outbox.ts'
 import type { WriterData, WriterHello } from './worker.ts'
@@ -84,35 +84,42 @@ class JournalRecorder implements OpenedRecorder {
     await this.flush()
   }
 
-  async beginCall(intent: CallIntent): Promise<void> {
-    this.#outbox.mustBeOpen()
-    const session = this.#ledger.session(intent.sessionId) ?? (await this.#recall(intent.sessionId))
-    this.#ledger.checkIntent(session, intent)
-    session.facts = intentFacts(intent, session.facts)
-    const texts = { facts: session.facts.text, body: kept(intent.body) }
-    const stored = encodeTexts(texts, session.recent)
-    this.#ledger.began(session, intent, texts, stored)
-    await this.#outbox.write(intentEntry(intent, stored))
+  // The three facts of every call: where the session is in mind, the outbox's promise is the only one.
+
+  beginCall(intent: CallIntent): Promise<void> {
+    try {
+      this.#outbox.mustBeOpen()
+      const session = this.#ledger.session(intent.sessionId)
+      if (session !== undefined) return this.#begin(session, intent)
+      return this.#recall(intent.sessionId).then((recalled) => this.#begin(recalled, intent))
+    } catch (error) {
+      return rejected(error)
+    }
   }
 
-  async commitCall(commit: CallCommit): Promise<void> {
-    this.#outbox.mustBeOpen()
-    const session = this.#ledger.sessionOfCall(commit.callId) ?? (await this.#recallBy(commit.callId))
-    const unknown = this.#ledger.checkCommit(session, commit, nothing)
-    if (unknown.length > 0) await this.#lookUp(session, commit, unknown)
-    const entry = commitEntry(commit)
-    this.#ledger.committed(session, commit)
-    await this.#outbox.write(entry)
+  commitCall(commit: CallCommit): Promise<void> {
+    try {
+      this.#outbox.mustBeOpen()
+      const call = this.#ledger.call(commit.callId)
+      if (call !== undefined) return this.#commit(call, commit)
+      return this.#recallBy(commit.callId).then((recalled) => this.#commit(recalled, commit))
+    } catch (error) {
+      return rejected(error)
+    }
   }
 
-  async settleDelivery(callId: Id, delivery: Delivery): Promise<void> {
-    if (this.#ledger.sessionOfCall(callId) === undefined) await this.#sessionIdOf(callId)
-    await this.#outbox.write(deliveryEntry(callId, delivery), 'soon')
+  settleDelivery(callId: Id, delivery: Delivery): Promise<void> {
+    try {
+      if (this.#ledger.call(callId) !== undefined) return this.#settle(callId, delivery)
+      return this.#sessionIdOf(callId).then(() => this.#settle(callId, delivery))
+    } catch (error) {
+      return rejected(error)
+    }
   }
 
   async supersede(callId: Id, by: Id): Promise<void> {
-    if (this.#ledger.sessionOfCall(callId) === undefined) await this.#recallBy(callId)
-    this.#ledger.superseded(callId)
+    const call = this.#ledger.call(callId) ?? (await this.#recallBy(callId))
+    this.#ledger.superseded(call, callId)
     await this.#outbox.write({ head: { op: 'supersede', id: callId, by }, parts: [] })
   }
 
@@ -149,6 +156,31 @@ class JournalRecorder implements OpenedRecorder {
     await this.#reader.close()
   }
 
+  #begin(session: SessionLedger, intent: CallIntent): Promise<void> {
+    this.#ledger.checkIntent(session, intent)
+    session.facts = intentFacts(intent, session.facts)
+    const texts = { facts: session.facts.text, body: kept(intent.body) }
+    const stored = encodeTexts(texts, session.recent)
+    this.#ledger.began(session, intent, texts, stored)
+    return this.#outbox.write(intentEntry(intent, stored))
+  }
+
+  #commit(call: CallLedger, commit: CallCommit): Promise<void> {
+    const unknown = this.#ledger.checkCommit(call, commit, nothing)
+    if (unknown.length > 0) return this.#lookUp(call, commit, unknown).then(() => this.#writeCommit(call, commit))
+    return this.#writeCommit(call, commit)
+  }
+
+  #writeCommit(call: CallLedger, commit: CallCommit): Promise<void> {
+    const entry = commitEntry(commit)
+    this.#ledger.committed(call, commit)
+    return this.#outbox.write(entry)
+  }
+
+  #settle(callId: Id, delivery: Delivery): Promise<void> {
+    return this.#outbox.write(deliveryEntry(callId, delivery), 'soon')
+  }
+
   /** One question for all that wait for the same session. */
   #recall(id: Id): Promise<SessionLedger> {
     const asked = this.#recalling.get(id)
@@ -161,8 +193,10 @@ class JournalRecorder implements OpenedRecorder {
     return recalling
   }
 
-  async #recallBy(callId: Id): Promise<SessionLedger> {
-    return this.#recall(await this.#sessionIdOf(callId))
+  async #recallBy(callId: Id): Promise<CallLedger> {
+    const session = await this.#recall(await this.#sessionIdOf(callId))
+    // What was recalled may have been dropped again.
+    return this.#ledger.call(callId) ?? { session, committed: false, superseded: false }
   }
 
   #sessionIdOf(callId: Id): Promise<Id> {
@@ -170,18 +204,22 @@ class JournalRecorder implements OpenedRecorder {
   }
 
   /** Parents and prompt leaves of other sessions. Throws `STORE_CONFLICT` where there are none of that id. */
-  async #lookUp(session: SessionLedger, commit: CallCommit, unknown: readonly Id[]): Promise<void> {
+  async #lookUp(call: CallLedger, commit: CallCommit, unknown: readonly Id[]): Promise<void> {
     const foreign = new Map<Id, number>()
     for (const id of unknown) {
       const length = await this.#outbox.ask<number | null>('segmentLength', id)
       if (length !== null) foreign.set(id, length)
     }
-    const [missing] = this.#ledger.checkCommit(session, commit, foreign)
+    const [missing] = this.#ledger.checkCommit(call, commit, foreign)
     if (missing !== undefined) throw new PaddockError('STORE_CONFLICT', `there is no segment ${missing} to hang on`)
   }
 }
 
 const nothing: ReadonlyMap<Id, number> = new Map()
+
+function rejected(error: unknown): Promise<never> {
+  return Promise.reject(error instanceof Error ? error : new Error(String(error)))
+}
 
 /** The bytes for as long as the session lives: a small view must not hold a large buffer. */
 function kept(body: Uint8Array): Uint8Array {

@@ -65,11 +65,12 @@ export class TextReader {
   base(row: CallRow): BaseCall {
     let first = row
     while (!isKeyframe(first.depth) && first.base !== null) first = this.#row(first.base)
-    return asBase(this.#asCall(row), first === row ? null : this.#asCall(first))
+    return asBase(this.#asCall(row), first === row ? null : asBase(this.#asCall(first), null))
   }
 
   #asCall(row: CallRow): Omit<BaseCall, 'keyframe'> {
-    return { id: readId(row.id), depth: row.depth, ...this.read(row), digest: null }
+    const shared = { facts: row.facts_prefix, body: row.body_prefix }
+    return { id: readId(row.id), depth: row.depth, ...this.read(row), digest: null, shared }
   }
 
   #entry(row: CallRow): Entry {
