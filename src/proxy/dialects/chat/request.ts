@@ -44,7 +44,8 @@ export interface ChatRequest {
  */
 export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): ChatRequest {
   if (!isUtf8(bytes)) throw new PaddockError('BODY_INVALID_JSON', 'The body is not valid UTF-8.')
-  const body = parseObject(bytes)
+  const text = bytes.toString('utf8')
+  const body = parseObject(text)
   const nesting = { deepest: 0 }
   const scanned = scanMembers(bytes, 0, nesting)
   // The body itself is one more. Also guards everything below that recurses.
@@ -61,7 +62,8 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
   const n = body['n'] ?? 1
   if (typeof n !== 'number' || !Number.isInteger(n) || n < 1) throw shape('n', 'an integer of at least 1')
   const options = body['stream_options']
-  const toolsMember = members.findLast((member) => member.key === 'tools')
+  const tools = body['tools']
+  const toolsMember = tools === undefined ? null : memberOf(members, 'tools')
   const topLogprobs = body['top_logprobs']
   return {
     bytes,
@@ -71,7 +73,7 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
     wantsUsage: stream && isObject(options) && options['include_usage'] === true,
     wantsLogprobs: body['logprobs'] === true,
     topLogprobs: typeof topLogprobs === 'number' ? topLogprobs : null,
-    hasTools: Array.isArray(body['tools']) && body['tools'].length > 0,
+    hasTools: Array.isArray(tools) && tools.length > 0,
     model: model ?? null,
     messages,
     turns: new Turns(messages, textOf(bytes, members)),
@@ -79,40 +81,62 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
     lineage: readLineage(
       headers,
       body,
-      toolsMember === undefined ? null : bytes.subarray(toolsMember.valueStart, toolsMember.valueEnd),
+      toolsMember === null ? null : bytes.subarray(toolsMember.valueStart, toolsMember.valueEnd),
     ),
-    digest: requestDigest(bytes, members),
+    digest: requestDigest(bytes, text.includes('"cache_control"'), members),
   }
 }
 
 /** Of duplicates the last one counts, as it does for the parser. */
+function memberOf(members: readonly JsonMember[], name: string): JsonMember | null {
+  for (let at = members.length - 1; at >= 0; at -= 1) {
+    const member = members[at]
+    if (member?.key === name) return member
+  }
+  return null
+}
+
 function textOf(bytes: Buffer, members: readonly JsonMember[]): MessagesText | null {
-  const member = members.findLast(({ key }) => key === 'messages')
-  return member === undefined ? null : { bytes, start: member.valueStart, end: member.valueEnd }
+  const member = memberOf(members, 'messages')
+  return member === null ? null : { bytes, start: member.valueStart, end: member.valueEnd }
 }
 
 /** Members that do not make a request another one: how the answer travels, and what clients vary on a retry. */
 const ignored = new Set(['stream', 'stream_options', 'metadata', 'user', 'cache_control', 'prompt_cache_key'])
 
 /** What a retry repeats (invariant I6). Key order of the top level and white space around values do not count. */
-function requestDigest(bytes: Buffer, members: readonly JsonMember[]): Digest {
-  if (bytes.includes('"cache_control"')) return digestWithoutMarks(bytes, members)
+function requestDigest(bytes: Buffer, marked: boolean, members: readonly JsonMember[]): Digest {
+  if (marked) return digestWithoutMarks(bytes, members)
   const named = inOrder(members)
   let size = 0
-  // A decoded key has no more bytes than the quoted one.
-  for (const { keyStart, keyEnd, valueStart, valueEnd } of named) size += keyEnd - keyStart + valueEnd - valueStart + 2
+  // A decoded key has no more bytes than what stands between its quotes.
+  for (const { keyStart, keyEnd, valueStart, valueEnd } of named) size += keyEnd - keyStart + valueEnd - valueStart
   const text = Buffer.allocUnsafe(size)
   let at = 0
-  for (const { key, valueStart, valueEnd } of named) {
-    at += text.write(key, at)
+  for (const { key, keyStart, keyEnd, valueStart, valueEnd } of named) {
+    // As long as its text: ASCII without escapes.
+    const plain = keyEnd - keyStart - 2 === key.length
+    at += plain ? copyTo(text, at, bytes, keyStart + 1, keyEnd - 1) : text.write(key, at)
     text[at] = 0
-    at += 1 + bytes.copy(text, at + 1, valueStart, valueEnd)
+    at += 1
+    at += copyTo(text, at, bytes, valueStart, valueEnd)
     text[at] = 0
     at += 1
   }
   // In one call: each update of a digest costs more than a copy of what such requests hold.
-  return hash('sha256', text.subarray(0, at))
+  return hash('sha256', at === size ? text : text.subarray(0, at))
 }
+
+/** Gives how many bytes it copied. */
+function copyTo(text: Buffer, at: number, bytes: Buffer, start: number, end: number): number {
+  const size = end - start
+  if (size > steppedBytes) return bytes.copy(text, at, start, end)
+  for (let i = 0; i < size; i += 1) text[at + i] = bytes[start + i] ?? 0
+  return size
+}
+
+/** Copying them natively costs more than one by one. */
+const steppedBytes = 48
 
 /** The same where values may hold cache marks, which clients move from one request to the next. */
 function digestWithoutMarks(bytes: Buffer, members: readonly JsonMember[]): Digest {
@@ -140,9 +164,12 @@ function inOrder(members: readonly JsonMember[]): readonly JsonMember[] {
     // Few members: each goes to its place among those before it.
     let place = named.length
     while (place > 0 && (named[place - 1]?.key ?? '') > member.key) place -= 1
-    const same = named[place - 1]?.key === member.key
-    if (same) named[place - 1] = member
-    else named.splice(place, 0, member)
+    if (named[place - 1]?.key === member.key) {
+      named[place - 1] = member
+      continue
+    }
+    for (let at = named.length; at > place; at -= 1) named[at] = named[at - 1] ?? member
+    named[place] = member
   }
   return named
 }
@@ -161,10 +188,10 @@ function withoutCacheMarks(value: LosslessJson): LosslessJson {
   return { kind: 'object', members }
 }
 
-function parseObject(bytes: Buffer): LooseObject {
+function parseObject(text: string): LooseObject {
   let parsed: unknown
   try {
-    parsed = JSON.parse(bytes.toString('utf8'))
+    parsed = JSON.parse(text)
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : String(cause)
     throw new PaddockError('BODY_INVALID_JSON', `The body is not valid JSON: ${detail.slice(0, 120)}.`, { cause })
