@@ -18,7 +18,7 @@ export interface CallSurroundings {
   readonly keepAliveMs: number
   readonly stallMs: number
   /** Called once when the engine has nothing more to do with the call. */
-  readonly released: (call: RunningCall) => void
+  readonly released: () => void
   /** Stores that the harness sees a fault which is not its own. */
   readonly taint: (call: RunningCall, cause: string) => Promise<void>
   /** Keeps what the engine gave beside ids and logprobs, null where there is nothing. Rejects as the store does. */

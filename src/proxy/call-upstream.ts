@@ -1,15 +1,16 @@
+import type { CallSurroundings } from './call-contract.ts'
 import type { SeenWeights, UpstreamRequest } from './upstream.ts'
 
 /** The engine's side of one call: asked once, paused while the only reader is slow, and given back once. */
 export class CallUpstream {
-  private readonly released: () => void
+  private readonly around: Pick<CallSurroundings, 'released'>
   private request: UpstreamRequest | null = null
   private isReleased = false
   private isPaused = false
 
   /** `released` is called once, when the engine has nothing more to do with the call. */
-  constructor(released: () => void) {
-    this.released = released
+  constructor(around: Pick<CallSurroundings, 'released'>) {
+    this.around = around
   }
 
   get paused(): boolean {
@@ -48,7 +49,7 @@ export class CallUpstream {
   release(): void {
     if (this.isReleased) return
     this.isReleased = true
-    this.released()
+    this.around.released()
   }
 
   letGo(): void {

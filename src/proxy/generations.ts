@@ -270,8 +270,8 @@ export class Generations {
 }
 
 /** Names a call to its clients. */
-function idHeader(call: RememberedCall): Readonly<Record<string, string>> {
-  return { [call.admitted.form.requestIdHeader]: call.id }
+function idHeader(call: RememberedCall): readonly [string, string] {
+  return [call.admitted.form.requestIdHeader, call.id]
 }
 
 /** The same content in another dialect is another request: its answer has another form. */

@@ -1,3 +1,9 @@
+/** Who is told whether the store took an intent. */
+export interface IntentWatch {
+  intentDurable(): void
+  storeFailed(cause: unknown): void
+}
+
 /**
  * The intent of a call on its way into the store. Until it is there no byte of the answer leaves (invariant I5); the engine is
  * not kept waiting for it.
@@ -10,7 +16,7 @@ export class IntentGate {
   private early: PromiseWithResolvers<boolean> | null = null
   private waiting: (() => Promise<void>)[] | null = null
 
-  /** Resolves when the store has said whether it took the intent, after `durable` or `failed` was told of it. */
+  /** Resolves when the store has said whether it took the intent, after the watch was told of it. */
   get stored(): Promise<boolean> {
     if (this.settled !== null) return this.settled
     this.early ??= Promise.withResolvers<boolean>()
@@ -18,11 +24,11 @@ export class IntentGate {
   }
 
   /** Waits for the store, which has been asked. */
-  write(stored: Promise<void>, on: { durable(): void; failed(cause: unknown): void }): void {
+  write(stored: Promise<void>, on: IntentWatch): void {
     this.settled = stored.then(
       () => this.opened(on),
       (cause: unknown) => {
-        on.failed(cause)
+        on.storeFailed(cause)
         return false
       },
     )
@@ -35,9 +41,9 @@ export class IntentGate {
     this.waiting.push(then)
   }
 
-  private opened(on: { durable(): void }): true {
+  private opened(on: IntentWatch): true {
     this.open = true
-    on.durable()
+    on.intentDurable()
     const { waiting } = this
     this.waiting = null
     if (waiting !== null) for (const then of waiting) then().catch(() => {})

@@ -10,8 +10,8 @@ import { emptyCommit, type EndedCall, storeEnd } from './commit.ts'
 import { Answer } from './dialects/chat/answer.ts'
 import type { AnswerView, ReplyForm, StreamPiece } from './dialects/contract.ts'
 import { asFailure, EngineReply, type ReplyEnd } from './engine-reply.ts'
-import type { Client } from './http/client.ts'
-import { IntentGate } from './intent-gate.ts'
+import type { Client, ClientWatch } from './http/client.ts'
+import { IntentGate, type IntentWatch } from './intent-gate.ts'
 import type { LooseObject } from './session/sampling.ts'
 import type { AnswerSink } from './tokens/contract.ts'
 
@@ -20,7 +20,7 @@ import type { AnswerSink } from './tokens/contract.ts'
  * the intent is durable before any byte leaves; from the first actionable event on nothing leaves until the answer is
  * committed. Clients come and go; what becomes of the engine's work when the last one left is the session's policy.
  */
-export class RunningCall implements AnswerSink {
+export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   readonly id: Id
   /** What clients that ask again need of it. */
   readonly admitted: Pick<AdmittedCall, 'form' | 'session'>
@@ -45,7 +45,7 @@ export class RunningCall implements AnswerSink {
     this.asked = admitted
     this.around = around
     this.id = admitted.intent.id
-    this.upstream = new CallUpstream(() => around.released(this))
+    this.upstream = new CallUpstream(around)
     const { request, form, session } = admitted
     this.admitted = { form, session }
     this.form = form
@@ -75,13 +75,12 @@ export class RunningCall implements AnswerSink {
     const ids = { callId: this.id, sessionId: session.record.id }
     this.upstream.asked(session.tokens.send({ ...ids, strategy, path, body, match }, this))
     // The engine reads the request while the intent is written.
-    this.intent.write(this.around.recorder.beginCall(intent), {
-      durable: () => {
-        if (this.asked !== null) letGoOfBodies(this.asked)
-        this.flush()
-      },
-      failed: (cause) => this.storeFailed(cause),
-    })
+    this.intent.write(this.around.recorder.beginCall(intent), this)
+  }
+
+  intentDurable(): void {
+    if (this.asked !== null) letGoOfBodies(this.asked)
+    this.flush()
   }
 
   /** Runs `then` once the intent is durable; a store that failed is told elsewhere. */
@@ -102,11 +101,7 @@ export class RunningCall implements AnswerSink {
 
   /** Gives the answer to one more client: what there is now, the rest as it comes. */
   attach(client: Client): void {
-    client.watch({
-      gone: () => this.clientGone(),
-      sent: () => this.clientSent(),
-      drain: () => this.resume(),
-    })
+    client.watch(this)
     this.audience.join(client)
     if (this.phase === 'answered' || this.phase === 'failed') this.audience.deliver(client, this.answer, this.failure)
   }
@@ -229,6 +224,10 @@ export class RunningCall implements AnswerSink {
     if (full) this.upstream.pause()
   }
 
+  clientDrained(): void {
+    this.resume()
+  }
+
   private resume(): void {
     if (this.upstream.resume()) this.times.heard()
   }
@@ -296,7 +295,7 @@ export class RunningCall implements AnswerSink {
     return this.failure === null ? 200 : this.failure.wire.status
   }
 
-  private clientGone(): void {
+  clientGone(): void {
     this.resume()
     if (this.connected) return
     if (this.phase === 'waiting') {
@@ -311,7 +310,7 @@ export class RunningCall implements AnswerSink {
     void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: this.form.error(error) })
   }
 
-  private clientSent(): void {
+  clientSent(): void {
     if (this.sent) return
     this.sent = true
     if (this.phase !== 'answered') return
@@ -320,7 +319,7 @@ export class RunningCall implements AnswerSink {
   }
 
   /** Without a store nothing may leave: the client gets the error, the engine stops. */
-  private storeFailed(cause: unknown): void {
+  storeFailed(cause: unknown): void {
     if (this.phase === 'failed' || this.phase === 'answered') return
     this.phase = 'failed'
     this.upstream.cut()

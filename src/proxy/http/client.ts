@@ -5,6 +5,16 @@ import { chunkOf } from './chunked.ts'
 
 const copiedBytes = 16 * 1024
 
+/** Who is told what becomes of a client. */
+export interface ClientWatch {
+  /** Once, when its connection closes early. */
+  clientGone(): void
+  /** Once, when the whole answer was handed to the socket. */
+  clientSent(): void
+  /** It reads again after it was slower than the engine. */
+  clientDrained(): void
+}
+
 /**
  * The client's side of one exchange: head, writes, end, and whether everything reached the socket. Writes to a client
  * that is gone do nothing.
@@ -19,37 +29,38 @@ export class Client {
   private response: ServerResponse | null
   /** Where the chunks of a stream go; null before it has begun, and where `response` must write them. */
   private socket: Socket | null = null
-  private drained: (() => void) | null = null
-  /** Names the call, in the header that the dialect's clients read. */
-  private readonly idHeader: Readonly<Record<string, string>>
+  /** Where the head of a stream waits, for the first event or for the end of this turn. */
+  private corked: Socket | null = null
+  private watching: ClientWatch | null = null
+  /** Names the call: the header that the dialect's clients read, and its value. */
+  private readonly idHeader: readonly [string, string]
 
-  constructor(response: ServerResponse, view: AnswerView, idHeader: Readonly<Record<string, string>>) {
+  constructor(response: ServerResponse, view: AnswerView, idHeader: readonly [string, string]) {
     this.response = response
     this.view = view
     this.idHeader = idHeader
     if (response.destroyed || response.closed) this.gone = true
   }
 
-  /** `gone` once when the connection closes early, `sent` once when the whole answer was handed to the socket. */
-  watch(on: { gone: () => void; sent: () => void; drain: () => void }): void {
+  watch(on: ClientWatch): void {
     const { response } = this
     if (response === null || this.gone) {
       this.letGo()
-      on.gone()
+      on.clientGone()
       return
     }
     response.on('finish', () => {
       if (this.response === null) return
       this.letGo()
-      on.sent()
+      on.clientSent()
     })
     response.on('close', () => {
       if (this.response === null) return
       this.letGo()
       this.gone = true
-      on.gone()
+      on.clientGone()
     })
-    this.drained = on.drain
+    this.watching = on
   }
 
   /** Sends the head of a stream at once, before its first event. */
@@ -57,17 +68,13 @@ export class Client {
     const { response } = this
     if (response === null || this.started) return
     this.started = true
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-      ...this.idHeader,
-    })
-    // Often the first event has come with the head: both leave in one write then, else the head at once.
-    const { socket } = response
-    socket?.cork()
+    const [idName, id] = this.idHeader
+    response.writeHead(200, [...streamHeaders, idName, id])
+    // Often the first event has come with the head: both leave in one write then, else the head at the end of this turn.
+    this.corked = response.socket
+    this.corked?.cork()
     response.flushHeaders()
-    process.nextTick(() => socket?.uncork())
+    process.nextTick(uncork, this)
     this.socket = chunkedSocket(response)
   }
 
@@ -77,13 +84,15 @@ export class Client {
    */
   write(bytes: Buffer, start = 0, end = bytes.length): boolean {
     this.startStream()
-    const { response, socket, drained } = this
+    const { response, socket, watching } = this
     if (response === null) return true
     const chunk = socket === null ? bytes.subarray(start, end) : chunkOf(bytes, start, end)
     if (chunk === null) return true
     const out = socket ?? response
     const room = out.write(chunk)
-    if (!room && drained !== null) out.once('drain', drained)
+    if (!room && watching !== null) out.once('drain', () => watching.clientDrained())
+    // Now, and not behind all else that the engine said with it.
+    this.uncork()
     return room
   }
 
@@ -97,11 +106,8 @@ export class Client {
     const { response } = this
     if (response === null) return
     this.started = true
-    response.writeHead(status, {
-      'content-type': 'application/json',
-      'content-length': body.length,
-      ...this.idHeader,
-    })
+    const [idName, id] = this.idHeader
+    response.writeHead(status, ['content-type', 'application/json', 'content-length', body.length, idName, id])
     // Head and body in one write: as text of one byte each the body is put behind the head, as bytes it is a second buffer.
     if (body.length <= copiedBytes) response.end(body.toString('latin1'), 'latin1')
     else response.end(body)
@@ -120,11 +126,30 @@ export class Client {
     this.response?.destroy()
   }
 
+  /** What waits in the socket leaves. */
+  uncork(): void {
+    this.corked?.uncork()
+    this.corked = null
+  }
+
   private letGo(): void {
     this.response = null
     this.socket = null
-    this.drained = null
+    this.watching = null
   }
+}
+
+const streamHeaders = [
+  'content-type',
+  'text/event-stream; charset=utf-8',
+  'cache-control',
+  'no-cache',
+  'x-accel-buffering',
+  'no',
+] as const
+
+function uncork(client: Client): void {
+  client.uncork()
 }
 
 /**

@@ -1,14 +1,14 @@
 import type { Id } from '../../core/index.ts'
 import type { CallRecord } from '../../trajectory/index.ts'
 import type { AnswerView, DialectRequest } from '../dialects/contract.ts'
-import type { Client } from '../http/client.ts'
+import type { Client, ClientWatch } from '../http/client.ts'
 import type { RememberedCall } from '../session/remembered-call.ts'
 
 /**
  * The answer of an earlier process, for a client that asks for it again: byte for byte what it was, and in no other form.
  * A call that was cut off by the end of that process has none and is only repeated.
  */
-export class StoredAnswer implements RememberedCall {
+export class StoredAnswer implements RememberedCall, ClientWatch {
   readonly id: Id
   readonly phase: 'answered' | 'failed'
   readonly connected = false
@@ -43,19 +43,21 @@ export class StoredAnswer implements RememberedCall {
   }
 
   attach(client: Client): void {
-    client.watch({
-      gone: () => {},
-      drain: () => {},
-      sent: () => {
-        if (this.sent) return
-        this.sent = true
-        this.delivered()
-      },
-    })
+    client.watch(this)
     if (!client.view.streamed) client.sendJson(200, this.reply)
     else {
       client.startStream()
       client.end(this.reply)
     }
   }
+
+  clientSent(): void {
+    if (this.sent) return
+    this.sent = true
+    this.delivered()
+  }
+
+  clientGone(): void {}
+
+  clientDrained(): void {}
 }
