@@ -12,8 +12,9 @@ export function outcomeOf(
   answer: Answer,
   { commit, tainted }: { readonly commit: CallCommit; readonly tainted: string | null },
 ): CallOutcome {
-  const counts = countsOf(answer)
-  return { commit, ...counts, tainted, line: callLine(call, { commit, answer, ...counts }) }
+  const { promptTokens, sampledTokens } = countsOf(answer)
+  const line = callLine(call, { commit, answer, promptTokens, sampledTokens })
+  return { commit, promptTokens, sampledTokens, tainted, line }
 }
 
 /** How a call came out that could not be committed: nothing of it is in the store. */

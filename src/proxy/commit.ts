@@ -63,7 +63,7 @@ function commitOf(ended: EndedCall): CallCommit {
     choices: answer.choices.map((choice) => ({
       index: choice.index,
       finishReason: choice.finishReason,
-      segmentId: tokens.segments.find((one) => one.choice === choice.index && !one.stopCut)?.id ?? null,
+      segmentId: sampledSegment(tokens.segments, choice.index),
       message: choice.rawMessage ?? JSON.stringify(messageOf(choice)),
       claimedTokens: claimed,
     })),
@@ -79,6 +79,12 @@ function commitOf(ended: EndedCall): CallCommit {
     weightVersionBefore: answer.weightVersionFirst,
     weightVersionAfter: answer.weightVersionLast,
   }
+}
+
+/** The segment of what a choice shows; null where it has none. */
+function sampledSegment(segments: CallCommit['segments'], choice: number): Id | null {
+  for (const segment of segments) if (segment.choice === choice && !segment.stopCut) return segment.id
+  return null
 }
 
 /** The commit of a call that brought nothing. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type AnswerFacts, type Difference, driftCause } from './drift.ts'
+import { tokenText } from './token-text.ts'
 
 /** An answer in tokens of one word each. */
 function facts(tokens: readonly string[], more: Partial<AnswerFacts> = {}): AnswerFacts {
-  const lengths = String.fromCharCode(...tokens.map((token) => token.length))
   return {
     reasoning: null,
     content: null,
@@ -11,7 +11,7 @@ function facts(tokens: readonly string[], more: Partial<AnswerFacts> = {}): Answ
     finishReason: 'stop',
     stoppedByString: false,
     turn: '',
-    text: { all: tokens.join(''), lengths },
+    text: tokenText(tokens, more.content ?? null),
     ...more,
   }
 }

@@ -2,6 +2,7 @@ import { parseLossless, stringifyLossless, type LosslessJson } from '../../core/
 import type { DriftCause } from '../../trajectory/index.ts'
 import type { ChoiceAnswer } from '../dialects/chat/answer.ts'
 import { answeredTurn, turnDigest } from '../dialects/chat/turns.ts'
+import { spelled, type TokenText, tokenText } from './token-text.ts'
 
 /** More tokens than any template puts between the last message and an answer (header, opening of the thinking). */
 export const scaffoldTokens = 12
@@ -16,11 +17,8 @@ export interface AnswerFacts {
   readonly stoppedByString: boolean
   /** Structural identity of the answer as a message. */
   readonly turn: string
-  /**
-   * What the tokens spell, and of each token the length of its text as one UTF-16 unit: nothing holds them in less, and they
-   * are held as long as the session. Null where the engine gave no texts.
-   */
-  readonly text: { readonly all: string; readonly lengths: string } | null
+  /** What the tokens spell. Null where the engine gave no texts. */
+  readonly text: TokenText | null
 }
 
 export function answerFacts(choice: ChoiceAnswer): AnswerFacts {
@@ -56,18 +54,8 @@ export function pastAnswerFacts(
   }
 }
 
-function textOf({ tokenTexts, tokenIds }: ChoiceAnswer): AnswerFacts['text'] {
-  if (tokenTexts.length === 0 || tokenTexts.length !== tokenIds.length) return null
-  const lengths = Buffer.allocUnsafe(2 * tokenTexts.length)
-  let at = 0
-  for (const { length } of tokenTexts) {
-    // No vocabulary has such a token.
-    if (length > 0xffff) return null
-    lengths[at] = length & 0xff
-    lengths[at + 1] = length >> 8
-    at += 2
-  }
-  return { all: tokenTexts.join(''), lengths: lengths.toString('utf16le') }
+function textOf({ tokenTexts, tokenIds, content }: ChoiceAnswer): TokenText | null {
+  return tokenTexts.length === 0 || tokenTexts.length !== tokenIds.length ? null : tokenText(tokenTexts, content)
 }
 
 /** A prompt that should have extended an answer and did not. */
@@ -128,10 +116,12 @@ export function hasClearedResults(messages: readonly unknown[]): boolean {
 /** The difference lies inside the answer: what stands there tells what was done to it. */
 function causeInText(
   answer: AnswerFacts,
-  { all, lengths }: NonNullable<AnswerFacts['text']>,
+  text: TokenText,
   at: number,
   resent: boolean,
 ): DriftCause {
+  const { lengths } = text
+  const all = spelled(text, answer.content)
   const from = at <= lengths.length ? endOf(lengths, at) : all.length
   const to = at < lengths.length ? endOf(lengths, at + 1) : all.length
   const thinking = answer.reasoning ?? ''
@@ -139,13 +129,13 @@ function causeInText(
   // The token that ends an answer: the template writes another, or none.
   if (at >= lengths.length - 1) return 'template'
   let search = 0
-  for (const text of answer.argumentTexts) {
-    const start = text === '' ? -1 : all.indexOf(text, search)
+  for (const args of answer.argumentTexts) {
+    const start = args === '' ? -1 : all.indexOf(args, search)
     // A parser that rewrites arguments leaves no trace of them in the text.
     if (start === -1) return 'json_reserialised'
-    search = start + text.length
+    search = start + args.length
     if (to <= start || from >= search) continue
-    return !resent && isAsTemplatesWrite(text) ? 'boundary_merge' : 'json_reserialised'
+    return !resent && isAsTemplatesWrite(args) ? 'boundary_merge' : 'json_reserialised'
   }
   if (resent && from >= search) return 'json_reserialised'
   // Blanks around content and calls are the template's to write, those between words are not.

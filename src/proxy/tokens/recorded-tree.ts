@@ -12,6 +12,9 @@ import { agree, mediaDigests } from './media.ts'
 import { type PathNode, PathTree, type Place, type PromptPlace } from './path-tree.ts'
 import { stopCutOf } from './stop-cut.ts'
 
+/** How many answers are looked at one by one before an index is made of all. */
+const newestFew = 16
+
 /** How many ids around a difference go into the drift ledger. */
 const ledgerWindow = 16
 
@@ -26,8 +29,8 @@ export interface KnownAnswer {
   readonly index: number
   /** Ids stand for all of the visible text and nothing else. */
   readonly exact: boolean
-  /** Another choice of the same call. */
-  readonly sibling: KnownAnswer | null
+  /** The answer of the session that came before: an earlier choice of the same call, or of an earlier one. */
+  readonly before: KnownAnswer | null
 }
 
 /** A segment as the tree holds it; sampled ones with their answer. */
@@ -51,8 +54,10 @@ const noNotes: CallNotes = { forked: null, findings: [], weightVersions: new Map
 export class RecordedTree {
   private readonly tree = new PathTree<KnownAnswer>()
   private readonly ids = new KeptIds()
-  /** By call, the last choice first. */
+  private newest: KnownAnswer | null = null
+  /** The last choice of each call, of all up to `indexed`; made for who asks for answers that are not among the newest. */
   private readonly answers = new Map<Id, KnownAnswer>()
+  private indexed: KnownAnswer | null = null
   /** Media of the prompts that brought segments, where there were any. */
   private readonly media = new Map<Node, readonly Digest[]>()
   private readonly sessionId: Id
@@ -64,12 +69,32 @@ export class RecordedTree {
   /** The answers that a conversation continues, as far as they have ids. */
   known(answers: readonly ContinuedAnswer[]): readonly KnownAnswer[] {
     const found: KnownAnswer[] = []
-    for (const { callId, choice } of answers) {
-      let answer = this.answers.get(callId) ?? null
-      while (answer !== null && answer.choice !== choice) answer = answer.sibling
+    for (const one of answers) {
+      const answer = this.find(one)
       if (answer !== null) found.push(answer)
     }
     return found
+  }
+
+  private find({ callId, choice }: ContinuedAnswer): KnownAnswer | null {
+    let answer = this.newest
+    for (let looked = 0; answer !== null && looked < newestFew; looked += 1, answer = answer.before) {
+      if (answer.choice === choice && answer.node.callId === callId) return answer
+    }
+    if (answer === null) return null
+    this.index()
+    answer = this.answers.get(callId) ?? null
+    while (answer !== null && answer.choice !== choice) answer = answer.before
+    return answer?.node.callId === callId ? answer : null
+  }
+
+  /** What a conversation continues is mostly among the newest: an index of all costs every call, and few sessions ask it. */
+  private index(): void {
+    for (let answer = this.newest; answer !== this.indexed && answer !== null; answer = answer.before) {
+      const { callId } = answer.node
+      if (callId !== null && !this.answers.has(callId)) this.answers.set(callId, answer)
+    }
+    this.indexed = this.newest
   }
 
   /** All ids up to the end of an answer's visible part. */
@@ -155,7 +180,7 @@ export class RecordedTree {
    * Hangs what an earlier process stored. Token texts are not stored: of an answer that a stop string cut nobody can tell
    * whether its ids stand for all of the visible text, and the causes of forks are told by the messages alone.
    */
-  takeUp({ callId, segments, choices, messages }: PastCall): void {
+  takeUp({ segments, choices, messages }: PastCall): void {
     const media = mediaDigests(messages)
     const nodes = segments.map((segment) => {
       const node = this.tree.takeUp(segment)
@@ -167,7 +192,7 @@ export class RecordedTree {
       if (node === undefined) continue
       const stoppedByString = segments.some(({ stopCut, parent }) => stopCut && parent?.segmentId === node.id)
       const facts = pastAnswerFacts(JSON.parse(message), { finishReason, stoppedByString })
-      this.keep(callId, { node, exact: !stoppedByString, facts, choice: index, index: messages.length })
+      this.keep({ node, exact: !stoppedByString, facts, choice: index, index: messages.length })
     }
   }
 
@@ -182,7 +207,7 @@ export class RecordedTree {
     choice: ChoiceAnswer,
     { node, exact }: Pick<KnownAnswer, 'node' | 'exact'>,
   ): void {
-    this.keep(call.callId, {
+    this.keep({
       node,
       exact,
       facts: answerFacts(choice),
@@ -191,9 +216,9 @@ export class RecordedTree {
     })
   }
 
-  private keep(callId: Id, { node, exact, facts, choice, index }: Omit<KnownAnswer, 'sibling'>): void {
-    const known = { node, exact, facts, choice, index, sibling: this.answers.get(callId) ?? null }
-    this.answers.set(callId, known)
+  private keep({ node, exact, facts, choice, index }: Omit<KnownAnswer, 'before'>): void {
+    const known = { node, exact, facts, choice, index, before: this.newest }
+    this.newest = known
     node.note = known
   }
 
@@ -201,7 +226,9 @@ export class RecordedTree {
   private expected(call: AnsweredCall): readonly Node[] {
     const { continues } = call.match
     if (continues.length === 0) return noNodes
-    return this.known(continues).flatMap(({ node }) => (node.tokens.length === 0 ? [] : [node]))
+    const nodes: Node[] = []
+    for (const { node } of this.known(continues)) if (node.tokens.length > 0) nodes.push(node)
+    return nodes
   }
 
   /** The ledger entry where a prompt should have extended an earlier answer and did not; null where all is well. */
@@ -249,13 +276,9 @@ export class RecordedTree {
 
   /** The newest answer of these words. Looked for one by one: it is seldom asked, and an index would stay for every answer. */
   private lastWithTurn(turn: string): KnownAnswer | null {
-    let found: KnownAnswer | null = null
-    for (const last of this.answers.values()) {
-      let answer: KnownAnswer | null = last
-      while (answer !== null && answer.facts.turn !== turn) answer = answer.sibling
-      found = answer ?? found
-    }
-    return found
+    let answer = this.newest
+    while (answer !== null && answer.facts.turn !== turn) answer = answer.before
+    return answer
   }
 
   private entry(node: Node, ids: Int32Array, cause: DriftCause): Fork {
@@ -391,14 +414,7 @@ const spanRoles = ['system', 'developer', 'user', 'assistant', 'tool'] as const
  */
 function promptSpan(call: AnsweredCall, segment: Segment, place: PromptPlace<KnownAnswer>): Span {
   const extended = place.through.length > 0 && !call.match.edited
-  const fresh = extended ? call.messages.slice(call.match.at + 1) : call.messages
-  const roles = new Set(
-    fresh.map((message) =>
-      typeof message === 'object' && message !== null && 'role' in message ? message.role : null,
-    ),
-  )
-  const [only, second] = [...roles]
-  const role = second === undefined ? spanRoles.find((name) => name === only) : undefined
+  const role = commonRole(call.messages, extended ? call.match.at + 1 : 0)
   return {
     segmentId: segment.id,
     start: 0,
@@ -407,4 +423,15 @@ function promptSpan(call: AnsweredCall, segment: Segment, place: PromptPlace<Kno
     part: 'unknown',
     sourceCallId: call.callId,
   }
+}
+
+/** The role of all messages from a place on, where it is one that spans have; undefined: none, or several. */
+function commonRole(messages: readonly unknown[], from: number): (typeof spanRoles)[number] | undefined {
+  const role = roleOf(messages[from])
+  for (let place = from + 1; place < messages.length; place += 1) if (roleOf(messages[place]) !== role) return undefined
+  return spanRoles.find((name) => name === role)
+}
+
+function roleOf(message: unknown): unknown {
+  return typeof message === 'object' && message !== null && 'role' in message ? message.role : null
 }
