@@ -9,7 +9,7 @@ import {
   PaddockError,
   sha256,
 } from '../core/index.ts'
-import { type CallIntent, classifyCall } from '../trajectory/index.ts'
+import type { CallIntent } from '../trajectory/index.ts'
 import type { CallOutcome, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
@@ -24,7 +24,7 @@ import { isCredential } from './session/keys.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
 import type { RememberedCall } from './session/remembered-call.ts'
 import { judgeRetry, type RetryJudgement } from './session/retries.ts'
-import { applySampling } from './session/sampling.ts'
+import { applySampling, noChange } from './session/sampling.ts'
 
 /** What the generation routes need of the proxy around them. */
 export interface GenerationSurroundings extends Omit<
@@ -153,7 +153,8 @@ export class Generations {
       askedLogprobs: request.wantsLogprobs,
       askedTopLogprobs: request.topLogprobs,
     })
-    const callClass = this.classify(session, request)
+    const lineage = session.knownLineage(request.lineage)
+    const callClass = session.classify(lineage, request.asked.maxTokens)
     const buffered = plan.transport === 'buffer'
     const id = newId()
     const intent: CallIntent = {
@@ -166,7 +167,7 @@ export class Generations {
       streamed: request.streamed,
       requestDigest: asked.digest,
       retryOf: judgement.kind === 'again' ? judgement.callId : null,
-      lineage: request.lineage,
+      lineage,
       callClass,
       strategy: session.tokens.strategyFor(request.messages),
       asked: request.asked,
@@ -178,10 +179,7 @@ export class Generations {
     const match = session.conversation.match(request.turns, asked.handles)
     for (const callId of match.echoed) this.settleDelivery(session, callId, 'echoed')
     const body = engineBody(request, {
-      set:
-        policy.model === null
-          ? { ...plan.set, ...sampling.set }
-          : { ...plan.set, ...sampling.set, model: JSON.stringify(policy.model) },
+      set: setBy(plan.set, sampling.set, policy.model),
       remove: sampling.remove.length === 0 ? plan.remove : [...plan.remove, ...sampling.remove],
       buffered,
     })
@@ -189,16 +187,6 @@ export class Generations {
       { session, intent, request, form: asked.reply(id), match, path: plan.path, body, buffered, callClass },
       this.aroundCalls,
     )
-  }
-
-  private classify(session: LiveSession, request: ChatRequest): CallClass {
-    const { role } = session.record
-    const callClass =
-      role === 'judge' || role === 'probe'
-        ? role
-        : classifyCall(request.lineage, session.history, { maxTokens: request.asked.maxTokens })
-    session.rememberClass({ lineage: request.lineage, callClass })
-    return callClass
   }
 
   private forget(call: RunningCall): void {
@@ -267,6 +255,16 @@ export class Generations {
       callId: call.id,
     })
   }
+}
+
+/** What an engine, a policy's sampling and its model set, the later winning; the engine's own where the others set nothing. */
+function setBy(
+  plan: Readonly<Record<string, string>>,
+  sampling: Readonly<Record<string, string>>,
+  model: string | null,
+): Readonly<Record<string, string>> {
+  if (model !== null) return { ...plan, ...sampling, model: JSON.stringify(model) }
+  return sampling === noChange ? plan : { ...plan, ...sampling }
 }
 
 /** Names a call to its clients. */

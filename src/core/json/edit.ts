@@ -59,7 +59,10 @@ export function editObject(
 
 /** Some member that is there is changed. */
 function touches(members: readonly JsonMember[], { set = {}, remove = [] }: ObjectEdit): boolean {
-  for (const { key } of members) if (Object.hasOwn(set, key) || remove.includes(key)) return true
+  for (const { key } of members) {
+    if (remove.includes(key)) return true
+    for (const name in set) if (name === key) return true
+  }
   return false
 }
 
@@ -69,17 +72,29 @@ function withAdded(
   { members, end }: ReturnType<typeof scanMembers>,
   added: Readonly<Record<string, string>>,
 ): Buffer {
-  let text = ''
-  for (const key of Object.keys(added)) {
-    text += `${members.length === 0 && text === '' ? '' : ','}${JSON.stringify(key)}:${added[key] ?? 'null'}`
-  }
-  const size = Buffer.byteLength(text)
+  const text = membersText(added)
+  // The first member of all has no comma before it.
+  const from = members.length === 0 && text.length > 0 ? 1 : 0
+  const size = text.length - from
   const out = Buffer.allocUnsafe(bytes.length + size)
   out.set(bytes.subarray(0, end - 1))
-  out.write(text, end - 1)
+  text.copy(out, end - 1, from)
   // Mostly the closing brace alone.
   for (let at = end - 1; at < bytes.length; at += 1) out[at + size] = bytes[at] ?? 0
   return out
+}
+
+/** The members that were added last, if they cannot change: most bodies get the same ones. */
+let lastAdded: { readonly added: Readonly<Record<string, string>>; readonly text: Buffer } | null = null
+
+/** Members as text, each with a comma before it. */
+function membersText(added: Readonly<Record<string, string>>): Buffer {
+  if (lastAdded?.added === added) return lastAdded.text
+  let members = ''
+  for (const key of Object.keys(added)) members += `,${JSON.stringify(key)}:${added[key] ?? 'null'}`
+  const text = Buffer.from(members)
+  if (Object.isFrozen(added)) lastAdded = { added, text }
+  return text
 }
 
 /** Byte ranges that take the marked members out of their object, commas included, one range per marked member. */

@@ -114,6 +114,18 @@ describe('editObject', () => {
     expect(editObject(bytes('{"a":1,"b":2,"a":3}'), { set: { a: '9' } }).toString()).toBe('{"b":2,"a":9}')
   })
 
+  it('adds the same members to one body after another, and to an empty one, whether they can change or not', () => {
+    const fixed = Object.freeze({ a: '1', é: '2' })
+    const loose = { z: '0' }
+    for (const set of [fixed, fixed, loose, fixed, loose]) {
+      const added = JSON.stringify(Object.fromEntries(Object.entries(set).map(([key, value]) => [key, Number(value)])))
+      expect(editObject(bytes('{}'), { set }).toString()).toBe(added)
+      expect(editObject(bytes('{"b":3 }\n'), { set }).toString()).toBe(`{"b":3 ,${added.slice(1)}\n`)
+      loose.z = `${Number(loose.z) + 1}`
+    }
+    expect(editObject(bytes('{}'), { set: {} }).toString()).toBe('{}')
+  })
+
   it('removes first, last and only members with their commas', () => {
     expect(editObject(bytes('{"a":1,"b":2,"c":3}'), { remove: ['a', 'b'] }).toString()).toBe('{"c":3}')
     expect(editObject(bytes('{"a":1,"b":2,"c":3}'), { remove: ['b', 'c'] }).toString()).toBe('{"a":1}')

@@ -1,5 +1,5 @@
-import { type Clock, Crowd, type Id } from '../../core/index.ts'
-import type { ClassifiedCall, SessionRecord } from '../../trajectory/index.ts'
+import { type CallClass, type Clock, Crowd, type Id, type Lineage } from '../../core/index.ts'
+import { type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
 import type { RunningCall } from '../running-call.ts'
@@ -23,11 +23,14 @@ export class LiveSession {
   readonly responses = new ResponseShelf()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new Crowd<RunningCall>()
-  /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
-  readonly history: ClassifiedCall[] = []
   open = true
   lastError: string | null = null
   readonly taints: string[] = []
+  /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
+  private readonly history: ClassifiedCall[] = []
+  /** What the last call was, while the history is as it was then: one like it is the same. */
+  private usual: { readonly call: ClassifiedCall; readonly maxTokens: number | null } | null = null
+  private lastLineage: Lineage | null = null
   private nextSeq = 0
   private calls = 0
   private sampledTokens = 0
@@ -47,8 +50,27 @@ export class LiveSession {
   }
 
   rememberClass(call: ClassifiedCall): void {
-    for (const earlier of this.history) if (sameKind(earlier, call)) return
-    this.history.push(call)
+    this.usual = null
+    if (!this.history.some((earlier) => sameKind(earlier, call))) this.history.push(call)
+  }
+
+  /** The same lineage, as the object that the call before had where it is equal: what is known of that one holds. */
+  knownLineage(lineage: Lineage): Lineage {
+    if (this.lastLineage === null || !isSameLineage(lineage, this.lastLineage)) this.lastLineage = lineage
+    return this.lastLineage
+  }
+
+  /** What a call is, by its lineage and the calls before it; it is one of those from here on. */
+  classify(lineage: Lineage, maxTokens: number | null): CallClass {
+    const { usual, history } = this
+    if (usual?.call.lineage === lineage && usual.maxTokens === maxTokens) return usual.call.callClass
+    const { role } = this.record
+    const callClass = role === 'judge' || role === 'probe' ? role : classifyCall(lineage, history, { maxTokens })
+    const call = { lineage, callClass }
+    const kinds = history.length
+    this.rememberClass(call)
+    if (history.length === kinds) this.usual = { call, maxTokens }
+    return callClass
   }
 
   answerOfToolCall(id: string): ContinuedAnswer | null {
@@ -166,6 +188,22 @@ const none: readonly EarlierCall[] = []
 
 function isFinished({ phase }: RememberedCall): boolean {
   return phase === 'answered' || phase === 'failed'
+}
+
+function isSameLineage(a: Lineage, b: Lineage): boolean {
+  return (
+    a.nativeSession === b.nativeSession &&
+    a.nativeAgent === b.nativeAgent &&
+    a.nativeParent === b.nativeParent &&
+    a.requestKind === b.requestKind &&
+    a.toolsDigest === b.toolsDigest &&
+    a.toolCount === b.toolCount &&
+    a.systemDigest === b.systemDigest &&
+    a.userAgent === b.userAgent &&
+    a.modelAsked === b.modelAsked &&
+    a.retryCount === b.retryCount &&
+    a.idempotencyKey === b.idempotencyKey
+  )
 }
 
 /** What classification looks at is the same. */

@@ -75,7 +75,7 @@ const askedNothing: SamplingParams = {
 
 /** What a chat request asks for. Wrong types read as not set: the engine is the judge of them. */
 export function askedSampling(body: LooseObject): SamplingParams {
-  if (!Object.keys(body).some((name) => samplingMembers.has(name))) return askedNothing
+  if (!asksForSampling(body)) return askedNothing
   const number = (name: string) => (typeof body[name] === 'number' ? body[name] : null)
   const stop = body['stop']
   return {
@@ -92,6 +92,11 @@ export function askedSampling(body: LooseObject): SamplingParams {
     n: number('n') ?? 1,
     other: otherSampling(body),
   }
+}
+
+function asksForSampling(body: LooseObject): boolean {
+  for (const name in body) if (samplingMembers.has(name)) return true
+  return false
 }
 
 /** Names of the further transforms that a body asks for, sorted. */
@@ -182,11 +187,13 @@ export function applySampling(
   return { used: { ...asked, ...values, n, other }, set, remove }
 }
 
-const noChange: AppliedSampling['set'] = {}
+/** Nothing is set. */
+export const noChange: AppliedSampling['set'] = {}
 const nothing: readonly string[] = []
 
 function isEmpty(part: object): boolean {
-  return Object.keys(part).length === 0
+  for (const _ in part) return false
+  return true
 }
 
 function isPinName(name: string): name is PinName {

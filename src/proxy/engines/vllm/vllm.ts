@@ -3,7 +3,7 @@ import type { LooseObject } from '../../session/sampling.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
 import { listedModels } from '../models.ts'
-import type { EngineAdapter } from '../contract.ts'
+import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
 import { vllmControl } from './control.ts'
 import { vllmTokens } from './token-routes.ts'
 import { countTokens } from '../count-tokens.ts'
@@ -16,6 +16,15 @@ export interface VllmOptions {
   readonly version?: string | null
   /** `raw` is vLLM's default; say `processed` for a server started with `--logprobs-mode processed_logprobs`. */
   readonly logprobKind?: LogprobKind
+}
+
+/** For requests that ask for nothing special, by far the most. */
+const usualPlan: EngineRequestPlan = {
+  path: '/v1/chat/completions',
+  // Frozen: its text is made once, see `editObject`.
+  set: Object.freeze({ return_token_ids: 'true', logprobs: 'true', top_logprobs: '0' }),
+  remove: [],
+  transport: 'as_asked',
 }
 
 /**
@@ -42,8 +51,9 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
       const buffer = facts.streamed && facts.hasTools && quirks.has('dropsIdsInToolStreams')
       // A client that asked for logprobs would see the names of ids in them.
       const named = quirks.has('dropsHarmonyIds') && /gpt-oss/i.test(model ?? '') && !facts.askedLogprobs
+      if (!named && !buffer && !facts.askedLogprobs) return usualPlan
       return {
-        path: '/v1/chat/completions',
+        path: usualPlan.path,
         set: {
           return_token_ids: 'true',
           ...(named ? { return_tokens_as_token_ids: 'true' } : {}),
