@@ -30,6 +30,8 @@ export interface FleetParts {
   readonly waited: (ids: UpstreamIds, waitedMs: number) => void
 }
 
+const noTerms: UpstreamTerms = {}
+
 /**
  * The replicas of one engine as one upstream: sessions stay where their KV cache is, failing replicas get no calls until they
  * are well again, and generation can be paused for new weights.
@@ -54,9 +56,15 @@ export class Fleet implements Upstream, RequestSurroundings {
     this.lookAt = parts.clock.monotonic() + parts.limits.healthMs
   }
 
-  send(path: string, body: Buffer, ids: UpstreamIds, sink: UpstreamSink, terms: UpstreamTerms = {}): UpstreamRequest {
+  send(
+    path: string,
+    body: Buffer,
+    ids: UpstreamIds,
+    sink: UpstreamSink,
+    terms: UpstreamTerms = noTerms,
+  ): UpstreamRequest {
     const questions = this.replicas[0]?.engine.control?.questions
-    const request = new FleetRequest({ path, body, ids, sink, terms, generates: questions?.has(path) !== true }, this)
+    const request = new FleetRequest({ path, ids, sink, terms, generates: questions?.has(path) !== true }, body, this)
     request.enter()
     return request
   }

@@ -47,9 +47,9 @@ export class Pause {
 
   /** A request has ended, or is on its way to another replica. */
   left(request: FleetRequest): void {
-    this.held.delete(request)
-    if (this.frozen.delete(request)) this.tellWaited(request)
-    for (const look of this.leaving) look(request)
+    if (this.held.size > 0) this.held.delete(request)
+    if (this.frozen.size > 0 && this.frozen.delete(request)) this.tellWaited(request)
+    if (this.leaving.size > 0) for (const look of this.leaving) look(request)
   }
 
   remind(): void {

@@ -20,10 +20,9 @@ export interface RequestSurroundings {
   salted(replica: Replica): boolean
 }
 
-/** A request as it was given to the fleet. */
+/** A request as it was given to the fleet, without its body. */
 export interface FleetAsk {
   readonly path: string
-  readonly body: Buffer
   readonly ids: UpstreamIds
   readonly sink: UpstreamSink
   readonly terms: UpstreamTerms
@@ -39,7 +38,7 @@ const maxDeaths = 2
  * one was dead, to another replica where this one is gone or died twice. After the first byte never.
  */
 export class FleetRequest implements UpstreamRequest {
-  readonly ask: Omit<FleetAsk, 'body'>
+  readonly ask: FleetAsk
   /** When it was made to wait or frozen; monotonic, set and read by the pause. */
   heldSince: number | null = null
   /** Its KV cache was dropped at a weight update and computed anew. */
@@ -58,7 +57,7 @@ export class FleetRequest implements UpstreamRequest {
   private before: string | null = null
   private staleCache = false
 
-  constructor({ body, ...ask }: FleetAsk, around: RequestSurroundings) {
+  constructor(ask: FleetAsk, body: Buffer, around: RequestSurroundings) {
     this.ask = ask
     this.body = body
     this.around = around
@@ -69,9 +68,7 @@ export class FleetRequest implements UpstreamRequest {
     if (this.settled || (this.ask.generates && this.around.waitForResume(this))) return
     const replica = this.around.choose(this.ask.ids, this.tried ?? untried)
     if (replica === null) {
-      this.settle(() =>
-        this.ask.sink.failed(new PaddockError('ENGINE_UNREACHABLE', 'No replica of the engine takes calls.')),
-      )
+      this.fail(new PaddockError('ENGINE_UNREACHABLE', 'No replica of the engine takes calls.'))
       return
     }
     this.take(replica)
@@ -99,7 +96,7 @@ export class FleetRequest implements UpstreamRequest {
   }
 
   abort(): void {
-    this.settle(() => this.exchange?.abort())
+    if (this.settle()) this.exchange?.abort()
   }
 
   /** A weight update ends it; the sink's owner knows that the next end is not the engine's own. */
@@ -110,10 +107,9 @@ export class FleetRequest implements UpstreamRequest {
 
   /** For an engine that did not end an interrupted request by itself. */
   cut(): void {
-    this.settle(() => {
-      this.exchange?.abort()
-      this.ask.sink.failed(new PaddockError('ENGINE_DIED', 'The request was ended for a weight update.'))
-    })
+    if (!this.settle()) return
+    this.exchange?.abort()
+    this.ask.sink.failed(new PaddockError('ENGINE_DIED', 'The request was ended for a weight update.'))
   }
 
   /** The harness's call is not forgotten. */
@@ -171,7 +167,7 @@ export class FleetRequest implements UpstreamRequest {
   }
 
   end(): void {
-    this.settle(() => this.ask.sink.end())
+    if (this.settle()) this.ask.sink.end()
   }
 
   /** With the salt of its weights, and the name by which it can be ended, where the engine reads that in the body. */
@@ -203,7 +199,7 @@ export class FleetRequest implements UpstreamRequest {
     this.tried ??= new Set()
     this.tried.add(replica)
     if (!mayRetry || this.deaths >= maxDeaths || this.around.choose(this.ask.ids, this.tried) === null) {
-      this.settle(() => this.ask.sink.failed(failure))
+      this.fail(failure)
       return
     }
     this.leave()
@@ -212,12 +208,16 @@ export class FleetRequest implements UpstreamRequest {
     this.enter()
   }
 
-  private settle(tell: () => void): void {
-    if (this.settled) return
+  private fail(error: PaddockError): void {
+    if (this.settle()) this.ask.sink.failed(error)
+  }
+
+  /** True once: then the sink is told. What follows from that may look at who is running, and this one is gone by then. */
+  private settle(): boolean {
+    if (this.settled) return false
     this.settled = true
-    // What follows from the end may look at who is running.
     this.leave()
-    tell()
+    return true
   }
 
   private leave(): void {
