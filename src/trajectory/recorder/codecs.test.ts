@@ -5,7 +5,7 @@ import { packBytes, splitPlanes, unpackBytes, unpackIds, unpackLogprobs, unsplit
 import { type ColumnShape, cutColumns, joinColumns } from './columns.ts'
 import { applyDelta, findDelta, middleOf } from './delta.ts'
 import { packSegmentList, unpackSegmentList } from './segment-list.ts'
-import { markPairs, packMarks, unpackMarks } from './marks.ts'
+import { markPairs, packMarks, pairsOf, unpackMarks } from './marks.ts'
 import { joinReply, splitReply } from './replies.ts'
 
 /** Numbers as byte planes of their own. */
@@ -16,12 +16,11 @@ function planes(numbers: Uint8Array): Uint8Array {
 }
 
 /** Marks as pairs of numbers. */
-const pairsOf = (marks: readonly ReplyMark[]): Float64Array =>
-  new Float64Array(Uint8Array.from(markPairs(marks)).buffer)
+const asPairs = (marks: readonly ReplyMark[]): readonly number[] => pairsOf(markPairs(marks))
 
 /** Marks at these offsets, as pairs with times. */
-const marksAt = (offsets: readonly number[]): Float64Array =>
-  pairsOf(offsets.map((offset, place) => ({ offset, atMs: place })))
+const marksAt = (offsets: readonly number[]): readonly number[] =>
+  asPairs(offsets.map((offset, place) => ({ offset, atMs: place })))
 
 const bytes = (length: number): fc.Arbitrary<Uint8Array> => fc.uint8Array({ maxLength: length })
 
@@ -232,13 +231,13 @@ describe('reply marks', () => {
     const mark = fc.record({ offset: fc.nat(2 ** 40), atMs: fc.nat(10_000_000).map((tenths) => tenths / 10) })
     fc.assert(
       fc.property(fc.array(mark), (marks) => {
-        expect(unpackMarks(packMarks(pairsOf(marks)))).toEqual(marks)
+        expect(unpackMarks(packMarks(asPairs(marks)))).toEqual(marks)
       }),
     )
   })
 
   it('are refused when cut short', () => {
-    const packed = packMarks(pairsOf([{ offset: 70_000, atMs: 3 }]))
+    const packed = packMarks(asPairs([{ offset: 70_000, atMs: 3 }]))
     for (let length = 0; length < packed.length; length += 1) {
       expect(() => unpackMarks(packed.subarray(0, length))).toThrow(/end inside/)
     }

@@ -3,14 +3,14 @@
  * that the writer thread only compresses and inserts.
  */
 import type { Event, Id } from '../../core/index.ts'
-import type { CallCommit, CallIntent, Delivery, SessionRecord } from '../contract/index.ts'
+import type { CallCommit, CallIntent, Delivery, Segment, SessionRecord } from '../contract/index.ts'
 import type { Entry, ReadEntry } from '../journal/index.ts'
 import type { StoredId } from '../sqlite/index.ts'
 import type { EncodedTexts } from './bodies.ts'
 import { beginCallHead, endCallHead, settleDeliveryHead } from './heads.ts'
 import { outcomeParts } from './outcome.ts'
 import { type ListedSegment, packSegmentList } from './segment-list.ts'
-import { segmentParts } from './segments.ts'
+import { originPlace, segmentParts } from './segments.ts'
 
 /** An intent. Parts: SHA-256 of the body, {@link EncodedTexts.middles}. */
 export interface BeginCall<AnyId = Id> {
@@ -73,26 +73,25 @@ export function intentEntry(intent: CallIntent, texts: EncodedTexts): LogEntry {
 
 /** Throws `STORE_CONFLICT` where the arrays of a segment do not agree. */
 export function commitEntry(commit: CallCommit): LogEntry {
-  const list: ListedSegment[] = []
-  const columns: Uint8Array[] = []
-  for (const segment of commit.segments) {
-    const { origin, ids, logprobs, flags } = segmentParts(segment)
-    columns.push(ids)
-    if (logprobs !== null) columns.push(logprobs)
-    if (flags !== null) columns.push(flags)
-    list.push({
-      id: segment.id,
-      length: segment.tokens.length,
-      origin,
-      stopCut: segment.stopCut,
-      logprobs: logprobs !== null,
-      flags: flags !== null,
-    })
-  }
   const { json, marks, reply } = outcomeParts(commit)
+  const parts = [packSegmentList(commit.segments.map(listed)), json, marks, reply]
+  for (const segment of commit.segments) {
+    const { ids, logprobs, flags } = segmentParts(segment)
+    parts.push(ids)
+    if (logprobs !== null) parts.push(logprobs)
+    if (flags !== null) parts.push(flags)
+  }
+  return { head: endCallHead({ op: 'endCall', id: commit.callId, endedAt: commit.endedAt }), parts }
+}
+
+function listed({ id, tokens, origin, stopCut, logprobs, flags }: Segment): ListedSegment {
   return {
-    head: endCallHead({ op: 'endCall', id: commit.callId, endedAt: commit.endedAt }),
-    parts: [packSegmentList(list), json, marks, reply, ...columns],
+    id,
+    length: tokens.length,
+    origin: originPlace(origin),
+    stopCut,
+    logprobs: logprobs !== null,
+    flags: flags !== null,
   }
 }
 

@@ -124,6 +124,8 @@ export class Ledger {
     const { segments } = call.session
     const own = commit.segments
     let unknown: Id[] | null = null
+    // Mostly the first one hangs where the prompt ends, which is asked for once.
+    let found: Id | null = null
     for (let place = 0; place < own.length; place += 1) {
       const segment = own[place]
       if (segment === undefined) break
@@ -137,7 +139,7 @@ export class Ledger {
       if (length === undefined) (unknown ??= []).push(segmentId)
       else if (!Number.isInteger(offset) || offset <= 0 || offset > length) {
         throw new PaddockError('STORE_CONFLICT', `segment ${id} hangs at ${offset} of ${length} tokens`)
-      }
+      } else found = segmentId
     }
     for (const { index, segmentId } of commit.choices) {
       if (segmentId !== null && ownLength(own, own.length, segmentId) === undefined) {
@@ -145,9 +147,8 @@ export class Ledger {
       }
     }
     const leaf = commit.promptLeaf
-    if (leaf !== null && ownLength(own, own.length, leaf) === undefined && !segments.has(leaf) && !foreign.has(leaf)) {
-      ;(unknown ??= []).push(leaf)
-    }
+    if (leaf === null || leaf === found || ownLength(own, own.length, leaf) !== undefined) return unknown ?? none
+    if (!segments.has(leaf) && !foreign.has(leaf)) (unknown ??= []).push(leaf)
     return unknown ?? none
   }
 

@@ -155,7 +155,7 @@ export class LogWriter {
       endedAt: head.endedAt,
       delivery: null,
       // What the journal hands out holds until its next entry.
-      segments: new Uint8Array(list),
+      segments: Buffer.from(list),
       pack: packOutcome({ json, marks, reply }, apart ? nothing : joined),
       columns: apart ? packBytes(joined) : null,
     })

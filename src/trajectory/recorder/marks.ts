@@ -18,8 +18,16 @@ export function markPairs(marks: readonly ReplyMark[]): Uint8Array {
   return pairs
 }
 
+/** The same as numbers. */
+export function pairsOf(bytes: Uint8Array): number[] {
+  const pairs: number[] = []
+  const doubles = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let at = 0; at < bytes.byteLength; at += 8) pairs.push(doubles.getFloat64(at, true))
+  return pairs
+}
+
 /** Marks as bytes, given as pairs of offset and time. Offsets and times that step back are kept too. */
-export function packMarks(pairs: Float64Array): Uint8Array {
+export function packMarks(pairs: readonly number[]): Uint8Array {
   const count = pairs.length / 2
   // A step is at most 64 bits of zigzag: one low byte and nine of rest.
   const out = new Uint8Array(10 + 20 * count)

@@ -5,7 +5,7 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { CallCommit, ReplyMark, Segment, Span } from '../contract/index.ts'
 import { packBytes, unpackBytes } from './codec.ts'
-import { markPairs, packMarks, unpackMarks } from './marks.ts'
+import { markPairs, packMarks, pairsOf, unpackMarks } from './marks.ts'
 import { joinReply, splitReply } from './replies.ts'
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'unknown'] as const
@@ -101,18 +101,19 @@ const inPieces = 2 ** 31
 /** Set in the second length where token columns stand behind the marks, their own length before them. */
 const withColumns = 2 ** 31
 
+/** Where outcomes are put together before they are packed: memory of its own costs a short one more than the copy. */
+const scratch = Buffer.allocUnsafeSlow(64 * 1024)
+
 /** Bytes of the `outcomes.pack` column; `columns` are token columns that have no frame of their own. */
 export function packOutcome({ json, marks, reply }: OutcomeParts, columns: Uint8Array): Uint8Array {
-  const pairs = new Float64Array(marks.byteLength / 8)
-  new Uint8Array(pairs.buffer).set(marks)
+  const pairs = pairsOf(marks)
   const pieces = splitReply(reply, pairs)
   if (pieces !== null) for (let at = 0; at < pairs.length; at += 2) pairs[at] = 0
   const packedMarks = packMarks(pairs)
   const body = pieces ?? reply
   const columnsHead = columns.byteLength === 0 ? 0 : 4
-  const joined = Buffer.allocUnsafe(
-    8 + json.byteLength + packedMarks.byteLength + columnsHead + columns.byteLength + body.byteLength,
-  )
+  const size = 8 + json.byteLength + packedMarks.byteLength + columnsHead + columns.byteLength + body.byteLength
+  const joined = size <= scratch.length ? scratch.subarray(0, size) : Buffer.allocUnsafe(size)
   joined.writeUInt32LE(json.byteLength + (pieces === null ? 0 : inPieces), 0)
   joined.writeUInt32LE(packedMarks.byteLength + (columnsHead === 0 ? 0 : withColumns), 4)
   joined.set(json, 8)

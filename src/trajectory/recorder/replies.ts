@@ -10,7 +10,7 @@ import { type Cursor, readVarint, writeVarint } from './varint.ts'
  * A reply in pieces; null where the offsets do not cut all of it into pieces, one behind the other. The offsets are the
  * first numbers of the marks' `pairs`.
  */
-export function splitReply(reply: Uint8Array, pairs: Float64Array): Uint8Array | null {
+export function splitReply(reply: Uint8Array, pairs: readonly number[]): Uint8Array | null {
   const count = pairs.length / 2
   if (count < 2 || pairs[0] !== 0) return null
   const shapes: Cursor[] = [0, 1, 2].map(() => ({ bytes: new Uint8Array(5 * count), at: 0 }))

@@ -11,9 +11,13 @@ import type { SegmentRow } from './table-rows.ts'
 /** By place; only ever appended to. */
 const origins: readonly SegmentOrigin[] = ['prompt', 'sampled', 'forced', 'replayed', 'imported']
 
+/** What stands for an origin in the store. */
+export function originPlace(origin: SegmentOrigin): number {
+  return origins.indexOf(origin)
+}
+
 /** A segment's arrays as bytes. Throws `STORE_CONFLICT` when they do not agree. */
 export function segmentParts(segment: Segment): {
-  readonly origin: number
   readonly ids: Uint8Array
   readonly logprobs: Uint8Array | null
   readonly flags: Uint8Array | null
@@ -25,7 +29,6 @@ export function segmentParts(segment: Segment): {
     throw new PaddockError('STORE_CONFLICT', `segment ${segment.id} (${segment.origin}) has no tokens`)
   }
   return {
-    origin: origins.indexOf(segment.origin),
     ids: bytesOf(tokens),
     logprobs: logprobs === null ? null : bytesOf(logprobs),
     flags,
