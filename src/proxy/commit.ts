@@ -17,29 +17,17 @@ export interface EndedCall {
   readonly replyMarks: readonly ReplyMark[]
 }
 
-/**
- * Makes the end of a call durable: what the engine gave beside the answer, the transaction, and with it what `taint` stores.
- * Rejects as the store does.
- */
-export async function storeEnd(
-  ended: EndedCall,
-  { keepBeside, recorder }: Pick<CallSurroundings, 'keepBeside' | 'recorder'>,
-  taint: () => Promise<void> | null,
-): Promise<CallCommit> {
-  const { call, answer } = ended
+/** Stores what the engine gave beside the answer; null where there is nothing. Rejects as the store does. */
+export function storeBeside(
+  { call, answer }: EndedCall,
+  { keepBeside }: Pick<CallSurroundings, 'keepBeside'>,
+): Promise<void> | null {
   const { session, request, intent } = call
-  const kept = keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs: request.topLogprobs ?? 0 })
-  if (kept !== null) await kept
-  const commit = commitOf(ended)
-  const stored = recorder.commitCall(commit)
-  const tainting = taint()
-  // The taint is as durable as the call before the harness can see the fault.
-  await (tainting === null ? stored : Promise.all([stored, tainting]))
-  return commit
+  return keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs: request.topLogprobs ?? 0 })
 }
 
 /** Hangs the answer's tokens on the session's tree and gives the transaction that stores all of it. */
-function commitOf(ended: EndedCall): CallCommit {
+export function commitOf(ended: EndedCall): CallCommit {
   const { call, answer, engine, fate } = ended
   const { session, request, match, intent } = call
   const tokens = session.tokens.add({

@@ -47,7 +47,8 @@ export class ReplyLog {
 
   /** A view of bytes `[start, end)`; it stays as it is while the reply grows. */
   bytes(start = 0, end = this.used): Buffer {
-    return this.buffer.subarray(start, end)
+    // Of a whole answer all of the memory is asked for, more than once: no view of it is needed.
+    return start === 0 && end === this.buffer.length ? this.buffer : this.buffer.subarray(start, end)
   }
 
   /** Where the events begin, and when they came. */

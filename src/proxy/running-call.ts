@@ -6,7 +6,7 @@ import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
 import { lostOutcome, outcomeOf } from './call-outcome.ts'
 import { CallTimes } from './call-times.ts'
 import { CallUpstream } from './call-upstream.ts'
-import { emptyCommit, type EndedCall, storeEnd } from './commit.ts'
+import { commitOf, emptyCommit, type EndedCall, storeBeside } from './commit.ts'
 import { Answer } from './dialects/chat/answer.ts'
 import type { AnswerView, ReplyForm, StreamPiece } from './dialects/contract.ts'
 import { asFailure, EngineReply, type ReplyEnd } from './engine-reply.ts'
@@ -259,7 +259,10 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
         reply: this.audience.reply(failure),
         replyMarks: this.audience.marks(),
       }
-      commit = await storeEnd(ended, this.around, () => (tainted === null ? null : this.around.taint(this, tainted)))
+      const beside = storeBeside(ended, this.around)
+      if (beside !== null) await beside
+      commit = commitOf(ended)
+      await this.store(commit, tainted)
     } catch (cause) {
       this.storeFailed(cause)
       return
@@ -269,6 +272,12 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.audience.deliverAll(this.answer, this.failure)
     this.around.settled(this, outcomeOf(asked, this.answer, { commit, tainted }))
     this.letGo()
+  }
+
+  /** Stores the end of the call: the transaction, and with it the fault that the harness is about to see. */
+  private store(commit: CallCommit, tainted: string | null): Promise<unknown> {
+    const stored = this.around.recorder.commitCall(commit)
+    return tainted === null ? stored : Promise.all([stored, this.around.taint(this, tainted)])
   }
 
   /** Keeps what a client that asks again is given, and nothing else: a session remembers calls for as long as it is open. */

@@ -104,12 +104,16 @@ function shifted(edits: readonly ByteEdit[], by: number): readonly ByteEdit[] {
   return edits.map(({ start, end, nulled }) => ({ start: start + by, end: end + by, nulled }))
 }
 
+const showsLogprobs: ChunkView = { wantsLogprobs: true, wantsUsage: true }
+const hidesLogprobs: ChunkView = { wantsLogprobs: false, wantsUsage: true }
+
 /**
  * Reads a whole completion and gives the bytes that the client gets, with the edits that are still to be done. Throws
  * `ENGINE_ERROR` where it is not one.
  */
 export function readWholeReply(body: Buffer, answer: Answer, view: ChunkView): Omit<StreamPiece, 'actionable'> {
-  const whole = view.wantsUsage ? view : { ...view, wantsUsage: true }
+  // A whole answer says its usage unasked.
+  const whole = view.wantsLogprobs ? showsLogprobs : hidesLogprobs
   if (plainChunk.read(body, 0, body.length, whole) && plainChunk.addWholeTo(answer)) {
     return { bytes: body, edits: plainChunk.edits() }
   }
