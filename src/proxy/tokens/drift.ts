@@ -114,12 +114,7 @@ export function hasClearedResults(messages: readonly unknown[]): boolean {
 }
 
 /** The difference lies inside the answer: what stands there tells what was done to it. */
-function causeInText(
-  answer: AnswerFacts,
-  text: TokenText,
-  at: number,
-  resent: boolean,
-): DriftCause {
+function causeInText(answer: AnswerFacts, text: TokenText, at: number, resent: boolean): DriftCause {
   const { lengths } = text
   const all = spelled(text, answer.content)
   const from = at <= lengths.length ? endOf(lengths, at) : all.length
