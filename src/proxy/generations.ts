@@ -23,7 +23,7 @@ import type { Admission } from './session/admission.ts'
 import { isCredential } from './session/keys.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
 import type { RememberedCall } from './session/remembered-call.ts'
-import { judgeRetry, type RetryJudgement } from './session/retries.ts'
+import { judgeRetry } from './session/retries.ts'
 import { applySampling, noChange } from './session/sampling.ts'
 
 /** What the generation routes need of the proxy around them. */
@@ -44,9 +44,13 @@ export interface GenerationRoute {
   readonly path: string
 }
 
-interface AskedGeneration extends DialectRequest {
+/** A request as its dialect reads it, and what it repeats. */
+interface AskedGeneration {
+  readonly read: DialectRequest
   readonly dialect: Dialect['name']
   readonly digest: Digest
+  readonly retryOf: Id | null
+  readonly headers: IncomingMessage['headers']
 }
 
 /** Running totals, for statistics. */
@@ -107,7 +111,13 @@ export class Generations {
       same.attach(new Client(response, view, idHeader(same)))
       return
     }
-    const call = this.admit(session, { ...asked, digest, dialect: route.dialect.name }, judgement, http)
+    const call = this.admit(session, {
+      read: asked,
+      dialect: route.dialect.name,
+      digest,
+      retryOf: judgement.kind === 'again' ? judgement.callId : null,
+      headers: http.headers,
+    })
     const used = session.exhausted()
     if (used !== null) await this.refuseOverBudget(session, call, used)
     const client = new Client(response, view, idHeader(call))
@@ -134,18 +144,13 @@ export class Generations {
     this.settleDelivery(session, callId, 'sent')
   }
 
-  private admit(
-    session: LiveSession,
-    asked: AskedGeneration,
-    judgement: RetryJudgement,
-    http: IncomingMessage,
-  ): RunningCall {
-    const { chat: request } = asked
+  private admit(session: LiveSession, { read, dialect, digest, retryOf, headers }: AskedGeneration): RunningCall {
+    const { chat: request } = read
     const { engine, clock } = this.around
     const { policy } = session.record
     // A harness that writes an engine's own member means it; what another API calls a budget is a policy's business.
     const boundThinking =
-      asked.dialect === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
+      dialect === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
     const sampling = applySampling(policy, request.asked, request.body, { boundThinking })
     const plan = engine.planChat({
       streamed: request.streamed,
@@ -162,21 +167,21 @@ export class Generations {
       sessionId: session.record.id,
       seq: session.takeSeq(),
       startedAt: clock.now(),
-      dialect: asked.dialect,
-      path: asked.path,
+      dialect,
+      path: read.path,
       streamed: request.streamed,
-      requestDigest: asked.digest,
-      retryOf: judgement.kind === 'again' ? judgement.callId : null,
+      requestDigest: digest,
+      retryOf,
       lineage,
       callClass,
       strategy: session.tokens.strategyFor(request.messages),
       asked: request.asked,
       used: sampling.used,
       fingerprint: this.around.fingerprint(),
-      headers: keptHeaders(http.headers),
-      body: asked.body,
+      headers: keptHeaders(headers),
+      body: read.body,
     }
-    const match = session.conversation.match(request.turns, asked.handles)
+    const match = session.conversation.match(request.turns, read.handles)
     for (const callId of match.echoed) this.settleDelivery(session, callId, 'echoed')
     const body = engineBody(request, {
       set: setBy(plan.set, sampling.set, policy.model),
@@ -184,7 +189,7 @@ export class Generations {
       buffered,
     })
     return new RunningCall(
-      { session, intent, request, form: asked.reply(id), match, path: plan.path, body, buffered, callClass },
+      { session, intent, request, form: read.reply(id), match, path: plan.path, body, buffered, callClass },
       this.aroundCalls,
     )
   }

@@ -47,10 +47,10 @@ function readRaw(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       else all.push(chunk)
     })
     request.on('end', () => resolve(all === null ? (first ?? noBytes) : Buffer.concat(all)))
+    // Without a listener no error is emitted: who went away has closed.
     request.on('close', () => {
       if (!request.complete) reject(new PaddockError('BODY_INVALID_JSON', 'The request ended before its body.'))
     })
-    request.on('error', reject)
   })
 }
 

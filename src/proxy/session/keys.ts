@@ -35,7 +35,7 @@ export function isCredential(name: string): boolean {
  */
 export function keyOf(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers
-  const bearer = authorization === undefined ? undefined : /^bearer\s+(.+)$/i.exec(authorization)?.[1]?.trim()
+  const bearer = authorization === undefined ? undefined : bearerOf(authorization)
   if (headers['x-api-key'] === undefined && headers['x-goog-api-key'] === undefined) {
     return bearer === undefined || bearer === '' ? null : bearer
   }
@@ -50,6 +50,12 @@ export function keyOf(headers: IncomingHttpHeaders): string | null {
     })
   }
   return first
+}
+
+function bearerOf(authorization: string): string | undefined {
+  // As nearly every client writes it.
+  if (authorization.startsWith('Bearer pdk_')) return authorization.slice('Bearer '.length).trim()
+  return /^bearer\s+(.+)$/i.exec(authorization)?.[1]?.trim()
 }
 
 function single(value: string | string[] | undefined): string | undefined {
