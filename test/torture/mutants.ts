@@ -287,6 +287,16 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    part: 'heads of replies that are known',
+    file: 'src/proxy/http/engine-line/known-heads.ts',
+    tests: ['src/proxy/http/engine-line/known-heads.test.ts'],
+    mutants: [
+      { name: 'believes a head before its end', from: 'if (at >= size || ', to: 'if (' },
+      { name: 'takes a date of any bytes', from: 'while (at < end && isOfValue(bytes[at])) at += 1', to: 'at = end' },
+      { name: 'takes no length for one', from: 'return i === at ? -1 : i', to: 'return i' },
+    ],
+  },
+  {
     part: "reader of the journal's file",
     file: 'src/trajectory/journal/follow.ts',
     tests: ['src/trajectory/journal/journal.test.ts'],
