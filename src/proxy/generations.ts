@@ -1,14 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import {
-  type CallClass,
-  Crowd,
-  type Digest,
-  type Id,
-  isPaddockError,
-  newId,
-  PaddockError,
-  sha256,
-} from '../core/index.ts'
+import { Crowd, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
 import type { CallIntent } from '../trajectory/index.ts'
 import type { CallOutcome, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
