@@ -163,16 +163,19 @@ export function createProxy(options: ProxyOptions): Proxy {
     sessionId: Id | null,
     key: string | null,
   ): LiveSession | Promise<LiveSession> {
-    if (slot !== null) return book.authoriseSlot(slot, sessionId, key)
-    if (past === null || key === null || book.knowsKey(key)) return keyedSession(request, sessionId, key)
+    const digest = key === null ? null : keyDigest(key)
+    if (slot !== null) return book.authoriseSlot(slot, sessionId, digest)
+    if (past === null || key === null || digest === null || book.knowsKey(digest)) {
+      return keyedSession(request, sessionId, digest)
+    }
     // The session that this key opened for an earlier process is brought back, where there is one.
-    return past.recall(key).then(() => keyedSession(request, sessionId, key))
+    return past.recall(key).then(() => keyedSession(request, sessionId, digest))
   }
 
   function keyedSession(
     request: IncomingMessage,
     sessionId: Id | null,
-    key: string | null,
+    key: Digest | null,
   ): LiveSession | Promise<LiveSession> {
     const open = options.openMode === true && sessionId === null
     return open && (key === null || book.byKeyOrNull(key) === null)

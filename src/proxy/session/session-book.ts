@@ -1,6 +1,5 @@
 import { type Digest, type Id, PaddockError } from '../../core/index.ts'
 import type { SessionStats } from '../contract.ts'
-import { keyDigest } from './keys.ts'
 import type { LiveSession } from './live-session.ts'
 
 /** How many closed sessions are remembered by name: late requests are told what happened. */
@@ -26,9 +25,8 @@ export class SessionBook {
     return this.byId.has(id)
   }
 
-  /** A session of this key is here, open or closed. */
-  knowsKey(key: string): boolean {
-    const digest = keyDigest(key)
+  /** A session of the key with this digest is here, open or closed. */
+  knowsKey(digest: Digest): boolean {
     return this.byKey.has(digest) || this.closedKeys.has(digest)
   }
 
@@ -75,20 +73,24 @@ export class SessionBook {
     return this.byId.get(id)?.record.rolloutId ?? null
   }
 
-  /** The session that a key opens, null where it opens none. Digests are compared: how long that takes tells nothing of a key. */
-  byKeyOrNull(key: string): LiveSession | null {
-    return this.byKey.get(keyDigest(key)) ?? null
+  /**
+   * The session that the key with this digest opens, null where it opens none. Digests are compared: how long that takes tells
+   * nothing of a key.
+   */
+  byKeyOrNull(digest: Digest): LiveSession | null {
+    return this.byKey.get(digest) ?? null
   }
 
   /**
-   * The session of a request on the inference listener. `id` from the URL, null on key-only routes.
+   * The session of a request on the inference listener. `id` from the URL, null on key-only routes; `key`: the digest of what
+   * the request carries.
    * Throws `AUTH_KEY_UNKNOWN`, `SESSION_UNKNOWN`, `AUTH_KEY_MISMATCH`, `SESSION_CLOSED`, in this order of checks, so
    * that nobody without a key learns which sessions exist.
    */
-  authorise(id: Id | null, key: string | null): LiveSession {
+  authorise(id: Id | null, key: Digest | null): LiveSession {
     const keyed = key === null ? null : this.byKeyOrNull(key)
     if (keyed === null) {
-      const closed = key === null ? undefined : this.closedKeys.get(keyDigest(key))
+      const closed = key === null ? undefined : this.closedKeys.get(key)
       if (closed !== undefined) throw id === null || id === closed ? closedError(closed) : mismatch()
       throw new PaddockError(
         'AUTH_KEY_UNKNOWN',
@@ -103,7 +105,7 @@ export class SessionBook {
    * The session of a request on a box's slot: the socket authorises. A placeholder key is ignored, a key or URL of
    * another session is refused. Throws `AUTH_KEY_MISMATCH`, `SESSION_CLOSED`.
    */
-  authoriseSlot(slot: LiveSession, id: Id | null, key: string | null): LiveSession {
+  authoriseSlot(slot: LiveSession, id: Id | null, key: Digest | null): LiveSession {
     if (id !== null && id !== slot.record.id) throw mismatch()
     const keyed = key === null ? null : this.byKeyOrNull(key)
     return this.usable(keyed === null ? slot : this.agree(slot, keyed))
