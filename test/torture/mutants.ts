@@ -253,6 +253,11 @@ export const parts: readonly Part[] = [
         from: 'next.byteLength - delta.suffix)',
         to: 'next.byteLength - delta.suffix - 1)',
       },
+      {
+        name: 'believes what is guessed',
+        from: 'a.compare(b, 0, guess, 0, guess) === 0 ? guess : 0',
+        to: 'true ? guess : 0',
+      },
     ],
   },
   {

@@ -147,10 +147,15 @@ describe('a journal', () => {
 })
 
 describe('a queue of frames', () => {
+  /** Of one, two and three bytes a unit, below and above what is taken for short. */
+  const longTexts = ['a', 'ä', '€'].flatMap((unit) => [unit.repeat(16_000), unit.repeat(150_000)])
   const part = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 50 }))
   const entry: fc.Arbitrary<Entry> = fc.record({
     head: fc.oneof(fc.jsonValue(), fc.uint8Array({ maxLength: 130 })),
-    parts: fc.array(fc.oneof({ weight: 20, arbitrary: part }, fc.constant(Buffer.alloc(400_000, 7))), { maxLength: 4 }),
+    parts: fc.array(
+      fc.oneof({ weight: 20, arbitrary: part }, fc.constantFrom(Buffer.alloc(400_000, 7), ...longTexts)),
+      { maxLength: 4 },
+    ),
   })
 
   it('holds what was put in, however much is taken out between', () => {
