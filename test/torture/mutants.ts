@@ -302,6 +302,19 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    part: 'turns that come again',
+    file: 'src/proxy/dialects/chat/turns.ts',
+    tests: ['src/proxy/dialects/chat/turns.test.ts'],
+    mutants: [
+      {
+        name: 'takes over the turns of another text',
+        from: "if (digested.copy().digest('base64') !== earlier.digest) return false",
+        to: '',
+      },
+      { name: 'takes over half a message', from: 'if (!endsElement(this.text, end)) return false', to: '' },
+    ],
+  },
+  {
     part: "reader of the journal's file",
     file: 'src/trajectory/journal/follow.ts',
     tests: ['src/trajectory/journal/journal.test.ts'],
