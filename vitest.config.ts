@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'engine/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: ['**/node_modules/**', 'test/torture/**'],
+    setupFiles: ['test/setup/properties.ts'],
     // Two cores: real sockets, real Docker and worker threads in each file leave no room for more.
     maxWorkers: 2,
     // Threads and programs that tests start load the sources with node itself, which compiles each file once this way.

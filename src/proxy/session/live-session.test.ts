@@ -60,7 +60,7 @@ it('a call is of the class that its lineage and all calls before it make it, als
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: 1000 },
   )
 })
 

@@ -214,6 +214,7 @@ function sameKind(one: ClassifiedCall, other: ClassifiedCall): boolean {
     one.callClass === other.callClass &&
     a.systemDigest === b.systemDigest &&
     a.toolsDigest === b.toolsDigest &&
+    a.toolCount === b.toolCount &&
     a.requestKind === b.requestKind &&
     a.nativeAgent === b.nativeAgent &&
     a.nativeParent === b.nativeParent
