@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
 
+const prefix = 'pdk_'
+const usualStart = `Bearer ${prefix}`
+
 /** A fresh session key: 256 random bits, recognisable in a leak scan by its prefix. */
 export function newKey(): string {
-  return `pdk_${randomBytes(32).toString('base64url')}`
+  return `${prefix}${randomBytes(32).toString('base64url')}`
 }
 
 /** How a key is kept: only its SHA-256. */
@@ -54,7 +57,7 @@ export function keyOf(headers: IncomingHttpHeaders): string | null {
 
 function bearerOf(authorization: string): string | undefined {
   // As nearly every client writes it.
-  if (authorization.startsWith('Bearer pdk_')) return authorization.slice('Bearer '.length).trim()
+  if (authorization.startsWith(usualStart)) return authorization.slice('Bearer '.length).trim()
   return /^bearer\s+(.+)$/i.exec(authorization)?.[1]?.trim()
 }
 

@@ -2,76 +2,8 @@ import { skipValue } from '../../../core/index.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { addReasoning, type Answer, type ChoiceAnswer } from './answer.ts'
 import { type ByteEdit, type ChunkView, readIds } from './chunk-scan.ts'
-import { JsonCursor, KeyTable } from './json-cursor.ts'
-
-const key = {
-  absent: 1,
-  unread: 2,
-  choices: 3,
-  id: 4,
-  model: 5,
-  created: 6,
-  usage: 7,
-  promptIds: 8,
-  index: 9,
-  delta: 10,
-  message: 11,
-  finishReason: 12,
-  stopReason: 13,
-  tokenIds: 14,
-  logprobs: 15,
-  role: 16,
-  content: 17,
-  reasoning: 18,
-  reasoningContent: 19,
-  toolCalls: 20,
-  entries: 21,
-  token: 22,
-  logprob: 23,
-  bytes: 24,
-} as const
-
-/** `absent`: plain where it is null. `unread`: only a parser knows what it means. */
-const { absent, unread } = key
-const rootKeys = new KeyTable(
-  {
-    choices: key.choices,
-    id: key.id,
-    model: key.model,
-    created: key.created,
-    usage: key.usage,
-    prompt_token_ids: key.promptIds,
-    error: absent,
-    weight_version: absent,
-  },
-  ['object', 'system_fingerprint', 'service_tier', 'prompt_logprobs', 'kv_transfer_params'],
-)
-const choiceKeys = new KeyTable({
-  index: key.index,
-  delta: key.delta,
-  message: key.message,
-  finish_reason: key.finishReason,
-  stop_reason: key.stopReason,
-  token_ids: key.tokenIds,
-  logprobs: key.logprobs,
-  routed_experts: absent,
-  weight_version: absent,
-  weight_versions: unread,
-  prompt_token_ids: unread,
-})
-const partKeys = new KeyTable(
-  {
-    role: key.role,
-    content: key.content,
-    reasoning: key.reasoning,
-    reasoning_content: key.reasoningContent,
-    refusal: absent,
-    tool_calls: key.toolCalls,
-  },
-  ['annotations', 'audio', 'function_call'],
-)
-const logprobsKeys = new KeyTable({ content: key.entries })
-const entryKeys = new KeyTable({ token: key.token, logprob: key.logprob, bytes: key.bytes }, ['top_logprobs'])
+import { JsonCursor, type KeyTable } from './json-cursor.ts'
+import { choiceKeys, entryKeys, key, logprobsKeys, partKeys, rootKeys } from './plain-keys.ts'
 
 const quote = 0x22
 const colonByte = 0x3a
@@ -245,7 +177,7 @@ class PlainChunk extends JsonCursor {
       const usual = keys.guess(bytes, i, place)
       const name = usual === null ? this.name(i, keys, place) : usual.key
       place += 1
-      if (name > unread) {
+      if (name > key.unread) {
         if ((seen & (1 << name)) !== 0) return -1
         seen |= 1 << name
       }
@@ -328,9 +260,9 @@ class PlainChunk extends JsonCursor {
         return this.logprob(at)
       case key.bytes:
         return this.bytesAt(at)
-      case absent:
+      case key.absent:
         return this.nothing(at)
-      case unread:
+      case key.unread:
         return -1
       default:
         return this.scalar(at)
