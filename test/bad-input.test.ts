@@ -119,13 +119,13 @@ describe('bad requests', () => {
     expect(started).toMatchObject({ code: 4, err: expect.stringMatching(/^ENGINE_UNREACHABLE: .*Fix: .*\n$/) })
   })
 
-  it('nothing recorded is lost: the good call, and every failed one that reached the engine, with its fate', async () => {
+  it('nothing recorded is lost: the good call, and every failed one that reached the engine, with its outcome', async () => {
     expect((await serving.stop()).code).toBe(0)
     const shown = await paddock(['show', serving.ready.sessionId, '--json', '--data', data])
-    const { calls } = JSON.parse(shown.out) as { calls: { fate: { kind: string; code?: string } }[] }
-    const fates = calls.map(({ fate }) => fate.code ?? fate.kind)
-    expect(fates[0]).toBe('complete')
-    expect(fates).toEqual(expect.arrayContaining(['ENGINE_ERROR', 'ENGINE_DIED', 'ENGINE_UNREACHABLE']))
+    const { calls } = JSON.parse(shown.out) as { calls: { outcome: { kind: string; code?: string } }[] }
+    const outcomes = calls.map(({ outcome }) => outcome.code ?? outcome.kind)
+    expect(outcomes[0]).toBe('complete')
+    expect(outcomes).toEqual(expect.arrayContaining(['ENGINE_ERROR', 'ENGINE_DIED', 'ENGINE_UNREACHABLE']))
     expect(await paddock(['fsck', '--data', data])).toMatchObject({ code: 0 })
   })
 })

@@ -9,10 +9,10 @@ export function logProxyEvent(log: Log): (event: ProxyEvent) => void {
     switch (event.type) {
       case 'call': {
         // Words of a conversation belong into the store.
-        const { type: _type, preview: _preview, fate, ...call } = event
-        const outcome = { ...call, fate: fate.kind, ...('code' in fate ? { code: fate.code } : {}) }
-        if (fate.kind === 'engine_error') log.warn(outcome, 'call failed')
-        else log.info(outcome, 'call')
+        const { type: _type, preview: _preview, outcome, ...call } = event
+        const told = { ...call, outcome: outcome.kind, ...('code' in outcome ? { code: outcome.code } : {}) }
+        if (outcome.kind === 'engine_error') log.warn(told, 'call failed')
+        else log.info(told, 'call')
         return
       }
       case 'delivery':

@@ -1,4 +1,4 @@
-import type { AdmittedCall, CallOutcome } from './call-contract.ts'
+import type { AdmittedCall, EndedCall } from './call-contract.ts'
 import { type Answer, tokenCount } from './dialects/chat/answer.ts'
 import { answeredTurn } from './dialects/chat/turns.ts'
 
@@ -19,7 +19,7 @@ export function noteAnswers({ session, request, intent }: AdmittedCall, answer: 
 }
 
 /** Tokens of an answer: as its ids say, else as the engine's usage claims. */
-export function countsOf(answer: Answer): Pick<CallOutcome, 'promptTokens' | 'sampledTokens'> {
+export function countsOf(answer: Answer): Pick<EndedCall, 'promptTokens' | 'sampledTokens'> {
   const sampled = answer.choices.reduce((sum, choice) => sum + tokenCount(choice), 0)
   return {
     promptTokens: answer.promptIds?.length ?? answer.claimed('prompt_tokens'),

@@ -28,11 +28,11 @@ export interface CallSurroundings {
   /** Called once when the whole answer has left for a client. */
   readonly delivered: (call: RunningCall) => void
   /** Called once when the call is committed (or could not be). */
-  readonly settled: (call: RunningCall, outcome: CallOutcome) => void
+  readonly settled: (call: RunningCall, outcome: EndedCall) => void
 }
 
 /** How a call came out, for events and statistics. */
-export interface CallOutcome {
+export interface EndedCall {
   readonly commit: CallCommit
   readonly promptTokens: number | null
   readonly sampledTokens: number | null

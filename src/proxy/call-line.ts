@@ -1,5 +1,5 @@
 import type { CallEvent } from './contract.ts'
-import type { AdmittedCall, CallOutcome } from './call-contract.ts'
+import type { AdmittedCall, EndedCall } from './call-contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
 
 /** What is told of a call is cut from so many characters, to so many. */
@@ -9,7 +9,7 @@ const shown = 120
 /** A settled call in a line, for whoever watches. */
 export function callLine(
   { intent, session }: AdmittedCall,
-  outcome: Pick<CallOutcome, 'commit' | 'promptTokens' | 'sampledTokens'> & { readonly answer: Answer },
+  outcome: Pick<EndedCall, 'commit' | 'promptTokens' | 'sampledTokens'> & { readonly answer: Answer },
 ): CallEvent {
   const { commit } = outcome
   // A call that could not be committed has no choices, whatever was sampled.
@@ -26,7 +26,7 @@ export function callLine(
     model: intent.lineage.modelAsked,
     streamed: intent.streamed,
     status: commit.status,
-    fate: commit.fate,
+    outcome: commit.outcome,
     promptTokens: outcome.promptTokens,
     sampledTokens: outcome.sampledTokens,
     finishReasons: commit.choices.map((choice) => choice.finishReason),

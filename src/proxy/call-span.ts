@@ -7,7 +7,7 @@ import type { CallLine } from './contract.ts'
  * added to the way of its bytes. `endedAt` is milliseconds since the epoch.
  */
 export function traceCall(call: CallLine, provider: string, endedAt: number): void {
-  const { model, fate } = call
+  const { model, outcome } = call
   const span = tracer().startSpan(
     model === null ? spanName.call : `${spanName.call} ${model}`,
     { kind: SpanKind.CLIENT, startTime: endedAt - call.durationMs },
@@ -32,8 +32,8 @@ export function traceCall(call: CallLine, provider: string, endedAt: number): vo
     // The conventions count it in seconds.
     ...optional(attribute.timeToFirstChunk, call.firstByteMs === null ? null : call.firstByteMs / 1000),
   })
-  if (fate.kind !== 'complete') {
-    const type = 'code' in fate ? fate.code : fate.kind
+  if (outcome.kind !== 'complete') {
+    const type = 'code' in outcome ? outcome.code : outcome.kind
     span.setAttribute(attribute.error, type)
     span.setStatus({ code: SpanStatusCode.ERROR, message: type })
   }

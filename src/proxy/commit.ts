@@ -1,5 +1,5 @@
 import type { Id } from '../core/index.ts'
-import type { CallCommit, CallFate, ReplyMark } from '../trajectory/index.ts'
+import type { CallCommit, CallOutcome, ReplyMark } from '../trajectory/index.ts'
 import { type Answer, messageOf } from './dialects/chat/answer.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
@@ -11,7 +11,7 @@ export interface EndedCall {
   readonly engine: EngineAdapter
   readonly endedAt: number
   readonly firstByteAt: number | null
-  readonly fate: CallFate
+  readonly outcome: CallOutcome
   readonly status: number | null
   readonly reply: Buffer
   readonly replyMarks: readonly ReplyMark[]
@@ -28,13 +28,13 @@ export function storeBeside(
 
 /** Hangs the answer's tokens on the session's tree and gives the transaction that stores all of it. */
 export function commitOf(ended: EndedCall): CallCommit {
-  const { call, answer, engine, fate } = ended
+  const { call, answer, engine, outcome } = ended
   const { session, request, match, intent } = call
   const tokens = session.tokens.add({
     callId: intent.id,
     sessionId: session.record.id,
     answer,
-    whole: fate.kind === 'complete' || (fate.kind === 'client_gone' && fate.upstream === 'finished'),
+    whole: outcome.kind === 'complete' || (outcome.kind === 'client_gone' && outcome.upstream === 'finished'),
     match,
     messages: request.messages,
     logprobKind: engine.logprobKind,
@@ -47,7 +47,7 @@ export function commitOf(ended: EndedCall): CallCommit {
     callId: intent.id,
     endedAt: ended.endedAt,
     firstByteAt: ended.firstByteAt,
-    fate,
+    outcome,
     choices: answer.choices.map((choice) => ({
       index: choice.index,
       finishReason: choice.finishReason,
@@ -76,7 +76,7 @@ function sampledSegment(segments: CallCommit['segments'], choice: number): Id | 
 }
 
 /** The commit of a call that brought nothing. */
-export function emptyCommit(callId: Id, endedAt: number): Omit<CallCommit, 'fate'> {
+export function emptyCommit(callId: Id, endedAt: number): Omit<CallCommit, 'outcome'> {
   return {
     callId,
     endedAt,

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CallClass, Clock, EngineFingerprint, Id } from '../core/index.ts'
 import type {
   Blobs,
-  CallFate,
+  CallOutcome,
   DriftCause,
   Recorder,
   SessionPolicy,
@@ -113,7 +113,7 @@ export interface CallLine {
   readonly model: string | null
   readonly streamed: boolean
   readonly status: number | null
-  readonly fate: CallFate
+  readonly outcome: CallOutcome
   readonly promptTokens: number | null
   readonly sampledTokens: number | null
   readonly finishReasons: readonly (string | null)[]

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Crowd, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
 import type { CallIntent } from '../trajectory/index.ts'
-import type { CallOutcome, CallSurroundings } from './call-contract.ts'
+import type { EndedCall, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
@@ -68,7 +68,7 @@ export class Generations {
       released: () => around.admission.leave(),
       abandoned: (call) => this.forget(call),
       delivered: (call) => this.settleDelivery(call.admitted.session, call.id, 'sent'),
-      settled: (call, outcome) => this.settled(call, outcome),
+      settled: (call, ended) => this.settled(call, ended),
     }
   }
 
@@ -201,7 +201,7 @@ export class Generations {
     by.afterIntent(() => this.around.recorder.supersede(replaced, by.id))
   }
 
-  /** A refused call is recorded as such: the intent, then its fate. Throws `BUDGET_EXHAUSTED`. */
+  /** A refused call is recorded as such: the intent, then its outcome. Throws `BUDGET_EXHAUSTED`. */
   private async refuseOverBudget(session: LiveSession, call: RunningCall, which: BudgetName): Promise<never> {
     const limit = session.record.policy.budget[which]
     const error = new PaddockError('BUDGET_EXHAUSTED', `The session has used up its ${which} of ${limit}.`, {
@@ -213,18 +213,18 @@ export class Generations {
     throw error
   }
 
-  private settled(call: RunningCall, outcome: CallOutcome): void {
+  private settled(call: RunningCall, ended: EndedCall): void {
     const { emit } = this.around
     const { session } = call.admitted
-    session.ended(call, outcome.sampledTokens ?? 0)
+    session.ended(call, ended.sampledTokens ?? 0)
     this.forget(call)
-    const { fate } = outcome.commit
-    session.lastError = fate.kind === 'engine_error' || fate.kind === 'refused' ? fate.code : null
+    const { outcome } = ended.commit
+    session.lastError = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
     this.totals.calls += 1
-    this.totals.sampledTokens += outcome.sampledTokens ?? 0
-    this.totals.promptTokens += outcome.promptTokens ?? 0
-    emit(outcome.line)
-    traceCall(outcome.line, this.around.engine.name, outcome.commit.endedAt)
+    this.totals.sampledTokens += ended.sampledTokens ?? 0
+    this.totals.promptTokens += ended.promptTokens ?? 0
+    emit(ended.line)
+    traceCall(ended.line, this.around.engine.name, ended.commit.endedAt)
   }
 
   private settleDelivery(session: LiveSession, callId: Id, delivery: 'sent' | 'echoed'): void {

@@ -1,9 +1,9 @@
 import { type Id, isPaddockError, PaddockError } from '../core/index.ts'
-import type { CallCommit, CallFate } from '../trajectory/index.ts'
+import type { CallCommit, CallOutcome } from '../trajectory/index.ts'
 import { noteAnswers } from './answered.ts'
 import { Audience, type ToldFailure } from './audience.ts'
 import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
-import { lostOutcome, outcomeOf } from './call-outcome.ts'
+import { lostOutcome, outcomeOf } from './ended-call.ts'
 import { CallTimes } from './call-times.ts'
 import { CallUpstream } from './call-upstream.ts'
 import { commitOf, emptyCommit, type EndedCall, storeBeside } from './commit.ts'
@@ -88,14 +88,14 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.intent.after(then)
   }
 
-  /** Records a call that is refused without asking the engine: the intent, then its fate. */
+  /** Records a call that is refused without asking the engine: the intent, then its outcome. */
   async refuse(error: PaddockError): Promise<void> {
     const { asked } = this
     if (asked === null) return
     const { body } = this.form.error(error)
-    const fate: CallFate = { kind: 'refused', code: error.code, message: error.message }
+    const outcome: CallOutcome = { kind: 'refused', code: error.code, message: error.message }
     await this.around.recorder.beginCall(asked.intent)
-    const refusal = { ...emptyCommit(this.id, this.around.clock.now()), fate, status: error.status, reply: body }
+    const refusal = { ...emptyCommit(this.id, this.around.clock.now()), outcome, status: error.status, reply: body }
     await this.around.recorder.commitCall(refusal)
   }
 
@@ -233,7 +233,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   }
 
   /** Commits what came, then delivers it. Runs once. */
-  private async finish(fate: CallFate, failure: ToldFailure | null): Promise<void> {
+  private async finish(outcome: CallOutcome, failure: ToldFailure | null): Promise<void> {
     const { asked } = this
     if (this.phase !== 'running' || asked === null) return
     this.phase = 'committing'
@@ -242,9 +242,9 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     const learning = this.learnWeights()
     if (learning !== null) await learning
     const attended = this.connected
-    const complete = fate.kind === 'complete'
+    const complete = outcome.kind === 'complete'
     const tainted = attended && failure !== null && taints(failure) ? failure.error.code : null
-    const told: CallFate = complete && !attended ? { kind: 'client_gone', upstream: 'finished' } : fate
+    const told: CallOutcome = complete && !attended ? { kind: 'client_gone', upstream: 'finished' } : outcome
     let commit: CallCommit
     try {
       const { engine, clock } = this.around
@@ -254,7 +254,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
         engine,
         endedAt: clock.now(),
         firstByteAt: this.times.firstByteAt,
-        fate: told,
+        outcome: told,
         status: this.clientStatus(attended),
         reply: this.audience.reply(failure),
         replyMarks: this.audience.marks(),

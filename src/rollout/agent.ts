@@ -98,12 +98,12 @@ async function runInBox(
   }
   if (tools.length > 0) await box.putFiles(toolProgramsDirectory, toolPrograms(box.modelUrl, tools))
   const startedAt = clock.monotonic()
-  const tell = (fate: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal' | 'truncatedBytes'>) => {
+  const tell = (end: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal' | 'truncatedBytes'>) => {
     emit({
       kind: 'exec',
       role: 'harness',
       command: typeof launch.command === 'string' ? launch.command : `${harness.name} ${harness.version}`,
-      ...fate,
+      ...end,
       durationMs: Math.round(clock.monotonic() - startedAt),
       stdout: output.stdout.text(eventTailBytes),
       stderr: output.stderr.text(eventTailBytes),

@@ -25,7 +25,7 @@ export interface Attempted {
 }
 
 /**
- * Queue, boot, setup, agent, collect. Resolves for every fate, with everything closed that it opened; what could not be
+ * Queue, boot, setup, agent, collect. Resolves however it ends, with everything closed that it opened; what could not be
  * closed is told to the run.
  */
 export async function attemptTask(context: AttemptContext): Promise<Attempted> {

@@ -17,7 +17,7 @@ export interface EndedRollout {
 }
 
 /**
- * One attempt at one task, from queue to verdict, recorded. Resolves for every fate of it; throws only `STORE_*`: what
+ * One attempt at one task, from queue to verdict, recorded. Resolves however it ends; throws only `STORE_*`: what
  * cannot be recorded did not happen. The end is written last, so a rollout without one was interrupted.
  */
 export async function runRollout(run: RunParts, member: Member, attempt: number): Promise<EndedRollout> {

@@ -12,7 +12,7 @@ export class CallTally {
   readonly #forkedTokens = new Map<string, number>()
   readonly #strategies = new Map<string, number>()
   readonly #classes = new Map<string, number>()
-  readonly #fates = new Map<string, number>()
+  readonly #outcomes = new Map<string, number>()
   readonly #findings = new Map<string, number>()
   readonly #deliveries = new Map<string, number>()
   readonly #taints = new Map<string, number>()
@@ -33,8 +33,8 @@ export class CallTally {
     return this.#classes
   }
 
-  get fates(): Counts {
-    return this.#fates
+  get outcomes(): Counts {
+    return this.#outcomes
   }
 
   get findings(): Counts {
@@ -55,7 +55,7 @@ export class CallTally {
     if (event.type !== 'call') return
     add(this.#strategies, event.strategy)
     add(this.#classes, event.callClass)
-    add(this.#fates, event.fate.kind)
+    add(this.#outcomes, event.outcome.kind)
     for (const finding of event.findings) add(this.#findings, finding)
     for (const [at, cause] of event.forks.entries()) {
       add(this.#forks, cause)

@@ -76,7 +76,7 @@ export function metrics(
   )
   perLabel('paddock_call_strategies_total', 'Calls by how their ids were captured.', 'strategy', () => tally.strategies)
   perLabel('paddock_call_classes_total', 'Calls by what they are to their rollout.', 'class', () => tally.classes)
-  perLabel('paddock_call_fates_total', 'Calls by how they ended.', 'fate', () => tally.fates)
+  perLabel('paddock_call_outcomes_total', 'Calls by how they ended.', 'outcome', () => tally.outcomes)
   perLabel('paddock_call_findings_total', 'Integrity findings on calls.', 'finding', () => tally.findings)
   perLabel('paddock_deliveries_total', 'Answers that left whole, or came back.', 'delivery', () => tally.deliveries)
   perLabel('paddock_taints_total', 'Faults that a harness saw and did not cause.', 'cause', () => tally.taints)

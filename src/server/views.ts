@@ -71,7 +71,7 @@ export function callView(call: CallRecord, counts: TokenCounts | undefined) {
     retryOf: intent.retryOf,
     asked: intent.asked,
     used: intent.used,
-    fate: commit?.fate ?? null,
+    outcome: commit?.outcome ?? null,
     status: commit?.status ?? null,
     delivery: call.delivery,
     superseded: call.superseded,

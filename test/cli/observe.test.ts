@@ -51,7 +51,7 @@ describe('paddock serve, watched', () => {
       )
     expect(figure('paddock_call_strategies_total{strategy="splice"}')).toBe(2)
     expect(figure('paddock_call_classes_total{class="main"}')).toBe(2)
-    expect(figure('paddock_call_fates_total{fate="complete"}')).toBe(2)
+    expect(figure('paddock_call_outcomes_total{outcome="complete"}')).toBe(2)
     expect(figure('paddock_deliveries_total{delivery="sent"}')).toBe(2)
     expect(figure('paddock_drift_forks_total{cause="harness_rewrite"}')).toBe(1)
     expect(figure('paddock_drift_tokens_total{cause="harness_rewrite"}')).toBeGreaterThan(0)
@@ -64,7 +64,7 @@ describe('paddock serve, watched', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
     expect(lines.filter(({ room, msg }) => room === 'proxy' && msg === 'call')).toMatchObject([
-      { level: 'info', sessionId, callClass: 'main', strategy: 'splice', fate: 'complete', forks: [] },
+      { level: 'info', sessionId, callClass: 'main', strategy: 'splice', outcome: 'complete', forks: [] },
       { level: 'info', sessionId, forks: ['harness_rewrite'] },
     ])
     expect(lines.find(({ msg }) => msg === 'configuration')).toMatchObject({

@@ -42,7 +42,7 @@ describe('paddock serve --open', () => {
       body: JSON.stringify({ model: 'some-other-model', messages: [{ role: 'user', content: 'hello' }] }),
     })
     expect(answer.status).toBe(200)
-    expect(await open.nextCall()).toMatchObject({ status: 200, fate: { kind: 'complete' } })
+    expect(await open.nextCall()).toMatchObject({ status: 200, outcome: { kind: 'complete' } })
     expect((await open.stop()).code).toBe(0)
   })
 })
@@ -111,7 +111,7 @@ describe('paddock serve', () => {
     await serving.nextCall()
     expect((await call()).status).toBe(429)
     const seen = (await (await control(`/sessions/${opened.session.id}`)).json()) as { calls: object[] }
-    expect(seen.calls[0]).toMatchObject({ used: { temperature: 0.5 }, fate: { kind: 'complete' } })
+    expect(seen.calls[0]).toMatchObject({ used: { temperature: 0.5 }, outcome: { kind: 'complete' } })
     expect((await control(`/sessions/${opened.session.id}`, { method: 'DELETE' })).status).toBe(204)
     expect((await call()).status).toBe(409)
   })

@@ -28,7 +28,7 @@ describe('a replica that is gone', () => {
     expect(await journal(engines.at(1))).toHaveLength(1)
     for (const session of sessions) {
       const { calls } = await session.log()
-      expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['complete', 'complete'])
+      expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['complete', 'complete'])
     }
     expect(paddock.events.filter(({ type }) => type === 'taint')).toEqual([])
   })

@@ -99,7 +99,7 @@ describe('a pause', () => {
     await new Promise((resolve) => response.once('end', resolve))
     expect(contentOf(text)).toBe(words)
     const log = await session.log()
-    expect(log.calls.map((call) => call.commit?.fate.kind)).toEqual(['complete', 'complete'])
+    expect(log.calls.map((call) => call.commit?.outcome.kind)).toEqual(['complete', 'complete'])
     const [wait] = log.events
     expect(wait).toMatchObject({ kind: 'engine_wait', callId: log.calls[1]?.intent.id })
     const waitedMs = wait?.kind === 'engine_wait' ? wait.waitedMs : 0
@@ -153,7 +153,7 @@ describe('new weights with abort-resubmit', () => {
     const all = await expectLegs(engines, log, 2)
     expect(sampledOf(log).policySpans.map(({ mixing }) => mixing)).toEqual(['none', 'none'])
     expect(all.map((leg) => leg.choices[0]?.finishReason)).toEqual(['abort', 'stop'])
-    expect(log.calls[0]?.commit).toMatchObject({ findings: [], fate: { kind: 'complete' } })
+    expect(log.calls[0]?.commit).toMatchObject({ findings: [], outcome: { kind: 'complete' } })
     const usage = stream ? payloads(text).at(-1)?.['usage'] : JSON.parse(text).usage
     expect(usage).toMatchObject({ completion_tokens: sampledOf(log).tokens.length })
   })
@@ -220,7 +220,7 @@ describe('new weights with abort-resubmit', () => {
     for (const { session, answer } of asked) {
       expect((await answer).status).toBe(200)
       const log = await session.log()
-      expect(log.calls[0]?.commit?.fate.kind).toBe('complete')
+      expect(log.calls[0]?.commit?.outcome.kind).toBe('complete')
       expect(await legs(engines, log.calls[0]?.intent.id)).toHaveLength(1)
     }
   })

@@ -239,7 +239,7 @@ export function missingFrom(logs: readonly SessionLog[], seen: readonly Seen[]):
       (lengths.get(choice?.segmentId ?? '') ?? 0) > 0
     if (!isThere)
       missing.push(
-        `${where}: acted on ${JSON.stringify(acted)}, stored ${choice?.message ?? call.commit?.fate.kind ?? 'nothing'}`,
+        `${where}: acted on ${JSON.stringify(acted)}, stored ${choice?.message ?? call.commit?.outcome.kind ?? 'nothing'}`,
       )
   }
   return missing

@@ -48,13 +48,13 @@ async function askOver(
   return ended
 }
 
-/** The record of a call that broke: an error fate, a taint, no sample that may train, and what came is the truth. */
+/** The record of a call that broke: an error outcome, a taint, no sample that may train, and what came is the truth. */
 async function expectBroken({ rollout, got, error }: Ended): Promise<void> {
   expect(got).toBeNull()
   expect(error).toBeInstanceOf(Error)
   const { calls, segments } = await rollout.log()
   expect(calls).toHaveLength(1)
-  expect(calls[0]?.commit?.fate).toMatchObject({
+  expect(calls[0]?.commit?.outcome).toMatchObject({
     kind: 'engine_error',
     code: expect.stringMatching(/^ENGINE_(DIED|UNREACHABLE)$/),
   })

@@ -50,7 +50,7 @@ describe('an engine that is silent for a while', () => {
             stream,
           ])
           const { calls } = await rollout.log()
-          expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['complete', 'complete'])
+          expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['complete', 'complete'])
           expect(lab.proxy.sessionStats(rollout.sessionId).taints).toEqual([])
           expect((await rollout.judge()).report.deviations).toEqual([])
         }),
@@ -78,7 +78,7 @@ describe('an engine that is silent for too long', () => {
           const pointed = { root: rollout.root, key: rollout.key, model: lab.model }
           await expect(official[dialect](pointed, question, stream), `${dialect} ${stream}`).rejects.toThrow(/silent/)
           const { calls } = await rollout.log()
-          expect(calls[0]?.commit?.fate).toMatchObject({ kind: 'engine_error', code: 'ENGINE_TIMEOUT' })
+          expect(calls[0]?.commit?.outcome).toMatchObject({ kind: 'engine_error', code: 'ENGINE_TIMEOUT' })
           expect(lab.proxy.sessionStats(rollout.sessionId).taints).toHaveLength(1)
         }),
       )

@@ -207,7 +207,7 @@ describe('pitfall 09: a retry of the client duplicates no turn', () => {
       expect(answer.choices[0]?.message.content).toBeTruthy()
       const { report, log, manifest } = await rollout.judge()
       expect([report.deviations, report.rows]).toEqual([[], 1])
-      expect(log.calls.map((call) => call.commit?.fate.kind)).toEqual(['engine_error', 'complete'])
+      expect(log.calls.map((call) => call.commit?.outcome.kind)).toEqual(['engine_error', 'complete'])
       expect(log.calls[1]?.intent.retryOf).toBe(log.calls[0]?.intent.id)
       expect(manifest.tokens.trainable).toBe(report.sampledTokens)
     }
@@ -244,7 +244,7 @@ describe('pitfall 10: a client that hangs up loses nothing and leaves nothing ha
     const { rollout } = await leave('chat', 'abort')
     const { report, log, manifest } = await rollout.judge()
     expect(report.deviations).toEqual([])
-    expect(log.calls.map((call) => [call.commit?.fate, call.superseded])).toEqual([
+    expect(log.calls.map((call) => [call.commit?.outcome, call.superseded])).toEqual([
       [{ kind: 'client_gone', upstream: 'aborted' }, true],
       [{ kind: 'complete' }, false],
     ])

@@ -61,7 +61,7 @@ describe('pitfall 18: limits that nobody set, and windows that are full', () => 
       const pointed = { root: rollout.root, key: rollout.key, model: small.model }
       await expect(official[dialect](pointed, 'word and word '.repeat(400), false)).rejects.toThrow(told[dialect])
       const { calls, segments } = await rollout.log()
-      expect([calls[0]?.commit?.fate.kind, segments.filter((one) => one.origin === 'sampled')]).toEqual([
+      expect([calls[0]?.commit?.outcome.kind, segments.filter((one) => one.origin === 'sampled')]).toEqual([
         'engine_error',
         [],
       ])

@@ -118,7 +118,7 @@ export function holds(scenario: Scenario, { judged, calls, met, prompts }: Playe
   expect(findings).toEqual([])
   // I6: one stored call for each call that was no repetition, and no sample for a repetition.
   expect(log.calls).toHaveLength(calls)
-  expect(log.calls.filter((call) => call.commit?.fate.kind !== 'engine_error')).toHaveLength(prompts.length)
+  expect(log.calls.filter((call) => call.commit?.outcome.kind !== 'engine_error')).toHaveLength(prompts.length)
   expect(log.calls.filter((call) => call.commit === null)).toEqual([])
   // Nothing is lost to a row: each sampled token trains.
   expect([manifest.tokens.trainable, manifest.tokens.masked, manifest.tokens.not_exported]).toEqual([

@@ -168,7 +168,7 @@ class Harness {
   private async expectStored(said: Said): Promise<void> {
     const { calls, segments } = await this.rollout.log()
     const commit = calls.at(-1)?.commit
-    expect(commit?.fate).toEqual({ kind: 'complete' })
+    expect(commit?.outcome).toEqual({ kind: 'complete' })
     expect(JSON.parse(commit?.choices[0]?.message ?? '{}').content ?? '').toBe(said.text)
     expect(segments.some((segment) => segment.id === commit?.choices[0]?.segmentId)).toBe(true)
   }

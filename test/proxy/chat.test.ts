@@ -40,7 +40,7 @@ describe('the chat dialect', () => {
     expect([...(prompt?.tokens ?? [])]).toEqual(truth.promptTokenIds)
     expect([...(sampled?.tokens ?? [])]).toEqual(truth.choices[0]?.tokenIds)
     expect(sampled?.logprobs).toEqual(Float32Array.from(truth.choices[0]?.logprobs ?? []))
-    expect(log.calls[0]?.commit).toMatchObject({ fate: { kind: 'complete' }, status: 200, findings: [] })
+    expect(log.calls[0]?.commit).toMatchObject({ outcome: { kind: 'complete' }, status: 200, findings: [] })
     expect(log.calls[0]?.commit?.choices[0]?.message).toContain(answer.choices[0]?.message.content)
   })
 
@@ -121,7 +121,7 @@ describe('the chat dialect', () => {
     expect(Buffer.from(call?.intent.body ?? []).toString()).toBe(body)
     expect(call?.intent.asked).toMatchObject({ temperature: 1, maxTokens: 32000, topP: null })
     expect(call?.intent.used).toMatchObject({ temperature: 0.5, maxTokens: 64, topP: 0.9 })
-    expect(call?.commit?.fate).toEqual({ kind: 'complete' })
+    expect(call?.commit?.outcome).toEqual({ kind: 'complete' })
   })
 
   it("passes the engine's refusal in OpenAI's shape with its own status", async () => {
@@ -139,7 +139,7 @@ describe('the chat dialect', () => {
     expect(failed.status).toBe(500)
     await failed.text()
     const { calls } = await session.log()
-    expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['engine_error', 'engine_error'])
+    expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['engine_error', 'engine_error'])
     // A 429 is asked to wait; a 5xx that the harness saw taints.
     expect(paddock.proxy.sessionStats(session.id).taints).toEqual(['ENGINE_ERROR'])
   })

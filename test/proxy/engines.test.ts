@@ -207,7 +207,7 @@ describe('vLLM wire shapes (documented, not run)', () => {
       error: { message: expect.stringContaining('4096'), type: 'BadRequestError', code: 'context_length_exceeded' },
     })
     const [call] = (await session.log()).calls
-    expect(call?.commit?.fate).toMatchObject({ kind: 'engine_error', code: 'CONTEXT_OVERFLOW', status: 400 })
+    expect(call?.commit?.outcome).toMatchObject({ kind: 'engine_error', code: 'CONTEXT_OVERFLOW', status: 400 })
     expect(paddock.proxy.sessionStats(session.id)).toMatchObject({ taints: [], lastError: 'CONTEXT_OVERFLOW' })
     fake.close()
     fake.closeAllConnections()

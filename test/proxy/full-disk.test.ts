@@ -82,7 +82,7 @@ describe.skipIf(process.getuid?.() !== 0)('a disk without room', () => {
 
     await using again = await openStore(data)
     const { calls } = await again.recorder.session(session.id)
-    const whole = calls.filter(({ commit }) => commit?.fate.kind === 'complete').map(({ intent }) => intent.id)
+    const whole = calls.filter(({ commit }) => commit?.outcome.kind === 'complete').map(({ intent }) => intent.id)
     expect(answered.filter((id) => id !== '' && !whole.includes(id))).toEqual([])
     expect(whole.length).toBeGreaterThanOrEqual(answered.length)
     expect((await fsck(data)).problems).toEqual([])

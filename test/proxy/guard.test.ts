@@ -197,7 +197,7 @@ describe('what a session may use', () => {
       message: expect.stringContaining('maxCalls'),
     })
     const { calls } = await session.log()
-    expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['complete', 'refused'])
+    expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['complete', 'refused'])
     expect(paddock.events.some((event) => event.type === 'budget' && event.sessionId === session.id)).toBe(true)
   })
 
@@ -289,7 +289,7 @@ describe('the passed-through routes', () => {
       expect(await errorOf(chat)).toMatchObject({ code: 'ENGINE_UNREACHABLE' })
     }
     const { calls } = await session.log()
-    expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['engine_error', 'engine_error'])
+    expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['engine_error', 'engine_error'])
   })
 })
 

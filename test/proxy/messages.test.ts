@@ -69,7 +69,7 @@ describe('the messages dialect', () => {
     })
     const { calls, segments } = await session.log()
     expect(calls[0]?.intent).toMatchObject({ dialect: 'messages', path: '/v1/messages', streamed: stream })
-    expect(calls[0]?.commit).toMatchObject({ fate: { kind: 'complete' }, findings: [] })
+    expect(calls[0]?.commit).toMatchObject({ outcome: { kind: 'complete' }, findings: [] })
     const truth = await engine.generation(calls[0]?.intent.id)
     expect(segments.map((segment) => [...segment.tokens])).toEqual([truth.promptTokenIds, truth.choices[0]?.tokenIds])
     expect(answer.usage).toMatchObject({

@@ -77,7 +77,7 @@ describe('after kill -9 and a restart on the same store', () => {
     for (const { id, messages } of talks) {
       expect(messages.at(-1)).toMatchObject({ content: 'Done.' })
       const log = await store.recorder.session(id)
-      expect(log.calls.map(({ intent, commit }) => [intent.seq, commit?.fate.kind, commit?.forks])).toEqual(
+      expect(log.calls.map(({ intent, commit }) => [intent.seq, commit?.outcome.kind, commit?.forks])).toEqual(
         [0, 1, 2, 3].map((seq) => [seq, 'complete', []]),
       )
       const { rows } = buildRows(log, { rolloutId: 'r', groupId: 'g', taskDigest: 't' })

@@ -65,7 +65,7 @@ describe('retries do not fork', () => {
     const text = await (await session.post({ ...count, stream: true })).text()
     const { calls } = await session.log()
     expect(calls).toHaveLength(1)
-    expect(calls[0]?.commit?.fate).toEqual({ kind: 'complete' })
+    expect(calls[0]?.commit?.outcome).toEqual({ kind: 'complete' })
     expect(Buffer.from(calls[0]?.commit?.reply ?? []).toString()).toBe(text)
     const words = payloads(text).flatMap((event) =>
       (event['choices'] as { delta: { content?: string } }[]).map((c) => c.delta.content ?? ''),
@@ -132,7 +132,7 @@ describe('retries do not fork', () => {
     const answer = await client.chat.completions.create(count)
     expect(answer.choices[0]?.message.content).toContain('six')
     const { calls } = await session.log()
-    expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['engine_error', 'complete'])
+    expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['engine_error', 'complete'])
     expect(calls[1]?.intent).toMatchObject({ retryOf: calls[0]?.intent.id, lineage: { retryCount: 1 } })
   })
 

@@ -177,7 +177,7 @@ describe('when somebody goes away', () => {
       await paddock.event((event) => event.type === 'call')
       const log = await session.log()
       const upstream = onDisconnect === 'finish' ? 'finished' : 'aborted'
-      expect(log.calls[0]?.commit?.fate).toEqual({ kind: 'client_gone', upstream })
+      expect(log.calls[0]?.commit?.outcome).toEqual({ kind: 'client_gone', upstream })
       expect(log.calls[0]?.delivery).toBe('unknown')
       const sampled = log.segments.find((segment) => segment.origin === 'sampled')
       const message = log.calls[0]?.commit?.choices[0]?.message ?? ''
@@ -202,7 +202,7 @@ describe('when somebody goes away', () => {
       expect(told).toMatchObject({ error: { code: 'ENGINE_DIED', message: expect.stringContaining('Fix: ') } })
       expect(watched.text).not.toContain('[DONE]')
       const log = await session.log()
-      expect(log.calls[0]?.commit?.fate).toMatchObject({ kind: 'engine_error', code: 'ENGINE_DIED' })
+      expect(log.calls[0]?.commit?.outcome).toMatchObject({ kind: 'engine_error', code: 'ENGINE_DIED' })
       expect(Buffer.from(log.calls[0]?.commit?.reply ?? []).toString()).toBe(watched.text)
       expect(log.events).toMatchObject([{ kind: 'taint', cause: 'ENGINE_DIED', callId: log.calls[0]?.intent.id }])
       if (at === 'mid_token') expect(log.segments.filter((s) => s.origin === 'sampled')).toHaveLength(1)
@@ -228,7 +228,7 @@ describe('when somebody goes away', () => {
       expect(await watched.closed).toBe('end')
       expect(watched.text).toContain('ENGINE_DIED')
     }
-    expect((await session.log()).calls.map((call) => call.commit?.fate.kind)).toEqual(Array(3).fill('engine_error'))
+    expect((await session.log()).calls.map((call) => call.commit?.outcome.kind)).toEqual(Array(3).fill('engine_error'))
   })
 
   it('closing a session ends its calls and keeps what came', async () => {
@@ -242,7 +242,7 @@ describe('when somebody goes away', () => {
       await watched.closed
       expect(watched.text).toContain('SESSION_CLOSED')
       const log = await session.log()
-      expect(log.calls[0]?.commit?.fate).toEqual({ kind: 'client_gone', upstream: 'aborted' })
+      expect(log.calls[0]?.commit?.outcome).toEqual({ kind: 'client_gone', upstream: 'aborted' })
       expect(log.segments.some((segment) => segment.origin === 'sampled' && segment.tokens.length > 0)).toBe(true)
     } finally {
       await slow.stop()

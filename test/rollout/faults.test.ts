@@ -123,7 +123,7 @@ describe('what is not the fault of the agent', () => {
     const [session] = await world.store.recorder.sessions({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
     const log = await world.store.recorder.session(session?.id ?? '')
     expect(log.closedAt).not.toBeNull()
-    expect(log.calls.every(({ commit }) => commit?.fate.kind === 'complete')).toBe(true)
+    expect(log.calls.every(({ commit }) => commit?.outcome.kind === 'complete')).toBe(true)
   })
 })
 

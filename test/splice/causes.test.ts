@@ -225,7 +225,7 @@ describe('engines that cannot', () => {
         const answer = await session.post({ model: 'scripted-hermes', messages: story, stream: true })
         await answer.text().catch(() => '')
         const log = await session.log()
-        expect(log.calls[0]?.commit?.fate).toMatchObject({ kind: 'engine_error', code: 'ENGINE_DIED' })
+        expect(log.calls[0]?.commit?.outcome).toMatchObject({ kind: 'engine_error', code: 'ENGINE_DIED' })
         const sampled = log.segments.filter((segment) => segment.origin === 'sampled')
         expect(sampled.length > 0).toBe(at !== 'before_headers')
         if (sampled.length === 0) return

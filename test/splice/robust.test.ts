@@ -42,7 +42,7 @@ describe.each([
     expect(answer.status).toBe(502)
     expect(JSON.parse(await answer.text()).error.code).toBe('ENGINE_DERENDER_FAILED')
     const log = await session.log()
-    expect(log.calls[0]?.commit?.fate).toMatchObject({ kind: 'engine_error', code: 'ENGINE_DERENDER_FAILED' })
+    expect(log.calls[0]?.commit?.outcome).toMatchObject({ kind: 'engine_error', code: 'ENGINE_DERENDER_FAILED' })
     expect(findings(log)).toEqual(['derender_failed'])
     const truth = await engine.generation(log.calls[0]?.intent.id)
     const sampled = log.segments.find((segment) => segment.origin === 'sampled')

@@ -32,7 +32,7 @@ describe('black-box harnesses, unmodified', () => {
     const [session] = await world.store.recorder.sessions({ rolloutId })
     const { calls } = await world.store.recorder.session(session?.id ?? '')
     expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
-    expect(calls.every((call) => call.commit?.fate.kind === 'complete')).toBe(true)
+    expect(calls.every((call) => call.commit?.outcome.kind === 'complete')).toBe(true)
     expect(calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
   })
 

@@ -170,13 +170,13 @@ export const parts: readonly Part[] = [
       { name: 'train superseded answers', from: "if (call.superseded) return 'superseded'", to: '' },
       {
         name: 'train what nobody got',
-        from: "fate?.kind === 'complete' || fetchedLater",
-        to: "fate?.kind !== 'interrupted' || fetchedLater",
+        from: "outcome?.kind === 'complete' || fetchedLater",
+        to: "outcome?.kind !== 'interrupted' || fetchedLater",
       },
       {
         name: 'lose what a retry fetched',
-        from: "fate?.kind === 'complete' || fetchedLater",
-        to: "fate?.kind === 'complete'",
+        from: "outcome?.kind === 'complete' || fetchedLater",
+        to: "outcome?.kind === 'complete'",
       },
     ],
   },
@@ -231,7 +231,7 @@ export const parts: readonly Part[] = [
     mutants: [
       {
         name: 'forgets what was answered',
-        from: "call.commit?.fate.kind === 'complete' || isFinished(call)",
+        from: "call.commit?.outcome.kind === 'complete' || isFinished(call)",
         to: 'isFinished(call)',
       },
       { name: 'counts from the start', from: 'Math.max(nextSeq, intent.seq + 1)', to: 'Math.max(nextSeq, 0)' },

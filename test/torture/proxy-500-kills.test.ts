@@ -122,14 +122,14 @@ async function judge(
   const logs: SessionLog[] = []
   await using reader = await openReader(directoryOf)
   for (const id of sessions) logs.push(await reader.recorder.session(id))
-  const fates = logs.flatMap((log) => log.calls.map((call) => call.commit?.fate.kind ?? 'none'))
-  expect(fates).not.toContain('none')
+  const outcomes = logs.flatMap((log) => log.calls.map((call) => call.commit?.outcome.kind ?? 'none'))
+  expect(outcomes).not.toContain('none')
   expect((await fsck(directoryOf)).problems).toEqual([])
   return {
     missing: missingFrom(logs, seen),
     acted: seen.filter((one) => one.acted !== null).length,
     seen: seen.length,
-    interrupted: fates.filter((fate) => fate === 'interrupted').length,
+    interrupted: outcomes.filter((outcome) => outcome === 'interrupted').length,
   }
 }
 

@@ -108,9 +108,9 @@ it('nothing that a client could act on is missing after kill -9 at any moment', 
     ).toEqual(entry.acted?.tools)
     expect(segments.get(commit?.choices[0]?.segmentId ?? '')).toBeGreaterThan(0)
   }
-  const fates = [...calls.values()].map((call) => call.commit?.fate.kind ?? 'none')
-  expect(fates).not.toContain('none')
-  expect(fates.filter((fate) => fate === 'interrupted').length).toBeGreaterThan(0)
+  const outcomes = [...calls.values()].map((call) => call.commit?.outcome.kind ?? 'none')
+  expect(outcomes).not.toContain('none')
+  expect(outcomes.filter((outcome) => outcome === 'interrupted').length).toBeGreaterThan(0)
   expect((await fsck(join(directory, 'data'))).problems).toEqual([])
 })
 

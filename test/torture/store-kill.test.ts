@@ -67,7 +67,7 @@ it(`holds everything that it acknowledged, over ${kills} kills`, async () => {
       ?.calls.find(({ intent }) => [line.began, line.committed].includes(intent.id))
     if (line.began !== undefined) expect(call?.intent.body.byteLength).toBe(line.bodyBytes)
     if (line.committed !== undefined) {
-      expect(call?.commit?.fate.kind).toBe('complete')
+      expect(call?.commit?.outcome.kind).toBe('complete')
       const sampled = logs
         .get(line.session ?? '')
         ?.segments.find(({ callId, origin }) => callId === line.committed && origin === 'sampled')

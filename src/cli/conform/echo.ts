@@ -4,24 +4,24 @@ import { requestMessages } from '../../proxy/index.ts'
 import { type ReadMessage, readMessage } from '../present/messages.ts'
 import type { EchoFacts } from './contract.ts'
 
-type TextFate = keyof EchoFacts['text']
-type ArgumentsFate = keyof EchoFacts['arguments']
+type TextEcho = keyof EchoFacts['text']
+type ArgumentsEcho = keyof EchoFacts['arguments']
 
 /**
  * How the answers of a conversation come back: each call's answer is compared with the assistant turn that the next
  * request of the same class has in its place, counted from the first.
  */
 export function echoOf(calls: readonly CallRecord[]): EchoFacts {
-  const text: Record<TextFate, number> = { same: 0, trimmed: 0, edited: 0, lost: 0 }
-  const args: Record<ArgumentsFate, number> = { same: 0, reserialised: 0, edited: 0, lost: 0 }
+  const text: Record<TextEcho, number> = { same: 0, trimmed: 0, edited: 0, lost: 0 }
+  const args: Record<ArgumentsEcho, number> = { same: 0, reserialised: 0, edited: 0, lost: 0 }
   const turns = calls.map((call) => ({ answer: answerOf(call), echoes: assistantTurns(call) }))
   for (const [at, { answer, echoes }] of turns.entries()) {
     const next = turns[at + 1]
     if (answer === null || next === undefined) continue
     const echo = merged(next.echoes.slice(echoes.length))
-    if (answer.text !== '') text[textFate(answer.text, echo?.text ?? null)] += 1
+    if (answer.text !== '') text[textEcho(answer.text, echo?.text ?? null)] += 1
     for (const [index, { argumentsText }] of answer.toolCalls.entries()) {
-      args[argumentsFate(argumentsText, echo?.toolCalls[index]?.argumentsText ?? null)] += 1
+      args[argumentsEcho(argumentsText, echo?.toolCalls[index]?.argumentsText ?? null)] += 1
     }
   }
   return { text, arguments: args }
@@ -29,7 +29,7 @@ export function echoOf(calls: readonly CallRecord[]): EchoFacts {
 
 function answerOf({ commit }: CallRecord): ReadMessage | null {
   const [choice] = commit?.choices ?? []
-  if (choice === undefined || commit?.fate.kind !== 'complete') return null
+  if (choice === undefined || commit?.outcome.kind !== 'complete') return null
   try {
     return readMessage(JSON.parse(choice.message))
   } catch {
@@ -49,13 +49,13 @@ function merged(turns: readonly ReadMessage[]): Pick<ReadMessage, 'text' | 'tool
   return { text: turns.map(({ text }) => text).join(''), toolCalls: turns.flatMap(({ toolCalls }) => toolCalls) }
 }
 
-function textFate(said: string, echoed: string | null): TextFate {
+function textEcho(said: string, echoed: string | null): TextEcho {
   if (echoed === null || echoed === '') return 'lost'
   if (echoed === said) return 'same'
   return echoed.trim() === said.trim() ? 'trimmed' : 'edited'
 }
 
-function argumentsFate(said: string, echoed: string | null): ArgumentsFate {
+function argumentsEcho(said: string, echoed: string | null): ArgumentsEcho {
   if (echoed === null) return 'lost'
   if (echoed === said) return 'same'
   return canonicalOrRaw(echoed) === canonicalOrRaw(said) ? 'reserialised' : 'edited'

@@ -84,7 +84,7 @@ export function exactOf(log: SessionLog, journal: Journal): ExactTokens {
 
 /** What followed the one call that the engine failed. */
 export function retryOf(calls: readonly CallRecord[], completed: boolean): RetryFacts {
-  const failed = calls.find(({ commit }) => commit?.fate.kind === 'engine_error')
+  const failed = calls.find(({ commit }) => commit?.outcome.kind === 'engine_error')
   if (failed?.commit === undefined || failed.commit === null) {
     return { struck: null, repeats: 0, marked: 0, afterMs: null, recovered: completed }
   }

@@ -4,7 +4,7 @@ import { duration, shortId, timeOfDay } from './units.ts'
 
 /** One recorded call as `paddock serve` prints it. */
 export function callLine(call: CallLine, atMs: number, paint: Paint): string {
-  const ok = call.fate.kind === 'complete'
+  const ok = call.outcome.kind === 'complete'
   const tokens = `${count(call.promptTokens)}→${count(call.sampledTokens)} tokens`
   const what =
     call.toolCalls.length > 0
@@ -17,7 +17,7 @@ export function callLine(call: CallLine, atMs: number, paint: Paint): string {
     `call ${call.seq}`,
     call.callClass,
     call.strategy,
-    paint(ok ? 'good' : 'bad', `${call.status ?? '–'} ${fateWord(call)}`),
+    paint(ok ? 'good' : 'bad', `${call.status ?? '–'} ${outcomeWord(call)}`),
     tokens,
     duration(call.durationMs),
     what,
@@ -25,16 +25,16 @@ export function callLine(call: CallLine, atMs: number, paint: Paint): string {
   ].join('  ')
 }
 
-function fateWord(call: CallLine): string {
-  switch (call.fate.kind) {
+function outcomeWord(call: CallLine): string {
+  switch (call.outcome.kind) {
     case 'complete':
       return call.finishReasons.map((reason) => reason ?? '–').join(',')
     case 'engine_error':
     case 'refused':
-      return call.fate.code
+      return call.outcome.code
     case 'client_gone':
     case 'interrupted':
-      return call.fate.kind
+      return call.outcome.kind
   }
 }
 

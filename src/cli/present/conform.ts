@@ -119,9 +119,9 @@ function troubles(found: readonly Conformance[]): readonly string[] {
   )
 }
 
-function counts(fates: Readonly<Record<string, number>>): string {
-  const told = Object.entries(fates).filter(([, count]) => count > 0)
-  return told.map(([fate, count]) => `${fate} ${count}`).join(', ') || '-'
+function counts(counted: Readonly<Record<string, number>>): string {
+  const told = Object.entries(counted).filter(([, count]) => count > 0)
+  return told.map(([kind, count]) => `${kind} ${count}`).join(', ') || '-'
 }
 
 function retry(facts: RetryFacts | null): string {

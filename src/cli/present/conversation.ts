@@ -52,7 +52,7 @@ function callHeader(call: CallRecord, counts: TokenCounts | undefined, { paint }
     timeOfDay(intent.startedAt),
     promptText(counts),
     sampledText(counts),
-    fateText(call),
+    outcomeText(call),
     ...(commit === null ? [] : [duration(commit.endedAt - intent.startedAt)]),
     intent.strategy,
     ...(intent.retryOf === null ? [] : ['retry']),
@@ -79,17 +79,17 @@ function sampledText(counts: TokenCounts | undefined): string {
   return counts === undefined || counts.sampled === null ? 'no sampled ids' : `sampled ${counts.sampled}`
 }
 
-function fateText({ commit }: CallRecord): string {
+function outcomeText({ commit }: CallRecord): string {
   if (commit === null) return 'in flight'
-  const { fate } = commit
-  switch (fate.kind) {
+  const { outcome } = commit
+  switch (outcome.kind) {
     case 'complete':
       return commit.choices.map((choice) => choice.finishReason ?? 'complete').join(', ') || 'complete'
     case 'client_gone':
-      return `client gone (upstream ${fate.upstream})`
+      return `client gone (upstream ${outcome.upstream})`
     case 'engine_error':
     case 'refused':
-      return `${fate.kind} ${fate.code}`
+      return `${outcome.kind} ${outcome.code}`
     case 'interrupted':
       return 'interrupted'
   }
@@ -131,9 +131,11 @@ function messageText(message: ReadMessage, view: ConversationView): string {
 function answers(call: CallRecord, segments: ReadonlyMap<Id, Segment>, view: ConversationView): string[] {
   const { commit } = call
   if (commit === null) return []
-  const { fate } = commit
+  const { outcome } = commit
   const said =
-    fate.kind === 'engine_error' || fate.kind === 'refused' ? [view.paint('bad', `  ${printable(fate.message)}`)] : []
+    outcome.kind === 'engine_error' || outcome.kind === 'refused'
+      ? [view.paint('bad', `  ${printable(outcome.message)}`)]
+      : []
   return [
     ...said,
     ...commit.choices.flatMap((choice) => {

@@ -18,8 +18,8 @@ function say(event: Event, paint: Paint): string {
     case 'exec': {
       const how = event.exitCode === null ? (event.signal ?? '') : `exit ${event.exitCode}`
       const bad = event.outcome !== 'exited' || event.exitCode !== 0
-      const fate = `${event.outcome}${how === '' ? '' : ` ${how}`}, ${duration(event.durationMs)}`
-      return `${event.role}: ${line(event.command)}  ${paint(bad ? 'warn' : 'dim', fate)}`
+      const ending = `${event.outcome}${how === '' ? '' : ` ${how}`}, ${duration(event.durationMs)}`
+      return `${event.role}: ${line(event.command)}  ${paint(bad ? 'warn' : 'dim', ending)}`
     }
     case 'tool_result':
       return `${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.status)}, ${duration(event.durationMs)}${pictures(event.images)}  ${line(event.result)}`

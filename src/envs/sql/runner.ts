@@ -52,7 +52,7 @@ export async function askAll<Op extends keyof RunnerRequests>(
     { signal: o.signal },
   )
   if (result.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${result.why.detail}`)
-  // The kernel took it for its memory: that is a fate of the statements, as the limit of each child is.
+  // The kernel took it for its memory: that is an end of the statements, as the limit of each child is.
   if (result.kind === 'oom') {
     // Every operation may fail so, which a type over all of them cannot say.
     return requests.map(() => outOfMemory as RunnerAnswer<Op>)

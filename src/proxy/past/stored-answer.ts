@@ -20,8 +20,9 @@ export class StoredAnswer implements RememberedCall, ClientWatch {
   private readonly delivered: () => void
 
   constructor({ intent, commit, delivery, superseded }: CallRecord, asked: DialectRequest, delivered: () => void) {
-    const kind = commit?.fate.kind ?? 'interrupted'
-    const whole = kind === 'complete' || (commit?.fate.kind === 'client_gone' && commit.fate.upstream === 'finished')
+    const kind = commit?.outcome.kind ?? 'interrupted'
+    const whole =
+      kind === 'complete' || (commit?.outcome.kind === 'client_gone' && commit.outcome.upstream === 'finished')
     this.id = intent.id
     this.phase = whole ? 'answered' : 'failed'
     // Nobody noted whether an error arrived; of a call that was cut off nothing did.

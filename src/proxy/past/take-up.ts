@@ -25,7 +25,7 @@ export async function takeUp(
     const asked = readAgain(session, call)
     if (asked === null) continue
     takeUpTokens(session, call, { asked, segments: segments.get(call.intent.id) ?? [] })
-    if (call.commit?.fate.kind === 'complete' || isFinished(call)) takeUpAnswers(session, call, asked)
+    if (call.commit?.outcome.kind === 'complete' || isFinished(call)) takeUpAnswers(session, call, asked)
     const stored: StoredAnswer = new StoredAnswer(call, asked, () => delivered(stored))
     session.rememberPast(stored, call.intent.requestDigest, call.intent.lineage.idempotencyKey)
   }
@@ -71,7 +71,7 @@ function takeUpTokens(
 
 /** An answer that was given to its end, to a client that was gone by then. */
 function isFinished({ commit }: CallRecord): boolean {
-  return commit?.fate.kind === 'client_gone' && commit.fate.upstream === 'finished'
+  return commit?.outcome.kind === 'client_gone' && commit.outcome.upstream === 'finished'
 }
 
 function takeUpAnswers(session: LiveSession, call: CallRecord, { chat }: DialectRequest): void {
@@ -108,7 +108,7 @@ function figuresOf(
   for (const { intent, commit } of log.calls) {
     nextSeq = Math.max(nextSeq, intent.seq + 1)
     // A refused call was never begun.
-    if (commit === null || commit.fate.kind === 'refused') continue
+    if (commit === null || commit.outcome.kind === 'refused') continue
     calls += 1
     const ids = (segments.get(intent.id) ?? []).reduce(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
@@ -116,17 +116,17 @@ function figuresOf(
     )
     sampledTokens += ids > 0 ? ids : (commit.choices[0]?.claimedTokens ?? 0)
     // The end of a call that was cut off is the time at which it was found, not the time that it took.
-    if (commit.fate.kind === 'interrupted') continue
+    if (commit.outcome.kind === 'interrupted') continue
     waitedMs += Math.max(0, commit.endedAt - Math.max(intent.startedAt, until))
     until = Math.max(until, commit.endedAt)
   }
-  const fate = log.calls.at(-1)?.commit?.fate
+  const outcome = log.calls.at(-1)?.commit?.outcome
   return {
     nextSeq,
     calls,
     sampledTokens,
     waitedMs,
     taints: log.events.flatMap((event) => (event.kind === 'taint' ? [event.cause] : [])),
-    lastError: fate?.kind === 'engine_error' || fate?.kind === 'refused' ? fate.code : null,
+    lastError: outcome?.kind === 'engine_error' || outcome?.kind === 'refused' ? outcome.code : null,
   }
 }

@@ -71,7 +71,7 @@ export interface Box extends AsyncDisposable {
    */
   readonly wayOut: 'none' | 'asked' | 'transparent'
   /**
-   * Runs one command to its end and kills everything it started. Resolves for every fate of the command, also when the
+   * Runs one command to its end and kills everything it started. Resolves however the command ends, also when the
    * box dies; rejects with the signal's reason (after the kill) on abort and with `BOX_COMMAND_REFUSED` for a malformed spec.
    */
   exec(command: ExecSpec, o?: { readonly signal?: AbortSignal }): Promise<ExecResult>

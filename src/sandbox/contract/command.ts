@@ -38,7 +38,7 @@ export type ExecOutcome =
   | { readonly kind: 'timed_out' }
   /** The kernel killed the command for memory (its own limit, not the machine's). */
   | { readonly kind: 'oom' }
-  /** An infra fate: the command has no result. */
+  /** An infra end: the command has no result. */
   | { readonly kind: 'box_dead'; readonly why: BoxDeath }
 
 export type ExecResult = ExecOutcome & {

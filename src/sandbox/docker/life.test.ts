@@ -124,7 +124,7 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     expect(await mine.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
   })
 
-  it('dies with its relay, as an infra fate', async () => {
+  it('dies with its relay, as an infra end', async () => {
     await using slot = await provider.openSlot()
     await using box = await provider.createBox({
       image: await provider.ensureImage({ kind: 'paddock-base' }),

@@ -231,7 +231,7 @@ function commitOf(callId: string, segments: readonly Segment[], message: string)
     callId,
     endedAt: 3,
     firstByteAt: 3,
-    fate: { kind: 'complete' },
+    outcome: { kind: 'complete' },
     choices: [{ index: 0, finishReason: 'stop', segmentId: segments.at(-1)?.id ?? null, message, claimedTokens: 3 }],
     segments,
     spans: [],

@@ -132,7 +132,7 @@ export function commitFact(
     callId: intent.id,
     endedAt: intent.startedAt + 500,
     firstByteAt: intent.startedAt + 20,
-    fate: { kind: 'complete' },
+    outcome: { kind: 'complete' },
     choices: segments
       .filter((segment) => segment.origin === 'sampled')
       .map((segment, index) => ({

@@ -277,8 +277,8 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
       await recorder.commitCall(commitFact(done, []))
       await began(sessionId, 1)
       recorder = await made.restart()
-      const fates = (await recorder.session(sessionId)).calls.map((call) => call.commit?.fate.kind)
-      expect(fates).toEqual(['complete', 'interrupted'])
+      const outcomes = (await recorder.session(sessionId)).calls.map((call) => call.commit?.outcome.kind)
+      expect(outcomes).toEqual(['complete', 'interrupted'])
     })
 
     it('shows a closed session whole to every reader', async () => {
@@ -319,7 +319,7 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
       const parent = { segmentId: prompt.id, offset: 3 }
       await recorder.commitCall(commitFact(next, [promptFact(next, ids(1), parent)]))
       const log = await recorder.session(sessionId)
-      expect(log.calls.map((call) => [call.commit?.fate.kind, call.delivery])).toEqual([
+      expect(log.calls.map((call) => [call.commit?.outcome.kind, call.delivery])).toEqual([
         ['complete', 'sent'],
         ['complete', 'unknown'],
       ])
@@ -339,7 +339,7 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
       const reader = await made.reader()
       const log = await reader.session(sessionId)
       await reader.close()
-      expect(log.calls.filter((call) => call.commit?.fate.kind === 'complete')).toHaveLength(1000)
+      expect(log.calls.filter((call) => call.commit?.outcome.kind === 'complete')).toHaveLength(1000)
       expect(log.segments).toHaveLength(1000)
     })
   })

@@ -1,4 +1,4 @@
-/** Calls: intent, answer, fate. */
+/** Calls: intent, answer, outcome. */
 import type { CallClass, Digest, Id, Lineage, SamplingParams } from '../../core/index.ts'
 import type { Fork, Segment, Span } from './segment.ts'
 import type { TokenStrategy } from './session.ts'
@@ -30,7 +30,7 @@ export interface CallIntent {
 }
 
 /** How a call ended. `interrupted` is what recovery writes for intents without an end. */
-export type CallFate =
+export type CallOutcome =
   | { readonly kind: 'complete' }
   | { readonly kind: 'client_gone'; readonly upstream: 'finished' | 'aborted' }
   | { readonly kind: 'engine_error'; readonly code: string; readonly status: number | null; readonly message: string }
@@ -64,7 +64,7 @@ export interface CallCommit {
   readonly callId: Id
   readonly endedAt: number
   readonly firstByteAt: number | null
-  readonly fate: CallFate
+  readonly outcome: CallOutcome
   readonly choices: readonly ChoiceRecord[]
   readonly segments: readonly Segment[]
   readonly spans: readonly Span[]

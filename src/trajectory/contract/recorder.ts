@@ -51,7 +51,7 @@ export interface Recorder extends RecorderReader {
   closeSession(id: Id, at: number): Promise<void>
   /** Stores the intent. Throws `STORE_*`. */
   beginCall(intent: CallIntent): Promise<void>
-  /** Stores answer, segments, spans, forks and fate in one transaction. Idempotent by call id: a second commit is refused. */
+  /** Stores answer, segments, spans, forks and outcome in one transaction. Idempotent by call id: a second commit is refused. */
   commitCall(commit: CallCommit): Promise<void>
   settleDelivery(callId: Id, delivery: Delivery): Promise<void>
   /** Marks an undelivered answer as replaced by a retry. */

@@ -56,7 +56,7 @@ export function outcomeParts(commit: CallCommit): OutcomeParts<string> {
   const stored: StoredOutcome = {
     facts: {
       firstByteAt: commit.firstByteAt,
-      fate: commit.fate,
+      outcome: commit.outcome,
       choices: commit.choices,
       promptLeaf: commit.promptLeaf,
       forks: commit.forks,

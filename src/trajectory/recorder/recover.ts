@@ -5,7 +5,7 @@ import type { LogWriter } from './log-writer.ts'
 import { entryOfLog } from './read-entry.ts'
 
 /**
- * Ends the calls that were in flight when the last owner died: each gets an outcome with fate `interrupted`.
+ * Ends the calls that were in flight when the last owner died: each gets the outcome `interrupted`.
  * Returns how many.
  */
 export function recover(db: Database, writer: LogWriter, now: number): number {
@@ -21,7 +21,7 @@ export function recover(db: Database, writer: LogWriter, now: number): number {
         callId: readId(row.id),
         endedAt: now,
         firstByteAt: null,
-        fate: { kind: 'interrupted' },
+        outcome: { kind: 'interrupted' },
         choices: [],
         segments: [],
         spans: [],

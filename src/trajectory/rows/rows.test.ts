@@ -97,23 +97,23 @@ function segment(
 function call(
   seq: number,
   choices: number,
-  fate: Pick<Move, 'asks' | 'callClass' | 'gone' | 'superseded'>,
+  outcome: Pick<Move, 'asks' | 'callClass' | 'gone' | 'superseded'>,
 ): CallRecord {
   return {
     intent: {
       id: `c${seq}`,
       seq,
-      callClass: fate.callClass,
+      callClass: outcome.callClass,
       lineage:
-        fate.asks === 'title' ? { toolCount: 0, systemDigest: 'title' } : { toolCount: 1, systemDigest: 'agent' },
+        outcome.asks === 'title' ? { toolCount: 0, systemDigest: 'title' } : { toolCount: 1, systemDigest: 'agent' },
       fingerprint: null,
     } as unknown as CallRecord['intent'],
     commit: {
-      fate: fate.gone ? { kind: 'client_gone', upstream: 'finished' } : { kind: 'complete' },
+      outcome: outcome.gone ? { kind: 'client_gone', upstream: 'finished' } : { kind: 'complete' },
       choices: Array.from({ length: choices }, (_, index) => ({ index, finishReason: 'stop' })),
     } as unknown as CallRecord['commit'],
     delivery: 'unknown',
-    superseded: fate.superseded,
+    superseded: outcome.superseded,
   }
 }
 
@@ -164,8 +164,8 @@ describe('buildRows', () => {
     expect(buildRows(log, names).outside.notExported).toEqual({ undelivered_sibling: 2 })
     const settled = (upstream: 'finished' | 'aborted') => {
       const calls = log.calls.map((made) => {
-        const gone = made.commit?.fate.kind === 'client_gone' && made.commit !== null
-        const commit = gone ? { ...made.commit, fate: { kind: 'client_gone' as const, upstream } } : made.commit
+        const gone = made.commit?.outcome.kind === 'client_gone' && made.commit !== null
+        const commit = gone ? { ...made.commit, outcome: { kind: 'client_gone' as const, upstream } } : made.commit
         return { ...made, commit, delivery: 'sent' as const }
       })
       return buildRows({ ...log, calls }, names).outside.notExported
@@ -236,7 +236,7 @@ describe('buildRows', () => {
         expect(total.trainable + counts.reduce((sum, count) => sum + count, 0)).toBe(total.sampled)
         expect(total.trainable).toBe(trained.size)
         const usable = log.calls.filter(
-          (made) => made.commit?.fate.kind === 'complete' && !made.superseded && made.intent.callClass === 'main',
+          (made) => made.commit?.outcome.kind === 'complete' && !made.superseded && made.intent.callClass === 'main',
         )
         const due = log.segments.filter(
           (part) =>

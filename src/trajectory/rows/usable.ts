@@ -14,9 +14,9 @@ export const defaultTrainClasses: readonly CallClass[] = ['main', 'subagent']
 export function unusable(call: CallRecord): Extract<DropReason, 'superseded' | 'undelivered_sibling'> | null {
   if (call.delivery === 'echoed') return null
   if (call.superseded) return 'superseded'
-  const fate = call.commit?.fate
-  const fetchedLater = fate?.kind === 'client_gone' && fate.upstream === 'finished' && call.delivery === 'sent'
-  return fate?.kind === 'complete' || fetchedLater ? null : 'undelivered_sibling'
+  const outcome = call.commit?.outcome
+  const fetchedLater = outcome?.kind === 'client_gone' && outcome.upstream === 'finished' && call.delivery === 'sent'
+  return outcome?.kind === 'complete' || fetchedLater ? null : 'undelivered_sibling'
 }
 
 /** A sampled segment that may end a row, or why it may not. */

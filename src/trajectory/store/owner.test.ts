@@ -118,7 +118,7 @@ describe('the writer', () => {
     expect(left).toHaveLength(1)
     const store = await openStore(directory)
     const { calls } = await store.recorder.session(session.id)
-    expect(calls.map((call) => call.commit?.fate.kind)).toEqual(['interrupted'])
+    expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['interrupted'])
     expect(store.recovered.interruptedCalls).toBe(1)
     await expect(stat(join(directory, left[0] ?? ''))).rejects.toMatchObject({ code: 'ENOENT' })
     await store.close()

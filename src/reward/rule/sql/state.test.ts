@@ -97,7 +97,7 @@ describe('the state of a database', () => {
   })
 })
 
-test('probes differ by their fate and by their rows', () => {
+test('probes differ by how they ended and by their rows', () => {
   const gold = [
     { ok: false, rows: [] },
     { ok: true, rows: [[1n]] },

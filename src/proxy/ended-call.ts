@@ -1,7 +1,7 @@
 import type { CallCommit } from '../trajectory/index.ts'
 import type { PaddockError } from '../core/index.ts'
 import { countsOf } from './answered.ts'
-import type { AdmittedCall, CallOutcome } from './call-contract.ts'
+import type { AdmittedCall, EndedCall } from './call-contract.ts'
 import { callLine } from './call-line.ts'
 import { emptyCommit } from './commit.ts'
 import type { Answer } from './dialects/chat/answer.ts'
@@ -11,7 +11,7 @@ export function outcomeOf(
   call: AdmittedCall,
   answer: Answer,
   { commit, tainted }: { readonly commit: CallCommit; readonly tainted: string | null },
-): CallOutcome {
+): EndedCall {
   const { promptTokens, sampledTokens } = countsOf(answer)
   const line = callLine(call, { commit, answer, promptTokens, sampledTokens })
   return { commit, promptTokens, sampledTokens, tainted, line }
@@ -22,10 +22,10 @@ export function lostOutcome(
   call: AdmittedCall,
   answer: Answer,
   { error, endedAt, attended }: { readonly error: PaddockError; readonly endedAt: number; readonly attended: boolean },
-): CallOutcome {
+): EndedCall {
   const commit: CallCommit = {
     ...emptyCommit(call.intent.id, endedAt),
-    fate: { kind: 'engine_error', code: error.code, status: null, message: error.message },
+    outcome: { kind: 'engine_error', code: error.code, status: null, message: error.message },
     status: error.status,
   }
   const none = { commit, promptTokens: null, sampledTokens: null }
