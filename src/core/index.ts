@@ -13,7 +13,7 @@ export {
   nearest,
   type PluginRef,
 } from './config/index.ts'
-export { Crowd } from './crowd.ts'
+export { InFlightSet } from './in-flight-set.ts'
 export { sha256 } from './digest.ts'
 export { catalogue, type ErrorCode, type ErrorFamily } from './error-catalogue.ts'
 export { type ErrorData, isPaddockError, PaddockError } from './errors.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Crowd, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
+import { InFlightSet, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
 import type { CallIntent } from '../trajectory/index.ts'
 import type { EndedCall, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
@@ -54,7 +54,7 @@ export interface GenerationTotals {
 /** The generation routes of all dialects: body, retry rule, budget, admission, then a {@link RunningCall}. */
 export class Generations {
   readonly totals: GenerationTotals = { calls: 0, sampledTokens: 0, promptTokens: 0 }
-  readonly running = new Crowd<RunningCall>()
+  readonly running = new InFlightSet<RunningCall>()
   private readonly around: GenerationSurroundings
   /** One for all calls: what is told of a call names it. */
   private readonly aroundCalls: CallSurroundings

@@ -4,7 +4,7 @@ import { Gate } from './gate.ts'
 const { signal } = new AbortController()
 
 /** The order in which people got in, and how many were in at once. */
-async function crowd(limit: number, people: number): Promise<{ order: number[]; most: number }> {
+async function queueUp(limit: number, people: number): Promise<{ order: number[]; most: number }> {
   const gate = new Gate(limit)
   const order: number[] = []
   let inside = 0
@@ -23,7 +23,7 @@ async function crowd(limit: number, people: number): Promise<{ order: number[]; 
 }
 
 test('lets in at most as many as its limit, in the order of asking', async () => {
-  const { order, most } = await crowd(3, 10)
+  const { order, most } = await queueUp(3, 10)
   expect(most).toBe(3)
   expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })

@@ -1,4 +1,4 @@
-import { Crowd } from '../../core/index.ts'
+import { InFlightSet } from '../../core/index.ts'
 import type { EngineAdapter } from '../engines/contract.ts'
 import { type EngineLine, engineLine } from '../http/engine-line/index.ts'
 import type { FleetLimits, ReplicaStatus } from './contract.ts'
@@ -12,7 +12,7 @@ export class Replica {
   /** Where requests go. */
   readonly line: EngineLine
   /** Generations that run on it. */
-  readonly running = new Crowd<FleetRequest>()
+  readonly running = new InFlightSet<FleetRequest>()
   state: ReplicaStatus['state'] = 'serving'
   /** Sessions whose KV cache is expected here; counted by `Affinity`. */
   sessions = 0

@@ -1,4 +1,4 @@
-import { Crowd, type Id } from '../../core/index.ts'
+import { InFlightSet, type Id } from '../../core/index.ts'
 import { extendChain, type KnownTurns, type Turns } from '../dialects/chat/turns.ts'
 
 /** An answer that a request continues. */
@@ -43,7 +43,7 @@ export class Conversation {
   private readonly byToolCall = new Map<string, ContinuedAnswer | null>()
   private readonly echoed = new Set<Id>()
   /** Calls whose answers have not reached their client in full: these are few. */
-  private readonly unsent = new Crowd<Id>()
+  private readonly unsent = new InFlightSet<Id>()
   /** Answers that nobody has looked for yet: in many sessions nobody ever does. */
   private noted: NotedAnswer[] = []
   /** The newest requests of as many conversations, newest first. */

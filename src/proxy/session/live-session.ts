@@ -1,4 +1,4 @@
-import { type CallClass, type Clock, Crowd, type Id, type Lineage } from '../../core/index.ts'
+import { type CallClass, type Clock, InFlightSet, type Id, type Lineage } from '../../core/index.ts'
 import { type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
@@ -22,7 +22,7 @@ export class LiveSession {
   readonly handles: EchoHandles
   readonly responses = new ResponseShelf()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
-  readonly running = new Crowd<RunningCall>()
+  readonly running = new InFlightSet<RunningCall>()
   open = true
   lastError: string | null = null
   readonly taints: string[] = []

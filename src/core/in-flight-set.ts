@@ -3,7 +3,7 @@
  * anew every few dozen changes, and the tables that it leaves behind point to each other and to whoever was there. Once one
  * of them is old, the collector of young objects keeps all that came after it, long dead or not.
  */
-export class Crowd<T> implements Iterable<T> {
+export class InFlightSet<T> implements Iterable<T> {
   private readonly members: T[] = []
 
   get size(): number {
