@@ -1,4 +1,4 @@
-import { FaultDesk } from './faults/desk.ts'
+import { FaultSwitch } from './faults/fault-switch.ts'
 import { PauseGate } from './generation/gate.ts'
 import { Journal } from './journal.ts'
 import { PlayBook } from './policy/play-book.ts'
@@ -21,7 +21,7 @@ export class Engine {
   readonly options: EngineOptions
   readonly profile: Profile
   readonly plays = new PlayBook()
-  readonly faults = new FaultDesk()
+  readonly faults = new FaultSwitch()
   readonly gate = new PauseGate()
   readonly journal: Journal
   readonly flights = new Set<Flight>()

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Engine } from '../src/engine.ts'
-import { CallFaults } from '../src/faults/desk.ts'
+import { CallFaults } from '../src/faults/fault-switch.ts'
 import { Generation } from '../src/generation/generation.ts'
 import { readOptions } from '../src/options.ts'
 

@@ -1,14 +1,14 @@
-import type { BoxDesk, BoxSight } from '../sandbox/index.ts'
+import type { BoxInspector, BoxSight } from '../sandbox/index.ts'
 
 const shell = 'if [ -x /bin/bash ]; then exec /bin/bash -l; else exec /bin/sh; fi'
 
 /** Joins this process's terminal with a shell in a box until the shell ends. */
-export async function attachTerminal(desk: BoxDesk, box: BoxSight): Promise<void> {
+export async function attachTerminal(inspector: BoxInspector, box: BoxSight): Promise<void> {
   const { stdin, stdout } = process
   stdin.setRawMode(true)
   let onResize: (() => void) | null = null
   try {
-    await desk.exec(box, ['/bin/sh', '-c', shell], {
+    await inspector.exec(box, ['/bin/sh', '-c', shell], {
       onStdout: (bytes) => void stdout.write(bytes),
       onStderr: (bytes) => void stdout.write(bytes),
       terminal: {

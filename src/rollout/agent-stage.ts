@@ -23,7 +23,7 @@ export const neverBegan: AgentPart = {
 
 /** Runs the harness at a task on the agent's own clock. Never rejects for what became of it. */
 export async function agentStage(context: AttemptContext, booted: Booted): Promise<AgentPart> {
-  const { session, box, desk, turns, egress } = booted
+  const { session, box, toolServer, turns, egress } = booted
   const { run, member, log } = context
   const { proxy, budgets, environment, clock } = run
   const stats = (): SessionStats => proxy.sessionStats(session.session.id)
@@ -34,12 +34,12 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
     clock,
     modelWaitMs: () => stats().modelWaitMs,
   })
-  const signal = AbortSignal.any([run.signal, agentClock.signal, ...(desk === null ? [] : [desk.fault])])
+  const signal = AbortSignal.any([run.signal, agentClock.signal, ...(toolServer === null ? [] : [toolServer.fault])])
   prefetchVerifier(context)
   using _held = run.policyPause?.watch(agentClock) ?? null
   // What only the set-up may reach is out of reach from now on.
   if (environment !== null) egress?.set(environment.box(member.task).network)
-  if (box !== null) desk?.open(box)
+  if (box !== null) toolServer?.open(box)
   if (box !== null) turns?.open(box, agentClock)
   const part = await stage({ ...context, run: { ...run, signal } }, 'agent', null, async (stageSignal) => {
     const agent = startAgent(run.harness, {
@@ -60,7 +60,7 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
     } finally {
       // Before the output is stored, so that our own work is on nobody's clock.
       agentClock.stop()
-      await desk?.close()
+      await toolServer?.close()
       await keepOutput(run.store.blobs, agent.output, log.emit)
     }
   }).catch((error: unknown) => ({

@@ -5,7 +5,7 @@ import { bundleRoot } from './agent.ts'
 import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
 import type { Closing } from './closing.ts'
 import { boxDoor } from './door.ts'
-import { CauseFinder, mcpHttp, mcpTools, ToolDesk } from './mcp/index.ts'
+import { CauseFinder, mcpHttp, mcpTools, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
 
@@ -14,7 +14,7 @@ export interface Booted {
   readonly session: OpenedSession
   readonly box: Box | null
   /** The environment's tools for a harness in the box; null where there are none or the harness is on the host. */
-  readonly desk: ToolDesk | null
+  readonly toolServer: ToolServer | null
   /** Null where the box is not kept at its turns. */
   readonly turns: TurnSnapshots | null
   /** Decides what the box may reach; null where it may never reach anything. */
@@ -55,12 +55,12 @@ export async function boot(
       log.sessionId = session.session.id
       onSession(session)
       if (environment === null || sandbox === null) {
-        return { session, box: null, desk: null, turns: null, egress: null }
+        return { session, box: null, toolServer: null, turns: null, egress: null }
       }
-      const desk = deskFor(context, environment)
+      const toolServer = toolServerFor(context, environment)
       const turns = turnsOf(context)
-      const opened = await openBox(context, { environment, sandbox, session, desk, turns, closing, signal })
-      return { session, desk, turns, ...opened }
+      const opened = await openBox(context, { environment, sandbox, session, toolServer, turns, closing, signal })
+      return { session, toolServer, turns, ...opened }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -74,14 +74,14 @@ export async function boot(
   }
 }
 
-function deskFor({ run, member, log }: AttemptContext, environment: Environment): ToolDesk | null {
+function toolServerFor({ run, member, log }: AttemptContext, environment: Environment): ToolServer | null {
   const { task } = member
   const tools = mcpTools(environment, task)
   if (run.harness.place === 'host' || tools.length === 0) return null
   const { clock, store } = run
   const cause = new CauseFinder(store.recorder, () => log.sessionId)
   const serverInfo = { name: environment.name, version: environment.verifierVersion }
-  return new ToolDesk({
+  return new ToolServer({
     serverInfo,
     task,
     tools,
@@ -98,7 +98,7 @@ async function openBox(
     readonly environment: Environment
     readonly sandbox: SandboxProvider
     readonly session: OpenedSession
-    readonly desk: ToolDesk | null
+    readonly toolServer: ToolServer | null
     readonly turns: TurnSnapshots | null
     readonly closing: Closing
     readonly signal: AbortSignal
@@ -118,7 +118,7 @@ async function openBox(
   closing.add('slot', () => slot.close())
   const egress = egressGate({ policy: setupNetwork(needs), onAttempt: tellEgress(log) })
   closing.add('egress', async () => egress.close())
-  const mcp = parts.desk === null ? null : mcpHttp(parts.desk)
+  const mcp = parts.toolServer === null ? null : mcpHttp(parts.toolServer)
   const session = run.proxy.sessionHandler(parts.session.session.id)
   const { turns } = parts
   slot.serve(boxDoor({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))

@@ -4,7 +4,7 @@ export type {
   Artifact,
   Box,
   BoxChange,
-  BoxDesk,
+  BoxInspector,
   BoxDeath,
   BoxLayer,
   BoxLabels,
@@ -17,7 +17,7 @@ export type {
   BundleRef,
   BundleSpec,
   ContextFile,
-  DeskStreams,
+  InspectorStreams,
   ExecOutcome,
   ExecResult,
   ExecSpec,
@@ -54,4 +54,4 @@ export {
   isProxyRequest,
 } from './egress/index.ts'
 export { installPackages } from './npm.ts'
-export { type DockerProviderOptions, dockerDesk, dockerProvider, sandboxSource } from './docker/index.ts'
+export { type DockerProviderOptions, dockerInspector, dockerProvider, sandboxSource } from './docker/index.ts'

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { referenceAgent, type RunProgress, shellHarness } from '../../src/rollout/index.ts'
-import { dockerDesk, dockerProvider } from '../../src/sandbox/index.ts'
+import { dockerInspector, dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, openWorld, terminalTask, type World } from './world.ts'
 
 describe('what is not the fault of the agent', () => {
@@ -26,9 +26,9 @@ describe('what is not the fault of the agent', () => {
       infraRetries: 1,
       onProgress: afterTool(world, async () => {
         await world.engine.kill()
-        const desk = dockerDesk()
-        const agent = (await desk.list()).find((box) => box.run === runId && box.role === 'agent')
-        if (agent !== undefined) await desk.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
+        const inspector = dockerInspector()
+        const agent = (await inspector.list()).find((box) => box.run === runId && box.role === 'agent')
+        if (agent !== undefined) await inspector.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
       }),
     })
     expect(summary.rollouts).toMatchObject([

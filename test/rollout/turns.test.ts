@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import Docker from 'dockerode'
 import { newId, type Task } from '../../src/core/index.ts'
 import { followEngine, policyPause, referenceAgent, type RunSummary, shellHarness } from '../../src/rollout/index.ts'
-import { dockerDesk } from '../../src/sandbox/index.ts'
+import { dockerInspector } from '../../src/sandbox/index.ts'
 import { containerEvents } from '../../src/testing/sandbox/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
@@ -83,10 +83,10 @@ describe('boxes of agents at their turns, and in pauses of the engine', () => {
     await new Promise((resolve) => setTimeout(resolve, 2000))
     const pausedMs = performance.now() - from
     await held[Symbol.asyncDispose]()
-    const desk = dockerDesk()
-    const agent = (await desk.list()).find((box) => box.run === runId && box.role === 'agent')
+    const inspector = dockerInspector()
+    const agent = (await inspector.list()).find((box) => box.run === runId && box.role === 'agent')
     if (agent === undefined) throw new Error('no box of the agent')
-    await desk.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
+    await inspector.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
     const [rollout] = (await ended).rollouts
     expect(rollout).toMatchObject({ end: 'completed' })
     const events = await world.store.recorder.events({ rolloutId: rollout?.rolloutId ?? '' })
@@ -131,7 +131,7 @@ describe('boxes of agents at their turns, and in pauses of the engine', () => {
     const runId = newId()
     const label = [`paddock.run=${runId}`, 'paddock.role=verifier']
     await using events = await containerEvents({ event: ['start'], label })
-    const desk = dockerDesk()
+    const inspector = dockerInspector()
     // The agent does not end before the box of its verifier has started.
     const ended = world.run({
       runId,
@@ -139,9 +139,9 @@ describe('boxes of agents at their turns, and in pauses of the engine', () => {
       harness: shellHarness({ command: 'until [ -e /workspace/go ]; do sleep 0.05; done' }),
     })
     await events.next()
-    const agent = (await desk.list()).find((box) => box.run === runId && box.role === 'agent')
+    const agent = (await inspector.list()).find((box) => box.run === runId && box.role === 'agent')
     if (agent === undefined) throw new Error('no box of the agent')
-    await desk.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
+    await inspector.putFiles(agent, '/workspace', [{ path: 'go', data: '' }])
     expect((await ended).rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
   })
 })

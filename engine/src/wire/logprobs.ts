@@ -1,4 +1,4 @@
-import type { CallFaults } from '../faults/desk.ts'
+import type { CallFaults } from '../faults/fault-switch.ts'
 import type { Draw } from '../generation/sampling.ts'
 import type { Vocabulary } from '../tokenizer/tokenizer.ts'
 

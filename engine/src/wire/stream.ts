@@ -1,4 +1,4 @@
-import type { CallFaults } from '../faults/desk.ts'
+import type { CallFaults } from '../faults/fault-switch.ts'
 import type { Exchange } from '../http/exchange.ts'
 
 /** Where in a stream the next event stands; decides whether an ordered death strikes before it. */

@@ -2,7 +2,7 @@ import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import type { Artifact, BoxDesk, BoxSight } from '../../sandbox/index.ts'
+import type { Artifact, BoxInspector, BoxSight } from '../../sandbox/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import { type ExitCode, exitCode } from '../exit.ts'
 import { eventLines } from '../present/events.ts'
@@ -28,9 +28,9 @@ export function addBox(program: Command, cli: Cli): void {
         // Commander passes the arguments, the options and, last, the command itself.
         const self = given.at(-1) as Command
         await cli.run(self, {}, async (context) => {
-          const { dockerDesk } = await import('../../sandbox/index.ts')
+          const { dockerInspector } = await import('../../sandbox/index.ts')
           const { socketPath } = context.loaded.config.sandbox
-          return body(context, dockerDesk(socketPath === null ? {} : { socketPath }), self.processedArgs.flat())
+          return body(context, dockerInspector(socketPath === null ? {} : { socketPath }), self.processedArgs.flat())
         })
       })
   command('ls', 'list the boxes of this machine', listBoxes)
@@ -53,10 +53,10 @@ export function addBox(program: Command, cli: Cli): void {
   gc(box.command('gc'), cli)
 }
 
-type Body = (context: CommandContext, desk: BoxDesk, given: readonly string[]) => Promise<ExitCode>
+type Body = (context: CommandContext, inspector: BoxInspector, given: readonly string[]) => Promise<ExitCode>
 
-async function listBoxes(context: CommandContext, desk: BoxDesk): Promise<ExitCode> {
-  const boxes = await desk.list()
+async function listBoxes(context: CommandContext, inspector: BoxInspector): Promise<ExitCode> {
+  const boxes = await inspector.list()
   context.result({ boxes }, () => {
     if (boxes.length === 0) return 'No boxes.'
     const titles = ['box', 'rollout', 'role', 'image', 'state', 'age', 'owner'].map((title) => ({ title }))
@@ -74,12 +74,12 @@ function row(box: BoxSight): string[] {
 
 async function runIn(
   context: CommandContext,
-  desk: BoxDesk,
+  inspector: BoxInspector,
   [name = '', ...command]: readonly string[],
 ): Promise<ExitCode> {
-  const box = await desk.find(name)
+  const box = await inspector.find(name)
   const kept = { stdout: new Array<Uint8Array>(), stderr: new Array<Uint8Array>() }
-  const code = await desk.exec(box, command, {
+  const code = await inspector.exec(box, command, {
     onStdout: (bytes) => (context.json ? void kept.stdout.push(bytes) : void process.stdout.write(bytes)),
     onStderr: (bytes) => (context.json ? void kept.stderr.push(bytes) : void process.stderr.write(bytes)),
   })
@@ -90,17 +90,25 @@ async function runIn(
   return code === 0 ? exitCode.ok : exitCode.problems
 }
 
-async function attach(context: CommandContext, desk: BoxDesk, [name = '']: readonly string[]): Promise<ExitCode> {
+async function attach(
+  context: CommandContext,
+  inspector: BoxInspector,
+  [name = '']: readonly string[],
+): Promise<ExitCode> {
   if (!process.stdin.isTTY || context.json) {
     throw new PaddockError('USAGE', 'attach needs a terminal.', { fix: 'Use `paddock box exec <box> -- <command>`.' })
   }
-  const box = await desk.find(name)
-  await attachTerminal(desk, box)
+  const box = await inspector.find(name)
+  await attachTerminal(inspector, box)
   return exitCode.ok
 }
 
-async function logs(context: CommandContext, desk: BoxDesk, [name = '']: readonly string[]): Promise<ExitCode> {
-  const box = await desk.find(name)
+async function logs(
+  context: CommandContext,
+  inspector: BoxInspector,
+  [name = '']: readonly string[],
+): Promise<ExitCode> {
+  const box = await inspector.find(name)
   if (box.rollout === null) {
     throw new PaddockError('NOT_FOUND', `The box ${box.id.slice(0, 12)} belongs to no rollout yet.`)
   }
@@ -116,12 +124,12 @@ async function logs(context: CommandContext, desk: BoxDesk, [name = '']: readonl
 
 async function copy(
   context: CommandContext,
-  desk: BoxDesk,
+  inspector: BoxInspector,
   [from = '', to = '']: readonly string[],
 ): Promise<ExitCode> {
   const [source, target] = [placeOf(from), placeOf(to)]
   if (source.box !== null && target.box === null) {
-    const artifact = await desk.getFiles(await desk.find(source.box), source.path, { maxBytes: 4 * 2 ** 30 })
+    const artifact = await inspector.getFiles(await inspector.find(source.box), source.path, { maxBytes: 4 * 2 ** 30 })
     if (!artifact.found) throw new PaddockError('NOT_FOUND', `There is no ${source.path} in the box.`)
     await unpack(artifact, resolve(context.io.cwd, target.path))
     const { entries, refused, totalBytes } = artifact
@@ -131,12 +139,12 @@ async function copy(
     return refused.length === 0 ? exitCode.ok : exitCode.problems
   }
   if (source.box === null && target.box !== null) {
-    const box = await desk.find(target.box)
+    const box = await inspector.find(target.box)
     const path = resolve(context.io.cwd, source.path)
     const facts = await stat(path).catch(() => null)
     if (facts === null) throw new PaddockError('NOT_FOUND', `There is no ${source.path} here.`)
     const one = async () => [{ path: basename(path), data: await readFile(path), mode: facts.mode & 0o777 }]
-    await desk.putFiles(box, target.path, facts.isDirectory() ? { fromDirectory: path } : await one())
+    await inspector.putFiles(box, target.path, facts.isDirectory() ? { fromDirectory: path } : await one())
     context.result({ box: box.id, path: target.path }, () => 'copied')
     return exitCode.ok
   }
@@ -164,13 +172,13 @@ async function unpack(artifact: Artifact, directory: string): Promise<void> {
 
 async function keep(
   context: CommandContext,
-  desk: BoxDesk,
+  inspector: BoxInspector,
   [name = '', tag = '']: readonly string[],
 ): Promise<ExitCode> {
   if (!/^[a-z0-9][a-z0-9-]{0,60}$/.test(tag)) {
     throw new PaddockError('USAGE', `${JSON.stringify(tag)} is no name.`, { fix: 'Use lower case, digits and dashes.' })
   }
-  const image = await desk.snapshot(await desk.find(name), tag)
+  const image = await inspector.snapshot(await inspector.find(name), tag)
   context.result(image, () => `kept as ${image.tag}`)
   return exitCode.ok
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ToolDesk } from './tool-desk.ts'
+import type { ToolServer } from './tool-server.ts'
 import {
   type ClientMessage,
   failure,
@@ -17,11 +17,11 @@ const initialize = z.looseObject({ protocolVersion: z.string() })
 
 /** One MCP client of the box: its requests in flight, by the ids that it gave them. */
 export class McpClient {
-  readonly #desk: ToolDesk
+  readonly #server: ToolServer
   readonly #running = new Map<RequestId, AbortController>()
 
-  constructor(desk: ToolDesk) {
-    this.#desk = desk
+  constructor(toolServer: ToolServer) {
+    this.#server = toolServer
   }
 
   /** Null: a notification, which has no answer, or a request that the client took back. Never throws. */
@@ -64,15 +64,15 @@ export class McpClient {
       case 'initialize': {
         const { protocolVersion } = parse(initialize, params)
         const spoken = protocolVersions.find((version) => version === protocolVersion) ?? protocolVersions[0]
-        return { protocolVersion: spoken, capabilities: { tools: {} }, serverInfo: this.#desk.serverInfo }
+        return { protocolVersion: spoken, capabilities: { tools: {} }, serverInfo: this.#server.serverInfo }
       }
       case 'ping':
         return {}
       case 'tools/list':
-        return { tools: this.#desk.listed() }
+        return { tools: this.#server.listed() }
       case 'tools/call': {
         const call = parse(toolCall, params)
-        const outcome = await this.#desk.call(call.name, call.arguments, signal)
+        const outcome = await this.#server.call(call.name, call.arguments, signal)
         const isError = outcome.status !== 'ok'
         // Specification 2025-06-18, Server Features, Tools, §Image Content.
         const images = (outcome.pictures ?? []).map(({ data, mediaType }) => ({

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { McpClient } from './client.ts'
 import { clientMessage, failure, protocolVersions, rpcCode, type RpcResponse } from './protocol.ts'
-import type { ToolDesk } from './tool-desk.ts'
+import type { ToolServer } from './tool-server.ts'
 
 const maxBodyBytes = 16 * 1024 * 1024
 const maxSessions = 256
@@ -19,10 +19,10 @@ export interface McpHttpOptions {
  * as JSON, a slow one as an event stream. The server never speaks first, so GET is 405. A connection that breaks takes
  * nothing back; `notifications/cancelled` does.
  */
-export function mcpHttp(desk: ToolDesk, options: McpHttpOptions = {}) {
+export function mcpHttp(toolServer: ToolServer, options: McpHttpOptions = {}) {
   const sessions = new Map<string, McpClient>()
   // Clients that keep no session (curl, simple scripts) share this one.
-  const stateless = new McpClient(desk)
+  const stateless = new McpClient(toolServer)
 
   const post = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const given = request.headers['mcp-session-id']
@@ -38,7 +38,7 @@ export function mcpHttp(desk: ToolDesk, options: McpHttpOptions = {}) {
     }
     if (message.method !== 'initialize')
       return sendAnswer(response, client.answer(message), acceptsStream(request), options)
-    const opened = new McpClient(desk)
+    const opened = new McpClient(toolServer)
     const id = randomUUID()
     sessions.set(id, opened)
     const [oldest] = sessions.keys()

@@ -9,7 +9,7 @@ import { type EventBody, sha256, systemClock } from '../../core/index.ts'
 import { defineTool, makeTask, type ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { CallRecord, SessionLog } from '../../trajectory/index.ts'
-import { CauseFinder, mcpHttp, ToolDesk } from './index.ts'
+import { CauseFinder, mcpHttp, ToolServer } from './index.ts'
 
 // No tool of this file touches its box.
 const noBox = {} as Box
@@ -57,7 +57,7 @@ const tools = [
   }),
 ]
 
-let desk: ToolDesk
+let toolServer: ToolServer
 let server: Server
 let url: string
 let events: EventBody[]
@@ -69,7 +69,7 @@ beforeEach(async () => {
   kept = []
   started.length = 0
   const recorder = { session: async () => recorded }
-  desk = new ToolDesk({
+  toolServer = new ToolServer({
     serverInfo: { name: 'e', version: '1' },
     task,
     tools,
@@ -81,13 +81,13 @@ beforeEach(async () => {
     },
     cause: new CauseFinder(recorder, () => 'session'),
   })
-  desk.open(noBox)
-  server = createServer(mcpHttp(desk, { streamAfterMs: 20, keepAliveMs: 10 }).request).listen(0, '127.0.0.1')
+  toolServer.open(noBox)
+  server = createServer(mcpHttp(toolServer, { streamAfterMs: 20, keepAliveMs: 10 }).request).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
 })
 afterEach(async () => {
-  await desk.close()
+  await toolServer.close()
   await Promise.all(clients.splice(0).map((client) => client.close()))
   server.closeAllConnections()
   server.close()
@@ -122,7 +122,7 @@ describe('the client of the MCP project', () => {
       const result = await client.callTool({ name: 'echo', arguments: { status } })
       expect(result).toMatchObject({ content: [{ type: 'text', text: `this is ${status}` }], isError: status !== 'ok' })
       expect(events).toMatchObject([{ kind: 'tool_result', tool: 'echo', status, result: `this is ${status}` }])
-      expect(desk.fault.aborted).toBe(false)
+      expect(toolServer.fault.aborted).toBe(false)
     },
   )
 
@@ -173,12 +173,12 @@ describe('the client of the MCP project', () => {
   })
 })
 
-describe('the desk', () => {
+describe('the tool server', () => {
   test('ends what runs when the agent stage is over, and takes no more', async () => {
     const client = await connect()
     const answer = client.callTool({ name: 'wait', arguments: { word: 'x' } }).catch((error: unknown) => error)
     await calls(1)
-    await desk.close()
+    await toolServer.close()
     expect(started[0]?.signal.aborted).toBe(true)
     expect(await answer).toBeInstanceOf(Error)
     await expect(client.callTool({ name: 'echo', arguments: { status: 'ok' } })).rejects.toMatchObject({ code: -32603 })
@@ -190,7 +190,7 @@ describe('the desk', () => {
   ])('a tool that cannot work (%s) ends the attempt as a fault of ours', async (name, input, code) => {
     const client = await connect()
     expect(await client.callTool({ name, arguments: input })).toMatchObject({ isError: true })
-    expect(desk.fault.reason).toMatchObject({ code, family: 'infra' })
+    expect(toolServer.fault.reason).toMatchObject({ code, family: 'infra' })
     expect(events).toMatchObject([{ tool: name, status: 'infra' }])
   })
 

@@ -1,6 +1,6 @@
 export type * from './box.ts'
 export type * from './command.ts'
-export type * from './desk.ts'
+export type * from './inspector.ts'
 export type * from './files.ts'
 export type * from './image.ts'
 export type * from './provider.ts'

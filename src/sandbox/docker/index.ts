@@ -1,3 +1,3 @@
-export { dockerDesk } from './desk.ts'
+export { dockerInspector } from './inspector.ts'
 export { sandboxSource } from './recipe.ts'
 export { type DockerProviderOptions, dockerProvider } from './provider.ts'

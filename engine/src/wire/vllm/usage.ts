@@ -1,4 +1,4 @@
-import type { CallFaults } from '../../faults/desk.ts'
+import type { CallFaults } from '../../faults/fault-switch.ts'
 import type { Profile } from '../../profiles.ts'
 
 /** Token counts of an answer; a fault may make them wrong. */

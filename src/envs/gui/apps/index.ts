@@ -1,6 +1,6 @@
 import { admin } from './admin/index.ts'
 import { calendar } from './calendar/index.ts'
-import { desk } from './desk/index.ts'
+import { helpdesk } from './helpdesk/index.ts'
 import { files } from './files/index.ts'
 import { kanban } from './kanban/index.ts'
 import type { App } from './kit/index.ts'
@@ -20,7 +20,7 @@ export { type App, appSite, type AppSite, type Files, type Plan, steps } from '.
 const all: readonly App[] = [
   admin,
   calendar,
-  desk,
+  helpdesk,
   files,
   kanban,
   ledger,

@@ -5,12 +5,12 @@ import type { ImageRef } from './image.ts'
  * The boxes of a machine as a person sees them, whichever process owns them. What is run here goes beside the owner's
  * supervisor and not into any record; it ends at the latest with the box, or when the owner kills everything in it.
  */
-export interface BoxDesk {
+export interface BoxInspector {
   list(): Promise<readonly BoxSight[]>
   /** The one box whose id or rollout starts with `name`. Throws `NOT_FOUND` for none and for several. */
   find(name: string): Promise<BoxSight>
   /** Runs a command as the box's user; resolves with its exit code. */
-  exec(box: BoxSight, command: readonly string[], streams: DeskStreams): Promise<number | null>
+  exec(box: BoxSight, command: readonly string[], streams: InspectorStreams): Promise<number | null>
   getFiles(box: BoxSight, path: string, limits?: ArchiveLimits): Promise<Artifact>
   putFiles(box: BoxSight, directory: string, files: readonly PutFile[] | FileTree): Promise<void>
   /** Keeps the box's files as `paddock-kept:<name>`, which no sweep removes. */
@@ -33,7 +33,7 @@ export interface BoxSight {
   readonly owner: { readonly pid: number; readonly isAlive: boolean }
 }
 
-export interface DeskStreams {
+export interface InspectorStreams {
   readonly onStdout: (bytes: Uint8Array) => void
   readonly onStderr: (bytes: Uint8Array) => void
   /** A terminal of this size in place of pipes, with these keys. */

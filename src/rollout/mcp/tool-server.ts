@@ -9,7 +9,7 @@ import { rpcCode, RpcError } from './protocol.ts'
 const maxRunning = 64
 const eventTextLimit = 16_384
 
-export interface ToolDeskParts {
+export interface ToolServerParts {
   /** Server name and version that clients are told. */
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly task: Task
@@ -26,14 +26,14 @@ export interface ToolDeskParts {
  * Runs an environment's tools for the clients of a box, side by side, and writes each outcome as a `tool_result` event
  * before the client reads it. It works from {@link open} to {@link close}: the agent stage.
  */
-export class ToolDesk {
-  readonly serverInfo: ToolDeskParts['serverInfo']
-  readonly #parts: ToolDeskParts
+export class ToolServer {
+  readonly serverInfo: ToolServerParts['serverInfo']
+  readonly #parts: ToolServerParts
   readonly #running = new Set<Promise<unknown>>()
   readonly #fault = new AbortController()
   #at: { readonly box: Box; readonly stop: AbortController } | null = null
 
-  constructor(parts: ToolDeskParts) {
+  constructor(parts: ToolServerParts) {
     this.#parts = parts
     this.serverInfo = parts.serverInfo
   }

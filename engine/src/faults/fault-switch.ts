@@ -15,7 +15,7 @@ export interface FaultSubject {
 
 /** Faults that strike one call. */
 export class CallFaults {
-  /** Aborted when the desk that gave them is cleared, also where that happens before they strike. */
+  /** Aborted when the switch that gave them is cleared, also where that happens before they strike. */
   readonly cleared: AbortSignal
   readonly #faults: readonly Fault[]
 
@@ -36,7 +36,7 @@ export class CallFaults {
 }
 
 /** The standing fault orders. Each call takes what is meant for it; counts run down in order of arrival. */
-export class FaultDesk {
+export class FaultSwitch {
   #standing: Standing[] = []
   #cleared = new AbortController()
 

@@ -8,7 +8,7 @@ interface Ticket {
   level: string
   notes: string[]
 }
-interface Desk {
+interface Helpdesk {
   tickets: Ticket[]
 }
 
@@ -26,9 +26,9 @@ const problems = [
 ] as const
 const { click, type, select, look, done, answer, q } = steps
 
-/** A help desk: tickets are opened in dialogs, get notes, levels and states. */
-export const desk = defineApp<Desk>({
-  name: 'desk',
+/** A helpdesk: tickets are opened in dialogs, get notes, levels and states. */
+export const helpdesk = defineApp<Helpdesk>({
+  name: 'helpdesk',
   start: (d) => ({
     tickets: d.shuffled(problems).map((text, at) => ({
       id: `T-${101 + at}`,
@@ -63,7 +63,7 @@ export const desk = defineApp<Desk>({
         done(),
       ]
       return {
-        instruction: `In the help desk, set the ticket of ${ticket?.who} ("${ticket?.text}") to Solved.`,
+        instruction: `In the helpdesk, set the ticket of ${ticket?.who} ("${ticket?.text}") to Solved.`,
         change: (s) => {
           for (const one of s.tickets) if (one.id === ticket?.id) one.state = 'Solved'
         },
@@ -83,7 +83,7 @@ export const desk = defineApp<Desk>({
         done(),
       ]
       return {
-        instruction: `Add the note "${note}" to the ticket ${ticket.id} of the help desk and set it to Waiting.`,
+        instruction: `Add the note "${note}" to the ticket ${ticket.id} of the helpdesk and set it to Waiting.`,
         change: (s) => {
           for (const one of s.tickets) {
             if (one.id === ticket.id) {
@@ -110,7 +110,7 @@ export const desk = defineApp<Desk>({
         done(),
       ]
       return {
-        instruction: `Raise every ticket of the help desk whose level is ${from} to High; leave the others.`,
+        instruction: `Raise every ticket of the helpdesk whose level is ${from} to High; leave the others.`,
         change: (s) => {
           for (const one of s.tickets) if (one.level === from) one.level = 'High'
         },
@@ -122,7 +122,7 @@ export const desk = defineApp<Desk>({
       const ticket = d.pick(tickets)
       const other = tickets.find(({ who }) => who !== ticket.who)
       return {
-        instruction: `Who has the problem "${ticket.text}" by the help desk? Answer with the full name and change nothing.`,
+        instruction: `Who has the problem "${ticket.text}" by the helpdesk? Answer with the full name and change nothing.`,
         answer: ticket.who,
         oracle: [look(), answer(ticket.who)],
         near: [look(), answer(firstName(other?.who ?? ''))],
@@ -131,14 +131,14 @@ export const desk = defineApp<Desk>({
   },
 })
 
-function list({ tickets }: Desk, open: string) {
+function list({ tickets }: Helpdesk, open: string) {
   const rows = tickets.map(({ id, who, text, state, level }) => ({
     name: id,
     cells: [html`<a href="/?ticket=${id}">${id}</a>`, who, text, level, state],
   }))
   const ticket = tickets.find(({ id }) => id === open)
   return page({
-    title: 'Help desk',
+    title: 'Helpdesk',
     bar: [['Tickets', '/']],
     body: html`${table(['Ticket', 'Who', 'Problem', 'Level', 'State'], rows)}
     ${

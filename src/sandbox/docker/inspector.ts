@@ -4,9 +4,9 @@ import { PaddockError, sha256 } from '../../core/index.ts'
 import type {
   ArchiveLimits,
   Artifact,
-  BoxDesk,
+  BoxInspector,
   BoxSight,
-  DeskStreams,
+  InspectorStreams,
   FileTree,
   ImageRef,
   PutFile,
@@ -20,11 +20,11 @@ import { markLabel, ownerLabel } from './labels.ts'
 import { isOwnerAlive } from './owner.ts'
 
 /** The boxes that the Docker daemon of this machine runs. */
-export function dockerDesk(o: { readonly socketPath?: string } = {}): BoxDesk {
-  return new DockerDesk(connectDaemon(o.socketPath))
+export function dockerInspector(o: { readonly socketPath?: string } = {}): BoxInspector {
+  return new DockerInspector(connectDaemon(o.socketPath))
 }
 
-class DockerDesk implements BoxDesk {
+class DockerInspector implements BoxInspector {
   readonly #docker: Docker
 
   constructor(docker: Docker) {
@@ -46,7 +46,7 @@ class DockerDesk implements BoxDesk {
     })
   }
 
-  async exec(box: BoxSight, command: readonly string[], streams: DeskStreams): Promise<number | null> {
+  async exec(box: BoxSight, command: readonly string[], streams: InspectorStreams): Promise<number | null> {
     const { terminal } = streams
     const exec = await ask(
       'run a command',

@@ -1,1 +1,0 @@
-export { desk } from './desk.ts'
