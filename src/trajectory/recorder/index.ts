@@ -1,5 +1,5 @@
 export { LogReader } from './log-reader.ts'
 export { openRecorder, type OpenedRecorder, type RecorderOptions } from './recorder.ts'
 export { logMigrations } from './schema.ts'
-export { readPlace } from './take-in.ts'
+export { readPlace } from './ingest.ts'
 export { type CallRow, type SegmentRow } from './table-rows.ts'

@@ -1,5 +1,5 @@
 /**
- * Entries as they were written before schema 4, whose owner died before they were taken in: the segments of a commit stood
+ * Entries as they were written before schema 4, whose owner died before they were ingested: the segments of a commit stood
  * in its head.
  */
 import type { Segment } from '../contract/index.ts'

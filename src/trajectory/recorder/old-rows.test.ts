@@ -134,7 +134,7 @@ it('reads a store of schema 3 as it was, and goes on in it', async () => {
   expect((await fsck(directory)).problems).toEqual([])
 })
 
-it('takes in what an owner of before schema 4 left in the journal', async () => {
+it('ingests what an owner of before schema 4 left in the journal', async () => {
   const session = sessionFact()
   await (await openStore(directory)).close()
   const journal = new Journal(join(directory, 'log.sqlite'), 50)
@@ -182,7 +182,7 @@ function inJson({ head, parts }: LogEntry): LogEntry {
   return { head: Object.fromEntries(told) as LogEntry['head'], parts }
 }
 
-it('takes in the heads of before and those of today alike', async () => {
+it('ingests the heads of before and those of today alike', async () => {
   const session = sessionFact()
   const calls = [call(session.id, 0, null), call(session.id, 1, null)]
   const logs: SessionLog[] = []

@@ -6,9 +6,9 @@ import type { StoreThread, Synchronous, ThreadLimits } from '../sqlite/index.ts'
  * How long a fact may lie in the journal before the database gets it: what a reader of another process lags behind. A
  * round costs both threads a waking and the database a transaction, whose pages are fewer the more calls they hold.
  */
-const takeInEveryMs = 200
+const ingestEveryMs = 200
 /** The database gets what lies in the journal sooner where it is as much as this: a transaction. */
-const takeInAt = { facts: 4096, bytes: 2 * 2 ** 20 }
+const ingestAt = { facts: 4096, bytes: 2 * 2 ** 20 }
 /** How long a fact that nobody waits for may lie unwritten. */
 const writeSoonMs = 25
 /**
@@ -141,7 +141,7 @@ export class Outbox {
 
   async #flush(): Promise<void> {
     const wanted = this.#written.facts + this.#held.length
-    while (this.#taken.facts < wanted) await this.#takeIn()
+    while (this.#taken.facts < wanted) await this.#ingest()
   }
 
   async #synced(written: Promise<void>): Promise<void> {
@@ -170,7 +170,7 @@ export class Outbox {
       this.#writesThisTurn = false
       const wrote = this.#writeHeld(perTurn)
       if (wrote && this.#held.length > 0) this.#writeThisTurn()
-      this.#takeInSoon((this.#held.length > 0 && !wrote) || this.#isMuch() ? 0 : takeInEveryMs)
+      this.#ingestSoon((this.#held.length > 0 && !wrote) || this.#isMuch() ? 0 : ingestEveryMs)
     })
   }
 
@@ -210,29 +210,29 @@ export class Outbox {
 
   #isMuch(): boolean {
     return (
-      this.#written.facts - this.#taken.facts >= takeInAt.facts ||
-      this.#written.bytes - this.#taken.bytes >= takeInAt.bytes
+      this.#written.facts - this.#taken.facts >= ingestAt.facts ||
+      this.#written.bytes - this.#taken.bytes >= ingestAt.bytes
     )
   }
 
-  #takeInSoon(ms: number): void {
+  #ingestSoon(ms: number): void {
     if (this.#taking !== null || this.#closing !== null) return
     if (this.#timer !== null && ms > 0) return
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      this.#takeIn().catch((error: unknown) => this.#failHeld(error))
+      this.#ingest().catch((error: unknown) => this.#failHeld(error))
     }, ms)
     this.#timer.unref()
   }
 
   /** One round at a time; a call during a round is the round. */
-  #takeIn(): Promise<void> {
+  #ingest(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     this.#taking ??= this.#round().finally(() => {
       this.#taking = null
-      if (this.#held.length > 0) this.#takeInSoon(0)
-      else if (this.#written.facts > this.#taken.facts && this.#closing === null) this.#takeInSoon(takeInEveryMs)
+      if (this.#held.length > 0) this.#ingestSoon(0)
+      else if (this.#written.facts > this.#taken.facts && this.#closing === null) this.#ingestSoon(ingestEveryMs)
     })
     return this.#taking
   }
@@ -240,7 +240,7 @@ export class Outbox {
   async #round(): Promise<void> {
     this.#writeHeld()
     const before = { ...this.#written }
-    await this.#thread.call('takeIn', () => ({ args: [this.#journal.end] }))
+    await this.#thread.call('ingest', () => ({ args: [this.#journal.end] }))
     this.#took(before)
   }
 

@@ -25,7 +25,7 @@ export interface OpenedRecorder extends Recorder {
 }
 
 /**
- * Opens the log for writing, brings its schema forward, takes in what the last owner left in the journal and runs
+ * Opens the log for writing, brings its schema forward, ingests what the last owner left in the journal and runs
  * recovery. Throws `STORE_SCHEMA`, `STORE_CORRUPT`. `makeReader` runs once the file has its schema;
  * reads go there, over another connection, so that a long read never holds a commit up.
  */

@@ -88,7 +88,7 @@ export const logMigrations: readonly Migration[] = [
   CREATE INDEX events_session ON events (session, n);
   `,
   `
-  -- How far the journal is taken in (recorder/take-in.ts), one row.
+  -- How far the journal is ingested (recorder/ingest.ts), one row.
   CREATE TABLE journal (
     generation INTEGER NOT NULL,
     taken_to INTEGER NOT NULL

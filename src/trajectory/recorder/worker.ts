@@ -7,7 +7,7 @@ import { LogWriter } from './log-writer.ts'
 import { Memory } from './memory.ts'
 import { recover } from './recover.ts'
 import { logMigrations } from './schema.ts'
-import { TakeIn } from './take-in.ts'
+import { Ingest } from './ingest.ts'
 
 /** What the thread needs to open. */
 export interface WriterData {
@@ -37,28 +37,28 @@ const opened = sayHello(port, () => {
     references: 'trusted',
   })
   const writer = new LogWriter(db)
-  const takeIn = new TakeIn(db, writer, data.file)
-  takeIn.all()
+  const ingest = new Ingest(db, writer, data.file)
+  ingest.all()
   const interruptedCalls = recover(db, writer, data.now)
-  const generation = Math.max(takeIn.place.generation, ...generationsOf(data.file)) + 1
-  takeIn.skipTo(generation)
+  const generation = Math.max(ingest.place.generation, ...generationsOf(data.file)) + 1
+  ingest.skipTo(generation)
   removeBefore(data.file, generation)
   const value: WriterHello = { interruptedCalls, generation }
-  return { served: { db, takeIn }, value }
+  return { served: { db, ingest }, value }
 })
 
 if (opened !== null) {
-  const { db, takeIn } = opened
+  const { db, ingest } = opened
   const memory = new Memory(db)
   const caughtUp = (end: Place): void => {
-    const { generation } = takeIn.place
-    takeIn.upTo(end)
-    if (takeIn.place.generation !== generation) removeBefore(data.file, takeIn.place.generation)
+    const { generation } = ingest.place
+    ingest.upTo(end)
+    if (ingest.place.generation !== generation) removeBefore(data.file, ingest.place.generation)
   }
   serveEach(
     port,
     {
-      takeIn: (end: Place) => caughtUp(end),
+      ingest: (end: Place) => caughtUp(end),
       session: (end: Place, id: Id) => {
         caughtUp(end)
         return memory.session(id)
@@ -73,9 +73,9 @@ if (opened !== null) {
       },
     },
     () => {
-      takeIn.all()
-      takeIn.close()
-      removeBefore(data.file, takeIn.place.generation + 1)
+      ingest.all()
+      ingest.close()
+      removeBefore(data.file, ingest.place.generation + 1)
       db.pragma('wal_checkpoint(TRUNCATE)')
       db.close()
     },

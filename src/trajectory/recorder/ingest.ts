@@ -10,10 +10,10 @@ const maxTransactionBytes = 2 * 2 ** 20
 
 /**
  * Takes the journal into the log. How far it came is part of each transaction, so that after a kill every entry is
- * taken in once. An entry that the log refuses is kept beside it with the reason: entries are checked before they are
+ * ingested once. An entry that the log refuses is kept beside it with the reason: entries are checked before they are
  * written, so this is a fault that `paddock fsck` tells, and no reason to lose those behind it.
  */
-export class TakeIn {
+export class Ingest {
   readonly #db: Database
   readonly #writer: LogWriter
   readonly #follower: Follower
@@ -26,12 +26,12 @@ export class TakeIn {
     this.#follower = new Follower(logFile, this.#place)
   }
 
-  /** What is taken in. */
+  /** What is ingested. */
   get place(): Place {
     return this.#place
   }
 
-  /** Takes in everything that is there. */
+  /** Ingests everything that is there. */
   all(): void {
     while (this.#transaction(false, null)) {
       // Until nothing was there.
@@ -39,7 +39,7 @@ export class TakeIn {
   }
 
   /**
-   * Takes in what was written up to a place, and does not run after a writer that goes on.
+   * Ingests what was written up to a place, and does not run after a writer that goes on.
    * Throws `STORE_CORRUPT` where the journal does not reach that far.
    */
   upTo(end: Place): void {
@@ -61,7 +61,7 @@ export class TakeIn {
     this.#follower.close()
   }
 
-  /** True when something was taken in, at most what stands before `end`. */
+  /** True when something was ingested, at most what stands before `end`. */
   #transaction(singly: boolean, end: Place | null): boolean {
     const before = this.#place
     const deadline = performance.now() + maxTransactionMs
@@ -118,7 +118,7 @@ export class TakeIn {
   }
 }
 
-/** How far the journal of a log is taken in. */
+/** How far the journal of a log is ingested. */
 export function readPlace(db: Database): Place {
   const row = db.prepare<[], Place>('SELECT generation, taken_to AS offset FROM journal').get()
   return row ?? { generation: 0, offset: 0 }

@@ -11,7 +11,7 @@ import type { LogEntry } from './entries.ts'
 
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-take-in-'))
+  directory = await mkdtemp(join(tmpdir(), 'paddock-ingest-'))
   await (await openStore(directory)).close()
 })
 afterEach(async () => rm(directory, { recursive: true }))
@@ -23,7 +23,7 @@ function leave(generation: number, ...entries: readonly LogEntry[]): void {
   journal.close()
 }
 
-it('keeps an entry that the log refuses beside it, and takes in those around it', async () => {
+it('keeps an entry that the log refuses beside it, and ingests those around it', async () => {
   const [one, other] = [sessionFact(), sessionFact()]
   leave(
     50,
