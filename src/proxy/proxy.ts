@@ -18,7 +18,7 @@ import { takeUp } from './past/take-up.ts'
 import { Admission } from './session/admission.ts'
 import { keyDigest, keyOf, newKey } from './session/keys.ts'
 import { LiveSession } from './session/live-session.ts'
-import { OpenDoor } from './session/open-door.ts'
+import { OpenSessions } from './session/open-sessions.ts'
 import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
 import { serveStored } from './stored-responses.ts'
@@ -150,7 +150,7 @@ export function createProxy(options: ProxyOptions): Proxy {
           },
         })
 
-  const door = new OpenDoor({
+  const openSessions = new OpenSessions({
     open: (open) => openSession({ ...open, policy: options.openPolicy ?? {} }),
     recall: async (native) => (await past?.recallOpened(native)) ?? null,
     find: (id) => (book.isClosed(id) ? null : book.byIdOrThrow(id)),
@@ -179,7 +179,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   ): LiveSession | Promise<LiveSession> {
     const open = options.openMode === true && sessionId === null
     return open && (key === null || book.byKeyOrNull(key) === null)
-      ? door.session(request.headers)
+      ? openSessions.session(request.headers)
       : book.authorise(sessionId, key)
   }
 
@@ -267,7 +267,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     openSession,
     closeSession,
     closeOpenMode: async () => {
-      for (const id of await door.ids()) await closeSession(id)
+      for (const id of await openSessions.ids()) await closeSession(id)
     },
     sessionStats: (id) => book.stats(id),
     sessionHandler: (id) => ({ request: handle(book.byIdOrThrow(id)) }),

@@ -4,7 +4,7 @@ import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvi
 import { bundleRoot } from './agent.ts'
 import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
 import type { Closing } from './closing.ts'
-import { boxDoor } from './door.ts'
+import { sandboxGateway } from './sandbox-gateway.ts'
 import { CauseFinder, mcpHttp, mcpTools, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
@@ -121,7 +121,7 @@ async function openBox(
   const mcp = parts.toolServer === null ? null : mcpHttp(parts.toolServer)
   const session = run.proxy.sessionHandler(parts.session.session.id)
   const { turns } = parts
-  slot.serve(boxDoor({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))
+  slot.serve(sandboxGateway({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))
   const box = await openTaskBox(sandbox, needs, {
     ...options,
     modelPath: { slot },

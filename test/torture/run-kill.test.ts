@@ -8,7 +8,7 @@ import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 /**
- * Invariant I9 through the public door: `paddock run` is ended by SIGKILL and by SIGINT at seeded moments, and nothing
+ * Invariant I9 through the public interface: `paddock run` is ended by SIGKILL and by SIGINT at seeded moments, and nothing
  * of it is left in Docker, in the process table or in the store that the next command does not settle.
  */
 const seed = Number(process.env.SEED ?? 20261120)

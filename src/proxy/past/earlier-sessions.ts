@@ -2,7 +2,7 @@ import { type Digest, type Id, isPaddockError, PaddockError } from '../../core/i
 import type { Recorder, SessionLog, SessionRecord } from '../../trajectory/index.ts'
 import { keyDigest } from '../session/keys.ts'
 import type { LiveSession } from '../session/live-session.ts'
-import { nativeOf } from '../session/open-door.ts'
+import { nativeOf } from '../session/open-sessions.ts'
 
 /** As many as the book remembers of closed ones. */
 const mostSessions = 10_000

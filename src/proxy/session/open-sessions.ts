@@ -5,8 +5,8 @@ import type { OpenedSession, OpenSession } from '../contract.ts'
 import { readLineage } from '../dialects/chat/lineage.ts'
 import type { LiveSession } from './live-session.ts'
 
-/** What an {@link OpenDoor} works with. */
-export interface OpenDoorParts {
+/** What an {@link OpenSessions} works with. */
+export interface OpenSessionsParts {
   readonly open: (open: OpenSession) => Promise<OpenedSession>
   /** The session that an earlier process left under a harness-native id, brought back; null where there is none. */
   readonly recall: (native: string) => Promise<Id | null>
@@ -18,11 +18,11 @@ export interface OpenDoorParts {
  * Open mode: people who just want to look point a harness at `/v1` with any key. Requests that name the same
  * harness-native session share a session of ours, also with those of a process that died; those that name none share one.
  */
-export class OpenDoor {
-  private readonly parts: OpenDoorParts
+export class OpenSessions {
+  private readonly parts: OpenSessionsParts
   private readonly opened = new Map<string, Promise<Id>>()
 
-  constructor(parts: OpenDoorParts) {
+  constructor(parts: OpenSessionsParts) {
     this.parts = parts
   }
 

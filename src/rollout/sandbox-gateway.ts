@@ -7,7 +7,7 @@ import { type EgressGate, isProxyRequest, type SlotHandlers } from '../sandbox/i
  * What a box's socket serves: `/mcp` is the environment's tools, what a proxy is asked for (CONNECT, absolute form) is
  * egress, everything else its session's model routes. The gate decides about egress and tells each attempt.
  */
-export function boxDoor(parts: {
+export function sandboxGateway(parts: {
   readonly session: SessionHandler
   /** The environment's MCP server; null: it has none, and the route is 404. */
   readonly mcp: SessionHandler | null
