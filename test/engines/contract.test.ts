@@ -1,4 +1,4 @@
-/** The engine suite on transcribed shapes, on the scripted engine's wires, and on a real server where one is named. */
+/** The engine suite on transcribed shapes, on the scripted engine's APIs, and on a real server where one is named. */
 import { type EngineAdapter, openaiEngine, probeEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import {
   engineContract,
@@ -37,13 +37,13 @@ for (const [fixture, adapter] of fixtures) {
   })
 }
 
-const wires: readonly (readonly [string, readonly string[], (url: string) => EngineAdapter])[] = [
+const apis: readonly (readonly [string, readonly string[], (url: string) => EngineAdapter])[] = [
   ['vllm', [], (url) => vllmEngine({ url })],
   ['sglang', [], (url) => sglangEngine({ url, streamsIds: true })],
   ['sglang', ['--no-sglext'], (url) => sglangEngine({ url })],
   ['openai', [], (url) => openaiEngine({ url })],
 ]
-for (const [wire, flags, adapter] of wires) {
+for (const [wire, flags, adapter] of apis) {
   engineContract(`scripted engine as ${wire} ${flags.join(' ')}`, {
     start: async () => {
       const engine = await startEngine('--wire', wire, ...flags)

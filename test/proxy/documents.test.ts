@@ -160,19 +160,19 @@ describe('documents', () => {
 describe('a bound on thinking', () => {
   const thinking = { ...messages([{ type: 'text', text: 'x' }]), thinking: { type: 'enabled', budget_tokens: 1024 } }
   const config = { generationConfig: { thinkingConfig: { thinkingBudget: 1024 } } }
-  const wires = [
+  const apis = [
     ['messages', '/v1/messages', thinking],
     ['gemini', gemini, { ...contents([{ text: 'x' }]), ...config }],
   ] as const
 
-  it.each(wires)('is kept as asked and not told to the engine (%s)', async (_what, path, body) => {
+  it.each(apis)('is kept as asked and not told to the engine (%s)', async (_what, path, body) => {
     const { session } = await ask(path, body)
     expect(asked[0]).not.toHaveProperty('thinking_token_budget')
     const [call] = (await session.log()).calls
     expect([call?.intent.asked.other, call?.intent.used.other]).toEqual([['thinking_budget'], []])
   })
 
-  it.each(wires)(
+  it.each(apis)(
     'is told where the policy says so, and stands among what shaped sampling (%s)',
     async (_what, path, body) => {
       const { session } = await ask(path, body, { thinkingBudget: 'pass' })
@@ -181,7 +181,7 @@ describe('a bound on thinking', () => {
     },
   )
 
-  it.each(wires)('is told SGLang in its own words (%s)', async (_what, path, body) => {
+  it.each(apis)('is told SGLang in its own words (%s)', async (_what, path, body) => {
     const url = engineUrl()
     await using strict = await startProxy(url, { engine: sglangEngine({ url, strictThinking: true }) })
     const { status, session } = await ask(path, body, { thinkingBudget: 'pass' }, strict)

@@ -12,12 +12,12 @@ import { startEngine, startProxy, type TestEngine, type TestProxy } from './supp
 const expertsOf = (ids: readonly number[]): number[] =>
   ids.slice(0, -1).flatMap((id) => [0, 1, 2, 3].map((at) => (id + 3 * at) % 8))
 
-const wires = [
+const apis = [
   ['vllm', (url: string) => vllmEngine({ url })],
   ['sglang', (url: string) => sglangEngine({ url, streamsIds: true, routedExperts: true })],
 ] as const
 
-describe.each(wires)('side channels, %s', (wire, adapter) => {
+describe.each(apis)('side channels, %s', (wire, adapter) => {
   let directory: string
   let engine: TestEngine
   let store: Store

@@ -3,7 +3,7 @@ import { type Lab, openLab } from '../lab/lab.ts'
 import { incidents, oneMeaning, profiles, propertyOf, survivesFaults } from '../properties/invariants.ts'
 import { sized } from './size.ts'
 
-/** The properties of `test/properties`, over many more conversations, on the wires of vLLM and SGLang. */
+/** The properties of `test/properties`, over many more conversations, on the APIs of vLLM and SGLang. */
 const runs = Number(process.env['RUNS'] ?? sized(40, 4))
 const seed = Number(process.env['SEED'] ?? 20_261_122)
 const cases = profiles.flatMap((model) => (['vllm', 'sglang'] as const).map((wire) => ({ model, wire })))

@@ -6,7 +6,7 @@ import type { ContinuedAnswer } from './conversation.ts'
 
 /** What a handle says when it comes back. */
 export interface EchoedAnswer extends ContinuedAnswer {
-  /** Thinking that travels in the handle, for wires on which clients do not give its text back. */
+  /** Thinking that travels in the handle, for APIs in which clients do not give its text back. */
   readonly reasoning: string | null
 }
 

@@ -7,7 +7,7 @@ export interface CommandResult {
   readonly error: string
 }
 
-/** A command as OSWorld's files and wires write it: a list of arguments, or a line for a shell. */
+/** A command as OSWorld's files and HTTP API write it: a list of arguments, or a line for a shell. */
 export type MachineCommand = string | readonly string[]
 
 /** A tab of the machine's browser, the one in front first. */

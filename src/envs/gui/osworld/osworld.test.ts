@@ -1,4 +1,4 @@
-/** The wires of OSWorld on a desktop box, and our client of them: each proves the other. */
+/** The HTTP API of OSWorld on a desktop box, and our client of them: each proves the other. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../../sandbox/index.ts'
 import { requireDocker } from '../../../testing/sandbox/index.ts'
@@ -46,7 +46,7 @@ describe('Python of OSWorld', () => {
   })
 })
 
-describe.runIf(await requireDocker())('a desktop box with the wires of OSWorld', () => {
+describe.runIf(await requireDocker())('a desktop box with the HTTP API of OSWorld', () => {
   const typed: string[] = []
   let sandbox: SandboxProvider
   let box: Box

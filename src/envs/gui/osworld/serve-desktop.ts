@@ -19,7 +19,7 @@ export interface DesktopOptions {
 }
 
 /**
- * A desktop in a box of its own, behind OSWorld's wires, until it is disposed. Throws `PORT_IN_USE`, `BROWSER_GONE` and what
+ * A desktop in a box of its own, behind OSWorld's HTTP API, until it is disposed. Throws `PORT_IN_USE`, `BROWSER_GONE` and what
  * boxes throw.
  */
 export async function serveDesktop(sandbox: SandboxProvider, o: DesktopOptions): Promise<OsworldServer> {

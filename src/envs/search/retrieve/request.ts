@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
 
 /**
- * The `/retrieve` wires of the field. The body says which one it is, but for BrowseComp-Plus, whose `{query}` alone is
+ * The `/retrieve` APIs of the field. The body says which one it is, but for BrowseComp-Plus, whose `{query}` alone is
  * also SkyRL's: that one has a path of its own.
  * - `search-r1`: `{queries, topk?, return_scores?}` (Search-R1, verl, slime, RL-Factory, ARPO, Tree-GRPO, agent-lightning;
  *   GEM sends the same as MessagePack, `gem/tools/search_tool.py`)

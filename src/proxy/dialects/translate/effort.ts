@@ -2,7 +2,7 @@
 export type ReasoningEffort = 'low' | 'medium' | 'high'
 
 /**
- * Words of the wires: OpenAI has `none, minimal, low, medium, high, xhigh`, Anthropic adds `max`, Gemini writes upper
+ * Words of the APIs: OpenAI has `none, minimal, low, medium, high, xhigh`, Anthropic adds `max`, Gemini writes upper
  * case. vLLM at 002032ee takes all of them (`chat_completion/protocol.py`); which releases and engines take fewer was not
  * tried, so the ends are drawn in to the three that OpenAI's first models had: a harness that says `xhigh` gets an answer. `none` and foreign words say nothing to the engine. The recorded body keeps what was asked.
  */

@@ -1,4 +1,4 @@
-/** `kill -9` of the proxy under both strategies on both engine wires, judged by client journal and engine journal. */
+/** `kill -9` of the proxy under both strategies on both engine APIs, judged by client journal and engine journal. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
@@ -34,7 +34,7 @@ let vllm: TestEngine
 let sglang: TestEngine
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-wires-'))
+  directory = await mkdtemp(join(tmpdir(), 'paddock-engine-api-'))
   const steps = [
     { shell: 'rm -rf build && make' },
     { shell: 'make test' },
@@ -62,7 +62,7 @@ it(
     for (let round = 0; round < kills; round += 1) {
       const child = spawn(
         process.execPath,
-        ['test/kill/wires-runner.ts', join(directory, 'data'), vllm.url, sglang.url],
+        ['test/kill/engine-api-runner.ts', join(directory, 'data'), vllm.url, sglang.url],
         {
           stdio: ['ignore', 'pipe', 'inherit'],
         },

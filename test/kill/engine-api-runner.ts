@@ -1,5 +1,5 @@
 /**
- * One store with a proxy before each engine, to be killed: `wires-runner.ts <directory> <vllm url> <sglang url>`; prints a
+ * One store with a proxy before each engine, to be killed: `engine-api-runner.ts <directory> <vllm url> <sglang url>`; prints a
  * session of each strategy on each wire.
  */
 import { createProxy, type EngineAdapter, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
@@ -7,7 +7,7 @@ import { openStore } from '../../src/trajectory/index.ts'
 
 const [directory, vllmUrl, sglangUrl] = process.argv.slice(2)
 if (directory === undefined || vllmUrl === undefined || sglangUrl === undefined)
-  throw new Error('usage: wires-runner.ts <directory> <vllm url> <sglang url>')
+  throw new Error('usage: engine-api-runner.ts <directory> <vllm url> <sglang url>')
 const store = await openStore(directory)
 const engines: readonly EngineAdapter[] = [
   vllmEngine({ url: vllmUrl }),
