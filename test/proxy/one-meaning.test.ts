@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Dialect, DialectMemory } from '../../src/proxy/dialects/contract.ts'
 import { dialectNamed } from '../../src/proxy/dialects/registry.ts'
 import { requestMessages } from '../../src/proxy/index.ts'
-import { ResponseShelf } from '../../src/proxy/dialects/responses/shelf.ts'
+import { ResponseCache } from '../../src/proxy/dialects/responses/response-cache.ts'
 import { EchoHandles } from '../../src/proxy/session/echo-handles.ts'
 
 /** An exchange that all four dialects can express. */
@@ -280,7 +280,7 @@ function asGemini(e: Exchange): object {
 function engineRequest(dialect: Dialect['name'], body: object, path: string) {
   const memory: DialectMemory = {
     handles: new EchoHandles(Buffer.alloc(32)),
-    responses: new ResponseShelf(),
+    responses: new ResponseCache(),
     answerOfToolCall: () => null,
     reasoningName: 'reasoning',
   }
@@ -321,7 +321,7 @@ describe('one meaning', () => {
       "messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":${input}}]}]}`
     const memory = {
       handles: new EchoHandles(Buffer.alloc(32)),
-      responses: new ResponseShelf(),
+      responses: new ResponseCache(),
       answerOfToolCall: () => null,
       reasoningName: 'reasoning' as const,
     }

@@ -5,9 +5,9 @@ import { type SearchData, searchDataSchema } from './data.ts'
 import { loadQuestions, sourceOf } from './load.ts'
 import { cheatsOf, distractorsOf, oracleOf } from './plays.ts'
 import { recordOf, toArtifact } from './record.ts'
-import { DenseShelf } from './dense-shelf.ts'
+import { DenseCache } from './dense-cache.ts'
 import { noiseAt, type Retrieval } from './retrieval/index.ts'
-import { CorpusShelf } from './shelf.ts'
+import { CorpusCache } from './corpus-cache.ts'
 import { searchTools } from './tools.ts'
 import { searchVerifierVersion, verifyRecord } from './verify.ts'
 
@@ -24,10 +24,10 @@ export interface SearchOptions {
  * Corpus, index and record of the attempt are on the host; the box holds none of them.
  */
 export function searchEnvironment(options: SearchOptions = {}): Environment {
-  const shelf = new CorpusShelf(options.directory ?? '.paddock/corpora')
+  const cache = new CorpusCache(options.directory ?? '.paddock/corpora')
   const corpusOf = (task: TaskOf<SearchData>): Promise<Corpus> =>
-    shelf.open(sourceOf(task.data.corpus.source, task.source))
-  const dense = new DenseShelf(options.environment ?? process.env)
+    cache.open(sourceOf(task.data.corpus.source, task.source))
+  const dense = new DenseCache(options.environment ?? process.env)
   const retrievalOf = async (task: TaskOf<SearchData>): Promise<Retrieval> => {
     const corpus = await corpusOf(task)
     return { corpus, dense: await dense.open(task, corpus) }
@@ -37,7 +37,7 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     apiVersion: 1,
     verifierVersion: searchVerifierVersion,
     task: searchDataSchema,
-    load: (path, o) => loadQuestions(path, { shelf, signal: o.signal }),
+    load: (path, o) => loadQuestions(path, { cache, signal: o.signal }),
     box: () => boxNeeds,
     setup: async ({ task, box, trainingStep }) => {
       await retrievalOf(task)

@@ -9,7 +9,7 @@ import type { Corpus, CorpusSource } from './corpus/index.ts'
 import type { SearchData } from './data.ts'
 import { importQuestions, type PlacedQuestion } from './imports/index.ts'
 import type { EmbeddingsServer } from './retrieval/index.ts'
-import type { CorpusShelf } from './shelf.ts'
+import type { CorpusCache } from './corpus-cache.ts'
 
 /** One set: its folder, its `search.toml`, and which of its questions were asked for. */
 interface QuestionSet {
@@ -28,11 +28,11 @@ interface QuestionSet {
  */
 export async function loadQuestions(
   path: string,
-  o: { readonly shelf: CorpusShelf; readonly signal?: AbortSignal | undefined },
+  o: { readonly cache: CorpusCache; readonly signal?: AbortSignal | undefined },
 ): Promise<readonly Task[]> {
   const set = await findSet(path)
   const source = sourceOf(set.toml.corpus, set.folder)
-  const corpus = await o.shelf.open(source)
+  const corpus = await o.cache.open(source)
   o.signal?.throwIfAborted()
   const { sha256 } = set.toml.corpus
   if (sha256 !== undefined && sha256 !== corpus.digest) {

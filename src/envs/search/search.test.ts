@@ -220,13 +220,13 @@ describe('a set of your own', () => {
   })
 
   test('with a corpus that was damaged on disk is told apart from a failing agent', async () => {
-    const shelf = join(directory, 'damaged')
+    const cache = join(directory, 'damaged')
     const folder = await set()
-    const [task] = (await searchEnvironment({ directory: shelf }).load(folder)) as [Task]
-    const [built = ''] = await readdir(shelf)
-    const path = join(shelf, built, '0000.segment')
+    const [task] = (await searchEnvironment({ directory: cache }).load(folder)) as [Task]
+    const [built = ''] = await readdir(cache)
+    const path = join(cache, built, '0000.segment')
     await writeFile(path, (await readFile(path)).subarray(1))
-    const fresh = searchEnvironment({ directory: shelf })
+    const fresh = searchEnvironment({ directory: cache })
     const [tool] = fresh.tools(task)
     const outcome = await tool?.run({ task, box: livingBox(), signal }, { query: 'mill' })
     expect(outcome).toMatchObject({ status: 'infra' })

@@ -5,7 +5,7 @@ import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { Answer } from './chat/answer.ts'
 import type { ByteEdit } from './chat/chunk-scan.ts'
 import type { ChatRequest } from './chat/request.ts'
-import type { ResponseShelf } from './responses/shelf.ts'
+import type { ResponseCache } from './responses/response-cache.ts'
 
 /**
  * A wire API that harnesses speak. The canonical form between all of them is the chat completion: a dialect turns its
@@ -36,7 +36,7 @@ export interface DialectInput {
 /** What a session remembers so that a stateless wire can be continued. */
 export interface DialectMemory {
   readonly handles: Handles
-  readonly responses: Pick<ResponseShelf, 'put' | 'until'>
+  readonly responses: Pick<ResponseCache, 'put' | 'until'>
   /** The answer that made a tool call, by the id that the client was given. */
   answerOfToolCall(id: string): ContinuedAnswer | null
   /** Name under which this session's engine writes thinking; the canonical history uses the same. */

@@ -5,7 +5,7 @@ import type { DialectMemory } from './contract.ts'
 import { dialectNamed } from './registry.ts'
 import { responseId } from './responses/output.ts'
 import { storedTurn } from './responses/stored-turn.ts'
-import type { ShelvedResponse } from './responses/shelf.ts'
+import type { CachedResponse } from './responses/response-cache.ts'
 
 /** Knows no session: handles are foreign, and what an earlier response holds is not repeated. */
 const nobody: DialectMemory = {
@@ -65,10 +65,10 @@ function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
     responses: {
       put: () => {},
       until: (id) => {
-        const found: ShelvedResponse[] = []
+        const found: CachedResponse[] = []
         for (let at: string | null = id; at !== null;) {
           const call = byResponse.get(at)
-          const turn: ShelvedResponse | null = call === undefined ? null : storedTurn(call, memory)
+          const turn: CachedResponse | null = call === undefined ? null : storedTurn(call, memory)
           if (turn === null) return null
           found.unshift(turn)
           at = turn.previous

@@ -4,7 +4,7 @@ import type { SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
 import type { RunningCall } from '../running-call.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
-import { ResponseShelf } from '../dialects/responses/shelf.ts'
+import { ResponseCache } from '../dialects/responses/response-cache.ts'
 import { type ContinuedAnswer, Conversation } from './conversation.ts'
 import { EchoHandles, handleSecret } from './echo-handles.ts'
 import type { RememberedCall } from './remembered-call.ts'
@@ -20,7 +20,7 @@ export class LiveSession {
   readonly conversation = new Conversation()
   /** What the dialects remember: see `DialectMemory`. */
   readonly handles: EchoHandles
-  readonly responses = new ResponseShelf()
+  readonly responses = new ResponseCache()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new InFlightSet<RunningCall>()
   open = true

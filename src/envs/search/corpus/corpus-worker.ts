@@ -18,8 +18,8 @@ import { type CorpusOrder, type CorpusReply, type CorpusRequest, toFault } from 
  * The thread of one corpus: builds it at first use, then answers queries. Off the main thread, because building takes
  * seconds and a query milliseconds, which the streams of the proxy must not wait for.
  */
-async function serve({ shelf, source }: CorpusOrder, send: (reply: CorpusReply) => void): Promise<void> {
-  const directory = join(shelf, `${await nameOf(source)}-${analyserVersion}`)
+async function serve({ root, source }: CorpusOrder, send: (reply: CorpusReply) => void): Promise<void> {
+  const directory = join(root, `${await nameOf(source)}-${analyserVersion}`)
   const manifest = await findOrBuild(directory, source)
   const index = await readIndex(directory, manifest)
   const documents = openDocuments(directory)

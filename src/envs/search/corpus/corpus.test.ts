@@ -15,22 +15,22 @@ const generated = { kind: 'generated', version: 1, seed: 3, passages: 400 } as c
 
 describe('a corpus', () => {
   test('is built once by several openers at once, and leaves nothing else behind', async () => {
-    const shelf = join(directory, 'race')
-    const opened = await Promise.all(Array.from({ length: 3 }, () => openCorpus(shelf, generated)))
+    const root = join(directory, 'race')
+    const opened = await Promise.all(Array.from({ length: 3 }, () => openCorpus(root, generated)))
     expect(new Set(opened.map(({ digest }) => digest)).size).toBe(1)
     const answers = await Promise.all(opened.map((corpus) => corpus.search('town river', { topk: 4 })))
     expect(answers[0]).toHaveLength(4)
     expect(answers).toEqual([answers[0], answers[0], answers[0]])
     for (const corpus of opened) await corpus[Symbol.asyncDispose]()
-    expect(await readdir(shelf)).toHaveLength(1)
+    expect(await readdir(root)).toHaveLength(1)
   })
 
   test('that could not be built leaves nothing behind and is told by its error', async () => {
-    const shelf = join(directory, 'broken')
+    const root = join(directory, 'broken')
     const path = join(directory, 'broken.jsonl')
     await writeFile(path, '{"id": "1", "contents": "a"}\nnonsense\n')
-    await expect(openCorpus(shelf, { kind: 'jsonl', path })).rejects.toMatchObject({ code: 'TASK_INVALID' })
-    expect(await readdir(shelf)).toEqual([])
+    await expect(openCorpus(root, { kind: 'jsonl', path })).rejects.toMatchObject({ code: 'TASK_INVALID' })
+    expect(await readdir(root)).toEqual([])
   })
 
   test('larger than a segment is ranked over all its segments', async () => {

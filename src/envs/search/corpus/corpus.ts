@@ -40,11 +40,11 @@ interface Waiting {
 }
 
 /**
- * Opens a corpus below the directory `shelf`, building it when it is not there. The thread does not keep the process
+ * Opens a corpus below the directory `root`, building it when it is not there. The thread does not keep the process
  * alive. Throws `TASK_INVALID` for passages that cannot be read, `STORE_CORRUPT` for a damaged corpus.
  */
-export async function openCorpus(shelf: string, source: CorpusSource): Promise<Corpus> {
-  const thread = new CorpusThread(shelf, source)
+export async function openCorpus(root: string, source: CorpusSource): Promise<Corpus> {
+  const thread = new CorpusThread(root, source)
   const facts = await thread.ready
   const cache = new HitCache({ entries: 10_000, units: 32 * 2 ** 20 })
   return {
@@ -81,10 +81,10 @@ class CorpusThread {
   #next = 0
   #ended: PaddockError | null = null
 
-  constructor(shelf: string, source: CorpusSource) {
+  constructor(root: string, source: CorpusSource) {
     const file = import.meta.url.endsWith('.ts') ? './corpus-worker.ts' : './corpus-worker.js'
     // Flags of the parent (a test runner's loaders) mean nothing to this thread.
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: { shelf, source }, execArgv: [] })
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: { root, source }, execArgv: [] })
     const opened = Promise.withResolvers<CorpusFacts>()
     this.ready = opened.promise
     this.#worker.on('message', (reply: CorpusReply) => {

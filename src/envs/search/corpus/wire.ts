@@ -10,7 +10,7 @@ export interface Hit extends Document {
 /** What the thread is started with. */
 export interface CorpusOrder {
   /** The corpora of this machine; the thread finds or makes its own below it. */
-  readonly shelf: string
+  readonly root: string
   readonly source: CorpusSource
 }
 

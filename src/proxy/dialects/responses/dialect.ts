@@ -13,7 +13,7 @@ export const responsesDialect: Dialect = {
     const request = readResponsesRequest(readObjectBody(bytes), memory)
     const chat = readChatRequest(canonicalBody(request.canonical, memory.reasoningName), headers)
     const { handles } = memory
-    const call = { createdAt: Math.floor(now / 1000), model: chat.model, request, handles, shelf: memory.responses }
+    const call = { createdAt: Math.floor(now / 1000), model: chat.model, request, handles, cache: memory.responses }
     return {
       path,
       body: bytes,

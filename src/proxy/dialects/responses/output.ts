@@ -3,7 +3,7 @@ import type { LooseObject } from '../../session/sampling.ts'
 import { type Answer, tokenCount } from '../chat/answer.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
 import type { ResponsesRequest } from './request.ts'
-import type { ResponseShelf } from './shelf.ts'
+import type { ResponseCache } from './response-cache.ts'
 import { freeformInput } from './tools.ts'
 
 /** What the answer of one call is written from. */
@@ -14,7 +14,7 @@ export interface ResponsesCall {
   readonly model: string | null
   readonly request: ResponsesRequest
   readonly handles: Handles
-  readonly shelf: Pick<ResponseShelf, 'put'>
+  readonly cache: Pick<ResponseCache, 'put'>
 }
 
 export function responseId({ callId }: Pick<ResponsesCall, 'callId'>): string {
@@ -167,7 +167,7 @@ export function shelve(call: ResponsesCall, answer: Answer, response: LooseObjec
       argumentsText: tool.arguments,
     })),
   }
-  call.shelf.put(responseId(call), {
+  call.cache.put(responseId(call), {
     previous: call.request.previous,
     input: call.request.input,
     answer: message,

@@ -6,13 +6,13 @@ import type { CanonicalMessage } from '../translate/canonical.ts'
 import { listAt, member, readObjectBody, textAt } from '../translate/read.ts'
 import { responseId } from './output.ts'
 import { readResponsesRequest } from './request.ts'
-import type { ShelvedResponse } from './shelf.ts'
+import type { CachedResponse } from './response-cache.ts'
 
 /**
- * A recorded Responses call as the shelf held it while its session lived, the response object left empty; null where it
+ * A recorded Responses call as the response cache held it while its session lived, the response object left empty; null where it
  * was not answered.
  */
-export function storedTurn(call: CallRecord, memory: DialectMemory): ShelvedResponse | null {
+export function storedTurn(call: CallRecord, memory: DialectMemory): CachedResponse | null {
   return readTurn(call, memory)?.turn ?? null
 }
 
@@ -20,7 +20,7 @@ export function storedTurn(call: CallRecord, memory: DialectMemory): ShelvedResp
 export function shelvedTurn(
   call: CallRecord,
   memory: DialectMemory,
-): { readonly id: string; readonly turn: ShelvedResponse } | null {
+): { readonly id: string; readonly turn: CachedResponse } | null {
   const read = readTurn(call, memory)
   if (read === null || !read.store) return null
   const response = responseIn(Buffer.from(call.commit?.reply ?? []).toString(), call.intent.streamed)
@@ -31,7 +31,7 @@ export function shelvedTurn(
 function readTurn(
   call: CallRecord,
   memory: DialectMemory,
-): { readonly turn: ShelvedResponse; readonly store: boolean } | null {
+): { readonly turn: CachedResponse; readonly store: boolean } | null {
   const answer = call.commit?.choices.find((choice) => choice.index === 0)?.message
   if (call.intent.dialect !== 'responses' || answer === undefined) return null
   // What it continues is read by the caller, turn by turn.

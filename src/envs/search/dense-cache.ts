@@ -6,7 +6,7 @@ import { embeddingsOf } from './load.ts'
 import { type DenseIndex, openDense } from './retrieval/index.ts'
 
 /** The vectors that this process has opened, each once: rollouts share them. What failed is tried again. */
-export class DenseShelf {
+export class DenseCache {
   readonly #environment: Readonly<Record<string, string | undefined>>
   readonly #open = new Map<string, Promise<DenseIndex>>()
   // One rollout that gives up must not take the vectors from the others.

@@ -4,7 +4,7 @@ import { type Corpus, type CorpusSource, openCorpus } from './corpus/index.ts'
  * The corpora that this process has opened, each once: rollouts share thread, index and cache. A corpus that failed to
  * open is tried again at the next use.
  */
-export class CorpusShelf implements AsyncDisposable {
+export class CorpusCache implements AsyncDisposable {
   readonly #directory: string
   readonly #open = new Map<string, Promise<Corpus>>()
 

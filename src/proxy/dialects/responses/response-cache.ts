@@ -3,7 +3,7 @@ import type { LooseObject } from '../../session/sampling.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
 
 /** What a stored response adds to the conversation that it continues. */
-export interface ShelvedResponse {
+export interface CachedResponse {
   readonly previous: string | null
   /** Input of the request without its instructions, which are not carried over. */
   readonly input: readonly CanonicalMessage[]
@@ -18,15 +18,15 @@ export interface ShelvedResponse {
  * what it added; a response that a client asked not to store is not here. A deleted one is gone for clients, but what
  * was continued from it before stays whole.
  */
-export class ResponseShelf {
-  private readonly byId = new Map<string, ShelvedResponse>()
+export class ResponseCache {
+  private readonly byId = new Map<string, CachedResponse>()
   private readonly deleted = new Set<string>()
 
-  put(id: string, response: ShelvedResponse): void {
+  put(id: string, response: CachedResponse): void {
     this.byId.set(id, response)
   }
 
-  get(id: string): ShelvedResponse | null {
+  get(id: string): CachedResponse | null {
     return this.deleted.has(id) ? null : (this.byId.get(id) ?? null)
   }
 
@@ -38,9 +38,9 @@ export class ResponseShelf {
   }
 
   /** The conversation up to and with a response, oldest first; null where the session holds no such response. */
-  until(id: string): readonly ShelvedResponse[] | null {
+  until(id: string): readonly CachedResponse[] | null {
     if (this.deleted.has(id)) return null
-    const found: ShelvedResponse[] = []
+    const found: CachedResponse[] = []
     for (let at: string | null = id; at !== null;) {
       const response = this.byId.get(at)
       if (response === undefined) return null
