@@ -85,8 +85,8 @@ export function prefetchTaskBox(
     readonly hasModelPath: boolean
   },
 ): BoxWish {
-  const viaSlot = o.hasModelPath || widestNetwork(needs) !== 'none'
-  return sandbox.prefetch({ ...specOf(needs, image, o), labels: o.labels, ...(viaSlot ? { modelPath: {} } : {}) })
+  const viaSocket = o.hasModelPath || widestNetwork(needs) !== 'none'
+  return sandbox.prefetch({ ...specOf(needs, image, o), labels: o.labels, ...(viaSocket ? { modelPath: {} } : {}) })
 }
 
 function specOf(
@@ -109,7 +109,7 @@ function specOf(
   }
 }
 
-/** A slot with nothing but egress behind it, for a box that calls no model. */
+/** A model socket with nothing but egress behind it, for a box that calls no model. */
 async function openWayOut(
   sandbox: SandboxProvider,
   needs: BoxNeeds,
@@ -117,8 +117,8 @@ async function openWayOut(
 ): Promise<{ readonly modelPath: NonNullable<BoxSpec['modelPath']>; readonly close: () => Promise<void> }> {
   const gate = egressGate({ policy: setupNetwork(needs), onAttempt: o.onEgress ?? (() => undefined) })
   o.onGate?.(gate)
-  const slot = await sandbox.openSlot()
-  slot.serve({
+  const socket = await sandbox.openModelSocket()
+  socket.serve({
     request: (request, response) => {
       if (isProxyRequest(request)) return gate.request(request, response)
       request.resume()
@@ -128,9 +128,9 @@ async function openWayOut(
   })
   const close = async (): Promise<void> => {
     gate.close()
-    await slot.close()
+    await socket.close()
   }
-  return { modelPath: { slot }, close }
+  return { modelPath: { socket }, close }
 }
 
 /** The `openBox` that {@link Environment.verify} asks for: fresh boxes of role `verifier` at this provider. */

@@ -173,7 +173,7 @@ export interface ProxyStats {
   readonly draining: boolean
 }
 
-/** What a box's slot serves: the socket authorises, no key is needed, a key of another session is refused. */
+/** What a box's socket serves: the socket authorises, no key is needed, a key of another session is refused. */
 export interface SessionHandler {
   request(request: IncomingMessage, response: ServerResponse): void
 }

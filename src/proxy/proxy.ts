@@ -159,12 +159,12 @@ export function createProxy(options: ProxyOptions): Proxy {
   /** Whose request it is; at once where nobody has to be asked. */
   function sessionOf(
     request: IncomingMessage,
-    slot: LiveSession | null,
+    socket: LiveSession | null,
     sessionId: Id | null,
     key: string | null,
   ): LiveSession | Promise<LiveSession> {
     const digest = key === null ? null : keyDigest(key)
-    if (slot !== null) return book.authoriseSlot(slot, sessionId, digest)
+    if (socket !== null) return book.authoriseSocket(socket, sessionId, digest)
     if (past === null || key === null || digest === null || book.knowsKey(digest)) {
       return keyedSession(request, sessionId, digest)
     }
@@ -184,13 +184,13 @@ export function createProxy(options: ProxyOptions): Proxy {
   }
 
   /** Throws and rejects with what is still to be told. */
-  function serve(request: IncomingMessage, response: ServerResponse, slot: LiveSession | null): Promise<void> {
+  function serve(request: IncomingMessage, response: ServerResponse, socket: LiveSession | null): Promise<void> {
     if (request.headers.upgrade !== undefined) {
       throw new PaddockError('STREAM_UPGRADE_REFUSED', `The upgrade to ${request.headers.upgrade} is not served.`)
     }
     const key = keyOf(request.headers)
     const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
-    const session = sessionOf(request, slot, sessionId, key)
+    const session = sessionOf(request, socket, sessionId, key)
     // What is awaited costs, also where it is there already: nearly always it is.
     return session instanceof Promise
       ? session.then((found) => serveRoute(found, route, request, response))
@@ -224,10 +224,10 @@ export function createProxy(options: ProxyOptions): Proxy {
       : generations.serve(session, served, request, response)
   }
 
-  const handle = (slot: LiveSession | null) => (request: IncomingMessage, response: ServerResponse) => {
+  const handle = (socket: LiveSession | null) => (request: IncomingMessage, response: ServerResponse) => {
     const tell = (cause: unknown) => tellError(response, cause, dialectNamed(dialectNameOf(request.url ?? '/')))
     try {
-      serve(request, response, slot).catch(tell)
+      serve(request, response, socket).catch(tell)
     } catch (cause) {
       tell(cause)
     }

@@ -114,17 +114,17 @@ async function openBox(
     closing.add('box', () => box.destroy())
     return { box, egress }
   }
-  const slot = await sandbox.openSlot()
-  closing.add('slot', () => slot.close())
+  const socket = await sandbox.openModelSocket()
+  closing.add('socket', () => socket.close())
   const egress = egressGate({ policy: setupNetwork(needs), onAttempt: tellEgress(log) })
   closing.add('egress', async () => egress.close())
   const mcp = parts.toolServer === null ? null : mcpHttp(parts.toolServer)
   const session = run.proxy.sessionHandler(parts.session.session.id)
   const { turns } = parts
-  slot.serve(sandboxGateway({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))
+  socket.serve(sandboxGateway({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))
   const box = await openTaskBox(sandbox, needs, {
     ...options,
-    modelPath: { slot },
+    modelPath: { socket },
     ...mountsOf(run),
   })
   closing.add('box', () => box.destroy())

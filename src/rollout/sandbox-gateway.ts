@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { catalogue } from '../core/index.ts'
 import type { SessionHandler } from '../proxy/index.ts'
-import { type EgressGate, isProxyRequest, type SlotHandlers } from '../sandbox/index.ts'
+import { type EgressGate, isProxyRequest, type ModelSocketHandlers } from '../sandbox/index.ts'
 
 /**
  * What a box's socket serves: `/mcp` is the environment's tools, what a proxy is asked for (CONNECT, absolute form) is
@@ -14,7 +14,7 @@ export function sandboxGateway(parts: {
   readonly egress: EgressGate
   /** Awaited before each request to the session is passed on: the agent waits then. */
   readonly atTurn?: () => Promise<void>
-}): SlotHandlers {
+}): ModelSocketHandlers {
   const { atTurn } = parts
   // A request that asks for nothing to be sampled has no turn before it.
   const before = (request: IncomingMessage) => (atTurn === undefined || request.method !== 'POST' ? now : atTurn())

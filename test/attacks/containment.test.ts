@@ -17,12 +17,12 @@ describe.runIf(await requireDocker())('attacks on what is around a box', () => {
     const address = control.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
     const image = await sandbox.ensureImage({ kind: 'paddock-base' })
-    const [mine, other] = [await sandbox.openSlot(), await sandbox.openSlot()]
+    const [mine, other] = [await sandbox.openModelSocket(), await sandbox.openModelSocket()]
     other.serve({ request: (_request, response) => void response.end('other session') })
     mine.serve({ request: (_request, response) => void response.end('my session') })
     const labels = { role: 'probe' as const }
-    await using box = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { slot: mine } })
-    await using beside = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { slot: other } })
+    await using box = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { socket: mine } })
+    await using beside = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { socket: other } })
     const sh = async (command: string): Promise<string> => {
       const result = await box.exec({ command, timeoutMs: 15_000 })
       return Buffer.concat([result.stdout, result.stderr]).toString()
@@ -43,7 +43,7 @@ describe.runIf(await requireDocker())('attacks on what is around a box', () => {
 #include <unistd.h>
 #include <stdio.h>
 int main(){ if (syscall(SYS_keyctl,0,-3,0)>=0) puts("keyring"); if (syscall(SYS_bpf,0,0,0)==0) puts("bpf"); return 0; }' && /tmp/k
-        ls /run/paddock /var/run/docker.sock /slot 2>/dev/null; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n' | grep -iE 'key|token'; true`)
+        ls /run/paddock /var/run/docker.sock /model 2>/dev/null; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n' | grep -iE 'key|token'; true`)
       expect(escaped).toBe('')
       expect(await beside.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
     } finally {

@@ -80,7 +80,7 @@ describe('who may speak', () => {
     expect(stored).toContain('"content-type":"application/json"')
   })
 
-  it('serves a slot without a key and refuses it the session of another', async () => {
+  it('serves a model socket without a key and refuses it the session of another', async () => {
     const [own, other] = [await paddock.open(), await paddock.open()]
     const handler = paddock.proxy.sessionHandler(own.id)
     const server = createServer((request: IncomingMessage, response: ServerResponse) =>

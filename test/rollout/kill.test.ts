@@ -30,7 +30,7 @@ test('kill -9 in the agent stage leaves no container, and the next owner of the 
       if (progress.type === 'stage' && progress.stage === 'agent' && progress.phase === 'start') inAgent += 1
       if (inAgent === 2) break
     }
-    // Two agents with their relays, and two boxes of verifiers that are made meanwhile; the directories of their slots. All
+    // Two agents with their relays, and two boxes of verifiers that are made meanwhile; the directories of their sockets. All
     // run, because one whose creation is under way at the kill would be left to the sweep.
     while (runningOf(runId).length < 6);
     await using sandbox = dockerProvider()

@@ -67,7 +67,7 @@ async function steps(child: ChildProcess, due: number): Promise<void> {
   for (let seen = 0; seen < due; seen++) await once(child, 'message')
 }
 
-/** Containers, volumes, networks, snapshots and directories of slots that name this owner. */
+/** Containers, volumes, networks, snapshots and directories of sockets that name this owner. */
 async function leftBy(owner: string): Promise<string[]> {
   const filters = { label: ['paddock.owner'] }
   const [containers, { Volumes }, networks, images] = await Promise.all([
@@ -84,14 +84,14 @@ async function leftBy(owner: string): Promise<string[]> {
   ]
   return [
     ...labelled.filter(({ labels }) => labels?.['paddock.owner']?.startsWith(owner)).map(({ id }) => id),
-    ...slots()
+    ...sockets()
       .filter((name) => readOwner(name).startsWith(owner))
       .map((name) => `directory ${name}`),
   ]
 }
 
-/** Directories of slots have their owner beside them. */
-function slots(): string[] {
+/** Directories of sockets have their owner beside them. */
+function sockets(): string[] {
   return readdirSync('/run/paddock').filter((name) => name.endsWith('.owner'))
 }
 

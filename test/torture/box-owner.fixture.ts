@@ -9,7 +9,7 @@ const random = (below: number): number => {
 }
 const provider = dockerProvider({ warmBoxes: 2, parkWarmBoxes: true })
 const image = await provider.ensureImage({ kind: 'paddock-base' })
-const slot = await provider.openSlot()
+const socket = await provider.openModelSocket()
 const boxes: Box[] = []
 const labels = { role: 'agent' } as const
 const pick = (): Box | undefined => boxes[random(Math.max(1, boxes.length))]
@@ -18,7 +18,13 @@ const steps: readonly (() => Promise<unknown>)[] = [
   async () => boxes.push(await provider.createBox({ image, profile: 'user', labels })),
   async () =>
     boxes.push(
-      await provider.createBox({ image, profile: 'user', labels, modelPath: { slot }, egress: { allow: ['x.test'] } }),
+      await provider.createBox({
+        image,
+        profile: 'user',
+        labels,
+        modelPath: { socket },
+        egress: { allow: ['x.test'] },
+      }),
     ),
   async () => provider.prefetch({ image, profile: 'root', labels }),
   async () => void pick()?.exec({ command: 'trap "" TERM HUP; setsid sleep 1000 & sleep 1000', timeoutMs: 300_000 }),
@@ -29,7 +35,7 @@ const steps: readonly (() => Promise<unknown>)[] = [
     if (snapshot !== undefined) boxes.push(await provider.createBox({ image: snapshot.image, profile: 'user', labels }))
   },
   async () => provider.pauseBoxes(),
-  async () => provider.openSlot(),
+  async () => provider.openModelSocket(),
   async () => boxes.splice(random(Math.max(1, boxes.length)), 1)[0]?.destroy(),
 ]
 for (let turn = 0; ; turn++) {

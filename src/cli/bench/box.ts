@@ -7,7 +7,7 @@ import Docker from 'dockerode'
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type Slot } from '../../sandbox/index.ts'
+import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type ModelSocket } from '../../sandbox/index.ts'
 
 export interface Spread {
   readonly p50Ms: number
@@ -44,9 +44,14 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
   const docker = new Docker()
   await using provider = dockerProvider()
   const image = await provider.ensureImage({ kind: 'paddock-base' })
-  await using slot = await provider.openSlot()
-  slot.serve({ request: (_request, response) => void response.end('{}') })
-  await using box = await provider.createBox({ image, profile: 'user', labels: { role: 'probe' }, modelPath: { slot } })
+  await using socket = await provider.openModelSocket()
+  socket.serve({ request: (_request, response) => void response.end('{}') })
+  await using box = await provider.createBox({
+    image,
+    profile: 'user',
+    labels: { role: 'probe' },
+    modelPath: { socket },
+  })
   const commands = await measureCommands(docker, box, rounds)
   const starts = await measureStarts(docker, image, () =>
     provider.createBox({ image, profile: 'user', labels: { role: 'probe' } }),
@@ -55,7 +60,7 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
   await using parking = dockerProvider({ parkWarmBoxes: true })
   const parkedClaim = await measureWarmClaims(parking, image, starts.coldStart.p50Ms)
   const forks = await measureForks(provider, image)
-  const model = await measureModelPath(box, slot, rounds)
+  const model = await measureModelPath(box, socket, rounds)
   const boxes = await Promise.all(
     Array.from({ length: 12 }, () => provider.createBox({ image, profile: 'user', labels: { role: 'probe' } })),
   )
@@ -191,7 +196,7 @@ async function measureForks(
 }
 
 /** Both sides make a fresh connection per request; the box's side is measured inside the box. */
-async function measureModelPath(box: Box, slot: Slot, rounds: number) {
+async function measureModelPath(box: Box, socket: ModelSocket, rounds: number) {
   const script = `import http.client, time
 for i in range(${rounds}):
     a = time.perf_counter()
@@ -201,7 +206,7 @@ for i in range(${rounds}):
   const inside = await box.exec({ command: ['python3', '-c', script] })
   const times = Buffer.from(inside.stdout).toString().trim().split('\n').map(Number)
   const host: number[] = []
-  for (let i = 0; i < rounds; i++) host.push(await timed(() => post(slot.socketPath)))
+  for (let i = 0; i < rounds; i++) host.push(await timed(() => post(socket.socketPath)))
   return { modelPath: spread(times), hostSocket: spread(host) }
 }
 

@@ -102,13 +102,13 @@ export class SessionBook {
   }
 
   /**
-   * The session of a request on a box's slot: the socket authorises. A placeholder key is ignored, a key or URL of
+   * The session of a request on a box's socket: the socket authorises. A placeholder key is ignored, a key or URL of
    * another session is refused. Throws `AUTH_KEY_MISMATCH`, `SESSION_CLOSED`.
    */
-  authoriseSlot(slot: LiveSession, id: Id | null, key: Digest | null): LiveSession {
-    if (id !== null && id !== slot.record.id) throw mismatch()
+  authoriseSocket(socket: LiveSession, id: Id | null, key: Digest | null): LiveSession {
+    if (id !== null && id !== socket.record.id) throw mismatch()
     const keyed = key === null ? null : this.byKeyOrNull(key)
-    return this.usable(keyed === null ? slot : this.agree(slot, keyed))
+    return this.usable(keyed === null ? socket : this.agree(socket, keyed))
   }
 
   private agree(named: LiveSession, keyed: LiveSession): LiveSession {

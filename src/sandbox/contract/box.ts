@@ -3,7 +3,7 @@ import type { Id } from '../../core/index.ts'
 import type { ExecResult, ExecSpec, Terminal, TerminalSpec } from './command.ts'
 import type { ArchiveLimits, Artifact, FileTree, PutFile } from './files.ts'
 import type { BundleRef, ImageRef } from './image.ts'
-import type { Slot } from './slot.ts'
+import type { ModelSocket } from './model-socket.ts'
 
 /**
  * `user`: everything runs as uid 1000 without any capability. `root`: uid 0 with the few capabilities that set-up inside
@@ -31,20 +31,20 @@ export interface BoxSpec {
    */
   readonly diskMb?: number
   readonly labels: BoxLabels
-  /** Makes this slot reachable inside as `http://127.0.0.1:<port>`; nothing else is. */
-  readonly modelPath?: { readonly slot: Slot; readonly port?: number }
+  /** Makes this socket reachable inside as `http://127.0.0.1:<port>`; nothing else is. */
+  readonly modelPath?: { readonly socket: ModelSocket; readonly port?: number }
   readonly mounts?: readonly { readonly bundle: BundleRef; readonly target: string }[]
   /**
-   * Default `none`. With anything else every connection of the box, and every name query, comes to the slot as a CONNECT
+   * Default `none`. With anything else every connection of the box, and every name query, comes to the socket as a CONNECT
    * where the kernel can do that ({@link Box.wayOut}); and its programs are told (`HTTP_PROXY` and its kin) that the model
-   * path is a proxy too. Whoever serves the slot puts an {@link EgressGate} behind it, which decides. Needs a model path.
+   * path is a proxy too. Whoever serves the socket puts an {@link EgressGate} behind it, which decides. Needs a model path.
    */
   readonly egress?: EgressPolicy
   /** The box is destroyed after this time, whatever it does. Default 6 h. */
   readonly deadlineMs?: number
 }
 
-/** A box as far as it is known before its rollout: which slot it will serve comes later, which port is known. */
+/** A box as far as it is known before its rollout: which socket it will serve comes later, which port is known. */
 export type WarmSpec = Omit<BoxSpec, 'labels' | 'modelPath' | 'deadlineMs'> & {
   readonly labels: Omit<BoxLabels, 'rollout'>
   readonly modelPath?: { readonly port?: number }
@@ -63,7 +63,7 @@ export interface Box extends AsyncDisposable {
   readonly profile: BoxProfile
   readonly workdir: string
   readonly labels: BoxLabels
-  /** Where the slot is seen from inside (`http://127.0.0.1:<port>`), or null. */
+  /** Where the socket is seen from inside (`http://127.0.0.1:<port>`), or null. */
   readonly modelUrl: string | null
   /**
    * How its programs reach what its egress allows: not at all; by asking the proxy that they are told of; or by simply

@@ -1,7 +1,7 @@
 import type { EventBody } from '../../core/index.ts'
 import type { Box, BoxLabels, BoxSpec, WarmSpec } from './box.ts'
 import type { BundleRef, BundleSpec, ImageOptions, ImageRecipe, ImageRef } from './image.ts'
-import type { Slot } from './slot.ts'
+import type { ModelSocket } from './model-socket.ts'
 
 /** A box that will soon be asked for; see {@link SandboxProvider.prefetch}. */
 export type BoxWish = Disposable & AsyncDisposable
@@ -41,10 +41,10 @@ export interface SandboxProvider extends AsyncDisposable {
    */
   pauseBoxes(): Promise<BoxPause>
   /** Opens a unix socket on the host that one box at a time can be given as its model path. */
-  openSlot(): Promise<Slot>
+  openModelSocket(): Promise<ModelSocket>
   /** Removes (or with `dryRun` only lists) what owners that are dead left behind. Never touches objects of the living. */
   sweep(o?: { readonly dryRun?: boolean }): Promise<SweepReport>
-  /** Destroys every box and slot of this provider. Idempotent. */
+  /** Destroys every box and socket of this provider. Idempotent. */
   close(): Promise<void>
 }
 

@@ -104,12 +104,12 @@ const relayUser = 65532
  */
 const catchAllCapabilities = ['NET_ADMIN', 'SYS_ADMIN', 'SETGID', 'SETUID'] as const
 
-/** The container of a relay: one static program, a read-only empty root, the slot's directory. */
+/** The container of a relay: one static program, a read-only empty root, the socket's directory. */
 export function relayContainer(
   spec: BoxSpec,
   image: string,
   programs: string,
-  slotDirectory: string,
+  socketDirectory: string,
   port: number,
 ): CreateOptions {
   const catchesAll = (spec.egress ?? 'none') !== 'none'
@@ -119,7 +119,7 @@ export function relayContainer(
     User: catchesAll ? '0:0' : `${relayUser}:${relayUser}`,
     Hostname: 'box',
     Entrypoint: [`${programsMount}/relay`],
-    Cmd: [String(port), '/slot/sock', ...(catchesAll ? [String(relayUser)] : [])],
+    Cmd: [String(port), '/model/sock', ...(catchesAll ? [String(relayUser)] : [])],
     WorkingDir: '/',
     HostConfig: {
       ...locked(),
@@ -131,7 +131,7 @@ export function relayContainer(
       PidsLimit: 4,
       Mounts: [
         volume(programs, programsMount),
-        { Type: 'bind', Source: slotDirectory, Target: '/slot', ReadOnly: true },
+        { Type: 'bind', Source: socketDirectory, Target: '/model', ReadOnly: true },
       ],
     },
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { thisOwner } from './owner.ts'
 
 /**
- * Where slots live: `/run/paddock` for root, else below `$XDG_RUNTIME_DIR` or the temporary directory. Closed to other
+ * Where sockets live: `/run/paddock` for root, else below `$XDG_RUNTIME_DIR` or the temporary directory. Closed to other
  * users, so that the sockets inside can be open to every uid of a relay. Short, because a socket path has 107 bytes.
  */
 export function runtimeDirectory(uid = process.getuid?.() ?? 0, env: NodeJS.ProcessEnv = process.env): string {

@@ -38,7 +38,7 @@ export class Images {
   async empty(o: ImageOptions = {}): Promise<ImageRef> {
     return this.#once('paddock-empty', digestOf(['empty', '1']), o, async (tag) => {
       const tar = pack()
-      tar.entry({ name: 'slot', type: 'directory', mode: 0o755 })
+      tar.entry({ name: 'socket', type: 'directory', mode: 0o755 })
       tar.finalize()
       const [repo, version] = tag.split(':')
       const body = tar.pipe(new PassThrough())

@@ -43,7 +43,7 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
 
   const startOwner = async (
     ...args: string[]
-  ): Promise<{ child: ChildProcess; pid: number; facts: { slot: string } }> => {
+  ): Promise<{ child: ChildProcess; pid: number; facts: { socket: string } }> => {
     const child = fork(new URL('./owner.fixture.ts', import.meta.url), args, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
@@ -53,13 +53,13 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
 
   it('leaves nothing after SIGKILL: its reaper takes what cannot end by itself', async () => {
     const { child, pid, facts } = await startOwner()
-    const slot = dirname(facts.slot)
+    const socket = dirname(facts.socket)
     const ids = await containersOf(pid)
     expect(ids).toHaveLength(3)
-    expect(existsSync(slot)).toBe(true)
+    expect(existsSync(socket)).toBe(true)
     const gone = new Promise<void>((resolve) => {
-      const watcher = watch(dirname(slot), () => {
-        if (existsSync(slot)) return
+      const watcher = watch(dirname(socket), () => {
+        if (existsSync(socket)) return
         watcher.close()
         resolve()
       })
@@ -71,11 +71,11 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
   })
 
   it('leaves no directory after SIGKILL though it never had a box', async () => {
-    const { child, facts } = await startOwner('slot-only')
-    const slot = dirname(facts.slot)
+    const { child, facts } = await startOwner('socket-only')
+    const socket = dirname(facts.socket)
     const gone = new Promise<void>((resolve) => {
-      const watcher = watch(dirname(slot), () => {
-        if (existsSync(slot)) return
+      const watcher = watch(dirname(socket), () => {
+        if (existsSync(socket)) return
         watcher.close()
         resolve()
       })
@@ -108,15 +108,15 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     child.kill('SIGKILL')
     await once(child, 'exit')
     const plan = await provider.sweep({ dryRun: true })
-    const slot = facts.slot.replace(/\/sock$/, '')
-    if (existsSync(slot)) {
-      expect(plan.removed).toContainEqual({ kind: 'directory', id: slot, why: `its owner (process ${pid}) is dead` })
+    const socket = facts.socket.replace(/\/sock$/, '')
+    if (existsSync(socket)) {
+      expect(plan.removed).toContainEqual({ kind: 'directory', id: socket, why: `its owner (process ${pid}) is dead` })
     }
     expect(plan.kept.map((object) => object.id)).toContain(mine.id)
     const ofTheDead = (object: { readonly why: string }): boolean => object.why.includes(`process ${pid})`)
     const done = await provider.sweep()
     expect(done.failed.filter(ofTheDead)).toEqual([])
-    expect(existsSync(slot)).toBe(false)
+    expect(existsSync(socket)).toBe(false)
     await removalOf(await containersOf(pid))
     expect(await containersOf(pid)).toEqual([])
     const after = await provider.sweep({ dryRun: true })
@@ -125,12 +125,12 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
   })
 
   it('dies with its relay, as an infra end', async () => {
-    await using slot = await provider.openSlot()
+    await using socket = await provider.openModelSocket()
     await using box = await provider.createBox({
       image: await provider.ensureImage({ kind: 'paddock-base' }),
       profile: 'user',
       labels: { role: 'probe' },
-      modelPath: { slot },
+      modelPath: { socket },
     })
     const started = Promise.withResolvers<void>()
     const command = box.exec({ command: 'echo on; sleep 100', onStdout: () => started.resolve() })

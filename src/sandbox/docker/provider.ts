@@ -13,7 +13,7 @@ import type {
   SandboxEventSink,
   SandboxFacts,
   SandboxProvider,
-  Slot,
+  ModelSocket,
   SweepReport,
   WarmSpec,
 } from '../contract/index.ts'
@@ -28,7 +28,7 @@ import { DiskWatch } from './disk-watch.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
 import { startReaper } from './reaper.ts'
-import { DockerSlot } from './slot.ts'
+import { DockerSlot } from './model-socket.ts'
 import { removeOwnSnapshots } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
 import { startBox } from './start-box.ts'
@@ -80,7 +80,7 @@ class DockerProvider implements SandboxProvider {
   #pauses = 0
   readonly #starting = new Set<Promise<DockerBox>>()
   readonly #boxes = new Set<DockerBox>()
-  readonly #slots = new Set<DockerSlot>()
+  readonly #sockets = new Set<DockerSlot>()
   readonly #closing = new AbortController()
   #parts: Promise<CommonParts> | null = null
 
@@ -102,7 +102,7 @@ class DockerProvider implements SandboxProvider {
       most: options.warmBoxes ?? 4,
       parked: options.parkWarmBoxes ?? false,
       start: (spec) => this.#start(spec, this.#closing.signal),
-      openSlot: () => {
+      openModelSocket: () => {
         this.#watchOver()
         return DockerSlot.open()
       },
@@ -160,12 +160,12 @@ class DockerProvider implements SandboxProvider {
     }
   }
 
-  async openSlot(): Promise<Slot> {
+  async openModelSocket(): Promise<ModelSocket> {
     this.#watchOver()
-    const slot = await DockerSlot.open()
-    this.#slots.add(slot)
-    slot.onClosed = () => this.#slots.delete(slot)
-    return slot
+    const socket = await DockerSlot.open()
+    this.#sockets.add(socket)
+    socket.onClosed = () => this.#sockets.delete(socket)
+    return socket
   }
 
   sweep(o: { readonly dryRun?: boolean } = {}): Promise<SweepReport> {
@@ -177,7 +177,7 @@ class DockerProvider implements SandboxProvider {
     await this.#warm.close()
     await Promise.allSettled(this.#starting)
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
-    await Promise.allSettled([...this.#slots].map((slot) => slot.close()))
+    await Promise.allSettled([...this.#sockets].map((socket) => socket.close()))
     if (this.#parts !== null) await removeOwnSnapshots(this.#docker).catch(() => undefined)
     this.#endReaper?.()
     this.#endReaper = null

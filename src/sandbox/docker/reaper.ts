@@ -11,7 +11,7 @@ const reapers = new Map<string, Reaper>()
 
 /**
  * Starts, once per daemon, a small process that sees this one end, in whatever way, and sweeps then. Boxes end by
- * themselves with their owner; it is for what cannot: frozen and half-made containers, snapshots, directories of slots.
+ * themselves with their owner; it is for what cannot: frozen and half-made containers, snapshots, directories of sockets.
  * Call the answer when nothing is left to sweep; the last call ends it.
  */
 export function startReaper(socketPath: string | undefined): () => void {

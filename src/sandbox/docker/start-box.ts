@@ -7,7 +7,7 @@ import { parseEgress } from '../egress/index.ts'
 import { protocolVersion } from './frames.ts'
 import { boxContainer, defaultModelPort, relayContainer } from './hardened.ts'
 import { relayReady } from './relay.ts'
-import { DockerSlot } from './slot.ts'
+import { DockerSlot } from './model-socket.ts'
 
 const startMs = 60_000
 
@@ -67,17 +67,17 @@ function requireWayOut(spec: BoxSpec): void {
   parseEgress(spec.egress ?? 'none')
   if ((spec.egress ?? 'none') === 'none' || spec.modelPath !== undefined) return
   throw new PaddockError('SANDBOX_CAPABILITY', 'A box without model path cannot have egress.', {
-    fix: 'Open a slot, put an egressGate behind it and pass it as modelPath.',
+    fix: 'Open a model socket, put an egressGate behind it and pass it as modelPath.',
   })
 }
 
 function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {
-  const slot = spec.modelPath?.slot
-  if (!(slot instanceof DockerSlot)) {
-    throw new PaddockError('SANDBOX_CAPABILITY', 'The slot comes from another provider.', {
-      fix: 'Open the slot with the provider that makes the box.',
+  const socket = spec.modelPath?.socket
+  if (!(socket instanceof DockerSlot)) {
+    throw new PaddockError('SANDBOX_CAPABILITY', 'The socket comes from another provider.', {
+      fix: 'Open the socket with the provider that makes the box.',
     })
   }
-  const options = relayContainer(spec, parts.emptyImage, parts.programs, slot.directory, port)
+  const options = relayContainer(spec, parts.emptyImage, parts.programs, socket.directory, port)
   return prepareAttached(parts, options, signal)
 }

@@ -18,7 +18,7 @@ interface Candidate extends SweptObject {
 }
 
 /**
- * Removes what dead owners left: containers, then volumes and networks, then directories of slots and builds. Boxes die
+ * Removes what dead owners left: containers, then volumes and networks, then directories of sockets and builds. Boxes die
  * by themselves with their owner; this finds those that could not (frozen, half made) and what is no process.
  */
 export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark: number): Promise<SweepReport> {

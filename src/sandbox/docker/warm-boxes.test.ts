@@ -112,18 +112,18 @@ describe.runIf(await requireDocker())('boxes that are made ahead', () => {
     expect(await box.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
   })
 
-  it('serve the slot of whoever claims them, and end with it', async () => {
+  it('serve the socket of whoever claims them, and end with it', async () => {
     using _wish = provider.prefetch({ ...spec, modelPath: {} })
     const [warm] = await exist(1)
-    await using slot = await provider.openSlot()
-    const box = await provider.createBox({ ...spec, modelPath: { slot } })
+    await using socket = await provider.openModelSocket()
+    const box = await provider.createBox({ ...spec, modelPath: { socket } })
     expect(box.id).toBe(warm)
     const ask = async (): Promise<string> =>
       Buffer.from((await box.exec({ command: `curl -sS ${box.modelUrl}/who` })).stdout).toString()
     expect(await ask()).toBe('no session is bound\n')
-    slot.serve({ request: (request, response) => void response.end(`mine ${request.url}`) })
+    socket.serve({ request: (request, response) => void response.end(`mine ${request.url}`) })
     expect(await ask()).toBe('mine /who')
-    slot.unbind()
+    socket.unbind()
     expect(await ask()).toBe('no session is bound\n')
   })
 })

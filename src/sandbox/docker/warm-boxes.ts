@@ -2,7 +2,7 @@ import type { Clock } from '../../core/index.ts'
 import type { BoxRole, BoxSpec, BoxWish, WarmSpec } from '../contract/index.ts'
 import type { DockerBox } from './box.ts'
 import { defaultModelPort } from './hardened.ts'
-import { DockerSlot } from './slot.ts'
+import { DockerSlot } from './model-socket.ts'
 
 /** A box that waits longer is ended: what it was made from may have changed. */
 const oldestMs = 10 * 60_000
@@ -12,8 +12,8 @@ const atOnce = 2
 
 interface WarmBox {
   readonly box: DockerBox
-  /** The model path it was made with; the claimer's slot is put behind it. */
-  readonly slot: DockerSlot | null
+  /** The model path it was made with; the claimer's socket is put behind it. */
+  readonly socket: DockerSlot | null
   readonly madeAt: number
 }
 
@@ -36,7 +36,7 @@ export interface WarmBoxesOptions {
   /** They wait paused, so that nothing an image starts by itself runs meanwhile. */
   readonly parked: boolean
   readonly start: (spec: BoxSpec) => Promise<DockerBox>
-  readonly openSlot: () => Promise<DockerSlot>
+  readonly openModelSocket: () => Promise<DockerSlot>
 }
 
 /**
@@ -71,7 +71,7 @@ export class WarmBoxes {
     }
   }
 
-  /** A box of exactly this kind, running and bound to the caller's slot; null when there is none. Never throws. */
+  /** A box of exactly this kind, running and bound to the caller's socket; null when there is none. Never throws. */
   async claim(spec: BoxSpec): Promise<DockerBox | null> {
     const key = keyOf(spec)
     take(this.#wants, (want) => want.key === key)
@@ -82,11 +82,11 @@ export class WarmBoxes {
     const warm = await entry.made
     this.#fill()
     if (warm === null) return null
-    const slot = spec.modelPath?.slot
+    const socket = spec.modelPath?.socket
     if (await this.#isFit(warm)) {
-      if (warm.slot === null) return warm.box
-      if (slot instanceof DockerSlot) {
-        slot.lend(warm.slot)
+      if (warm.socket === null) return warm.box
+      if (socket instanceof DockerSlot) {
+        socket.lend(warm.socket)
         return warm.box
       }
     }
@@ -140,16 +140,16 @@ export class WarmBoxes {
   }
 
   async #make(spec: WarmSpec): Promise<WarmBox | null> {
-    let slot: DockerSlot | null = null
+    let socket: DockerSlot | null = null
     try {
       const { modelPath, ...rest } = spec
-      slot = modelPath === undefined ? null : await this.#o.openSlot()
-      const box = await this.#o.start({ ...rest, ...(slot === null ? {} : { modelPath: { ...modelPath, slot } }) })
-      void box.died.then(() => slot?.close())
+      socket = modelPath === undefined ? null : await this.#o.openModelSocket()
+      const box = await this.#o.start({ ...rest, ...(socket === null ? {} : { modelPath: { ...modelPath, socket } }) })
+      void box.died.then(() => socket?.close())
       if (this.#o.parked) await box.hold('parked')
-      return { box, slot, madeAt: this.#o.clock.monotonic() }
+      return { box, socket, madeAt: this.#o.clock.monotonic() }
     } catch {
-      await slot?.close()
+      await socket?.close()
       return null
     }
   }
@@ -169,12 +169,12 @@ export class WarmBoxes {
     void ending.finally(() => this.#ending.delete(ending))
   }
 
-  async #end({ box, slot }: WarmBox): Promise<void> {
-    await Promise.allSettled([box.destroy(), slot?.close()])
+  async #end({ box, socket }: WarmBox): Promise<void> {
+    await Promise.allSettled([box.destroy(), socket?.close()])
   }
 }
 
-/** What two boxes must share to be the same to a rollout: everything but their slot, their rollout and their age. */
+/** What two boxes must share to be the same to a rollout: everything but their socket, their rollout and their age. */
 function keyOf(spec: BoxSpec | WarmSpec): string {
   const { image, env, modelPath, labels, mounts, egress, profile, workdir, memoryMb, cpus, pids, fileMb, diskMb } = spec
   return JSON.stringify([

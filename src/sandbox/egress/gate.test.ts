@@ -52,15 +52,15 @@ describe.runIf((await requireDocker()) && own !== undefined)('the way out of a b
       },
     })
     provider = dockerProvider()
-    const slot = await provider.openSlot()
-    slot.serve({
+    const socket = await provider.openModelSocket()
+    socket.serve({
       request: (request, response) =>
         isProxyRequest(request) ? gate.request(request, response) : void response.end('the model\n'),
       connect: (request, socket, head) => gate.connect(request, socket, head),
     })
     const image = await provider.ensureImage({ kind: 'paddock-base' })
     const egress = { allow: ['good.test'] }
-    box = await provider.createBox({ image, profile: 'user', labels: { role: 'probe' }, modelPath: { slot }, egress })
+    box = await provider.createBox({ image, profile: 'user', labels: { role: 'probe' }, modelPath: { socket }, egress })
   })
   afterAll(async () => {
     gate.close()

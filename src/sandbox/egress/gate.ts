@@ -35,7 +35,7 @@ export interface EgressGateOptions {
 
 /**
  * The way out of a box: an HTTP proxy (CONNECT, and plain requests in absolute form, RFC 9112 §3.2.2) behind its socket
- * slot. Names are resolved here, once, and the connection goes to the very address that was judged. Where the box's relay
+ * socket. Names are resolved here, once, and the connection goes to the very address that was judged. Where the box's relay
  * catches every connection, it asks in the same way; what programs look up before they connect is answered here too.
  */
 export interface EgressGate {

@@ -79,12 +79,12 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
   })
 
   describe('boxes made ahead', () => {
-    it('are fresh, and serve the slot of whoever asks', async () => {
+    it('are fresh, and serve the socket of whoever asks', async () => {
       const spec = { image: image(), profile: 'user' as const, env: { KIND: 'ahead' } }
       using _wish = provider().prefetch({ ...spec, labels: { role: 'agent' }, modelPath: {} })
-      await using slot = await provider().openSlot()
-      slot.serve({ request: (_request, response) => void response.end('mine') })
-      const box = await createBox({ ...spec, labels: { role: 'agent' }, modelPath: { slot } })
+      await using socket = await provider().openModelSocket()
+      socket.serve({ request: (_request, response) => void response.end('mine') })
+      const box = await createBox({ ...spec, labels: { role: 'agent' }, modelPath: { socket } })
       expect(await sh(box, `ls -A; echo $KIND; curl -sS ${box.modelUrl}/`)).toBe('ahead\nmine')
       await box.destroy()
     })
@@ -150,13 +150,13 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
         onAttempt: (attempt) => attempts.push(attempt),
         resolve: async () => ['127.0.0.1'],
       })
-      await using slot = await provider().openSlot()
-      slot.serve({
+      await using socket = await provider().openModelSocket()
+      socket.serve({
         request: (request, response) =>
           isProxyRequest(request) ? gate.request(request, response) : void response.end('the model'),
         connect: (request, socket, head) => gate.connect(request, socket, head),
       })
-      const box = await createBox({ modelPath: { slot }, egress: { allow: ['nowhere.test'] } })
+      const box = await createBox({ modelPath: { socket }, egress: { allow: ['nowhere.test'] } })
       expect(await sh(box, `curl -sS ${box.modelUrl}/`)).toBe('the model')
       expect(await sh(box, 'curl -sS http://nowhere.test/ 2>&1')).toContain('loopback address')
       expect(await sh(box, 'curl -sS http://169.254.169.254/latest 2>&1')).toContain('metadata address')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Box, BoxSpec, ImageRef, SandboxProvider, Slot } from '../../sandbox/index.ts'
+import type { Box, BoxSpec, ImageRef, SandboxProvider, ModelSocket } from '../../sandbox/index.ts'
 import { capabilitiesContract } from './capabilities.ts'
 import { commandsContract } from './commands.ts'
 import { filesContract } from './files.ts'
@@ -20,7 +20,7 @@ export function sandboxContract(options: SandboxContractOptions): void {
   let provider: SandboxProvider
   let image: ImageRef
   let box: Box
-  let slot: Slot
+  let socket: ModelSocket
 
   const createBox = (spec: Partial<BoxSpec> = {}): Promise<Box> =>
     provider.createBox({ image, profile: 'user', labels: { role: 'probe' }, ...spec })
@@ -28,8 +28,8 @@ export function sandboxContract(options: SandboxContractOptions): void {
   beforeAll(async () => {
     provider = await options.make()
     image = await provider.ensureImage({ kind: 'paddock-base' })
-    slot = await provider.openSlot()
-    box = await createBox({ modelPath: { slot }, pids: 256 })
+    socket = await provider.openModelSocket()
+    box = await createBox({ modelPath: { socket }, pids: 256 })
   })
 
   afterAll(async () => {
@@ -41,7 +41,7 @@ export function sandboxContract(options: SandboxContractOptions): void {
     image: () => image,
     createBox,
     box: () => box,
-    slot: () => slot,
+    socket: () => socket,
     sh: async (command, more = {}) => {
       const result = await box.exec({ command, timeoutMs: 60_000, ...more })
       expect(result.kind).not.toBe('box_dead')

@@ -35,8 +35,8 @@ export function isolationContract(parts: SharedBoxParts): void {
     })
 
     it('shows no socket, no key and no foreign process', async () => {
-      const other = await provider().openSlot()
-      const result = await sh(`find / -xdev -type s 2>/dev/null; ls /run/paddock /slot /var/run/docker.sock 2>/dev/null
+      const other = await provider().openModelSocket()
+      const result = await sh(`find / -xdev -type s 2>/dev/null; ls /run/paddock /model /var/run/docker.sock 2>/dev/null
         env | grep -i -E 'key|token|secret'; ls -d /proc/[0-9]* | wc -l`)
       expect(Number(text(result.stdout))).toBeLessThan(10)
       await other.close()

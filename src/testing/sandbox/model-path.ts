@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Box, Slot } from '../../sandbox/index.ts'
+import type { Box, ModelSocket } from '../../sandbox/index.ts'
 import { type SharedBoxParts, text } from './parts.ts'
 
-/** The part of the sandbox contract about the one way from a box to its slot. */
+/** The part of the sandbox contract about the one way from a box to its socket. */
 export function modelPathContract(parts: SharedBoxParts): void {
   const { sh } = parts
   let box: Box
-  let slot: Slot
+  let socket: ModelSocket
   beforeAll(() => {
     box = parts.box()
-    slot = parts.slot()
+    socket = parts.socket()
   })
 
   describe('the model path', () => {
     it('carries requests and answers of any size', async () => {
-      slot.serve({
+      socket.serve({
         request: (request, response) => {
           const hash = createHash('sha256')
           request.on('data', (chunk: Buffer) => hash.update(chunk))
@@ -34,7 +34,7 @@ export function modelPathContract(parts: SharedBoxParts): void {
 
     it('streams: a piece arrives before the next one is written', async () => {
       const seen = Promise.withResolvers<void>()
-      slot.serve({
+      socket.serve({
         request: (_request, response) => {
           response.write('first\n')
           void seen.promise.then(() => response.end('second\n'))
@@ -45,13 +45,13 @@ export function modelPathContract(parts: SharedBoxParts): void {
     })
 
     it('passes a half-closed connection and an abort on', async () => {
-      slot.serve({ request: (request, response) => void request.resume().on('end', () => response.end('done')) })
+      socket.serve({ request: (request, response) => void request.resume().on('end', () => response.end('done')) })
       const port = new URL(box.modelUrl ?? '').port
       const half = await sh(`printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -N 127.0.0.1 ${port}`)
       expect(text(half.stdout)).toContain('done')
       const asked = Promise.withResolvers<Uint8Array>()
       const aborted = Promise.withResolvers<void>()
-      slot.serve({
+      socket.serve({
         request: (_request, response) => {
           response.on('close', () => aborted.resolve())
           asked.resolve(Buffer.from('asked\n'))
@@ -66,11 +66,11 @@ export function modelPathContract(parts: SharedBoxParts): void {
     })
 
     it('serves nothing unless something is bound, and no CONNECT unless that is served too', async () => {
-      slot.unbind()
+      socket.unbind()
       expect(text((await sh(`curl -sS -o /dev/null -w '%{http_code}' ${box.modelUrl}/`)).stdout)).toBe('503')
       const tunnel = `curl -sS -o /dev/null -w '%{http_connect}' -p -x ${box.modelUrl} http://198.51.100.1/`
       expect(text((await sh(tunnel)).stdout)).toBe('403')
-      slot.serve({
+      socket.serve({
         request: (_request, response) => void response.end(),
         connect: (request, socket) => void socket.end(`HTTP/1.1 418 ${request.url?.replace(':80', '')}\r\n\r\n`),
       })

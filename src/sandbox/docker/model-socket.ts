@@ -2,14 +2,14 @@ import { chmodSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import type { Slot, SlotHandlers } from '../contract/index.ts'
+import type { ModelSocket, ModelSocketHandlers } from '../contract/index.ts'
 import { ownedDirectory, type OwnedDirectory, runtimeDirectory } from './host-dirs.ts'
 
 /**
  * A unix socket in a directory of its own, which is what a relay gets to see. The directory above is closed to other
  * users of the host; the socket itself is open, because the relay runs as another uid.
  */
-export class DockerSlot implements Slot {
+export class DockerSlot implements ModelSocket {
   readonly id: string
   readonly directory: string
   readonly socketPath: string
@@ -17,9 +17,9 @@ export class DockerSlot implements Slot {
   readonly #server: Server
   /** All of them: `closeAllConnections` forgets those that a CONNECT took over. */
   readonly #sockets = new Set<Duplex>()
-  /** Told once the slot is gone. */
+  /** Told once the socket is gone. */
   onClosed: () => void = () => undefined
-  #handlers: SlotHandlers | null = null
+  #handlers: ModelSocketHandlers | null = null
   #closed: Promise<void> | null = null
   /** Slots of boxes that were made ahead and now serve what this one serves. */
   readonly #lent = new Set<DockerSlot>()
@@ -40,15 +40,15 @@ export class DockerSlot implements Slot {
   }
 
   static async open(): Promise<DockerSlot> {
-    const slot = new DockerSlot(ownedDirectory(runtimeDirectory()))
+    const socket = new DockerSlot(ownedDirectory(runtimeDirectory()))
     await new Promise<void>((resolve, reject) => {
-      slot.#server.once('error', reject).listen(slot.socketPath, () => resolve())
+      socket.#server.once('error', reject).listen(socket.socketPath, () => resolve())
     })
-    chmodSync(slot.socketPath, 0o666)
-    return slot
+    chmodSync(socket.socketPath, 0o666)
+    return socket
   }
 
-  serve(handlers: SlotHandlers): void {
+  serve(handlers: ModelSocketHandlers): void {
     this.#handlers = handlers
   }
 
