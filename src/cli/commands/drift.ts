@@ -3,7 +3,7 @@ import type { Id } from '../../core/index.ts'
 import type { SessionLog, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
-import { causesOf, driftText, ledgerOf } from '../present/drift.ts'
+import { causesOf, driftText, driftEntries } from '../present/drift.ts'
 import { plural } from '../present/units.ts'
 import { type Found, resolveId } from '../resolve.ts'
 import { openForReading } from '../store.ts'
@@ -13,7 +13,7 @@ import { knownTokenTexts } from '../token-texts-of.ts'
 export function addDrift(program: Command, cli: Cli): void {
   program
     .command('drift')
-    .description('print the drift ledger: prompts that did not extend an earlier answer, each with its cause')
+    .description('print the drift report: prompts that did not extend an earlier answer, each with its cause')
     .argument('<id>', 'id of a run, group, rollout or session; the short form that tables print will do')
     .addHelpText(
       'after',
@@ -35,12 +35,12 @@ async function drift(context: CommandContext, text: string): Promise<ExitCode> {
   for (const id of await sessionsOf(reader, await resolveId(reader, text))) {
     logs.push(await reader.recorder.session(id, { bodies: [] }))
   }
-  const entries = logs.flatMap(ledgerOf)
+  const entries = logs.flatMap(driftEntries)
   const calls = logs.reduce((sum, log) => sum + log.calls.length, 0)
   const causes = causesOf(entries)
   const texts: string[] = []
   for (const log of logs) {
-    const own = ledgerOf(log)
+    const own = driftEntries(log)
     if (own.length > 0) texts.push(driftText(own, await knownTokenTexts(reader, log), context.paint))
   }
   context.result({ calls, causes, forks: entries }, () =>

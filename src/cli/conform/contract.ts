@@ -52,7 +52,7 @@ export interface EchoFacts {
 
 /**
  * Of the answered calls of class `main` behind the first: how many extended what was sampled, and why the others did not
- * (`untold`: the ledger has no entry).
+ * (`untold`: the drift report has no entry).
  */
 export interface AppendFacts {
   readonly turns: number

@@ -26,7 +26,7 @@ export function classesOf(calls: readonly CallRecord[]): Readonly<Partial<Record
 
 /**
  * Extension of the agent's own conversation: whether the prompt of each main call stands, in the stored tree of tokens,
- * behind the whole answer of the main call before it; where not, the causes that the ledger gives, or `untold`.
+ * behind the whole answer of the main call before it; where not, the causes that the drift report gives, or `untold`.
  */
 export function appendOf(log: SessionLog): AppendFacts {
   const segments = new Map(log.segments.map((segment) => [segment.id, segment]))

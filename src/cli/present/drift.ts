@@ -3,16 +3,16 @@ import type { Paint } from './colour.ts'
 import { type TokenTexts, tokenText } from './tokens.ts'
 import { plural, shortId } from './units.ts'
 
-/** One entry of the drift ledger, with the call whose prompt did not extend. */
-export interface LedgerEntry extends Fork {
+/** One entry of the drift report, with the call whose prompt did not extend. */
+export interface DriftEntry extends Fork {
   readonly sessionId: string
   readonly callId: string
   readonly seq: number
   readonly strategy: 'record' | 'splice'
 }
 
-/** The ledger of a session, in the order of its calls. */
-export function ledgerOf(log: SessionLog): LedgerEntry[] {
+/** The drift report of a session, in the order of its calls. */
+export function driftEntries(log: SessionLog): DriftEntry[] {
   return log.calls.flatMap(({ intent, commit }) =>
     (commit?.forks ?? []).map((fork) => ({
       ...fork,
@@ -25,14 +25,14 @@ export function ledgerOf(log: SessionLog): LedgerEntry[] {
 }
 
 /** Causes with their numbers, most frequent first. */
-export function causesOf(entries: readonly LedgerEntry[]): Readonly<Record<string, number>> {
+export function causesOf(entries: readonly DriftEntry[]): Readonly<Record<string, number>> {
   const counts = new Map<string, number>()
   for (const { cause } of entries) counts.set(cause, (counts.get(cause) ?? 0) + 1)
   return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a))
 }
 
-/** A session's ledger for people: cause, place, and what stood there on both sides, decoded as far as it is known. */
-export function driftText(entries: readonly LedgerEntry[], texts: TokenTexts, paint: Paint): string {
+/** A session's drift report for people: cause, place, and what stood there on both sides, decoded as far as it is known. */
+export function driftText(entries: readonly DriftEntry[], texts: TokenTexts, paint: Paint): string {
   return entries
     .map((entry) => {
       const { same, expected, got } = aligned(entry)

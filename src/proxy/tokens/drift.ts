@@ -76,7 +76,7 @@ export interface Difference {
 
 /**
  * Why a prompt did not extend the answer that it contains, from the wire and from the place of the difference in the
- * text of the answer. `unknown` where neither shows anything; the ids on both sides are in the ledger.
+ * text of the answer. `unknown` where neither shows anything; the ids on both sides are in the drift report.
  */
 export function driftCause({ answer, at, echoed, edited, cleared, ambiguous, shorter }: Difference): DriftCause {
   if (ambiguous) return 'ambiguous'

@@ -15,8 +15,8 @@ import { stopCutOf } from './stop-cut.ts'
 /** How many answers are looked at one by one before an index is made of all. */
 const newestFew = 16
 
-/** How many ids around a difference go into the drift ledger. */
-const ledgerWindow = 16
+/** How many ids around a difference go into the drift report. */
+const driftWindow = 16
 
 /** An answer as the tree holds it. */
 export interface KnownAnswer {
@@ -231,7 +231,7 @@ export class RecordedTree {
     return nodes
   }
 
-  /** The ledger entry where a prompt should have extended an earlier answer and did not; null where all is well. */
+  /** the entry of the drift report where a prompt should have extended an earlier answer and did not; null where all is well. */
   private forkOf(
     call: AnsweredCall,
     ids: Int32Array,
@@ -284,13 +284,13 @@ export class RecordedTree {
   private entry(node: Node, ids: Int32Array, cause: DriftCause): Fork {
     const path = this.tree.pathIds(node)
     const position = commonLength(path, ids)
-    const from = Math.max(0, position - ledgerWindow / 2)
+    const from = Math.max(0, position - driftWindow / 2)
     return {
       cause,
       fromCallId: node.callId,
       position,
-      expected: Array.from(path.subarray(from, from + ledgerWindow)),
-      got: Array.from(ids.subarray(from, from + ledgerWindow)),
+      expected: Array.from(path.subarray(from, from + driftWindow)),
+      got: Array.from(ids.subarray(from, from + driftWindow)),
       tokensAffected: this.tree.sampledBehind(node, position),
     }
   }

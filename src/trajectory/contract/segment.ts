@@ -60,7 +60,7 @@ export type DriftCause =
   | 'ambiguous'
   | 'unknown'
 
-/** One entry of the drift ledger. */
+/** One entry of the drift report. */
 export interface Fork {
   readonly cause: DriftCause
   /** The call whose answer should have been extended. */
