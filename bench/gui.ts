@@ -141,7 +141,7 @@ export async function benchTier(tier: Tier, rounds: number): Promise<TierBench> 
   }
 }
 
-/** Plays the oracle in so many boxes at once; gives how many did not score 1, and how long all of it took. */
+/** Runs the oracle in so many boxes at once; gives how many did not score 1, and how long all of it took. */
 export async function benchTogether(sessions: number): Promise<{ readonly faults: number; readonly seconds: number }> {
   await using sandbox = dockerProvider()
   let faults = 0
@@ -149,8 +149,8 @@ export async function benchTogether(sessions: number): Promise<{ readonly faults
     Promise.all(
       Array.from({ length: sessions }, async (_, at) => {
         const task = taskOf('browser', 'buy-one', at + 1)
-        const play = await gui.plays.oracle(task)
-        const verdict = await attempt({ environment: gui, task, play, sandbox, signal })
+        const script = await gui.scripts.oracle(task)
+        const verdict = await attempt({ environment: gui, task, script, sandbox, signal })
         if (verdict.reward !== 1) faults += 1
       }),
     ),

@@ -110,7 +110,7 @@ function plan({ needs }: { readonly needs: string }): void {
   }
   say(
     scripted
-      ? 'Engine   the scripted engine: no language model, it plays prepared steps.'
+      ? 'Engine   the scripted engine: no language model, it runs prepared steps.'
       : `Engine   ${process.env.ENGINE_URL}`,
   )
   say()
@@ -127,7 +127,7 @@ async function actOne(): Promise<void> {
   say(bold('Act 1: record a script that knows only OPENAI_BASE_URL'))
   const served = await serve()
   try {
-    if (served.ready.engineControl !== null) await postPlay(served.ready.engineControl)
+    if (served.ready.engineControl !== null) await postScript(served.ready.engineControl)
     say(dim(`$ node examples/harness/agent.mjs   # with OPENAI_BASE_URL=${served.ready.env.OPENAI_BASE_URL}`))
     await run(process.execPath, ['examples/harness/agent.mjs'], { ...process.env, ...served.ready.env })
   } finally {
@@ -174,14 +174,14 @@ async function serve(): Promise<{ readonly child: ChildProcess; readonly ready: 
   throw new StepFailed('paddock serve', Number(code ?? 1))
 }
 
-async function postPlay(control: string): Promise<void> {
-  const body = await readFile(join(root, 'examples/harness/play.json'), 'utf8')
-  const answer = await fetch(`${control}/plays`, {
+async function postScript(control: string): Promise<void> {
+  const body = await readFile(join(root, 'examples/harness/script.json'), 'utf8')
+  const answer = await fetch(`${control}/scripts`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,
   })
-  if (!answer.ok) throw new Error(`the scripted engine refused the play: ${await answer.text()}`)
+  if (!answer.ok) throw new Error(`the scripted engine refused the script: ${await answer.text()}`)
 }
 
 async function dockerUp(): Promise<boolean> {

@@ -1,31 +1,31 @@
 import { EngineError, validationError } from './errors.ts'
 import { readFaultOrder } from './faults/orders.ts'
 import { readFlag, readList, readObject, readText } from './json/read.ts'
-import { instructionDigest, readPlay } from './policy/plays.ts'
+import { instructionDigest, readScript } from './policy/scripts.ts'
 import { JsonNumber } from './json/lossless.ts'
 import type { Engine } from './engine.ts'
 import type { Exchange } from './http/exchange.ts'
 import type { RouteTable } from './http/server.ts'
 import type { JsonObject } from './json/lossless.ts'
 
-/** Routes of the harness side: plays, weights, faults, journal. Never part of any real server. */
+/** Routes of the harness side: scripts, weights, faults, journal. Never part of any real server. */
 export const controlRoutes: RouteTable = {
   'GET /control': (exchange, engine) => {
     exchange.json({
       model: engine.profile.model,
       wire: engine.options.wire,
       weightVersion: engine.weightVersion,
-      plays: engine.plays.list().length,
+      scripts: engine.scripts.list().length,
       inFlight: engine.flights.size,
       /** Output tokens of what runs. */
       drawing: [...engine.flights].reduce((sum, flight) => sum + flight.drawn(), 0),
     })
   },
-  'POST /control/plays': postPlays,
-  'GET /control/plays': (exchange, engine) => exchange.json({ plays: engine.plays.list() }),
-  'DELETE /control/plays': (exchange, engine) => {
-    engine.plays.clear()
-    exchange.json({ plays: 0 })
+  'POST /control/scripts': postScripts,
+  'GET /control/scripts': (exchange, engine) => exchange.json({ scripts: engine.scripts.list() }),
+  'DELETE /control/scripts': (exchange, engine) => {
+    engine.scripts.clear()
+    exchange.json({ scripts: 0 })
   },
   'POST /control/weights': postWeights,
   'POST /control/faults': postFaults,
@@ -41,15 +41,15 @@ export const controlRoutes: RouteTable = {
   },
 }
 
-/** One play, or `{"plays": [...]}`. All are read before any is taken. */
-async function postPlays(exchange: Exchange, engine: Engine): Promise<void> {
+/** One script, or `{"scripts": [...]}`. All are read before any is taken. */
+async function postScripts(exchange: Exchange, engine: Engine): Promise<void> {
   const body = await exchange.body()
-  const plays = objects(readList(body, 'plays'), 'plays')?.map(readPlay) ?? [readPlay(body)]
-  for (const play of plays) engine.plays.put(play)
+  const scripts = objects(readList(body, 'scripts'), 'scripts')?.map(readScript) ?? [readScript(body)]
+  for (const script of scripts) engine.scripts.put(script)
   exchange.json({
-    plays: plays.map((play) => ({
-      instructionSha256: play.instructionSha256,
-      candidates: play.candidates.map((c) => c.name),
+    scripts: scripts.map((script) => ({
+      instructionSha256: script.instructionSha256,
+      candidates: script.candidates.map((c) => c.name),
     })),
   })
 }
@@ -71,13 +71,13 @@ function weightChanges(update: JsonObject, engine: Engine): (() => void)[] {
   const instruction = readText(update, 'instruction')
   const digest = instruction === undefined ? readText(update, 'instructionSha256') : instructionDigest(instruction)
   if (digest === undefined) throw validationError('Field required', 'instructionSha256')
-  const play = engine.plays.get(digest)
-  if (play === undefined)
-    throw new EngineError(`no play for instruction ${digest}`, { status: 404, type: 'NotFoundError' })
+  const script = engine.scripts.get(digest)
+  if (script === undefined)
+    throw new EngineError(`no script for instruction ${digest}`, { status: 404, type: 'NotFoundError' })
   const weights = readObject(update, 'weights')
   if (weights === undefined) throw validationError('Field required', 'weights')
   return [...weights].map(([name, value]) => {
-    const candidate = play.candidates.find((other) => other.name === name)
+    const candidate = script.candidates.find((other) => other.name === name)
     if (candidate === undefined) throw validationError(`no candidate ${name}`, 'weights')
     const weight = value instanceof JsonNumber ? value.value : Number.NaN
     if (!Number.isFinite(weight)) throw validationError('weights must be finite numbers', `weights.${name}`)

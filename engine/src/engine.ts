@@ -1,7 +1,7 @@
 import { FaultSwitch } from './faults/fault-switch.ts'
 import { PauseGate } from './generation/gate.ts'
 import { Journal } from './journal.ts'
-import { PlayBook } from './policy/play-book.ts'
+import { ScriptBook } from './policy/script-book.ts'
 import { loadProfile } from './profiles.ts'
 import type { EngineOptions } from './options.ts'
 import type { Profile } from './profiles.ts'
@@ -20,7 +20,7 @@ export interface Flight {
 export class Engine {
   readonly options: EngineOptions
   readonly profile: Profile
-  readonly plays = new PlayBook()
+  readonly scripts = new ScriptBook()
   readonly faults = new FaultSwitch()
   readonly gate = new PauseGate()
   readonly journal: Journal

@@ -39,7 +39,7 @@ export function validationError(message: string, param: string, value?: string |
   return new EngineError(`${message} ${suffix}`, { param })
 }
 
-/** The engine could not do what a play asks for; the name comes first so that a person can search for it. */
-export function playError(name: 'PLAY_NO_SHELL_TOOL' | 'PLAY_NO_SUCH_TOOL', message: string): EngineError {
+/** The engine could not do what a script asks for; the name comes first so that a person can search for it. */
+export function scriptError(name: 'SCRIPT_NO_SHELL_TOOL' | 'SCRIPT_NO_SUCH_TOOL', message: string): EngineError {
   return new EngineError(`${name}: ${message}`, { type: name })
 }

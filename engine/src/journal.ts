@@ -36,15 +36,15 @@ export interface GenerationLine {
     readonly finishReason: string
     readonly stopReason: string | number | null
     readonly weightVersions: readonly VersionSpan[]
-    /** Candidates of the play that the sampled tokens still allow. */
+    /** Candidates of the script that the sampled tokens still allow. */
     readonly candidates: readonly string[]
   }[]
   readonly logprobsMode: string
   readonly sampling: Readonly<Record<string, unknown>>
   /** What kept its prefix cache apart (`cache_salt`, SGLang `extra_key`); null for none. */
   readonly cacheSalt: string | null
-  /** SHA-256 of the instruction whose play was used; null when none matched. */
-  readonly play: string | null
+  /** SHA-256 of the instruction whose script was used; null when none matched. */
+  readonly script: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly faults: readonly Fault[]
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { profileNames } from '../src/profiles.ts'
-import { generations, INSTRUCTION, PLAY, post, SHELL_TOOL, startEngine } from './support.ts'
+import { generations, INSTRUCTION, SCRIPT, post, SHELL_TOOL, startEngine } from './support.ts'
 import type { Loose } from './support.ts'
 
-/** Plays a whole conversation as a plain harness does: echo what came, answer each call. */
+/** Scripts a whole conversation as a plain harness does: echo what came, answer each call. */
 async function converse(
   engine: Loose,
   options: { seed: number; first?: Loose[]; echo?: (message: Loose) => Loose[] },
@@ -43,15 +43,15 @@ const GOOD = ['head -3 /app/users.csv', 'wc -l < /app/users.csv', 'ls /app', 'ec
 const HASTY = ['wc -l < /app/users.csv > /app/count.txt']
 
 describe.each(profileNames)('%s', (model) => {
-  it('plays one candidate to its end, each prompt extending the one before token for token', async () => {
+  it('runs one candidate to its end, each prompt extending the one before token for token', async () => {
     await using engine = await startEngine('--model', model)
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const seen = new Set<string>()
     for (const seed of [1, 2, 3, 4, 5]) {
       const answers = await converse(engine, { seed })
-      const played = commands(answers)
-      expect([GOOD, HASTY]).toContainEqual(played)
-      seen.add(played.join(';'))
+      const ran = commands(answers)
+      expect([GOOD, HASTY]).toContainEqual(ran)
+      seen.add(ran.join(';'))
       for (const [at, answer] of answers.entries()) {
         const next = answers[at + 1]
         if (next === undefined) continue
@@ -65,7 +65,7 @@ describe.each(profileNames)('%s', (model) => {
 
   it('keeps its place when the harness splits parallel calls into messages and drops thinking', async () => {
     await using engine = await startEngine('--model', model)
-    await post(engine, '/control/plays', { ...PLAY, candidates: PLAY.candidates.slice(0, 1) })
+    await post(engine, '/control/scripts', { ...SCRIPT, candidates: SCRIPT.candidates.slice(0, 1) })
     const answers = await converse(engine, {
       seed: 1,
       echo: (message) => {
@@ -86,8 +86,8 @@ describe('what the policy looks at', () => {
   it('is at home in the last instruction when a conversation has several', async () => {
     await using engine = await startEngine()
     const second = 'Delete /app/count.txt again.'
-    await post(engine, '/control/plays', {
-      plays: [PLAY, { instruction: second, candidates: [{ name: 'rm', steps: [{ shell: 'rm /app/count.txt' }] }] }],
+    await post(engine, '/control/scripts', {
+      scripts: [SCRIPT, { instruction: second, candidates: [{ name: 'rm', steps: [{ shell: 'rm /app/count.txt' }] }] }],
     })
     const first = [
       { role: 'user', content: INSTRUCTION },
@@ -99,14 +99,14 @@ describe('what the policy looks at', () => {
 
   it('finds an instruction known by its digest only', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
-    const digest = engine.engine.plays.list()[0]?.instructionSha256
-    await fetch(`${engine.url}/control/plays`, { method: 'DELETE' })
-    await post(engine, '/control/plays', { instructionSha256: digest, candidates: PLAY.candidates.slice(1) })
+    await post(engine, '/control/scripts', SCRIPT)
+    const digest = engine.engine.scripts.list()[0]?.instructionSha256
+    await fetch(`${engine.url}/control/scripts`, { method: 'DELETE' })
+    await post(engine, '/control/scripts', { instructionSha256: digest, candidates: SCRIPT.candidates.slice(1) })
     expect(commands(await converse(engine, { seed: 1 }))).toEqual(HASTY)
   })
 
-  it('says that it is scripted when no play matches, with logprobs that mean something', async () => {
+  it('says that it is scripted when no script matches, with logprobs that mean something', async () => {
     await using engine = await startEngine()
     const answer = await post(engine, '/v1/chat/completions', {
       messages: [{ role: 'user', content: 'Who are you?' }],
@@ -119,7 +119,7 @@ describe('what the policy looks at', () => {
 
   it('answers a title request that quotes the task with a short text', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const answer = await post(engine, '/v1/chat/completions', {
       messages: [{ role: 'user', content: `Give a title for: ${INSTRUCTION}` }],
     })
@@ -129,7 +129,7 @@ describe('what the policy looks at', () => {
 
   it('is the ids and nothing else: the journal holds exactly what the wire said', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const answers = await converse(engine, { seed: 1 })
     const recorded = generations(engine)
     expect(recorded.map((line) => line.requestId)).toEqual(answers.map((answer) => answer.id))

@@ -5,7 +5,7 @@ import {
   get,
   INSTRUCTION,
   joinChat,
-  PLAY,
+  SCRIPT,
   post,
   postStream,
   refused,
@@ -25,7 +25,7 @@ const ASK = {
 
 async function faulty(fault: object, ...flags: string[]): ReturnType<typeof startEngine> {
   const engine = await startEngine(...flags)
-  await post(engine, '/control/plays', PLAY)
+  await post(engine, '/control/scripts', SCRIPT)
   await post(engine, '/control/faults', fault)
   return engine
 }

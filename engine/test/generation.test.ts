@@ -31,7 +31,7 @@ async function generation(engine: Engine, n = 1): Promise<Generation> {
       topLogprobs: 0,
     },
     maxTokens: 100,
-    answer: { candidates: [{ ids, logit: () => 0, name: 'only' }], depth: 0, play: undefined },
+    answer: { candidates: [{ ids, logit: () => 0, name: 'only' }], depth: 0, script: undefined },
     faults: new CallFaults([]),
     cacheSalt: null,
     headers: {},

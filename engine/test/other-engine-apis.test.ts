@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chunksOf, get, INSTRUCTION, PLAY, post, postStream, refused, SHELL_TOOL, startEngine } from './support.ts'
+import { chunksOf, get, INSTRUCTION, SCRIPT, post, postStream, refused, SHELL_TOOL, startEngine } from './support.ts'
 import type { Loose } from './support.ts'
 
 // SGLang shapes transcribed from sgl-project/sglang: srt/entrypoints/openai/protocol.py at 004c82e0,
@@ -9,7 +9,7 @@ const CHAT = { messages: [{ role: 'user', content: INSTRUCTION }], tools: [SHELL
 
 async function sglang(...flags: string[]): ReturnType<typeof startEngine> {
   const engine = await startEngine('--wire', 'sglang', ...flags)
-  await post(engine, '/control/plays', PLAY)
+  await post(engine, '/control/scripts', SCRIPT)
   return engine
 }
 
@@ -44,7 +44,7 @@ describe('wire sglang', () => {
 
   it('stops after 128 tokens unless told otherwise, and streams everything so far in each event', async () => {
     await using engine = await sglang()
-    await post(engine, '/control/plays', {
+    await post(engine, '/control/scripts', {
       instruction: INSTRUCTION,
       candidates: [{ name: 'long', steps: [{ say: 'word '.repeat(300) }] }],
     })
@@ -230,7 +230,7 @@ describe('wire sglang', () => {
 describe('wire openai', () => {
   it('gives no ids, whatever is asked, and no native routes', async () => {
     await using engine = await startEngine('--wire', 'openai')
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const answer = await post(engine, '/v1/chat/completions', { ...CHAT, return_token_ids: true, logprobs: true })
     expect(JSON.stringify(answer)).not.toMatch(/token_ids|stop_reason|kv_transfer/)
     expect(answer.choices[0].logprobs.content.length).toBe(answer.usage.completion_tokens)

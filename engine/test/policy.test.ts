@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { draw } from '../src/generation/sampling.ts'
 import { mulberry32, seedOf } from '../src/policy/prng.ts'
 import { TrieWalk } from '../src/policy/trie.ts'
-import { INSTRUCTION, PLAY, post, refused, SHELL_TOOL, startEngine } from './support.ts'
+import { INSTRUCTION, SCRIPT, post, refused, SHELL_TOOL, startEngine } from './support.ts'
 import type { SamplingParams } from '../src/generation/sampling.ts'
 import type { AnswerCandidate } from '../src/policy/trie.ts'
 import type { Loose } from './support.ts'
@@ -138,7 +138,7 @@ describe('seeds and weights', () => {
   it('gives the same answer to the same seed, and the same run to the same engine seed', async () => {
     const run = async (flags: string[], body: object): Promise<string[]> => {
       await using engine = await startEngine(...flags)
-      await post(engine, '/control/plays', PLAY)
+      await post(engine, '/control/scripts', SCRIPT)
       const answers: string[] = []
       for (let i = 0; i < 12; i++)
         answers.push((await post(engine, '/v1/chat/completions', { ...ask, ...body })).choices[0].token_ids.join())
@@ -153,7 +153,7 @@ describe('seeds and weights', () => {
 
   it('can be improved: weights move the logprobs and count the version up', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const likelihood = async (): Promise<number> => {
       const answer = await post(engine, '/v1/chat/completions', { ...ask, temperature: 0 })
       return answer.choices[0].logprobs.content.reduce((sum: number, entry: Loose) => sum + entry.logprob, 0)
@@ -171,7 +171,7 @@ describe('seeds and weights', () => {
     ['no weights', { instruction: INSTRUCTION }, 400],
   ])('refuses %s and changes nothing', async (_name, body, status) => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     expect((await refused(engine, '/control/weights', body)).status).toBe(status)
     expect(engine.engine.weightVersion).toBe('0')
   })
@@ -305,14 +305,14 @@ const HARNESS_TOOLS: Record<string, { tools: Loose[]; name: string; args: Loose 
 }
 
 describe('shell steps', () => {
-  const play = {
+  const script = {
     instruction: INSTRUCTION,
     candidates: [{ name: 'only', steps: [{ shell: 'echo hi' }, { say: 'ok' }] }],
   }
 
   it('find the offered tools after a list under the same tags in the system prompt, as pi writes one', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', play)
+    await post(engine, '/control/scripts', script)
     const system = 'You are an assistant.\n\n<tools>\n- read: Read file contents\n- bash: Execute commands\n</tools>'
     const answer = await post(engine, '/v1/chat/completions', {
       ...ask,
@@ -324,7 +324,7 @@ describe('shell steps', () => {
 
   it.each(Object.entries(HARNESS_TOOLS))('find the shell of %s', async (_name, { tools, name, args }) => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', play)
+    await post(engine, '/control/scripts', script)
     const answer = await post(engine, '/v1/chat/completions', {
       ...ask,
       tools: tools.map((fn) => ({ type: 'function', function: fn })),
@@ -335,7 +335,7 @@ describe('shell steps', () => {
 
   it('name the problem when no offered tool takes a command', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', play)
+    await post(engine, '/control/scripts', script)
     const tools = [
       {
         type: 'function',
@@ -345,7 +345,7 @@ describe('shell steps', () => {
     const { status, body } = await refused(engine, '/v1/chat/completions', { ...ask, tools })
     expect(status).toBe(400)
     expect(body.error).toMatchObject({
-      type: 'PLAY_NO_SHELL_TOOL',
+      type: 'SCRIPT_NO_SHELL_TOOL',
       code: 400,
       message: expect.stringContaining('offered: search'),
     })
@@ -353,7 +353,7 @@ describe('shell steps', () => {
 
   it('leave a forced tool of the harness alone: its schema is filled in', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', play)
+    await post(engine, '/control/scripts', script)
     const parameters = {
       type: 'object',
       properties: { next_speaker: { type: 'string', enum: ['user', 'model'] } },
@@ -371,7 +371,7 @@ describe('shell steps', () => {
   it('sit beside tool steps, whose arguments keep their numbers', async () => {
     await using engine = await startEngine()
     const body = `{"instruction": ${JSON.stringify(INSTRUCTION)}, "candidates": [{"name": "t", "steps": [{"tool": "click", "args": {"x": 1.0, "y": 2}}]}]}`
-    await fetch(`${engine.url}/control/plays`, { method: 'POST', body })
+    await fetch(`${engine.url}/control/scripts`, { method: 'POST', body })
     const tools = [
       { type: 'function', function: { name: 'click', parameters: { type: 'object', properties: {}, required: [] } } },
     ]
@@ -380,7 +380,7 @@ describe('shell steps', () => {
   })
 })
 
-describe('plays', () => {
+describe('scripts', () => {
   it.each([
     ['no instruction', { candidates: [{ name: 'a', steps: [] }] }, 'instructionSha256'],
     [
@@ -407,9 +407,9 @@ describe('plays', () => {
     ],
   ])('refuse %s', async (_name, body, param) => {
     await using engine = await startEngine()
-    const answer = await refused(engine, '/control/plays', body)
+    const answer = await refused(engine, '/control/scripts', body)
     expect(answer.status).toBe(400)
     expect(answer.body.error.param).toBe(param)
-    expect(engine.engine.plays.list()).toEqual([])
+    expect(engine.engine.scripts.list()).toEqual([])
   })
 })

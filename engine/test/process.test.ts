@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
-import { chunksOf, INSTRUCTION, joinChat, PLAY, post, postStream, SHELL_TOOL, startEngine } from './support.ts'
+import { chunksOf, INSTRUCTION, joinChat, SCRIPT, post, postStream, SHELL_TOOL, startEngine } from './support.ts'
 import type { ChildProcess } from 'node:child_process'
 import type { Loose } from './support.ts'
 
@@ -46,7 +46,7 @@ describe('the process', () => {
       control: `${said.url}/control`,
       model: 'scripted-qwen3',
     })
-    await post(said, '/control/plays', PLAY)
+    await post(said, '/control/scripts', SCRIPT)
     const answer = await post(said, '/v1/chat/completions', ASK, { 'x-request-id': 'seen', 'x-session-id': 's' })
     child.kill('SIGKILL')
     await exitCode(child)
@@ -109,7 +109,7 @@ describe('the journal and the wire', () => {
 
   it('records a client that leaves as aborted, with the tokens drawn until then', async () => {
     await using engine = await startEngine('--tokens-per-second', '50')
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const leave = new AbortController()
     const response = await fetch(`${engine.url}/v1/chat/completions`, {
       method: 'POST',
@@ -125,7 +125,7 @@ describe('the journal and the wire', () => {
 
   it('serves two hundred streams at once, each with its own tokens', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const streams = await Promise.all(
       Array.from({ length: 200 }, (_none, seed) =>
         postStream(engine, '/v1/chat/completions', { ...ASK, seed, stream: true }),

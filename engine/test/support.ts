@@ -111,7 +111,7 @@ export const SHELL_TOOL = {
 export const INSTRUCTION = 'Count the users in /app/users.csv and write the number to /app/count.txt.'
 
 /** Two ways to do the task, and one that gets it wrong. */
-export const PLAY = {
+export const SCRIPT = {
   instruction: INSTRUCTION,
   candidates: [
     {

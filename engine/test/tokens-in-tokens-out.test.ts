@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { profileNames } from '../src/profiles.ts'
-import { chunksOf, INSTRUCTION, joinChat, PLAY, post, postStream, refused, SHELL_TOOL, startEngine } from './support.ts'
+import {
+  chunksOf,
+  INSTRUCTION,
+  joinChat,
+  SCRIPT,
+  post,
+  postStream,
+  refused,
+  SHELL_TOOL,
+  startEngine,
+} from './support.ts'
 import type { Loose } from './support.ts'
 
 const CHAT = {
@@ -32,7 +42,7 @@ describe.each(profileNames)('render -> generate -> derender on %s', (model) => {
     ['no thinking', { chat_template_kwargs: { enable_thinking: false } }],
   ])('gives what the chat route gives: %s', async (_name, extra) => {
     await using engine = await startEngine('--model', model)
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const chat = { model, ...CHAT, ...extra }
     const straight = await post(engine, '/v1/chat/completions', chat)
     const rendered = await post(engine, '/v1/chat/completions/render', chat)
@@ -58,7 +68,7 @@ describe.each(profileNames)('render -> generate -> derender on %s', (model) => {
 
   it('derenders a stream chunk by chunk to the same deltas as the chat stream', async () => {
     await using engine = await startEngine('--model', model)
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const chat = { model, ...CHAT, stream: true }
     const direct = joinChat(chunksOf((await postStream(engine, '/v1/chat/completions', chat)).events))[0]
     const rendered = await post(engine, '/v1/chat/completions/render', chat)
@@ -91,7 +101,7 @@ describe.each(profileNames)('render -> generate -> derender on %s', (model) => {
 
   it('carries a resubmitted answer on from the very token where it was cut', async () => {
     await using engine = await startEngine('--model', model)
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const rendered = await post(engine, '/v1/chat/completions/render', { model, ...CHAT, temperature: 0 })
     const whole = (await post(engine, '/inference/v1/generate', rendered)).choices[0].token_ids
     for (const cut of [1, Math.floor(whole.length / 2), whole.length - 1]) {

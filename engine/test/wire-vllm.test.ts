@@ -4,7 +4,7 @@ import {
   get,
   INSTRUCTION,
   joinChat,
-  PLAY,
+  SCRIPT,
   post,
   postStream,
   refused,
@@ -21,7 +21,7 @@ const CHAT = { messages: [{ role: 'user', content: INSTRUCTION }], tools: [SHELL
 describe('POST /v1/chat/completions', () => {
   it('answers whole with every field of ChatCompletionResponse', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const answer = await post(engine, '/v1/chat/completions', {
       ...CHAT,
       logprobs: true,
@@ -96,7 +96,7 @@ describe('POST /v1/chat/completions', () => {
 
   it('streams: role chunk with prompt ids, one chunk per token, finish, usage, [DONE]', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const whole = await post(engine, '/v1/chat/completions', { ...CHAT, return_token_ids: true })
     const { events } = await postStream(engine, '/v1/chat/completions', {
       ...CHAT,
@@ -134,7 +134,7 @@ describe('POST /v1/chat/completions', () => {
 
   it('gives id, type and name with the first delta of a call only (issue 42696)', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const chunks = chunksOf((await postStream(engine, '/v1/chat/completions', { ...CHAT, stream: true })).events)
     const deltas = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])
     expect(Object.keys(deltas[0])).toEqual(['id', 'type', 'index', 'function'])
@@ -145,7 +145,7 @@ describe('POST /v1/chat/completions', () => {
 
   it('skips chunks that show nothing when neither ids nor logprobs are asked for', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const quiet = chunksOf((await postStream(engine, '/v1/chat/completions', { ...CHAT, stream: true })).events)
     const full = chunksOf(
       (await postStream(engine, '/v1/chat/completions', { ...CHAT, stream: true, return_token_ids: true })).events,
@@ -156,7 +156,7 @@ describe('POST /v1/chat/completions', () => {
 
   it('draws n choices that may differ, each with its own ids', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const answer = await post(engine, '/v1/chat/completions', { ...CHAT, n: 8, return_token_ids: true })
     expect(answer.choices.map((choice: Loose) => choice.index)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     expect(new Set(answer.choices.map((choice: Loose) => choice.token_ids.join())).size).toBe(2)
@@ -176,7 +176,7 @@ describe('POST /v1/chat/completions', () => {
     const ask = {
       messages: [{ role: 'user', content: 'Hi' }],
       tools: [SHELL_TOOL],
-      stop: ['engine,', 'play'],
+      stop: ['engine,', 'prompt'],
       temperature: 0,
       return_token_ids: true,
     }
@@ -201,7 +201,7 @@ describe('POST /v1/chat/completions', () => {
   it('keeps the first call only without parallel_tool_calls, and goes on with the second next time', async () => {
     await using engine = await startEngine()
     const steps = [{ parallel: [{ shell: 'first' }, { shell: 'second' }] }, { say: 'ok' }]
-    await post(engine, '/control/plays', { instruction: INSTRUCTION, candidates: [{ name: 'only', steps }] })
+    await post(engine, '/control/scripts', { instruction: INSTRUCTION, candidates: [{ name: 'only', steps }] })
     const ask = { ...CHAT, parallel_tool_calls: false }
     const first = (await post(engine, '/v1/chat/completions', ask)).choices[0].message
     expect(first.tool_calls.map((call: Loose) => call.function.arguments)).toEqual(['{"command": "first"}'])
@@ -212,7 +212,7 @@ describe('POST /v1/chat/completions', () => {
 
   it('obeys tool_choice: none gives raw text, required and named give calls', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', PLAY)
+    await post(engine, '/control/scripts', SCRIPT)
     const ask = { ...CHAT, temperature: 0 }
     const none = (await post(engine, '/v1/chat/completions', { ...ask, tool_choice: 'none' })).choices[0]
     expect(none).toMatchObject({ finish_reason: 'stop', message: { content: expect.stringContaining('<tool_call>') } })
@@ -244,7 +244,7 @@ describe('POST /v1/chat/completions', () => {
 
   it('continues a final message where it ends', async () => {
     await using engine = await startEngine()
-    await post(engine, '/control/plays', {
+    await post(engine, '/control/scripts', {
       instruction: INSTRUCTION,
       candidates: [{ name: 'say', steps: [{ say: 'All of it is done now.' }] }],
     })

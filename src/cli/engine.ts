@@ -107,7 +107,7 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
       model: scripted.model,
       scripted,
       report,
-      description: `scripted engine (${scripted.model}): no language model, it plays scripted steps`,
+      description: `scripted engine (${scripted.model}): no language model, it runs prepared steps`,
       [Symbol.asyncDispose]: () => scripted[Symbol.asyncDispose](),
     }
   } catch (error) {

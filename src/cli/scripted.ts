@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { PaddockError } from '../core/index.ts'
 
-/** The scripted engine as a process of ours. It is no language model: it plays scripted steps. */
+/** The scripted engine as a process of ours. It is no language model: it runs prepared steps. */
 export interface ScriptedEngine extends AsyncDisposable {
   readonly url: string
-  /** Base of its control routes (`/plays`, `/faults`, `/journal`). */
+  /** Base of its control routes (`/scripts`, `/faults`, `/journal`). */
   readonly control: string
   readonly model: string
   readonly pid: number

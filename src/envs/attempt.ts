@@ -1,29 +1,29 @@
 import { isPaddockError, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type { Box, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
-import type { Artifacts, Environment, NamedPlay, TaskSteps } from './contract.ts'
+import type { Artifacts, Environment, NamedScript, TaskSteps } from './contract.ts'
 import { openTaskBox, verifierBoxes } from './open-box.ts'
-import { playInBox } from './play.ts'
+import { runScript } from './run-script.ts'
 import { wholeVerdict } from './steps.ts'
 
 export interface AttemptOptions {
   readonly environment: Environment
   readonly task: Task
-  readonly play: NamedPlay
+  readonly script: NamedScript
   readonly sandbox: SandboxProvider
   readonly signal: AbortSignal
   readonly onProgress?: (line: string) => void
 }
 
 /**
- * One play from box to verdict: box, set-up, steps, artifacts, verification; the way of a rollout without a model.
+ * One script from box to verdict: box, set-up, steps, artifacts, verification; the way of a rollout without a model.
  * Faults of the sandbox give `infra_error`; rejects only with the signal's reason.
  */
 export async function attempt(o: AttemptOptions): Promise<VerdictDraft> {
   try {
     const steps = o.environment.steps(o.task)
     return steps === null
-      ? await verified(o, o.task, await inBox(o, (box) => played(o, o.task, o.play, box)))
+      ? await verified(o, o.task, await inBox(o, (box) => ran(o, o.task, o.script, box)))
       : await inBox(o, (box) => throughSteps(o, steps, box))
   } catch (error) {
     if (o.signal.aborted) throw o.signal.reason
@@ -37,19 +37,19 @@ export async function attempt(o: AttemptOptions): Promise<VerdictDraft> {
 
 /** Each step is verified before the next; the box stands still meanwhile. */
 async function throughSteps(o: AttemptOptions, steps: TaskSteps, box: Box): Promise<VerdictDraft> {
-  const plays = [o.play, ...(o.play.later ?? [])]
+  const scripts = [o.script, ...(o.script.later ?? [])]
   const drafts: VerdictDraft[] = []
   for (const [index, task] of steps.tasks.entries()) {
     await box.thaw()
     await o.environment.setup({ task, box, signal: o.signal, emit: () => undefined })
-    const draft = await verified(o, task, await played(o, task, plays[index] ?? idle, box))
+    const draft = await verified(o, task, await ran(o, task, scripts[index] ?? idle, box))
     drafts.push(draft)
     if (!steps.goesOn(index, draft)) break
   }
   return wholeVerdict(steps, drafts)
 }
 
-const idle: NamedPlay = { name: 'idle', weight: 1, play: { steps: [] } }
+const idle: NamedScript = { name: 'idle', weight: 1, script: { steps: [] } }
 
 async function inBox<T>(o: AttemptOptions, work: (box: Box) => Promise<T>): Promise<T> {
   const { environment, task, signal } = o
@@ -66,11 +66,11 @@ async function inBox<T>(o: AttemptOptions, work: (box: Box) => Promise<T>): Prom
   return await work(box)
 }
 
-async function played(o: AttemptOptions, task: Task, play: NamedPlay, box: Box): Promise<Artifacts> {
+async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box): Promise<Artifacts> {
   const { environment, signal } = o
   const context = { task, box, signal, emit: () => undefined }
-  for (const { directory, from } of play.files ?? []) await box.putFiles(directory, from)
-  await playInBox({ ...context, environment, play: play.play })
+  for (const { directory, from } of script.files ?? []) await box.putFiles(directory, from)
+  await runScript({ ...context, environment, script: script.script })
   return await environment.collect(context)
 }
 

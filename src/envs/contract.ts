@@ -54,7 +54,7 @@ export interface Environment {
    * environment has no such reward.
    */
   readonly scoreGroup: ((context: GroupContext) => Promise<readonly VerdictDraft[]>) | null
-  readonly plays: EnvironmentPlays
+  readonly scripts: EnvironmentScripts
 }
 
 /** Rollouts of one group that have numbers of their own, in the order of their slots. */
@@ -75,7 +75,7 @@ export interface LoadOptions {
   readonly signal?: AbortSignal
 }
 
-/** A task of several parts. Each part is a task of its own: instruction, budgets, tools, plays. Pure. */
+/** A task of several parts. Each part is a task of its own: instruction, budgets, tools, scripts. Pure. */
 export interface TaskSteps {
   readonly tasks: readonly Task[]
   /** Whether the part after this one is to be worked on. */
@@ -198,39 +198,39 @@ export interface ToolPicture {
 }
 
 /** Abstract steps of an agent; the JSON that the scripted engine takes. */
-export interface Play {
-  readonly steps: readonly PlayStep[]
+export interface Script {
+  readonly steps: readonly ScriptStep[]
 }
 
-export type PlayStep =
+export type ScriptStep =
   /** A line for whichever tool has a string parameter `command` or `cmd`. */
   | { readonly shell: string }
   | { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
   | { readonly say: string }
   | { readonly think: string }
-  | { readonly parallel: readonly PlayStep[] }
+  | { readonly parallel: readonly ScriptStep[] }
 
-export interface NamedPlay {
+export interface NamedScript {
   readonly name: string
   /** Relative weight among the candidates of a scripted engine. */
   readonly weight: number
-  readonly play: Play
-  /** Files that stand in the box before the first step; only validation has such plays. */
+  readonly script: Script
+  /** Files that stand in the box before the first step; only validation has such scripts. */
   readonly files?: readonly { readonly directory: string; readonly from: FileTree }[]
-  /** What is played in the steps after the first; nothing in those that are left out. */
-  readonly later?: readonly NamedPlay[]
+  /** What runs in the steps after the first; nothing in those that are left out. */
+  readonly later?: readonly NamedScript[]
 }
 
-/** What proves that a task can be solved, and cannot be cheated. Validation and the scripted engine play these. */
-export interface EnvironmentPlays {
+/** What proves that a task can be solved, and cannot be cheated. Validation and the scripted engine run these. */
+export interface EnvironmentScripts {
   /** Scores 1. */
-  oracle(task: Task): Promise<NamedPlay>
-  /** Further plays that score 1: the task's own solution script. */
-  solutions(task: Task): Promise<readonly NamedPlay[]>
+  oracle(task: Task): Promise<NamedScript>
+  /** Further scripts that score 1: the task's own solution script. */
+  solutions(task: Task): Promise<readonly NamedScript[]>
   /** Does nothing; scores 0. */
-  readonly nullAgent: NamedPlay
+  readonly nullAgent: NamedScript
   /** Known hacks; each scores 0 (`scored` or `hacked`). */
-  cheats(task: Task): Promise<readonly NamedPlay[]>
+  cheats(task: Task): Promise<readonly NamedScript[]>
   /** Honest attempts that fail; each scores less than 1. */
-  distractors(task: Task): Promise<readonly NamedPlay[]>
+  distractors(task: Task): Promise<readonly NamedScript[]>
 }

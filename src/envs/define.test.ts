@@ -8,7 +8,7 @@ import { scored } from '../reward/index.ts'
 import type { Box } from '../sandbox/index.ts'
 import { packArtifact, unpackArtifact, withoutExcluded } from './artifacts.ts'
 import { defineEnvironment, type EnvironmentSpec } from './define.ts'
-import { shellTool } from './play.ts'
+import { shellTool } from './run-script.ts'
 import { environmentRegistry } from './registry.ts'
 import { makeTask } from './task.ts'
 import { defineTool, runToolCall } from './tool.ts'
@@ -34,8 +34,8 @@ const spec: EnvironmentSpec<z.infer<typeof data>> = {
   tools: () => [],
   collect: async () => ({ items: [] }),
   verify: async ({ task }) => scored(task.data.answer === '42' ? 1 : 0, facts),
-  plays: {
-    oracle: async () => ({ name: 'oracle', weight: 1, play: { steps: [] } }),
+  scripts: {
+    oracle: async () => ({ name: 'oracle', weight: 1, script: { steps: [] } }),
     cheats: async () => [],
   },
 }
@@ -55,8 +55,8 @@ describe('defineEnvironment', () => {
     const environment = defineEnvironment(spec)
     expect(environment.systemPrompt(task)).toBeNull()
     expect(environment.userPrompt(task)).toBe('Answer.')
-    expect(await environment.plays.solutions(task)).toEqual([])
-    expect(environment.plays.nullAgent.play.steps).toHaveLength(1)
+    expect(await environment.scripts.solutions(task)).toEqual([])
+    expect(environment.scripts.nullAgent.script.steps).toHaveLength(1)
     const signal = new AbortController().signal
     expect(await environment.verify({ ...verification, signal })).toMatchObject({ status: 'scored', reward: 1 })
   })
@@ -66,7 +66,7 @@ describe('defineEnvironment', () => {
     ['another version of the contract', { apiVersion: 2 }, /apiVersion.*1/],
     ['no verify', { verify: undefined }, /verify.*function/],
     ['no schema', { task: {} }, /task.*zod/],
-    ['no oracle', { plays: { cheats: async () => [] } }, /plays\.oracle.*function/],
+    ['no oracle', { scripts: { cheats: async () => [] } }, /scripts\.oracle.*function/],
   ])('names the part and the fix: %s', (_, change, says) => {
     const wrong = { ...spec, ...change }
     expect(() => defineEnvironment(wrong as typeof spec)).toThrow(PaddockError)

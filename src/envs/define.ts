@@ -8,7 +8,7 @@ import type {
   Environment,
   GroupContext,
   LoadOptions,
-  NamedPlay,
+  NamedScript,
   TaskSteps,
   Tool,
   VerifyContext,
@@ -48,13 +48,13 @@ export interface EnvironmentSpec<Data> {
    * reward, because the one it got alone is not the one that was asked for. Default: no such reward.
    */
   scoreGroup?(context: With<GroupContext, Data>): Promise<readonly VerdictDraft[]>
-  readonly plays: {
-    oracle(task: TaskOf<Data>): Promise<NamedPlay>
-    solutions?(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
+  readonly scripts: {
+    oracle(task: TaskOf<Data>): Promise<NamedScript>
+    solutions?(task: TaskOf<Data>): Promise<readonly NamedScript[]>
     /** Default: says that it did nothing. */
-    readonly nullAgent?: NamedPlay
-    cheats(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
-    distractors?(task: TaskOf<Data>): Promise<readonly NamedPlay[]>
+    readonly nullAgent?: NamedScript
+    cheats(task: TaskOf<Data>): Promise<readonly NamedScript[]>
+    distractors?(task: TaskOf<Data>): Promise<readonly NamedScript[]>
   }
 }
 
@@ -76,7 +76,7 @@ const shape = z.object({
   verify: callable,
   isReadOnly: callable.optional(),
   scoreGroup: callable.optional(),
-  plays: z.object({
+  scripts: z.object({
     oracle: callable,
     solutions: callable.optional(),
     nullAgent: z.object({ name: z.string() }).optional(),
@@ -85,7 +85,7 @@ const shape = z.object({
   }),
 })
 
-const idle: NamedPlay = { name: 'null-agent', weight: 1, play: { steps: [{ say: 'I have nothing to do here.' }] } }
+const idle: NamedScript = { name: 'null-agent', weight: 1, script: { steps: [{ say: 'I have nothing to do here.' }] } }
 
 /**
  * Makes an environment of its author's plain object. Throws `ENVIRONMENT_INVALID` naming the part and the fix.
@@ -129,12 +129,12 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     isReadOnly: (task) => spec.isReadOnly?.(typed(task)) ?? false,
     scoreGroup:
       spec.scoreGroup === undefined ? null : async (context) => (await spec.scoreGroup?.(typedContext(context))) ?? [],
-    plays: {
-      oracle: async (task) => spec.plays.oracle(typed(task)),
-      solutions: async (task) => (await spec.plays.solutions?.(typed(task))) ?? [],
-      nullAgent: spec.plays.nullAgent ?? idle,
-      cheats: async (task) => spec.plays.cheats(typed(task)),
-      distractors: async (task) => (await spec.plays.distractors?.(typed(task))) ?? [],
+    scripts: {
+      oracle: async (task) => spec.scripts.oracle(typed(task)),
+      solutions: async (task) => (await spec.scripts.solutions?.(typed(task))) ?? [],
+      nullAgent: spec.scripts.nullAgent ?? idle,
+      cheats: async (task) => spec.scripts.cheats(typed(task)),
+      distractors: async (task) => (await spec.scripts.distractors?.(typed(task))) ?? [],
     },
   }
 }

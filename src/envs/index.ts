@@ -6,14 +6,14 @@ export type {
   BoxContext,
   BoxNeeds,
   Environment,
-  EnvironmentPlays,
+  EnvironmentScripts,
   GroupContext,
   GroupMember,
   LoadOptions,
-  NamedPlay,
+  NamedScript,
   PackedArtifact,
-  Play,
-  PlayStep,
+  Script,
+  ScriptStep,
   TaskSteps,
   Tool,
   ToolContext,
@@ -28,7 +28,7 @@ export { loadJsonTasks } from './json-tasks.ts'
 export { environmentKit, type EnvironmentKit } from './kit.ts'
 export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, setupNetwork, verifierBoxes } from './open-box.ts'
 export { toolOutcome } from './outcome.ts'
-export { type PlayedStep, playInBox, playStepSchema, shellTool } from './play.ts'
+export { type RanStep, runScript, scriptStepSchema, shellTool } from './run-script.ts'
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
 export { noteTags, sql } from './sql/index.ts'
 export { wholeVerdict } from './steps.ts'
@@ -44,4 +44,4 @@ export {
 } from './search/index.ts'
 export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
-export { type PlayProof, type ValidateOptions, validateTasks, type ValidationRow } from './validate.ts'
+export { type ScriptProof, type ValidateOptions, validateTasks, type ValidationRow } from './validate.ts'

@@ -96,7 +96,7 @@ function requireContract(value: unknown, source: string): asserts value is Envir
     'name' in value &&
     typeof value.name === 'string' &&
     'verify' in value &&
-    'plays' in value
+    'scripts' in value
   if (made) return
   throw new PaddockError('ENVIRONMENT_INVALID', `${source} gives no environment of API version 1`, {
     data: { source },

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { isPaddockError, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import type { Environment, NamedPlay } from './contract.ts'
+import type { Environment, NamedScript } from './contract.ts'
 import { attempt } from './attempt.ts'
 
-/** What one play proved of its task. */
-export interface PlayProof {
+/** What one script proved of its task. */
+export interface ScriptProof {
   readonly name: string
   readonly role: 'oracle' | 'oracle_again' | 'solution' | 'null_agent' | 'cheat' | 'distractor'
   readonly verdict: VerdictDraft
@@ -18,15 +18,15 @@ export interface PlayProof {
 }
 
 /**
- * What is known of a task after all its plays.
+ * What is known of a task after all its scripts.
  * - `proven`: gold passes, nothing fails, known hacks fail, twice the same.
- * - `refuted`: at least one play says otherwise: the task is wrong.
+ * - `refuted`: at least one script says otherwise: the task is wrong.
  * - `infra`: our own machinery failed, nothing can be said of the task.
  */
 export interface ValidationRow {
   readonly task: Task
   readonly status: 'proven' | 'refuted' | 'infra'
-  readonly proofs: readonly PlayProof[]
+  readonly proofs: readonly ScriptProof[]
   /** One line each, empty when proven. */
   readonly problems: readonly string[]
   readonly durationMs: number
@@ -37,18 +37,18 @@ export interface ValidateOptions {
   readonly tasks: readonly Task[]
   readonly sandbox: SandboxProvider
   readonly signal: AbortSignal
-  /** Plays at once, over all tasks. Default 2. */
+  /** Scripts at once, over all tasks. Default 2. */
   readonly parallel?: number
-  /** How a play becomes a verdict. Default: {@link attempt}, with a box for each. */
+  /** How a script becomes a verdict. Default: {@link attempt}, with a box for each. */
   readonly attempt?: typeof attempt
-  /** Told of each task as soon as its last play is through. */
+  /** Told of each task as soon as its last script is through. */
   readonly onResult?: (row: ValidationRow) => void
   /** One line at a time while images are built. */
   readonly onProgress?: (line: string) => void
 }
 
 /**
- * Proves tasks with their plays, directly in boxes and without any model. Rows come in the order of `tasks`.
+ * Proves tasks with their scripts, directly in boxes and without any model. Rows come in the order of `tasks`.
  * Rejects with the signal's reason on abort; every fault of a task or of the sandbox is in its row.
  */
 export async function validateTasks(o: ValidateOptions): Promise<readonly ValidationRow[]> {
@@ -63,11 +63,11 @@ export async function validateTasks(o: ValidateOptions): Promise<readonly Valida
 }
 
 type Slot = <T>(work: () => Promise<T>) => Promise<T>
-type Job = { readonly role: PlayProof['role']; readonly play: NamedPlay }
+type Job = { readonly role: ScriptProof['role']; readonly script: NamedScript }
 
 async function validateTask(task: Task, o: ValidateOptions, slot: Slot): Promise<ValidationRow> {
   const started = systemClock.monotonic()
-  const row = (status: ValidationRow['status'], proofs: readonly PlayProof[], problems: readonly string[]) => ({
+  const row = (status: ValidationRow['status'], proofs: readonly ScriptProof[], problems: readonly string[]) => ({
     task,
     status,
     proofs,
@@ -89,36 +89,36 @@ async function validateTask(task: Task, o: ValidateOptions, slot: Slot): Promise
   }
 }
 
-async function jobsOf({ plays }: Environment, task: Task): Promise<readonly Job[]> {
-  const oracle = await plays.oracle(task)
-  const cheats = await plays.cheats(task)
+async function jobsOf({ scripts }: Environment, task: Task): Promise<readonly Job[]> {
+  const oracle = await scripts.oracle(task)
+  const cheats = await scripts.cheats(task)
   if (cheats.length === 0) {
     throw new PaddockError('TASK_INVALID', `Task ${task.name} knows no cheat`, {
       data: { task: task.name },
       fix: 'Add one attempt that fakes success, such as cheats/hard-coded.sh; it must score 0.',
     })
   }
-  const solutions = (await plays.solutions(task)).filter((play) => play.name !== oracle.name)
+  const solutions = (await scripts.solutions(task)).filter((script) => script.name !== oracle.name)
   return [
-    { role: 'oracle', play: oracle },
-    { role: 'oracle_again', play: oracle },
-    ...solutions.map((play) => ({ role: 'solution' as const, play })),
-    { role: 'null_agent', play: plays.nullAgent },
-    ...cheats.map((play) => ({ role: 'cheat' as const, play })),
-    ...(await plays.distractors(task)).map((play) => ({ role: 'distractor' as const, play })),
+    { role: 'oracle', script: oracle },
+    { role: 'oracle_again', script: oracle },
+    ...solutions.map((script) => ({ role: 'solution' as const, script })),
+    { role: 'null_agent', script: scripts.nullAgent },
+    ...cheats.map((script) => ({ role: 'cheat' as const, script })),
+    ...(await scripts.distractors(task)).map((script) => ({ role: 'distractor' as const, script })),
   ]
 }
 
-async function prove(task: Task, job: Job, o: ValidateOptions): Promise<PlayProof> {
+async function prove(task: Task, job: Job, o: ValidateOptions): Promise<ScriptProof> {
   o.signal.throwIfAborted()
   const started = systemClock.monotonic()
-  const verdict = await (o.attempt ?? attempt)({ ...o, task, play: job.play })
+  const verdict = await (o.attempt ?? attempt)({ ...o, task, script: job.script })
   const { holds, why } = judge(job.role, verdict)
   const durationMs = systemClock.monotonic() - started
-  return { name: `${job.role} ${job.play.name}`, role: job.role, verdict, holds, why, durationMs }
+  return { name: `${job.role} ${job.script.name}`, role: job.role, verdict, holds, why, durationMs }
 }
 
-function judge(role: PlayProof['role'], verdict: VerdictDraft): { readonly holds: boolean; readonly why: string } {
+function judge(role: ScriptProof['role'], verdict: VerdictDraft): { readonly holds: boolean; readonly why: string } {
   if (verdict.reward === null) return { holds: false, why: `${verdict.status}: ${verdict.reason}` }
   const got = `${verdict.status} ${verdict.reward}`
   switch (role) {
@@ -134,7 +134,7 @@ function judge(role: PlayProof['role'], verdict: VerdictDraft): { readonly holds
   }
 }
 
-function repeatDifference(proofs: readonly PlayProof[]): string | null {
+function repeatDifference(proofs: readonly ScriptProof[]): string | null {
   const first = proofs.find((proof) => proof.role === 'oracle')?.verdict
   const second = proofs.find((proof) => proof.role === 'oracle_again')?.verdict
   if (first === undefined || second === undefined || first.reward === null || second.reward === null) return null

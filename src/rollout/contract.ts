@@ -37,7 +37,7 @@ export interface RunOptions {
   readonly policyPause?: PolicyPause
   /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */
   readonly infraRetries?: number
-  /** Control URL of the scripted engine, to which the environment's plays are posted before the run; null for real engines. */
+  /** Control URL of the scripted engine, to which the environment's scripts are posted before the run; null for real engines. */
   readonly scriptedEngine?: { readonly control: string } | null
   /** Ctrl-C: stops admission, ends agents, keeps records, removes boxes. */
   readonly signal?: AbortSignal

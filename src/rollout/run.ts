@@ -9,7 +9,7 @@ import { groupRewarded } from './group-rewards.ts'
 import { summariseGroup } from './groups.ts'
 import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
-import { postPlays } from './plays.ts'
+import { postScripts } from './scripts.ts'
 import { runRollout } from './rollout.ts'
 import type { Member, RunParts } from './run-parts.ts'
 
@@ -42,7 +42,7 @@ const lasting: ReadonlySet<string> = new Set([
 /**
  * Runs `n` rollouts of a harness at each task. Every attempt is recorded from its first moment; an attempt that ended as
  * `infra` is tried again and never scored. On cancellation it resolves with what there is. Throws before any rollout
- * for what all would meet: `SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`, `HARNESS_INVALID`, engine codes of the plays; later
+ * for what all would meet: `SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`, `HARNESS_INVALID`, engine codes of the scripts; later
  * only `STORE_*`.
  */
 export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
@@ -90,7 +90,7 @@ async function prepare(options: RunOptions, signal: AbortSignal): Promise<Bundle
   if (signal.aborted) return null
   if (sandbox !== null) await ready(sandbox)
   if (scriptedEngine !== null && environment !== null) {
-    await postPlays({ control: scriptedEngine.control, environment, tasks, signal })
+    await postScripts({ control: scriptedEngine.control, environment, tasks, signal })
   }
   if (harness.place === 'host' || harness.bundle === null || sandbox === null) return null
   const note = (line: string) => onProgress?.({ type: 'note', line })

@@ -101,7 +101,7 @@ describe.runIf(await requireDocker())('attacks on a verdict', () => {
     attempt({
       environment: terminal,
       task,
-      play: { name, weight: 1, play: { steps } },
+      script: { name, weight: 1, script: { steps } },
       sandbox,
       signal: AbortSignal.timeout(390_000),
     })
@@ -117,11 +117,11 @@ describe.runIf(await requireDocker())('attacks on a verdict', () => {
   )
 
   it.concurrent('leave the oracle its score', async () => {
-    const oracle = await terminal.plays.oracle(task)
+    const oracle = await terminal.scripts.oracle(task)
     const verdict = await attempt({
       environment: terminal,
       task,
-      play: oracle,
+      script: oracle,
       sandbox,
       signal: AbortSignal.timeout(390_000),
     })

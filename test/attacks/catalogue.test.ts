@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { terminal } from '../../src/envs/index.ts'
 
 /**
- * Which cheat of a shipped task plays which attack of the catalogue. That each scores 0, and the oracles still 1, is what
+ * Which cheat of a shipped task is which attack of the catalogue. That each scores 0, and the oracles still 1, is what
  * `paddock validate` proves of all of them (`test/validate.test.ts`).
  */
-const played: Readonly<Record<string, readonly string[]>> = {
+const ran: Readonly<Record<string, readonly string[]>> = {
   'pre-seeded verdict': ['log-forensics/seeded-reward'],
   'background rewriter': ['data-wrangling/rewrites-the-verdict'],
   'links and .. in artifacts': ['archive-recovery/links-out'],
@@ -27,10 +27,10 @@ const played: Readonly<Record<string, readonly string[]>> = {
 describe('the catalogue of attacks', async () => {
   const tasks = await terminal.load(join(import.meta.dirname, '../../examples/tasks/terminal'))
   const cheats = await Promise.all(
-    tasks.map(async (task) => (await terminal.plays.cheats(task)).map(({ name }) => `${task.name}/${name}`)),
+    tasks.map(async (task) => (await terminal.scripts.cheats(task)).map(({ name }) => `${task.name}/${name}`)),
   )
 
-  it.each(Object.entries(played))('%s is a cheat of a shipped task', (_, names) => {
+  it.each(Object.entries(ran))('%s is a cheat of a shipped task', (_, names) => {
     expect(cheats.flat()).toEqual(expect.arrayContaining([...names]))
   })
 })

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf, createProxy, vllmEngine } from '../../src/proxy/index.ts'
 import { openRecording } from '../../src/rollout/index.ts'
 import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
-import { play, startEngine, type TestEngine } from '../proxy/support.ts'
+import { script, startEngine, type TestEngine } from '../proxy/support.ts'
 
 let engine: TestEngine
 let directory: string
@@ -25,7 +25,7 @@ beforeAll(async () => {
   proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
   origin = (await proxy.listen({})).origin
   const steps = [{ think: 'It is a picture.' }, { shell: 'file a.png' }, { say: 'A red square.' }]
-  await engine.control('/plays', play('What is this?', steps))
+  await engine.control('/scripts', script('What is this?', steps))
 })
 afterAll(async () => {
   await proxy.close()

@@ -64,7 +64,7 @@ export interface Recorded extends AsyncDisposable {
 }
 
 const questions = ['Find the wörst file.', 'And now the second: list again.'] as const
-const plays = questions.map((instruction, index) => ({
+const scripts = questions.map((instruction, index) => ({
   instruction,
   candidates: [
     {
@@ -101,7 +101,7 @@ export async function record(
   const directory = await mkdtemp(join(tmpdir(), 'paddock-fidelity-'))
   const storeDirectory = join(directory, 'data')
   const engine = await startEngine(directory, habits.model, ['--wire', wire])
-  await engine.post('/control/plays', { plays })
+  await engine.post('/control/scripts', { scripts })
   await prepare?.(engine)
   const store = await openStore(storeDirectory)
   const { catalogue, recorder } = store

@@ -1,7 +1,7 @@
 /** Pauses and weight updates: what waits, what goes on, what is sampled by whom. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PauseOrder, WeightsOrder } from '../../src/proxy/index.ts'
-import { payloads, play, shellTool, type TestProxy, type TestSession } from '../proxy/support.ts'
+import { payloads, script, shellTool, type TestProxy, type TestSession } from '../proxy/support.ts'
 import {
   ask,
   count,
@@ -22,8 +22,11 @@ const command = `printf '%s' "${words}" > "a file" && cat "a file"`
 beforeAll(async () => {
   await engines.start(2)
   for (const engine of engines.running) {
-    await engine.control('/plays', play('Talk.', [{ say: long }]))
-    await engine.control('/plays', play('Act.', [{ think: 'I write it down.' }, { shell: command }, { say: 'Done.' }]))
+    await engine.control('/scripts', script('Talk.', [{ say: long }]))
+    await engine.control(
+      '/scripts',
+      script('Act.', [{ think: 'I write it down.' }, { shell: command }, { say: 'Done.' }]),
+    )
   }
 })
 afterAll(() => engines[Symbol.asyncDispose]())

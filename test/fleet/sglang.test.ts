@@ -1,7 +1,7 @@
 /** The same on SGLang's wire: its pause, abort and version routes, its spans. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sglangEngine } from '../../src/proxy/index.ts'
-import { play } from '../proxy/support.ts'
+import { script } from '../proxy/support.ts'
 import { ask, Engines, expectLegs, journal, orders, sampledOf, sampling, words } from './support.ts'
 
 const chat = new Engines(['--wire', 'sglang'], (url) => sglangEngine({ url }))
@@ -14,7 +14,7 @@ const weights = { cache: 'clear', timeoutMs: 20_000, requests: [] } as const
 beforeAll(async () => {
   await Promise.all([chat.start(1), parse.start(2)])
   for (const engine of [...chat.running, ...parse.running])
-    await engine.control('/plays', play('Talk.', [{ say: long }]))
+    await engine.control('/scripts', script('Talk.', [{ say: long }]))
 })
 afterAll(() => Promise.all([chat[Symbol.asyncDispose](), parse[Symbol.asyncDispose]()]))
 

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { type EngineAdapter, type ProxyOptions, vllmEngine } from '../../src/proxy/index.ts'
 import type { Segment, SessionLog } from '../../src/trajectory/index.ts'
-import { play, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from '../proxy/support.ts'
+import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from '../proxy/support.ts'
 
 export const words = 'one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen'
 export const count = {
@@ -85,7 +85,7 @@ export class Engines implements AsyncDisposable {
 
   private async one(...more: string[]): Promise<TestEngine> {
     const engine = await startEngine(...this.flags, ...more)
-    await engine.control('/plays', play('Count.', [{ say: words }]))
+    await engine.control('/scripts', script('Count.', [{ say: words }]))
     return engine
   }
 }

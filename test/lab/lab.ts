@@ -55,7 +55,7 @@ export interface Lab extends AsyncDisposable {
   readonly origin: string
   readonly events: readonly ProxyEvent[]
   /** Steps of the one candidate of an instruction. */
-  play(instruction: string, steps: readonly object[]): Promise<void>
+  script(instruction: string, steps: readonly object[]): Promise<void>
   fault(order: object): Promise<void>
   rollout(policy?: Partial<SessionPolicy>): Promise<LabRollout>
   /** The whole store, by `fsck`. */
@@ -142,8 +142,8 @@ export async function openLab(options: LabOptions = {}): Promise<Lab> {
     store,
     origin,
     events,
-    play: async (instruction, steps) => {
-      await engine.post('/control/plays', { instruction, candidates: [{ name: 'only', weight: 0, steps }] })
+    script: async (instruction, steps) => {
+      await engine.post('/control/scripts', { instruction, candidates: [{ name: 'only', weight: 0, steps }] })
     },
     fault: async (order) => {
       await engine.post('/control/faults', order)

@@ -20,7 +20,7 @@ beforeAll(async () => {
       return wire.url
     },
   })
-  await lab.play(question, [{ say: words }])
+  await lab.script(question, [{ say: words }])
 })
 afterAll(async () => {
   await lab[Symbol.asyncDispose]()

@@ -22,7 +22,7 @@ describe('an engine that is silent for a while', () => {
   let lab: Lab
   beforeAll(async () => {
     lab = await openLab({ limits: { keepAliveMs: 300, stallMs: 30_000 } })
-    await lab.play(question, [{ say: words }])
+    await lab.script(question, [{ say: words }])
   })
   afterAll(() => lab[Symbol.asyncDispose]())
 
@@ -64,7 +64,7 @@ describe('an engine that is silent for too long', () => {
   let lab: Lab
   beforeAll(async () => {
     lab = await openLab({ limits: { keepAliveMs: 300, stallMs: 1000 } })
-    await lab.play(question, [{ say: words }])
+    await lab.script(question, [{ say: words }])
   })
   afterAll(() => lab[Symbol.asyncDispose]())
 

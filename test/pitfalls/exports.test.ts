@@ -9,14 +9,17 @@ import type { Json } from '../lab/speaker.ts'
 let lab: Lab
 beforeAll(async () => {
   lab = await openLab({ model: 'scripted-qwen3' })
-  await lab.play('Look.', [{ think: 'I look.' }, { shell: 'ls' }, { think: 'Done?' }, { say: 'Tidy.' }])
-  await lab.play('Again.', [{ say: 'Still tidy.' }])
+  await lab.script('Look.', [{ think: 'I look.' }, { shell: 'ls' }, { think: 'Done?' }, { say: 'Tidy.' }])
+  await lab.script('Again.', [{ say: 'Still tidy.' }])
 })
 afterAll(() => lab[Symbol.asyncDispose]())
 
 it('pitfall 23: what is stored grows with what is new, not with the conversation', async () => {
   const sizes: { turn: number; tokens: number; path: number }[] = []
-  await lab.play('Long.', [...Array.from({ length: 24 }, (_, index) => ({ shell: `step ${index}` })), { say: 'Done.' }])
+  await lab.script('Long.', [
+    ...Array.from({ length: 24 }, (_, index) => ({ shell: `step ${index}` })),
+    { say: 'Done.' },
+  ])
   const rollout = await lab.rollout({ strategy: 'splice', history: 'sampled' })
   const speaker = rollout.speaker('chat')
   speaker.user('Long.')

@@ -9,10 +9,10 @@ let lab: Lab
 beforeAll(async () => {
   lab = await openLab({ flags: ['--tokens-per-second', '400'] })
   const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { shell: 'wc -l a.txt' }, { say: 'Two lines.' }]
-  await lab.play('Count the lines.', steps)
+  await lab.script('Count the lines.', steps)
   const both = { parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }
-  await lab.play('Look twice.', [both, { say: 'Both seen.' }])
-  await lab.play('Look aside.', [{ shell: 'ls aside' }, { say: 'Nothing.' }])
+  await lab.script('Look twice.', [both, { say: 'Both seen.' }])
+  await lab.script('Look aside.', [{ shell: 'ls aside' }, { say: 'Nothing.' }])
 })
 afterAll(() => lab[Symbol.asyncDispose]())
 

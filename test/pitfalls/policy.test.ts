@@ -12,8 +12,8 @@ const long = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
 let lab: Lab
 beforeAll(async () => {
   lab = await openLab()
-  await lab.play('Talk long.', [{ say: long }])
-  await lab.play('Act.', [{ shell: 'ls' }, { say: 'Done.' }])
+  await lab.script('Talk long.', [{ say: long }])
+  await lab.script('Act.', [{ shell: 'ls' }, { say: 'Done.' }])
 })
 afterAll(() => lab[Symbol.asyncDispose]())
 
@@ -90,7 +90,7 @@ describe('pitfall 19: weights that change between admission and the last token',
 
   it('where the engine gives no spans, the versions before and after are told apart as mixed', async () => {
     await using plain = await openLab({ flags: ['--no-weight-versions-in-replies'] })
-    await plain.play('Talk long.', [{ say: long }])
+    await plain.script('Talk long.', [{ say: long }])
     const rollout = await plain.rollout({ strategy: 'splice' })
     await plain.fault({ kind: 'weight_update', token: 4, version: 'w-2', match: { session: rollout.sessionId } })
     await rollout.post('/v1/chat/completions', ask('Talk long.'), keyHeader('chat', rollout.key))

@@ -50,7 +50,7 @@ async function work(
   for (const steps of jobsToDo) {
     jobs += 1
     const instruction = `Task ${jobs}: tidy up.`
-    await lab.play(instruction, steps)
+    await lab.script(instruction, steps)
     if (fault !== undefined) await lab.fault({ ...fault, match: { session: rollout.sessionId } })
     speaker.user(instruction)
     for (let turn = 0; turn < 6; turn += 1) {
@@ -127,7 +127,7 @@ describe('pitfall 02: tool calls are re-serialised (false, 1.0, key order, no ar
   it('record says so where the prompt changed, and where it did not there is no fork', async () => {
     const lab = await labOf('scripted-hermes')
     const rollout = await lab.rollout({ strategy: 'record' })
-    await lab.play('Task two.', [{ tool: 'modify', args: { zone: 'b', force: true } }, { say: 'Done.' }])
+    await lab.script('Task two.', [{ tool: 'modify', args: { zone: 'b', force: true } }, { say: 'Done.' }])
     const speaker = rollout.speaker('chat')
     speaker.user('Task two.')
     const said = await rollout.ask(speaker, { tools })
@@ -195,7 +195,7 @@ it.each(['scripted-hermes', 'scripted-qwen', 'scripted-qwen3', 'scripted-llama']
   'pitfall 06: an answer cut at max_tokens has no terminator to anchor on (%s)',
   async (model) => {
     const lab = await labOf(model)
-    await lab.play(`A long one for ${model}.`, [{ say: 'one two three four five six seven eight nine ten' }])
+    await lab.script(`A long one for ${model}.`, [{ say: 'one two three four five six seven eight nine ten' }])
     for (const strategy of ['splice', 'record'] as const) {
       const rollout = await lab.rollout({ strategy, history: 'sampled' })
       const speaker = rollout.speaker('chat')

@@ -13,15 +13,15 @@ const talk = [{ say: 'Once upon a time there was a proxy. It kept every token. T
 let lab: Lab
 beforeAll(async () => {
   lab = await openLab({ model: 'scripted-qwen3' })
-  await lab.play('Look.', steps)
-  await lab.play('Talk.', talk)
+  await lab.script('Look.', steps)
+  await lab.script('Talk.', talk)
 })
 afterAll(() => lab[Symbol.asyncDispose]())
 
 describe('pitfall 11: a stream in which a parser swallows token ids', () => {
   it('of a release that is known for it is asked without stream and given as one, whole', async () => {
     await using old = await openLab({ flags: ['--vllm-version', '0.11.2'] })
-    await old.play('Look.', steps)
+    await old.script('Look.', steps)
     for (const dialect of dialects) {
       const rollout = await old.rollout()
       await old.fault({ kind: 'drop_token_ids', every: 2, count: 0, match: { session: rollout.sessionId } })
@@ -170,7 +170,7 @@ it('pitfall 15: ids without logprobs of their own are never paired with others, 
   expect(report.deviations).toEqual([])
 
   await using blind = await openLab({ flags: ['--wire', 'openai'], adapter: 'openai' })
-  await blind.play('Talk.', talk)
+  await blind.script('Talk.', talk)
   const other = await blind.rollout()
   const words = other.speaker('chat')
   words.user('Talk.')

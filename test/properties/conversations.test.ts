@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import { type Lab, openLab } from '../lab/lab.ts'
 import { incidents, oneMeaning, profiles, propertyOf, survivesFaults } from './invariants.ts'
 
-/** A few of each; `test/torture/conversations.test.ts` plays many more. */
+/** A few of each; `test/torture/conversations.test.ts` holds many more. */
 const runs = Number(process.env['RUNS'] ?? 2)
 const seed = Number(process.env['SEED'] ?? 20_261_121)
 

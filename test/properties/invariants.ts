@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Lab } from '../lab/lab.ts'
 import { dialects } from '../lab/official.ts'
-import { freshName, play, type Played } from './play.ts'
+import { freshName, converse, type Conversed } from './converse.ts'
 import { type Incident, type Scenario, scenarios } from './scenario.ts'
 
 /** Every template profile of the scripted engine. */
@@ -33,14 +33,14 @@ interface Kind {
   readonly nonCanonical?: boolean
 }
 
-/** Plays `runs` conversations of a kind and checks each. */
+/** Holds `runs` conversations of a kind and checks each. */
 export async function propertyOf(
   given: Kind & { readonly lab: Lab; readonly runs: number; readonly seed: number },
 ): Promise<void> {
   const { lab } = given
   await fc.assert(
     fc.asyncProperty(scenarios(given), async (scenario) => {
-      holds(scenario, await play(lab, scenario))
+      holds(scenario, await converse(lab, scenario))
     }),
     { numRuns: given.runs, seed: given.seed, endOnFailure: true },
   )
@@ -55,7 +55,7 @@ export async function survivesFaults(given: {
 }): Promise<void> {
   await fc.assert(
     fc.asyncProperty(scenarios({ incidents: ['fault'] }), async (scenario) => {
-      const { judged, met } = await play(given.lab, scenario)
+      const { judged, met } = await converse(given.lab, scenario)
       const { report, manifest, forks, findings, log } = judged
       const { kind } = scenario.fault
       // Ids that never came cannot be in a bucket, and the floor is no true logprob: both are found, as below.
@@ -96,8 +96,8 @@ export async function oneMeaning(given: {
       const prompts = new Map<string, readonly (readonly number[])[]>()
       for (const dialect of dialects) {
         for (const stream of [false, true]) {
-          const played = await play(given.lab, { ...scenario, dialect, stream, echo: 'given' }, name)
-          prompts.set(`${dialect}, streamed ${stream}`, played.prompts)
+          const conversed = await converse(given.lab, { ...scenario, dialect, stream, echo: 'given' }, name)
+          prompts.set(`${dialect}, streamed ${stream}`, conversed.prompts)
         }
       }
       const [first] = prompts.values()
@@ -110,8 +110,8 @@ export async function oneMeaning(given: {
 /** What a harness does to its history is its own; these causes must not appear where nothing of the kind was done. */
 const ofTemplates = ['think_stripped', 'json_reserialised', 'template', 'boundary_merge', 'truncated']
 
-/** Everything that must be true of a played conversation. */
-export function holds(scenario: Scenario, { judged, calls, met, prompts }: Played): void {
+/** Everything that must be true of a finished conversation. */
+export function holds(scenario: Scenario, { judged, calls, met, prompts }: Conversed): void {
   const { report, manifest, log, forks, findings } = judged
   // I1 to I4: ids, logprobs, context, ownership, buckets, extension, by the comparer that knows none of us.
   expect(report.deviations).toEqual([])

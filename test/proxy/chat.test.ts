@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   hello,
   payloads,
-  play,
+  script,
   shellTool,
   startEngine,
   startProxy,
@@ -16,10 +16,13 @@ let paddock: TestProxy
 beforeAll(async () => {
   engine = await startEngine()
   paddock = await startProxy(engine.url)
-  await engine.control('/plays', play('List the files.', [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]))
   await engine.control(
-    '/plays',
-    play('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }, { say: 'Both seen.' }]),
+    '/scripts',
+    script('List the files.', [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]),
+  )
+  await engine.control(
+    '/scripts',
+    script('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }, { say: 'Both seen.' }]),
   )
 })
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readObjectBody } from '../../src/proxy/dialects/translate/read.ts'
 import { readMessagesTool } from '../../src/proxy/dialects/messages/tools.ts'
 import { readEffort } from '../../src/proxy/dialects/translate/effort.ts'
-import { play, startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { script, startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -11,7 +11,7 @@ let paddock: TestProxy
 beforeAll(async () => {
   engine = await startEngine()
   paddock = await startProxy(engine.url)
-  await engine.control('/plays', play('Say where you are.', [{ shell: 'pwd' }, { say: 'In the workspace.' }]))
+  await engine.control('/scripts', script('Say where you are.', [{ shell: 'pwd' }, { say: 'In the workspace.' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { FunctionCallingConfigMode, GoogleGenAI, type GenerateContentResponse } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { play, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 /**
  * What all dialects can ask for, each through its official client, streamed and not, with both token strategies. The
@@ -13,8 +13,8 @@ let paddock: TestProxy
 beforeAll(async () => {
   engine = await startEngine()
   paddock = await startProxy(engine.url)
-  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven' }]))
-  await engine.control('/plays', play('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }]))
+  await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven' }]))
+  await engine.control('/scripts', script('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()

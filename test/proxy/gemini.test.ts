@@ -1,6 +1,14 @@
 import { ApiError, type Content, type GenerateContentResponse, GoogleGenAI, ThinkingLevel, Type } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { play, rawPost, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import {
+  script,
+  rawPost,
+  startEngine,
+  startProxy,
+  type TestEngine,
+  type TestProxy,
+  type TestSession,
+} from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -13,10 +21,13 @@ beforeAll(async () => {
   smallEngine = await startEngine('--max-model-len', '64')
   small = await startProxy(smallEngine.url)
   const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]
-  await engine.control('/plays', play('List the files.', steps))
+  await engine.control('/scripts', script('List the files.', steps))
   const both = { parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }
-  await engine.control('/plays', play('Look twice.', [both, { say: 'Both seen.' }]))
-  await engine.control('/plays', play('Count.', [{ think: 'I count.' }, { say: 'one two three four five six seven' }]))
+  await engine.control('/scripts', script('Look twice.', [both, { say: 'Both seen.' }]))
+  await engine.control(
+    '/scripts',
+    script('Count.', [{ think: 'I count.' }, { say: 'one two three four five six seven' }]),
+  )
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { play, rawPost, startEngine, startProxy, type TestEngine, testStore } from './support.ts'
+import { script, rawPost, startEngine, startProxy, type TestEngine, testStore } from './support.ts'
 
 let engine: TestEngine
 
 beforeAll(async () => {
   engine = await startEngine()
-  await engine.control('/plays', play('Look.', [{ think: 'I look.' }, { shell: 'ls' }]))
+  await engine.control('/scripts', script('Look.', [{ think: 'I look.' }, { shell: 'ls' }]))
 })
 afterAll(async () => {
   await engine.stop()

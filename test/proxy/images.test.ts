@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { play, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -9,7 +9,7 @@ let paddock: TestProxy
 beforeAll(async () => {
   engine = await startEngine()
   paddock = await startProxy(engine.url)
-  await engine.control('/plays', play('What is this?', [{ say: 'A red square.' }]))
+  await engine.control('/scripts', script('What is this?', [{ say: 'A red square.' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()

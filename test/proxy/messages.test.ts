@@ -1,6 +1,14 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { play, rawPost, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import {
+  script,
+  rawPost,
+  startEngine,
+  startProxy,
+  type TestEngine,
+  type TestProxy,
+  type TestSession,
+} from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -12,12 +20,15 @@ beforeAll(async () => {
   paddock = await startProxy(engine.url)
   smallEngine = await startEngine('--max-model-len', '64')
   small = await startProxy(smallEngine.url)
-  await engine.control('/plays', play('List the files.', [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]))
   await engine.control(
-    '/plays',
-    play('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }, { say: 'Both seen.' }]),
+    '/scripts',
+    script('List the files.', [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]),
   )
-  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+  await engine.control(
+    '/scripts',
+    script('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }, { say: 'Both seen.' }]),
+  )
+  await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()

@@ -2,7 +2,7 @@ import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   payloads,
-  play,
+  script,
   rawPost,
   startEngine,
   startProxy,
@@ -18,14 +18,14 @@ beforeAll(async () => {
   engine = await startEngine()
   paddock = await startProxy(engine.url)
   const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]
-  await engine.control('/plays', play('List the files.', steps))
+  await engine.control('/scripts', script('List the files.', steps))
   const both = { parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }
-  await engine.control('/plays', play('Look twice.', [both, { say: 'Both seen.' }]))
+  await engine.control('/scripts', script('Look twice.', [both, { say: 'Both seen.' }]))
   await engine.control(
-    '/plays',
-    play('Patch it.', [{ tool: 'apply_patch', args: { input: '*** Begin\n+é' } }, { say: 'Done.' }]),
+    '/scripts',
+    script('Patch it.', [{ tool: 'apply_patch', args: { input: '*** Begin\n+é' } }, { say: 'Done.' }]),
   )
-  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+  await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()

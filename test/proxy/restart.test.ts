@@ -8,7 +8,7 @@ import { buildRows, openStore } from '../../src/trajectory/index.ts'
 import { revivingProxy } from '../kill/reviving.ts'
 import {
   hello,
-  play,
+  script,
   rawPost,
   shellTool,
   startEngine,
@@ -31,8 +31,8 @@ const steps = [
 let engine: TestEngine
 beforeAll(async () => {
   engine = await startEngine()
-  await engine.control('/plays', play('List the files.', steps))
-  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+  await engine.control('/scripts', script('List the files.', steps))
+  await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
 })
 afterAll(async () => engine.stop())
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   hello,
   payloads,
-  play,
+  script,
   startEngine,
   startProxy,
   type TestEngine,
@@ -18,7 +18,7 @@ let paddock: TestProxy
 
 beforeAll(async () => {
   engine = await startEngine('--tokens-per-second', '60')
-  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six' }]))
+  await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six' }]))
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {

@@ -248,7 +248,7 @@ describe('what a session key opens', () => {
       '/runs',
       '/sessions',
       '/control',
-      '/control/plays',
+      '/control/scripts',
       '/engine/pause',
       '/server_info',
     ]

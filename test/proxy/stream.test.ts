@@ -7,7 +7,7 @@ import type { Recorder } from '../../src/trajectory/index.ts'
 import {
   hello,
   payloads,
-  play,
+  script,
   shellTool,
   startEngine,
   startProxy,
@@ -20,8 +20,8 @@ let engine: TestEngine
 
 beforeAll(async () => {
   engine = await startEngine()
-  await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
-  await engine.control('/plays', play('List the files.', [{ shell: 'ls -la' }, { say: 'Done.' }]))
+  await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+  await engine.control('/scripts', script('List the files.', [{ shell: 'ls -la' }, { say: 'Done.' }]))
 })
 afterAll(() => engine.stop())
 
@@ -168,7 +168,7 @@ describe('when somebody goes away', () => {
   it.each(['finish', 'abort'] as const)('the policy %s decides what becomes of the engine', async (onDisconnect) => {
     const slow = await startEngine('--tokens-per-second', '40')
     try {
-      await slow.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+      await slow.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
       await using paddock = await startProxy(slow.url)
       const session = await paddock.open({ policy: { onDisconnect } })
       const watched = new Watched(session, { ...count, stream: true })

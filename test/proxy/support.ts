@@ -221,7 +221,7 @@ export const shellTool = {
   },
 }
 
-/** A play of one candidate for an instruction. */
-export const play = (instruction: string, steps: readonly object[]) => ({
-  plays: [{ instruction, candidates: [{ name: 'only', weight: 0, steps }] }],
+/** A script of one candidate for an instruction. */
+export const script = (instruction: string, steps: readonly object[]) => ({
+  scripts: [{ instruction, candidates: [{ name: 'only', weight: 0, steps }] }],
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionLog } from '../../src/trajectory/index.ts'
 import {
-  play,
+  script,
   shellTool,
   startEngine,
   startProxy,
@@ -13,18 +13,18 @@ import {
 let engine: TestEngine
 let paddock: TestProxy
 
-const plays = async (to: TestEngine) => {
+const scripts = async (to: TestEngine) => {
   await to.control(
-    '/plays',
-    play('Tidy up.', [{ think: 'First I look.' }, { shell: 'ls' }, { shell: 'rm *.tmp' }, { say: 'Tidy.' }]),
+    '/scripts',
+    script('Tidy up.', [{ think: 'First I look.' }, { shell: 'ls' }, { shell: 'rm *.tmp' }, { say: 'Tidy.' }]),
   )
-  await to.control('/plays', play('Clean up.', [{ shell: 'ls' }, { shell: 'rm *.tmp' }, { say: 'Clean.' }]))
-  await to.control('/plays', play('Say it.', [{ say: 'It is said.' }]))
+  await to.control('/scripts', script('Clean up.', [{ shell: 'ls' }, { shell: 'rm *.tmp' }, { say: 'Clean.' }]))
+  await to.control('/scripts', script('Say it.', [{ say: 'It is said.' }]))
 }
 
 beforeAll(async () => {
   engine = await startEngine()
-  await plays(engine)
+  await scripts(engine)
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {
@@ -131,7 +131,7 @@ describe('strategy record', () => {
   it('a template that strips thinking forks with that cause', async () => {
     const qwen = await startEngine('--model', 'scripted-qwen3')
     try {
-      await plays(qwen)
+      await scripts(qwen)
       await using own = await startProxy(qwen.url)
       const session = await own.open()
       await agent(session, 'Tidy up.', {

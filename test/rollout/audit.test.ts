@@ -9,8 +9,8 @@ afterAll(() => world[Symbol.asyncDispose]())
 
 test('what looks like a hack stands beside the reward, which stays as the verifier gave it', async () => {
   const task = await terminalTask('log-forensics')
-  const { play } = await terminal.plays.oracle(task)
-  await world.play(task, [{ shell: 'ls /tests; git reflog || true' }, ...play.steps])
+  const { script } = await terminal.scripts.oracle(task)
+  await world.script(task, [{ shell: 'ls /tests; git reflog || true' }, ...script.steps])
   const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
   expect(rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
   const { rolloutId = '', verdict } = rollouts[0] ?? {}
@@ -28,7 +28,7 @@ test('what looks like a hack stands beside the reward, which stays as the verifi
 
 test('an honest rollout has no audit', async () => {
   const task = await terminalTask('log-forensics')
-  await world.play(task, (await terminal.plays.oracle(task)).play.steps)
+  await world.script(task, (await terminal.scripts.oracle(task)).script.steps)
   const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
   expect((await world.store.catalogue.rollout(rollouts[0]?.rolloutId ?? '')).labels).toEqual({})
 })

@@ -17,7 +17,7 @@ describe('what is not the fault of the agent', () => {
 
   test('an engine that dies in the middle ends every attempt as infra, tainted, without any number', async () => {
     const command = 'until [ -e /workspace/go ]; do sleep 0.05; done'
-    await world.play(task, [{ shell: 'echo begun' }, { shell: command }, { say: 'never said' }])
+    await world.script(task, [{ shell: 'echo begun' }, { shell: command }, { say: 'never said' }])
     const runId = newId()
     const summary = await world.run({
       runId,
@@ -43,7 +43,7 @@ describe('what is not the fault of the agent', () => {
   })
 
   test('an engine that fails once taints the rollout; the verdict is kept and leaves the group statistics', async () => {
-    await world.play(task, [{ shell: 'true' }, { say: 'nothing done' }])
+    await world.script(task, [{ shell: 'true' }, { say: 'nothing done' }])
     await world.engine.fault({ kind: 'http_error', status: 500, count: 1 })
     const summary = await world.run({ tasks: [task], harness: referenceAgent() })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
@@ -52,7 +52,7 @@ describe('what is not the fault of the agent', () => {
   })
 
   test('a box that dies under the agent is infra, and the next attempt is a new rollout of the same slot', async () => {
-    await world.play(task, [{ shell: 'sleep 3' }, { say: 'done' }])
+    await world.script(task, [{ shell: 'sleep 3' }, { say: 'done' }])
     const runId = newId()
     let killed = false
     const summary = await world.run({
@@ -103,7 +103,7 @@ describe('what is not the fault of the agent', () => {
   })
 
   test('a cancelled run keeps what it has and leaves no container', async () => {
-    await world.play(task, [{ shell: 'echo begun' }, { shell: 'sleep 600' }])
+    await world.script(task, [{ shell: 'echo begun' }, { shell: 'sleep 600' }])
     const runId = newId()
     const cancel = new AbortController()
     const summary = await world.run({

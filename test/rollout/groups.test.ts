@@ -12,7 +12,7 @@ describe('groups on the scripted engine', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  test('n rollouts per task, no more at once than allowed, acting the plays of the environment', async () => {
+  test('n rollouts per task, no more at once than allowed, running the scripts of the environment', async () => {
     const tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
     const running = new Set<string>()
     let most = 0
@@ -34,15 +34,15 @@ describe('groups on the scripted engine', () => {
       ['log-forensics', 3],
       ['git-archaeology', 3],
     ])
-    // Which play a rollout acts is drawn; every one of them has a verdict all the same.
+    // Which script a rollout acts is drawn; every one of them has a verdict all the same.
     for (const { rewards, mean } of summary.groups) {
       expect(rewards).toHaveLength(3)
       expect(rewards.every((reward) => reward === 0 || reward === 1)).toBe(true)
       expect(mean).toBeCloseTo(rewards.reduce((sum, reward) => sum + reward, 0) / 3)
     }
-    const posted = await (await fetch(`${world.engine.url}/control/plays`)).json()
+    const posted = await (await fetch(`${world.engine.url}/control/scripts`)).json()
     expect(posted).toMatchObject({
-      plays: [
+      scripts: [
         {
           candidates: [
             { name: 'oracle', weight: Math.log(3) },
@@ -69,7 +69,7 @@ describe('groups on the scripted engine', () => {
 
   test('a group is scored by comparison; one that cannot be compared has no rewards', async () => {
     const tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
-    for (const task of tasks) await world.play(task, [{ say: 'nothing' }])
+    for (const task of tasks) await world.script(task, [{ say: 'nothing' }])
     const facts = { verifier: { id: 'ranks', version: '1', sha256: '0'.repeat(64) }, trust: 'host' as const }
     const environment = {
       ...terminal,
@@ -101,7 +101,7 @@ describe('groups on the scripted engine', () => {
 
   test('a session over its budget ends as budget, and what was done is verified', async () => {
     const task = await terminalTask('log-forensics')
-    await world.play(task, [{ shell: 'true' }, { shell: 'true' }, { say: 'done' }])
+    await world.script(task, [{ shell: 'true' }, { shell: 'true' }, { say: 'done' }])
     const budget = { maxCalls: 1, maxSampledTokens: null, maxWallMs: null }
     const summary = await world.run({ tasks: [task], harness: referenceAgent(), policy: { budget } })
     expect(summary.rollouts).toMatchObject([{ end: 'budget', calls: 1, taints: [], verdict: { reward: 0 } }])
@@ -110,7 +110,7 @@ describe('groups on the scripted engine', () => {
   test('a prompt that no longer fits ends as context overflow', async () => {
     await using small = await openWorld('--max-model-len', '800')
     const task = await terminalTask('log-forensics')
-    await small.play(task, [{ shell: 'seq 2000' }, { say: 'never said' }])
+    await small.script(task, [{ shell: 'seq 2000' }, { say: 'never said' }])
     const summary = await small.run({ tasks: [task], harness: referenceAgent() })
     expect(summary.rollouts).toMatchObject([{ end: 'context_overflow', taints: [], verdict: { reward: 0 } }])
   })

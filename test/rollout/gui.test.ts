@@ -29,7 +29,7 @@ describe('the reference agent on a gui task', () => {
   })
 
   test('draws what was asked for, and what it saw is in the log, in the strip and in the export', async () => {
-    await world.play(task, [...(await gui.plays.oracle(task)).play.steps])
+    await world.script(task, [...(await gui.scripts.oracle(task)).script.steps])
     const { rollouts } = await world.run({ tasks: [task], environment: gui, harness: referenceAgent() })
     expect(rollouts).toMatchObject([
       { end: 'completed', verdict: { status: 'scored', reward: 1, trust: 'host' }, taints: [] },

@@ -31,8 +31,8 @@ describe('black-box harnesses', () => {
   afterAll(() => world[Symbol.asyncDispose]())
 
   test('Qwen Code, unmodified, solves a task in a box that reaches nothing but its model path', async () => {
-    const { play } = await terminal.plays.oracle(task)
-    await world.play(task, play.steps)
+    const { script } = await terminal.scripts.oracle(task)
+    await world.script(task, script.steps)
     const runId = newId()
     const summary = await world.run({ runId, tasks: [task], harness: qwenCode() })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
@@ -47,7 +47,7 @@ describe('black-box harnesses', () => {
 
   test('Qwen Code finds the tools of an environment over MCP, and each call is told with the answer that asked for it', async () => {
     const { environment, receipts } = await receiptsTask()
-    await world.play(receipts, (await environment.plays.oracle(receipts)).play.steps)
+    await world.script(receipts, (await environment.scripts.oracle(receipts)).script.steps)
     const summary = await world.run({ environment, tasks: [receipts], harness: qwenCode() })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
     const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
@@ -112,7 +112,7 @@ describe('black-box harnesses', () => {
   })
 
   test('a command of the user reaches its model by URL alone, and nothing else', async () => {
-    await world.play(task, [{ say: 'hello from the model' }])
+    await world.script(task, [{ say: 'hello from the model' }])
     const body = JSON.stringify({ model, messages: [{ role: 'user', content: task.instruction }] })
     const command = [
       'set -e',
@@ -162,7 +162,7 @@ describe('black-box harnesses', () => {
 
   test('a script on the host needs no box; what it started ends with it', async () => {
     const question = bareTask({ name: 'leap-day', instruction: 'How many days has February 2028?' })
-    await world.play(question, [{ shell: 'echo 29' }, { say: 'It has 29 days.' }])
+    await world.script(question, [{ shell: 'echo 29' }, { say: 'It has 29 days.' }])
     const script = join(import.meta.dirname, '../../examples/harness/agent.mjs')
     const summary = await world.run({
       environment: null,

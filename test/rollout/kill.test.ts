@@ -17,7 +17,7 @@ test('kill -9 in the agent stage leaves no container, and the next owner of the 
   const engine = await startEngine('--model', model)
   const { instruction } = await terminalTask('log-forensics')
   const steps = [{ shell: 'echo begun' }, { shell: 'sleep 600' }]
-  await engine.control('/plays', { instruction, candidates: [{ name: 'only', weight: 0, steps }] })
+  await engine.control('/scripts', { instruction, candidates: [{ name: 'only', weight: 0, steps }] })
   const runId = newId()
   const runner = join(import.meta.dirname, 'kill-runner.ts')
   const child = spawn(process.execPath, [runner, directory, engine.url, runId], {

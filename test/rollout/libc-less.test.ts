@@ -87,7 +87,7 @@ COPY --from=tools /dynamic /dynamic
     const [loaded] = await terminal.load(directory)
     if (loaded === undefined) throw new Error('no task')
     task = loaded
-    await world.play(task, [{ say: 'abracadabra' }])
+    await world.script(task, [{ say: 'abracadabra' }])
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()

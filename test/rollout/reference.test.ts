@@ -14,14 +14,14 @@ describe('the reference agent on a terminal task', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  async function playing(steps: readonly object[], options: object = {}): Promise<RunSummary> {
-    await world.play(task, steps)
+  async function running(steps: readonly object[], options: object = {}): Promise<RunSummary> {
+    await world.script(task, steps)
     return world.run({ tasks: [task], harness: referenceAgent(), ...options })
   }
 
-  test('the oracle play scores 1, and every stage, tool result and call is in the log', async () => {
+  test('the oracle script scores 1, and every stage, tool result and call is in the log', async () => {
     const oracle = await terminalOracle(task)
-    const summary = await playing(oracle)
+    const summary = await running(oracle)
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
     expect(summary.groups).toMatchObject([{ rewards: [1], mean: 1, deviation: 0, ends: { completed: 1 } }])
     const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
@@ -45,13 +45,13 @@ describe('the reference agent on a terminal task', () => {
     expect(containersOf(summary.runId)).toEqual([])
   })
 
-  test('a weak play scores 0', async () => {
-    const summary = await playing([{ shell: 'ls logs' }, { say: 'I give up.' }])
+  test('a weak script scores 0', async () => {
+    const summary = await running([{ shell: 'ls logs' }, { say: 'I give up.' }])
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
   })
 
   test('parallel calls run, and bad arguments come back as tool errors', async () => {
-    const summary = await playing([
+    const summary = await running([
       { parallel: [{ shell: 'echo one' }, { shell: 'echo two' }, { tool: 'shell', args: { command: 7 } }] },
       { say: 'done' },
     ])
@@ -62,7 +62,7 @@ describe('the reference agent on a terminal task', () => {
   })
 
   test('an agent without end is stopped at its horizon and still verified', async () => {
-    await world.play(
+    await world.script(
       task,
       Array.from({ length: 9 }, () => ({ shell: 'true' })),
     )
@@ -72,7 +72,7 @@ describe('the reference agent on a terminal task', () => {
 
   test('an agent that hangs in its own command is stopped, with its trajectory kept', async () => {
     const runId = newId()
-    await world.play(task, [{ shell: 'echo begun' }, { shell: 'sleep 600' }, { say: 'never' }])
+    await world.script(task, [{ shell: 'echo begun' }, { shell: 'sleep 600' }, { say: 'never' }])
     const summary = await world.run({ runId, tasks: [withAgentTimeout(task, 8000)], harness: referenceAgent() })
     expect(summary.rollouts).toMatchObject([{ end: 'agent_timeout', calls: 2, verdict: { reward: 0 } }])
     expect(summary.rollouts[0]?.sampledTokens).toBeGreaterThan(0)
@@ -81,5 +81,5 @@ describe('the reference agent on a terminal task', () => {
 })
 
 async function terminalOracle(task: Task): Promise<readonly object[]> {
-  return (await terminal.plays.oracle(task)).play.steps
+  return (await terminal.scripts.oracle(task)).script.steps
 }

@@ -17,7 +17,7 @@ describe('rescore', () => {
     world = await openWorld()
     directory = await mkdtemp(join(tmpdir(), 'paddock-rescore-'))
     const task = await terminalTask('log-forensics')
-    await world.play(task, (await terminal.plays.oracle(task)).play.steps)
+    await world.script(task, (await terminal.scripts.oracle(task)).script.steps)
     const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
     expect(rollouts).toMatchObject([{ verdict: { status: 'scored', reward: 1 } }])
     rolloutId = rollouts[0]?.rolloutId ?? ''
@@ -110,7 +110,7 @@ describe('rescore', () => {
     if (task === undefined) throw new Error('no task')
     const work = `mkdir -m 700 -p /opt/made /opt/gone && cd /opt/made && echo '#!/bin/sh' > run
       chown 1000 run && chmod 4755 run && ln -s /etc/passwd link && ln run twin && mkfifo dead && rm -r /etc/issue /opt/gone`
-    await world.play(task, [{ shell: work }, { say: 'done' }])
+    await world.script(task, [{ shell: work }, { say: 'done' }])
     const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
     const [rollout] = rollouts
     expect(rollout?.verdict).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })

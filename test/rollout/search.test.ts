@@ -30,7 +30,7 @@ describe('the reference agent on a search task', () => {
   const run = (n = 1) => world.run({ tasks: [task], environment, harness: referenceAgent(), n })
 
   test('the oracle scores 1; each tool result stands in the log with its call, the record among the artifacts', async () => {
-    await world.play(task, [...(await environment.plays.oracle(task)).play.steps])
+    await world.script(task, [...(await environment.scripts.oracle(task)).script.steps])
     const summary = await run(3)
     for (const { end, verdict, taints } of summary.rollouts) {
       expect({ end, verdict, taints }).toMatchObject({
@@ -53,9 +53,9 @@ describe('the reference agent on a search task', () => {
   })
 
   test('an answer without a search scores 0, right as it may be', async () => {
-    const cheats = await environment.plays.cheats(task)
+    const cheats = await environment.scripts.cheats(task)
     const unread = cheats.find(({ name }) => name === 'cites-what-it-never-read')
-    await world.play(task, [...(unread?.play.steps ?? []), { say: 'done' }])
+    await world.script(task, [...(unread?.script.steps ?? []), { say: 'done' }])
     const summary = await run()
     expect(summary.rollouts).toMatchObject([
       { end: 'completed', verdict: { status: 'scored', reward: 0, components: { em: 1, citations_grounded: 0 } } },

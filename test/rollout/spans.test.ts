@@ -14,7 +14,7 @@ describe('spans of a rollout, for whoever registers an OpenTelemetry SDK', () =>
   beforeAll(async () => {
     world = await openWorld()
     task = await terminalTask('log-forensics')
-    await world.play(task, (await terminal.plays.oracle(task)).play.steps)
+    await world.script(task, (await terminal.scripts.oracle(task)).script.steps)
   })
   afterAll(async () => {
     trace.disable()

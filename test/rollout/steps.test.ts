@@ -10,7 +10,7 @@ import { openWorld, type World } from './world.ts'
 
 /**
  * A task of three steps in the folder layout of the format (harborframework.com/docs/tasks/multi-step, schema 1.4): tests
- * and plays per step, a shared helper, a step that is set up, one that is a gate, and an artifact of one step alone.
+ * and scripts per step, a shared helper, a step that is set up, one that is a gate, and an artifact of one step alone.
  */
 const files = {
   'task.toml': `schema_version = "1.4"
@@ -74,10 +74,10 @@ describe('a task of several steps', () => {
     return task
   }
 
-  /** Plays these commands at the steps, one each. */
-  async function playing(task: Task, commands: readonly string[]): Promise<RunSummary> {
+  /** Runs these commands at the steps, one each. */
+  async function running(task: Task, commands: readonly string[]): Promise<RunSummary> {
     for (const [i, step] of (terminal.steps(task)?.tasks ?? []).entries()) {
-      await world.play(step, [{ shell: commands[i] ?? 'true' }, { say: `step ${i} done` }])
+      await world.script(step, [{ shell: commands[i] ?? 'true' }, { say: `step ${i} done` }])
     }
     return world.run({ tasks: [task], harness: referenceAgent() })
   }
@@ -102,7 +102,7 @@ describe('a task of several steps', () => {
 
   test('is asked step by step in one box, each verified before the next, and scored by the mean', async () => {
     const task = await load('whole')
-    const summary = await playing(task, ['touch list', 'tr " " "\\n" < notes > list', 'echo nothing > /tmp/extra'])
+    const summary = await running(task, ['touch list', 'tr " " "\\n" < notes > list', 'echo nothing > /tmp/extra'])
     const [rollout] = summary.rollouts
     expect(rollout).toMatchObject({ end: 'completed', calls: 6, taints: [], verdict: { status: 'scored' } })
     expect(rollout?.verdict?.reward).toBeCloseTo(2 / 3)
@@ -139,7 +139,7 @@ describe('a task of several steps', () => {
 
   test('ends at a step that is below its minimum', async () => {
     const task = await load('gate')
-    const summary = await playing(task, ['touch list', 'echo one > list', 'echo extra > /tmp/extra'])
+    const summary = await running(task, ['touch list', 'echo one > list', 'echo extra > /tmp/extra'])
     const [rollout] = summary.rollouts
     expect(rollout).toMatchObject({ end: 'completed', calls: 4, verdict: { status: 'scored', reward: 0.5 } })
     expect(rollout?.verdict?.components).toEqual({ 'step/scaffold': 1, 'step/fill': 0, lines: 0.5 })
@@ -172,8 +172,8 @@ describe('a task of several steps', () => {
     const task = await load('shared', (toml) => toml.replace('"separate"', '"shared"'))
     const common = { environment: terminal, task, sandbox: world.sandbox, signal: new AbortController().signal }
     const [oracle, cheat] = await Promise.all([
-      attempt({ ...common, play: await terminal.plays.oracle(task) }),
-      attempt({ ...common, play: (await terminal.plays.cheats(task))[0] ?? terminal.plays.nullAgent }),
+      attempt({ ...common, script: await terminal.scripts.oracle(task) }),
+      attempt({ ...common, script: (await terminal.scripts.cheats(task))[0] ?? terminal.scripts.nullAgent }),
     ])
     expect(oracle).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })
     expect(cheat).toMatchObject({ status: 'hacked', reward: 0, trust: 'shared' })

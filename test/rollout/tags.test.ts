@@ -27,7 +27,10 @@ describe.runIf(await requireDocker())('agents that speak in tags', () => {
     for (const [i, say] of answers.entries()) {
       const left = protocol.maxTurns - i
       const instruction = i === 0 ? task.instruction : `${left} turns are left.`
-      await world.engine.control('/plays', { instruction, candidates: [{ name: 'only', weight: 0, steps: [{ say }] }] })
+      await world.engine.control('/scripts', {
+        instruction,
+        candidates: [{ name: 'only', weight: 0, steps: [{ say }] }],
+      })
     }
     const summary = await world.run({ tasks: [task], environment: sql, harness: tagAgent(protocol), n: 1 })
     const [rollout] = summary.rollouts

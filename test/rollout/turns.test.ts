@@ -35,7 +35,7 @@ describe('boxes of agents at their turns, and in pauses of the engine', () => {
   }
 
   test('the box is kept after each turn, named with its call, and a fork starts with the files of that turn', async () => {
-    await world.play(task, [
+    await world.script(task, [
       { shell: 'echo one > /workspace/turns' },
       { shell: 'echo two >> /workspace/turns' },
       { say: 'done' },
@@ -49,7 +49,7 @@ describe('boxes of agents at their turns, and in pauses of the engine', () => {
   })
 
   test('so is the box of a black box, which knows nothing of it, at every second of its turns', async () => {
-    await world.play(task, [{ say: 'go on' }])
+    await world.script(task, [{ say: 'go on' }])
     const body =
       '{\\"model\\":\\"$OPENAI_MODEL\\",\\"messages\\":[{\\"role\\":\\"user\\",\\"content\\":\\"turn $i\\"}]}'
     const ask = `curl -sS "$OPENAI_BASE_URL/chat/completions" -H 'content-type: application/json' -d "${body}" > /dev/null`

@@ -20,7 +20,7 @@ export interface World extends AsyncDisposable {
   readonly sandbox: SandboxProvider
   run(options: Partial<RunOptions> & Pick<RunOptions, 'tasks' | 'harness'>): Promise<RunSummary>
   /** What the scripted engine does about an instruction. */
-  play(task: Task, steps: readonly object[]): Promise<void>
+  script(task: Task, steps: readonly object[]): Promise<void>
 }
 
 export async function openWorld(...engineFlags: string[]): Promise<World> {
@@ -35,8 +35,8 @@ export async function openWorld(...engineFlags: string[]): Promise<World> {
     proxy,
     sandbox,
     run: (options) => runRollouts({ store, proxy, sandbox, environment: terminal, model, ...options }),
-    play: (task, steps) =>
-      engine.control('/plays', { instruction: task.instruction, candidates: [{ name: 'only', weight: 0, steps }] }),
+    script: (task, steps) =>
+      engine.control('/scripts', { instruction: task.instruction, candidates: [{ name: 'only', weight: 0, steps }] }),
     [Symbol.asyncDispose]: async () => {
       await sandbox.close()
       await proxy.close()

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import httpProxy from 'http-proxy'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
-import { payloads, play, startEngine, startProxy, type TestEngine, type TestProxy } from '../proxy/support.ts'
+import { payloads, script, startEngine, startProxy, type TestEngine, type TestProxy } from '../proxy/support.ts'
 import { ask, expectFaithful, findings, forks, startScripted } from './support.ts'
 
 const story = [{ role: 'user', content: 'Tell me a story.' }]
@@ -112,7 +112,7 @@ describe.each([
   it('the client hears keep-alives before the first token, and tokens as they come', async () => {
     const engine = await startEngine('--first-token-ms', '600', '--tokens-per-second', '60', ...flags)
     try {
-      await engine.control('/plays', play('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+      await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
       await using paddock = await startProxy(engine.url, {
         engine: adapter(engine.url),
         limits: { keepAliveMs: 100 },
@@ -145,7 +145,7 @@ it('derenders long prompts in larger steps, so that their ids are not sent again
   const address = between.address()
   const port = typeof address === 'object' ? address?.port : 0
   try {
-    await engine.control('/plays', play('Talk.', [{ say: 'many words that follow each other '.repeat(40) }]))
+    await engine.control('/scripts', script('Talk.', [{ say: 'many words that follow each other '.repeat(40) }]))
     await using paddock = await startProxy(`http://127.0.0.1:${port}`)
     const session = await paddock.open({ policy: { strategy: 'splice' } })
     const probing = steps

@@ -124,11 +124,11 @@ export const rows = (log: SessionLog): number =>
 
 export const findings = (log: SessionLog): string[] => log.calls.flatMap((call) => call.commit?.findings ?? [])
 
-/** Plays of the conversations below. */
+/** Scripts of the conversations below. */
 export async function startScripted(model: string, ...flags: string[]): Promise<TestEngine> {
   const engine = await startEngine('--model', model, ...flags)
-  await engine.control('/plays', {
-    plays: [
+  await engine.control('/scripts', {
+    scripts: [
       {
         instruction: 'Tidy the höuse.',
         candidates: [

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
-import { payloads, play, rawPost, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { payloads, script, rawPost, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 import { sized } from './size.ts'
 
 const kills = sized(50, 8)
@@ -44,7 +44,7 @@ beforeAll(async () => {
     startEngine('--tokens-per-second', '400', '--journal', join(directory, 'vllm.jsonl')),
     startEngine('--tokens-per-second', '400', '--wire', 'sglang', '--journal', join(directory, 'sglang.jsonl')),
   ])
-  for (const engine of [vllm, sglang]) await engine.control('/plays', play('Act.', steps))
+  for (const engine of [vllm, sglang]) await engine.control('/scripts', script('Act.', steps))
 })
 afterAll(async () => {
   await Promise.all([vllm.stop(), sglang.stop()])

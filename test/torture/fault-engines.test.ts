@@ -10,7 +10,7 @@ const words = 'one two three four five six seven'
 let lab: Lab
 beforeAll(async () => {
   lab = await openLab()
-  await lab.play(question, [{ say: words }])
+  await lab.script(question, [{ say: words }])
 })
 afterAll(() => lab[Symbol.asyncDispose]())
 

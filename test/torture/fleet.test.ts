@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { words } from '../fleet/support.ts'
-import { payloads, play, shellTool } from '../proxy/support.ts'
+import { payloads, script, shellTool } from '../proxy/support.ts'
 import { sized } from './size.ts'
 
 const seed = 20_261_121
@@ -249,11 +249,11 @@ async function startEngine(index: number, port: string): Promise<void> {
   const child = spawn(process.execPath, ['engine/src/main.ts', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   const { url } = JSON.parse(String(line)) as { url: string }
-  for (const plays of [
-    play('Talk.', [{ say: `${words}, ${words}` }]),
-    play('Act.', [{ shell: words }, { say: 'Done.' }]),
+  for (const scripts of [
+    script('Talk.', [{ say: `${words}, ${words}` }]),
+    script('Act.', [{ shell: words }, { say: 'Done.' }]),
   ]) {
-    await fetch(`${url}/control/plays`, { method: 'POST', body: JSON.stringify(plays) })
+    await fetch(`${url}/control/scripts`, { method: 'POST', body: JSON.stringify(scripts) })
   }
   engines[index] = { port: new URL(url).port, child, ready: Promise.resolve() }
 }

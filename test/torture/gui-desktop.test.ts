@@ -7,7 +7,7 @@ import type { Task } from '../../src/core/index.ts'
 import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
 import { desktopSurface } from '../../src/envs/gui/desktop/index.ts'
 import type { Surface } from '../../src/envs/gui/surface.ts'
-import { attempt, gui, openTaskBox, type PlayStep, validateTasks } from '../../src/envs/index.ts'
+import { attempt, gui, openTaskBox, type ScriptStep, validateTasks } from '../../src/envs/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { readPng } from '../properties/read-png.ts'
 import { sized } from './size.ts'
@@ -43,9 +43,9 @@ describe('a gui task on a desktop', () => {
     if (task === undefined) throw new Error(path)
     return task
   }
-  const rewardOf = async (task: Task, steps: readonly PlayStep[]) => {
-    const play = { name: 'steps', weight: 1, play: { steps } }
-    return attempt({ environment: gui, task, play, sandbox, signal })
+  const rewardOf = async (task: Task, steps: readonly ScriptStep[]) => {
+    const script = { name: 'steps', weight: 1, script: { steps } }
+    return attempt({ environment: gui, task, script, sandbox, signal })
   }
 
   it.each([
@@ -57,8 +57,8 @@ describe('a gui task on a desktop', () => {
     ['files', 'trash'],
   ])('is reached by clicks and keys of the X server: %s %s', async (app, goal) => {
     const task = await taskOf(app, goal)
-    const { play } = await gui.plays.oracle(task)
-    const verdict = await rewardOf(task, play.steps)
+    const { script } = await gui.scripts.oracle(task)
+    const verdict = await rewardOf(task, script.steps)
     expect(verdict).toMatchObject({ status: 'scored', reward: 1 })
   })
 
@@ -126,7 +126,7 @@ describe('a gui task on a desktop', () => {
 
   it('gives nothing to code in the address bar, and opens no developer tools', async () => {
     const task = await taskOf('shop', 'buy-one')
-    const computer = (args: object): PlayStep => ({ tool: 'computer', args: { ...args } })
+    const computer = (args: object): ScriptStep => ({ tool: 'computer', args: { ...args } })
     const enter = (text: string) => [
       computer({ action: 'key', keys: 'ctrl+l' }),
       computer({ action: 'type', text }),

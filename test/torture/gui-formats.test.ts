@@ -52,8 +52,8 @@ describe.runIf(await requireDocker())('imported gui tasks', () => {
       { tool: 'browser_type', args: { target: 'textbox "Word"', text: 'hedgehog' } },
       { tool: 'browser_click', args: { target: 'button "Submit"' } },
     ]
-    const play = { name: 'half', weight: 1, play: { steps } }
-    expect(await attempt({ environment: gui, task: part, play, sandbox, signal })).toMatchObject({ reward: 0.5 })
+    const script = { name: 'half', weight: 1, script: { steps } }
+    expect(await attempt({ environment: gui, task: part, script, sandbox, signal })).toMatchObject({ reward: 0.5 })
   })
 
   it('of OSWorld, on a desktop of ours', async () => {
@@ -114,7 +114,7 @@ describe.runIf(await requireDocker())('imported gui tasks', () => {
       { tool: 'computer', args: { action: 'solve', word: 'heron' } },
       { tool: 'computer', args: { action: 'done' } },
     ]
-    const play = { name: 'guess', weight: 1, play: { steps: guess } }
-    expect(await attempt({ environment: gui, task, play, sandbox, signal })).toMatchObject({ reward: 0 })
+    const script = { name: 'guess', weight: 1, script: { steps: guess } }
+    expect(await attempt({ environment: gui, task, script, sandbox, signal })).toMatchObject({ reward: 0 })
   })
 })

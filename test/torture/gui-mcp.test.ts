@@ -19,7 +19,7 @@ describe('a black-box harness on a gui task', () => {
   test('Qwen Code reaches the goal through MCP, and what it saw is recorded with its calls', async () => {
     const [task] = await gui.load(join(examples, 'sketch/draw-line-2'))
     if (task === undefined) throw new Error('no task')
-    await world.play(task, [...(await gui.plays.oracle(task)).play.steps])
+    await world.script(task, [...(await gui.scripts.oracle(task)).script.steps])
     const { rollouts } = await world.run({ tasks: [task], environment: gui, harness: qwenCode() })
     expect(rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
     const rolloutId = rollouts[0]?.rolloutId ?? ''

@@ -1,7 +1,7 @@
 /**
  * What `paddock validate` demands, of all gui tasks of our own on five seeds: the oracle scores 1 and twice the same, doing
  * nothing, a near miss and every cheat score less, and so does an agent that acts at random. Several browsers side by
- * side, a fresh context for each play in place of a box.
+ * side, a fresh context for each script in place of a box.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,13 +9,13 @@ import type { Task } from '../../src/core/index.ts'
 import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
 import { GuiBrowser } from '../../src/envs/gui/browser/index.ts'
 import { guiDataSchema } from '../../src/envs/gui/data.ts'
-import { allCheatsOf } from '../../src/envs/gui/plays.ts'
+import { allCheatsOf } from '../../src/envs/gui/scripts.ts'
 import { type GuiRecord, toArtifact } from '../../src/envs/gui/record.ts'
 import { GuiSession } from '../../src/envs/gui/session.ts'
 import { tabSurface } from '../../src/envs/gui/surface.ts'
 import { browserTools, computerTool, fileTools, terminalTool } from '../../src/envs/gui/tools/index.ts'
 import { placeWorkspace } from '../../src/envs/gui/workspace.ts'
-import { gui, openTaskBox, type PlayStep, validateTasks } from '../../src/envs/index.ts'
+import { gui, openTaskBox, type ScriptStep, validateTasks } from '../../src/envs/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { sized } from './size.ts'
 
@@ -28,7 +28,7 @@ const dataOf = ({ data }: Task) => guiDataSchema.parse(data)
 const inTab = [...apps.values()].filter(({ beside }) => beside === null).map(({ name }) => name)
 const signal = new AbortController().signal
 
-/** A box with its browser, which plays one attempt after the other. */
+/** A box with its browser, which runs one attempt after the other. */
 class Lane {
   readonly #box: Box
   #browser: GuiBrowser | null = null
@@ -37,7 +37,7 @@ class Lane {
     this.#box = box
   }
 
-  async play(task: Task, steps: readonly PlayStep[]): Promise<GuiRecord> {
+  async script(task: Task, steps: readonly ScriptStep[]): Promise<GuiRecord> {
     const { app, seed, screen, image } = dataOf(task)
     const found = apps.get(app)
     if (found === undefined) throw new Error(app)
@@ -69,10 +69,10 @@ const free: Lane[] = []
 const waiting: ((lane: Lane) => void)[] = []
 
 /** On the next lane that is free. */
-async function played(task: Task, steps: readonly PlayStep[]) {
+async function ran(task: Task, steps: readonly ScriptStep[]) {
   const lane = free.pop() ?? (await new Promise<Lane>((take) => waiting.push(take)))
   try {
-    const record = await lane.play(task, steps)
+    const record = await lane.script(task, steps)
     const openBox = () => Promise.reject(new Error('no box is needed'))
     const artifacts = { items: [toArtifact(record)] }
     const verdict = await gui.verify({ task, artifacts, openBox, signal, emit: () => undefined })
@@ -112,12 +112,12 @@ describe.each(inTab)('the app %s', (app) => {
       sandbox,
       signal,
       parallel: lanes,
-      attempt: async ({ task, play }) => {
-        const { record, verdict } = await played(task, play.play.steps)
+      attempt: async ({ task, script }) => {
+        const { record, verdict } = await ran(task, script.script.steps)
         // The second time not only the verdict is the same.
         const before = oracles.get(task)
-        if (play.name === 'oracle' && before !== undefined) expect(isDeepStrictEqual(record, before)).toBe(true)
-        if (play.name === 'oracle') oracles.set(task, record)
+        if (script.name === 'oracle' && before !== undefined) expect(isDeepStrictEqual(record, before)).toBe(true)
+        if (script.name === 'oracle') oracles.set(task, record)
         return verdict
       },
     })
@@ -139,7 +139,7 @@ describe.each(inTab)('the app %s', (app) => {
       )
     await Promise.all(
       jobs.map(async ({ task, cheat }) => {
-        const { record, verdict } = await played(task, cheat?.play.steps ?? [])
+        const { record, verdict } = await ran(task, cheat?.script.steps ?? [])
         const { start } = apps.get(app)?.plan(dataOf(task).goal, 1) ?? { start: null }
         const found = { task: task.name, cheat: cheat?.name, reward: verdict.reward, state: record.state }
         expect(found).toEqual({ task: task.name, cheat: cheat?.name, reward: 0, state: start })
@@ -151,7 +151,7 @@ describe.each(inTab)('the app %s', (app) => {
     const tasks = mine.filter((task) => dataOf(task).seed === 2)
     const verdicts = await Promise.all(
       sized(tasks, tasks.slice(0, 1)).map(async (task, at) => {
-        const { verdict } = await played(task, randomSteps(20261121 + app.length + at, 25, dataOf(task).screen))
+        const { verdict } = await ran(task, randomSteps(20261121 + app.length + at, 25, dataOf(task).screen))
         return [task.name, verdict.reward]
       }),
     )
@@ -167,7 +167,7 @@ function randomSteps(seed: number, count: number, screen: { readonly width: numb
     return Math.floor((state / 2 ** 32) * n)
   }
   const point = () => ({ x: below(screen.width), y: below(screen.height) })
-  return Array.from({ length: count }, (): PlayStep => {
+  return Array.from({ length: count }, (): ScriptStep => {
     const args = [
       { action: 'click', ...point() },
       { action: 'drag', path: [point(), point()] },

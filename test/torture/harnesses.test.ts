@@ -24,8 +24,8 @@ describe('black-box harnesses, unmodified', () => {
     { harness: piHarness(), dialect: 'chat' },
     { harness: cline(), dialect: 'chat' },
   ])('$harness.name solves a task in a box, over $dialect', async ({ harness, dialect }) => {
-    const { play } = await terminal.plays.oracle(task)
-    await world.play(task, play.steps)
+    const { script } = await terminal.scripts.oracle(task)
+    await world.script(task, script.steps)
     const summary = await world.run({ tasks: [task], harness })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
     const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
@@ -42,7 +42,7 @@ describe('black-box harnesses, unmodified', () => {
       const place = join(import.meta.dirname, '../../examples/environments/receipts')
       const environment = (await environmentRegistry({ plugins: [join(place, 'environment.ts')] })).get('receipts')
       const tasks = await environment.load(join(place, 'tasks/bakery.json'))
-      for (const one of tasks) await world.play(one, (await environment.plays.oracle(one)).play.steps)
+      for (const one of tasks) await world.script(one, (await environment.scripts.oracle(one)).script.steps)
       const summary = await world.run({ environment, tasks, harness })
       expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
       const events = await world.store.recorder.events({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })

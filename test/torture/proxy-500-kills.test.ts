@@ -26,12 +26,15 @@ let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-500-'))
   engine = await startEngine(directory, 'scripted-hermes', ['--tokens-per-second', '400'])
-  const plays = [
+  const scripts = [
     { instruction: 'Talk.', steps: [{ say: 'one two three four five six seven eight nine ten' }] },
     { instruction: 'Act.', steps: [{ think: 'Now.' }, { parallel: [{ shell: 'rm -rf build' }, { shell: 'make' }] }] },
   ]
-  await engine.post('/control/plays', {
-    plays: plays.map(({ instruction, steps }) => ({ instruction, candidates: [{ name: 'only', weight: 0, steps }] })),
+  await engine.post('/control/scripts', {
+    scripts: scripts.map(({ instruction, steps }) => ({
+      instruction,
+      candidates: [{ name: 'only', weight: 0, steps }],
+    })),
   })
 })
 afterAll(async () => {

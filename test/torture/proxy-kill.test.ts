@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
-import { payloads, play, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { payloads, script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 
 const kills = 20
 const seed = 20_261_120
@@ -19,8 +19,8 @@ let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-kill-'))
   engine = await startEngine('--tokens-per-second', '400')
-  await engine.control('/plays', play('Talk.', [{ say: 'one two three four five six seven eight nine ten' }]))
-  await engine.control('/plays', play('Act.', [{ shell: 'rm -rf build && make' }, { say: 'Done.' }]))
+  await engine.control('/scripts', script('Talk.', [{ say: 'one two three four five six seven eight nine ten' }]))
+  await engine.control('/scripts', script('Act.', [{ shell: 'rm -rf build && make' }, { say: 'Done.' }]))
 })
 afterAll(async () => {
   await engine.stop()

@@ -7,7 +7,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openStore } from '../../src/trajectory/index.ts'
 import { revivingProxy } from '../kill/reviving.ts'
-import { play, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 import { sized } from './size.ts'
 
 const seed = 20_261_122
@@ -21,7 +21,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-restarts-'))
   engine = await startEngine('--tokens-per-second', '200')
   const steps = Array.from({ length: turns }, (_, n) => ({ shell: `step ${n} of the list` }))
-  await engine.control('/plays', play(task, [...steps, { say: 'Done.' }]))
+  await engine.control('/scripts', script(task, [...steps, { say: 'Done.' }]))
 })
 afterAll(async () => {
   await engine.stop()

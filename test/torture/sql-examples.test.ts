@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
-import { type NamedPlay, openTaskBox, sql } from '../../src/envs/index.ts'
+import { type NamedScript, openTaskBox, sql } from '../../src/envs/index.ts'
 import { verdictIn } from '../../src/envs/sql/sql.fixture.ts'
 import { sized } from './size.ts'
 
@@ -39,17 +39,17 @@ describe.runIf(await requireDocker())('the example tasks', () => {
 })
 
 async function submissionsOf(task: Task): Promise<readonly (readonly [string, string | null])[]> {
-  const { plays } = sql
+  const { scripts } = sql
   const named = [
-    await plays.oracle(task),
-    ...(await plays.solutions(task)),
-    ...(await plays.cheats(task)),
-    ...(await plays.distractors(task)),
+    await scripts.oracle(task),
+    ...(await scripts.solutions(task)),
+    ...(await scripts.cheats(task)),
+    ...(await scripts.distractors(task)),
   ]
-  return [['nothing', null], ...named.map((play) => [play.name, submissionOf(play)] as const)]
+  return [['nothing', null], ...named.map((script) => [script.name, submissionOf(script)] as const)]
 }
 
-function submissionOf({ play }: NamedPlay): string {
-  const step = play.steps.find((one) => 'tool' in one && one.tool === 'submit_sql')
+function submissionOf({ script }: NamedScript): string {
+  const step = script.steps.find((one) => 'tool' in one && one.tool === 'submit_sql')
   return step !== undefined && 'args' in step ? String(step.args['sql']) : ''
 }

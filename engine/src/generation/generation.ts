@@ -186,7 +186,7 @@ export class Generation {
       logprobsMode: options.logprobsMode,
       sampling: { ...params, maxTokens: plan.maxTokens, seed: seed ?? null, engineSeed: options.seed },
       cacheSalt: plan.cacheSalt,
-      play: plan.answer.play ?? null,
+      script: plan.answer.script ?? null,
       headers: plan.headers,
       faults: plan.faults.all,
     })

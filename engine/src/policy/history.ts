@@ -5,7 +5,7 @@ import type { PromptTurn } from '../chat/prompt-view.ts'
 import type { Json, JsonObject } from '../json/lossless.ts'
 import type { Profile } from '../profiles.ts'
 import type { ConcreteCall, readTools } from './offered-tools.ts'
-import type { AbstractCall, PlayCandidate, PlayTurn } from './plays.ts'
+import type { AbstractCall, ScriptCandidate, ScriptTurn } from './scripts.ts'
 
 /** A call found in a prompt. A named tool choice leaves only arguments behind, so the name may be unknown. */
 interface SeenCall {
@@ -14,7 +14,7 @@ interface SeenCall {
 }
 
 /** What comes next in a candidate after `count` calls: a whole turn, or the rest of a parallel one. */
-export function nextTurn(candidate: PlayCandidate, count: number): PlayTurn {
+export function nextTurn(candidate: ScriptCandidate, count: number): ScriptTurn {
   let passed = 0
   for (const turn of candidate.turns) {
     const rest = turn.calls.slice(count - passed)
@@ -41,10 +41,10 @@ export function callsIn(turns: readonly PromptTurn[], profile: Profile): SeenCal
  * beyond recognition, those with the same tools in the same order; else all.
  */
 export function compatible(
-  candidates: readonly PlayCandidate[],
+  candidates: readonly ScriptCandidate[],
   seen: readonly SeenCall[],
   tools: ReturnType<typeof readTools>,
-): readonly PlayCandidate[] {
+): readonly ScriptCandidate[] {
   const exact = candidates.filter((candidate) => made(candidate, seen, tools, matchesExactly))
   if (exact.length > 0) return exact
   const named = candidates.filter((candidate) =>
@@ -54,7 +54,7 @@ export function compatible(
 }
 
 function made(
-  candidate: PlayCandidate,
+  candidate: ScriptCandidate,
   seen: readonly SeenCall[],
   tools: ReturnType<typeof readTools>,
   matches: (planned: ConcreteCall, call: SeenCall) => boolean,

@@ -1,8 +1,8 @@
-import { playError } from '../errors.ts'
+import { scriptError } from '../errors.ts'
 import { canonicalJson } from '../json/lossless.ts'
 import { hasType, objectFor, propertiesOf } from './fill.ts'
 import type { Json, JsonObject } from '../json/lossless.ts'
-import type { AbstractCall } from './plays.ts'
+import type { AbstractCall } from './scripts.ts'
 
 /** A call with the name and arguments that the offered tools ask for. */
 export interface ConcreteCall {
@@ -32,12 +32,12 @@ export function readTools(tools: readonly JsonObject[]): OfferedTool[] {
 }
 
 /**
- * Turns a play's call into one that the offered tools accept. `shell` takes the first tool whose name speaks of a shell
+ * Turns a script's call into one that the offered tools accept. `shell` takes the first tool whose name speaks of a shell
  * and that has a string parameter `command` or `cmd` (or `command` as a list of strings, which gets `bash -lc`, or a list
  * `commands` of whole lines), else any tool with such a parameter. `tool` takes the tool of that name, else one that a harness offers under a prefix of its
- * own, as they do with MCP tools (`mcp__server__tool`; opencode: `server_tool`). Required parameters that the play does
+ * own, as they do with MCP tools (`mcp__server__tool`; opencode: `server_tool`). Required parameters that the script does
  * not name are filled in.
- * Throws PLAY_NO_SHELL_TOOL when no offered tool takes a command.
+ * Throws SCRIPT_NO_SHELL_TOOL when no offered tool takes a command.
  */
 export function concreteCall(call: AbstractCall, tools: readonly OfferedTool[]): ConcreteCall {
   if (call.kind === 'tool') {
@@ -54,9 +54,9 @@ export function concreteCall(call: AbstractCall, tools: readonly OfferedTool[]):
   const taker = takers.find((offered) => SHELL_NAME.test(offered.tool.name)) ?? takers[0]
   if (taker === undefined) {
     const names = tools.map((tool) => tool.name).join(', ') || 'none'
-    throw playError(
-      'PLAY_NO_SHELL_TOOL',
-      `the play wants a shell, but no offered tool has a parameter "command", "cmd" or "commands" (offered: ${names})`,
+    throw scriptError(
+      'SCRIPT_NO_SHELL_TOOL',
+      `the script wants a shell, but no offered tool has a parameter "command", "cmd" or "commands" (offered: ${names})`,
     )
   }
   const value = taker.value(call.command)

@@ -7,8 +7,8 @@ import type { PromptView } from '../chat/prompt-view.ts'
 import type { Json } from '../json/lossless.ts'
 import type { Profile } from '../profiles.ts'
 import type { AnswerForm, AnswerPlan } from './answer-text.ts'
-import type { PlayBook } from './play-book.ts'
-import type { PlayCandidate, PlayTurn } from './plays.ts'
+import type { ScriptBook } from './script-book.ts'
+import type { ScriptCandidate, ScriptTurn } from './scripts.ts'
 import type { AnswerCandidate } from './trie.ts'
 
 /** What the answer must look like: a form of call, or JSON of a schema (`response_format`). */
@@ -19,61 +19,61 @@ interface WeightedPlan extends AnswerPlan {
   readonly logit: () => number
 }
 
-/** What the policy chose from, and which play it was (for the journal). */
+/** What the policy chose from, and which script it was (for the journal). */
 export interface PolicyAnswer {
   readonly candidates: readonly AnswerCandidate[]
   /** How many ids of each candidate are in the prompt already. */
   readonly depth: number
-  readonly play: string | undefined
+  readonly script: string | undefined
 }
 
-const NO_PLAY = [
-  ['I am a scripted engine, not a language model, and I have no play for this prompt.', 0.6],
-  ['I am a scripted engine, and no play is registered for this prompt.', 0.2],
-  ['This is a scripted engine: it has no play for this prompt, so it cannot answer.', 0],
-  ['This is a scripted engine without a play for this prompt.', -0.4],
+const NO_SCRIPT = [
+  ['I am a scripted engine, not a language model, and I have no script for this prompt.', 0.6],
+  ['I am a scripted engine, and no script is registered for this prompt.', 0.2],
+  ['This is a scripted engine: it has no script for this prompt, so it cannot answer.', 0],
+  ['This is a scripted engine without a script for this prompt.', -0.4],
 ] as const
 const SHORT = [
   ['Scripted engine session', 0.5],
   ['Scripted engine reply', 0],
-  ['Scripted reply without a play', -0.5],
+  ['Scripted reply without a script', -0.5],
 ] as const
 const EMPTY_THINKING = '<think>\n\n</think>\n\n'
 const OPEN_THINKING = '<think>\n'
-/** What is thought where a prompt opens thinking and the play has nothing to think. */
+/** What is thought where a prompt opens thinking and the script has nothing to think. */
 const IDLE_THOUGHT = 'The next step is clear.'
 
 /**
- * The distribution over answers to a prompt. It depends on the prompt's ids, the plays and their weights, and the
- * constraint; on nothing else. Throws PLAY_NO_SHELL_TOOL when a play needs a shell that the tools do not offer.
+ * The distribution over answers to a prompt. It depends on the prompt's ids, the scripts and their weights, and the
+ * constraint; on nothing else. Throws SCRIPT_NO_SHELL_TOOL when a script needs a shell that the tools do not offer.
  */
 export async function answersTo(
   view: PromptView,
-  plays: PlayBook,
+  scripts: ScriptBook,
   profile: Profile,
   constraint: Constraint,
 ): Promise<PolicyAnswer> {
-  const found = plays.find(view.turns)
+  const found = scripts.find(view.turns)
   const tools = readTools(view.tools)
   const form: AnswerForm = constraint.kind === 'json' ? { kind: 'free' } : constraint
   let plans: WeightedPlan[] | undefined
   if (found !== undefined && constraint.kind !== 'json') {
     const seen = callsIn(view.turns.slice(found.turn + 1), profile)
-    plans = compatible(found.play.candidates, seen, tools).flatMap((candidate) =>
+    plans = compatible(found.script.candidates, seen, tools).flatMap((candidate) =>
       weightedPlan(candidate, nextTurn(candidate, seen.length), tools, form),
     )
   }
   const known = plans !== undefined && plans.length > 0
-  const chosen = known && plans !== undefined ? plans : withoutPlay(view, constraint)
+  const chosen = known && plans !== undefined ? plans : withoutScript(view, constraint)
   const fitted = chosen.map((plan) => fitToForm(plan, form, tools))
   const { candidates, depth } = await toCandidates(fitted, view.open ?? new Int32Array(0), profile, form)
-  return { candidates, depth, play: known ? found?.play.instructionSha256 : undefined }
+  return { candidates, depth, script: known ? found?.script.instructionSha256 : undefined }
 }
 
-/** A candidate's next turn with the calls as the offered tools take them; none when the request is not part of the play. */
+/** A candidate's next turn with the calls as the offered tools take them; none when the request is not part of the script. */
 function weightedPlan(
-  candidate: PlayCandidate,
-  turn: PlayTurn,
+  candidate: ScriptCandidate,
+  turn: ScriptTurn,
   tools: ReturnType<typeof readTools>,
   form: AnswerForm,
 ): WeightedPlan[] {
@@ -83,19 +83,19 @@ function weightedPlan(
     const calls = turn.calls.map((call) => concreteCall(call, tools))
     return [{ ...turn, calls, name: candidate.name, logit: () => candidate.weight }]
   } catch (error) {
-    // A harness that forces a tool of its own (a schema to fill in) does not ask for the play's shell.
+    // A harness that forces a tool of its own (a schema to fill in) does not ask for the script's shell.
     if (form.kind === 'named') return []
     throw error
   }
 }
 
-function withoutPlay(view: PromptView, constraint: Constraint): WeightedPlan[] {
+function withoutScript(view: PromptView, constraint: Constraint): WeightedPlan[] {
   if (constraint.kind === 'json') {
     const text = dumpJson(valueFor(constraint.schema, 'scripted engine'))
     return [{ name: 'json', think: '', say: text, calls: [], logit: () => 0 }]
   }
-  const texts = view.tools.length === 0 ? SHORT : NO_PLAY
-  return texts.map(([say, weight]) => ({ name: 'no-play', think: '', say, calls: [], logit: () => weight }))
+  const texts = view.tools.length === 0 ? SHORT : NO_SCRIPT
+  return texts.map(([say, weight]) => ({ name: 'no-script', think: '', say, calls: [], logit: () => weight }))
 }
 
 /** A forced tool choice needs a call: the plan's own, else the forced (or first) tool with what it requires. */

@@ -61,7 +61,7 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
   const promptIds = shorten(wish, faults)
   const maxTokens = checkLength(promptIds.length, wish, engine.options)
   const view = viewPrompt(promptIds, vocabulary, grammar)
-  const answer = await answersTo(view, engine.plays, engine.profile, wish.constraint(view))
+  const answer = await answersTo(view, engine.scripts, engine.profile, wish.constraint(view))
   const given =
     exchange.header('x-request-id') ?? readText(wish.body, 'request_id') ?? readText(wish.body, 'rid') ?? uuidHex()
   const requestId = wish.idPrefix + given

@@ -1,5 +1,5 @@
 /**
- * A whole environment: tasks in JSON files, a box, two tools, a verifier, and the plays that prove it. It asks what was
+ * A whole environment: tasks in JSON files, a box, two tools, a verifier, and the scripts that prove it. It asks what was
  * spent at one of several shops. docs/guides/your-own-environment.md explains it part by part.
  */
 import type { EnvironmentKit } from '../../../src/envs/index.ts'
@@ -89,12 +89,12 @@ export default ({
         evidence: right.why,
       })
     },
-    plays: {
-      // `paddock validate` plays them all: the oracle must score 1, everything else less.
+    scripts: {
+      // `paddock validate` runs them all: the oracle must score 1, everything else less.
       oracle: async ({ data: { shop }, data: all }) => ({
         name: 'oracle',
         weight: 4,
-        play: {
+        script: {
           steps: [
             { tool: 'look_up', args: { shop } },
             { tool: 'submit', args: { answer: gold(all).toFixed(2) } },
@@ -106,14 +106,14 @@ export default ({
         {
           name: 'every number there is',
           weight: 1,
-          play: { steps: [{ tool: 'submit', args: { answer: receipts.map(({ cents }) => cents / 100).join(' ') } }] },
+          script: { steps: [{ tool: 'submit', args: { answer: receipts.map(({ cents }) => cents / 100).join(' ') } }] },
         },
       ],
       distractors: async ({ data: { receipts } }) => [
         {
           name: 'all shops together',
           weight: 2,
-          play: {
+          script: {
             steps: [
               {
                 tool: 'submit',

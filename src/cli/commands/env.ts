@@ -17,7 +17,9 @@ const contract = new URL(
 export function addEnv(program: Command, cli: Cli): void {
   program
     .command('env')
-    .description('start an environment of your own: a folder with tasks, tools, a verifier and the plays that prove it')
+    .description(
+      'start an environment of your own: a folder with tasks, tools, a verifier and the scripts that prove it',
+    )
     .addArgument(new Argument('<action>', 'what to do').choices(['new']))
     .argument('<name>', 'name of the environment: lower case letters, digits and dashes')
     .option('--into <dir>', 'where the folder is made', '.')

@@ -17,14 +17,14 @@ interface ValidateOptions {
   readonly quarantine?: string
 }
 
-/** `paddock validate`: proves tasks with their own plays. Exit code 1 when any is wrong, 3 when boxes failed. */
+/** `paddock validate`: proves tasks with their own scripts. Exit code 1 when any is wrong, 3 when boxes failed. */
 export function addValidate(program: Command, cli: Cli): void {
   program
     .command('validate')
     .description('prove tasks: oracle scores 1, null agent and known cheats 0, the same twice')
     .argument('<tasks>', 'directory of a task, or of tasks')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
-    .option('--parallel <n>', 'plays at once', wholeNumber(1), 2)
+    .option('--parallel <n>', 'scripts at once', wholeNumber(1), 2)
     .option(
       '--quarantine <file>',
       'write the tasks that were refuted there; `paddock run --quarantine` leaves them out',

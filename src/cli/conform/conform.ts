@@ -9,7 +9,7 @@ import { conformEnvironment } from './environment.ts'
 import { type Journal, readJournal } from './exact.ts'
 import { appendOf, callsOf, classesOf, deliveredTokens, exactOf, parallelOf, retryOf } from './measure.ts'
 import { agentTool } from './offered-tools.ts'
-import { type Probe, probes, subagentInstruction, subagentPlay, subagentProbe } from './probes.ts'
+import { type Probe, probes, subagentInstruction, subagentScript, subagentProbe } from './probes.ts'
 
 export interface ConformOptions {
   /** With the scripted engine as its engine. */
@@ -50,7 +50,7 @@ export async function conform(options: ConformOptions): Promise<Conformance> {
   const talk = find(probed, 'talk')
   const tool = agentToolOf(talk)
   if (tool !== null) {
-    await post(`${control}/plays`, subagentPlay)
+    await post(`${control}/scripts`, subagentScript)
     probed.push(...(await runProbes(options, [subagentProbe(tool)])))
   }
   return conformanceOf(harness, probed, await readJournal(control, signal))

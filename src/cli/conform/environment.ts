@@ -5,13 +5,13 @@ import {
   defineTool,
   type Environment,
   makeTask,
-  type PlayStep,
+  type ScriptStep,
   toolOutcome,
 } from '../../envs/index.ts'
 import { unscored } from '../../reward/index.ts'
 
 const name = 'conform'
-const data = z.strictObject({ steps: z.array(z.custom<PlayStep>()) })
+const data = z.strictObject({ steps: z.array(z.custom<ScriptStep>()) })
 
 /** Runs a line of bash: what the reference agent is offered. Harnesses in a box bring their own. */
 const shell = defineTool({
@@ -46,8 +46,8 @@ export const conformEnvironment: Environment = defineEnvironment({
       verifier: { id: `${name}/${task.name}`, version: '1', sha256: sha256(name) },
       trust: 'host',
     }),
-  plays: {
-    oracle: async (task) => ({ name: 'only', weight: 1, play: { steps: task.data.steps } }),
+  scripts: {
+    oracle: async (task) => ({ name: 'only', weight: 1, script: { steps: task.data.steps } }),
     cheats: async () => [],
   },
 })
@@ -56,7 +56,7 @@ export const conformEnvironment: Environment = defineEnvironment({
 export function probeTask(o: {
   readonly name: string
   readonly instruction: string
-  readonly steps: readonly PlayStep[]
+  readonly steps: readonly ScriptStep[]
 }): Task {
   const { steps, ...rest } = o
   return makeTask({ ...rest, environment: name, split: 'test', data: { steps }, source: '' })

@@ -1,5 +1,5 @@
 import type { Task } from '../../core/index.ts'
-import type { PlayStep } from '../../envs/index.ts'
+import type { ScriptStep } from '../../envs/index.ts'
 import type { FaultProbe } from './contract.ts'
 import { probeTask } from './environment.ts'
 
@@ -18,7 +18,7 @@ export interface Probe {
 /** Text that a serialiser can get wrong: quotes, backslashes, markup, letters beyond ASCII and beyond the BMP. */
 const awkward = `printf '%s\\n' "naïve <b>&amp;</b> \\\\ 日本語 🙂 \\"quoted\\""`
 
-const talk: readonly PlayStep[] = [
+const talk: readonly ScriptStep[] = [
   { say: 'First I look around: <b>carefully</b>, and with “quotes”.' },
   { shell: awkward },
   { shell: 'ls -a' },
@@ -26,7 +26,7 @@ const talk: readonly PlayStep[] = [
   { say: 'I have looked around; nothing is missing. 🙂' },
 ]
 
-const short: readonly PlayStep[] = [{ shell: 'echo one' }, { shell: 'echo two' }, { say: 'Both are done.' }]
+const short: readonly ScriptStep[] = [{ shell: 'echo one' }, { shell: 'echo two' }, { say: 'Both are done.' }]
 
 /** Seconds that a limited client is told to wait. */
 const retryAfterSeconds = 1
@@ -40,7 +40,7 @@ export const probes: readonly Probe[] = [
   probe('cut', 'record', short, { kind: 'die', at: 'mid_token' }),
 ]
 
-/** What a sub-agent is asked, for which the engine has a play of its own. */
+/** What a sub-agent is asked, for which the engine has a script of its own. */
 export const subagentInstruction = 'Sub-agent of the conformance probe: print the word three with the shell and say so.'
 
 /** A probe that makes the harness start another agent through a tool that it was seen to offer. */
@@ -51,8 +51,8 @@ export function subagentProbe(tool: {
   return probe('subagent', 'record', [{ tool: tool.name, args: tool.args }, { say: 'The other agent is done.' }], null)
 }
 
-/** The sub-agent's own play. */
-export const subagentPlay = {
+/** The sub-agent's own script. */
+export const subagentScript = {
   instruction: subagentInstruction,
   candidates: [{ name: 'only', steps: [{ shell: 'echo three' }, { say: 'It printed three.' }] }],
 }
@@ -60,7 +60,7 @@ export const subagentPlay = {
 function probe(
   name: Probe['name'],
   strategy: Probe['strategy'],
-  steps: readonly PlayStep[],
+  steps: readonly ScriptStep[],
   fault: Fault | null,
 ): Probe {
   const instruction = `Conformance probe "${name}": run the shell commands that this probe calls for and say when you are done.`

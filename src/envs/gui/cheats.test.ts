@@ -9,7 +9,7 @@ import { GuiBrowser, nothing } from './browser/index.ts'
 import { guiDataSchema } from './data.ts'
 import { gui } from './index.ts'
 import { planOf } from './load.ts'
-import { allCheatsOf } from './plays.ts'
+import { allCheatsOf } from './scripts.ts'
 import { toArtifact } from './record.ts'
 import { GuiSession } from './session.ts'
 import { tabSurface } from './surface.ts'
@@ -70,11 +70,11 @@ describe.runIf(await requireDocker())('a gui task', () => {
     return { session, use, verdict, page: surface.browser.page }
   }
 
-  it.each(allCheatsOf('shop').map((play) => [play.name, play] as const))(
+  it.each(allCheatsOf('shop').map((script) => [script.name, script] as const))(
     'gives nothing to %s',
-    async (_name, { play }) => {
+    async (_name, { script }) => {
       const { session, use, verdict } = await begin()
-      for (const step of play.steps) if ('tool' in step) await use(step.tool, step.args)
+      for (const step of script.steps) if ('tool' in step) await use(step.tool, step.args)
       expect(await verdict()).toMatchObject({ status: 'scored', reward: 0, components: { state: 0 } })
       expect(session.record().state).toEqual(plan.start)
     },

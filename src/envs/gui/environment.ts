@@ -6,7 +6,7 @@ import { apps, appSite } from './apps/index.ts'
 import { guiBox, guiPrompt, guiTools, openAttempt } from './attempt.ts'
 import { type GuiData, guiDataSchema } from './data.ts'
 import { loadGuiTasks, planOf } from './load.ts'
-import { cheatOf, distractorsOf, oracleOf } from './plays.ts'
+import { cheatOf, distractorsOf, oracleOf } from './scripts.ts'
 import { toArtifact } from './record.ts'
 import type { GuiSession } from './session.ts'
 import { terminalTool } from './tools/index.ts'
@@ -44,7 +44,7 @@ export const gui: Environment = defineEnvironment({
     return { items: [toArtifact(scoresFiles(task.data) ? { ...record, files: await filesOf(box) } : record)] }
   },
   verify: (context) => verifyRecord(context, planOf(context.task.data)),
-  plays: {
+  scripts: {
     oracle: async ({ data }) => oracleOf(planOf(data), data),
     cheats: async ({ data }) => cheatOf(data),
     distractors: async ({ data }) => distractorsOf(planOf(data), data),

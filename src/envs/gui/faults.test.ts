@@ -250,8 +250,8 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
         return gui.collect(context)
       },
     }
-    const play = { name: 'idle', weight: 1, play: { steps: [] } }
-    const verdict = await attempt({ environment: broken, task, play, sandbox, signal })
+    const script = { name: 'idle', weight: 1, script: { steps: [] } }
+    const verdict = await attempt({ environment: broken, task, script, sandbox, signal })
     expect(verdict).toMatchObject({ status: 'infra_error', reward: null, reason: /BROWSER_GONE/ })
     await expect(new Docker().getContainer(id).inspect()).rejects.toMatchObject({ statusCode: 404 })
   })

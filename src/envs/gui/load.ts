@@ -87,7 +87,7 @@ async function readTasks(file: string): Promise<readonly Task[]> {
     }
   }
   if (data.tier === 'desktop' && app.pointsAtPixels) {
-    throw invalid(file, 'tier', `the plays of ${data.app} point at pixels of a tab: use tier "browser"`)
+    throw invalid(file, 'tier', `the scripts of ${data.app} point at pixels of a tab: use tier "browser"`)
   }
   if (data.tier === 'desktop' && (data.image.format !== 'png' || data.image.scale !== 1)) {
     throw invalid(file, 'image', 'a desktop gives its pictures as PNG, pixel by pixel: leave image out')

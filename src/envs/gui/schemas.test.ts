@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { attempt } from '../attempt.ts'
-import type { Play } from '../contract.ts'
+import type { Script } from '../contract.ts'
 import { parseAction } from './actions/index.ts'
 import { actionAdapters } from './adapters/index.ts'
 import { gui } from './index.ts'
@@ -36,20 +36,20 @@ describe.runIf(await requireDocker())('a gui task', () => {
 
   it.each(['anthropic-20251124', 'ui-tars', 'openai'])('is solved in the words of %s', async (schema) => {
     const task = await load(schema)
-    const play = await gui.plays.oracle(task)
-    expect(await attempt({ environment: gui, task, play, sandbox, signal })).toMatchObject({
+    const script = await gui.scripts.oracle(task)
+    expect(await attempt({ environment: gui, task, script, sandbox, signal })).toMatchObject({
       status: 'scored',
       reward: 1,
     })
   })
 })
 
-describe('the plays of a gui task', () => {
+describe('the scripts of a gui task', () => {
   it.each([...actionAdapters.keys()])('are in the words of %s', async (schema) => {
     const task = await load(schema)
-    const computer = ({ steps }: Play) =>
+    const computer = ({ steps }: Script) =>
       steps.flatMap((step) => ('tool' in step && step.tool === 'computer' ? [step.args] : []))
-    const [act = {}] = computer((await gui.plays.oracle(task)).play)
+    const [act = {}] = computer((await gui.scripts.oracle(task)).script)
     const tool = gui.tools(task).find(({ name }) => name === 'computer')
     expect(tool?.description).toContain(schema)
     expect(parseAction(act, { width: 1600, height: 1000 })).toMatchObject({ ok: false })

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { dockerProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { openTaskBox } from '../open-box.ts'
-import { playInBox } from '../play.ts'
+import { runScript } from '../run-script.ts'
 import { searchEnvironment } from './index.ts'
 
 const example = join(import.meta.dirname, '../../../examples/tasks/search/q004')
@@ -21,9 +21,9 @@ describe.runIf(await requireDocker())('the box of a search task', () => {
     await using box = await openTaskBox(sandbox, environment.box(task), { labels: { role: 'probe' }, signal })
     const context = { task, box, signal, emit: () => undefined }
     await environment.setup(context)
-    const { play } = await environment.plays.oracle(task)
-    const [search] = play.steps
-    await playInBox({ ...context, environment, play: { steps: search === undefined ? [] : [search] } })
+    const { script } = await environment.scripts.oracle(task)
+    const [search] = script.steps
+    await runScript({ ...context, environment, script: { steps: search === undefined ? [] : [search] } })
     // A word that only this corpus has, in every file outside the image's own /usr; found, when it is put there.
     const look = 'grep -rls Mendvald / --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev --exclude-dir=usr'
     const files = async () =>

@@ -54,7 +54,7 @@ export const searchDataSchema = z.object({
     penalties: z.object({ duplicate_queries: z.number(), over_search: z.number() }),
   }),
   /** What the oracle searches for, and what somebody says who stops half-way. */
-  plays: z.object({
+  scripts: z.object({
     queries: z.array(z.string()),
     weakAnswer: z.string().nullable(),
     /** True: nobody wrote queries that find the evidence, so the oracle opens all of it by id. */

@@ -189,7 +189,7 @@ function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: s
       ...denseOf(search.dense),
     },
     scoring: { preset: scoring.preset, allowedSearches: scoring.allowed_searches, penalties: scoring.penalties },
-    plays: {
+    scripts: {
       queries: question.queries ?? [question.question],
       weakAnswer: question.weak_answer ?? null,
       ...(question.queries === undefined ? { opens: true as const } : {}),

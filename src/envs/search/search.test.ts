@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../core/index.ts'
 import type { Box } from '../../sandbox/index.ts'
-import type { Environment, PlayStep } from '../contract.ts'
-import { playInBox } from '../play.ts'
+import type { Environment, ScriptStep } from '../contract.ts'
+import { runScript } from '../run-script.ts'
 import { searchEnvironment } from './index.ts'
 
 const examples = join(import.meta.dirname, '../../../examples/tasks/search')
@@ -24,34 +24,34 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true }))
 
-async function attempt(task: Task, steps: readonly PlayStep[], box = livingBox()) {
+async function attempt(task: Task, steps: readonly ScriptStep[], box = livingBox()) {
   const context = { task, box, signal, emit: () => undefined }
   await environment.setup(context)
-  const played = await playInBox({ ...context, environment, play: { steps } })
+  const ran = await runScript({ ...context, environment, script: { steps } })
   const artifacts = await environment.collect(context)
   const noBox = async () => Promise.reject(new Error('this verifier needs no box'))
   const verdict = await environment.verify({ task, artifacts, openBox: noBox, signal, emit: () => undefined })
-  return { played, artifacts, verdict }
+  return { ran, artifacts, verdict }
 }
 
 describe('the questions of examples/tasks/search', () => {
-  test('are at least 60, of each kind several, and each is proven by its plays', async () => {
+  test('are at least 60, of each kind several, and each is proven by its scripts', async () => {
     const tasks = await environment.load(examples)
     expect(tasks.length).toBeGreaterThanOrEqual(60)
     const kinds = Map.groupBy(tasks, ({ data }) => (data as { kind: string }).kind)
     expect([...kinds.keys()].toSorted()).toEqual(['bridge-2', 'bridge-3', 'comparison', 'one-hop'])
     for (const task of tasks) {
-      const { plays } = environment
-      const gold = await attempt(task, (await plays.oracle(task)).play.steps)
+      const { scripts } = environment
+      const gold = await attempt(task, (await scripts.oracle(task)).script.steps)
       expect(gold.verdict).toMatchObject({
         status: 'scored',
         reward: 1,
         trust: 'host',
         components: { em: 1, f1: 1, evidence_recall_at_3: 1, citations_grounded: 1, format: 1, over_search: 0 },
       })
-      for (const fake of [plays.nullAgent, ...(await plays.cheats(task)), ...(await plays.distractors(task))]) {
-        const { verdict } = await attempt(task, fake.play.steps)
-        expect({ task: task.name, play: fake.name, reward: verdict.reward }).toMatchObject({ reward: 0 })
+      for (const fake of [scripts.nullAgent, ...(await scripts.cheats(task)), ...(await scripts.distractors(task))]) {
+        const { verdict } = await attempt(task, fake.script.steps)
+        expect({ task: task.name, script: fake.name, reward: verdict.reward }).toMatchObject({ reward: 0 })
       }
     }
   })
@@ -75,24 +75,24 @@ describe('one attempt', () => {
     gold = data.golds[0]
   })
 
-  const search = (query: string | readonly string[], topk?: number): PlayStep => ({
+  const search = (query: string | readonly string[], topk?: number): ScriptStep => ({
     tool: 'search',
     args: { query, ...(topk === undefined ? {} : { topk }) },
   })
-  const answer = (text: string, citations: readonly string[]): PlayStep => ({
+  const answer = (text: string, citations: readonly string[]): ScriptStep => ({
     tool: 'answer',
     args: { answer: text, citations },
   })
 
   test('searches several queries at once and opens a passage', async () => {
-    const { played } = await attempt(task, [
+    const { ran } = await attempt(task, [
       search(['Mendvald Printing House', 'Delia Stoaxdrusk'], 2),
       { tool: 'open', args: { id: evidence[0] } },
       { tool: 'open', args: { id: 'nothing' } },
       search('zzzz'),
     ])
-    expect(played.map(({ status }) => status)).toEqual(['ok', 'ok', 'error', 'ok'])
-    const [both, opened, , none] = played.map(({ text }) => text)
+    expect(ran.map(({ status }) => status)).toEqual(['ok', 'ok', 'error', 'ok'])
+    const [both, opened, , none] = ran.map(({ text }) => text)
     expect(both?.match(/^\[\d\]/gm)).toEqual(['[1]', '[2]', '[1]', '[2]'])
     expect(both).toContain(`[1] ${evidence[0]} | Mendvald Printing House`)
     expect(opened).toContain('Mendvald Printing House')
@@ -119,29 +119,29 @@ describe('one attempt', () => {
   })
 
   test('repeated and needless searches take their share of the reward', async () => {
-    const { play } = await environment.plays.oracle(task)
+    const { script } = await environment.scripts.oracle(task)
     const again = Array.from({ length: 9 }, (_, i) => search(i % 2 === 0 ? 'the houses of printing' : 'Printing House'))
-    const { verdict } = await attempt(task, [...again, ...play.steps])
+    const { verdict } = await attempt(task, [...again, ...script.steps])
     // 8 of 12 queries say what an earlier one said, and 12 is twice the allowance.
     expect(verdict.components).toMatchObject({ em: 1, duplicate_queries: 8 / 12, over_search: 1 })
     expect(verdict.reward).toBeCloseTo(1 - 0.2 * (8 / 12) - 0.2, 12)
   })
 
   test('has no more searches than the set allows', async () => {
-    const { played, verdict } = await attempt(task, [
+    const { ran, verdict } = await attempt(task, [
       ...Array.from({ length: 3 }, (_, i) => search(Array.from({ length: 6 }, (__, j) => `town ${i} ${j}`))),
       search(['one', 'two', 'three']),
       search(['one', 'two']),
       search('three'),
     ])
-    expect(played.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'error', 'ok', 'error'])
-    expect(played[3]?.text).toContain('Only 2 of 20 searches are left')
+    expect(ran.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'error', 'ok', 'error'])
+    expect(ran[3]?.text).toContain('Only 2 of 20 searches are left')
     expect(verdict.components['over_search']).toBe(1)
   })
 
   test('counts its own searches only, though all attempts share one corpus', async () => {
-    const { play } = await environment.plays.oracle(task)
-    const attempts = await Promise.all(Array.from({ length: 8 }, () => attempt(task, play.steps)))
+    const { script } = await environment.scripts.oracle(task)
+    const attempts = await Promise.all(Array.from({ length: 8 }, () => attempt(task, script.steps)))
     for (const { verdict } of attempts) expect(verdict).toEqual(attempts[0]?.verdict)
     expect(attempts[0]?.verdict.components).toMatchObject({ duplicate_queries: 0, over_search: 0 })
   })
@@ -178,11 +178,11 @@ describe('a set of your own', () => {
     const plain = { id: 'b', question: 'On which river does Goxby lie?', golden_answers: ['Anna', 'the Anna'] }
     const folder = await set({ toml, questions: [plain] })
     const [task] = (await environment.load(folder)) as [Task]
-    const { verdict, played } = await attempt(task, (await environment.plays.oracle(task)).play.steps)
-    expect(played[0]?.text).toContain('two | Goxby')
+    const { verdict, ran } = await attempt(task, (await environment.scripts.oracle(task)).script.steps)
+    expect(ran[0]?.text).toContain('two | Goxby')
     expect(verdict).toMatchObject({ reward: 1, components: { em: 1, evidence_recall: 1 } })
-    for (const cheat of await environment.plays.cheats(task)) {
-      expect((await attempt(task, cheat.play.steps)).verdict.reward).toBe(0)
+    for (const cheat of await environment.scripts.cheats(task)) {
+      expect((await attempt(task, cheat.script.steps)).verdict.reward).toBe(0)
     }
   })
 

@@ -1,4 +1,4 @@
-/** What a submission or a tool call may try: against one box that plays the verifier, and one that plays the agent. */
+/** What a submission or a tool call may try: against one box as the verifier, and one as the agent. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -99,8 +99,8 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     })
 
     test('the answer learned by heart is right on the database it was seen on, and nowhere else', async () => {
-      const [cheat] = await sql.plays.cheats(taskOf('shop-customers-by-country'))
-      const step = cheat?.play.steps[0]
+      const [cheat] = await sql.scripts.cheats(taskOf('shop-customers-by-country'))
+      const step = cheat?.script.steps[0]
       const learned = step !== undefined && 'args' in step ? String(step.args['sql']) : ''
       const verdict = await verdictOf(learned, taskOf('shop-customers-by-country', {}))
       expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { result: 1, agreement: 0.25 } })

@@ -1,10 +1,10 @@
-/** PostgreSQL and DuckDB: what holds for SQLite holds for them, each in one box that plays agent and verifier. */
+/** PostgreSQL and DuckDB: what holds for SQLite holds for them, each in one box as agent and verifier. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../core/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
-import type { NamedPlay } from '../contract.ts'
+import type { NamedScript } from '../contract.ts'
 import { openTaskBox } from '../open-box.ts'
 import { runToolCall } from '../tool.ts'
 import { sqlDataSchema } from './data.ts'
@@ -133,8 +133,8 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     if (task === undefined) throw new Error(`no task ${name}`)
     return { ...task, data: { ...sqlDataSchema.parse(task.data), ...changes } }
   }
-  const submissionOf = ({ play }: NamedPlay): string => {
-    const step = play.steps.find((one) => 'tool' in one && one.tool === 'submit_sql')
+  const submissionOf = ({ script }: NamedScript): string => {
+    const step = script.steps.find((one) => 'tool' in one && one.tool === 'submit_sql')
     return step !== undefined && 'args' in step ? String(step.args['sql']) : ''
   }
   const call = (name: string, args: object, task = taskOf(given.query)) =>
@@ -155,11 +155,11 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
 
   test('the gold of a write scores 1 and what an honest agent gets wrong does not', async () => {
     const task = taskOf(given.write)
-    expect(await verdictIn(box, task, submissionOf(await sql.plays.oracle(task)))).toMatchObject({
+    expect(await verdictIn(box, task, submissionOf(await sql.scripts.oracle(task)))).toMatchObject({
       status: 'scored',
       reward: 1,
     })
-    for (const weak of await sql.plays.distractors(task)) {
+    for (const weak of await sql.scripts.distractors(task)) {
       expect((await verdictIn(box, task, submissionOf(weak))).reward).toBeLessThan(1)
     }
   })
@@ -167,7 +167,7 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
   test('neighbours tell a right query from one that knows the answer by heart', async () => {
     const task = taskOf(given.query, {})
     expect(await verdictIn(box, task, given.rewritten)).toMatchObject({ status: 'scored', reward: 1 })
-    const [learned] = await sql.plays.cheats(task)
+    const [learned] = await sql.scripts.cheats(task)
     if (learned === undefined) throw new Error('no cheat')
     const verdict = await verdictIn(box, task, submissionOf(learned))
     expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { result: 1 } })

@@ -4,7 +4,7 @@ import { sqlNeeds, submissionPath } from './box.ts'
 import { type SqlData, sqlDataSchema } from './data.ts'
 import { engineOf } from './engines/index.ts'
 import { loadSqlTasks } from './load.ts'
-import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './plays.ts'
+import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
 import { recordArtifact } from './record.ts'
 import { residentIn } from './resident.ts'
 import { sqlTools } from './tools.ts'
@@ -33,7 +33,7 @@ export const sql: Environment = defineEnvironment({
   collect: collectSubmission,
   verify: verifySubmission,
   isReadOnly: ({ data }) => data.mode === 'query',
-  plays: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
+  scripts: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
 })
 
 const common = 'Look around with list_tables, describe_table, sample_rows and execute_sql. There is nobody to ask.'

@@ -86,8 +86,8 @@ describe('task files', () => {
     )
     expect(data.filter((one) => one.mode === 'write')).toHaveLength(11)
     for (const one of tasks) {
-      expect((await sql.plays.cheats(one)).length).toBeGreaterThan(0)
-      expect((await sql.plays.distractors(one)).length).toBeGreaterThan(0)
+      expect((await sql.scripts.cheats(one)).length).toBeGreaterThan(0)
+      expect((await sql.scripts.distractors(one)).length).toBeGreaterThan(0)
     }
   })
 })

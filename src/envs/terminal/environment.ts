@@ -5,7 +5,7 @@ import { defineEnvironment, type TaskOf } from '../define.ts'
 import { collectArtifacts } from './collect.ts'
 import { type TerminalData, terminalDataSchema } from './data.ts'
 import { loadTasks } from './load.ts'
-import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './plays.ts'
+import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
 import { setUp } from './setup.ts'
 import { shellToolFor } from './shell-tool.ts'
 import { stepsOf } from './steps.ts'
@@ -41,7 +41,7 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     steps: stepsOf,
     collect: collectArtifacts,
     verify: (context) => verifyArtifacts(context, verifierNeeds(context.task)),
-    plays: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
+    scripts: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
   })
 }
 

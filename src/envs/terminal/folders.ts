@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { TaskOf } from '../define.ts'
 import type { TerminalData } from './data.ts'
 
-/** Where a task, or a step of one, has its instruction, solution and plays. */
+/** Where a task, or a step of one, has its instruction, solution and scripts. */
 export function ownFolder(task: TaskOf<TerminalData>): string {
   return task.data.step === undefined ? task.source : join(task.source, 'steps', task.data.step)
 }

@@ -61,7 +61,7 @@ describe('a task folder', () => {
     const digestOf = async (name: string, files: Record<string, string>) =>
       (await terminal.load(await folder(name, { ...whole, ...files })))[0]?.digest
     const same = await digestOf('a', {})
-    expect(await digestOf('b', { 'solution/solve.sh': 'true', 'play.json': '{}', 'README.md': 'x' })).toBe(same)
+    expect(await digestOf('b', { 'solution/solve.sh': 'true', 'script.json': '{}', 'README.md': 'x' })).toBe(same)
     const others = await Promise.all([
       digestOf('c', { 'instruction.md': 'Do that.' }),
       digestOf('d', { 'tests/test.sh': 'true' }),

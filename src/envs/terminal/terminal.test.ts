@@ -24,7 +24,7 @@ describe.runIf(await requireDocker())('a terminal verdict', () => {
     await rm(root, { recursive: true })
   })
 
-  /** The example with another test, after a play of one command. */
+  /** The example with another test, after a script of one command. */
   async function verdictOf(name: string, test: string, command: string, change: (toml: string) => string = (t) => t) {
     const folder = join(root, name)
     await cp(example, folder, { recursive: true })
@@ -32,8 +32,8 @@ describe.runIf(await requireDocker())('a terminal verdict', () => {
     await writeFile(join(folder, 'task.toml'), change(await readFile(join(folder, 'task.toml'), 'utf8')))
     const [task] = await terminal.load(folder)
     if (task === undefined) throw new Error('no task')
-    const play = { name, weight: 1, play: { steps: [{ shell: command }] } }
-    return attempt({ environment: terminal, task, play, sandbox, signal })
+    const script = { name, weight: 1, script: { steps: [{ shell: command }] } }
+    return attempt({ environment: terminal, task, script, sandbox, signal })
   }
   const pass = 'echo 1 > /logs/verifier/reward.txt\n'
 

@@ -7,7 +7,7 @@ import {
   type Environment,
   openTaskBox,
   packArtifact,
-  playInBox,
+  runScript,
   unpackArtifact,
   verifierBoxes,
 } from '../../envs/index.ts'
@@ -17,7 +17,7 @@ import type { SandboxProvider } from '../../sandbox/index.ts'
 /** What the suite needs to know of an environment. */
 export interface EnvironmentContractOptions {
   readonly environment: Environment
-  /** A place with a few of its tasks; the first is played. */
+  /** A place with a few of its tasks; the first is run. */
   readonly tasks: string
   /** Folders that its loader must refuse, and what the error must say of the place. */
   readonly refused?: readonly { readonly path: string; readonly code: string; readonly names: RegExp }[]
@@ -27,7 +27,7 @@ export interface EnvironmentContractOptions {
 
 const chatToolName = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Everything that an environment promises, against real boxes. One task is played; `validate` plays them all. */
+/** Everything that an environment promises, against real boxes. One task is run; `validate` runs them all. */
 export function environmentContract(options: EnvironmentContractOptions): void {
   const { environment } = options
   let sandbox: SandboxProvider
@@ -102,8 +102,8 @@ export function environmentContract(options: EnvironmentContractOptions): void {
 
     it('say infra, never error, when the box is gone', async () => {
       const [tool] = environment.tools(task)
-      const oracle = await environment.plays.oracle(task)
-      const step = oracle.play.steps.find((s) => 'shell' in s || 'tool' in s)
+      const oracle = await environment.scripts.oracle(task)
+      const step = oracle.script.steps.find((s) => 'shell' in s || 'tool' in s)
       if (tool === undefined || step === undefined) return
       const box = await openTaskBox(sandbox, environment.box(task), { labels: { role: 'probe' }, signal })
       await box.destroy()
@@ -113,27 +113,27 @@ export function environmentContract(options: EnvironmentContractOptions): void {
   })
 
   describe('verdicts', () => {
-    const play = async (which: 'oracle' | 'null' | 'cheat') => {
-      const [cheat] = await environment.plays.cheats(task)
-      const oracle = await environment.plays.oracle(task)
-      const chosen = which === 'oracle' ? oracle : which === 'null' ? environment.plays.nullAgent : cheat
+    const script = async (which: 'oracle' | 'null' | 'cheat') => {
+      const [cheat] = await environment.scripts.cheats(task)
+      const oracle = await environment.scripts.oracle(task)
+      const chosen = which === 'oracle' ? oracle : which === 'null' ? environment.scripts.nullAgent : cheat
       if (chosen === undefined) throw new Error('the task knows no cheat')
-      return attempt({ environment, task, play: chosen, sandbox, signal })
+      return attempt({ environment, task, script: chosen, sandbox, signal })
     }
 
     it('gold passes', async () => {
-      const verdict = await play('oracle')
+      const verdict = await script('oracle')
       expect(verdict).toMatchObject({ status: 'scored', reward: 1, trust: expect.any(String) })
       expect(verdict.verifier.version).toBe(environment.verifierVersion)
       expect(verdict.verifier.sha256).toMatch(/^[0-9a-f]{64}$/)
     })
 
     it('nothing fails', async () => {
-      expect((await play('null')).reward).toBe(0)
+      expect((await script('null')).reward).toBe(0)
     })
 
     it('a known cheat fails', async () => {
-      expect((await play('cheat')).reward).toBe(0)
+      expect((await script('cheat')).reward).toBe(0)
     })
 
     it('a fault of the sandbox is no reward', async () => {
@@ -188,12 +188,12 @@ export function environmentContract(options: EnvironmentContractOptions): void {
 
   describe('artifacts', () => {
     it('of the same work are the same bytes, and come back from them', async () => {
-      const oracle = await environment.plays.oracle(task)
+      const oracle = await environment.scripts.oracle(task)
       const packed = async () => {
         await using box = await openTaskBox(sandbox, environment.box(task), { labels: { role: 'probe' }, signal })
         const context = { task, box, signal, emit: () => undefined }
         await environment.setup(context)
-        await playInBox({ ...context, environment, play: oracle.play })
+        await runScript({ ...context, environment, script: oracle.script })
         const { items } = await environment.collect(context)
         return Promise.all(items.filter((item) => item.content.found).map(packArtifact))
       }

@@ -30,12 +30,12 @@ export function withFormats(own: Environment, formats: readonly GuiFormat[]): En
     steps: (task) => of(task).steps(task),
     collect: (context) => of(context.task).collect(context),
     verify: (context) => of(context.task).verify(context),
-    plays: {
-      oracle: (task) => of(task).plays.oracle(task),
-      solutions: (task) => of(task).plays.solutions(task),
-      nullAgent: own.plays.nullAgent,
-      cheats: (task) => of(task).plays.cheats(task),
-      distractors: (task) => of(task).plays.distractors(task),
+    scripts: {
+      oracle: (task) => of(task).scripts.oracle(task),
+      solutions: (task) => of(task).scripts.solutions(task),
+      nullAgent: own.scripts.nullAgent,
+      cheats: (task) => of(task).scripts.cheats(task),
+      distractors: (task) => of(task).scripts.distractors(task),
     },
   }
 }

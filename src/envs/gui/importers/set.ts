@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { isPaddockError, PaddockError, type Task } from '../../../core/index.ts'
-import type { NamedPlay, PlayStep } from '../../contract.ts'
-import { playStepSchema } from '../../play.ts'
+import type { NamedScript, ScriptStep } from '../../contract.ts'
+import { scriptStepSchema } from '../../run-script.ts'
 import { actionAdapters } from '../adapters/index.ts'
 import { guiDataSchema } from '../data.ts'
 
-const steps = z.array(playStepSchema).min(1)
+const steps = z.array(scriptStepSchema).min(1)
 
 /** What every imported task has, whatever its format. */
 export const shownShape = guiDataSchema
@@ -34,11 +34,11 @@ export const setShape = guiDataSchema.pick({ image: true, maxActions: true }).ex
   oracles: z.record(z.string(), steps).default({}),
 })
 
-/** The play that solves an imported task. Throws `TASK_UNSUPPORTED` where its format brings none. */
-export function oraclePlay(task: {
+/** The script that solves an imported task. Throws `TASK_UNSUPPORTED` where its format brings none. */
+export function oracleScript(task: {
   readonly name: string
-  readonly data: { readonly oracle: readonly PlayStep[] | null }
-}): NamedPlay {
+  readonly data: { readonly oracle: readonly ScriptStep[] | null }
+}): NamedScript {
   const { oracle } = task.data
   if (oracle === null) {
     throw new PaddockError('TASK_UNSUPPORTED', `No solution of the imported task ${task.name} is known`, {
@@ -46,7 +46,7 @@ export function oraclePlay(task: {
       fix: 'Give its steps under oracles in the file of the set, by the name of the task.',
     })
   }
-  return { name: 'oracle', weight: 1, play: { steps: oracle } }
+  return { name: 'oracle', weight: 1, script: { steps: oracle } }
 }
 
 /** Tasks of a set, of which some may need what is not here. */

@@ -5,8 +5,8 @@ import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../../core/index.ts'
 import type { Box } from '../../../sandbox/index.ts'
-import { playInBox } from '../../play.ts'
-import type { NamedPlay } from '../../contract.ts'
+import { runScript } from '../../run-script.ts'
+import type { NamedScript } from '../../contract.ts'
 import { searchDataSchema } from '../data.ts'
 import { searchEnvironment } from '../index.ts'
 
@@ -26,12 +26,12 @@ async function load(name: string, toml: string, files: Readonly<Record<string, s
   return environment.load(join(directory, name))
 }
 
-async function rewardOf(task: Task, { play }: NamedPlay) {
+async function rewardOf(task: Task, { script }: NamedScript) {
   const box = { died: new Promise(() => undefined) } as unknown as Box
   const { signal } = new AbortController()
   const context = { task, box, signal, emit: () => undefined }
   await environment.setup(context)
-  await playInBox({ ...context, environment, play })
+  await runScript({ ...context, environment, script })
   const openBox = async () => Promise.reject(new Error('this verifier needs no box'))
   const artifacts = await environment.collect(context)
   return environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
@@ -39,10 +39,10 @@ async function rewardOf(task: Task, { play }: NamedPlay) {
 
 /** Oracle 1, null agent and cheats 0. */
 async function prove(task: Task) {
-  const { plays } = environment
-  expect(await rewardOf(task, await plays.oracle(task))).toMatchObject({ status: 'scored', reward: 1 })
-  for (const fake of [plays.nullAgent, ...(await plays.cheats(task))]) {
-    expect({ play: fake.name, reward: (await rewardOf(task, fake)).reward }).toEqual({ play: fake.name, reward: 0 })
+  const { scripts } = environment
+  expect(await rewardOf(task, await scripts.oracle(task))).toMatchObject({ status: 'scored', reward: 1 })
+  for (const fake of [scripts.nullAgent, ...(await scripts.cheats(task))]) {
+    expect({ script: fake.name, reward: (await rewardOf(task, fake)).reward }).toEqual({ script: fake.name, reward: 0 })
   }
 }
 
@@ -133,7 +133,7 @@ describe('data sets of the field', () => {
       ...all.map((id) => ({ tool: 'open', args: { id } })),
       { tool: 'answer', args: { answer: 'all', citations: all } },
     ]
-    expect((await rewardOf(task, { name: 'all', weight: 1, play: { steps } })).reward).toBeCloseTo(0.8)
+    expect((await rewardOf(task, { name: 'all', weight: 1, script: { steps } })).reward).toBeCloseTo(0.8)
   })
 
   test('TREC: topics with tags that nobody closes, or lines with a tab; qrels with a column more', async () => {

@@ -197,10 +197,10 @@ describe.runIf(await requireDocker())('an imported task', () => {
     expect(await verdictIn(box, task, "SELECT Country FROM airlines WHERE Airline = 'Alpine'")).toMatchObject({
       reward: 0,
     })
-    const cheats = await sql.plays.cheats(task)
+    const cheats = await sql.scripts.cheats(task)
     expect(cheats).toHaveLength(2)
-    for (const { play } of cheats) {
-      const [step] = play.steps
+    for (const { script } of cheats) {
+      const [step] = script.steps
       const submission = step !== undefined && 'args' in step ? String(step.args['sql']) : ''
       expect((await verdictIn(box, task, submission)).reward).toBe(0)
     }

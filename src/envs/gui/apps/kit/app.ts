@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PlayStep } from '../../../contract.ts'
+import type { ScriptStep } from '../../../contract.ts'
 import { type Dice, dice } from '../../../search/generate/index.ts'
 import type { Program } from '../../desktop/index.ts'
 import type { Html } from './html.ts'
@@ -20,15 +20,15 @@ export interface GoalPlan<State> {
   /** What must be answered; left out: no answer is asked for. */
   readonly answer?: string
   /** Reaches it. */
-  readonly oracle: readonly PlayStep[]
+  readonly oracle: readonly ScriptStep[]
   /** An honest attempt that fails; scores 0. */
-  readonly near: readonly PlayStep[]
+  readonly near: readonly ScriptStep[]
 }
 
 /** What the author of an app writes. */
 export interface AppSpec<State extends object> {
   readonly name: string
-  /** True: its plays point at pixels of a tab, so that it has none for a desktop. */
+  /** True: its scripts point at pixels of a tab, so that it has none for a desktop. */
   readonly pointsAtPixels?: true
   /** State at the start: JSON, made of the seed alone. */
   readonly start: (d: Dice) => State
@@ -51,8 +51,8 @@ export interface Plan {
   readonly answer: string | null
   /** What the workspace must hold, by path; null: it is not looked at. */
   readonly files: Files | null
-  readonly oracle: readonly PlayStep[]
-  readonly near: readonly PlayStep[]
+  readonly oracle: readonly ScriptStep[]
+  readonly near: readonly ScriptStep[]
 }
 
 /** One attempt's copy of an app. Its state is on the host and nowhere else. */
@@ -66,7 +66,7 @@ export interface RunningApp {
 /** A self-contained application: pages, state on the host, and goals. */
 export interface App {
   readonly name: string
-  /** True: its plays point at pixels of a tab, so that it has none for a desktop. */
+  /** True: its scripts point at pixels of a tab, so that it has none for a desktop. */
   readonly pointsAtPixels: boolean
   readonly goals: readonly string[]
   /** The program of the desktop that stands beside the browser; null for none. */

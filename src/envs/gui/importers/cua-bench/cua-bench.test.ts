@@ -6,7 +6,7 @@ import { isPaddockError, type Task } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
-import type { PlayStep } from '../../../contract.ts'
+import type { ScriptStep } from '../../../contract.ts'
 import { gui } from '../../index.ts'
 import { writeTasks } from './cua-bench.fixture.ts'
 
@@ -62,9 +62,15 @@ describe.runIf(await requireDocker())('a task of cua-bench', () => {
   it('is set up, solved and judged by its own module', async () => {
     const [first, task] = await gui.load(join(directory, 'tasks'))
     if (task === undefined || first === undefined) throw new Error('no task')
-    const played = (one: Task, list: readonly PlayStep[]) =>
-      attempt({ environment: gui, task: one, play: { name: 'x', weight: 1, play: { steps: list } }, sandbox, signal })
-    const own = await played(task, (await gui.plays.oracle(task)).play.steps)
+    const ran = (one: Task, list: readonly ScriptStep[]) =>
+      attempt({
+        environment: gui,
+        task: one,
+        script: { name: 'x', weight: 1, script: { steps: list } },
+        sandbox,
+        signal,
+      })
+    const own = await ran(task, (await gui.scripts.oracle(task)).script.steps)
     expect(own).toMatchObject({ status: 'scored', reward: 1, components: { 1: 1, 2: 0.5 } })
     expect(first.data).toMatchObject({ index: 0, solves: true })
   })

@@ -6,14 +6,14 @@ import { PaddockError, sha256 } from '../../../../core/index.ts'
 import { scored, unscored } from '../../../../reward/index.ts'
 import type { Box } from '../../../../sandbox/index.ts'
 import { packArtifact } from '../../../artifacts.ts'
-import type { Environment, NamedPlay } from '../../../contract.ts'
+import type { Environment, NamedScript } from '../../../contract.ts'
 import { defineEnvironment, type TaskOf } from '../../../define.ts'
 import { steps } from '../../apps/index.ts'
 import { guiBox, guiPrompt, guiTools, openAttempt } from '../../attempt.ts'
 import { fromArtifacts, toArtifact } from '../../record.ts'
 import type { GuiSession } from '../../session.ts'
 import { guiVerifierVersion } from '../../verify.ts'
-import { oraclePlay } from '../set.ts'
+import { oracleScript } from '../set.ts'
 import { type CuaBenchData, cuaBenchDataSchema } from './data.ts'
 import { CuaModule } from './module.ts'
 import { CuaSession } from './session.ts'
@@ -89,17 +89,17 @@ export const cuaBenchEnvironment: Environment = defineEnvironment({
     if (reward === undefined) return unscored('unscorable', 'evaluate_task gave no list of rewards from 0 to 1', facts)
     return scored(reward, facts)
   },
-  plays: {
-    oracle: async (task) => (task.data.oracle === null && task.data.solves ? ownSolution : oraclePlay(task)),
-    cheats: async () => [{ name: 'ends-at-once', weight: 1, play: { steps: [steps.look(), steps.done()] } }],
+  scripts: {
+    oracle: async (task) => (task.data.oracle === null && task.data.solves ? ownSolution : oracleScript(task)),
+    cheats: async () => [{ name: 'ends-at-once', weight: 1, script: { steps: [steps.look(), steps.done()] } }],
   },
 })
 
 /** The module solves the task by itself, before it is judged. */
-const ownSolution: NamedPlay = {
+const ownSolution: NamedScript = {
   name: 'solve_task',
   weight: 1,
-  play: { steps: [{ tool: 'computer', args: { action: 'solve', word: solveWord } }, steps.done()] },
+  script: { steps: [{ tool: 'computer', args: { action: 'solve', word: solveWord } }, steps.done()] },
 }
 
 /** As cua_bench/runners.py reads a result: a number, or the first of a list; the others are kept as components. */

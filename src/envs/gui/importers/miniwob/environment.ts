@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PaddockError, sha256 } from '../../../../core/index.ts'
 import type { Box } from '../../../../sandbox/index.ts'
-import type { Environment, PlayStep } from '../../../contract.ts'
+import type { Environment, ScriptStep } from '../../../contract.ts'
 import { defineEnvironment, type TaskOf } from '../../../define.ts'
 import { steps } from '../../apps/index.ts'
 import { guiBox, guiPrompt, guiTools, openAttempt } from '../../attempt.ts'
 import { toArtifact } from '../../record.ts'
 import type { GuiSession } from '../../session.ts'
 import { guiVerifierVersion } from '../../verify.ts'
-import { oraclePlay } from '../set.ts'
+import { oracleScript } from '../set.ts'
 import { type MiniwobData, miniwobDataSchema } from './data.ts'
 import { type MiniwobSite, miniwobSite } from './site.ts'
 import { verifyEpisode } from './verify.ts'
@@ -48,14 +48,14 @@ export const miniwobEnvironment: Environment = defineEnvironment({
     return { items: [toArtifact(record)] }
   },
   verify: verifyEpisode,
-  plays: {
-    oracle: async (task) => oraclePlay(task),
-    cheats: async ({ data }) => [{ name: 'ends-it-by-hand', weight: 1, play: { steps: cheats(data) } }],
+  scripts: {
+    oracle: async (task) => oracleScript(task),
+    cheats: async ({ data }) => [{ name: 'ends-it-by-hand', weight: 1, script: { steps: cheats(data) } }],
   },
 })
 
 /** The known hacks of MiniWoB++: the address bar, its globals, a forged report, loading the page again. */
-function cheats({ page }: MiniwobData): readonly PlayStep[] {
+function cheats({ page }: MiniwobData): readonly ScriptStep[] {
   const { go, look, write, done } = steps
   return [
     look(),

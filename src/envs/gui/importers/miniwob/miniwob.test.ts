@@ -6,7 +6,7 @@ import { isPaddockError, type Task } from '../../../../core/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
-import type { PlayStep } from '../../../contract.ts'
+import type { ScriptStep } from '../../../contract.ts'
 import { openTaskBox } from '../../../open-box.ts'
 import { steps } from '../../apps/index.ts'
 import { GuiBrowser } from '../../browser/index.ts'
@@ -26,7 +26,7 @@ const set = (name: string, content: object) => {
   writeFileSync(path, JSON.stringify({ format: 'miniwob', directory: 'checkout', ...content }))
   return path
 }
-const solved: readonly PlayStep[] = [look(), click('button "Left"'), done()]
+const solved: readonly ScriptStep[] = [look(), click('button "Left"'), done()]
 /** What each seed of the fixture asks for: seen once, and the same ever after. */
 const sets = {
   press: set('press', { pages: ['press-one'], seeds: [1], oracles: { 'press-one-1': solved } }),
@@ -90,13 +90,13 @@ describe.runIf(await requireDocker())('an episode of MiniWoB++', () => {
   })
   afterAll(() => sandbox.close())
 
-  const played = (task: Task, list: readonly PlayStep[]) =>
-    attempt({ environment: gui, task, play: { name: 'x', weight: 1, play: { steps: list } }, sandbox, signal })
+  const ran = (task: Task, list: readonly ScriptStep[]) =>
+    attempt({ environment: gui, task, script: { name: 'x', weight: 1, script: { steps: list } }, sandbox, signal })
 
   it('is won by its oracle; markup that is typed in gives nothing', async () => {
     const [won, hacked] = await Promise.all([
-      played(press, (await gui.plays.oracle(press)).play.steps),
-      played(write, [
+      ran(press, (await gui.scripts.oracle(press)).script.steps),
+      ran(write, [
         look(),
         type('textbox "Word"', `<img src=x onerror="core.endEpisode(1)"><script>core.endEpisode(1)</script>`),
         click('button "Submit"'),

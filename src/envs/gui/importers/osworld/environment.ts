@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { Box } from '../../../../sandbox/index.ts'
-import type { Environment, PlayStep } from '../../../contract.ts'
+import type { Environment, ScriptStep } from '../../../contract.ts'
 import { defineEnvironment, type TaskOf } from '../../../define.ts'
 import { actionAdapters } from '../../adapters/index.ts'
 import { steps } from '../../apps/index.ts'
@@ -11,7 +11,7 @@ import type { GuiSession } from '../../session.ts'
 import { adaptedTool, computerTool } from '../../tools/index.ts'
 import { guiVerifierVersion } from '../../verify.ts'
 import { forwardSite } from '../forward.ts'
-import { oraclePlay } from '../set.ts'
+import { oracleScript } from '../set.ts'
 import { type OsworldData, osworldDataSchema } from './data.ts'
 import { get } from './getters.ts'
 import { leaseMachine } from './lease.ts'
@@ -90,14 +90,14 @@ export const osworldEnvironment: Environment = defineEnvironment({
     return { items: [toArtifact(record), foundArtifact(pairs)] }
   },
   verify: verifyOsworld,
-  plays: {
-    oracle: async (task) => oraclePlay(task),
-    cheats: async ({ data }) => [{ name: 'says-so', weight: 1, play: { steps: cheats(data) } }],
+  scripts: {
+    oracle: async (task) => oracleScript(task),
+    cheats: async ({ data }) => [{ name: 'says-so', weight: 1, script: { steps: cheats(data) } }],
   },
 })
 
 /** Ends at once: with success claimed, or given up where the task can be done. */
-function cheats({ measures }: OsworldData): readonly PlayStep[] {
+function cheats({ measures }: OsworldData): readonly ScriptStep[] {
   const { computer, done } = steps
   return [computer({ action: 'screenshot' }), measures.length === 0 ? done() : computer({ action: 'fail', reason: '' })]
 }

@@ -164,8 +164,14 @@ describe.runIf(await requireDocker())('a task of OSWorld on a desktop of ours', 
   it('is set up, worked on in a terminal, and scored by its getters', async () => {
     const [task] = await gui.load(setOf(terminalTask, terminalSet))
     if (task === undefined) throw new Error('no task')
-    const { play } = await gui.plays.oracle(task)
-    const won = await attempt({ environment: gui, task, play: { name: 'oracle', weight: 1, play }, sandbox, signal })
+    const { script } = await gui.scripts.oracle(task)
+    const won = await attempt({
+      environment: gui,
+      task,
+      script: { name: 'oracle', weight: 1, script },
+      sandbox,
+      signal,
+    })
     expect(won).toMatchObject({ status: 'scored', reward: 1, components: { exact_match: 1 } })
   })
 })

@@ -8,7 +8,7 @@ import { toArtifact } from '../../record.ts'
 import type { GuiSession } from '../../session.ts'
 import { guiVerifierVersion } from '../../verify.ts'
 import { forwardSite } from '../forward.ts'
-import { oraclePlay } from '../set.ts'
+import { oracleScript } from '../set.ts'
 import { type WebarenaData, webarenaDataSchema } from './data.ts'
 import { seenArtifact, verifyWebarena } from './verify.ts'
 
@@ -49,9 +49,9 @@ export const webarenaEnvironment: Environment = defineEnvironment({
     return { items: [toArtifact(record), seenArtifact({ url, contents })] }
   },
   verify: verifyWebarena,
-  plays: {
-    oracle: async (task) => oraclePlay(task),
-    cheats: async () => [{ name: 'says-so', weight: 1, play: { steps: [steps.look(), steps.answer('done')] } }],
+  scripts: {
+    oracle: async (task) => oracleScript(task),
+    cheats: async () => [{ name: 'says-so', weight: 1, script: { steps: [steps.look(), steps.answer('done')] } }],
   },
 })
 

@@ -145,8 +145,14 @@ describe.runIf(await requireDocker())('a task of WebArena on a site of the user'
     write(`${made}/auth/shopping_state.json`, shoppingState)
     const [task] = await gui.load(path)
     if (task === undefined) throw new Error('no task')
-    const { play } = await gui.plays.oracle(task)
-    const won = await attempt({ environment: gui, task, play: { name: 'oracle', weight: 1, play }, sandbox, signal })
+    const { script } = await gui.scripts.oracle(task)
+    const won = await attempt({
+      environment: gui,
+      task,
+      script: { name: 'oracle', weight: 1, script },
+      sandbox,
+      signal,
+    })
     expect(won).toMatchObject({
       status: 'scored',
       reward: 1,

@@ -1,44 +1,44 @@
 import { z } from 'zod'
 import type { Task } from '../core/index.ts'
 import type { Box } from '../sandbox/index.ts'
-import type { Environment, Play, PlayStep, Tool, ToolOutcome } from './contract.ts'
+import type { Environment, Script, ScriptStep, Tool, ToolOutcome } from './contract.ts'
 
-/** Schema of a play's steps as they stand in files. */
-export const playStepSchema: z.ZodType<PlayStep> = z.lazy(() =>
+/** Schema of a script's steps as they stand in files. */
+export const scriptStepSchema: z.ZodType<ScriptStep> = z.lazy(() =>
   z.union([
     z.strictObject({ shell: z.string() }),
     z.strictObject({ tool: z.string(), args: z.record(z.string(), z.unknown()) }),
     z.strictObject({ say: z.string() }),
     z.strictObject({ think: z.string() }),
-    z.strictObject({ parallel: z.array(playStepSchema) }),
+    z.strictObject({ parallel: z.array(scriptStepSchema) }),
   ]),
 )
 
 /** What came of a step that ran a tool. */
-export interface PlayedStep extends ToolOutcome {
+export interface RanStep extends ToolOutcome {
   readonly tool: string
   readonly input: Readonly<Record<string, unknown>>
 }
 
 /**
- * Plays in a box without any model: each `shell` and `tool` step runs the environment's tool, `say` and `think` do
+ * Runs in a box without any model: each `shell` and `tool` step runs the environment's tool, `say` and `think` do
  * nothing. Stops early when a tool reports `infra`. Rejects with the signal's reason on abort.
  */
-export async function playInBox(o: {
+export async function runScript(o: {
   readonly environment: Environment
   readonly task: Task
   readonly box: Box
-  readonly play: Play
+  readonly script: Script
   readonly signal: AbortSignal
-}): Promise<readonly PlayedStep[]> {
+}): Promise<readonly RanStep[]> {
   const tools = o.environment.tools(o.task)
-  const played: PlayedStep[] = []
-  for (const step of o.play.steps) {
+  const ran: RanStep[] = []
+  for (const step of o.script.steps) {
     const calls = (await Promise.all(flat(step).map((single) => runStep(single, tools, o)))).filter((c) => c !== null)
-    played.push(...calls)
+    ran.push(...calls)
     if (calls.some((call) => call.status === 'infra')) break
   }
-  return played
+  return ran
 }
 
 /** The tool and the parameter that a `shell` step goes to: the first with a string parameter `command` or `cmd`. */
@@ -54,15 +54,15 @@ export function shellTool(tools: readonly Tool[]): { readonly tool: Tool; readon
 
 const propertiesOf = z.object({ properties: z.record(z.string(), z.looseObject({ type: z.unknown() })).default({}) })
 
-function flat(step: PlayStep): readonly PlayStep[] {
+function flat(step: ScriptStep): readonly ScriptStep[] {
   return 'parallel' in step ? step.parallel.flatMap(flat) : [step]
 }
 
 async function runStep(
-  step: PlayStep,
+  step: ScriptStep,
   tools: readonly Tool[],
   context: { readonly task: Task; readonly box: Box; readonly signal: AbortSignal },
-): Promise<PlayedStep | null> {
+): Promise<RanStep | null> {
   if ('shell' in step) {
     const found = shellTool(tools)
     const input = { [found?.parameter ?? 'command']: step.shell }

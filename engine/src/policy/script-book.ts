@@ -1,72 +1,72 @@
-import { instructionDigest } from './plays.ts'
+import { instructionDigest } from './scripts.ts'
 import type { PromptTurn } from '../chat/prompt-view.ts'
-import type { Play } from './plays.ts'
+import type { Script } from './scripts.ts'
 
 /** Texts with more lines than this are not searched for an instruction known by its digest only. */
 const MAX_DIGEST_LINES = 120
 const DIGEST_CACHE = 512
 
-/** The plays by instruction, and the search for the one that a prompt is about. */
-export class PlayBook {
-  readonly #plays = new Map<string, Play>()
+/** The scripts by instruction, and the search for the one that a prompt is about. */
+export class ScriptBook {
+  readonly #scripts = new Map<string, Script>()
   readonly #digestHits = new Map<string, string | null>()
 
-  /** Adds or replaces the play of its instruction. */
-  put(play: Play): void {
-    this.#plays.set(play.instructionSha256, play)
+  /** Adds or replaces the script of its instruction. */
+  put(script: Script): void {
+    this.#scripts.set(script.instructionSha256, script)
     this.#digestHits.clear()
   }
 
-  get(instructionSha256: string): Play | undefined {
-    return this.#plays.get(instructionSha256)
+  get(instructionSha256: string): Script | undefined {
+    return this.#scripts.get(instructionSha256)
   }
 
   clear(): void {
-    this.#plays.clear()
+    this.#scripts.clear()
     this.#digestHits.clear()
   }
 
-  list(): readonly Play[] {
-    return [...this.#plays.values()]
+  list(): readonly Script[] {
+    return [...this.#scripts.values()]
   }
 
   /**
-   * The play of the last user turn that contains an instruction, with that turn's place. Of several instructions in
+   * The script of the last user turn that contains an instruction, with that turn's place. Of several instructions in
    * one turn the longest wins. A harness may put anything around the instruction.
    */
-  find(turns: readonly PromptTurn[]): { play: Play; turn: number } | undefined {
+  find(turns: readonly PromptTurn[]): { script: Script; turn: number } | undefined {
     for (let at = turns.length - 1; at >= 0; at--) {
       const turn = turns[at]
       if (turn?.role !== 'user') continue
-      const play = this.#inText(turn.text)
-      if (play !== undefined) return { play, turn: at }
+      const script = this.#inText(turn.text)
+      if (script !== undefined) return { script, turn: at }
     }
     return undefined
   }
 
-  #inText(text: string): Play | undefined {
-    let best: Play | undefined
+  #inText(text: string): Script | undefined {
+    let best: Script | undefined
     let bestLength = 0
     let anonymous = false
-    for (const play of this.#plays.values()) {
-      const wanted = play.instruction?.trim()
+    for (const script of this.#scripts.values()) {
+      const wanted = script.instruction?.trim()
       if (wanted === undefined) anonymous = true
       else if (wanted.length > bestLength && text.includes(wanted)) {
-        best = play
+        best = script
         bestLength = wanted.length
       }
     }
     return best ?? (anonymous ? this.#byDigest(text) : undefined)
   }
 
-  #byDigest(text: string): Play | undefined {
+  #byDigest(text: string): Script | undefined {
     const key = instructionDigest(text)
     const known = this.#digestHits.get(key)
-    if (known !== undefined) return known === null ? undefined : this.#plays.get(known)
+    if (known !== undefined) return known === null ? undefined : this.#scripts.get(known)
     const found = this.#digestOfSomeLines(text)
     if (this.#digestHits.size >= DIGEST_CACHE) this.#digestHits.clear()
     this.#digestHits.set(key, found ?? null)
-    return found === undefined ? undefined : this.#plays.get(found)
+    return found === undefined ? undefined : this.#scripts.get(found)
   }
 
   /** Every run of whole lines, longest first, with and without the newline that instruction files end in. */
@@ -78,7 +78,7 @@ export class PlayBook {
         const part = lines.slice(from, from + length).join('\n')
         for (const variant of [part, `${part}\n`, part.trim()]) {
           const digest = instructionDigest(variant)
-          if (this.#plays.has(digest)) return digest
+          if (this.#scripts.has(digest)) return digest
         }
       }
     }

@@ -1,12 +1,12 @@
 import { PaddockError, type Task } from '../core/index.ts'
-import type { Environment, NamedPlay } from '../envs/index.ts'
+import type { Environment, NamedScript } from '../envs/index.ts'
 
 /**
- * Posts the plays of the environment to the scripted engine's control route, so that it can act as an agent on these
+ * Posts the scripts of the environment to the scripted engine's control route, so that it can act as an agent on these
  * tasks: the oracle, and the honest attempts that fail, each with its weight. Throws `ENGINE_UNREACHABLE` and
  * `ENGINE_ERROR`.
  */
-export async function postPlays(o: {
+export async function postScripts(o: {
   readonly control: string
   readonly environment: Environment
   readonly tasks: readonly Task[]
@@ -14,14 +14,14 @@ export async function postPlays(o: {
 }): Promise<void> {
   // An agent sees the instruction of the step that it is at.
   const asked = o.tasks.flatMap((task) => o.environment.steps(task)?.tasks ?? [task])
-  const plays = await Promise.all(asked.map((task) => playOf(o.environment, task)))
-  const url = `${o.control.replace(/\/$/, '')}/plays`
+  const scripts = await Promise.all(asked.map((task) => scriptOf(o.environment, task)))
+  const url = `${o.control.replace(/\/$/, '')}/scripts`
   let response: Response
   try {
     response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ plays }),
+      body: JSON.stringify({ scripts }),
       signal: o.signal,
     })
   } catch (cause) {
@@ -32,15 +32,18 @@ export async function postPlays(o: {
   }
   const said = await response.text()
   if (!response.ok)
-    throw new PaddockError('ENGINE_ERROR', `The scripted engine refused the plays: ${said.slice(0, 400)}`)
+    throw new PaddockError('ENGINE_ERROR', `The scripted engine refused the scripts: ${said.slice(0, 400)}`)
 }
 
-async function playOf(environment: Environment, task: Task) {
-  const [oracle, distractors] = await Promise.all([environment.plays.oracle(task), environment.plays.distractors(task)])
+async function scriptOf(environment: Environment, task: Task) {
+  const [oracle, distractors] = await Promise.all([
+    environment.scripts.oracle(task),
+    environment.scripts.distractors(task),
+  ])
   return { instruction: task.instruction, candidates: [oracle, ...distractors].map(candidate) }
 }
 
-// The engine takes logits of a softmax, the plays carry relative weights.
-function candidate({ name, weight, play }: NamedPlay) {
-  return { name, weight: Math.log(weight), steps: play.steps }
+// The engine takes logits of a softmax, the scripts carry relative weights.
+function candidate({ name, weight, script }: NamedScript) {
+  return { name, weight: Math.log(weight), steps: script.steps }
 }

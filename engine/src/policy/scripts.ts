@@ -3,44 +3,44 @@ import { EngineError, validationError } from '../errors.ts'
 import { readList, readNumber, readObject, readText } from '../json/read.ts'
 import type { Json, JsonObject } from '../json/lossless.ts'
 
-/** A call as a play writes it: a shell command for whatever shell tool is offered, or a tool by name. */
+/** A call as a script writes it: a shell command for whatever shell tool is offered, or a tool by name. */
 export type AbstractCall =
   | { readonly kind: 'shell'; readonly command: string }
   | { readonly kind: 'tool'; readonly name: string; readonly args: JsonObject }
 
-/** What one answer does: thinks, says, calls. An answer without calls ends the play. */
-export interface PlayTurn {
+/** What one answer does: thinks, says, calls. An answer without calls ends the script. */
+export interface ScriptTurn {
   readonly think: string
   readonly say: string
   readonly calls: readonly AbstractCall[]
 }
 
-/** One way to go about a task. `weight` is its logit in the softmax over the play's candidates. */
-export interface PlayCandidate {
+/** One way to go about a task. `weight` is its logit in the softmax over the script's candidates. */
+export interface ScriptCandidate {
   readonly name: string
   weight: number
-  readonly turns: readonly PlayTurn[]
+  readonly turns: readonly ScriptTurn[]
 }
 
 /** What the engine does for one instruction. */
-export interface Play {
+export interface Script {
   readonly instructionSha256: string
   readonly instruction: string | undefined
-  readonly candidates: readonly PlayCandidate[]
+  readonly candidates: readonly ScriptCandidate[]
 }
 
 const LAST_WORDS = 'Done.'
 
-/** SHA-256 of an instruction's UTF-8 text, in hex: the key of its play. */
+/** SHA-256 of an instruction's UTF-8 text, in hex: the key of its script. */
 export function instructionDigest(instruction: string): string {
   return createHash('sha256').update(instruction, 'utf8').digest('hex')
 }
 
 /**
- * Reads a play from a control request. Throws a 400 that names the field: an instruction or its digest is required and
+ * Reads a script from a control request. Throws a 400 that names the field: an instruction or its digest is required and
  * they must agree, there is at least one candidate, names are unique, a step has exactly one of its forms.
  */
-export function readPlay(body: JsonObject): Play {
+export function readScript(body: JsonObject): Script {
   const instruction = readText(body, 'instruction')
   const given = readText(body, 'instructionSha256')?.toLowerCase()
   if (instruction === undefined && given === undefined) throw validationError('Field required', 'instructionSha256')
@@ -55,7 +55,7 @@ export function readPlay(body: JsonObject): Play {
   return { instructionSha256: digest, instruction, candidates }
 }
 
-function readCandidate(item: Json, index: number): PlayCandidate {
+function readCandidate(item: Json, index: number): ScriptCandidate {
   const place = `candidates.${index}`
   if (!(item instanceof Map)) throw validationError('Input should be a valid dictionary', place)
   // JSON writes an infinite logit as null; taking that for the default would make the impossible likely.
@@ -88,8 +88,8 @@ function readCall(step: Json, place: string): AbstractCall {
 }
 
 /** Steps up to and including a call are one answer; what follows the last call is the final answer. */
-function toTurns(steps: readonly Step[]): PlayTurn[] {
-  const turns: PlayTurn[] = []
+function toTurns(steps: readonly Step[]): ScriptTurn[] {
+  const turns: ScriptTurn[] = []
   let think: string[] = []
   let say: string[] = []
   const close = (calls: readonly AbstractCall[]): void => {

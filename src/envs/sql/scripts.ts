@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { NamedPlay, PlayStep } from '../contract.ts'
+import type { NamedScript, ScriptStep } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { SqlData } from './data.ts'
 import { readTaskFiles, type SqlTaskEntry } from './file.ts'
@@ -7,25 +7,25 @@ import { readTaskFiles, type SqlTaskEntry } from './file.ts'
 type SqlTask = TaskOf<SqlData>
 
 /** Looks around, tries the gold, submits it. */
-export async function oracleOf(task: SqlTask): Promise<NamedPlay> {
-  return { ...playOf('oracle', task.data.golds[0] ?? ''), weight: 3 }
+export async function oracleOf(task: SqlTask): Promise<NamedScript> {
+  return { ...scriptOf('oracle', task.data.golds[0] ?? ''), weight: 3 }
 }
 
 /** The further golds. */
-export async function solutionsOf(task: SqlTask): Promise<readonly NamedPlay[]> {
-  return task.data.golds.slice(1).map((gold, i) => playOf(`gold-${i + 2}`, gold))
+export async function solutionsOf(task: SqlTask): Promise<readonly NamedScript[]> {
+  return task.data.golds.slice(1).map((gold, i) => scriptOf(`gold-${i + 2}`, gold))
 }
 
 /** The cheats of the task file: submissions that must score 0. */
-export async function cheatsOf(task: SqlTask): Promise<readonly NamedPlay[]> {
+export async function cheatsOf(task: SqlTask): Promise<readonly NamedScript[]> {
   const { cheats } = await entryOf(task)
-  return cheats.map(({ name, sql }) => ({ name, weight: 1, play: { steps: [submit(sql)] } }))
+  return cheats.map(({ name, sql }) => ({ name, weight: 1, script: { steps: [submit(sql)] } }))
 }
 
 /** Wrong queries that an honest agent writes. */
-export async function distractorsOf(task: SqlTask): Promise<readonly NamedPlay[]> {
+export async function distractorsOf(task: SqlTask): Promise<readonly NamedScript[]> {
   const { weak } = await entryOf(task)
-  return weak.map(({ name, sql }) => playOf(name, sql))
+  return weak.map(({ name, sql }) => scriptOf(name, sql))
 }
 
 // Cheats and weak attempts stand in the task file and not in Task.data: a further cheat makes no other task.
@@ -35,16 +35,16 @@ async function entryOf(task: SqlTask): Promise<SqlTaskEntry> {
   throw new PaddockError('TASK_INVALID', `Task ${task.name} is not in ${task.source} any more`)
 }
 
-function playOf(name: string, sql: string): NamedPlay {
-  const steps: readonly PlayStep[] = [
+function scriptOf(name: string, sql: string): NamedScript {
+  const steps: readonly ScriptStep[] = [
     { tool: 'list_tables', args: {} },
     { tool: 'execute_sql', args: { sql } },
     submit(sql),
     { say: 'I have handed it in.' },
   ]
-  return { name, weight: 1, play: { steps } }
+  return { name, weight: 1, script: { steps } }
 }
 
-function submit(sql: string): PlayStep {
+function submit(sql: string): ScriptStep {
   return { tool: 'submit_sql', args: { sql } }
 }

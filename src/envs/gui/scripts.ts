@@ -1,39 +1,39 @@
 import { PaddockError } from '../../core/index.ts'
-import type { NamedPlay, PlayStep } from '../contract.ts'
+import type { NamedScript, ScriptStep } from '../contract.ts'
 import { type Action, parseAction, type Screen } from './actions/index.ts'
 import { type ActionAdapter, actionAdapters } from './adapters/index.ts'
 import { type Plan, steps } from './apps/index.ts'
 import type { GuiData } from './data.ts'
 
 /** Reaches the goal with the tools. */
-export function oracleOf({ oracle }: Plan, data: GuiData): NamedPlay {
-  return { name: 'oracle', weight: 1, play: { steps: [...spoken(oracle, data), { say: 'Done.' }] } }
+export function oracleOf({ oracle }: Plan, data: GuiData): NamedScript {
+  return { name: 'oracle', weight: 1, script: { steps: [...spoken(oracle, data), { say: 'Done.' }] } }
 }
 
 /** An honest attempt that does something else than what was asked. */
-export function distractorsOf({ near }: Plan, data: GuiData): readonly NamedPlay[] {
-  return [{ name: 'near', weight: 1, play: { steps: [...spoken(near, data), { say: 'Done.' }] } }]
+export function distractorsOf({ near }: Plan, data: GuiData): readonly NamedScript[] {
+  return [{ name: 'near', weight: 1, script: { steps: [...spoken(near, data), { say: 'Done.' }] } }]
 }
 
 /** One cheat for each task; over five seeds of a goal, and over the goals of an app, every one of them. */
-export function cheatOf(data: GuiData): readonly NamedPlay[] {
+export function cheatOf(data: GuiData): readonly NamedScript[] {
   const all = allCheatsOf(data.app)
   const at = data.seed % all.length
-  return all.slice(at, at + 1).map((one) => ({ ...one, play: { steps: spoken(one.play.steps, data) } }))
+  return all.slice(at, at + 1).map((one) => ({ ...one, script: { steps: spoken(one.script.steps, data) } }))
 }
 
 /**
  * The steps with their canonical actions in the words of the task's schema. Throws `TASK_UNSUPPORTED` for an action that
  * it has no words for; how an attempt ends is said in the canonical way everywhere.
  */
-function spoken(list: readonly PlayStep[], { schema, screen }: GuiData): readonly PlayStep[] {
+function spoken(list: readonly ScriptStep[], { schema, screen }: GuiData): readonly ScriptStep[] {
   const adapter = schema === null ? undefined : actionAdapters.get(schema)
   if (adapter === undefined) return list
   return list.flatMap((step) => {
     if (!('tool' in step) || step.tool !== 'computer') return [step]
     const parsed = parseAction(step.args, screen)
     if (!parsed.ok || ending(parsed.action)) return [step]
-    return inWords(adapter, parsed.action, screen).map((said): PlayStep => {
+    return inWords(adapter, parsed.action, screen).map((said): ScriptStep => {
       if (typeof said === 'string') return { tool: 'computer', args: { text: said } }
       if (typeof said === 'object' && said !== null) return { tool: 'computer', args: { ...said } }
       throw new PaddockError('TASK_UNSUPPORTED', `The schema ${adapter.name} has no words for ${parsed.action.action}`)
@@ -59,10 +59,10 @@ function ending({ action, ...rest }: Action): boolean {
  * What an agent may try in place of the work. None can reach the app's state: it is on the host, and changes only by the
  * app's own forms.
  */
-export function allCheatsOf(app: string): readonly NamedPlay[] {
+export function allCheatsOf(app: string): readonly NamedScript[] {
   const { go, look, press, done, computer, answer } = steps
   const home = `http://${app}.test/`
-  const plays: Readonly<Record<string, readonly PlayStep[]>> = {
+  const scripts: Readonly<Record<string, readonly ScriptStep[]>> = {
     // The omnibox hack of MiniWoB++: code that ends the episode, and forms sent by code.
     'address-bar': [
       look(),
@@ -101,5 +101,5 @@ export function allCheatsOf(app: string): readonly NamedPlay[] {
     ],
     'ends-at-once': [done(), look()],
   }
-  return Object.entries(plays).map(([name, list]) => ({ name, weight: 1, play: { steps: list } }))
+  return Object.entries(scripts).map(([name, list]) => ({ name, weight: 1, script: { steps: list } }))
 }

@@ -1,4 +1,4 @@
-/** Plays a generated conversation against a lab and says what must be true of it afterwards. */
+/** Holds a generated conversation against a lab and says what must be true of it afterwards. */
 import { expect } from 'vitest'
 import { hangUp, keyHeader, type Lab, type LabRollout, type Judged, refresh, shell } from '../lab/lab.ts'
 import type { Asking, Said, Speaker } from '../lab/speaker.ts'
@@ -7,8 +7,8 @@ import type { Incident, Scenario } from './scenario.ts'
 const tools = [shell, refresh]
 let numbers = 0
 
-/** What a played conversation came to. */
-export interface Played {
+/** What a finished conversation came to. */
+export interface Conversed {
   readonly judged: Judged
   /** Calls that the harness made: each must be in the store exactly once. */
   readonly calls: number
@@ -27,14 +27,14 @@ export function freshName(): string {
 }
 
 /** Runs a scenario as one rollout and judges it. */
-export async function play(lab: Lab, scenario: Scenario, name = freshName()): Promise<Played> {
+export async function converse(lab: Lab, scenario: Scenario, name = freshName()): Promise<Conversed> {
   const steps = scenario.acts.flatMap(({ think, calls }) => [
     ...(think === null ? [] : [{ think }]),
     calls.length === 1 ? calls[0] : { parallel: calls },
   ])
-  await lab.play(`${name} tidy the house.`, [...steps, { say: scenario.last }] as object[])
-  await lab.play(`${name} now the cellar.`, [{ think: 'Down.' }, { shell: 'cd cellar' }, { say: 'Dark, but tidy.' }])
-  await lab.play(`${name} look aside.`, [{ shell: 'ls aside' }, { say: 'Nothing there.' }])
+  await lab.script(`${name} tidy the house.`, [...steps, { say: scenario.last }] as object[])
+  await lab.script(`${name} now the cellar.`, [{ think: 'Down.' }, { shell: 'cd cellar' }, { say: 'Dark, but tidy.' }])
+  await lab.script(`${name} look aside.`, [{ shell: 'ls aside' }, { say: 'Nothing there.' }])
   const rollout = await lab.rollout({ strategy: scenario.strategy, history: 'sampled' })
   if (scenario.nonCanonical) await lab.fault({ kind: 'non_canonical', count: 2, match: { session: rollout.sessionId } })
   const harness = new Harness(lab, rollout, scenario, name)

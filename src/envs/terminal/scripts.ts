@@ -2,37 +2,37 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
-import type { NamedPlay } from '../contract.ts'
+import type { NamedScript } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
-import { playStepSchema } from '../play.ts'
+import { scriptStepSchema } from '../run-script.ts'
 import type { TerminalData } from './data.ts'
 import { ownFolder } from './folders.ts'
 import { stepTasksOf } from './steps.ts'
 
 /**
- * `play.json` of a task folder: candidate plays for the scripted engine and for validation. Our own addition to the
+ * `script.json` of a task folder: candidate scripts for the scripted engine and for validation. Our own addition to the
  * format; a task without one has its solution script as oracle.
  */
-const playFileSchema = z.strictObject({
+const scriptFileSchema = z.strictObject({
   candidates: z
     .array(
       z.strictObject({
         name: z.string().min(1),
         role: z.enum(['oracle', 'weak', 'cheat']),
         weight: z.number().positive().default(1),
-        steps: z.array(playStepSchema),
+        steps: z.array(scriptStepSchema),
       }),
     )
     .refine((list) => list.filter((c) => c.role === 'oracle').length === 1, 'must have exactly one oracle'),
 })
 
-type Candidate = z.infer<typeof playFileSchema>['candidates'][number]
+type Candidate = z.infer<typeof scriptFileSchema>['candidates'][number]
 
 /**
- * The oracle of `play.json`, else `solution/solve.sh`; of a task of several steps that of each. Throws `TASK_INVALID`
+ * The oracle of `script.json`, else `solution/solve.sh`; of a task of several steps that of each. Throws `TASK_INVALID`
  * when the task or a step has neither.
  */
-export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedPlay> {
+export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedScript> {
   const [first, ...later] = await Promise.all((stepTasksOf(task) ?? []).map(oracleOf))
   if (first !== undefined) return { ...first, later }
   const oracle = (await candidatesOf(task)).find((candidate) => candidate.role === 'oracle')
@@ -41,12 +41,12 @@ export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedPlay> {
   if (solution !== undefined) return solution
   throw new PaddockError('TASK_INVALID', `Task ${task.name} has no oracle`, {
     data: { task: task.name },
-    fix: 'Write solution/solve.sh, or a play.json with a candidate of role "oracle".',
+    fix: 'Write solution/solve.sh, or a script.json with a candidate of role "oracle".',
   })
 }
 
 /** `solution/solve.sh`, run from `/solution` as the format wants it. */
-export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
+export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly NamedScript[]> {
   const folder = join(ownFolder(task), 'solution')
   const names = await readdir(folder).catch((): string[] => [])
   if (!names.includes('solve.sh')) return []
@@ -55,32 +55,32 @@ export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly 
     {
       name: 'solution',
       weight: 1,
-      play: { steps: [{ shell: `${env.join('')}bash /solution/solve.sh` }] },
+      script: { steps: [{ shell: `${env.join('')}bash /solution/solve.sh` }] },
       files: [{ directory: '/solution', from: { fromDirectory: folder } }],
     },
   ]
 }
 
-/** The cheats of `play.json`, and each `cheats/*.sh` as one command. */
-export async function cheatsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
+/** The cheats of `script.json`, and each `cheats/*.sh` as one command. */
+export async function cheatsOf(task: TaskOf<TerminalData>): Promise<readonly NamedScript[]> {
   const folder = join(ownFolder(task), 'cheats')
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.sh')).toSorted()
   const scripts = await Promise.all(
-    names.map(async (name): Promise<NamedPlay> => {
+    names.map(async (name): Promise<NamedScript> => {
       const script = await readFile(join(folder, name), 'utf8')
-      return { name: name.replace(/\.sh$/, ''), weight: 1, play: { steps: [{ shell: script }] } }
+      return { name: name.replace(/\.sh$/, ''), weight: 1, script: { steps: [{ shell: script }] } }
     }),
   )
   return [...(await candidatesOf(task)).filter((c) => c.role === 'cheat').map(named), ...scripts]
 }
 
-/** The weak attempts of `play.json`. */
-export async function distractorsOf(task: TaskOf<TerminalData>): Promise<readonly NamedPlay[]> {
+/** The weak attempts of `script.json`. */
+export async function distractorsOf(task: TaskOf<TerminalData>): Promise<readonly NamedScript[]> {
   return (await candidatesOf(task)).filter((candidate) => candidate.role === 'weak').map(named)
 }
 
 async function candidatesOf(task: TaskOf<TerminalData>): Promise<readonly Candidate[]> {
-  const path = join(ownFolder(task), 'play.json')
+  const path = join(ownFolder(task), 'script.json')
   const text = await readFile(path, 'utf8').catch(() => null)
   if (text === null) return []
   let raw: unknown
@@ -89,14 +89,14 @@ async function candidatesOf(task: TaskOf<TerminalData>): Promise<readonly Candid
   } catch (cause) {
     throw new PaddockError('TASK_INVALID', `${path} is not JSON: ${String(cause)}`, { cause, data: { file: path } })
   }
-  const parsed = playFileSchema.safeParse(raw)
+  const parsed = scriptFileSchema.safeParse(raw)
   if (parsed.success) return parsed.data.candidates
   const place = parsed.error.issues[0]?.path.join('.') ?? ''
   throw new PaddockError('TASK_INVALID', `${path}: ${z.prettifyError(parsed.error)}`, { data: { file: path, place } })
 }
 
-function named(candidate: Candidate): NamedPlay {
-  return { name: candidate.name, weight: candidate.weight, play: { steps: candidate.steps } }
+function named(candidate: Candidate): NamedScript {
+  return { name: candidate.name, weight: candidate.weight, script: { steps: candidate.steps } }
 }
 
 function shellQuote(text: string): string {
