@@ -216,6 +216,12 @@ export const catalogue = {
     'Load it with `docker load`, or make its registry reachable.',
   ),
   INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
+  NODE_SESSION_GONE: entry(
+    'request',
+    409,
+    'The node session is over, draining or unknown, so it can claim no jobs.',
+    'Stop the work of that session and join with a new one.',
+  ),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
   PATH_UNSAFE: entry(
     'agent',

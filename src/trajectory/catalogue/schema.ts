@@ -59,19 +59,45 @@ export const catalogueMigrations: readonly Migration[] = [
     PRIMARY KEY (tokenizer, token)
   ) STRICT, WITHOUT ROWID;
 
-  -- A lease is the current one exactly while token is the row's and expires_at lies ahead.
-  CREATE TABLE queue_items (
+  CREATE TABLE node_sessions (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    state TEXT NOT NULL,
+    expires_at REAL NOT NULL
+  ) STRICT;
+  -- Whoever holds (token, session) of a row may hand it in, whatever its state; only a claim overwrites the two.
+  CREATE TABLE jobs (
     n INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     topic TEXT NOT NULL,
+    run TEXT,
+    "group" TEXT,
     payload TEXT NOT NULL,
+    needs TEXT NOT NULL,
+    max_attempts INTEGER,
     priority INTEGER NOT NULL,
+    started INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL DEFAULT 'ready',
     available_at REAL NOT NULL,
-    owner TEXT,
     token INTEGER NOT NULL DEFAULT 0,
-    expires_at REAL,
-    done INTEGER NOT NULL DEFAULT 0
+    attempt INTEGER NOT NULL DEFAULT 0,
+    session TEXT,
+    request TEXT,
+    cancel_asked INTEGER NOT NULL DEFAULT 0
   ) STRICT;
-  CREATE INDEX queue_ready ON queue_items (topic, done, priority DESC, n);
+  CREATE INDEX jobs_ready ON jobs (topic, priority DESC, started DESC, n) WHERE state = 'ready';
+  CREATE INDEX jobs_leased ON jobs (session) WHERE state = 'leased';
+  CREATE INDEX jobs_group ON jobs ("group", n);
+  CREATE INDEX jobs_run ON jobs (run, n);
+  CREATE TABLE hand_ins (
+    job INTEGER NOT NULL REFERENCES jobs (n),
+    token INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (job, token)
+  ) STRICT, WITHOUT ROWID;
   `,
 ]

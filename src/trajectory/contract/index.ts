@@ -4,7 +4,7 @@
  *
  * - `Recorder`: the log of sessions, calls, segments, events. SQLite only, one writer thread.
  * - `Catalogue`: tasks, runs, groups, rollouts, verdicts, fingerprints, token texts.
- * - `Queue`: leases with fencing tokens.
+ * - `Queue`: jobs, and the node sessions that hold them.
  * - `Blobs`: content by SHA-256.
  *
  * Conformance suites for each live in `src/testing/store/`.

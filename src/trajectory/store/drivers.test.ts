@@ -64,7 +64,7 @@ catalogueContract('SQLite', async () => {
 
 queueContract('SQLite', async () => {
   const made = await makeStore()
-  return { queue: made.store.queue, close: () => made.close() }
+  return { queue: made.store.queue, catalogue: made.store.catalogue, close: () => made.close() }
 })
 
 blobsContract('directory', async () => {

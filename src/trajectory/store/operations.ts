@@ -33,7 +33,21 @@ export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
 
 /** Every operation of a queue. */
 export function queueOperations(queue: SqliteQueue): Operations {
-  return bound('queue', queue, ['enqueue', 'claim', 'extend', 'ack', 'requeue', 'depth'])
+  return bound('queue', queue, [
+    'join',
+    'beat',
+    'drain',
+    'leave',
+    'retire',
+    'enqueue',
+    'claim',
+    'handIn',
+    'giveBack',
+    'cancel',
+    'sweep',
+    'jobs',
+    'depth',
+  ])
 }
 
 function bound<T extends object>(prefix: string, target: T, names: readonly (keyof T & string)[]): Operations {

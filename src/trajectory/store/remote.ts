@@ -50,11 +50,18 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
 /** The queue; closing it is the store's business. */
 export function remoteQueue(thread: StoreThread): Queue {
   return {
+    join: remote(thread, 'queue.join'),
+    beat: remote(thread, 'queue.beat'),
+    drain: remote(thread, 'queue.drain'),
+    leave: remote(thread, 'queue.leave'),
+    retire: remote(thread, 'queue.retire'),
     enqueue: remote(thread, 'queue.enqueue'),
     claim: remote(thread, 'queue.claim'),
-    extend: remote(thread, 'queue.extend'),
-    ack: remote(thread, 'queue.ack'),
-    requeue: remote(thread, 'queue.requeue'),
+    handIn: remote(thread, 'queue.handIn'),
+    giveBack: remote(thread, 'queue.giveBack'),
+    cancel: remote(thread, 'queue.cancel'),
+    sweep: remote(thread, 'queue.sweep'),
+    jobs: remote(thread, 'queue.jobs'),
     depth: remote(thread, 'queue.depth'),
     close: nothing,
   }

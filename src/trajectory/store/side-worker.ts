@@ -47,9 +47,10 @@ if (opened !== null) {
     }
     return log.reader
   }
+  const catalogue = new SqliteCatalogue(opened.catalogue)
   const operations: Operations = {
-    ...catalogueOperations(new SqliteCatalogue(opened.catalogue)),
-    ...queueOperations(new SqliteQueue(opened.catalogue)),
+    ...catalogueOperations(catalogue),
+    ...queueOperations(new SqliteQueue(opened.catalogue, catalogue)),
     'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader().sessions(...args),
     'log.sessionKeys': (...args: Parameters<LogReader['sessionKeys']>) => reader().sessionKeys(...args),
     'log.events': (...args: Parameters<LogReader['events']>) => reader().events(...args),
