@@ -1,0 +1,109 @@
+/** `scripts/lane.ts` over lanes of this test's own, in a folder of its own. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, expect, it } from 'vitest'
+
+const repository = fileURLToPath(new URL('../..', import.meta.url))
+const passes = `import { it } from 'vitest'\nit('passes', () => undefined)\n`
+const fails = `import { it } from 'vitest'\nit('fails', () => { throw new Error('on purpose') })\n`
+const doesNotLoad = `throw new Error('on purpose')\n`
+const hangs = `import { it } from 'vitest'\nit('hangs', () => new Promise(() => setInterval(() => undefined, 1000)), 600_000)\n`
+
+const folders: string[] = []
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
+})
+
+/** Runs the lane `sample` that has these files. */
+async function lane(
+  files: Readonly<Record<string, string>>,
+  json: unknown,
+  args: readonly string[] = [],
+): Promise<{ readonly code: unknown; readonly out: string; readonly at: string }> {
+  const at = await mkdtemp(join(tmpdir(), 'paddock-lane-test-'))
+  folders.push(at)
+  await mkdir(join(at, 'test/sample'), { recursive: true })
+  await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
+  await writeFile(join(at, 'vitest.lane.config.ts'), 'export default {}\n')
+  await writeFile(join(at, 'test/sample/lane.json'), JSON.stringify(json))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(at, 'test/sample', name), text)
+  const child = spawn(process.execPath, [join(repository, 'scripts/lane.ts'), 'sample', ...args], {
+    cwd: at,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, VITEST: '', NO_COLOR: '1' },
+  })
+  let out = ''
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  const [code] = await once(child, 'close')
+  return { code, out, at }
+}
+
+const lastLine = (out: string): string | undefined => out.trimEnd().split('\n').at(-1)
+
+it('runs the files in the order of its list, and ends with one line of counts', async () => {
+  const files = { 'a.test.ts': passes, 'b.test.ts': passes, 'c.test.ts': passes }
+  const { code, out } = await lane(files, { limitMinutes: 10, files: ['b.test.ts', 'a.test.ts'], long: ['c.test.ts'] })
+  expect(code, out).toBe(0)
+  expect(out.indexOf('| b.test.ts | passed')).toBeGreaterThan(0)
+  expect(out.indexOf('| a.test.ts | passed')).toBeGreaterThan(out.indexOf('| b.test.ts | passed'))
+  expect(out).not.toContain('c.test.ts')
+  expect(lastLine(out)).toBe('2 passed, 0 failed, 0 skipped')
+})
+
+it('--long runs the rest as well, without a limit, and writes its table', async () => {
+  const files = { 'a.test.ts': passes, 'c.test.ts': `${passes}it.skip('later', () => undefined)\n` }
+  const json = { limitMinutes: 0.000001, files: ['a.test.ts'], long: ['c.test.ts'] }
+  const { code, out, at } = await lane(files, json, ['--long', '--table', 'table.md'])
+  expect(code, out).toBe(0)
+  expect(await readFile(join(at, 'table.md'), 'utf8')).toMatch(
+    /\| c\.test\.ts \| passed: 1 passed, 0 failed, 1 skipped/,
+  )
+  expect(lastLine(out)).toBe('2 passed, 0 failed, 1 skipped')
+})
+
+it('goes on after a file that fails or does not load, counts both, and ends red', async () => {
+  const files = { 'a.test.ts': fails, 'b.test.ts': doesNotLoad, 'c.test.ts': passes }
+  const { code, out } = await lane(files, { limitMinutes: 10, files: Object.keys(files) })
+  expect(code, out).toBe(1)
+  expect(lastLine(out)).toBe('1 passed, 2 failed, 0 skipped')
+})
+
+it('starts nothing after its limit, names what did not run, and is not red for it', async () => {
+  const { code, out } = await lane({ 'a.test.ts': fails }, { limitMinutes: 10, files: ['a.test.ts'] }, [
+    '--minutes',
+    '0',
+  ])
+  expect(code, out).toBe(0)
+  expect(out).toContain('| a.test.ts | not run (time) |')
+  expect(lastLine(out)).toBe('0 passed, 0 failed, 0 skipped')
+})
+
+it('stops a file that hangs beyond the grace, and that is a failure', async () => {
+  const json = { limitMinutes: 0.05, files: ['a.test.ts'] }
+  const { code, out } = await lane({ 'a.test.ts': hangs }, json, ['--grace', '0'])
+  expect(code, out).toBe(1)
+  expect(out).toContain('| a.test.ts | stopped (time)')
+  expect(lastLine(out)).toBe('0 passed, 1 failed, 0 skipped')
+})
+
+it.each([
+  ['a file without a place in the list', { limitMinutes: 1, files: [] }, /a\.test\.ts is not in/],
+  [
+    'a name without a file',
+    { limitMinutes: 1, files: ['a.test.ts', 'b.test.ts'] },
+    /b\.test\.ts, which does not exist/,
+  ],
+  ['a name twice', { limitMinutes: 1, files: ['a.test.ts'], long: ['a.test.ts'] }, /a\.test\.ts twice/],
+  ['a misspelt key', { limitMinutes: 1, files: ['a.test.ts'], lng: [] }, /unknown key lng/],
+  ['a limit that is none', { limitMinutes: 0, files: ['a.test.ts'] }, /limitMinutes/],
+])('refuses %s before anything runs', async (_, json, message) => {
+  const { code, out } = await lane({ 'a.test.ts': passes }, json)
+  expect(code).toBe(2)
+  expect(out).toMatch(message)
+  expect(out).not.toContain('passed')
+})
