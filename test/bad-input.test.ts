@@ -180,7 +180,7 @@ const commands: readonly [
     2,
     'CONFIG_INVALID',
     'Did you mean `model`?',
-    async () => [['list', '--config', join(directory, 'broken.config.ts')]],
+    async () => [['gc', '--config', join(directory, 'broken.config.ts')]],
   ],
   ['an unknown harness', 2, 'HARNESS_UNKNOWN', 'reference', async () => [[...run(task), '--harness', 'refrence']]],
   ['an unknown environment', 2, 'ENVIRONMENT_UNKNOWN', 'terminal', async () => [[...run(task), '--env', 'terminl']]],

@@ -69,7 +69,7 @@ describe('the command line', () => {
   })
 
   it('names file, place and fix of a broken configuration', async () => {
-    const { code, err } = await paddock('list', '--config', 'broken.ts')
+    const { code, err } = await paddock('gc', '--config', 'broken.ts')
     expect(code).toBe(2)
     expect(err).toMatch(/^CONFIG_INVALID: .*broken\.ts: proxy\.prot is not a known key\. Fix: Did you mean `port`\?$/)
   })

@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { type ConfigInput, type LoadedConfig, loadConfig } from '../core/index.ts'
+import { type ConfigInput, foundConfig, type LoadedConfig, loadConfig, PaddockError } from '../core/index.ts'
 import type { ExitCode } from './exit.ts'
 import type { Io } from './io.ts'
 import { type Paint, painter } from './present/colour.ts'
 
 /** Options that every command takes. */
 export interface GlobalOptions {
-  readonly config?: string
+  /** False after `--no-config`. */
+  readonly config?: string | false
   readonly data?: string
   readonly json?: boolean
   readonly verbose?: boolean
@@ -47,6 +48,7 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
     overrides: { ...overrides, ...(store === undefined ? {} : { store }) },
   })
   const json = options.json ?? false
+  if (loaded.file !== null && !json) io.err(`Configuration: ${loaded.file}`)
   return {
     io,
     loaded,
@@ -58,6 +60,22 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
       if (!json) io.err(text)
     },
   }
+}
+
+/**
+ * The context of a command that runs no code of the user's: a configuration file is not read, and `--config` is refused.
+ * Throws `USAGE`.
+ */
+export async function openReading(io: Io, options: GlobalOptions, name: string): Promise<CommandContext> {
+  if (typeof options.config === 'string') {
+    throw new PaddockError('USAGE', `${name} runs no code of yours, and a configuration is code`, {
+      fix: 'Leave --config out; name the store with --data.',
+    })
+  }
+  const context = await openContext(io, { ...options, config: false }, {})
+  const file = await foundConfig(io.cwd, io.env)
+  if (file !== null) context.notice(`${file} is not read: ${name} runs no code of yours. --data names another store.`)
+  return context
 }
 
 /** Commander parser for options that may be given several times. */

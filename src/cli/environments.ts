@@ -8,18 +8,19 @@ import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
  */
 export async function environmentsOf(
   loaded: LoadedConfig,
-  o: { readonly also?: string | undefined; readonly cwd?: string } = {},
+  o: { readonly also?: string | undefined; readonly cwd?: string; readonly trustTasks?: boolean } = {},
 ): Promise<EnvironmentRegistry> {
   const { environmentRegistry } = await import('../envs/index.ts')
   const plugins = loaded.config.environments.map(asEnvironment)
   const { directory } = loaded
   const data = loaded.config.store.directory
+  const trustTasks = o.trustTasks === true || loaded.config.tasks.trust
   const path = pluginPath(o.also ?? '', o.cwd ?? directory)
-  if (path === null) return environmentRegistry({ plugins, directory, data })
+  if (path === null) return environmentRegistry({ plugins, directory, data, trustTasks })
   const own = await environmentRegistry({ plugins: [path], builtIn: [] })
   const [name = ''] = own.names
   const listed = plugins.filter((plugin) => typeof plugin !== 'string' || pluginPath(plugin, directory) !== path)
-  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], directory, data })
+  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], directory, data, trustTasks })
   return { ...registry, get: (asked) => registry.get(asked === o.also || asked === path ? name : asked) }
 }
 

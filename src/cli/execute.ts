@@ -34,7 +34,9 @@ export interface StartOptions {
 /** Loads tasks, environment and harness. Throws `TASK_*`, `ENVIRONMENT_*`, `HARNESS_UNKNOWN` before anything runs. */
 export async function prepareRun(loaded: LoadedConfig, request: RunRequest, signal: AbortSignal): Promise<PreparedRun> {
   const { config } = loaded
-  const environment = (await environmentsOf(loaded, { also: request.environment })).get(request.environment)
+  const environment = (await environmentsOf(loaded, { also: request.environment, trustTasks: request.trustTasks })).get(
+    request.environment,
+  )
   const harness: Harness = await harnessFor(loaded, request.harness, request.command)
   const loadedTasks = await environment.load(resolve(request.tasks), { signal })
   const tasks = outOfQuarantine(chosen(loadedTasks, request.only), request.without)

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { isPaddockError, PaddockError } from '../core/index.ts'
-import { type Cli, type GlobalOptions, openContext } from './cli.ts'
+import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
 import { addBench } from './commands/bench.ts'
 import { addBox } from './commands/box.ts'
 import { addConform } from './commands/conform.ts'
@@ -25,6 +25,9 @@ import type { Io } from './io.ts'
 import { asPaddockError, failureText } from './present/failure.ts'
 import { version } from './version.ts'
 
+/** Commands that only look: they run no code of the user's, so they can be used on what somebody else sent. */
+const readers: ReadonlySet<string> = new Set(['list', 'show', 'doctor', 'fsck', 'salvage', 'view'])
+
 /** The command tree; `docs/reference/cli.md` is held against it by a test. */
 export function buildProgram(cli: Cli): Command {
   const program = new Command('paddock')
@@ -33,7 +36,11 @@ export function buildProgram(cli: Cli): Command {
         'runs harnesses in boxes, scores what they did, exports it to trainers.',
     )
     .version(version)
-    .option('--config <file>', 'configuration file (default: paddock.config.ts here, if there is one)')
+    .option(
+      '--config <file>',
+      'configuration file (default: paddock.config.ts here, if it is yours and nobody else can write it)',
+    )
+    .option('--no-config', 'read no configuration file')
     .option('--data <dir>', 'data directory (default: .paddock)')
     .option('--json', 'print JSON instead of text')
     .option('--verbose', 'print stacks with errors')
@@ -90,7 +97,12 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
   const cli: Cli = {
     io,
     run: async (command, overrides, body) => {
-      code = await body(await openContext(io, command.optsWithGlobals<GlobalOptions>(), overrides))
+      const options = command.optsWithGlobals<GlobalOptions>()
+      const context =
+        command.parent?.parent === null && readers.has(command.name())
+          ? openReading(io, options, command.name())
+          : openContext(io, options, overrides)
+      code = await body(await context)
     },
   }
   try {

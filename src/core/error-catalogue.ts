@@ -87,6 +87,12 @@ export const catalogue = {
     'The configuration file does not exist.',
     'Check the path, or leave --config out.',
   ),
+  CONFIG_UNTRUSTED: entry(
+    'request',
+    403,
+    'The configuration or plugin is a file that somebody else may have written.',
+    'Read it; then name it with --config, or take write permission away from others (chmod go-w). --no-config goes on without it.',
+  ),
   CONTEXT_OVERFLOW: entry(
     'engine',
     400,
@@ -223,6 +229,12 @@ export const catalogue = {
     'Stop the work of that session and join with a new one.',
   ),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
+  ORIGIN_REFUSED: entry(
+    'request',
+    403,
+    'In open mode a web page, or a request under a foreign host name, asked for an answer.',
+    'Ask 127.0.0.1 or localhost, not from a web page; or use the key that `paddock serve` prints.',
+  ),
   PATH_UNSAFE: entry(
     'agent',
     400,
@@ -341,6 +353,12 @@ export const catalogue = {
     501,
     'The task needs a feature that is not supported.',
     'Remove the feature or use another task.',
+  ),
+  TASK_UNTRUSTED: entry(
+    'request',
+    403,
+    'The task brings a program that would run on this machine, outside of any box.',
+    'Read that program; then say --trust-tasks, or set tasks.trust in the configuration.',
   ),
   USAGE: entry('request', 400, 'The command line is not valid.', 'Run the command with --help.'),
   VERDICT_REFUSED: entry(

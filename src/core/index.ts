@@ -6,12 +6,14 @@ export {
   defineConfig,
   type EnvironmentVariables,
   environmentVariables,
+  foundConfig,
   loadConfig,
   type LoadConfigOptions,
   type LoadedConfig,
   mergeSessionConfig,
   nearest,
   type PluginRef,
+  requireOwnPlace,
 } from './config/index.ts'
 export { InFlightSet } from './in-flight-set.ts'
 export { sha256 } from './digest.ts'

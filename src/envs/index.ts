@@ -23,7 +23,7 @@ export type {
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
 export { filesystemAmong } from './filesystem.ts'
-export { type DesktopOptions, gui, serveDesktop } from './gui/index.ts'
+export { type DesktopOptions, gui, guiEnvironment, serveDesktop } from './gui/index.ts'
 export { loadJsonTasks } from './json-tasks.ts'
 export { environmentKit, type EnvironmentKit } from './kit.ts'
 export { openTaskBox, type OpenBoxOptions, prefetchTaskBox, setupNetwork, verifierBoxes } from './open-box.ts'

@@ -1,8 +1,8 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PaddockError, resolvePackage } from '../core/index.ts'
+import { PaddockError, requireOwnPlace, resolvePackage } from '../core/index.ts'
 import type { Environment } from './contract.ts'
-import { gui } from './gui/index.ts'
+import { guiEnvironment } from './gui/index.ts'
 import { environmentKit } from './kit.ts'
 import { searchEnvironment } from './search/index.ts'
 import { sql } from './sql/index.ts'
@@ -31,10 +31,13 @@ export async function environmentRegistry(
     readonly builtIn?: readonly Environment[]
     /** The data directory: where environments keep what they build once. Default: `.paddock`. */
     readonly data?: string
+    /** Programs that tasks bring for the host may run, as the caller. Default: they are refused. */
+    readonly trustTasks?: boolean
   } = {},
 ): Promise<EnvironmentRegistry> {
   const known = new Map<string, Environment>()
-  for (const environment of o.builtIn ?? builtIn(o.data ?? '.paddock')) known.set(environment.name, environment)
+  for (const environment of o.builtIn ?? builtIn(o.data ?? '.paddock', o.trustTasks ?? false))
+    known.set(environment.name, environment)
   for (const source of o.plugins ?? []) {
     const environment = typeof source === 'string' ? await importEnvironment(source, o.directory ?? '.') : source
     requireContract(environment, typeof source === 'string' ? source : 'the object in the configuration')
@@ -59,13 +62,14 @@ export async function environmentRegistry(
   }
 }
 
-function builtIn(data: string): readonly Environment[] {
-  return [gui, searchEnvironment({ directory: join(data, 'corpora') }), sql, terminal]
+function builtIn(data: string, trustTasks: boolean): readonly Environment[] {
+  return [guiEnvironment({ trustTasks }), searchEnvironment({ directory: join(data, 'corpora') }), sql, terminal]
 }
 
 async function importEnvironment(source: string, directory: string): Promise<Environment> {
   const base = resolve(directory)
   const isPath = source.startsWith('.') || isAbsolute(source)
+  if (isPath) await requireOwnPlace(resolve(base, source))
   let loaded: Record<string, unknown>
   try {
     const url = isPath ? pathToFileURL(resolve(base, source)).href : resolvePackage(source, base)

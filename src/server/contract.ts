@@ -18,6 +18,8 @@ export interface RunRequest {
   readonly n: number | null
   /** Step of the training that the run is for; null: nobody said. */
   readonly step: number | null
+  /** Programs that the tasks bring for the owner's machine may run there, as the owner. */
+  readonly trustTasks: boolean
   readonly name: string | null
   /** Command line of the `shell` and `script` presets. */
   readonly command: string | null

@@ -30,6 +30,7 @@ const runBody = z.strictObject({
   without: z.array(z.string()).default([]),
   n: z.int().min(1).nullable().default(null),
   step: z.int().min(0).nullable().default(null),
+  trustTasks: z.boolean().default(false),
   name: z.string().nullable().default(null),
   command: z.string().nullable().default(null),
 })

@@ -111,6 +111,54 @@ describe('who may speak', () => {
     }
     expect(open.events.filter((event) => event.type === 'session')).toHaveLength(2)
   })
+
+  it.each([
+    ['a page of another origin', { origin: 'https://pages.example' }, 403],
+    ['a page of another port of this machine', { origin: 'http://127.0.0.1:1' }, 403],
+    ['a page without an origin', { origin: 'null' }, 403],
+    ['a page that sends no Origin', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['a page of the same site', { 'sec-fetch-site': 'same-site' }, 403],
+    ['a name that was made to lead here', { host: 'pages.example:PORT', origin: 'http://pages.example:PORT' }, 403],
+    ['such a name, without Origin', { host: 'pages.example:PORT' }, 403],
+    ['a name that begins like loopback', { host: '127.0.0.1.pages.example:PORT' }, 403],
+    ['a name that ends like loopback', { host: 'pages.localhost.example' }, 403],
+    ['another address', { host: '192.0.2.1:PORT' }, 403],
+    ['loopback by address', { host: '127.0.0.1:PORT' }, 200],
+    ['loopback by name', { host: 'LocalHost:PORT' }, 200],
+    ['loopback of IPv6', { host: '[::1]:PORT' }, 200],
+    [
+      'a page of its own',
+      { host: '127.0.0.1:PORT', origin: 'http://127.0.0.1:PORT', 'sec-fetch-site': 'same-origin' },
+      200,
+    ],
+  ])('in open mode answers %s: %j with %i, and one with a key always', async (_, given, status) => {
+    await using open = await startProxy(engine.url, { openMode: true })
+    const { port } = new URL(open.origin)
+    const asked = Object.entries(given).map(([name, value]) => [name, value.replaceAll('PORT', port)] as const)
+    const ask = async (method: string, path: string, more: Record<string, string> = {}) => {
+      const out = httpRequest({
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        headers: { ...Object.fromEntries(asked), ...more },
+      })
+      out.end(method === 'POST' ? JSON.stringify(hello) : undefined)
+      const [response] = (await once(out, 'response')) as [IncomingMessage]
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk as Buffer)
+      return { status: response.statusCode, text: Buffer.concat(chunks).toString() }
+    }
+    const keyed = await open.open()
+    const answers = [await ask('POST', '/v1/chat/completions'), await ask('GET', '/v1/models')]
+    for (const answer of answers) {
+      expect(answer.status).toBe(status)
+      if (status === 403) expect(JSON.parse(answer.text).error).toMatchObject({ code: 'ORIGIN_REFUSED' })
+    }
+    const sessions = open.events.filter((event) => event.type === 'session')
+    expect(sessions).toHaveLength(status === 200 ? 2 : 1)
+    expect((await ask('POST', '/v1/chat/completions', { authorization: `Bearer ${keyed.key}` })).status).toBe(200)
+  })
 })
 
 describe('what may be sent', () => {

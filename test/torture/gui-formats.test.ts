@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { attempt, gui, serveDesktop, validateTasks } from '../../src/envs/index.ts'
+import { attempt, guiEnvironment, serveDesktop, validateTasks } from '../../src/envs/index.ts'
 import { writeTasks } from '../../src/envs/gui/importers/cua-bench/cua-bench.fixture.ts'
 import { writeCheckout } from '../../src/envs/gui/importers/miniwob/miniwob.fixture.ts'
 import { terminalSet, terminalTask } from '../../src/envs/gui/importers/osworld/osworld.fixture.ts'
@@ -13,6 +13,7 @@ import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 const signal = new AbortController().signal
+const gui = guiEnvironment({ trustTasks: true })
 
 describe.runIf(await requireDocker())('imported gui tasks', () => {
   const directory = mkdtempSync(join(tmpdir(), 'paddock-formats-'))

@@ -18,9 +18,9 @@ export function addDoctor(program: Command, cli: Cli): void {
       cli.run(command, {}, async (context) => {
         const { dockerFindings } = await import('../doctor/docker.ts')
         const { machineFindings } = await import('../doctor/machine.ts')
-        const { config, file } = context.loaded
+        const { config } = context.loaded
         const findings: Finding[] = [
-          ok('config', file ?? 'no paddock.config.ts here: defaults'),
+          ok('config', 'defaults and environment variables: doctor reads no configuration file'),
           ...(await machineFindings(config)),
         ]
         if (options.docker) {

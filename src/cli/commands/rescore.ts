@@ -14,6 +14,7 @@ import { sandboxOf } from '../sandbox.ts'
 import { openForReading } from '../store.ts'
 
 interface RescoreOptions {
+  readonly trustTasks?: boolean
   readonly all?: boolean
   readonly tasks?: string
   readonly env?: string
@@ -30,6 +31,7 @@ export function addRescore(program: Command, cli: Cli): void {
     .option('--all', 'every rollout of the data directory')
     .option('--tasks <dir>', 'take these tasks where the digest is the same: the verifier has moved')
     .option('--env <name>', 'environment of --tasks: a name, or a path of a plugin', 'terminal')
+    .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .option('--dry-run', 'only say what would change')
     .option('--parallel <n>', 'verifications at once', wholeNumber(1), 2)
     .addHelpText('after', '\nExample:\n  $ paddock rescore 5f3a9c21 --dry-run')
@@ -39,7 +41,11 @@ export function addRescore(program: Command, cli: Cli): void {
         const { openStore } = await import('../../trajectory/index.ts')
         const { rescoreRollouts } = await import('../../rollout/index.ts')
         const { io, loaded } = context
-        const environments = await environmentsOf(loaded, { also: options.env, cwd: io.cwd })
+        const environments = await environmentsOf(loaded, {
+          also: options.env,
+          cwd: io.cwd,
+          trustTasks: options.trustTasks ?? false,
+        })
         const tasks = await tasksOf(context, environments, options)
         const { directory, synchronous } = loaded.config.store
         // A directory that is not there is a mistake to be told, not one to be made.

@@ -10,6 +10,7 @@ import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../quarantine.ts'
 
 interface RunOptions {
+  readonly trustTasks?: boolean
   readonly env: string
   readonly harness: string
   readonly command?: string
@@ -37,6 +38,7 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--command <line>', 'what the shell and script harnesses run')
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--n <count>', 'rollouts per task: the size of a group', wholeNumber(1))
+    .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .option('--quarantine <file>', 'leave out the tasks that `paddock validate --quarantine` wrote there')
     .option('--step <n>', 'step of the training, for what changes over one (the noise of search tasks)', wholeNumber(0))
     .option('--name <text>', 'name of the run')
@@ -132,6 +134,7 @@ async function requestOf(context: CommandContext, tasks: string, options: RunOpt
     without: options.quarantine === undefined ? [] : await readQuarantine(resolve(context.io.cwd, options.quarantine)),
     n: options.n ?? null,
     step: options.step ?? null,
+    trustTasks: options.trustTasks ?? false,
     name: options.name ?? null,
   }
 }

@@ -12,6 +12,7 @@ import type { Paint } from '../present/colour.ts'
 import { resolve } from 'node:path'
 
 interface ValidateOptions {
+  readonly trustTasks?: boolean
   readonly env: string
   readonly parallel: number
   readonly quarantine?: string
@@ -25,6 +26,7 @@ export function addValidate(program: Command, cli: Cli): void {
     .argument('<tasks>', 'directory of a task, or of tasks')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--parallel <n>', 'scripts at once', wholeNumber(1), 2)
+    .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .option(
       '--quarantine <file>',
       'write the tasks that were refuted there; `paddock run --quarantine` leaves them out',
@@ -34,7 +36,13 @@ export function addValidate(program: Command, cli: Cli): void {
       cli.run(command, {}, async (context) => {
         const { validateTasks } = await import('../../envs/index.ts')
         const { io, paint } = context
-        const environment = (await environmentsOf(context.loaded, { also: options.env, cwd: io.cwd })).get(options.env)
+        const environment = (
+          await environmentsOf(context.loaded, {
+            also: options.env,
+            cwd: io.cwd,
+            trustTasks: options.trustTasks ?? false,
+          })
+        ).get(options.env)
         const tasks = await environment.load(resolve(io.cwd, path), { signal: io.signal })
         const sandbox = await sandboxOf(context.loaded.config)
         try {

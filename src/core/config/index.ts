@@ -2,10 +2,12 @@ export { type EnvironmentVariables, environmentVariables } from './environment.t
 export {
   configFileNames,
   defineConfig,
+  foundConfig,
   loadConfig,
   type LoadConfigOptions,
   type LoadedConfig,
   mergeSessionConfig,
 } from './load.ts'
+export { requireOwnPlace } from './own-file.ts'
 export { nearest } from './nearest.ts'
 export type { Config, ConfigInput, PluginRef } from './schema.ts'

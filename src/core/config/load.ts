@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PaddockError } from '../errors.ts'
+import { requireOwnFile } from './own-file.ts'
 import { configFromEnvironment, type EnvironmentVariables } from './environment.ts'
 import type { Config, ConfigInput } from './schema.ts'
 
@@ -19,8 +20,8 @@ export interface LoadedConfig {
 export interface LoadConfigOptions {
   /** Where the file is looked for. */
   readonly cwd: string
-  /** An explicit file; then it must exist. */
-  readonly file?: string
+  /** An explicit file, which must exist and is trusted; false: no file is read. */
+  readonly file?: string | false
   readonly env?: EnvironmentVariables
   /** From the command line; wins over environment and file. */
   readonly overrides?: ConfigInput
@@ -49,13 +50,14 @@ export async function mergeSessionConfig(
 
 /**
  * File, then environment, then overrides; later ones win key by key. `store.directory` comes back absolute.
- * Throws `CONFIG_NOT_FOUND` for a named file that is not there and `CONFIG_INVALID` with place and fix.
+ * Throws `CONFIG_NOT_FOUND` for a named file that is not there, `CONFIG_UNTRUSTED` for one of the working directory that
+ * somebody else could have put there, and `CONFIG_INVALID` with place and fix.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { configSchema } = await import('./schema.ts')
   const { explainIssues } = await import('./explain.ts')
   const asked = options.file ?? options.env?.PADDOCK_CONFIG
-  const file = await findFile(options.cwd, asked || undefined)
+  const file = asked === false ? null : await findFile(options.cwd, asked || undefined)
   const directory = file === null ? options.cwd : dirname(file)
   const fromFile = file === null ? {} : await readFile(file)
 
@@ -82,17 +84,25 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   }
 }
 
+/** The file that {@link loadConfig} would read without being told which; null where there is none. */
+export async function foundConfig(cwd: string, env: EnvironmentVariables): Promise<string | null> {
+  if (env.PADDOCK_CONFIG) return resolve(cwd, env.PADDOCK_CONFIG)
+  for (const name of configFileNames) {
+    const path = resolve(cwd, name)
+    if (await isFile(path)) return path
+  }
+  return null
+}
+
 async function findFile(cwd: string, asked: string | undefined): Promise<string | null> {
   if (asked !== undefined) {
     const path = resolve(cwd, asked)
     if (await isFile(path)) return path
     throw new PaddockError('CONFIG_NOT_FOUND', `${path} does not exist`, { data: { path } })
   }
-  for (const name of configFileNames) {
-    const path = resolve(cwd, name)
-    if (await isFile(path)) return path
-  }
-  return null
+  const path = await foundConfig(cwd, {})
+  if (path !== null) await requireOwnFile(path)
+  return path
 }
 
 async function readFile(file: string): Promise<Record<string, unknown>> {

@@ -223,6 +223,16 @@ export const configSchema = z.strictObject({
   environments: z.array(plugin).default([]).describe('Environment plugins: objects, npm names, or paths.'),
   harnesses: z.array(plugin).default([]).describe('Harness presets, likewise.'),
   exporters: z.array(plugin).default([]).describe('Exporters, likewise.'),
+  tasks: z
+    .strictObject({
+      trust: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Programs that tasks bring for this machine (modules of cua-bench, commands of sidecars and judges) are run, as you.',
+        ),
+    })
+    .prefault({}),
   run: run.prefault({}),
 })
 

@@ -4,6 +4,7 @@ import type { SessionRecord } from '../../trajectory/index.ts'
 import type { OpenedSession, OpenSession } from '../contract.ts'
 import { readLineage } from '../dialects/chat/lineage.ts'
 import type { LiveSession } from './live-session.ts'
+import { requireOwnPage } from './own-page.ts'
 
 /** What an {@link OpenSessions} works with. */
 export interface OpenSessionsParts {
@@ -26,7 +27,9 @@ export class OpenSessions {
     this.parts = parts
   }
 
+  /** Throws `ORIGIN_REFUSED` for a web page that is not ours. */
   async session(headers: IncomingHttpHeaders): Promise<LiveSession> {
+    requireOwnPage(headers)
     const native = readLineage(headers, {}, null).nativeSession ?? ''
     const opening = this.opened.get(native) ?? this.remember(native, this.recallOrOpen(native))
     const session = this.parts.find(await opening)

@@ -3,33 +3,41 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../../../core/index.ts'
 import type { Environment } from '../../contract.ts'
-import type { GuiFormat, Place } from './format.ts'
+import type { FormatOptions, GuiFormat, Place } from './format.ts'
+import { requireTrust } from './trust.ts'
 import { readJson } from './set.ts'
 
 const formatOf = z.looseObject({ format: z.string() })
 
 /**
  * The environment of our own apps together with formats of the field: one environment, whose tasks say in their data which
- * of these they belong to. What no format knows at a path is one of ours.
+ * of these they belong to. What no format knows at a path is one of ours. A task that would have a program run on the host is
+ * refused (`TASK_UNTRUSTED`) unless tasks are trusted.
  */
-export function withFormats(own: Environment, formats: readonly GuiFormat[]): Environment {
+export function withFormats(own: Environment, formats: readonly GuiFormat[], o: FormatOptions): Environment {
   const of = (task: Task): Environment => {
     const name = formatOf.safeParse(task.data).data?.format
-    return formats.find((format) => format.name === name)?.environment ?? own
+    const format = formats.find((one) => one.name === name)
+    requireTrust(format?.hostProgram?.(task) ?? null, o)
+    return format?.environment ?? own
   }
   return {
     ...own,
     task: z.union([own.task, ...formats.map(({ environment }) => environment.task)]),
-    load: async (path, o) => (await readFormats(path, formats, own)) ?? own.load(path, o),
+    load: async (path, options) => {
+      const tasks = await readFormats(path, formats, own, o)
+      tasks?.forEach(of)
+      return tasks ?? own.load(path, options)
+    },
     box: (task) => of(task).box(task),
     verifierBox: (task) => of(task).verifierBox(task),
-    setup: (context) => of(context.task).setup(context),
+    setup: async (context) => of(context.task).setup(context),
     tools: (task) => of(task).tools(task),
     systemPrompt: (task) => of(task).systemPrompt(task),
     userPrompt: (task) => of(task).userPrompt(task),
     steps: (task) => of(task).steps(task),
-    collect: (context) => of(context.task).collect(context),
-    verify: (context) => of(context.task).verify(context),
+    collect: async (context) => of(context.task).collect(context),
+    verify: async (context) => of(context.task).verify(context),
     scripts: {
       oracle: (task) => of(task).scripts.oracle(task),
       solutions: (task) => of(task).scripts.solutions(task),
@@ -41,16 +49,16 @@ export function withFormats(own: Environment, formats: readonly GuiFormat[]): En
 }
 
 /** The tasks at a path where a format knows them; null where none does, or nothing is there. */
-async function readFormats(path: string, formats: readonly GuiFormat[], own: Environment) {
+async function readFormats(path: string, formats: readonly GuiFormat[], own: Environment, o: FormatOptions) {
   const place = await placeAt(resolve(path))
   if (place === null) return null
-  const whole = await readOne(place, formats)
+  const whole = await readOne(place, formats, o)
   if (whole !== null || place.kind === 'file') return whole
   const names = (await readdir(place.path)).filter((name) => name.endsWith('.json')).toSorted()
   const each = await Promise.all(
     names.map(async (name) => {
       const file = await placeAt(join(place.path, name))
-      return file === null ? null : readOne(file, formats)
+      return file === null ? null : readOne(file, formats, o)
     }),
   )
   if (each.every((tasks) => tasks === null)) return null
@@ -61,7 +69,7 @@ async function readFormats(path: string, formats: readonly GuiFormat[], own: Env
   return all.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-async function readOne(place: Place, formats: readonly GuiFormat[]): Promise<readonly Task[] | null> {
+async function readOne(place: Place, formats: readonly GuiFormat[], o: FormatOptions): Promise<readonly Task[] | null> {
   const named = formatOf.safeParse(place.json).data?.format
   if (named !== undefined && !formats.some(({ name }) => name === named)) {
     throw new PaddockError('TASK_INVALID', `${place.path}: there is no format ${JSON.stringify(named)}`, {
@@ -71,7 +79,7 @@ async function readOne(place: Place, formats: readonly GuiFormat[]): Promise<rea
   }
   for (const format of formats) {
     if (named !== undefined && named !== format.name) continue
-    const tasks = await format.read(place)
+    const tasks = await format.read(place, o)
     if (tasks !== null) return tasks
   }
   return null

@@ -13,6 +13,11 @@ export const sidecarSchema = z.union([
 ])
 export type Sidecar = z.infer<typeof sidecarSchema>
 
+/** The program of a sidecar that is one; a service runs nothing here. */
+export function programOf(sidecar: Sidecar | null): string | null {
+  return sidecar !== null && 'command' in sidecar ? sidecar.command.join(' ') : null
+}
+
 /** What a sidecar is asked to measure. */
 export interface Elsewhere {
   readonly id: string

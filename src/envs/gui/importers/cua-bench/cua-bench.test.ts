@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,10 +7,11 @@ import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
 import type { ScriptStep } from '../../../contract.ts'
-import { gui } from '../../index.ts'
+import { gui as untrusting, guiEnvironment } from '../../index.ts'
 import { writeTasks } from './cua-bench.fixture.ts'
 
 const signal = new AbortController().signal
+const gui = guiEnvironment({ trustTasks: true })
 const directory = mkdtempSync(join(tmpdir(), 'paddock-cua-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 const write = (name: string, content: string) => {
@@ -35,6 +36,18 @@ describe('a folder of cua-bench', () => {
     const set = { format: 'cua-bench', directory: 'tasks', tasks: ['write-word'] }
     expect(await names(write('set.json', JSON.stringify(set)))).toEqual(both)
     expect((await gui.load(join(directory, 'tasks')))[1]?.instruction).toBe('Write "otter" and press Send.')
+  })
+
+  it('runs nothing on the host unless tasks are trusted, neither when it is loaded nor later', async () => {
+    const ran = join(directory, 'ran')
+    const path = write('planted/a/main.py', `import cua_bench\nopen(${JSON.stringify(ran)}, 'w')`)
+    for (const place of [join(directory, 'planted'), join(path, '..')]) {
+      await expect(untrusting.load(place)).rejects.toMatchObject({ code: 'TASK_UNTRUSTED', data: { program: path } })
+    }
+    expect(existsSync(ran)).toBe(false)
+    const [task] = await gui.load(join(directory, 'tasks'))
+    if (task === undefined) throw new Error('no task')
+    expect(() => untrusting.box(task)).toThrow(/TASK_UNTRUSTED|outside of any box/)
   })
 
   it('is refused with the place and the fix', async () => {

@@ -2,19 +2,20 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { sha256, type Task } from '../../../../core/index.ts'
 import { makeTask } from '../../../task.ts'
-import type { Place } from '../format.ts'
+import type { FormatOptions, Place } from '../format.ts'
 import { fitted, invalid, requireKnown } from '../set.ts'
+import { requireTrust } from '../trust.ts'
 import { type CuaBenchData, cuaBenchSetSchema } from './data.ts'
 import { CuaModule } from './module.ts'
 
 const fix = 'A set is {"format": "cua-bench", "directory": "<folder of tasks>"}, with tasks, assets where wanted.'
 
 /** A folder of a cua-bench task, a folder of such folders, or the JSON file of a set. Null for anything else. */
-export async function readCuaBench({ path, kind, json }: Place): Promise<readonly Task[] | null> {
+export async function readCuaBench({ path, kind, json }: Place, o: FormatOptions): Promise<readonly Task[] | null> {
   if (kind === 'directory') {
     const modules = await modulesBelow(path)
     if (modules.length === 0) return null
-    return tasksOf(modules, fitted(cuaBenchSetSchema, { format: 'cua-bench', directory: path }, path, fix), path)
+    return tasksOf(modules, fitted(cuaBenchSetSchema, { format: 'cua-bench', directory: path }, path, fix), path, o)
   }
   if (typeof json !== 'object' || json === null || !('format' in json) || json.format !== 'cua-bench') return null
   const set = fitted(cuaBenchSetSchema, json, path, fix)
@@ -28,6 +29,7 @@ export async function readCuaBench({ path, kind, json }: Place): Promise<readonl
     modules.filter((one) => chosen.includes(nameOf(one))),
     set,
     path,
+    o,
   )
 }
 
@@ -35,9 +37,11 @@ async function tasksOf(
   modules: readonly string[],
   set: ReturnType<typeof cuaBenchSetSchema.parse>,
   file: string,
+  o: FormatOptions,
 ): Promise<readonly Task[]> {
   const tasks: Task[] = []
   for (const path of modules) {
+    requireTrust(path, o)
     await using module = await CuaModule.open(path)
     const digest = sha256(await readFile(path, 'utf8'))
     for (const { split, index, solves, judges, description } of module.variants) {

@@ -7,7 +7,7 @@ import { isPaddockError } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
-import { gui } from '../../index.ts'
+import { gui as untrusting, guiEnvironment } from '../../index.ts'
 import { toArtifact } from '../../record.ts'
 import { uuid5 } from './assets.ts'
 import type { Found } from './metrics/index.ts'
@@ -15,6 +15,7 @@ import { renameTask, searchTask, terminalSet, terminalTask } from './osworld.fix
 import { foundArtifact } from './verify.ts'
 
 const signal = new AbortController().signal
+const gui = guiEnvironment({ trustTasks: true })
 const directory = mkdtempSync(join(tmpdir(), 'paddock-osworld-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 const write = (name: string, content: unknown) => {
@@ -123,6 +124,25 @@ describe('a verdict on a task of OSWorld', () => {
       status: 'unscorable',
       reward: null,
     })
+  })
+
+  it('runs no program of a set unless tasks are trusted; a service is asked', async () => {
+    const table = evaluator({ func: 'compare_table', options: { rules: [] } })
+    const own = setOf(table, { sidecar: { command: ['touch', 'ran'] } })
+    await expect(untrusting.load(own)).rejects.toMatchObject({ code: 'TASK_UNTRUSTED', data: { program: 'touch ran' } })
+    const [task] = await gui.load(own)
+    if (task === undefined) throw new Error('no task')
+    const artifacts = { items: [] }
+    const late = untrusting.verify({
+      task,
+      artifacts,
+      openBox: () => Promise.reject(new Error('no')),
+      signal,
+      emit: () => undefined,
+    })
+    await expect(late).rejects.toMatchObject({ code: 'TASK_UNTRUSTED' })
+    const service = setOf(table, { sidecar: { url: 'http://127.0.0.1:1/' } })
+    expect(await untrusting.load(service)).toHaveLength(1)
   })
 
   it('asks a program or a service for what is not built in; their faults are no reward', async () => {
