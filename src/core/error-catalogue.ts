@@ -328,6 +328,12 @@ export const catalogue = {
     'The store could not do what was asked.',
     'See the cause; check disk space and permissions.',
   ),
+  STORE_FILESYSTEM: entry(
+    'infra',
+    500,
+    'The data directory lies on a network file system.',
+    'Choose a --data directory on a local disk: SQLite keeps its write-ahead log in shared memory.',
+  ),
   STORE_LOCKED: entry(
     'infra',
     409,

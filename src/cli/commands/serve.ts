@@ -109,6 +109,9 @@ function readyText(
     `engine    ${owner.engine.description}`,
     `control   ${owner.control.origin}  (its token is in ${loaded.config.store.directory}/control-token)`,
     ...owner.engine.report.missing.map((flag) => paint('warn', `missing   ${flag.what}. Fix: ${flag.fix}`)),
+    ...(recovered.damaged === 0
+      ? []
+      : [paint('bad', `${plural(recovered.damaged, 'place')} of the store damaged; \`paddock fsck\` names them`)]),
     ...(recovered.interruptedCalls === 0
       ? []
       : [paint('warn', `recovered ${plural(recovered.interruptedCalls, 'call')} that an earlier end interrupted`)]),

@@ -65,10 +65,10 @@ export class DirectoryBlobs extends DirectoryBlobReader implements Blobs {
     if (await this.has(digest)) return digest
     const path = this.path(digest)
     const folder = dirname(path)
-    await mkdir(folder, { recursive: true })
+    await mkdir(folder, { recursive: true, mode: 0o700 })
     const unfinished = join(folder, `.${randomUUID()}.tmp`)
     try {
-      const file = await open(unfinished, 'wx')
+      const file = await open(unfinished, 'wx', 0o600)
       try {
         await file.writeFile(content)
         await file.sync()

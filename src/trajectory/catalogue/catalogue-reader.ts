@@ -10,28 +10,21 @@ import {
   type Verdict,
 } from '../../core/index.ts'
 import type { GroupRecord, RolloutRecord, RolloutView, RunRecord } from '../contract/index.ts'
-import { Statements } from '../sqlite/index.ts'
+import { Statements, wholeRows } from '../sqlite/index.ts'
+import { catalogueTables, type CoveredTable } from './schema.ts'
 
 interface RecordRow {
   readonly record: string
 }
 
 interface RolloutRow extends RecordRow {
-  readonly task: string
-  readonly started_at: number | null
-  readonly ended_at: number | null
-  readonly end: RolloutEnd | null
-  readonly detail: string | null
+  readonly id: Id
+  readonly group: Id
 }
 
-const rolloutColumns = `
-  SELECT rollouts.record, groups.task, rollout_starts.at AS started_at, rollout_ends.at AS ended_at,
-    rollout_ends.end, rollout_ends.detail
-  FROM rollouts JOIN groups ON groups.id = rollouts."group"
-    LEFT JOIN rollout_starts ON rollout_starts.rollout = rollouts.id
-    LEFT JOIN rollout_ends ON rollout_ends.rollout = rollouts.id`
+const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, ...ofRollouts } = catalogueTables
 
-/** The synchronous half of `CatalogueReader`. */
+/** The synchronous half of `CatalogueReader`: each row is checked against its digest. Methods throw `STORE_CORRUPT`. */
 export class SqliteCatalogueReader {
   protected readonly statements: Statements
 
@@ -40,31 +33,31 @@ export class SqliteCatalogueReader {
   }
 
   run(id: Id): RunRecord {
-    return this.#one<RunRecord>('SELECT record FROM runs WHERE id = ?', 'run', id)
+    return this.#one<RunRecord>(runs, 'id', id)
   }
 
   runs(limit = -1): readonly RunRecord[] {
-    return this.#records<RunRecord>('SELECT record FROM runs ORDER BY n DESC LIMIT ?', limit)
+    return this.#records<RunRecord>(runs, 'ORDER BY n DESC LIMIT ?', limit)
   }
 
   task(digest: Digest): Task {
-    return this.#one<Task>('SELECT record FROM tasks WHERE digest = ?', 'task', digest)
+    return this.#one<Task>(tasks, 'task', digest)
   }
 
   tasks(): readonly Task[] {
-    return this.#records<Task>('SELECT record FROM tasks ORDER BY n')
+    return this.#records<Task>(tasks, 'ORDER BY n')
   }
 
   group(id: Id): GroupRecord {
-    return this.#one<GroupRecord>('SELECT record FROM groups WHERE id = ?', 'group', id)
+    return this.#one<GroupRecord>(groups, 'id', id)
   }
 
   groups(runId: Id): readonly GroupRecord[] {
-    return this.#records<GroupRecord>('SELECT record FROM groups WHERE run = ? ORDER BY n', runId)
+    return this.#records<GroupRecord>(groups, 'WHERE run = ? ORDER BY n', runId)
   }
 
   rollout(id: Id): RolloutView {
-    const row = this.statements.get<RolloutRow>(`${rolloutColumns} WHERE rollouts.id = ?`, id)
+    const [row] = this.#rows<RolloutRow>(rollouts, 'WHERE id = ?', id)
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no rollout ${id}`)
     return this.#view(row)
   }
@@ -72,33 +65,29 @@ export class SqliteCatalogueReader {
   rollouts(filter: { runId?: Id; groupId?: Id; taskDigest?: Digest; limit?: number }): readonly RolloutView[] {
     const conditions: string[] = []
     const values: unknown[] = []
-    for (const [column, value] of [
-      ['rollouts.run', filter.runId],
-      ['rollouts."group"', filter.groupId],
-      ['groups.task', filter.taskDigest],
+    for (const [condition, value] of [
+      ['run = ?', filter.runId],
+      ['"group" = ?', filter.groupId],
+      ['"group" IN (SELECT id FROM groups WHERE task = ?)', filter.taskDigest],
     ] as const) {
       if (value === undefined) continue
-      conditions.push(`${column} = ?`)
+      conditions.push(condition)
       values.push(value)
     }
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    return this.statements
-      .all<RolloutRow>(`${rolloutColumns} ${where} ORDER BY rollouts.n LIMIT ?`, ...values, filter.limit ?? -1)
-      .map((row) => this.#view(row))
+    return this.#rows<RolloutRow>(rollouts, `${where} ORDER BY n LIMIT ?`, ...values, filter.limit ?? -1).map((row) =>
+      this.#view(row),
+    )
   }
 
   fingerprint(digest: Digest): EngineFingerprint {
-    return this.#one<EngineFingerprint>('SELECT record FROM fingerprints WHERE digest = ?', 'fingerprint', digest)
+    return this.#one<EngineFingerprint>(fingerprints, 'id', digest)
   }
 
   tokenTexts(tokenizer: string, ids: readonly number[]): ReadonlyMap<number, Uint8Array> {
     const texts = new Map<number, Uint8Array>()
     for (const id of new Set(ids)) {
-      const row = this.statements.get<{ bytes: Uint8Array }>(
-        'SELECT bytes FROM token_texts WHERE tokenizer = ? AND token = ?',
-        tokenizer,
-        id,
-      )
+      const [row] = this.#rows<{ bytes: Uint8Array }>(tokenTexts, 'WHERE tokenizer = ? AND token = ?', tokenizer, id)
       if (row !== undefined) texts.set(id, Uint8Array.from(row.bytes))
     }
     return texts
@@ -117,35 +106,38 @@ export class SqliteCatalogueReader {
     )
   }
 
-  #view(row: RolloutRow): RolloutView {
-    const record = parseOwn<RolloutRecord>(row.record)
-    const labels = this.statements.all<{ name: string; value: string }>(
-      'SELECT name, value FROM labels WHERE rollout = ? ORDER BY n',
-      record.id,
-    )
+  #view({ record, group }: RolloutRow): RolloutView {
+    const rollout = parseOwn<RolloutRecord>(record)
+    const of = <Row extends object>(table: CoveredTable): readonly Row[] =>
+      this.#rows<Row>(table, 'WHERE rollout = ? ORDER BY rowid', rollout.id)
+    const { starts, ends, taints, labels, verdicts } = ofRollouts
+    const [start] = of<{ at: number }>(starts)
+    const [end] = of<{ at: number; end: RolloutEnd; detail: string }>(ends)
     return {
-      ...record,
-      taskDigest: row.task,
-      startedAt: row.started_at,
-      endedAt: row.ended_at,
-      end: row.end,
-      endDetail: row.detail ?? '',
-      taints: this.statements
-        .all<{ cause: string }>('SELECT cause FROM taints WHERE rollout = ? ORDER BY n', record.id)
-        .map((taint) => taint.cause),
-      verdicts: this.#records<Verdict>('SELECT record FROM verdicts WHERE rollout = ? ORDER BY n', record.id),
-      labels: Object.fromEntries(labels.map((label) => [label.name, label.value])),
+      ...rollout,
+      taskDigest: this.group(group).taskDigest,
+      startedAt: start?.at ?? null,
+      endedAt: end?.at ?? null,
+      end: end?.end ?? null,
+      endDetail: end?.detail ?? '',
+      taints: of<{ cause: string }>(taints).map(({ cause }) => cause),
+      verdicts: of<RecordRow>(verdicts).map((row) => parseOwn<Verdict>(row.record)),
+      labels: Object.fromEntries(of<{ name: string; value: string }>(labels).map(({ name, value }) => [name, value])),
     }
   }
 
-  #one<T>(sql: string, what: string, key: string): T {
-    const row = this.statements.get<RecordRow>(sql, key)
-    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no ${what} ${key}`)
+  #one<T>(table: CoveredTable, column: string, key: string): T {
+    const [row] = this.#rows<RecordRow>(table, `WHERE ${column} = ?`, key)
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no ${table.name.slice(0, -1)} ${key}`)
     return parseOwn<T>(row.record)
   }
 
-  #records<T>(sql: string, ...values: readonly unknown[]): readonly T[] {
-    return this.statements.all<RecordRow>(sql, ...values).map((row) => parseOwn<T>(row.record))
+  #records<T>(table: CoveredTable, rest: string, ...values: readonly unknown[]): readonly T[] {
+    return this.#rows<RecordRow>(table, rest, ...values).map((row) => parseOwn<T>(row.record))
+  }
+
+  #rows<Row extends object>(table: CoveredTable, rest: string, ...values: readonly unknown[]): readonly Row[] {
+    return wholeRows<Row>(this.statements, table, rest, ...values)
   }
 }
 

@@ -1,4 +1,4 @@
 export { SqliteCatalogueReader } from './catalogue-reader.ts'
 export { fingerprintDigest } from './fingerprint.ts'
-export { catalogueMigrations } from './schema.ts'
+export { catalogueMigrations, catalogueTables, type CoveredTable } from './schema.ts'
 export { SqliteCatalogue } from './sqlite-catalogue.ts'

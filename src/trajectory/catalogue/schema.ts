@@ -1,16 +1,85 @@
-import type { Migration } from '../sqlite/index.ts'
+import type { DigestedTable, Migration } from '../sqlite/index.ts'
+
+/** A table of the catalogue whose rows carry digests. */
+export interface CoveredTable<Column extends string = string> extends DigestedTable<Column> {
+  /** Of whom its rows are counted: of a rollout, or of the table itself. */
+  readonly scope: 'rollout' | 'table'
+}
+
+/** Every covered table with its columns but `n` and `digest`. */
+export const catalogueTables = {
+  tasks: table('tasks', ['task', 'record']),
+  runs: table('runs', ['id', 'record']),
+  groups: table('groups', ['id', 'run', 'task', 'record']),
+  rollouts: table('rollouts', ['id', 'run', 'group', 'slot', 'attempt', 'record']),
+  starts: ofRollout('rollout_starts', ['rollout', 'at']),
+  ends: ofRollout('rollout_ends', ['rollout', 'at', 'end', 'detail']),
+  taints: ofRollout('taints', ['rollout', 'cause']),
+  labels: ofRollout('labels', ['rollout', 'name', 'value']),
+  verdicts: ofRollout('verdicts', ['id', 'rollout', 'record']),
+  fingerprints: table('fingerprints', ['id', 'record']),
+  tokenTexts: table('token_texts', ['tokenizer', 'token', 'bytes']),
+} as const
+
+function table<const Column extends string>(name: string, columns: readonly Column[]): CoveredTable<Column> {
+  return { name, columns, scope: 'table' }
+}
+
+function ofRollout<const Column extends string>(name: string, columns: readonly Column[]): CoveredTable<Column> {
+  return { name, columns, scope: 'rollout' }
+}
+
+/** Counts the rows of a table as they come, so that one that is gone is missed. */
+function counting({ name, scope }: CoveredTable): string {
+  return `
+  CREATE TRIGGER ${name}_covered AFTER INSERT ON ${name} BEGIN
+    INSERT INTO covered (scope, count, sum) VALUES (${scope === 'table' ? `'${name}'` : 'NEW.rollout'}, 1, NEW.digest)
+      ON CONFLICT (scope) DO UPDATE SET count = count + 1, sum = sum + excluded.sum;
+  END;`
+}
 
 /** The catalogue's and the queue's schema, forward steps only. Ids are text here: they are few and looked up by prefix. */
 export const catalogueMigrations: readonly Migration[] = [
   `
-  CREATE TABLE tasks (n INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, record TEXT NOT NULL) STRICT;
-  CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, record TEXT NOT NULL) STRICT;
+  -- Number of rows and sum of their digests, by rollout or table.
+  CREATE TABLE covered (scope TEXT PRIMARY KEY, count INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- The log as of its last durable round (recorder/heads-book.ts): which it is, how far its journal was ingested, its
+  -- events; and how many records each session has, and what their digests come to.
+  CREATE TABLE log_state (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    ingested_to INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    events_head INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE log_heads (
+    id ANY PRIMARY KEY NOT NULL,
+    rollout ANY,
+    count INTEGER NOT NULL,
+    head INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE tasks (
+    n INTEGER PRIMARY KEY,
+    task TEXT NOT NULL UNIQUE,
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE runs (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
   CREATE TABLE groups (
     n INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     run TEXT NOT NULL REFERENCES runs (id),
-    task TEXT NOT NULL REFERENCES tasks (digest),
-    record TEXT NOT NULL
+    task TEXT NOT NULL REFERENCES tasks (task),
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX groups_run ON groups (run, n);
   CREATE TABLE rollouts (
@@ -21,43 +90,54 @@ export const catalogueMigrations: readonly Migration[] = [
     slot INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     record TEXT NOT NULL,
+    digest INTEGER NOT NULL,
     UNIQUE (run, "group", slot, attempt)
   ) STRICT;
   CREATE INDEX rollouts_group ON rollouts ("group", n);
-  CREATE TABLE rollout_starts (rollout TEXT PRIMARY KEY REFERENCES rollouts (id), at INTEGER NOT NULL) STRICT;
+  CREATE TABLE rollout_starts (
+    rollout TEXT PRIMARY KEY REFERENCES rollouts (id),
+    at INTEGER NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
   CREATE TABLE rollout_ends (
     rollout TEXT PRIMARY KEY REFERENCES rollouts (id),
     at INTEGER NOT NULL,
     end TEXT NOT NULL,
-    detail TEXT NOT NULL
+    detail TEXT NOT NULL,
+    digest INTEGER NOT NULL
   ) STRICT;
   CREATE TABLE taints (
     n INTEGER PRIMARY KEY,
     rollout TEXT NOT NULL REFERENCES rollouts (id),
     cause TEXT NOT NULL,
+    digest INTEGER NOT NULL,
     UNIQUE (rollout, cause)
   ) STRICT;
   CREATE TABLE labels (
     n INTEGER PRIMARY KEY,
     rollout TEXT NOT NULL REFERENCES rollouts (id),
     name TEXT NOT NULL,
-    value TEXT NOT NULL
+    value TEXT NOT NULL,
+    digest INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX labels_rollout ON labels (rollout, n);
   CREATE TABLE verdicts (
     n INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     rollout TEXT NOT NULL REFERENCES rollouts (id),
-    record TEXT NOT NULL
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX verdicts_rollout ON verdicts (rollout, n);
-  CREATE TABLE fingerprints (digest TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT;
+  CREATE TABLE fingerprints (id TEXT PRIMARY KEY, record TEXT NOT NULL, digest INTEGER NOT NULL) STRICT;
   CREATE TABLE token_texts (
     tokenizer TEXT NOT NULL,
     token INTEGER NOT NULL,
     bytes BLOB NOT NULL,
+    digest INTEGER NOT NULL,
     PRIMARY KEY (tokenizer, token)
   ) STRICT, WITHOUT ROWID;
+  ${Object.values(catalogueTables).map(counting).join('')}
 
   CREATE TABLE node_sessions (
     n INTEGER PRIMARY KEY,

@@ -10,7 +10,13 @@ import {
 } from '../../core/index.ts'
 import type { GroupRecord, RolloutRecord, RunRecord } from '../contract/index.ts'
 import { SqliteCatalogueReader } from './catalogue-reader.ts'
+import { type ColumnValue, insertOf, rowDigest } from '../sqlite/index.ts'
 import { fingerprintDigest } from './fingerprint.ts'
+import { catalogueTables, type CoveredTable } from './schema.ts'
+
+const { ends, fingerprints, groups, labels, rollouts, runs, starts, taints, tasks, tokenTexts } = catalogueTables
+const verdictsTable = catalogueTables.verdicts
+const orNothing = 'ON CONFLICT DO NOTHING'
 
 /**
  * The synchronous half of `Catalogue`: each write is a transaction of its own. Putting what is there already is
@@ -26,48 +32,28 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
 
   /** The source is where a task was seen first: it is not part of its identity. */
   putTask(task: Task): void {
-    this.statements.run(
-      'INSERT INTO tasks (digest, record) VALUES (?, ?) ON CONFLICT DO NOTHING',
-      task.digest,
-      JSON.stringify(task),
-    )
+    this.#insert(tasks, { task: task.digest, record: JSON.stringify(task) }, orNothing)
   }
 
   putRun(run: RunRecord): void {
-    this.#put('runs', run.id, run, () => this.#insert('INSERT INTO runs (id, record) VALUES (?, ?)', run.id, run))
+    this.#put('runs', run.id, run, (record) => this.#insert(runs, { id: run.id, record }))
   }
 
   putGroup(group: GroupRecord): void {
-    this.#put('groups', group.id, group, () => {
-      this.#insert(
-        'INSERT INTO groups (id, run, task, record) VALUES (?, ?, ?, ?)',
-        group.id,
-        group.runId,
-        group.taskDigest,
-        group,
-      )
-    })
+    const { id, runId: run, taskDigest: task } = group
+    this.#put('groups', id, group, (record) => this.#insert(groups, { id, run, task, record }))
   }
 
   putRollout(rollout: RolloutRecord): void {
-    this.#put('rollouts', rollout.id, rollout, () => {
-      this.#insert(
-        'INSERT INTO rollouts (id, run, "group", slot, attempt, record) VALUES (?, ?, ?, ?, ?, ?)',
-        rollout.id,
-        rollout.runId,
-        rollout.groupId,
-        rollout.slot,
-        rollout.attempt,
-        rollout,
-      )
-    })
+    const { id, runId: run, groupId: group, slot, attempt } = rollout
+    this.#put('rollouts', id, rollout, (record) => this.#insert(rollouts, { id, run, group, slot, attempt, record }))
   }
 
   startRollout(id: Id, at: number): void {
     this.#once(id, () => {
       const { startedAt } = this.rollout(id)
       if (startedAt !== null) return startedAt === at
-      this.statements.run('INSERT INTO rollout_starts (rollout, at) VALUES (?, ?)', id, at)
+      this.#insert(starts, { rollout: id, at })
       return true
     })
   }
@@ -76,75 +62,67 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
     this.#once(id, () => {
       const known = this.rollout(id)
       if (known.end !== null) return known.end === end && known.endDetail === detail && known.endedAt === at
-      this.statements.run(
-        'INSERT INTO rollout_ends (rollout, at, end, detail) VALUES (?, ?, ?, ?)',
-        id,
-        at,
-        end,
-        detail,
-      )
+      this.#insert(ends, { rollout: id, at, end, detail })
       return true
     })
   }
 
   taint(rolloutId: Id, cause: string): void {
     this.#known(rolloutId)
-    this.statements.run('INSERT INTO taints (rollout, cause) VALUES (?, ?) ON CONFLICT DO NOTHING', rolloutId, cause)
+    this.#insert(taints, { rollout: rolloutId, cause }, orNothing)
   }
 
   label(rolloutId: Id, name: string, value: string): void {
     this.#known(rolloutId)
-    this.statements.run('INSERT INTO labels (rollout, name, value) VALUES (?, ?, ?)', rolloutId, name, value)
+    this.#insert(labels, { rollout: rolloutId, name, value })
   }
 
   appendVerdict(verdict: Verdict): void {
-    this.#put('verdicts', verdict.id, verdict, () => {
+    this.#put('verdicts', verdict.id, verdict, (record) => {
       const { verdicts } = this.rollout(verdict.rolloutId)
       if (verdict.supersedes !== null && !verdicts.some((earlier) => earlier.id === verdict.supersedes)) {
         throw new PaddockError('STORE_CONFLICT', `verdict ${verdict.id} supersedes one that the rollout does not have`)
       }
-      this.#insert(
-        'INSERT INTO verdicts (id, rollout, record) VALUES (?, ?, ?)',
-        verdict.id,
-        verdict.rolloutId,
-        verdict,
-      )
+      this.#insert(verdictsTable, { id: verdict.id, rollout: verdict.rolloutId, record })
     })
   }
 
   putFingerprint(fingerprint: EngineFingerprint): Digest {
     const digest = fingerprintDigest(fingerprint)
-    this.statements.run(
-      'INSERT INTO fingerprints (digest, record) VALUES (?, ?) ON CONFLICT DO NOTHING',
-      digest,
-      JSON.stringify(fingerprint),
-    )
+    this.#insert(fingerprints, { id: digest, record: JSON.stringify(fingerprint) }, orNothing)
     return digest
   }
 
   putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): void {
     this.#db.transaction(() => {
       for (const [token, bytes] of texts) {
-        this.statements.run(
-          'INSERT INTO token_texts (tokenizer, token, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-          tokenizer,
-          token,
-          bytes,
-        )
+        this.#insert(tokenTexts, { tokenizer, token, bytes }, orNothing)
       }
     })()
   }
 
-  #insert(sql: string, ...values: readonly unknown[]): void {
-    this.statements.run(sql, ...values.slice(0, -1), JSON.stringify(values.at(-1)))
+  /** A row with its digest; `conflict` says what happens where the row is there already. */
+  #insert<Column extends string>(
+    table: CoveredTable<Column>,
+    row: Readonly<Record<Column, ColumnValue>>,
+    conflict = '',
+  ): void {
+    const values = table.columns.map((column) => row[column])
+    this.statements.run(insertOf(table, [], conflict), ...values, rowDigest(values))
   }
 
-  #put(table: 'runs' | 'groups' | 'rollouts' | 'verdicts', id: Id, record: unknown, insert: () => void): void {
+  #put(
+    table: 'runs' | 'groups' | 'rollouts' | 'verdicts',
+    id: Id,
+    record: unknown,
+    insert: (record: string) => void,
+  ): void {
+    const text = JSON.stringify(record)
     this.#db
       .transaction(() => {
         const known = this.statements.get<{ record: string }>(`SELECT record FROM ${table} WHERE id = ?`, id)
-        if (known === undefined) insert()
-        else if (known.record !== JSON.stringify(record)) {
+        if (known === undefined) insert(text)
+        else if (known.record !== text) {
           throw new PaddockError('STORE_CONFLICT', `another record stands under ${id} in ${table}`)
         }
       })

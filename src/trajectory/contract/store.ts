@@ -11,8 +11,13 @@ export interface Store extends AsyncDisposable {
   readonly catalogue: Catalogue
   readonly queue: Queue
   readonly blobs: Blobs
-  /** What recovery found at opening: calls that were in flight. */
-  readonly recovered: { readonly interruptedCalls: number }
+  /** What recovery found at opening. */
+  readonly recovered: {
+    /** Calls that were in flight. */
+    readonly interruptedCalls: number
+    /** Sessions with fewer records than the catalogue remembers, and unreadable places of the journal: see `paddock fsck`. */
+    readonly damaged: number
+  }
   close(): Promise<void>
 }
 

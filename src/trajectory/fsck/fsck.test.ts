@@ -57,7 +57,7 @@ describe('fsck', () => {
     await fill()
     const { problems, counts } = await fsck(directory)
     expect(problems).toEqual([])
-    expect(counts).toEqual({ sessions: 1, calls: 3, segments: 6, tokens: 192, rollouts: 0, blobs: 1 })
+    expect(counts).toEqual({ sessions: 1, calls: 3, unfinished: 0, segments: 6, tokens: 192, rollouts: 0, blobs: 1 })
   })
 
   it('never writes to a database, not even to one that it finds damaged', async () => {
@@ -66,20 +66,25 @@ describe('fsck', () => {
     const contents = (): Promise<string[]> =>
       Promise.all(['log.sqlite', 'catalogue.sqlite'].map(async (name) => sha256(await readFile(join(directory, name)))))
     const before = await contents()
-    expect((await fsck(directory)).problems).toHaveLength(1)
+    expect((await fsck(directory)).problems).not.toEqual([])
     expect(await contents()).toEqual(before)
   })
 
   it.each([
-    ['a call whose end is gone', 'DELETE FROM call_ends WHERE call = 3', /no end/],
-    ['a segment whose parent is gone', 'DELETE FROM call_ends WHERE call = 2', /hangs on .* which is not there/],
+    ['a call whose end is gone', 'DELETE FROM call_ends WHERE call = 3', /1 of its records are missing/],
+    ['a segment whose parent is gone', 'DELETE FROM call_ends WHERE call = 2', /record \d of session .* is missing/],
     ['a missing call', 'DELETE FROM calls WHERE n = 2', /rows refer to rows|seq|STORE_CORRUPT/],
     ['a changed body digest', 'UPDATE calls SET body_sha256 = zeroblob(32) WHERE n = 2', /STORE_CORRUPT/],
+    [
+      'a changed token',
+      'UPDATE call_ends SET pack = CAST(substr(pack, 1, length(pack) - 60) || zeroblob(60) AS BLOB) WHERE call = 2',
+      /does not have its digest/,
+    ],
     ['a cut body', 'UPDATE calls SET pack = substr(pack, 1, 20) WHERE n = 1', /./],
     [
       'token ids of another length',
       "UPDATE call_ends SET segments = CAST(substr(segments, 1, length(segments) - 1) || x'19' AS BLOB) WHERE call = 2",
-      /lengths of its segments/,
+      /STORE_CORRUPT/,
     ],
     [
       'a list of segments that is cut',

@@ -1,71 +1,92 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Database } from 'better-sqlite3'
-import { isPaddockError } from '../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
+import { DirectoryBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { StoreReader } from '../contract/index.ts'
-import { logMigrations } from '../recorder/index.ts'
-import { openForReading } from '../sqlite/index.ts'
-import { liveOwner, openReader } from '../store/index.ts'
+import { logMigrations, rememberedHeads, rememberedLog } from '../recorder/index.ts'
+import { asStoreError, type Migration, openForReading } from '../sqlite/index.ts'
+import { liveOwner, openReader, requireSameLog, storeFiles } from '../store/index.ts'
+import { checkCatalogueRows } from './catalogue-checks.ts'
+import { databaseProblems } from './files.ts'
+import { attempt, checkJournal, checkRecords, type Remembered } from './log-checks.ts'
+import type { Counts, Found, FsckReport } from './report.ts'
 import { checkSession } from './session-checks.ts'
 
-/** What a check found. `where` is a session, rollout, blob or file. */
-export interface FsckReport {
-  readonly problems: readonly { readonly where: string; readonly what: string }[]
-  readonly counts: {
-    readonly sessions: number
-    readonly calls: number
-    readonly segments: number
-    readonly tokens: number
-    readonly rollouts: number
-    readonly blobs: number
-  }
-}
-
 /**
- * Checks a data directory and never writes: database integrity, foreign keys, schema, each session's tree, lengths,
- * body digests, ends of calls, sessions of rollouts, verdict artifacts, blob digests. Works beside a live owner.
+ * Checks a data directory and never writes: that log and catalogue belong together; structure, schema and references of
+ * the databases; the digest of every record and row, and that none is missing; what the journal still holds; each session's
+ * tree, lengths and body digests; sessions of rollouts, verdict artifacts, blob digests. Works beside a live owner.
  * Throws `NOT_FOUND` and `STORE_SCHEMA`; everything else is a problem in the report.
  */
 export async function fsck(directory: string): Promise<FsckReport> {
   const path = resolve(directory)
+  const files = storeFiles(path)
   const problems: { where: string; what: string }[] = []
-  const counts = { sessions: 0, calls: 0, segments: 0, tokens: 0, rollouts: 0, blobs: 0 }
+  const counts = { sessions: 0, calls: 0, unfinished: 0, segments: 0, tokens: 0, rollouts: 0, blobs: 0 }
   const found = (where: string, what: string): void => void problems.push({ where, what })
-  for (const [file, migrations] of [
-    ['log.sqlite', logMigrations],
-    ['catalogue.sqlite', catalogueMigrations],
-  ] as const) {
-    const db = openForReading(join(path, file), migrations)
-    try {
-      for (const what of databaseProblems(db)) found(file, what)
-      if (file === 'log.sqlite') for (const what of refusals(db)) found(file, what)
-    } finally {
-      db.close()
-    }
-  }
-  await using reader = await openReader(path)
-  await checkSessions(reader, liveOwner(path) !== null, counts, found)
-  await checkRollouts(reader, counts, found)
-  for await (const { digest } of reader.blobs.list()) {
+  const live = liveOwner(path) !== null
+  const together = belongTogether(path, found)
+  let remembered: Remembered = { log: null, sessions: [] }
+  const known = opened(files.catalogue, catalogueMigrations, found, (db) => {
+    attempt(() => (remembered = { log: rememberedLog(db), sessions: rememberedHeads(db) }), 'catalogue.sqlite', found)
+    attempt(() => checkCatalogueRows(db, found), 'catalogue.sqlite', found)
+  })
+  const recorded = opened(files.log, logMigrations, found, (db) => {
+    for (const what of refusals(db)) found('log.sqlite', what)
+    attempt(() => checkRecords(db, remembered, found), 'log.sqlite', found)
+    if (!live) attempt(() => checkJournal(db, files.log, found), 'journal', found)
+  })
+  if (!known && !recorded) throw new PaddockError('NOT_FOUND', `there is no store in ${path}`)
+  if (together && known && recorded) await checkContents(path, counts, found)
+  const blobs = new DirectoryBlobReader(`${path}/blobs`)
+  for await (const { digest } of blobs.list()) {
     counts.blobs += 1
-    await reader.blobs.get(digest).catch((error: unknown) => found(`blob ${digest}`, messageOf(error)))
+    await blobs.get(digest).catch((error: unknown) => found(`blob ${digest}`, messageOf(error)))
   }
   return { problems, counts }
 }
 
-type Found = (where: string, what: string) => void
-type Counts = { -readonly [Name in keyof FsckReport['counts']]: number }
-
-function databaseProblems(db: Database): string[] {
-  const integrity = db.prepare('PRAGMA integrity_check(20)').pluck().all().map(String)
-  const orphans = db.prepare('PRAGMA foreign_key_check').all().length
-  return [
-    ...integrity.filter((line) => line !== 'ok'),
-    ...(orphans === 0 ? [] : [`${orphans} rows refer to rows that are not there`]),
-  ]
+/** Throws `STORE_SCHEMA`. */
+function belongTogether(path: string, found: Found): boolean {
+  try {
+    requireSameLog(path)
+    return true
+  } catch (error) {
+    if (isPaddockError(error) && error.code === 'STORE_SCHEMA') throw error
+    found('store', messageOf(error))
+    return false
+  }
 }
 
-/** Facts that were acknowledged and that the log then refused: they are kept, and nobody else reads them. */
+/** Checks a database file. False where there is none. Throws `STORE_SCHEMA`. */
+function opened(file: string, migrations: readonly Migration[], found: Found, check: (db: Database) => void): boolean {
+  const name = file.slice(file.lastIndexOf('/') + 1)
+  let db: Database
+  try {
+    db = openForReading(file, migrations)
+  } catch (error) {
+    if (isPaddockError(error) && error.code === 'NOT_FOUND') return false
+    if (isPaddockError(error) && error.code === 'STORE_SCHEMA') throw error
+    found(name, messageOf(error))
+    return true
+  }
+  try {
+    attempt(
+      () => {
+        for (const what of databaseProblems(db, migrations)) found(name, what)
+        check(db)
+      },
+      name,
+      found,
+    )
+  } finally {
+    db.close()
+  }
+  return true
+}
+
+/** Facts that were acknowledged and that the log then refused, or could not read: nobody else reads them. */
 function refusals(db: Database): string[] {
   return db
     .prepare<[], { head: string; why: string }>('SELECT head, why FROM refusals LIMIT 20')
@@ -73,15 +94,26 @@ function refusals(db: Database): string[] {
     .map(({ head, why }) => `an entry was refused (${why}): ${head.slice(0, 200)}`)
 }
 
-async function checkSessions(reader: StoreReader, live: boolean, counts: Counts, found: Found): Promise<void> {
+async function checkContents(path: string, counts: Counts, found: Found): Promise<void> {
+  try {
+    await using reader = await openReader(path)
+    await checkSessions(reader, counts, found)
+    await checkRollouts(reader, counts, found)
+  } catch (error) {
+    found('store', messageOf(error))
+  }
+}
+
+async function checkSessions(reader: StoreReader, counts: Counts, found: Found): Promise<void> {
   for (const session of await reader.recorder.sessions()) {
     counts.sessions += 1
     try {
       const log = await reader.recorder.session(session.id)
       counts.calls += log.calls.length
+      counts.unfinished += log.calls.filter(({ commit }) => commit === null).length
       counts.segments += log.segments.length
       for (const segment of log.segments) counts.tokens += segment.tokens.length
-      for (const what of checkSession(log, live)) found(`session ${session.id}`, what)
+      for (const what of checkSession(log)) found(`session ${session.id}`, what)
       if (session.rolloutId !== null) {
         await reader.catalogue
           .rollout(session.rolloutId)
@@ -112,6 +144,6 @@ async function checkRollouts(reader: StoreReader, counts: Counts, found: Found):
 }
 
 function messageOf(error: unknown): string {
-  if (isPaddockError(error)) return `${error.code}: ${error.message}`
-  return error instanceof Error ? error.message : String(error)
+  const { code, message } = asStoreError(error, 'the store')
+  return `${code}: ${message}`
 }

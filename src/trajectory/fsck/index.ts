@@ -1,1 +1,2 @@
-export { fsck, type FsckReport } from './fsck.ts'
+export { fsck } from './fsck.ts'
+export type { FsckReport } from './report.ts'

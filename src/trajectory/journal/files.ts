@@ -1,5 +1,5 @@
 /** The files of a journal: one per generation, beside the log that they belong to. */
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
 /** A point between two frames. */
@@ -27,14 +27,6 @@ export function removeBefore(logFile: string, generation: number): void {
   for (const old of generationsOf(logFile)) {
     if (old < generation) rmSync(journalFile(logFile, old), { force: true })
   }
-}
-
-/** Behind what is written so far, as another process sees it; null where there is no journal. */
-export function writtenTo(logFile: string): Place | null {
-  const generation = generationsOf(logFile).at(-1)
-  if (generation === undefined) return null
-  const file = statSync(journalFile(logFile, generation), { throwIfNoEntry: false })
-  return file === undefined ? null : { generation, offset: file.size }
 }
 
 export function isBefore(one: Place, other: Place): boolean {

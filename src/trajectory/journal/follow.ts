@@ -1,6 +1,7 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { generationsOf, journalFile, type Place } from './files.ts'
 import { frameLength, readFrame, type ReadEntry } from './frame.ts'
+import { headBytes, markedEnd } from './head.ts'
 
 const windowBytes = 1024 * 1024
 
@@ -10,9 +11,23 @@ export interface FollowedEntry extends ReadEntry {
   readonly sizeBytes: number
 }
 
+/** Bytes that were acknowledged and hold no entry that can be read. */
+export interface Unreadable {
+  readonly from: Place
+  /** Where reading goes on. */
+  readonly to: Place
+  /** Null: the file is gone, or nobody can say how far it was written. */
+  readonly bytes: Uint8Array | null
+  readonly why: string
+}
+
+/** What of damaged bytes is kept beside the log. */
+const keptBytes = 2 ** 20
+
 /**
  * The reading end of a journal: entries in order from a place on, over all generations, until there is no whole one.
- * Parts are views that hold until the next call.
+ * It does not go beyond damage by itself: {@link Follower.unreadable} says what lies there. Parts are views that hold
+ * until the next call.
  */
 export class Follower {
   readonly #logFile: string
@@ -28,7 +43,7 @@ export class Follower {
   constructor(logFile: string, from: Place) {
     this.#logFile = logFile
     this.#generation = from.generation
-    this.#offset = from.offset
+    this.#offset = Math.max(from.offset, headBytes)
   }
 
   /** The next entry, null when none is there yet. */
@@ -36,8 +51,8 @@ export class Follower {
     for (let sawNewer = false; ;) {
       const entry = this.#entry() ?? this.#entryAnew()
       if (entry !== null) return entry
-      const newer = generationsOf(this.#logFile).find((generation) => generation > this.#generation)
-      if (newer === undefined) return null
+      const newer = this.#newer()
+      if (newer === undefined || !this.#isAtEnd()) return null
       // A generation gets nothing more once there is a newer one; what it got just before that is looked for again.
       if (sawNewer) this.#turnTo(newer)
       sawNewer = !sawNewer
@@ -47,7 +62,32 @@ export class Follower {
   /** Goes back to a place that was read before. */
   rewind(to: Place): void {
     if (to.generation !== this.#generation) this.#turnTo(to.generation)
-    this.#offset = to.offset
+    this.#offset = Math.max(to.offset, headBytes)
+  }
+
+  /**
+   * What lies where {@link Follower.next} found nothing more, of a journal that nobody writes; null: the end of all that
+   * was acknowledged.
+   */
+  unreadable(): Unreadable | null {
+    const from = { generation: this.#generation, offset: this.#offset }
+    const end = markedEnd(this.#logFile, this.#generation)
+    const newer = this.#newer()
+    const beyond = newer === undefined ? null : { generation: newer, offset: headBytes }
+    if (typeof end !== 'number') {
+      const to = beyond ?? { generation: this.#generation + 1, offset: headBytes }
+      const why = end === null ? 'the file is gone' : 'the head of the file is damaged, so its end may be missing'
+      return { from, to, bytes: null, why }
+    }
+    if (this.#offset >= end) return null
+    const file = readFileSync(journalFile(this.#logFile, this.#generation))
+    const length = frameLength(file, this.#offset)
+    const next = length === null ? null : this.#offset + length
+    const goesOn = next !== null && next < end && isWholeAt(file, next)
+    const to = goesOn ? { generation: this.#generation, offset: next } : { generation: this.#generation, offset: end }
+    const bytes = file.subarray(this.#offset, Math.min(to.offset, this.#offset + keptBytes))
+    const why = file.length < end ? `the file ends at ${file.length} of ${end} bytes` : 'a frame lacks its checksum'
+    return { from, to, bytes, why }
   }
 
   close(): void {
@@ -76,10 +116,21 @@ export class Follower {
     return entry
   }
 
+  #newer(): number | undefined {
+    return generationsOf(this.#logFile).find((generation) => generation > this.#generation)
+  }
+
+  /** Nothing was acknowledged behind this place of the generation. */
+  #isAtEnd(): boolean {
+    const end = markedEnd(this.#logFile, this.#generation)
+    // A generation from which nothing was read may never have been.
+    return end === null ? this.#offset === headBytes : typeof end === 'number' && this.#offset >= end
+  }
+
   #turnTo(generation: number): void {
     this.close()
     this.#generation = generation
-    this.#offset = 0
+    this.#offset = headBytes
     this.#forget()
   }
 
@@ -121,4 +172,9 @@ export class Follower {
     }
     return this.#fd
   }
+}
+
+function isWholeAt(file: Buffer, at: number): boolean {
+  const length = frameLength(file, at)
+  return length !== null && at + length <= file.length && readFrame(file.subarray(at, at + length)) !== null
 }

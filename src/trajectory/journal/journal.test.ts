@@ -4,7 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Entry, Follower, frameOf, FrameQueue, generationsOf, Journal, readFrame, removeBefore } from './index.ts'
+import {
+  type Entry,
+  Follower,
+  frameOf,
+  FrameQueue,
+  generationsOf,
+  headBytes,
+  Journal,
+  readFrame,
+  removeBefore,
+} from './index.ts'
 
 let directory: string
 let log: string
@@ -58,7 +68,7 @@ describe('a journal', () => {
     journal.close()
     const file = `${log}-journal-1`
     const whole = readFileSync(file)
-    const first = frames[0]?.length ?? 0
+    const first = headBytes + (frames[0]?.length ?? 0)
     for (let length = first; length < whole.length; length += 1) {
       writeFileSync(file, whole.subarray(0, length))
       const follower = new Follower(log, start)

@@ -1,6 +1,7 @@
-import { closeSync, fdatasync, openSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, openSync, renameSync, writeSync } from 'node:fs'
 import { PaddockError } from '../../core/index.ts'
 import { journalFile, type Place } from './files.ts'
+import { headBytes, headOf } from './head.ts'
 
 /** A new file is begun behind this many bytes, so that what was read can be removed. */
 const generationBytes = 32 * 2 ** 20
@@ -14,7 +15,7 @@ export class Journal {
   readonly #generationBytes: number
   #fd: number
   #generation: number
-  #offset = 0
+  #offset = headBytes
   #sync: { readonly running: Promise<void>; next: Promise<void> | null } | null = null
 
   /** Begins a generation, which must be newer than every other one. */
@@ -22,7 +23,7 @@ export class Journal {
     this.#logFile = logFile
     this.#generationBytes = sizeBytes
     this.#generation = generation
-    this.#fd = openSync(journalFile(logFile, generation), 'w')
+    this.#fd = begun(logFile, generation)
   }
 
   /** Behind the last entry. */
@@ -34,11 +35,12 @@ export class Journal {
   append(frames: Uint8Array): void {
     const { length } = frames
     try {
-      if (this.#offset >= this.#generationBytes && this.#sync === null) this.#begin()
+      if (this.#offset - headBytes >= this.#generationBytes && this.#sync === null) this.#begin()
       let written = 0
       while (written < length) written += writeSync(this.#fd, frames, written, length - written, this.#offset + written)
+      writeSync(this.#fd, headOf(this.#generation, this.#offset + length), 0, headBytes, 0)
     } catch (cause) {
-      // The next frame overwrites what came of this one; until then it lacks its checksum.
+      // The next frame overwrites what came of this one, which lies behind the mark.
       throw new PaddockError('STORE_FAILED', 'The journal cannot be written.', { cause })
     }
     this.#offset += length
@@ -60,11 +62,11 @@ export class Journal {
   }
 
   #begin(): void {
-    const next = openSync(journalFile(this.#logFile, this.#generation + 1), 'w')
+    const next = begun(this.#logFile, this.#generation + 1)
     closeSync(this.#fd)
     this.#fd = next
     this.#generation += 1
-    this.#offset = 0
+    this.#offset = headBytes
   }
 
   #startSync(): Promise<void> {
@@ -78,4 +80,18 @@ export class Journal {
     this.#sync = { running, next: null }
     return running
   }
+}
+
+/** A new file with its head; it has its name only once it has that. */
+function begun(logFile: string, generation: number): number {
+  const file = journalFile(logFile, generation)
+  const fd = openSync(`${file}.new`, 'w', 0o600)
+  try {
+    writeSync(fd, headOf(generation, headBytes), 0, headBytes, 0)
+    renameSync(`${file}.new`, file)
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+  return fd
 }

@@ -3,21 +3,19 @@
  *
  * - 0: as it is
  * - 1: zstd
- * - 2: byte planes, then zstd: all lowest bytes, then all second bytes, … For short runs of 4-byte numbers this is
- *   about a sixth smaller than zstd over the numbers themselves, whose repeats pay only in long ones. Read only: stores
- *   of before schema 3 have a frame per column.
- * - 3: nothing, the column is in the frame of its call (columns.ts)
  */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { PaddockError } from '../../core/index.ts'
 
 const raw = 0
 const zstd = 1
-const planes = 2
 
 /** Below this many bytes a frame saves less than the making of it costs: as much as the insert of its row. */
 const worthPacking = 256
-/** Up to this many numbers are split into planes. */
+/**
+ * Up to this many numbers are split into planes: for short runs of 4-byte numbers zstd makes about a sixth less of them than
+ * of the numbers themselves, whose repeats pay only in long ones.
+ */
 export const planesUpTo = 4096
 
 /** Bytes with their codec in front. */
@@ -43,26 +41,9 @@ export function unpackBytes(packed: Uint8Array): Uint8Array<ArrayBuffer> {
       return Uint8Array.from(payload)
     case zstd:
       return inflate(payload)
-    case planes:
-      return unsplitPlanes(inflate(payload))
     default:
       throw new PaddockError('STORE_CORRUPT', `unknown column codec ${packed[0] ?? 'of an empty column'}`)
   }
-}
-
-/** Token ids again. Throws `STORE_CORRUPT`. */
-export function unpackIds(packed: Uint8Array): Int32Array<ArrayBuffer> {
-  return new Int32Array(wholeNumbers(unpackBytes(packed)))
-}
-
-/** Logprobs again, bit for bit (a NaN keeps being one). Throws `STORE_CORRUPT`. */
-export function unpackLogprobs(packed: Uint8Array): Float32Array<ArrayBuffer> {
-  return new Float32Array(wholeNumbers(unpackBytes(packed)))
-}
-
-function wholeNumbers(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer {
-  if (bytes.byteLength % 4 !== 0) throw new PaddockError('STORE_CORRUPT', 'a token column ends inside a number')
-  return bytes.buffer
 }
 
 function withCodec(codec: number, payload: Uint8Array): Uint8Array {

@@ -19,14 +19,6 @@ export interface SegmentColumns {
   readonly flags: Uint8Array<ArrayBuffer> | null
 }
 
-/** In `segments.ids`, `logprobs` and `flags`: the column is in the frame of its call. */
-export const inCallsFrame = Uint8Array.of(3)
-
-/** True where a column says that it is in its call's frame. */
-export function isInCallsFrame(column: Uint8Array): boolean {
-  return column.byteLength === 1 && column[0] === inCallsFrame[0]
-}
-
 /** The bytes of {@link joinColumns} for these segments. */
 function columnsBytes(shapes: readonly ColumnShape[]): number {
   let bytes = 0

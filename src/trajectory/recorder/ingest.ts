@@ -1,6 +1,16 @@
 import type { Database } from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
-import { Follower, type FollowedEntry, isBefore, type Place } from '../journal/index.ts'
+import {
+  Follower,
+  type FollowedEntry,
+  generationsOf,
+  headBytes,
+  isBefore,
+  type Place,
+  type Unreadable,
+} from '../journal/index.ts'
+import { Statements } from '../sqlite/index.ts'
+import { readJournalRow, writeJournalRow } from './journal-row.ts'
 import type { LogWriter } from './log-writer.ts'
 import { entryOfLog, headText } from './read-entry.ts'
 
@@ -15,14 +25,21 @@ const maxTransactionBytes = 2 * 2 ** 20
  */
 export class Ingest {
   readonly #db: Database
+  readonly #statements: Statements
   readonly #writer: LogWriter
+  readonly #logFile: string
   readonly #follower: Follower
   #place: Place
+  #open: boolean
 
   constructor(db: Database, writer: LogWriter, logFile: string) {
     this.#db = db
+    this.#statements = new Statements(db)
     this.#writer = writer
-    this.#place = readPlace(db)
+    this.#logFile = logFile
+    const { place, open } = readJournalRow(db)
+    this.#place = place
+    this.#open = open
     this.#follower = new Follower(logFile, this.#place)
   }
 
@@ -39,6 +56,23 @@ export class Ingest {
   }
 
   /**
+   * Ingests what a dead owner left. What cannot be read is kept in `refusals`, and what is whole behind it ingested.
+   * Returns how many places could not be read.
+   */
+  left(): number {
+    let damaged = 0
+    for (;;) {
+      this.all()
+      const unreadable = this.#open ? this.#follower.unreadable() : null
+      if (unreadable === null) return damaged
+      damaged += 1
+      this.#goBeyond(unreadable)
+      const { generation } = unreadable.to
+      if (generationsOf(this.#logFile).every((one) => one < generation)) return damaged
+    }
+  }
+
+  /**
    * Ingests what was written up to a place, and does not run after a writer that goes on.
    * Throws `STORE_CORRUPT` where the journal does not reach that far.
    */
@@ -50,15 +84,34 @@ export class Ingest {
     }
   }
 
-  /** Goes on in another generation, whatever is left of this one. */
-  skipTo(generation: number): void {
-    this.#place = { generation, offset: 0 }
+  /** Goes on in another generation, which an owner writes from now on. */
+  beginIn(generation: number): void {
+    this.#place = { generation, offset: headBytes }
+    this.#open = true
     this.#db.transaction(() => this.#store())()
     this.#follower.rewind(this.#place)
   }
 
+  /** The owner writes nothing more, and everything is ingested. */
   close(): void {
+    this.#open = false
+    this.#place = { generation: this.#place.generation + 1, offset: headBytes }
+    this.#db.transaction(() => this.#store())()
     this.#follower.close()
+  }
+
+  #goBeyond({ from, to, bytes, why }: Unreadable): void {
+    const where = JSON.stringify({ op: 'journal', ...from, to: to.offset })
+    this.#place = to
+    this.#db.transaction(() => {
+      this.#refuse(where, bytes, `journal ${from.generation} cannot be read at ${from.offset}: ${why}`)
+      this.#store()
+    })()
+    this.#follower.rewind(to)
+  }
+
+  #refuse(head: string, bytes: Uint8Array | null, why: string): void {
+    this.#statements.run('INSERT INTO refusals (head, bytes, why) VALUES (?, ?, ?)', head, bytes, why)
   }
 
   /** True when something was ingested, at most what stands before `end`. */
@@ -105,27 +158,18 @@ export class Ingest {
       this.#writer.forgetAll()
       const why = error instanceof Error ? error.message : String(error)
       const [first] = entry.parts
-      this.#db
-        .prepare('INSERT INTO refusals (head, bytes, why) VALUES (?, ?, ?)')
-        .run(headText(entry), first === undefined ? null : Buffer.concat(entry.parts), why)
+      this.#refuse(headText(entry), first === undefined ? null : Buffer.concat(entry.parts), why)
     }
     this.#db.exec('RELEASE entry')
   }
 
   #store(): void {
-    const { generation, offset } = this.#place
-    this.#db.prepare('UPDATE journal SET generation = ?, taken_to = ?').run(generation, offset)
+    writeJournalRow(this.#statements, { place: this.#place, open: this.#open, events: this.#writer.events })
   }
 }
 
-/** How far the journal of a log is ingested. */
-export function readPlace(db: Database): Place {
-  const row = db.prepare<[], Place>('SELECT generation, taken_to AS offset FROM journal').get()
-  return row ?? { generation: 0, offset: 0 }
-}
-
 /** The disk's fault: full, read-only, or failing. */
-function isOfTheDisk(error: unknown): boolean {
+export function isOfTheDisk(error: unknown): boolean {
   return (
     error instanceof Error &&
     'code' in error &&

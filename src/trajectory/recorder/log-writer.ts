@@ -2,11 +2,24 @@
 import type { Database } from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
 import type { Delivery } from '../contract/index.ts'
-import { readId, Statements, storedDigest, storedId, type StoredId, storedIdOrNull } from '../sqlite/index.ts'
+import {
+  chained,
+  insertOf,
+  readId,
+  rowDigest,
+  Statements,
+  storedDigest,
+  storedId,
+  type StoredId,
+  storedIdOrNull,
+} from '../sqlite/index.ts'
+import { type ChainEnd, Chains, type MustBeWhole } from './chains.ts'
 import { packBytes } from './codec.ts'
 import { joinColumns } from './columns.ts'
 import type { LogHead, ReadLogEntry } from './entries.ts'
+import { readJournalRow } from './journal-row.ts'
 import { packOutcome } from './outcome.ts'
+import { eventsTable, logTables } from './schema.ts'
 import { unpackSegmentList } from './segment-list.ts'
 
 /** Rows that later entries will name, kept by their ids; the database knows the others. */
@@ -20,6 +33,7 @@ const worthOwnFrame = 2048
 
 interface KnownCall {
   readonly n: number
+  readonly session: number
   ended: boolean
   /** A delivery is in `deliveries`, or may be. */
   told: boolean
@@ -28,7 +42,7 @@ interface KnownCall {
 /** A row of `call_ends` that waits for the delivery, which mostly comes in the same transaction. */
 interface CallEnd {
   readonly call: number
-  readonly nth: number
+  readonly session: number
   readonly endedAt: number
   delivery: Delivery | null
   readonly segments: Uint8Array
@@ -38,15 +52,19 @@ interface CallEnd {
 
 /** Inserts what an entry says. Entries were checked before they were written; what does not fit all the same throws. */
 export class LogWriter {
+  readonly chains: Chains
+  readonly #db: Database
   readonly #statements: Statements
   readonly #sessions = new Known<number>()
   readonly #calls = new Known<KnownCall>()
   /** By call. */
   readonly #ending = new Map<number, CallEnd>()
-  /** Ends written so far; null: as the database says. */
-  #ends: number | null = null
+  /** The chain of events; null: as the database says. */
+  #events: { count: number; head: number } | null = null
 
-  constructor(db: Database) {
+  constructor(db: Database, mustBeWhole: MustBeWhole = () => {}) {
+    this.#db = db
+    this.chains = new Chains(db, mustBeWhole)
     this.#statements = new Statements(db)
   }
 
@@ -63,11 +81,7 @@ export class LogWriter {
       case 'settleDelivery':
         return this.#settleDelivery(head)
       case 'supersede':
-        return void this.#statements.run(
-          'INSERT INTO supersessions (call, by) VALUES (?, ?)',
-          this.#call(head.id).n,
-          storedId(head.by),
-        )
+        return this.#supersede(head)
       case 'appendEvent':
         return this.#appendEvent(head)
     }
@@ -76,19 +90,9 @@ export class LogWriter {
   /** Writes what waits for more of the same transaction. To be called before each commit. */
   settle(): void {
     if (this.#ending.size === 0) return
-    for (const { call, nth, endedAt, delivery, segments, pack, columns } of this.#ending.values()) {
-      this.#statements.run(
-        `INSERT INTO call_ends (call, nth, ended_at, delivery, segments, pack, columns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        call,
-        nth,
-        endedAt,
-        delivery,
-        segments,
-        pack,
-        columns,
-      )
+    for (const { call, session, endedAt, delivery, segments, pack, columns } of this.#ending.values()) {
+      this.chains.append(logTables.callEnds, session, [call, null, endedAt, delivery, segments, pack, columns])
     }
-    this.#statements.run('UPDATE journal SET ends = ?', this.#ends ?? 0)
     this.#ending.clear()
   }
 
@@ -97,12 +101,18 @@ export class LogWriter {
     this.#sessions.clear()
     this.#calls.clear()
     this.#ending.clear()
-    this.#ends = null
+    this.#events = null
+    this.chains.forgetAll()
+  }
+
+  /** Where the chain of events ends. */
+  get events(): ChainEnd {
+    this.#events ??= { ...readJournalRow(this.#db).events }
+    return this.#events
   }
 
   #openSession({ session }: Head<'openSession'>): void {
-    const n = this.#statements.run(
-      'INSERT INTO sessions (id, rollout, created_at, record) VALUES (?, ?, ?, ?)',
+    const n = this.chains.begin(
       storedId(session.id),
       storedIdOrNull(session.rolloutId),
       session.createdAt,
@@ -112,18 +122,19 @@ export class LogWriter {
   }
 
   #closeSession({ id, at }: Head<'closeSession'>): void {
-    this.#statements.run('INSERT INTO session_ends (session, at) VALUES (?, ?)', this.#session(id), at)
+    const session = this.#session(id)
+    this.chains.append(logTables.sessionEnds, session, [session, at, null])
   }
 
   #beginCall(head: Head<'beginCall'>, [sha256, middles]: Parts): void {
-    if (middles === undefined) throw new PaddockError('STORE_CORRUPT', `the intent of ${readId(head.id)} has no texts`)
+    if (sha256 === undefined || middles === undefined)
+      throw new PaddockError('STORE_CORRUPT', `the intent of ${readId(head.id)} has no texts`)
     const session = this.#session(head.session)
-    const n = this.#statements.run(
-      `INSERT INTO calls (id, session, seq, started_at, request_digest, base, depth, facts_prefix, facts_suffix,
-         body_prefix, body_suffix, body_sha256, pack) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    const n = this.chains.append(logTables.calls, session, [
       columnOf(head.id),
       session,
       head.seq,
+      null,
       head.startedAt,
       typeof head.requestDigest === 'string' ? storedDigest(head.requestDigest) : head.requestDigest,
       head.base === null ? null : this.#call(head.base).n,
@@ -134,8 +145,8 @@ export class LogWriter {
       head.body.suffix,
       sha256,
       packBytes(middles),
-    )
-    this.#calls.keep(head.id, { n, ended: false, told: false })
+    ])
+    this.#calls.keep(head.id, { n, session, ended: false, told: false })
   }
 
   #endCall(head: Head<'endCall'>, [list, json, marks, reply, ...columns]: Parts): void {
@@ -146,12 +157,10 @@ export class LogWriter {
     if (call.ended) throw new PaddockError('STORE_CORRUPT', `call ${readId(head.id)} has ended before`)
     const joined = joinColumns(unpackSegmentList(list), columns)
     const apart = joined.byteLength >= worthOwnFrame
-    this.#ends ??= this.#statements.get<{ ends: number }>('SELECT ends FROM journal')?.ends ?? 0
-    this.#ends += 1
     call.ended = true
     this.#ending.set(call.n, {
       call: call.n,
-      nth: this.#ends,
+      session: call.session,
       endedAt: head.endedAt,
       delivery: null,
       // What the journal hands out holds until its next entry.
@@ -170,18 +179,27 @@ export class LogWriter {
       return
     }
     call.told = true
-    this.#statements.run('INSERT INTO deliveries (call, delivery) VALUES (?, ?)', call.n, delivery)
+    this.chains.append(logTables.deliveries, call.session, [call.n, delivery, null])
+  }
+
+  #supersede({ id, by }: Head<'supersede'>): void {
+    const call = this.#call(id)
+    this.chains.append(logTables.supersessions, call.session, [call.n, storedId(by), null])
   }
 
   #appendEvent({ event }: Head<'appendEvent'>): void {
-    this.#statements.run(
-      'INSERT INTO events (id, at, rollout, session, event) VALUES (?, ?, ?, ?, ?)',
+    const { count, head } = this.events
+    const row = [
       storedId(event.id),
       event.at,
       storedIdOrNull(event.rolloutId),
       storedIdOrNull(event.sessionId),
+      count + 1,
       JSON.stringify(event),
-    )
+    ]
+    const digest = rowDigest(row)
+    this.#statements.run(insertEvent, ...row, digest)
+    this.#events = { count: count + 1, head: chained(head, digest) }
   }
 
   #session(id: StoredId): number {
@@ -193,13 +211,12 @@ export class LogWriter {
 
   #call(id: StoredId): KnownCall {
     return this.#calls.find(id, () => {
-      const row = this.#statements.get<{ n: number; ended: number }>(
-        `SELECT n, EXISTS (SELECT 1 FROM call_ends WHERE call = n) OR
-           EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS ended FROM calls WHERE id = ?`,
+      const row = this.#statements.get<{ n: number; session: number; ended: number }>(
+        'SELECT n, session, EXISTS (SELECT 1 FROM call_ends WHERE call = n) AS ended FROM calls WHERE id = ?',
         columnOf(id),
       )
-      const { n, ended } = this.#there(row, 'call', id)
-      return { n, ended: ended !== 0, told: true }
+      const { n, session, ended } = this.#there(row, 'call', id)
+      return { n, session, ended: ended !== 0, told: true }
     })
   }
 
@@ -210,6 +227,7 @@ export class LogWriter {
 }
 
 const nothing = new Uint8Array(0)
+const insertEvent = insertOf(eventsTable)
 
 /** The column value of an id that an entry told as text or as that value already. */
 function columnOf(id: StoredId): StoredId {

@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { type Id, PaddockError } from '../../core/index.ts'
 import { readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
 import type { BaseCall } from './bodies.ts'
+import type { HeadsBook } from './heads-book.ts'
 import { unpackSegmentList } from './segment-list.ts'
 import type { CallEndRow, CallRow } from './table-rows.ts'
 import { TextReader } from './texts.ts'
@@ -20,35 +21,31 @@ export interface RememberedSession {
 export class Memory {
   readonly #statements: Statements
 
-  constructor(db: Database) {
+  readonly #book: Pick<HeadsBook, 'mustBeWhole'>
+
+  constructor(db: Database, book: Pick<HeadsBook, 'mustBeWhole'>) {
     this.#statements = new Statements(db)
+    this.#book = book
   }
 
-  /** Throws `NOT_FOUND`. */
+  /** Throws `NOT_FOUND`, and `STORE_CORRUPT` where the session has lost records: nothing is put in their place. */
   session(id: Id): RememberedSession {
     const row = this.#statements.get<{ n: number; closed: number }>(
       'SELECT n, EXISTS (SELECT 1 FROM session_ends WHERE session = n) AS closed FROM sessions WHERE id = ?',
       storedId(id),
     )
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no session ${id}`)
+    this.#book.mustBeWhole(row.n, storedId(id))
     const calls = this.#statements.all<{ id: StoredId; seq: number; committed: number; superseded: number }>(
-      `SELECT id, seq, EXISTS (SELECT 1 FROM call_ends WHERE call = n) OR
-         EXISTS (SELECT 1 FROM outcomes WHERE call = n) AS committed,
+      `SELECT id, seq, EXISTS (SELECT 1 FROM call_ends WHERE call = n) AS committed,
          EXISTS (SELECT 1 FROM supersessions WHERE call = n) AS superseded FROM calls WHERE session = ?`,
-      row.n,
-    )
-    const oldSegments = this.#statements.all<{ id: StoredId; length: number }>(
-      'SELECT id, length FROM segments WHERE session = ?',
       row.n,
     )
     const ends = this.#statements.all<Pick<CallEndRow, 'segments'>>(
       'SELECT segments FROM calls JOIN call_ends ON call = n WHERE session = ?',
       row.n,
     )
-    const segments = [
-      ...oldSegments.map((segment) => ({ id: readId(segment.id), length: segment.length })),
-      ...ends.flatMap((end) => unpackSegmentList(end.segments)),
-    ]
+    const segments = ends.flatMap((end) => unpackSegmentList(end.segments))
     const last = this.#statements.get<CallRow>('SELECT * FROM calls WHERE session = ? ORDER BY n DESC LIMIT 1', row.n)
     return {
       closed: row.closed !== 0,
@@ -74,8 +71,6 @@ export class Memory {
    * the lists of all calls: a segment of a session that is in mind is not asked for, and no index is kept for the others.
    */
   segmentLength(id: Id): number | null {
-    const old = this.#statements.get<{ length: number }>('SELECT length FROM segments WHERE id = ?', storedId(id))
-    if (old !== undefined) return old.length
     const stored = storedId(id)
     const bytes = typeof stored === 'string' ? Buffer.from(stored) : stored
     const holding = this.#statements.all<Pick<CallEndRow, 'segments'>>(

@@ -12,15 +12,11 @@ const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'unknown'] as
 const parts = ['content', 'scaffold', 'unknown'] as const
 
 /** Facts of a segment that stand in the outcome. */
-export type SegmentFacts = Pick<Segment, 'logprobKind' | 'policySpans' | 'replayOf'> & {
-  /** Undefined where a row of `segments` says it. */
-  readonly choice?: Segment['choice']
-  readonly parent?: Segment['parent']
-}
+export type SegmentFacts = Pick<Segment, 'choice' | 'parent' | 'logprobKind' | 'policySpans' | 'replayOf'>
 
 /** A parent is a segment (place or id) and an offset. */
 interface StoredSegment extends Omit<SegmentFacts, 'parent'> {
-  readonly parent?: readonly [number | string, number] | null
+  readonly parent: readonly [number | string, number] | null
 }
 
 /** The commit without the columns of its segments. */
@@ -104,7 +100,7 @@ const withColumns = 2 ** 31
 /** Where outcomes are put together before they are packed: memory of its own costs a short one more than the copy. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** Bytes of the `outcomes.pack` column; `columns` are token columns that have no frame of their own. */
+/** Bytes of the `call_ends.pack` column; `columns` are token columns that have no frame of their own. */
 export function packOutcome({ json, marks, reply }: OutcomeParts, columns: Uint8Array): Uint8Array {
   const pairs = pairsOf(marks)
   const pieces = splitReply(reply, pairs)
@@ -144,15 +140,10 @@ export function unpackOutcome(pack: Uint8Array, segmentIds: readonly string[], w
   const idOf = (segment: number | string): Id => (typeof segment === 'string' ? segment : (segmentIds[segment] ?? ''))
   return {
     facts: stored.facts,
-    segments: stored.segments.map(({ choice, parent, logprobKind, policySpans, replayOf }) => {
-      const facts = { logprobKind, policySpans, replayOf }
-      if (parent === undefined) return facts
-      return {
-        ...facts,
-        choice: choice ?? null,
-        parent: parent === null ? null : { segmentId: idOf(parent[0]), offset: parent[1] },
-      }
-    }),
+    segments: stored.segments.map(({ parent, ...facts }) => ({
+      ...facts,
+      parent: parent === null ? null : { segmentId: idOf(parent[0]), offset: parent[1] },
+    })),
     spans: stored.spans.map(([segment, start, end, role, part, sourceCallId]) => ({
       segmentId: idOf(segment),
       start,

@@ -1,15 +1,14 @@
-/** Entries of the journal as the log reads them, in whichever form they were written. */
+/** Entries of the journal as the log reads them. */
 import type { ReadEntry } from '../journal/index.ts'
 import { readDigest, readId, uuidBytes } from '../sqlite/index.ts'
 import type { ReadLogEntry } from './entries.ts'
 import { readHead } from './heads.ts'
-import { ofToday, type OldCommitHead } from './old-entries.ts'
 
 /** What an entry says. Throws `STORE_CORRUPT`. */
 export function entryOfLog({ head, parts }: ReadEntry): ReadLogEntry {
   if (head instanceof Buffer) return { head: readHead(head), parts }
   // The journal of a log is written by its recorder and by nothing else.
-  return ofToday({ head: head as ReadLogEntry['head'] | OldCommitHead, parts })
+  return { head: head as ReadLogEntry['head'], parts }
 }
 
 /** The head of an entry as JSON, for people. */

@@ -1,5 +1,13 @@
 import { type Event, type Id, PaddockError } from '../../core/index.ts'
-import type { CallCommit, CallIntent, Delivery, Recorder, RecorderReader, SessionRecord } from '../contract/index.ts'
+import type {
+  CallCommit,
+  CallIntent,
+  Delivery,
+  Recorder,
+  RecorderReader,
+  SessionRecord,
+  Store,
+} from '../contract/index.ts'
 import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
 import { encodeTexts } from './bodies.ts'
 import { commitEntry, deliveryEntry, intentEntry } from './entries.ts'
@@ -12,6 +20,8 @@ import type { WriterData, WriterHello } from './worker.ts'
 /** How the log is opened by its owner. */
 export interface RecorderOptions {
   readonly file: string
+  /** Where the log is remembered. */
+  readonly catalogueFile: string
   readonly synchronous: Synchronous
   /** Milliseconds since the epoch: the end of calls that recovery finds in flight. */
   readonly now: number
@@ -32,16 +42,24 @@ export interface OpenedRecorder extends Recorder {
 export async function openRecorder(
   options: RecorderOptions,
   makeReader: () => Promise<RecorderReader>,
-): Promise<{ recorder: OpenedRecorder; interruptedCalls: number }> {
-  const data: WriterData = { file: options.file, synchronous: options.synchronous, now: options.now }
+): Promise<{ recorder: OpenedRecorder; recovered: Store['recovered'] }> {
+  const data: WriterData = {
+    file: options.file,
+    catalogueFile: options.catalogueFile,
+    synchronous: options.synchronous,
+    now: options.now,
+  }
   const url = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
   const { thread, value } = await StoreThread.start(url, data)
-  const { interruptedCalls, generation } = value as WriterHello
+  const { interruptedCalls, damaged, generation } = value as WriterHello
   try {
     const ledger = new Ledger()
     // What is in mind may be more than what is written.
     const outbox = new Outbox(thread, { ...options, generation, failed: () => ledger.forgetAll() })
-    return { recorder: new JournalRecorder(outbox, ledger, await makeReader()), interruptedCalls }
+    return {
+      recorder: new JournalRecorder(outbox, ledger, await makeReader()),
+      recovered: { interruptedCalls, damaged },
+    }
   } catch (error) {
     await thread.close()
     throw error

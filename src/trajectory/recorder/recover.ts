@@ -1,22 +1,23 @@
 import type { Database } from 'better-sqlite3'
+import { isPaddockError } from '../../core/index.ts'
 import { readId, type StoredId } from '../sqlite/index.ts'
 import { commitEntry } from './entries.ts'
 import type { LogWriter } from './log-writer.ts'
 import { entryOfLog } from './read-entry.ts'
 
 /**
- * Ends the calls that were in flight when the last owner died: each gets the outcome `interrupted`.
- * Returns how many.
+ * Ends the calls that were in flight when the last owner died: each gets the outcome `interrupted`. A session
+ * that has lost records stays as it is. Returns how many were ended.
  */
 export function recover(db: Database, writer: LogWriter, now: number): number {
   const dangling = db
-    .prepare<[], { id: StoredId }>(
-      `SELECT id FROM calls WHERE NOT EXISTS (SELECT 1 FROM call_ends WHERE call = calls.n)
-         AND NOT EXISTS (SELECT 1 FROM outcomes WHERE call = calls.n) ORDER BY n`,
+    .prepare<[], { id: StoredId; session: number }>(
+      `SELECT id, session FROM calls WHERE NOT EXISTS (SELECT 1 FROM call_ends WHERE call = calls.n) ORDER BY n`,
     )
     .all()
+  const whole = dangling.filter(({ session }) => isWhole(writer, session))
   db.transaction(() => {
-    for (const row of dangling) {
+    for (const row of whole) {
       const { head, parts } = commitEntry({
         callId: readId(row.id),
         endedAt: now,
@@ -39,5 +40,16 @@ export function recover(db: Database, writer: LogWriter, now: number): number {
     }
     writer.settle()
   }).immediate()
-  return dangling.length
+  return whole.length
+}
+
+/** What is missing may be the very end of the call: nothing is put in its place. */
+function isWhole(writer: LogWriter, session: number): boolean {
+  try {
+    writer.chains.end(session)
+    return true
+  } catch (error) {
+    if (isPaddockError(error) && error.code === 'STORE_CORRUPT') return false
+    throw error
+  }
 }

@@ -1,12 +1,9 @@
-/** Segments as their call's end holds them, and as rows of `segments`, which stores of before schema 4 have. */
+/** Segments as their call's end holds them. */
 import { PaddockError } from '../../core/index.ts'
 import type { Segment, SegmentOrigin } from '../contract/index.ts'
-import { readId } from '../sqlite/index.ts'
-import { unpackBytes, unpackIds, unpackLogprobs } from './codec.ts'
-import { type ColumnShape, isInCallsFrame, type SegmentColumns } from './columns.ts'
+import type { SegmentColumns } from './columns.ts'
 import type { SegmentFacts } from './outcome.ts'
 import type { ListedSegment } from './segment-list.ts'
-import type { SegmentRow } from './table-rows.ts'
 
 /** By place; only ever appended to. */
 const origins: readonly SegmentOrigin[] = ['prompt', 'sampled', 'forced', 'replayed', 'imported']
@@ -35,67 +32,6 @@ export function segmentParts(segment: Segment): {
   }
 }
 
-/** Who a row's relatives are, by the integers of this file. */
-export interface Relatives {
-  readonly sessionId: string
-  readonly callId: string | null
-  readonly parentId: string | null
-}
-
-/** How a row's columns stand in the frame of its call; null where the row holds them itself. */
-export function shapeOf(row: SegmentRow): ColumnShape | null {
-  if (!isInCallsFrame(row.ids)) return null
-  return { length: row.length, logprobs: row.logprobs !== null, flags: row.flags !== null }
-}
-
-/** What a row does not hold itself. */
-export interface SegmentBeside {
-  readonly facts: SegmentFacts
-  /** From the frame of its call; null for a row that holds its columns itself. */
-  readonly columns: SegmentColumns | null
-}
-
-/** The segment of a row. Throws `STORE_CORRUPT`. */
-export function segmentOf(row: SegmentRow, relatives: Relatives, { facts, columns }: SegmentBeside): Segment {
-  const origin = origins[row.origin]
-  const id = readId(row.id)
-  if (origin === undefined) throw new PaddockError('STORE_CORRUPT', `segment ${id} has unknown origin ${row.origin}`)
-  const tokens = columns === null ? unpackIds(row.ids) : new Int32Array(columns.ids.buffer)
-  const logprobs =
-    columns === null
-      ? row.logprobs === null
-        ? null
-        : unpackLogprobs(row.logprobs)
-      : columns.logprobs === null
-        ? null
-        : new Float32Array(columns.logprobs.buffer)
-  const flags = columns === null ? (row.flags === null ? null : unpackBytes(row.flags)) : columns.flags
-  for (const [name, length] of [
-    ['ids', tokens.length],
-    ['logprobs', logprobs?.length ?? row.length],
-    ['flags', flags?.length ?? row.length],
-  ] as const) {
-    if (length !== row.length) {
-      throw new PaddockError('STORE_CORRUPT', `segment ${id} has ${length} ${name}, its length is ${row.length}`)
-    }
-  }
-  return {
-    id,
-    sessionId: relatives.sessionId,
-    callId: relatives.callId,
-    choice: row.choice,
-    parent: relatives.parentId === null ? null : { segmentId: relatives.parentId, offset: row.parent_offset ?? 0 },
-    origin,
-    tokens,
-    logprobs,
-    flags,
-    logprobKind: facts.logprobKind,
-    policySpans: facts.policySpans,
-    replayOf: facts.replayOf,
-    stopCut: row.stop_cut !== 0,
-  }
-}
-
 /** A segment as its call's end tells it. Throws `STORE_CORRUPT`. */
 export function listedSegmentOf(
   { id, origin: place, stopCut }: ListedSegment,
@@ -108,8 +44,8 @@ export function listedSegmentOf(
   return {
     id,
     ...relatives,
-    choice: facts.choice ?? null,
-    parent: facts.parent ?? null,
+    choice: facts.choice,
+    parent: facts.parent,
     origin,
     tokens: new Int32Array(columns.ids.buffer),
     logprobs: columns.logprobs === null ? null : new Float32Array(columns.logprobs.buffer),

@@ -1,8 +1,9 @@
 /** Facts and bodies of calls as read from the `calls` table, each call's on top of its base's. */
 import { PaddockError } from '../../core/index.ts'
-import { readId, type Statements } from '../sqlite/index.ts'
+import { readId, selectOf, type Statements, whole } from '../sqlite/index.ts'
 import { asBase, type BaseCall, checkBody, isKeyframe, type TextDelta, type Texts, unpackTexts } from './bodies.ts'
 import { applyDelta } from './delta.ts'
+import { logTables } from './schema.ts'
 import type { CallRow } from './table-rows.ts'
 
 /** How a row's texts stand to those of its base. */
@@ -14,6 +15,8 @@ function deltaOf(row: CallRow): TextDelta {
     sha256: row.body_sha256,
   }
 }
+
+const selectCall = selectOf(logTables.calls, 'WHERE n = ?', ['n'])
 
 interface Entry {
   readonly row: CallRow
@@ -43,9 +46,12 @@ function bodyMiddle(entry: Entry): Uint8Array<ArrayBuffer> {
 export class TextReader {
   readonly #statements: Statements
   readonly #entries = new Map<number, Entry>()
+  readonly #rows: ReadonlyMap<number, CallRow>
 
-  constructor(statements: Statements) {
+  /** `rows`: calls that are at hand, checked. */
+  constructor(statements: Statements, rows: readonly CallRow[] = []) {
     this.#statements = statements
+    this.#rows = new Map(rows.map((row) => [row.n, row]))
   }
 
   /** Facts of a call, the same bytes where they are those of its base; `body` is empty. Throws `STORE_CORRUPT`. */
@@ -104,11 +110,11 @@ export class TextReader {
   }
 
   #row(n: number): CallRow {
-    const known = this.#entries.get(n)
-    if (known !== undefined) return known.row
-    const row = this.#statements.get<CallRow>('SELECT * FROM calls WHERE n = ?', n)
+    const known = this.#entries.get(n)?.row ?? this.#rows.get(n)
+    if (known !== undefined) return known
+    const row = this.#statements.get<CallRow>(selectCall, n)
     if (row === undefined) throw new PaddockError('STORE_CORRUPT', `call ${n} is missing under a stored difference`)
-    return row
+    return whole(logTables.calls, row)
   }
 
   #known(n: number): Entry {

@@ -1,4 +1,16 @@
 export { conflictsNamed } from './conflicts.ts'
+export { asStoreError, damageNamed } from './damage.ts'
+export {
+  chained,
+  type ColumnValue,
+  type DigestedTable,
+  hasDigest,
+  insertOf,
+  rowDigest,
+  selectOf,
+  whole,
+  wholeRows,
+} from './digests.ts'
 export {
   readDigest,
   readId,
@@ -12,7 +24,7 @@ export {
   writeUuid,
 } from './ids.ts'
 export { type Migration, migrate, requireSchema, schemaVersion } from './migrate.ts'
-export { openForReading, openForWriting, type OwnerOptions, type Synchronous } from './open.ts'
+export { makePrivate, openForReading, openForWriting, type OwnerOptions, type Synchronous } from './open.ts'
 export { Moved, type Operations, perform, sayHello, serveEach } from './serve.ts'
 export { Statements } from './statements.ts'
 export { StoreThread, type ThreadLimits } from './thread.ts'

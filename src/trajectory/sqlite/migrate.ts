@@ -16,12 +16,12 @@ export function schemaVersion(db: Database): number {
  * Throws `STORE_SCHEMA` when the file is newer than this program.
  */
 export function migrate(db: Database, migrations: readonly Migration[], now: number): void {
-  const found = schemaVersion(db)
-  refuseNewer(db.name, found, migrations.length)
+  refuseNewer(db.name, schemaVersion(db), migrations.length)
   db.exec('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT')
   for (const [index, sql] of migrations.entries()) {
-    if (index < found) continue
     db.transaction(() => {
+      // Looked up inside: two threads of the owner open the catalogue at once.
+      if (index < schemaVersion(db)) return
       db.exec(sql)
       db.prepare('INSERT INTO schema_version (version, applied_at) VALUES (?, ?)').run(index + 1, now)
     }).immediate()

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
+import { asStoreError } from './damage.ts'
 import { type Migration, migrate, requireSchema } from './migrate.ts'
 
 /** `normal`: durable against the death of the process. `full`: also against power loss, one fsync per transaction. */
@@ -40,13 +41,21 @@ export function openForWriting(file: string, options: OwnerOptions): Database.Da
   })
 }
 
-/** Opens a database that another process may own. Throws `NOT_FOUND`, `STORE_SCHEMA`, `STORE_CORRUPT`. */
-export function openForReading(file: string, migrations: readonly Migration[]): Database.Database {
+/**
+ * Opens a database that another process may own. Throws `NOT_FOUND`, `STORE_SCHEMA`, `STORE_CORRUPT`. `migrations` null:
+ * whatever its schema is.
+ */
+export function openForReading(file: string, migrations: readonly Migration[] | null): Database.Database {
   if (!existsSync(file)) throw new PaddockError('NOT_FOUND', `there is no store file ${file}`)
   return guarded(file, () => {
     const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 })
-    requireSchema(db, migrations)
-    return db
+    try {
+      if (migrations !== null) requireSchema(db, migrations)
+      return db
+    } catch (error) {
+      db.close()
+      throw error
+    }
   })
 }
 
@@ -54,9 +63,13 @@ function guarded(file: string, open: () => Database.Database): Database.Database
   try {
     return open()
   } catch (error) {
-    if (error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)) {
-      throw new PaddockError('STORE_CORRUPT', `${file} is not a readable database`, { cause: error })
-    }
-    throw error
+    throw asStoreError(error, file)
   }
+}
+
+/** Makes a file that only its owner reads; SQLite gives the files beside it the same mode. Not while it is open here. */
+export function makePrivate(file: string): void {
+  // A file that is there is not opened: closing it would end the locks that this process holds on it (fcntl(2)).
+  if (existsSync(file)) chmodSync(file, 0o600)
+  else closeSync(openSync(file, 'wx', 0o600))
 }

@@ -1,12 +1,20 @@
-/** One process owns a data directory. The lock names it, so that a lock of a dead owner is known for what it is. */
+/**
+ * One process owns a data directory. What keeps others out is an exclusive transaction on `owner.sqlite`, held for life:
+ * a lock of the kernel, which ends with its process, and which holds in all pid and network namespaces of the machine.
+ * Beside it `lock` says who the owner is.
+ */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
+import { makePrivate } from '../sqlite/index.ts'
 
-/** Who owns a data directory. A pid alone may be reused; with the boot and its start time it is one process. */
+/** Who owns a data directory. */
 export interface Owner {
   readonly pid: number
+  /** Of the machine or container that the pid is of. */
+  readonly host: string
   readonly bootId: string
   /** Clock ticks after boot: field 22 of /proc/<pid>/stat, see proc_pid_stat(5). */
   readonly startTicks: string
@@ -17,101 +25,141 @@ export interface Owner {
 }
 
 /**
- * Takes the lock. Throws `STORE_LOCKED` with the pid of a live owner; a lock of a dead one is taken over.
- * Two takers are kept apart by a database transaction: the kernel ends it with its process, so it cannot go stale.
+ * The locks of this process by directory. `owner.sqlite` is opened once per process, for whoever closes any descriptor
+ * of a file gives up all locks that its process holds on it (fcntl(2)).
  */
+const held = new Map<string, Database.Database>()
+
+/** Another process that only looks whether the lock is free has it for an instant. */
+const glanceMs = 200
+
+/** Takes the lock. Throws `STORE_LOCKED` with who owns the directory, `STORE_FAILED`. */
 export function takeLock(directory: string, lockedAt: number): Owner {
-  const guard = new Database(join(directory, 'catalogue.sqlite'), { timeout: 5000 })
+  const lock = held.has(directory) ? null : exclusive(directory)
+  if (lock === null) throw lockedBy(directory)
+  held.set(directory, lock)
+  const owner: Owner = {
+    pid: process.pid,
+    host: hostname(),
+    bootId: bootId(),
+    startTicks: startTicks(process.pid),
+    lockedAt,
+    controlUrl: null,
+  }
   try {
-    guard.exec('BEGIN IMMEDIATE')
-    const found = liveOwner(directory)
-    if (found !== null) {
-      const where = found.controlUrl === null ? '' : `, which answers at ${found.controlUrl}`
-      throw new PaddockError('STORE_LOCKED', `${directory} is owned by process ${found.pid}${where}`, {
-        data: { pid: found.pid, controlUrl: found.controlUrl },
-        fix: `Stop process ${found.pid}, use its control API, or choose another --data directory.`,
-      })
-    }
-    const owner: Owner = {
-      pid: process.pid,
-      bootId: bootId(),
-      startTicks: startTicks(process.pid) ?? '',
-      lockedAt,
-      controlUrl: null,
-    }
     writeOwner(directory, owner)
-    guard.exec('COMMIT')
     return owner
-  } finally {
-    guard.close()
+  } catch (error) {
+    releaseLock(directory)
+    throw error
   }
 }
 
-/** Releases the lock if this owner still has it. */
-export function releaseLock(directory: string, owner: Owner): void {
-  const found = readOwner(directory)
-  if (found !== null && sameProcess(found, owner)) rmSync(join(directory, 'lock'), { force: true })
+/** Releases the lock of this process. */
+export function releaseLock(directory: string): void {
+  const lock = held.get(directory)
+  if (lock === undefined) return
+  rmSync(join(directory, 'lock'), { force: true })
+  held.delete(directory)
+  lock.close()
 }
 
-/** The live owner of a data directory; null when nobody owns it. */
+/**
+ * The live owner of a data directory; null when nobody owns it. An owner whose record cannot be read is `unknown`
+ * (pid 0).
+ */
 export function liveOwner(directory: string): Owner | null {
-  const owner = readOwner(directory)
-  return owner !== null && isAlive(owner) ? owner : null
+  if (!held.has(directory) && isFree(directory)) return null
+  return readOwner(directory) ?? unknown
 }
 
 /** Lets others find the control API of this process's store. Throws `STORE_LOCKED` when it is not the owner. */
 export function announceOwner(directory: string, controlUrl: string): void {
-  const owner = readOwner(directory)
-  if (owner === null || owner.pid !== process.pid || !isAlive(owner)) {
-    throw new PaddockError('STORE_LOCKED', `${directory} is not owned by this process`)
-  }
+  const owner = held.has(directory) ? readOwner(directory) : null
+  if (owner === null) throw new PaddockError('STORE_LOCKED', `${directory} is not owned by this process`)
   writeOwner(directory, { ...owner, controlUrl })
+}
+
+const unknown: Owner = { pid: 0, host: '', bootId: '', startTicks: '', lockedAt: 0, controlUrl: null }
+
+function fileOf(directory: string): string {
+  return join(directory, 'owner.sqlite')
+}
+
+/** The lock, held until it is closed; null: somebody else has it. */
+function exclusive(directory: string): Database.Database | null {
+  const file = fileOf(directory)
+  makePrivate(file)
+  const lock = new Database(file, { timeout: glanceMs })
+  try {
+    // Nothing is ever committed: the file stays empty, and no journal of it is left behind by a kill.
+    lock.pragma('journal_mode = MEMORY')
+    lock.exec('BEGIN EXCLUSIVE')
+    return lock
+  } catch (error) {
+    lock.close()
+    if (isBusy(error)) return null
+    throw error
+  }
+}
+
+/** Whether nobody has the lock. */
+function isFree(directory: string): boolean {
+  let glance: Database.Database
+  try {
+    glance = new Database(fileOf(directory), { readonly: true, fileMustExist: true, timeout: 0 })
+  } catch {
+    return true
+  }
+  try {
+    glance.prepare('SELECT count(*) FROM sqlite_master').get()
+    return true
+  } catch (error) {
+    // A damaged file says nothing about its lock: taking it will.
+    return !isBusy(error)
+  } finally {
+    glance.close()
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^SQLITE_(BUSY|LOCKED)/.test(String(error.code))
+}
+
+function lockedBy(directory: string): PaddockError {
+  const { pid, host, controlUrl } = readOwner(directory) ?? unknown
+  const who = pid === 0 ? 'another process' : `process ${pid} on ${host}`
+  const where = controlUrl === null ? '' : `, which answers at ${controlUrl}`
+  return new PaddockError('STORE_LOCKED', `${directory} is owned by ${who}${where}`, {
+    data: { pid, host, controlUrl },
+    fix: `Stop ${who}, use its control API, or choose another --data directory.`,
+  })
 }
 
 function writeOwner(directory: string, owner: Owner): void {
   const path = join(directory, 'lock')
   const unfinished = `${path}.${owner.pid}.tmp`
-  writeFileSync(unfinished, `${JSON.stringify(owner)}\n`)
+  writeFileSync(unfinished, `${JSON.stringify(owner)}\n`, { mode: 0o600 })
   renameSync(unfinished, path)
 }
 
+/** Null: there is no record, or none that can be read. It is told to people; it decides nothing. */
 function readOwner(directory: string): Owner | null {
-  let text: string
   try {
-    text = readFileSync(join(directory, 'lock'), 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
-  try {
-    // Written whole by writeOwner; anything else is nobody's lock.
-    return JSON.parse(text) as Owner
+    const owner: unknown = JSON.parse(readFileSync(join(directory, 'lock'), 'utf8'))
+    // Written whole by writeOwner.
+    return typeof owner === 'object' && owner !== null && 'pid' in owner ? { ...unknown, ...(owner as Owner) } : null
   } catch {
     return null
   }
-}
-
-function isAlive(owner: Owner): boolean {
-  return owner.bootId === bootId() && owner.startTicks === startTicks(owner.pid)
-}
-
-function sameProcess(a: Owner, b: Owner): boolean {
-  return a.pid === b.pid && a.bootId === b.bootId && a.startTicks === b.startTicks
 }
 
 function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 }
 
-/** Null when there is no such process, or only its remains (state Z or X). */
-function startTicks(pid: number): string | null {
-  let stat: string
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  } catch {
-    return null
-  }
+function startTicks(pid: number): string {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The command name stands in parentheses and may hold spaces and parentheses itself.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null)
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }

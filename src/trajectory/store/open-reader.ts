@@ -5,8 +5,9 @@ import { catalogueMigrations, SqliteCatalogueReader } from '../catalogue/index.t
 import type { CatalogueReader, RecorderReader, StoreReader } from '../contract/index.ts'
 import { isBefore, writtenTo } from '../journal/index.ts'
 import { LogReader, logMigrations, readPlace } from '../recorder/index.ts'
-import { openForReading } from '../sqlite/index.ts'
+import { asStoreError, openForReading } from '../sqlite/index.ts'
 import { liveOwner } from './lock.ts'
+import { requireSameLog, storeFiles } from './same-log.ts'
 
 /** A live owner takes its journal in within milliseconds; one that is far behind is not waited for. */
 const waitMs = 1000
@@ -18,10 +19,12 @@ const waitMs = 1000
  */
 export async function openReader(directory: string): Promise<StoreReader> {
   const path = resolve(directory)
-  const log = openForReading(join(path, 'log.sqlite'), logMigrations)
+  const files = storeFiles(path)
+  requireSameLog(path)
+  const log = openForReading(files.log, logMigrations)
   try {
     if (liveOwner(path) !== null) await caughtUp(log)
-    const catalogue = openForReading(join(path, 'catalogue.sqlite'), catalogueMigrations)
+    const catalogue = openForReading(files.catalogue, catalogueMigrations)
     const close = (): Promise<void> =>
       later(() => {
         log.close()
@@ -76,7 +79,11 @@ function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
   }
 }
 
-/** A throw becomes a rejection. */
+/** A throw becomes a rejection, with a name of the store. */
 async function later<T>(read: () => T): Promise<T> {
-  return read()
+  try {
+    return read()
+  } catch (error) {
+    throw asStoreError(error, 'the store')
+  }
 }

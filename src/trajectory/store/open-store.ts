@@ -1,12 +1,14 @@
-import { mkdir } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Clock, isPaddockError, PaddockError, systemClock } from '../../core/index.ts'
+import { type Clock, systemClock } from '../../core/index.ts'
 import { DirectoryBlobs } from '../blobs/index.ts'
 import type { Blobs, Catalogue, Queue, RecorderReader, Store } from '../contract/index.ts'
 import { openRecorder, type OpenedRecorder } from '../recorder/index.ts'
-import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
-import { type Owner, releaseLock, takeLock } from './lock.ts'
+import { asStoreError, makePrivate, StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
+import { releaseLock, takeLock } from './lock.ts'
+import { requireLocal } from './network-file-system.ts'
 import { remoteCatalogue, remoteLogReader, remoteQueue } from './remote.ts'
+import { requireSameLog, storeFiles } from './same-log.ts'
 import type { SideData } from './side-worker.ts'
 
 /** How a data directory is opened by its owner. */
@@ -26,38 +28,49 @@ export interface OwnedStore extends Store {
 
 /**
  * Opens a data directory as its only owner: makes it where needed, takes the lock, brings schemas forward and marks
- * calls that were in flight as `interrupted`. Throws `STORE_LOCKED`, `STORE_SCHEMA`, `STORE_CORRUPT`, `STORE_FAILED`.
+ * calls that were in flight as `interrupted`. Nobody but the user of this process can read it. A log or catalogue that
+ * is lost, empty or another's is not begun anew. Throws `STORE_LOCKED`, `STORE_FILESYSTEM`, `STORE_SCHEMA`,
+ * `STORE_CORRUPT`, `STORE_FAILED`.
  */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<OwnedStore> {
   const path = resolve(directory)
   const { synchronous = 'normal', clock = systemClock, limits = {} } = options
   try {
-    await mkdir(join(path, 'blobs'), { recursive: true })
-    const owner = takeLock(path, clock.now())
+    await mkdir(path, { recursive: true, mode: 0o700 })
+    requireLocal(path)
+    takeLock(path, clock.now())
     try {
-      return await openOwned(path, owner, { synchronous, now: clock.now(), limits })
+      await makeOwn(path)
+      requireSameLog(path)
+      for (const file of Object.values(storeFiles(path))) makePrivate(file)
+      return await openOwned(path, { synchronous, now: clock.now(), limits })
     } catch (error) {
-      releaseLock(path, owner)
+      releaseLock(path)
       throw error
     }
   } catch (cause) {
-    if (isPaddockError(cause)) throw cause
-    const why = cause instanceof Error ? cause.message : String(cause)
-    const corrupt = cause instanceof Error && 'code' in cause && /^SQLITE_(CORRUPT|NOTADB)/.test(String(cause.code))
-    const code = corrupt ? 'STORE_CORRUPT' : 'STORE_FAILED'
-    throw new PaddockError(code, `The store in ${path} cannot be opened: ${why}`, { cause })
+    throw asStoreError(cause, `The store in ${path}`)
+  }
+}
+
+/** Closes the directory to others. One that belongs to somebody else stays as that one made it. */
+async function makeOwn(directory: string): Promise<void> {
+  await mkdir(join(directory, 'blobs'), { recursive: true, mode: 0o700 })
+  for (const path of [directory, join(directory, 'blobs')]) {
+    await chmod(path, 0o700).catch((error: unknown) => {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) throw error
+    })
   }
 }
 
 async function openOwned(
   directory: string,
-  owner: Owner,
   options: { synchronous: Synchronous; now: number; limits: Partial<ThreadLimits> },
 ): Promise<OwnedStore> {
-  const logFile = join(directory, 'log.sqlite')
+  const { log: logFile, catalogue: catalogueFile } = storeFiles(directory)
   const data: SideData = {
     logFile,
-    catalogueFile: join(directory, 'catalogue.sqlite'),
+    catalogueFile,
     synchronous: options.synchronous,
     now: options.now,
   }
@@ -68,8 +81,9 @@ async function openOwned(
   starting.catch(() => {})
   try {
     const makeReader = async (): Promise<RecorderReader> => remoteLogReader((await starting).thread)
-    const { recorder, interruptedCalls } = await openRecorder({ file: logFile, ...options }, makeReader)
-    return new DirectoryStore(directory, owner, recorder, (await starting).thread, interruptedCalls)
+    const opening = openRecorder({ file: logFile, catalogueFile, ...options }, makeReader)
+    const { recorder, recovered } = await opening
+    return new DirectoryStore(directory, recorder, (await starting).thread, recovered)
   } catch (error) {
     await starting.then(
       ({ thread }) => thread.close(),
@@ -85,19 +99,17 @@ class DirectoryStore implements OwnedStore {
   readonly catalogue: Catalogue
   readonly queue: Queue
   readonly blobs: Blobs
-  readonly recovered: { readonly interruptedCalls: number }
-  readonly #owner: Owner
+  readonly recovered: Store['recovered']
   readonly #side: StoreThread
   #closing: Promise<void> | null = null
 
-  constructor(directory: string, owner: Owner, recorder: OpenedRecorder, side: StoreThread, interruptedCalls: number) {
+  constructor(directory: string, recorder: OpenedRecorder, side: StoreThread, recovered: Store['recovered']) {
     this.directory = directory
     this.recorder = recorder
     this.catalogue = remoteCatalogue(side)
     this.queue = remoteQueue(side)
     this.blobs = new DirectoryBlobs(join(directory, 'blobs'))
-    this.recovered = { interruptedCalls }
-    this.#owner = owner
+    this.recovered = recovered
     this.#side = side
   }
 
@@ -121,7 +133,7 @@ class DirectoryStore implements OwnedStore {
   async #close(): Promise<void> {
     const ends = await Promise.allSettled([this.#side.close()])
     ends.push(...(await Promise.allSettled([this.recorder.close()])))
-    releaseLock(this.directory, this.#owner)
+    releaseLock(this.directory)
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   }

@@ -26,10 +26,10 @@ describe('ownership of a data directory', () => {
     })
   })
 
-  it('is given up at closing and leaves no file of its own', async () => {
+  it('is given up at closing', async () => {
     await (await openStore(directory)).close()
     expect(liveOwner(directory)).toBeNull()
-    expect((await readdir(directory)).toSorted()).toEqual(['blobs', 'catalogue.sqlite', 'log.sqlite'])
+    expect((await readdir(directory)).toSorted()).toEqual(['blobs', 'catalogue.sqlite', 'log.sqlite', 'owner.sqlite'])
   })
 
   it('is taken over from an owner that was killed', async () => {

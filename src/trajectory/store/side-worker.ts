@@ -5,6 +5,7 @@ import { SqliteQueue } from '../queue/index.ts'
 import { LogReader, logMigrations } from '../recorder/index.ts'
 import {
   conflictsNamed,
+  damageNamed,
   Moved,
   openForReading,
   openForWriting,
@@ -64,7 +65,7 @@ if (opened !== null) {
       return new Moved(found, [...transfer])
     },
   }
-  serveEach(port, conflictsNamed(operations), () => {
+  serveEach(port, damageNamed(conflictsNamed(operations)), () => {
     opened.catalogue.close()
     log?.db.close()
   })
