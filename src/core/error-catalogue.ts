@@ -271,6 +271,18 @@ export const catalogue = {
     'The session holds no stored response of this id.',
     'Only responses of this session that were asked with `store` (the default) and are complete can be read again.',
   ),
+  ROUND_OPEN: entry(
+    'request',
+    409,
+    'A round of the group goes on, and one must settle before the next opens.',
+    'Wait for it to settle, or cancel the group.',
+  ),
+  ROUND_SETTLED: entry(
+    'request',
+    409,
+    'The round of the group has settled, so it takes no further member.',
+    'Open another round of the group.',
+  ),
   ROUTE_DENIED: entry(
     'request',
     404,

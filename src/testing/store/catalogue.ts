@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { newId, sha256, type Task, type Verdict } from '../../core/index.ts'
-import type { Catalogue, CatalogueReader, RolloutRecord } from '../../trajectory/index.ts'
+import type {
+  Catalogue,
+  CatalogueReader,
+  GroupSpec,
+  RolloutRecord,
+  RoundRecord,
+  SettledRound,
+} from '../../trajectory/index.ts'
 
 /** A fresh, empty catalogue. */
 export interface CatalogueUnderTest {
@@ -148,6 +155,133 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       await expect(
         catalogue.putGroup({ id: newId(), runId: newId(), taskDigest: 'x', promptVariant: '', createdAt: 1 }),
       ).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+    })
+
+    const spec: GroupSpec = {
+      n: 2,
+      over: 1,
+      minUsable: 1,
+      stopWhen: { kind: 'usable', count: 2 },
+      topUp: 0,
+      deadlineMs: 60_000,
+      priority: 3,
+      labels: { set: 'a' },
+      horizon: 8,
+      onCut: { horizon: 'verify', budget: 'zero', context_overflow: 'mask', agent_timeout: 'null' },
+    }
+    const roundOf = ({ groupId, runId }: RolloutRecord, round = 0): RoundRecord => ({ groupId, runId, round, spec })
+    const settledOf = (record: RolloutRecord, more: Partial<SettledRound> = {}): SettledRound => ({
+      groupId: record.groupId,
+      runId: record.runId,
+      round: 0,
+      state: 'settled',
+      stoppedBy: null,
+      members: [
+        {
+          rolloutId: record.id,
+          slot: 0,
+          attempt: 0,
+          end: 'completed',
+          out: 'late',
+          verdict: null,
+          cut: null,
+          sampledTokens: 7,
+        },
+      ],
+      usable: 0,
+      censored: { members: 0, sampledTokens: 0 },
+      neverBegan: 0,
+      ...more,
+    })
+    const slot = (key: string | null = null) => ({ jobId: newId(), key })
+    const kinds = async (runId: string) =>
+      (await catalogue.runEvents(runId, { after: 0, limit: 99 })).map(({ kind }) => kind)
+
+    describe('rounds of a group', () => {
+      it('open once, with their slots numbered through all of them, for every reader', async () => {
+        const record = await rollout()
+        await catalogue.openRound(roundOf(record))
+        await catalogue.openRound(roundOf(record))
+        const first = await catalogue.openSlots(record.groupId, [slot(), slot()])
+        const [more] = await catalogue.openSlots(record.groupId, [slot()])
+        await catalogue.settleRound(settledOf(record))
+        await catalogue.openRound(roundOf(record, 1))
+        const [next] = await catalogue.openSlots(record.groupId, [slot()])
+        expect([...first, more, next].map((one) => [one?.slot, one?.round])).toEqual([
+          [0, 0],
+          [1, 0],
+          [2, 0],
+          [3, 1],
+        ])
+        const reader = await made.reader()
+        const rounds = await reader.rounds(record.groupId)
+        expect(rounds).toMatchObject([
+          { ...roundOf(record), slots: [...first, more], settled: settledOf(record) },
+          { ...roundOf(record, 1), slots: [next], settled: null },
+        ])
+        expect(rounds[1]?.ageMs).toBeGreaterThanOrEqual(0)
+        await reader.close()
+        expect(await kinds(record.runId)).toEqual(['group_opened', 'group_settled', 'group_opened'])
+      })
+
+      it('have one slot for one key and for one job', async () => {
+        const record = await rollout()
+        await catalogue.openRound(roundOf(record))
+        const asked = slot('mine')
+        const [first] = await catalogue.openSlots(record.groupId, [asked])
+        expect(await catalogue.openSlots(record.groupId, [slot('mine')])).toEqual([first])
+        expect(await catalogue.openSlots(record.groupId, [asked])).toEqual([first])
+        expect((await catalogue.rounds(record.groupId))[0]?.slots).toEqual([first])
+      })
+
+      it('settle once: what stood first stands', async () => {
+        const record = await rollout()
+        await catalogue.openRound(roundOf(record))
+        const first = await catalogue.settleRound(settledOf(record))
+        expect(await catalogue.settleRound(settledOf(record, { state: 'failed', members: [] }))).toEqual(first)
+        expect((await catalogue.rounds(record.groupId))[0]?.settled).toEqual(first)
+        expect(await kinds(record.runId)).toEqual(['group_opened', 'group_settled'])
+      })
+
+      it('refuse slots once they have settled, and a second round before', async () => {
+        const record = await rollout()
+        await expect(catalogue.openSlots(record.groupId, [slot()])).rejects.toMatchObject({ code: 'ROUND_SETTLED' })
+        await expect(catalogue.openRound(roundOf(record, 1))).rejects.toMatchObject({ code: 'ROUND_OPEN' })
+        await catalogue.openRound(roundOf(record))
+        const [known] = await catalogue.openSlots(record.groupId, [slot('a')])
+        await expect(catalogue.openRound(roundOf(record, 1))).rejects.toMatchObject({ code: 'ROUND_OPEN' })
+        await expect(catalogue.settleRound(settledOf(record, { round: 4 }))).rejects.toMatchObject({
+          code: 'NOT_FOUND',
+        })
+        await catalogue.settleRound(settledOf(record))
+        await expect(catalogue.openSlots(record.groupId, [slot()])).rejects.toMatchObject({ code: 'ROUND_SETTLED' })
+        expect(await catalogue.openSlots(record.groupId, [slot('a')])).toEqual([known])
+      })
+
+      it('tell a verdict that comes too late, and stay as they were', async () => {
+        const record = await rollout()
+        await catalogue.openRound(roundOf(record))
+        const before = verdict(record.id, 0.5, null)
+        await catalogue.appendVerdict(before)
+        const settled = await catalogue.settleRound(settledOf(record))
+        const late = verdict(record.id, 1, before.id)
+        await catalogue.appendVerdict(late)
+        await catalogue.appendVerdict(late)
+        expect((await catalogue.rounds(record.groupId))[0]?.settled).toEqual(settled)
+        const events = await catalogue.runEvents(record.runId, { after: 0, limit: 99 })
+        expect(events.map(({ kind }) => kind)).toEqual(['group_opened', 'group_settled', 'verdict_late'])
+        expect(events[2]?.data).toEqual({
+          groupId: record.groupId,
+          round: 0,
+          rolloutId: record.id,
+          verdictId: late.id,
+          status: 'scored',
+          reward: 1,
+        })
+        const cursor = events[1]?.seq ?? 0
+        expect(await catalogue.runEvents(record.runId, { after: cursor, limit: 1 })).toEqual([events[2]])
+        expect(await catalogue.runEvents(newId(), { after: 0, limit: 9 })).toEqual([])
+      })
     })
 
     it('names a fingerprint by its content', async () => {

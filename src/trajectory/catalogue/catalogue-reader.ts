@@ -9,7 +9,17 @@ import {
   type Task,
   type Verdict,
 } from '../../core/index.ts'
-import type { GroupRecord, RolloutRecord, RolloutView, RunRecord } from '../contract/index.ts'
+import type {
+  GroupRecord,
+  RolloutRecord,
+  RolloutView,
+  RoundRecord,
+  RoundView,
+  RunEvent,
+  RunRecord,
+  SettledRound,
+  SlotRecord,
+} from '../contract/index.ts'
 import { Statements, wholeRows } from '../sqlite/index.ts'
 import { catalogueTables, type CoveredTable } from './schema.ts'
 
@@ -22,7 +32,8 @@ interface RolloutRow extends RecordRow {
   readonly group: Id
 }
 
-const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, ...ofRollouts } = catalogueTables
+const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, rounds, slots, settled, runEvents, ...ofRollouts } =
+  catalogueTables
 
 /** The synchronous half of `CatalogueReader`: each row is checked against its digest. Methods throw `STORE_CORRUPT`. */
 export class SqliteCatalogueReader {
@@ -80,6 +91,38 @@ export class SqliteCatalogueReader {
     )
   }
 
+  rounds(groupId: Id): readonly RoundView[] {
+    const of = <Row extends object>(table: CoveredTable, column: string): readonly Row[] =>
+      this.#rows<Row>(table, `WHERE "group" = ? ORDER BY ${column}`, groupId)
+    const known = of<RecordRow & { round: number; opened_at: number }>(rounds, 'round')
+    if (known.length === 0) return []
+    const lists = new Map(of<RecordRow & { round: number }>(settled, 'round').map((row) => [row.round, row.record]))
+    const places = of<{ slot: number; round: number; job: Id; key: string | null }>(slots, 'slot')
+    const now = this.databaseNow()
+    return known.map(({ round, record, opened_at: openedAt }) => {
+      const list = lists.get(round)
+      return {
+        ...parseOwn<RoundRecord>(record),
+        ageMs: now - openedAt,
+        slots: places
+          .filter((place) => place.round === round)
+          .map(({ slot, job, key }): SlotRecord => ({ slot, round, jobId: job, key })),
+        settled: list === undefined ? null : parseOwn<SettledRound>(list),
+      }
+    })
+  }
+
+  runEvents(runId: Id, { after, limit }: { after: number; limit: number }): readonly RunEvent[] {
+    const rows = this.#rows<{ seq: number; kind: RunEvent['kind']; at: number; data: string }>(
+      runEvents,
+      'WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?',
+      runId,
+      after,
+      limit,
+    )
+    return rows.map(({ seq, kind, at, data }) => ({ seq, runId, kind, at, data: parseOwn<RunEvent['data']>(data) }))
+  }
+
   fingerprint(digest: Digest): EngineFingerprint {
     return this.#one<EngineFingerprint>(fingerprints, 'id', digest)
   }
@@ -104,6 +147,11 @@ export class SqliteCatalogueReader {
       ...range,
       ...range,
     )
+  }
+
+  /** The database's own clock, milliseconds since the epoch. */
+  protected databaseNow(): number {
+    return this.statements.get<{ now: number }>(`SELECT unixepoch('subsec') * 1000.0 AS now`)?.now ?? 0
   }
 
   #view({ record, group }: RolloutRow): RolloutView {

@@ -17,6 +17,10 @@ export const catalogueTables = {
   taints: ofRollout('taints', ['rollout', 'cause']),
   labels: ofRollout('labels', ['rollout', 'name', 'value']),
   verdicts: ofRollout('verdicts', ['id', 'rollout', 'record']),
+  rounds: table('group_rounds', ['group', 'round', 'record', 'opened_at']),
+  slots: table('group_slots', ['group', 'slot', 'round', 'job', 'key']),
+  settled: table('settled_rounds', ['group', 'round', 'record', 'at']),
+  runEvents: table('run_events', ['seq', 'run', 'kind', 'at', 'data']),
   fingerprints: table('fingerprints', ['id', 'record']),
   tokenTexts: table('token_texts', ['tokenizer', 'token', 'bytes']),
 } as const
@@ -129,6 +133,44 @@ export const catalogueMigrations: readonly Migration[] = [
     digest INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX verdicts_rollout ON verdicts (rollout, n);
+  CREATE TABLE group_rounds (
+    "group" TEXT NOT NULL REFERENCES groups (id),
+    round INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    opened_at REAL NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY ("group", round)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE group_slots (
+    "group" TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    round INTEGER NOT NULL,
+    job TEXT NOT NULL UNIQUE,
+    key TEXT,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY ("group", slot),
+    UNIQUE ("group", key),
+    FOREIGN KEY ("group", round) REFERENCES group_rounds ("group", round)
+  ) STRICT;
+  -- One row per settled round, never changed.
+  CREATE TABLE settled_rounds (
+    "group" TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    at REAL NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY ("group", round),
+    FOREIGN KEY ("group", round) REFERENCES group_rounds ("group", round)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE run_events (
+    seq INTEGER PRIMARY KEY,
+    run TEXT NOT NULL REFERENCES runs (id),
+    kind TEXT NOT NULL,
+    at REAL NOT NULL,
+    data TEXT NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX run_events_run ON run_events (run, seq);
   CREATE TABLE fingerprints (id TEXT PRIMARY KEY, record TEXT NOT NULL, digest INTEGER NOT NULL) STRICT;
   CREATE TABLE token_texts (
     tokenizer TEXT NOT NULL,

@@ -8,7 +8,15 @@ import {
   type Task,
   type Verdict,
 } from '../../core/index.ts'
-import type { GroupRecord, RolloutRecord, RunRecord } from '../contract/index.ts'
+import type {
+  GroupRecord,
+  RolloutRecord,
+  RoundRecord,
+  RunEvent,
+  RunRecord,
+  SettledRound,
+  SlotRecord,
+} from '../contract/index.ts'
 import { SqliteCatalogueReader } from './catalogue-reader.ts'
 import { type ColumnValue, insertOf, rowDigest } from '../sqlite/index.ts'
 import { fingerprintDigest } from './fingerprint.ts'
@@ -16,6 +24,7 @@ import { catalogueTables, type CoveredTable } from './schema.ts'
 
 const { ends, fingerprints, groups, labels, rollouts, runs, starts, taints, tasks, tokenTexts } = catalogueTables
 const verdictsTable = catalogueTables.verdicts
+const { rounds: roundsTable, runEvents: runEventsTable, settled: settledTable, slots: slotsTable } = catalogueTables
 const orNothing = 'ON CONFLICT DO NOTHING'
 
 /**
@@ -84,6 +93,57 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
         throw new PaddockError('STORE_CONFLICT', `verdict ${verdict.id} supersedes one that the rollout does not have`)
       }
       this.#insert(verdictsTable, { id: verdict.id, rollout: verdict.rolloutId, record })
+      this.#tellLate(verdict)
+    })
+  }
+
+  openRound(round: RoundRecord): void {
+    this.#transaction(() => {
+      const known = this.rounds(round.groupId)
+      if (known.some((one) => one.round === round.round)) return
+      if (known.length !== round.round || known.some(({ settled }) => settled === null)) {
+        const what = `round ${round.round} of group ${round.groupId} cannot open: it has ${known.length}, and each must settle first`
+        throw new PaddockError('ROUND_OPEN', what)
+      }
+      this.#insert(roundsTable, {
+        group: round.groupId,
+        round: round.round,
+        record: JSON.stringify(round),
+        opened_at: this.databaseNow(),
+      })
+      this.#tell(round.runId, 'group_opened', { groupId: round.groupId, round: round.round, n: round.spec.n })
+    })
+  }
+
+  openSlots(groupId: Id, asked: readonly { readonly jobId: Id; readonly key: string | null }[]): readonly SlotRecord[] {
+    return this.#transaction(() => {
+      const rounds = this.rounds(groupId)
+      const known = rounds.flatMap(({ slots }) => slots)
+      const open = rounds.find(({ settled }) => settled === null)
+      return asked.map(({ jobId, key }) => {
+        const before = known.find((one) => one.jobId === jobId || (key !== null && one.key === key))
+        if (before !== undefined) return before
+        if (open === undefined) {
+          throw new PaddockError('ROUND_SETTLED', `no round of group ${groupId} goes on, so it takes no new member`)
+        }
+        const slot: SlotRecord = { slot: known.length, round: open.round, jobId, key }
+        this.#insert(slotsTable, { group: groupId, slot: slot.slot, round: slot.round, job: jobId, key })
+        known.push(slot)
+        return slot
+      })
+    })
+  }
+
+  settleRound(settled: SettledRound): SettledRound {
+    return this.#transaction(() => {
+      const { groupId, runId, round, state, usable, members } = settled
+      const known = this.rounds(groupId).find((one) => one.round === round)
+      if (known === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no round ${round}`)
+      if (known.settled !== null) return known.settled
+      const record = JSON.stringify(settled)
+      this.#insert(settledTable, { group: groupId, round, record, at: this.databaseNow() })
+      this.#tell(runId, 'group_settled', { groupId, round, state, usable, members: members.length })
+      return settled
     })
   }
 
@@ -99,6 +159,25 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
         this.#insert(tokenTexts, { tokenizer, token, bytes }, orNothing)
       }
     })()
+  }
+
+  #tellLate({ id: verdictId, rolloutId, status, reward }: Verdict): void {
+    const { groupId, runId } = this.rollout(rolloutId)
+    const round = this.rounds(groupId).find(({ settled }) =>
+      settled?.members.some((member) => member.rolloutId === rolloutId),
+    )
+    if (round === undefined) return
+    this.#tell(runId, 'verdict_late', { groupId, round: round.round, rolloutId, verdictId, status, reward })
+  }
+
+  #tell(runId: Id, kind: RunEvent['kind'], data: RunEvent['data']): void {
+    const seq = this.statements.get<{ next: number }>('SELECT coalesce(max(seq), 0) + 1 AS next FROM run_events')?.next
+    const row = { seq: seq ?? 1, run: runId, kind, at: this.databaseNow(), data: JSON.stringify(data) }
+    this.#insert(runEventsTable, row)
+  }
+
+  #transaction<T>(work: () => T): T {
+    return this.#db.transaction(work).immediate()
   }
 
   /** A row with its digest; `conflict` says what happens where the row is there already. */

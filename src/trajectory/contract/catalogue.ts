@@ -1,5 +1,6 @@
 /** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts. */
 import type { Digest, EngineFingerprint, Id, RolloutEnd, Task, Verdict } from '../../core/index.ts'
+import type { RoundRecord, RoundView, RunEvent, SettledRound, SlotRecord } from './group.ts'
 
 export interface RunRecord {
   readonly id: Id
@@ -53,6 +54,10 @@ export interface CatalogueReader {
   /** Throws `NOT_FOUND`. */
   rollout(id: Id): Promise<RolloutView>
   rollouts(filter: { runId?: Id; groupId?: Id; taskDigest?: Digest; limit?: number }): Promise<readonly RolloutView[]>
+  /** Rounds of a group, oldest first. */
+  rounds(groupId: Id): Promise<readonly RoundView[]>
+  /** Events of a run after `after`, oldest first. */
+  runEvents(runId: Id, o: { after: number; limit: number }): Promise<readonly RunEvent[]>
   fingerprint(digest: Digest): Promise<EngineFingerprint>
   /** Texts of token ids for one tokenizer, as far as known. Bytes, because a token may hold a part of a character. */
   tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
@@ -71,7 +76,20 @@ export interface Catalogue extends CatalogueReader {
   endRollout(id: Id, at: number, end: RolloutEnd, detail: string): Promise<void>
   taint(rolloutId: Id, cause: string): Promise<void>
   label(rolloutId: Id, name: string, value: string): Promise<void>
+  /** Of a rollout in a settled round it changes nothing there: it is told as `verdict_late`. */
   appendVerdict(verdict: Verdict): Promise<void>
+  /** Opens a round. Idempotent; throws `ROUND_OPEN` where the round before has not settled. */
+  openRound(round: RoundRecord): Promise<void>
+  /**
+   * Opens slots in the round that goes on, numbered through all rounds of the group. With a key there is one slot for it,
+   * however often it is asked for. Throws `ROUND_SETTLED` where no round goes on.
+   */
+  openSlots(
+    groupId: Id,
+    slots: readonly { readonly jobId: Id; readonly key: string | null }[],
+  ): Promise<readonly SlotRecord[]>
+  /** Settles a round and tells it. The first settlement stands: it is what every later call resolves with. */
+  settleRound(settled: SettledRound): Promise<SettledRound>
   /** Returns the digest under which it is stored. */
   putFingerprint(fingerprint: EngineFingerprint): Promise<Digest>
   putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void>

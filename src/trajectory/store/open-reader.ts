@@ -72,6 +72,8 @@ function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
     groups: (runId) => later(() => reader.groups(runId)),
     rollout: (id) => later(() => reader.rollout(id)),
     rollouts: (filter) => later(() => reader.rollouts(filter)),
+    rounds: (groupId) => later(() => reader.rounds(groupId)),
+    runEvents: (runId, o) => later(() => reader.runEvents(runId, o)),
     fingerprint: (digest) => later(() => reader.fingerprint(digest)),
     tokenTexts: (tokenizer, ids) => later(() => reader.tokenTexts(tokenizer, ids)),
     resolve: (prefix) => later(() => reader.resolve(prefix)),

@@ -14,6 +14,8 @@ export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
     'groups',
     'rollout',
     'rollouts',
+    'rounds',
+    'runEvents',
     'fingerprint',
     'tokenTexts',
     'resolve',
@@ -26,6 +28,9 @@ export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
     'taint',
     'label',
     'appendVerdict',
+    'openRound',
+    'openSlots',
+    'settleRound',
     'putFingerprint',
     'putTokenTexts',
   ])

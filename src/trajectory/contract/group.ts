@@ -1,0 +1,101 @@
+/** The life of a group: what was asked for, its rounds, their slots, and what they settled to. */
+import type { Id, RolloutEnd, VerdictStatus } from '../../core/index.ts'
+
+/** Ends that cut an agent off although nothing failed. */
+export type CutEnd = 'horizon' | 'budget' | 'context_overflow' | 'agent_timeout'
+
+/**
+ * What a cut rollout is worth. `verify`: the state is scored as it is (without any call: null); `zero`: reward 0; `mask`:
+ * scored, counted in its group and never trained; `null`: no number.
+ */
+export type OnCut = 'verify' | 'zero' | 'mask' | 'null'
+
+/** What is asked of one round of a group. */
+export interface GroupSpec {
+  /** Members wanted with a number. */
+  readonly n: number
+  /** Slots opened beyond `n` at the start. */
+  readonly over: number
+  /** Below so many usable members the round settles as `failed`. */
+  readonly minUsable: number
+  /** `usable`: the others are stopped as soon as so many members are usable. `deadline`: nobody is stopped before it. */
+  readonly stopWhen: { readonly kind: 'usable'; readonly count: number } | { readonly kind: 'deadline' }
+  /** Further slots that may be opened, in all, where members that ended are not usable. */
+  readonly topUp: number
+  /** From the opening of the round until whoever is not done is left out; null: never. */
+  readonly deadlineMs: number | null
+  /** Higher first. */
+  readonly priority: number
+  readonly labels: Readonly<Record<string, string>>
+  /** Model calls after which an agent is cut on purpose; null: none. */
+  readonly horizon: number | null
+  readonly onCut: Readonly<Record<CutEnd, OnCut>>
+}
+
+/** A place in a group, filled by one attempt after the other. */
+export interface SlotRecord {
+  readonly slot: number
+  readonly round: number
+  /** The job that fills it; of a slot that somebody outside fills, a name that nothing is queued under. */
+  readonly jobId: Id
+  /** Given by whoever opened it, so that opening may be repeated; null: nobody did. */
+  readonly key: string | null
+}
+
+export interface RoundRecord {
+  readonly groupId: Id
+  readonly runId: Id
+  /** From 0. */
+  readonly round: number
+  readonly spec: GroupSpec
+}
+
+/** A round as it stands. */
+export interface RoundView extends RoundRecord {
+  /** Since its opening, on the database's clock. */
+  readonly ageMs: number
+  readonly slots: readonly SlotRecord[]
+  /** Null while it goes on. */
+  readonly settled: SettledRound | null
+}
+
+/** Why a member has no part in its round's advantages. */
+export type MemberOut = 'infra' | 'cancelled' | 'censored' | 'late' | 'tainted' | 'no_number'
+
+export interface SettledMember {
+  readonly rolloutId: Id
+  readonly slot: number
+  readonly attempt: number
+  readonly end: RolloutEnd | null
+  /** Null: usable. */
+  readonly out: MemberOut | null
+  readonly verdict: { readonly id: Id; readonly status: VerdictStatus; readonly reward: number | null } | null
+  readonly cut: OnCut | null
+  readonly sampledTokens: number
+}
+
+/** What a round came to. Written once; nothing changes it. */
+export interface SettledRound {
+  readonly groupId: Id
+  readonly runId: Id
+  readonly round: number
+  readonly state: 'settled' | 'failed'
+  /** What ended it before all members had; null: nothing did. */
+  readonly stoppedBy: 'usable' | 'deadline' | 'cancelled' | null
+  readonly members: readonly SettledMember[]
+  readonly usable: number
+  /** Members that were stopped under way, with what they had. */
+  readonly censored: { readonly members: number; readonly sampledTokens: number }
+  /** Slots that were closed before an attempt began. */
+  readonly neverBegan: number
+}
+
+/** Something that happened in a run, for whoever follows it. `seq` grows, and only within one database. */
+export interface RunEvent {
+  readonly seq: number
+  readonly runId: Id
+  readonly kind: 'group_opened' | 'group_settled' | 'verdict_late'
+  readonly at: number
+  /** JSON. */
+  readonly data: Readonly<Record<string, unknown>>
+}
