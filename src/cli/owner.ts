@@ -1,6 +1,6 @@
 import { type Config, type Id, type Log, openLog, PaddockError, withoutSecrets } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
-import { appendLate, endInterrupted, mayGoOn } from '../rollout/index.ts'
+import { appendLate, endInterrupted, isOutside, mayGoOn, OutsideGroups } from '../rollout/index.ts'
 import {
   CallTally,
   type ControlServer,
@@ -109,6 +109,9 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     closers.add(() => proxy.close())
     const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
     const token = config.control.token ?? (await controlToken(config.store.directory))
+    const outside = new OutsideGroups({ store, proxy })
+    closers.add(async () => outside.close())
+    await outside.resume()
     const submit = options.submitRun
     const submitted = new Map<Id, SubmittedWork>()
     const control = await startControl(
@@ -125,7 +128,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)
           work.cancel()
         },
-        appendLate: (rolloutId, given) => appendLate(store, rolloutId, given),
+        outside,
+        appendLate: async (rolloutId, given) => {
+          const verdict = await appendLate(store, rolloutId, given)
+          const { runId } = await store.catalogue.rollout(rolloutId)
+          if (isOutside(await store.catalogue.run(runId))) await outside.judged(rolloutId)
+          return verdict
+        },
         submitRun: submit === undefined ? null : (request) => submit(owner, request),
       },
       { ...config.control, token, live },

@@ -184,6 +184,18 @@ export const catalogue = {
     'The selection cannot be exported truthfully.',
     'Correct the selection or pass the named allowance.',
   ),
+  GROUP_INSIDE: entry(
+    'request',
+    409,
+    'Paddock itself runs the rollouts of this group, so nobody else opens or ends them.',
+    'Open a group of your own with `POST /groups`.',
+  ),
+  GROUP_INVALID: entry(
+    'request',
+    400,
+    'The group asks for what its members could never come to.',
+    'Correct n, over, topUp, minUsable or stopWhen.',
+  ),
   HARNESS_FAILED: entry(
     'agent',
     500,

@@ -45,3 +45,12 @@ export { defaultBudgets, defaultLimits, runRollouts } from './run.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'
 export { endRecordings, mayGoOn, openRecording, type Recording, type RecordingOptions } from './recording.ts'
+export { type GroupRequest, groupSpec } from './group/spec.ts'
+export {
+  type EndOutside,
+  isOutside,
+  type OpenGroup,
+  type OpenOutside,
+  OutsideGroups,
+  type OutsideRollout,
+} from './group/outside.ts'

@@ -1,7 +1,7 @@
 import type { CallTally } from './call-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
 import type { Proxy } from '../proxy/index.ts'
-import type { LateVerdict } from '../rollout/index.ts'
+import type { LateVerdict, OutsideGroups } from '../rollout/index.ts'
 import type { StoreReader } from '../trajectory/index.ts'
 
 /** What `POST /runs` asks for: the arguments of `paddock run`. */
@@ -49,6 +49,8 @@ export interface ControlParts {
   readonly storeQueueDepth: (() => number) | null
   /** Appends what somebody says of a rollout later. Throws as `appendLate` of `rollout` does. */
   appendLate(rolloutId: Id, given: LateVerdict): Promise<Verdict>
+  /** Groups of harnesses that run elsewhere. */
+  readonly outside: Pick<OutsideGroups, 'openGroup' | 'openRound' | 'openRollout' | 'end' | 'cancel'>
   /** Starts a run and resolves when it has an id; null where this process runs none. */
   readonly submitRun: ((request: RunRequest) => Promise<SubmittedRun>) | null
   /** Stops a submitted run as Ctrl-C would. Throws `NOT_FOUND` for a run that is not going. */

@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { isId, mergeSessionConfig, PaddockError } from '../core/index.ts'
 import type { ControlParts } from './contract.ts'
 import { engineRoutes } from './engine-routes.ts'
+import { groupRoutes } from './group-routes.ts'
 import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
+import { verdictBody } from './verdict-body.ts'
 import { rolloutView, sessionLogView, sessionView } from './views.ts'
 
 const limit = z.coerce.number().int().min(1).max(10_000).default(100)
@@ -35,21 +37,12 @@ const runBody = z.strictObject({
   command: z.string().nullable().default(null),
 })
 
-const verdictBody = z.strictObject({
-  source: z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots, dashes and underscores'),
-  reward: z.number().nullable().optional(),
-  status: z.enum(['scored', 'hacked', 'pending', 'unscorable', 'infra_error', 'gold_error', 'judge_failed']).optional(),
-  reason: z.string().optional(),
-  components: z.record(z.string(), z.number()).optional(),
-  steps: z.array(z.strictObject({ callId: id, value: z.number() })).optional(),
-  evidence: z.string().optional(),
-})
-
 /** The control routes; `docs/reference/routes.md` is held against them by a test. */
 export function controlRoutes(parts: ControlParts): Router {
   const { recorder, catalogue } = parts.reader
   const routes = Router()
   routes.use(engineRoutes(parts))
+  routes.use(groupRoutes(parts))
 
   routes.post('/sessions', async (request, response) => {
     const body = parse(sessionBody, request.body ?? {}, 'body')
@@ -107,7 +100,8 @@ export function controlRoutes(parts: ControlParts): Router {
   routes.get('/groups/:id', async (request, response) => {
     const group = await catalogue.group(request.params.id)
     const rollouts = await catalogue.rollouts({ groupId: group.id })
-    response.json({ group, rollouts: rollouts.map(rolloutView) })
+    const rounds = await catalogue.rounds(group.id)
+    response.json({ group, rounds, rollouts: rollouts.map(rolloutView) })
   })
   routes.get('/rollouts', async (request, response) => {
     const query = parse(z.object({ run: id.optional(), group: id.optional(), limit }), request.query, 'query')

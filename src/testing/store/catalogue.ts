@@ -167,7 +167,7 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       priority: 3,
       labels: { set: 'a' },
       horizon: 8,
-      onCut: { horizon: 'verify', budget: 'zero', context_overflow: 'mask', agent_timeout: 'null' },
+      onCut: { horizon: 'verify', budget: 'zero', context_overflow: 'verify', agent_timeout: 'null' },
     }
     const roundOf = ({ groupId, runId }: RolloutRecord, round = 0): RoundRecord => ({ groupId, runId, round, spec })
     const settledOf = (record: RolloutRecord, more: Partial<SettledRound> = {}): SettledRound => ({

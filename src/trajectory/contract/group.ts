@@ -5,10 +5,10 @@ import type { Id, RolloutEnd, VerdictStatus } from '../../core/index.ts'
 export type CutEnd = 'horizon' | 'budget' | 'context_overflow' | 'agent_timeout'
 
 /**
- * What a cut rollout is worth. `verify`: the state is scored as it is (without any call: null); `zero`: reward 0; `mask`:
- * scored, counted in its group and never trained; `null`: no number.
+ * What a cut rollout is worth. `verify`: the state is scored as it is (without any call: no number); `zero`: reward 0;
+ * `null`: no number.
  */
-export type OnCut = 'verify' | 'zero' | 'mask' | 'null'
+export type OnCut = 'verify' | 'zero' | 'null'
 
 /** What is asked of one round of a group. */
 export interface GroupSpec {

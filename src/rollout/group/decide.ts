@@ -1,0 +1,128 @@
+import {
+  type GroupSpec,
+  type MemberOut,
+  type OnCut,
+  type RolloutView,
+  type RoundView,
+  type SettledMember,
+  verdictInForce,
+} from '../../trajectory/index.ts'
+
+/** A slot of a round that goes on. */
+export interface SlotState {
+  readonly slot: number
+  /** Its last attempt; null: none has begun. */
+  readonly rollout: RolloutView | null
+  /** No further attempt follows. */
+  readonly over: boolean
+  /** Its agent is done, and a verifier works on it. */
+  readonly verifying: boolean
+  /** A verdict comes from outside, so that none yet is a pending one. */
+  readonly verdictFromOutside: boolean
+}
+
+/** What a group does next. */
+export type Decision =
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'top_up'; readonly count: number }
+  /** Those that are not over are stopped. */
+  | { readonly kind: 'stop'; readonly why: StoppedBy }
+  | { readonly kind: 'settle'; readonly state: 'settled' | 'failed'; readonly stoppedBy: StoppedBy | null }
+
+type StoppedBy = 'usable' | 'deadline' | 'cancelled'
+
+/**
+ * Decides over a round from what is recorded alone, so that whoever takes a run up after a crash decides the same.
+ * `cancelled`: somebody wants no more of the group.
+ */
+export function decide(
+  round: Pick<RoundView, 'spec' | 'ageMs'>,
+  slots: readonly SlotState[],
+  cancelled = false,
+): Decision {
+  const { spec, ageMs } = round
+  const working = slots.filter(({ over }) => !over)
+  const usable = slots.filter((one) => one.over && outOf(one, false) === null).length
+  const pending = slots.filter((one) => one.over && isPending(one)).length
+  const why = stopOf(spec, { usable, ageMs, cancelled })
+  const settle = (stoppedBy: StoppedBy | null): Decision => ({
+    kind: 'settle',
+    state: usable >= spec.minUsable ? 'settled' : 'failed',
+    stoppedBy,
+  })
+  if (why !== null) {
+    if (slots.some(isWorking)) return { kind: 'stop', why }
+    const whole =
+      slots.length >= spec.n && slots.every((one) => one.over && !isPending(one) && one.rollout?.end !== 'cancelled')
+    return settle(whole ? null : why)
+  }
+  const missing = spec.n - usable - pending - working.length
+  const left = spec.n + spec.over + spec.topUp - slots.length
+  if (missing > 0 && left > 0) return { kind: 'top_up', count: Math.min(missing, left) }
+  if (working.length > 0 || pending > 0) return { kind: 'wait' }
+  return settle(null)
+}
+
+function stopOf(
+  { stopWhen, deadlineMs }: GroupSpec,
+  now: { readonly usable: number; readonly ageMs: number; readonly cancelled: boolean },
+): StoppedBy | null {
+  if (now.cancelled) return 'cancelled'
+  if (stopWhen.kind === 'usable' && now.usable >= stopWhen.count) return 'usable'
+  return deadlineMs !== null && now.ageMs >= deadlineMs ? 'deadline' : null
+}
+
+function isPending({ rollout, verdictFromOutside }: SlotState): boolean {
+  if (rollout === null || rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled') return false
+  const verdict = verdictInForce(rollout.verdicts)
+  return verdict === null ? verdictFromOutside : verdict.status === 'pending'
+}
+
+/** Whether a round that stops still waits for this slot: one that is only being verified is late instead. */
+export function isWorking({ over, verifying }: SlotState): boolean {
+  return !over && !verifying
+}
+
+/** Why a member that is over has no part; null: usable. `stopped`: its group stopped before all members were done. */
+export function outOf(one: SlotState, stopped: boolean): MemberOut | null {
+  const { rollout } = one
+  if (one.verifying) return 'late'
+  if (rollout === null || rollout.end === null || rollout.end === 'cancelled') return stopped ? 'censored' : 'cancelled'
+  if (rollout.end === 'infra') return 'infra'
+  if (isPending(one)) return 'late'
+  if (rollout.taints.length > 0) return 'tainted'
+  return (verdictInForce(rollout.verdicts)?.reward ?? null) === null ? 'no_number' : null
+}
+
+/** What became of a cut rollout; null where it was not cut. */
+export function cutOf(spec: GroupSpec, end: RolloutView['end']): OnCut | null {
+  switch (end) {
+    case 'horizon':
+    case 'budget':
+    case 'context_overflow':
+    case 'agent_timeout':
+      return spec.onCut[end]
+    default:
+      return null
+  }
+}
+
+/** A member as the settled list names it; null for a slot in which nothing began. */
+export function memberOf(
+  one: SlotState,
+  o: { readonly spec: GroupSpec; readonly stopped: boolean; readonly sampledTokens: number },
+): SettledMember | null {
+  const { rollout } = one
+  if (rollout === null) return null
+  const verdict = verdictInForce(rollout.verdicts)
+  return {
+    rolloutId: rollout.id,
+    slot: rollout.slot,
+    attempt: rollout.attempt,
+    end: rollout.end,
+    out: outOf(one, o.stopped),
+    verdict: verdict === null ? null : { id: verdict.id, status: verdict.status, reward: verdict.reward },
+    cut: cutOf(o.spec, rollout.end),
+    sampledTokens: o.sampledTokens,
+  }
+}

@@ -1,0 +1,172 @@
+import type { Id } from '../../core/index.ts'
+import type { Catalogue, Recorder, RoundView, SettledMember, SettledRound } from '../../trajectory/index.ts'
+import { type Decision, decide, isWorking, memberOf, type SlotState } from './decide.ts'
+
+/** How the slots of a group are filled. */
+export interface SlotWork {
+  states(round: RoundView): Promise<readonly SlotState[]>
+  /** Opens further slots. False where only others can open them. */
+  topUp(round: RoundView, count: number): Promise<boolean>
+  /** Stops what is not over. What ends by that is told by {@link GroupKeeper.advance}. */
+  stop(round: RoundView, why: StopReason): Promise<void>
+  /** Before a round settles: rewards that only a comparison of its members gives. */
+  compare(round: RoundView): Promise<void>
+}
+
+export type StopReason = Extract<Decision, { kind: 'stop' }>['why']
+
+export interface KeeperParts {
+  readonly store: {
+    readonly catalogue: Pick<Catalogue, 'rollout' | 'rounds' | 'settleRound'>
+    readonly recorder: Pick<Recorder, 'sessions' | 'session'>
+  }
+  readonly work: SlotWork
+  readonly onSettled: (settled: SettledRound) => void
+}
+
+/**
+ * Brings the rounds of groups forward: tops up, stops, settles. It keeps nothing that the store does not have, so another
+ * process goes on where this one ended. Settling itself is the store's: the first list stands.
+ */
+export class GroupKeeper {
+  readonly #parts: KeeperParts
+  /** One step at a time per group. */
+  readonly #turns = new Map<Id, Promise<SettledRound | null>>()
+  readonly #timers = new Map<Id, NodeJS.Timeout>()
+  #closed = false
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Something happened to a member, or time went on. Resolves with the settled round if the group has one and none goes
+   * on. `cancelled`: nobody wants more of it. Throws `STORE_*`.
+   */
+  advance(groupId: Id, cancelled = false): Promise<SettledRound | null> {
+    const before = this.#turns.get(groupId) ?? Promise.resolve(null)
+    const next = before.catch(() => null).then(() => this.#advance(groupId, cancelled))
+    this.#turns.set(groupId, next)
+    return next
+  }
+
+  /** No deadline wakes it any more. */
+  close(): void {
+    this.#closed = true
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    this.#timers.clear()
+  }
+
+  async #advance(groupId: Id, cancelled: boolean): Promise<SettledRound | null> {
+    const { work, store } = this.#parts
+    let compared = false
+    for (;;) {
+      const round = (await store.catalogue.rounds(groupId)).at(-1)
+      if (round === undefined) return null
+      if (round.settled !== null) return round.settled
+      const slots = await work.states(round)
+      const decision = decide(round, slots, cancelled)
+      switch (decision.kind) {
+        case 'wait':
+          this.#wakeAtDeadline(round)
+          return null
+        case 'top_up':
+          if (await work.topUp(round, decision.count)) break
+          this.#wakeAtDeadline(round)
+          return null
+        case 'stop':
+          await work.stop(round, decision.why)
+          if ((await work.states(round)).some(isWorking)) return null
+          break
+        case 'settle': {
+          if (!compared) {
+            compared = true
+            await work.compare(round)
+            break
+          }
+          const settled = await store.catalogue.settleRound(await this.#list(round, slots, decision))
+          clearTimeout(this.#timers.get(groupId))
+          this.#parts.onSettled(settled)
+          return settled
+        }
+      }
+    }
+  }
+
+  async #list(
+    round: RoundView,
+    slots: readonly SlotState[],
+    { state, stoppedBy }: Extract<Decision, { kind: 'settle' }>,
+  ): Promise<SettledRound> {
+    const { groupId, runId, spec } = round
+    const stopped = stoppedBy === 'usable' || stoppedBy === 'deadline'
+    const found = slots.map(async (one) =>
+      memberOf(one, {
+        spec,
+        stopped,
+        sampledTokens: one.rollout === null ? 0 : await sampledBy(this.#parts.store.recorder, one.rollout.id),
+      }),
+    )
+    const own = (await Promise.all(found)).filter((member) => member !== null)
+    const members = [...(await this.#lateMembers(round)), ...own]
+    const censored = members.filter(({ out }) => out === 'censored')
+    return {
+      groupId,
+      runId,
+      round: round.round,
+      state,
+      stoppedBy,
+      members,
+      usable: members.filter(({ out }) => out === null).length,
+      censored: {
+        members: censored.length,
+        sampledTokens: censored.reduce((sum, { sampledTokens }) => sum + sampledTokens, 0),
+      },
+      neverBegan: slots.length - own.length,
+    }
+  }
+
+  /** Members of earlier rounds whose number came too late for these: this round is the one in which they count. */
+  async #lateMembers({ groupId, round, spec }: RoundView): Promise<readonly SettledMember[]> {
+    const { catalogue } = this.#parts.store
+    const listed = (await catalogue.rounds(groupId)).flatMap(({ settled }) => settled?.members ?? [])
+    const late: SettledMember[] = []
+    for (const member of listed.filter(({ out }) => out === 'late')) {
+      if (round === 0 || [...listed, ...late].some((one) => one.rolloutId === member.rolloutId && one.out === null))
+        continue
+      const rollout = await catalogue.rollout(member.rolloutId)
+      const state = { slot: member.slot, rollout, over: true, verifying: false, verdictFromOutside: true }
+      const now = memberOf(state, { spec, stopped: false, sampledTokens: member.sampledTokens })
+      if (now?.out === null) late.push(now)
+    }
+    return late
+  }
+
+  /** The timer is a hint: whether the deadline is there is decided by the database's clock. */
+  #wakeAtDeadline({ groupId, spec, ageMs }: RoundView): void {
+    clearTimeout(this.#timers.get(groupId))
+    if (spec.deadlineMs === null || this.#closed) return
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(groupId)
+        // Told to whoever asks next; without a handler here it would end the process.
+        void this.advance(groupId).catch(() => null)
+      },
+      Math.max(1, Math.min(spec.deadlineMs - ageMs, longestTimerMs)),
+    )
+    timer.unref()
+    this.#timers.set(groupId, timer)
+  }
+}
+
+/** Longer ones overflow in Node and fire at once. */
+const longestTimerMs = 2 ** 31 - 1
+
+async function sampledBy(recorder: KeeperParts['store']['recorder'], rolloutId: Id): Promise<number> {
+  let sum = 0
+  for (const { id } of await recorder.sessions({ rolloutId })) {
+    const { segments } = await recorder.session(id, { bodies: [] })
+    for (const { origin, tokens } of segments) if (origin === 'sampled') sum += tokens.length
+  }
+  return sum
+}

@@ -1,0 +1,38 @@
+import { PaddockError } from '../../core/index.ts'
+import type { GroupSpec } from '../../trajectory/index.ts'
+
+/** What may be said of a group; the rest is filled in by {@link groupSpec}. */
+export type GroupRequest = Partial<Omit<GroupSpec, 'n' | 'onCut'>> & {
+  readonly n: number
+  readonly onCut?: Partial<GroupSpec['onCut']>
+}
+
+/**
+ * A whole specification. With `over` and no `stopWhen` the group stops at `n` usable members: what is started beyond `n`
+ * is there for that. Throws `GROUP_INVALID` for what could never be met.
+ */
+export function groupSpec(asked: GroupRequest): GroupSpec {
+  const { n, over = 0, minUsable = 1, topUp = 0, deadlineMs = null } = asked
+  const stopWhen = asked.stopWhen ?? (over > 0 ? { kind: 'usable', count: n } : { kind: 'deadline' })
+  const most = n + over + topUp
+  if (minUsable > most) throw invalid(`minUsable is ${minUsable}, and there are ${most} members at most`)
+  if (stopWhen.kind === 'usable' && stopWhen.count > most) {
+    throw invalid(`stopWhen waits for ${stopWhen.count} usable members, and there are ${most} at most`)
+  }
+  return {
+    n,
+    over,
+    minUsable,
+    stopWhen,
+    topUp,
+    deadlineMs,
+    priority: asked.priority ?? 0,
+    labels: asked.labels ?? {},
+    horizon: asked.horizon ?? null,
+    onCut: { horizon: 'verify', budget: 'verify', context_overflow: 'verify', agent_timeout: 'verify', ...asked.onCut },
+  }
+}
+
+function invalid(what: string): PaddockError {
+  return new PaddockError('GROUP_INVALID', `The group cannot settle: ${what}.`)
+}

@@ -1,0 +1,15 @@
+import { z } from 'zod'
+import { isId } from '../core/index.ts'
+
+const id = z.string().refine(isId, 'not an id')
+
+/** What somebody says of a rollout. */
+export const verdictBody = z.strictObject({
+  source: z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots, dashes and underscores'),
+  reward: z.number().nullable().optional(),
+  status: z.enum(['scored', 'hacked', 'pending', 'unscorable', 'infra_error', 'gold_error', 'judge_failed']).optional(),
+  reason: z.string().optional(),
+  components: z.record(z.string(), z.number()).optional(),
+  steps: z.array(z.strictObject({ callId: id, value: z.number() })).optional(),
+  evidence: z.string().optional(),
+})
