@@ -181,8 +181,8 @@ export const catalogue = {
   EXPORT_REFUSED: entry(
     'request',
     409,
-    'The selection cannot be exported truthfully.',
-    'Correct the selection or pass the named allowance.',
+    'The selection cannot be exported truthfully, or does not hold what the trainer of the format needs.',
+    'Correct the selection or pass the named option.',
   ),
   GROUP_INSIDE: entry(
     'request',

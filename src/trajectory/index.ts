@@ -14,9 +14,11 @@ export {
   type ExportSink,
   type Manifest,
   manifestName,
+  noNeeds,
   type PreparedExporter,
   runExport,
   type SinkFile,
+  type TrainerNeeds,
   type WriteRequest,
   writeExport,
 } from './export/index.ts'

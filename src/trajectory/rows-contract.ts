@@ -4,6 +4,7 @@
 import type {
   CallClass,
   Digest,
+  Event,
   Id,
   LogprobKind,
   PolicySpan,
@@ -42,6 +43,12 @@ export type DropReason =
   | 'role'
   | 'logprob_kind'
   | 'group_dropped'
+  /** A row or rollout without a token to train. */
+  | 'nothing_to_train'
+  /** A usable member beyond the exact group size. */
+  | 'group_surplus'
+  /** A row beyond the one that stands for its rollout. */
+  | 'row_surplus'
   | 'filtered'
 
 /** One segment as it lies in a row. */
@@ -93,6 +100,11 @@ export interface ExportRollout {
   readonly instruction: string
   /** The verdict in force. */
   readonly verdict: Verdict | null
+  /**
+   * (reward - mean) / (sample standard deviation + 1e-6) over the group's exported rollouts, never over rows; 0 in a
+   * group of one or of equal rewards (GRPO, arXiv 2402.03300 §4.1.2). Null without a reward.
+   */
+  readonly advantage: number | null
   readonly rows: readonly Row[]
   /** Weight of each row by the export's rule, same order. */
   readonly rowWeights: readonly number[]
@@ -103,6 +115,8 @@ export interface ExportRollout {
     /** Images and other media of the messages, in order; the messages name them by path. */
     readonly media: readonly RowMedia[]
   }[]
+  /** The stored events of the rollout and its sessions, where the query asks for them. */
+  readonly events?: readonly Event[]
   /** What the engine gave beside ids and logprobs, where the export was asked for it. */
   readonly sideChannels?: readonly RowSideChannel[]
 }
@@ -132,13 +146,22 @@ export interface RowMedia {
 // --------------------------------------------------------------------------------------------------- selection
 
 /**
- * How a rollout's reward is spread over its K rows (not the same as token ownership, which is always train-once):
+ * How a rollout's reward is spread over its K rows that train something; a row that trains nothing weighs 0 (not the same as token ownership, which is always train-once):
  * - `full`: each row weighs 1;
  * - `1/K`: each row weighs 1/K;
  * - `per-token`: each row weighs (its trainable tokens) / (the rollout's trainable tokens);
  * - `first-owner`: the row that trains the rollout's first sampled token weighs 1, the others 0.
  */
 export type WeightRule = 'full' | '1/K' | 'per-token' | 'first-owner'
+
+/**
+ * How a rollout of several rows is handed to a trainer that expects one:
+ * - `longest`: the row with the most tokens; `last`: the row whose last call began last. The others are left out as
+ *   `row_surplus`, and the row that stays trains whatever it holds whole;
+ * - `split-advantage`: all rows stay. The trainer must take the `advantage` of each row instead of counting rows; the
+ *   weight rule is `1/K` unless another is given.
+ */
+export type OneRowRule = 'longest' | 'last' | 'split-advantage'
 
 /** What is selected for an export. Lists: any of; absent: everything. Stored as it is in the manifest. */
 export interface SelectionQuery {
@@ -157,19 +180,35 @@ export interface SelectionQuery {
   readonly trainClasses?: readonly CallClass[]
   /** False: rows whose leaf call has a class that is not trained are left out (`class`). Default false. */
   readonly includeUntrainedRows?: boolean
+  /**
+   * Rows without a token to train are left out, and rollouts without such a row before groups are counted
+   * (`nothing_to_train`). Default false; true in `rl` exports.
+   */
+  readonly trainedRowsOnly?: boolean
+  /** An answer with a token that lacks its logprob is context and not trained (`missing_logprob`). Default false. */
+  readonly wholeAnswersOnly?: boolean
+  /** What becomes of rollouts with several rows. Default: all rows stay. */
+  readonly oneRowPerRollout?: OneRowRule
   /** Default false: a rollout with a null verdict or none is dropped (`verdict_null`). */
   readonly includeNullVerdicts?: boolean
   /** Default false: dropped as `tainted`. */
   readonly includeTainted?: boolean
   /** Default false: a rollout without an end, or ended as `infra` or `cancelled`, is dropped (`rollout_unfinished`). */
   readonly includeUnfinished?: boolean
+  /** The stored events of each rollout come with it. Default false; true in `archive` exports. */
+  readonly includeEvents?: boolean
   /** Groups with fewer rollouts left are dropped whole (`group_dropped`). Counts rollouts, not rows. Default 1. */
   readonly minGroupSize?: number
+  /**
+   * Each group has this many rollouts: groups with fewer usable ones are dropped whole (`group_dropped`), of larger
+   * ones the first by slot stay (`group_surplus`). `limit` then leaves out whole groups.
+   */
+  readonly exactGroupSize?: number
   /** Drops groups whose rollouts all have the same reward (`group_dropped`). Default false. */
   readonly dropZeroVariance?: boolean
   /** Answers of mixed weights are context and not trained (`mixed_weights`). Default false; true in `rl` exports. */
   readonly maskMixedWeights?: boolean
-  /** Default `full`. */
+  /** Default `full`; `1/K` with `oneRowPerRollout: 'split-advantage'`. */
   readonly weightRule?: WeightRule
   readonly limit?: number
 }
@@ -199,6 +238,8 @@ export interface SelectionSummary {
       readonly rollouts: number
     }[]
   }
+  /** Rows of exported rollouts that were left out, by reason. */
+  readonly rowsLeftOut: Readonly<Partial<Record<DropReason, number>>>
   /** Drift over the selection's exported rollouts, calls that ended with an answer. */
   readonly drift: {
     readonly calls: number

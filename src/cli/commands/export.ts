@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import { present } from '../../server/index.ts'
-import type { SelectionQuery, WeightRule } from '../../trajectory/index.ts'
+import { builtInExporters, type OneRowRule, type SelectionQuery, type WeightRule } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { exportersOf } from '../exporters.ts'
@@ -22,6 +22,9 @@ interface ExportOptions {
   readonly minReward?: number
   readonly maxReward?: number
   readonly minGroupSize?: number
+  readonly exactGroupSize?: number
+  readonly oneRowPerRollout?: OneRowRule
+  readonly wholeAnswers?: boolean
   readonly dropZeroVariance?: boolean
   readonly weightRule?: WeightRule
   readonly includeNullVerdicts?: boolean
@@ -41,7 +44,7 @@ export function addExport(program: Command, cli: Cli): void {
   program
     .command('export')
     .description('write rows for a trainer, and a manifest that accounts for every sampled token')
-    .requiredOption('--format <name>', 'jsonl, verl, openai, or one of the configuration')
+    .requiredOption('--format <name>', `${builtInExporters.names.join(', ')}, or one of the configuration`)
     .requiredOption('--out <dir>', 'directory to write; appears whole or not at all')
     .option('--run <id>', 'only of this run; may be repeated', repeated)
     .option('--group <id>', 'only of this group; may be repeated', repeated)
@@ -51,6 +54,18 @@ export function addExport(program: Command, cli: Cli): void {
     .option('--min-reward <x>', 'leave out rollouts below', real)
     .option('--max-reward <x>', 'leave out rollouts above', real)
     .option('--min-group-size <n>', 'leave out groups with fewer rollouts', wholeNumber(1))
+    .option(
+      '--exact-group-size <n>',
+      'this many rollouts in each group: smaller groups are left out, of larger ones the first by slot stay',
+      wholeNumber(1),
+    )
+    .addOption(
+      new Option(
+        '--one-row-per-rollout <rule>',
+        'for trainers that take one row for one rollout: which row stays, or all with the advantage split',
+      ).choices(['longest', 'last', 'split-advantage']),
+    )
+    .option('--whole-answers', 'answers with a token that lacks its logprob are context, not trained')
     .option('--drop-zero-variance', 'leave out groups whose rewards are all the same')
     .addOption(
       new Option('--weight-rule <rule>', 'how a reward is spread over the rows of a rollout').choices([
@@ -126,6 +141,9 @@ async function queryOf(reader: StoreReader, options: ExportOptions): Promise<Sel
     minReward: options.minReward,
     maxReward: options.maxReward,
     minGroupSize: options.minGroupSize,
+    exactGroupSize: options.exactGroupSize,
+    oneRowPerRollout: options.oneRowPerRollout,
+    wholeAnswersOnly: options.wholeAnswers,
     dropZeroVariance: options.dropZeroVariance,
     weightRule: options.weightRule,
     includeNullVerdicts: options.includeNullVerdicts,

@@ -6,9 +6,22 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PaddockError } from '../../core/index.ts'
-import type { Exporter, ExportRollout, Manifest, Selection, WriteRequest } from '../../trajectory/index.ts'
+import type {
+  Exporter,
+  ExportRollout,
+  Manifest,
+  Selection,
+  TrainerNeeds,
+  WriteRequest,
+} from '../../trajectory/index.ts'
 import { manifestName, writeExport } from '../../trajectory/index.ts'
-import { arbitrarySelection, generatedFingerprint, selectionOf, uniformSelection } from './generate.ts'
+import {
+  arbitrarySelection,
+  generatedFingerprint,
+  selectionMissing,
+  selectionOf,
+  uniformSelection,
+} from './generate.ts'
 
 /** A row as it can be read back from an export's files. */
 export interface DecodedRow {
@@ -16,6 +29,8 @@ export interface DecodedRow {
   readonly rolloutId: string
   readonly groupId: string
   readonly reward: number | null
+  /** Only of `rl` exporters. */
+  readonly advantage?: number | null
   readonly tokens: readonly number[]
   readonly mask: readonly number[]
   readonly logprobs: readonly number[]
@@ -68,7 +83,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
 
     it('writes the declared files, hashed and measured in the manifest', async () => {
       await fc.assert(
-        fc.asyncProperty(arbitrarySelection(), async (selection) => {
+        fc.asyncProperty(arbitrarySelection(exporter.trainer), async (selection) => {
           const out = fresh()
           const manifest = await write(selection.open(), out)
           expect((await readdir(out)).toSorted()).toEqual([...exporter.files, manifestName].toSorted())
@@ -85,7 +100,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
 
     it('puts each sampled token in exactly one bucket', async () => {
       await fc.assert(
-        fc.asyncProperty(arbitrarySelection(), async (selection) => {
+        fc.asyncProperty(arbitrarySelection(exporter.trainer), async (selection) => {
           const { tokens, rows } = await write(selection.open(), fresh())
           const inBuckets = [tokens.trainable, ...Object.values(tokens.masked), ...Object.values(tokens.not_exported)]
           expect(inBuckets.reduce((a, b) => a + b, 0)).toBe(selection.accounting.sampled)
@@ -100,7 +115,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
 
     it('writes the same bytes for the same selection', async () => {
       await fc.assert(
-        fc.asyncProperty(arbitrarySelection(), async (selection) => {
+        fc.asyncProperty(arbitrarySelection(exporter.trainer), async (selection) => {
           const manifests = [await write(selection.open(), fresh()), await write(selection.open(), fresh())]
           expect(manifests[1]?.files).toEqual(manifests[0]?.files)
         }),
@@ -112,7 +127,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
     if (decodeRows !== undefined) {
       it('gives back every id, mask and logprob of every row', async () => {
         await fc.assert(
-          fc.asyncProperty(arbitrarySelection(), async (selection) => {
+          fc.asyncProperty(arbitrarySelection(exporter.trainer), async (selection) => {
             const out = fresh()
             await write(selection.open(), out)
             const expected = selection.rollouts.flatMap((rollout) =>
@@ -125,6 +140,9 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
                     rolloutId: row.rolloutId,
                     groupId: rollout.group.id,
                     reward: rollout.verdict?.reward ?? null,
+                    ...(exporter.purpose === 'rl'
+                      ? { advantage: (rollout.advantage ?? 0) * (rollout.rowWeights[index] ?? 1) + 0 }
+                      : {}),
                     tokens: [...row.tokens],
                     mask: [...row.mask],
                     // JSON and text forms have no negative zero, and no reader of logprobs cares.
@@ -145,7 +163,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
     if (decodeConversations !== undefined) {
       it('gives back every message of every conversation', async () => {
         await fc.assert(
-          fc.asyncProperty(arbitrarySelection(), async (selection) => {
+          fc.asyncProperty(arbitrarySelection(exporter.trainer), async (selection) => {
             const out = fresh()
             await write(selection.open(), out)
             const expected = selection.rollouts.flatMap((rollout) =>
@@ -204,6 +222,21 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
       expect(JSON.parse(await readFile(join(out, manifestName), 'utf8'))).toEqual(second)
       expect((await readdir(root)).filter((name) => name.startsWith('.'))).toEqual([])
     })
+
+    for (const [need, isNeeded] of Object.entries(exporter.trainer)) {
+      // `Object.entries` widens the keys to string; the record has no others.
+      const name = need as keyof TrainerNeeds
+      // What takes a rollout as one chain is told so first.
+      if (!isNeeded || (name === 'oneRowPerRollout' && exporter.trainer.contiguousPrefix)) continue
+      it(`refuses, by name, what misses its need of ${name}`, async () => {
+        const before = await readdir(root)
+        await expect(write(selectionMissing(name).open(), fresh())).rejects.toMatchObject({
+          code: 'EXPORT_REFUSED',
+          data: { need: name },
+        })
+        expect(await readdir(root)).toEqual(before)
+      })
+    }
 
     if (exporter.purpose === 'rl') {
       it('refuses a null reward, mixed logprob kinds and an unknown kind', async () => {

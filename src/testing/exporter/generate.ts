@@ -14,7 +14,9 @@ import type {
   Selection,
   SelectionSummary,
   TokenAccounting,
+  TrainerNeeds,
 } from '../../trajectory/index.ts'
+import { noNeeds } from '../../trajectory/index.ts'
 
 /** Rollouts with the truth about their sampled tokens. */
 export interface GeneratedSelection {
@@ -82,31 +84,57 @@ const rolloutSeed: fc.Arbitrary<RolloutSeed> = fc.record({
   version: fc.constantFrom('7', '8', 'step-9', null),
 })
 
-/** Selections of up to `maxLength` rollouts in groups of two. */
-export function arbitrarySelection(options: { maxLength?: number } = {}): fc.Arbitrary<GeneratedSelection> {
+/** Selections of up to four rollouts in groups of two, as a trainer with these needs takes them. */
+export function arbitrarySelection(needs: TrainerNeeds = noNeeds): fc.Arbitrary<GeneratedSelection> {
   return fc
-    .record({
-      seeds: fc.array(rolloutSeed, { maxLength: options.maxLength ?? 4 }),
-      filtered: fc.nat(50),
-    })
-    .map(({ seeds, filtered }) => generatedSelection(seeds, filtered))
+    .record({ seeds: fc.array(rolloutSeed, { maxLength: 4 }), filtered: fc.nat(50) })
+    .map(({ seeds, filtered }) => generatedSelection(fitting(seeds, needs), filtered))
+}
+
+/** A selection that misses one need and holds all others. */
+export function selectionMissing(need: keyof TrainerNeeds): GeneratedSelection {
+  const [answer] = uniformSeed(0, 5).turns[0]?.answers ?? []
+  const seeds = Array.from({ length: need === 'equalGroups' ? 3 : 4 }, (_, index): RolloutSeed => {
+    const seed = uniformSeed(need === 'groupsByPrompt' ? index : Math.floor(index / 2), 5)
+    const isSplit = need === 'oneRowPerRollout' || need === 'contiguousPrefix'
+    if (!isSplit || answer === undefined) return { ...seed, gaps: need === 'logprobOnEachToken' }
+    return { ...seed, turns: seed.turns.map((one) => ({ ...one, answers: [answer, answer] })) }
+  })
+  return generatedSelection(seeds, 0)
+}
+
+function fitting(seeds: readonly RolloutSeed[], needs: TrainerNeeds): readonly RolloutSeed[] {
+  const whole = needs.equalGroups ? seeds.slice(0, seeds.length - (seeds.length % 2)) : seeds
+  return whole.map((seed, index) => ({
+    ...seed,
+    gaps: seed.gaps && !needs.logprobOnEachToken,
+    turns: seed.turns.map((one, at) => ({
+      ...one,
+      prompt: needs.groupsByPrompt && at === 0 ? [Math.floor(index / 2)] : one.prompt,
+      answers: needs.oneRowPerRollout || needs.contiguousPrefix ? one.answers.slice(0, 1) : one.answers,
+    })),
+  }))
 }
 
 /** `count` rollouts of one shape: for tests of size rather than of shape. */
 export function uniformSelection(count: number, tokensPerTurn: number): GeneratedSelection {
+  return generatedSelection(
+    Array.from({ length: count }, (_, index) => uniformSeed(Math.floor(index / 2), tokensPerTurn)),
+    0,
+  )
+}
+
+/** The prompt begins with the ordinal of the group. */
+function uniformSeed(group: number, tokensPerTurn: number): RolloutSeed {
   const ids = Array.from({ length: tokensPerTurn }, (_, i) => (i * 7919) % 150_000)
   const logprobs = ids.map((id) => -id / 1e5)
-  const seed: RolloutSeed = {
-    turns: [{ prompt: ids, answers: [{ ids, logprobs }], text: 'same' }],
+  return {
+    turns: [{ prompt: [group, ...ids.slice(1)], answers: [{ ids, logprobs }], text: 'same' }],
     mainClass: true,
     gaps: false,
     reward: 1,
     version: '1',
   }
-  return generatedSelection(
-    Array.from({ length: count }, () => seed),
-    0,
-  )
 }
 
 function generatedSelection(seeds: readonly RolloutSeed[], filtered: number): GeneratedSelection {
@@ -151,6 +179,7 @@ export function selectionOf(rollouts: Iterable<ExportRollout>, accounting: Token
         accounting,
         rollouts: { selected: seen, exported: seen, dropped: [] },
         groups: { selected: seen, exported: seen, dropped: [] },
+        rowsLeftOut: {},
         drift: { calls: seen, forks: {}, shouldExtend: 0, extended: 0, exact: seen },
       }
     },
@@ -207,6 +236,7 @@ function rolloutOf(seed: RolloutSeed, making: Making): ExportRollout {
       supersedes: null,
     },
     rows: rows.map(({ row }) => row),
+    advantage: seed.reward - 0.25,
     rowWeights: rows.map(() => 1 / rows.length),
     conversations: rows.map(({ messages }) => ({ messages, tools: '[{"type":"function"}]', media: [] })),
   }

@@ -25,29 +25,42 @@ export interface RecordedRollout {
   readonly group?: string
   readonly weightVersion?: string
   readonly mixing?: PolicySpan['mixing']
+  /** Its group is of this task, whose prompts have ids of their own. */
+  readonly task?: string
+  /** True: a third call goes on from the first one's answer, so that there are two rows. */
+  readonly branch?: boolean
+  /** `none`: no answer has logprobs; `gap`: the second token of the first answer has none. */
+  readonly logprobs?: 'none' | 'gap'
+  /** Its questions show a picture. */
+  readonly image?: boolean
 }
 
-/** Sampled tokens of each rollout: two calls of three. */
+/** Sampled tokens of each rollout: two calls of three. One that branches has three more. */
 export const sampledPerRollout = 6
 
 /** Puts rollouts into a store and returns their ids. */
 export async function recordRollouts(store: Store, rollouts: readonly RecordedRollout[]): Promise<readonly string[]> {
   const run = { id: newId(), name: 'recorded', createdAt: 1, config: {} }
-  const task = {
-    digest: sha256('recorded task'),
-    name: 'recorded',
-    environment: 'terminal',
-    instruction: 'Count.',
-    split: 'train',
-    data: {},
-    source: 'test',
-  }
-  await store.catalogue.putTask(task)
   await store.catalogue.putRun(run)
+  const tasks: string[] = []
   const groups = new Map<string, string>()
   const ids: string[] = []
   for (const [slot, rollout] of rollouts.entries()) {
     const name = rollout.group ?? 'one'
+    const taskName = rollout.task ?? 'recorded'
+    const task = {
+      digest: sha256(`${taskName} task`),
+      name: taskName,
+      environment: 'terminal',
+      instruction: 'Count.',
+      split: 'train',
+      data: {},
+      source: 'test',
+    }
+    if (!tasks.includes(taskName)) {
+      tasks.push(taskName)
+      await store.catalogue.putTask(task)
+    }
     let groupId = groups.get(name)
     if (groupId === undefined) {
       groupId = newId()
@@ -64,7 +77,7 @@ export async function recordRollouts(store: Store, rollouts: readonly RecordedRo
     ids.push(id)
     await store.catalogue.putRollout({ id, runId: run.id, groupId, slot, attempt: 0, harness: 'script', createdAt: 1 })
     await store.catalogue.startRollout(id, 2)
-    await recordSession(store, id, rollout)
+    await recordSession(store, id, rollout, tasks.indexOf(taskName))
     if (rollout.end !== null) await store.catalogue.endRollout(id, 3, rollout.end ?? 'completed', '')
     if (rollout.taint !== undefined) await store.catalogue.taint(id, rollout.taint)
     if (rollout.reward !== null) await store.catalogue.appendVerdict(verdictOf(id, rollout))
@@ -72,10 +85,14 @@ export async function recordRollouts(store: Store, rollouts: readonly RecordedRo
   return ids
 }
 
+/** A data URL as chat messages have it. */
+const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+
 async function recordSession(
   { recorder, catalogue }: Store,
   rolloutId: string,
   rollout: RecordedRollout,
+  task: number,
 ): Promise<void> {
   const sessionId = newId()
   const logprobKind = rollout.logprobKind ?? 'raw'
@@ -102,9 +119,11 @@ async function recordSession(
     labels: {},
   })
   const messages: object[] = []
-  let parent: Segment['parent'] = null
-  for (const seq of [0, 1]) {
-    messages.push({ role: 'user', content: `question ${seq}` })
+  const answers: Segment['parent'][] = []
+  for (const seq of rollout.branch === true ? [0, 1, 2] : [0, 1]) {
+    // The third call goes on from the first answer, as the second does.
+    const parent = seq === 0 ? null : (answers[0] ?? null)
+    messages.push({ role: 'user', content: rollout.image === true ? [picture] : `question ${seq}` })
     const callId = newId()
     await recorder.beginCall(intentOf({ callId, sessionId, seq, fingerprint: digest, messages }))
     const answer = { role: 'assistant', content: `answer ${seq}` }
@@ -116,9 +135,11 @@ async function recordSession(
       logprobKind,
       version: rollout.weightVersion ?? '1',
       mixing: rollout.mixing ?? 'none',
+      task,
+      logprobs: rollout.logprobs ?? 'all',
     })
     const sampled = segments.at(-1)
-    parent = sampled === undefined ? null : { segmentId: sampled.id, offset: sampled.tokens.length }
+    answers.push(sampled === undefined ? null : { segmentId: sampled.id, offset: sampled.tokens.length })
     await recorder.commitCall(commitOf(callId, segments, JSON.stringify(answer)))
     await recorder.settleDelivery(callId, 'sent')
     messages.push(answer)
@@ -138,9 +159,12 @@ function segmentsOf(
     readonly logprobKind: LogprobKind
     readonly version: string
     readonly mixing: PolicySpan['mixing']
+    readonly task: number
+    readonly logprobs: 'all' | 'none' | 'gap'
   },
 ): readonly Segment[] {
   const { callId, sessionId, seq, parent, logprobKind } = place
+  const second = place.logprobs === 'gap' && seq === 0 ? Number.NaN : -0.2
   const common = { sessionId, callId, flags: null, replayOf: null, stopCut: false }
   const promptId = newId()
   return [
@@ -150,7 +174,8 @@ function segmentsOf(
       choice: null,
       parent,
       origin: 'prompt',
-      tokens: Int32Array.from([100 + seq, 200 + seq]),
+      // The branch has a shorter prompt, so that the longest row is not the last one.
+      tokens: Int32Array.from([100 + seq + 1000 * place.task, 200 + seq].slice(0, seq === 2 ? 1 : 2)),
       logprobs: null,
       logprobKind: 'unknown',
       policySpans: [],
@@ -159,10 +184,10 @@ function segmentsOf(
       ...common,
       id: newId(),
       choice: 0,
-      parent: { segmentId: promptId, offset: 2 },
+      parent: { segmentId: promptId, offset: seq === 2 ? 1 : 2 },
       origin: 'sampled',
       tokens: Int32Array.from([1 + seq, 2 + seq, 3 + seq]),
-      logprobs: Float32Array.from([-0.1, -0.2, -0.3]),
+      logprobs: place.logprobs === 'none' ? null : Float32Array.from([-0.1, second, -0.3]),
       logprobKind,
       policySpans: [
         {
@@ -198,7 +223,7 @@ function intentOf(
   return {
     ...rest,
     id: callId,
-    startedAt: 2,
+    startedAt: 2 + rest.seq,
     dialect: 'chat',
     path: '/v1/chat/completions',
     streamed: false,

@@ -1,14 +1,20 @@
+import { arealExporter } from './areal/index.ts'
 import { jsonlExporter } from './jsonl/index.ts'
+import { nemoRlExporter } from './nemo-rl/index.ts'
 import { openaiExporter } from './openai/index.ts'
 import { exporterRegistry, type ExporterRegistry } from './registry.ts'
+import { skyrlExporter } from './skyrl/index.ts'
 import { slimeExporter } from './slime/index.ts'
 import { trlExporter } from './trl/index.ts'
 import { verlExporter } from './verl/index.ts'
 
 /** The formats that come with Paddock. */
 export const builtInExporters: ExporterRegistry = exporterRegistry([
+  arealExporter,
   jsonlExporter,
+  nemoRlExporter,
   openaiExporter,
+  skyrlExporter,
   slimeExporter,
   trlExporter,
   verlExporter,

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import type { DropReason, ExportRollout, Row } from '../rows-contract.ts'
+import { needNames, type TrainerNeeds } from './needs.ts'
 
 /** One file of an export, while it is written. Bytes go to disk in order; memory does not grow with the file. */
 export interface SinkFile {
@@ -40,10 +41,15 @@ export interface ExporterSpec<Options> {
   /** `tokens`: rows as ids; one tokenizer per export. `messages`: rows as conversations. */
   readonly needs: 'tokens' | 'messages'
   readonly purpose: ExportPurpose
+  /** What its trainer needs beyond the form of rows; the framework refuses an export that does not hold it. */
+  readonly trainer: TrainerNeeds
   /** Names of the files it writes, without directories. All are written, also for an empty selection. */
   readonly files: readonly string[]
   readonly options: z.ZodType<Options>
-  /** Leaves single rows out, with a reason; their tokens are counted as not exported. Default: takes every row. */
+  /**
+   * Leaves single rows out, with a reason; their tokens are counted as not exported. Default: takes every row. Not for
+   * `rl`: a member that is left out behind the selection would shift its group.
+   */
   accept?(rollout: ExportRollout, row: Row, options: Options): DropReason | null
   /** Consumes all rollouts, one after another, holding at most a bounded batch of them. */
   write(rollouts: AsyncIterable<ExportRollout>, sink: ExportSink, options: Options): Promise<void>
@@ -62,6 +68,7 @@ export interface Exporter {
   readonly summary: string
   readonly needs: 'tokens' | 'messages'
   readonly purpose: ExportPurpose
+  readonly trainer: TrainerNeeds
   readonly files: readonly string[]
   /** JSON schema of the options, for `--help` and the manifest. */
   readonly optionsSchema: unknown
@@ -81,6 +88,7 @@ export function defineExporter<Options>(spec: ExporterSpec<Options>): Exporter {
     summary: spec.summary,
     needs: spec.needs,
     purpose: spec.purpose,
+    trainer: spec.trainer,
     files: spec.files,
     optionsSchema: z.toJSONSchema(spec.options, { io: 'input', unrepresentable: 'any' }),
     prepare(given) {
@@ -111,6 +119,12 @@ function checkSpec<Options>(spec: ExporterSpec<Options>): void {
   if (spec.needs !== 'tokens' && spec.needs !== 'messages') refuse('`needs` must be tokens or messages')
   if (!['rl', 'sft', 'archive'].includes(spec.purpose)) refuse('`purpose` must be rl, sft or archive')
   if (spec.purpose === 'rl' && spec.needs !== 'tokens') refuse('an `rl` exporter needs tokens')
+  for (const need of needNames) {
+    if (typeof spec.trainer?.[need] !== 'boolean') refuse(`\`trainer.${need}\` must be true or false`)
+  }
+  if (spec.purpose === 'rl' && spec.accept !== undefined) {
+    refuse('an `rl` exporter has no `accept`: a row that it leaves out would shift its group')
+  }
   if (!Array.isArray(spec.files) || spec.files.length === 0) refuse('`files` must name at least one file')
   for (const file of spec.files) {
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(file)) refuse(`file name ${JSON.stringify(file)} must be a plain name`)

@@ -10,6 +10,7 @@ export {
 } from './contract.ts'
 export { builtInExporters } from './built-in.ts'
 export type { ExportAllowances, Manifest } from './manifest.ts'
+export { noNeeds, type TrainerNeeds } from './needs.ts'
 export { exporterRegistry, type ExporterRegistry } from './registry.ts'
 export { type WriteRequest, writeExport } from './write.ts'
 export { type ExportRequest, runExport } from './run.ts'

@@ -1,5 +1,7 @@
 import type { EngineFingerprint } from '../../core/index.ts'
 import type { SelectionSummary, TokenAccounting } from '../rows-contract.ts'
+import { advantageRule } from '../select/index.ts'
+import type { TrainerNeeds } from './needs.ts'
 import type { WrittenFile } from './sink.ts'
 
 /** What may be mixed in one export although it usually must not. All default to false. */
@@ -71,6 +73,8 @@ export interface Manifest {
     readonly version: string
     readonly needs: string
     readonly purpose: string
+    /** What the trainer needs, and the export holds. */
+    readonly trainer: TrainerNeeds
     readonly options: unknown
   }
   readonly selection: Readonly<Record<string, unknown>>
@@ -82,7 +86,12 @@ export interface Manifest {
     readonly masked: Readonly<Record<string, number>>
     readonly not_exported: Readonly<Record<string, number>>
   }
-  readonly rows: { readonly count: number; readonly tokens: number }
+  readonly rows: {
+    readonly count: number
+    readonly tokens: number
+    /** Rows of exported rollouts that were left out, by reason. */
+    readonly left_out: Readonly<Record<string, number>>
+  }
   readonly rollouts: {
     readonly selected: number
     readonly exported: number
@@ -118,8 +127,8 @@ export interface Manifest {
   readonly engines: readonly Readonly<Record<string, unknown>>[]
   readonly logprob_kinds: Readonly<Record<string, number>>
   readonly policies: ExportFacts['policies']
-  /** Two different things: which row trains a shared token, and how a reward is spread over a rollout's rows. */
-  readonly rules: { readonly token_ownership: string; readonly reward_weight: string }
+  /** Which row trains a shared token, how a reward is spread over a rollout's rows, and what `advantage` is. */
+  readonly rules: { readonly token_ownership: string; readonly reward_weight: string; readonly advantage: string }
   readonly files: readonly { readonly name: string; readonly size_bytes: number; readonly sha256: string }[]
   /** Files under `media/`, each named by its SHA-256. */
   readonly media: { readonly files: number; readonly size_bytes: number }
@@ -162,7 +171,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
       masked: parts.tokens.masked,
       not_exported: parts.tokens.notExported,
     },
-    rows: { count: facts.rows, tokens: facts.rowTokens },
+    rows: { count: facts.rows, tokens: facts.rowTokens, left_out: summary.rowsLeftOut },
     rollouts: {
       selected: summary.rollouts.selected,
       exported: facts.rollouts,
@@ -199,7 +208,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
     engines: facts.engines.map(({ digest, fingerprint, rows }) => ({ digest, ...snakeKeys(fingerprint), rows })),
     logprob_kinds: facts.logprobKinds,
     policies: facts.policies,
-    rules: { token_ownership: 'train-once', reward_weight: parts.weightRule },
+    rules: { token_ownership: 'train-once', reward_weight: parts.weightRule, advantage: advantageRule },
     files: parts.files.map((file) => ({ name: file.name, size_bytes: file.sizeBytes, sha256: file.sha256 })),
     media: { files: parts.media.files, size_bytes: parts.media.sizeBytes },
   }

@@ -140,15 +140,18 @@ describe('runExport', () => {
   })
 
   it.each(['mixed', 'kv_mixed'] as const)('does not train on answers of %s weights unless told', async (mixing) => {
-    await withStore([{ mixing }, {}], async ({ run }) => {
+    await withStore([{ mixing }, {}], async ({ ids, run }) => {
       const masked = await run({ exporter: 'verl' })
       expect(masked.manifest).toMatchObject({
-        tokens: { sampled: 12, trainable: 6, masked: { mixed_weights: 6 } },
+        tokens: { sampled: 12, trainable: 6, masked: {}, not_exported: { nothing_to_train: 6 } },
+        rollouts: {
+          dropped: [{ rollout_id: ids[0], reason: 'nothing_to_train', detail: 'its tokens are masked: mixed_weights' }],
+        },
         allowances: { mixed_weights: false },
       })
       const trained = (manifest: Manifest) =>
         manifest.policies.flatMap((policy) => (policy.mixing === mixing ? [policy.trained_tokens] : []))
-      expect(trained(masked.manifest)).toEqual([0])
+      expect(trained(masked.manifest)).toEqual([])
       const allowed = await run({ exporter: 'verl', allow: { mixedWeights: true } })
       expect(allowed.manifest).toMatchObject({
         tokens: { trainable: 12, masked: {} },

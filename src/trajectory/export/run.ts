@@ -65,8 +65,14 @@ export async function runExport(request: ExportRequest): Promise<Manifest> {
 
 /** An archive leaves nothing out for being unusable; the other purposes start from the query's own defaults. */
 function defaultsOf(purpose: ExportPurpose, allow: ExportAllowances): SelectionQuery {
-  // Nobody can say which policy sampled which of their tokens, or what it had before it.
-  if (purpose === 'rl') return { maskMixedWeights: !allow.mixedWeights }
+  // Of mixed weights nobody can say which policy sampled which token, or what it had before it.
+  if (purpose === 'rl') return { maskMixedWeights: !allow.mixedWeights, trainedRowsOnly: true }
   if (purpose !== 'archive') return {}
-  return { includeNullVerdicts: true, includeTainted: true, includeUnfinished: true, includeUntrainedRows: true }
+  return {
+    includeNullVerdicts: true,
+    includeTainted: true,
+    includeUnfinished: true,
+    includeUntrainedRows: true,
+    includeEvents: true,
+  }
 }

@@ -4,8 +4,10 @@ import { type Exporter, manifestName, type PreparedExporter } from './contract.t
 import { ExportLedger } from './ledger.ts'
 import { type ExportAllowances, type Manifest, manifestOf } from './manifest.ts'
 import { type MediaSink, withMediaFiles } from './media.ts'
+import { NeedsCheck } from './needs.ts'
 import { withSideChannelFiles } from './side-channels.ts'
 import type { Blobs } from '../contract/index.ts'
+import { weightRuleOf } from '../select/index.ts'
 import { directorySink } from './sink.ts'
 import { DropLedger } from './tally.ts'
 
@@ -45,6 +47,7 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
   if (!pass.ended) {
     throw new PaddockError('EXPORTER_INVALID', `Exporter ${exporter.name} did not consume all rollouts`)
   }
+  pass.needs.finish()
   const summary = selection.summary()
   const manifest = manifestOf({
     createdAt: request.clock.now(),
@@ -54,10 +57,11 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
       version: exporter.version,
       needs: exporter.needs,
       purpose: exporter.purpose,
+      trainer: exporter.trainer,
       options: request.options ?? {},
     },
     query: request.query,
-    weightRule: request.query.weightRule ?? 'full',
+    weightRule: weightRuleOf(request.query),
     allowances: request.allow,
     tokens: pass.settle(summary.accounting),
     summary,
@@ -74,6 +78,7 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
 class ExportPass {
   ended = false
   readonly ledger: ExportLedger
+  readonly needs: NeedsCheck
   readonly #request: WriteRequest
   readonly #prepared: PreparedExporter
   readonly #medium: MediaSink
@@ -84,6 +89,7 @@ class ExportPass {
     this.#request = request
     this.#prepared = prepared
     this.ledger = new ExportLedger(request.exporter, request.allow, request.fingerprint)
+    this.needs = new NeedsCheck(request.exporter.name, request.exporter.trainer, request.query)
   }
 
   async *rollouts(): AsyncGenerator<ExportRollout> {
@@ -96,6 +102,7 @@ class ExportPass {
         continue
       }
       await this.ledger.note(kept)
+      this.needs.note(kept)
       const withFiles = await withMediaFiles(kept, this.#medium)
       yield await withSideChannelFiles(withFiles, this.#request.sideChannels ?? null, this.#medium)
     }

@@ -16,6 +16,10 @@ export interface RowOptions {
   readonly includeUntrainedRows?: boolean
   /** Answers whose weights changed while they were sampled are context only. Default false. */
   readonly maskMixedWeights?: boolean
+  /** An answer with a token that lacks its logprob is context only. Default false. */
+  readonly wholeAnswersOnly?: boolean
+  /** Rows by id that are not made, and why; what they would have trained falls to the rows that hold it whole. */
+  readonly leave?: ReadonlyMap<string, DropReason>
 }
 
 /** A session's rows, and every sampled token of the session that lies in none of them. */
@@ -50,9 +54,15 @@ export function buildRows(stored: SessionLog, options: RowOptions): BuiltRows {
   }
   const owned = new Set<Id>()
   const inRows = new Map<Id, number>()
+  const leftWith = new Map<Id, DropReason>()
   const rows: Row[] = []
   for (const [leafId, path] of paths) {
     if (runThrough.has(leafId)) continue
+    const reason = options.leave?.get(rowId(options, leafId))
+    if (reason !== undefined) {
+      for (const { segment } of path) if (!leftWith.has(segment.id)) leftWith.set(segment.id, reason)
+      continue
+    }
     const row = rowOf(forest, path, options, trainClasses, owned)
     for (const segment of row.segments) {
       if (segment.trained) owned.add(segment.segmentId)
@@ -61,13 +71,18 @@ export function buildRows(stored: SessionLog, options: RowOptions): BuiltRows {
     }
     rows.push(row)
   }
-  return { rows, outside: outsideOf(log, judged, inRows) }
+  return { rows, outside: outsideOf(log, judged, inRows, leftWith) }
+}
+
+function rowId({ rolloutId }: RowOptions, leafId: Id): string {
+  return `${rolloutId}:${leafId}`
 }
 
 function outsideOf(
   log: SessionLog,
   judged: ReturnType<typeof candidates>,
   inRows: ReadonlyMap<Id, number>,
+  leftWith: ReadonlyMap<Id, DropReason>,
 ): BuiltRows['outside'] {
   const masked: Partial<Record<MaskReason, number>> = {}
   const notExported: Partial<Record<DropReason, number>> = {}
@@ -78,8 +93,8 @@ function outsideOf(
   for (const candidate of judged) {
     const left = candidate.segment.tokens.length - (inRows.get(candidate.segment.id) ?? 0)
     if (left === 0) continue
-    // A leaf lies whole in its own row or in one that runs through it.
-    const reason = candidate.kind === 'dropped' ? candidate.reason : 'filtered'
+    // A leaf lies whole in its own row or in one that runs through it, and that row was left out.
+    const reason = candidate.kind === 'dropped' ? candidate.reason : (leftWith.get(candidate.segment.id) ?? 'filtered')
     notExported[reason] = (notExported[reason] ?? 0) + left
   }
   return { masked, notExported }
@@ -107,7 +122,10 @@ function rowOf(
     const call = forest.callOf(segment)
     tokens.set(segment.tokens.subarray(0, length), start)
     const mixed = options.maskMixedWeights === true && segment.policySpans.some(({ mixing }) => mixing !== 'none')
-    const maskReason = maskReasonOf(forest, segment, length, trainClasses, owned) ?? (mixed ? 'mixed_weights' : null)
+    const broken = options.wholeAnswersOnly === true && lacksLogprobs(segment)
+    const maskReason =
+      maskReasonOf(forest, segment, length, trainClasses, owned) ??
+      (mixed ? 'mixed_weights' : broken ? 'missing_logprob' : null)
     const trained = segment.origin === 'sampled' && maskReason === null
     segments.push({
       segmentId: segment.id,
@@ -136,7 +154,7 @@ function rowOf(
   const leafCall = leaf === undefined ? null : forest.callOf(leaf)
   const [kind = 'unknown', ...others] = kinds
   return {
-    id: `${options.rolloutId}:${leaf?.id ?? ''}`,
+    id: rowId(options, leaf?.id ?? ''),
     rolloutId: options.rolloutId,
     sessionId: forest.log.session.id,
     groupId: options.groupId,
@@ -174,10 +192,20 @@ function maskReasonOf(
 
 function fillTrained(segment: Segment, length: number, mask: Uint8Array, logprobs: Float32Array, at: number): void {
   for (let i = 0; i < length; i += 1) {
-    const logprob = segment.logprobs?.[i] ?? Number.NaN
-    const flags = segment.flags?.[i] ?? 0
-    if ((flags & (tokenFlag.nan | tokenFlag.missing)) !== 0 || !Number.isFinite(logprob)) continue
+    const logprob = logprobAt(segment, i)
+    if (logprob === null) continue
     mask[at + i] = 1
     logprobs[at + i] = logprob
   }
+}
+
+function lacksLogprobs(segment: Segment): boolean {
+  return segment.tokens.some((_, i) => logprobAt(segment, i) === null)
+}
+
+/** Null where the engine gave no usable one. */
+function logprobAt(segment: Segment, i: number): number | null {
+  const logprob = segment.logprobs?.[i] ?? Number.NaN
+  const flags = segment.flags?.[i] ?? 0
+  return (flags & (tokenFlag.nan | tokenFlag.missing)) !== 0 || !Number.isFinite(logprob) ? null : logprob
 }

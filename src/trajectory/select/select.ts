@@ -8,13 +8,15 @@ import type {
   SelectionQuery,
   SelectionSummary,
 } from '../rows-contract.ts'
-import { Accounting, buildRows, type BuiltRows } from '../rows/index.ts'
+import { Accounting, buildRows, type BuiltRows, type RowOptions } from '../rows/index.ts'
 import { conversationOf, type RequestReader } from './conversation.ts'
 import { DriftTally } from './drift.ts'
+import { type Member, planGroup } from './group-plan.ts'
 import { dropOf, isSelected } from './matches.ts'
 import { sideChannelsOf } from './side-channels.ts'
+import { needsSurvey, survey } from './survey.ts'
 import { verdictInForce } from './verdict-in-force.ts'
-import { rowWeights } from './weights.ts'
+import { rowWeights, weightRuleOf } from './weights.ts'
 
 /** What a selection reads. */
 export interface SelectionSource {
@@ -22,11 +24,6 @@ export interface SelectionSource {
   readonly catalogue: CatalogueReader
   /** Without it requests of other dialects than `chat` are given as they were written. */
   readonly readRequest?: RequestReader | undefined
-}
-
-interface Member {
-  readonly rollout: RolloutView
-  readonly drop: { readonly reason: DropReason; readonly detail: string } | null
 }
 
 /**
@@ -46,6 +43,7 @@ class SelectionPass {
   readonly #tasks = new Map<string, Task>()
   readonly #droppedRollouts: SelectionSummary['rollouts']['dropped'][number][] = []
   readonly #droppedGroups: SelectionSummary['groups']['dropped'][number][] = []
+  readonly #rowsLeftOut: Partial<Record<DropReason, number>> = {}
   #selectedRollouts = 0
   #exportedRollouts = 0
   #selectedGroups = 0
@@ -61,25 +59,21 @@ class SelectionPass {
     if (this.#state !== 'new') throw new PaddockError('EXPORT_REFUSED', 'A selection can be read once')
     this.#state = 'running'
     const limit = this.#query.limit ?? Number.POSITIVE_INFINITY
-    for await (const { group, members } of this.#groups()) {
+    for await (const { group, members: all } of this.#groups()) {
       this.#selectedGroups += 1
-      const usable = members.filter((member) => member.drop === null)
-      const groupDrop = this.#groupDrop(usable)
-      if (groupDrop !== null) {
-        this.#droppedGroups.push({ groupId: group.id, reason: groupDrop, rollouts: members.length })
+      const { members, dropped, advantages } = planGroup(all, this.#query, limit - this.#exportedRollouts)
+      if (dropped !== null) {
+        this.#droppedGroups.push({ groupId: group.id, reason: dropped, rollouts: members.length })
       } else this.#exportedGroups += 1
-      for (const { rollout, drop } of members) {
+      for (const member of members) {
+        const { rollout, drop } = member
         this.#selectedRollouts += 1
-        const whole: Member['drop'] =
-          drop ??
-          (groupDrop === null ? null : { reason: 'group_dropped', detail: groupDrop }) ??
-          (this.#exportedRollouts < limit ? null : { reason: 'filtered', detail: `limit ${limit}` })
-        if (whole === null) {
+        if (drop === null) {
           this.#exportedRollouts += 1
-          yield await this.#export(rollout, group)
+          yield await this.#export(member, group, advantages.get(rollout.id) ?? null)
         } else {
-          this.#droppedRollouts.push({ rolloutId: rollout.id, ...whole })
-          for await (const log of this.#logs(rollout.id, [])) this.#accounting.dropped(log, whole.reason)
+          this.#droppedRollouts.push({ rolloutId: rollout.id, ...drop })
+          for await (const log of this.#logs(rollout.id, [])) this.#accounting.dropped(log, drop.reason)
         }
       }
     }
@@ -98,6 +92,7 @@ class SelectionPass {
         dropped: this.#droppedRollouts,
       },
       groups: { selected: this.#selectedGroups, exported: this.#exportedGroups, dropped: this.#droppedGroups },
+      rowsLeftOut: { ...this.#rowsLeftOut },
       drift: this.#drift.total(),
     }
   }
@@ -107,10 +102,38 @@ class SelectionPass {
       const group = await this.#source.catalogue.group(groupId)
       const task = await this.#task(group.taskDigest)
       const rollouts = await this.#source.catalogue.rollouts({ groupId })
-      const members = rollouts
-        .filter((rollout) => isSelected(rollout, task, this.#query))
-        .map((rollout) => ({ rollout, drop: dropOf(rollout, this.#query) }))
+      const members: Member[] = []
+      for (const rollout of rollouts) {
+        if (isSelected(rollout, task, this.#query)) members.push(await this.#member(rollout, group))
+      }
       if (members.length > 0) yield { group, members }
+    }
+  }
+
+  async #member(rollout: RolloutView, group: GroupRecord): Promise<Member> {
+    const drop = dropOf(rollout, this.#query)
+    if (drop !== null || !needsSurvey(this.#query)) return { rollout, drop, leave: new Map() }
+    const { leave, kept, maskReasons } = await survey(
+      this.#logs(rollout.id, []),
+      this.#rowOptions(rollout, group, new Map()),
+      this.#query,
+    )
+    if (kept > 0) return { rollout, drop: null, leave }
+    const detail = maskReasons.length === 0 ? 'it has no rows' : `its tokens are masked: ${maskReasons.join(', ')}`
+    return { rollout, drop: { reason: 'nothing_to_train', detail }, leave }
+  }
+
+  #rowOptions(rollout: RolloutView, group: GroupRecord, leave: Member['leave']): RowOptions {
+    const { trainClasses, includeUntrainedRows, maskMixedWeights, wholeAnswersOnly } = this.#query
+    return {
+      rolloutId: rollout.id,
+      groupId: group.id,
+      taskDigest: group.taskDigest,
+      leave,
+      ...(trainClasses === undefined ? {} : { trainClasses }),
+      ...(includeUntrainedRows === undefined ? {} : { includeUntrainedRows }),
+      ...(maskMixedWeights === undefined ? {} : { maskMixedWeights }),
+      ...(wholeAnswersOnly === undefined ? {} : { wholeAnswersOnly }),
     }
   }
 
@@ -137,29 +160,15 @@ class SelectionPass {
     return task
   }
 
-  #groupDrop(usable: readonly Member[]): 'too_small' | 'zero_variance' | 'empty' | null {
-    if (usable.length === 0) return 'empty'
-    if (usable.length < (this.#query.minGroupSize ?? 1)) return 'too_small'
-    if (this.#query.dropZeroVariance !== true) return null
-    const rewards = new Set(usable.map(({ rollout }) => verdictInForce(rollout.verdicts)?.reward))
-    return rewards.size === 1 ? 'zero_variance' : null
-  }
-
-  async #export(rollout: RolloutView, group: GroupRecord): Promise<ExportRollout> {
-    const { trainClasses, includeUntrainedRows, maskMixedWeights, weightRule = 'full' } = this.#query
+  async #export({ rollout, leave }: Member, group: GroupRecord, advantage: number | null): Promise<ExportRollout> {
+    for (const reason of leave.values()) this.#rowsLeftOut[reason] = (this.#rowsLeftOut[reason] ?? 0) + 1
+    const options = this.#rowOptions(rollout, group, leave)
     const task = await this.#task(group.taskDigest)
     const rows: BuiltRows['rows'][number][] = []
     const conversations: ExportRollout['conversations'][number][] = []
     const sideChannels: RowSideChannel[] = []
     for await (const log of this.#logs(rollout.id, 'all')) {
-      const built = buildRows(log, {
-        rolloutId: rollout.id,
-        groupId: group.id,
-        taskDigest: group.taskDigest,
-        ...(trainClasses === undefined ? {} : { trainClasses }),
-        ...(includeUntrainedRows === undefined ? {} : { includeUntrainedRows }),
-        ...(maskMixedWeights === undefined ? {} : { maskMixedWeights }),
-      })
+      const built = buildRows(log, options)
       this.#accounting.exported(log, built)
       this.#drift.add(log)
       sideChannels.push(...sideChannelsOf(log))
@@ -177,9 +186,13 @@ class SelectionPass {
       environment: task.environment,
       instruction: task.instruction,
       verdict: verdictInForce(rollout.verdicts),
+      advantage,
       rows,
-      rowWeights: rowWeights(rows, weightRule),
+      rowWeights: rowWeights(rows, weightRuleOf(this.#query)),
       conversations,
+      ...(this.#query.includeEvents === true
+        ? { events: await this.#source.recorder.events({ rolloutId: rollout.id }) }
+        : {}),
       ...(sideChannels.length === 0 ? {} : { sideChannels }),
     }
   }

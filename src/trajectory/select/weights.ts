@@ -1,20 +1,26 @@
-import type { Row, WeightRule } from '../rows-contract.ts'
+import type { Row, SelectionQuery, WeightRule } from '../rows-contract.ts'
 
 /** How much of a rollout's reward each of its rows carries; see {@link WeightRule}. */
 export function rowWeights(rows: readonly Row[], rule: WeightRule): number[] {
+  const tokens = rows.map((row) => row.mask.reduce((sum, value) => sum + value, 0))
+  const training = tokens.filter((count) => count > 0).length
   switch (rule) {
     case 'full':
-      return rows.map(() => 1)
+      return tokens.map((count) => (count === 0 ? 0 : 1))
     case '1/K':
-      return rows.map(() => 1 / rows.length)
+      return tokens.map((count) => (count === 0 ? 0 : 1 / training))
     case 'per-token': {
-      const tokens = rows.map((row) => row.mask.reduce((sum, value) => sum + value, 0))
       const total = tokens.reduce((sum, count) => sum + count, 0)
       return tokens.map((count) => (total === 0 ? 0 : count / total))
     }
     case 'first-owner': {
-      const owner = rows.findIndex((row) => row.mask.includes(1))
-      return rows.map((_, index) => (index === owner ? 1 : 0))
+      const owner = tokens.findIndex((count) => count > 0)
+      return tokens.map((_, index) => (index === owner ? 1 : 0))
     }
   }
+}
+
+/** The rule that a query comes to. */
+export function weightRuleOf({ weightRule, oneRowPerRollout }: SelectionQuery): WeightRule {
+  return weightRule ?? (oneRowPerRollout === 'split-advantage' ? '1/K' : 'full')
 }

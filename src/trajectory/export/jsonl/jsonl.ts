@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { mediaJson } from '../media.ts'
+import { noNeeds } from '../needs.ts'
 import { sideChannelJson } from '../side-channels.ts'
 import { float32Json, intJson, jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 
@@ -10,7 +11,8 @@ export const jsonlSchema = 'paddock.row/1'
 
 /**
  * The native format: `rows.jsonl`, one line per row with everything that is known of it. It leaves nothing out for
- * being unusable; `usable` and `unusable_reasons` say what an RL trainer must leave out (invariant I7).
+ * being unusable; `usable` and `unusable_reasons` say what an RL trainer must leave out (invariant I7). `events.jsonl` has
+ * the stored events of the exported rollouts, as `GET /rollouts/:id/events` gives them.
  * Fields: docs/reference/export-formats.md.
  */
 export const jsonlExporter: Exporter = defineExporter({
@@ -19,15 +21,18 @@ export const jsonlExporter: Exporter = defineExporter({
   summary: 'Native: one JSON line per row with everything that is known of it.',
   needs: 'tokens',
   purpose: 'archive',
-  files: ['rows.jsonl'],
+  trainer: noNeeds,
+  files: ['rows.jsonl', 'events.jsonl'],
   options: z.strictObject({
     /** Leave the conversation out; tokens remain. */
     messages: z.boolean().default(true),
   }),
   async write(rollouts, sink, options) {
     const file = await sink.open('rows.jsonl')
+    const events = await sink.open('events.jsonl')
     for await (const rollout of rollouts) {
       for (const [index, row] of rollout.rows.entries()) await file.write(line(rollout, row, index, options.messages))
+      for (const event of rollout.events ?? []) await events.write(jsonLine({ ...event }))
     }
   },
 })

@@ -3,6 +3,7 @@ import type { Row, RowSegment } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { roleOf } from '../conversation.ts'
 import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
+import { noNeeds } from '../needs.ts'
 
 const optionsSchema = z.strictObject({
   /** Rows of rollouts with a smaller reward are left out. */
@@ -26,6 +27,7 @@ export const openaiExporter: Exporter = defineExporter({
   summary: 'Chat conversations as JSON lines for supervised fine-tuning.',
   needs: 'messages',
   purpose: 'sft',
+  trainer: noNeeds,
   files: ['messages.jsonl'],
   options: optionsSchema,
   accept(exported, row, options) {

@@ -3,6 +3,8 @@ import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine } from '../json-line.ts'
 import { mediaJson } from '../media.ts'
+import { noNeeds } from '../needs.ts'
+import { rowAdvantage } from '../row-advantage.ts'
 
 /**
  * slime's `Sample` as one JSON object per line: `samples.jsonl`, to be read with `Sample.from_dict`
@@ -16,6 +18,9 @@ export const slimeExporter: Exporter = defineExporter({
   summary: 'slime samples as JSON lines for Sample.from_dict.',
   needs: 'tokens',
   purpose: 'rl',
+  // `_post_process_rewards` (slime/ray/rollout.py:608-631 at 624b824) reshapes rewards by n_samples_per_prompt, and takes
+  // the whole batch for one group where the count differs.
+  trainer: { ...noNeeds, equalGroups: true, oneRowPerRollout: true },
   files: ['samples.jsonl'],
   options: z.strictObject({}),
   async write(rollouts, sink) {
@@ -63,6 +68,7 @@ function line(
       components: verdict?.components ?? {},
       row_weight: exported.rowWeights[place.at] ?? 1,
       rows_of_rollout: exported.rows.length,
+      advantage: rowAdvantage(exported, place.at),
       logprob_kind: row.logprobKind,
       media: mediaJson(exported, place.at),
     },

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine } from '../json-line.ts'
 import { mediaJson } from '../media.ts'
+import { noNeeds } from '../needs.ts'
+import { rowAdvantage } from '../row-advantage.ts'
 
 /**
  * Rows for a TRL `rollout_func`: `rollouts.jsonl`. Put the members of the lines into lists by name and return that
@@ -16,6 +18,8 @@ export const trlExporter: Exporter = defineExporter({
   summary: 'Rows for a TRL rollout_func as JSON lines.',
   needs: 'tokens',
   purpose: 'rl',
+  // `rewards.view(-1, num_generations)` (trl/trainer/grpo_trainer.py:2685 at f2cd577); one entry per prompt copy.
+  trainer: { ...noNeeds, equalGroups: true, oneRowPerRollout: true },
   files: ['rollouts.jsonl'],
   options: z.strictObject({}),
   async write(rollouts, sink) {
@@ -32,6 +36,7 @@ export const trlExporter: Exporter = defineExporter({
             reward: exported.verdict?.reward ?? null,
             reward_components: exported.verdict?.components ?? {},
             row_weight: exported.rowWeights[index] ?? 1,
+            advantage: rowAdvantage(exported, index),
             row_id: row.id,
             rollout_id: exported.rollout.id,
             group_id: exported.group.id,

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { roleOf } from '../conversation.ts'
+import { noNeeds } from '../needs.ts'
+import { rowAdvantage } from '../row-advantage.ts'
 import { type Cell, type Column, ParquetRows } from './parquet.ts'
 
 /**
@@ -29,6 +31,7 @@ const columns: readonly Column[] = [
   { name: 'rm_score', type: 'double' },
   { name: 'reward_components', type: 'json' },
   { name: 'row_weight', type: 'double' },
+  { name: 'advantage', type: 'double', nullable: true },
   { name: 'num_turns', type: 'int32' },
   { name: 'min_global_steps', type: 'int64', nullable: true },
   { name: 'max_global_steps', type: 'int64', nullable: true },
@@ -45,6 +48,8 @@ export const verlExporter: Exporter = defineExporter({
   summary: 'verl agent-loop rows as ragged Parquet, one row per path.',
   needs: 'tokens',
   purpose: 'rl',
+  // Groups by `uid` (verl/trainer/ppo/core_algos.py:268-331); rows of one rollout are rows of its group.
+  trainer: noNeeds,
   files: ['rows.parquet'],
   options: z.strictObject({
     /** A row group is closed once it holds this many tokens. */
@@ -88,6 +93,7 @@ function cells(exported: ExportRollout, row: Row, index: number): Readonly<Recor
     rm_score: verdict?.reward ?? null,
     reward_components: JSON.stringify(verdict?.components ?? {}),
     row_weight: exported.rowWeights[index] ?? 1,
+    advantage: rowAdvantage(exported, index),
     num_turns: turnsOf(exported, index),
     min_global_steps: steps.length === 0 ? null : steps.reduce((a, b) => (a < b ? a : b)),
     max_global_steps: steps.length === 0 ? null : steps.reduce((a, b) => (a > b ? a : b)),

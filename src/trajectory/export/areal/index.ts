@@ -1,0 +1,1 @@
+export { arealExporter } from './areal.ts'

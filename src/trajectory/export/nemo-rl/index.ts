@@ -1,0 +1,1 @@
+export { nemoRlExporter } from './nemo-rl.ts'

@@ -1,0 +1,1 @@
+export { skyrlExporter } from './skyrl.ts'
