@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { configSchema } from '../../src/core/config/schema.ts'
 import { catalogue, environmentVariables } from '../../src/core/index.ts'
+import { builtInExporters } from '../../src/trajectory/index.ts'
 
 const made = '<!-- Made from the code: `npx vitest run test/docs -u`. -->'
 
@@ -26,6 +27,17 @@ harness or its command). An \`engine\` or \`infra\` failure is never a reward: t
 |---|---|---|---|---|
 ${rows.join('\n')}
 `
+}
+
+/** The formats that come with Paddock, as the guide lists them. */
+export function formatsTable(): string {
+  const rows = builtInExporters
+    .all()
+    .map(
+      ({ name, purpose, summary }) =>
+        `| [\`${name}\`](../reference/export-formats.md#${name}) | ${purpose} | ${cell(summary)} |`,
+    )
+  return ['| format | purpose | what it writes |', '|---|---|---|', ...rows].join('\n')
 }
 
 interface Key {
