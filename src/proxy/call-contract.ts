@@ -5,13 +5,12 @@ import type { Answer } from './dialects/chat/answer.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { ReplyForm } from './dialects/contract.ts'
 import type { EngineAdapter } from './engines/contract.ts'
-import type { RunningCall } from './running-call.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { LiveSession } from './session/live-session.ts'
 import type { SideChannelSubject } from './side-channels.ts'
 
 /** What a running call needs of the proxy around it. */
-export interface CallSurroundings {
+export interface CallSurroundings<Call> {
   readonly recorder: Recorder
   readonly engine: EngineAdapter
   readonly clock: Clock
@@ -20,15 +19,15 @@ export interface CallSurroundings {
   /** Called once when the engine has nothing more to do with the call. */
   readonly released: () => void
   /** Stores that the harness sees a fault which is not its own. */
-  readonly taint: (call: RunningCall, cause: string) => Promise<void>
+  readonly taint: (call: Call, cause: string) => Promise<void>
   /** Keeps what the engine gave beside ids and logprobs, null where there is nothing. Rejects as the store does. */
   readonly keepBeside: (answer: Answer, about: SideChannelSubject) => Promise<void> | null
   /** Called once when a call ends before it was admitted. */
-  readonly abandoned: (call: RunningCall) => void
+  readonly abandoned: (call: Call) => void
   /** Called once when the whole answer has left for a client. */
-  readonly delivered: (call: RunningCall) => void
+  readonly delivered: (call: Call) => void
   /** Called once when the call is committed (or could not be). */
-  readonly settled: (call: RunningCall, outcome: EndedCall) => void
+  readonly settled: (call: Call, outcome: EndedCall) => void
 }
 
 /** How a call came out, for events and statistics. */

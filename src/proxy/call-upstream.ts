@@ -3,13 +3,13 @@ import type { SeenWeights, UpstreamRequest } from './upstream.ts'
 
 /** The engine's side of one call: asked once, paused while the only reader is slow, and given back once. */
 export class CallUpstream {
-  private readonly around: Pick<CallSurroundings, 'released'>
+  private readonly around: Pick<CallSurroundings<never>, 'released'>
   private request: UpstreamRequest | null = null
   private isReleased = false
   private isPaused = false
 
   /** `released` is called once, when the engine has nothing more to do with the call. */
-  constructor(around: Pick<CallSurroundings, 'released'>) {
+  constructor(around: Pick<CallSurroundings<never>, 'released'>) {
     this.around = around
   }
 

@@ -20,7 +20,7 @@ export interface EndedCall {
 /** Stores what the engine gave beside the answer; null where there is nothing. Rejects as the store does. */
 export function storeBeside(
   { call, answer }: EndedCall,
-  { keepBeside }: Pick<CallSurroundings, 'keepBeside'>,
+  { keepBeside }: Pick<CallSurroundings<never>, 'keepBeside'>,
 ): Promise<void> | null {
   const { session, request, intent } = call
   return keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs: request.topLogprobs ?? 0 })

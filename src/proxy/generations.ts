@@ -19,7 +19,7 @@ import { applySampling, noChange } from './session/sampling.ts'
 
 /** What the generation routes need of the proxy around them. */
 export interface GenerationSurroundings extends Omit<
-  CallSurroundings,
+  CallSurroundings<RunningCall>,
   'released' | 'abandoned' | 'delivered' | 'settled' | 'taint'
 > {
   readonly admission: Admission
@@ -57,7 +57,7 @@ export class Generations {
   readonly running = new InFlightSet<RunningCall>()
   private readonly around: GenerationSurroundings
   /** One for all calls: what is told of a call names it. */
-  private readonly aroundCalls: CallSurroundings
+  private readonly aroundCalls: CallSurroundings<RunningCall>
   private readonly commits = new Set<() => void>()
 
   constructor(around: GenerationSurroundings) {

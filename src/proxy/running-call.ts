@@ -28,7 +28,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   /** Some client got all of an answer or error. */
   sent = false
   repeated = false
-  private readonly around: CallSurroundings
+  private readonly around: CallSurroundings<RunningCall>
   /** Null once it has ended: an answer is kept for clients that ask again, what was asked is not. */
   private asked: AdmittedCall | null
   private readonly view: AnswerView
@@ -41,7 +41,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   private readonly times: CallTimes
   private failure: ToldFailure | null = null
 
-  constructor(admitted: AdmittedCall, around: CallSurroundings) {
+  constructor(admitted: AdmittedCall, around: CallSurroundings<RunningCall>) {
     this.asked = admitted
     this.around = around
     this.id = admitted.intent.id

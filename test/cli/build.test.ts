@@ -16,9 +16,12 @@ afterAll(async () => {
 })
 
 it('npm run build makes a program that starts its engine', () => {
-  const built = spawnSync(process.execPath, [join(root, 'scripts/build.mjs')], { encoding: 'utf8' })
-  expect(built.stdout).toBe('')
-  expect(built.status).toBe(0)
+  // ./check has just built what is here; a test that is run alone builds it itself.
+  if (process.env['PADDOCK_BUILT'] !== '1') {
+    const built = spawnSync(process.execPath, [join(root, 'scripts/build.mjs')], { encoding: 'utf8' })
+    expect(built.stdout).toBe('')
+    expect(built.status).toBe(0)
+  }
   const ran = spawnSync(join(root, 'dist/src/cli/main.js'), ['doctor', '--no-docker', '--json'], {
     cwd: directory,
     encoding: 'utf8',

@@ -9,7 +9,8 @@ import { makeTask } from '../task.ts'
 import type { LoadOptions } from '../contract.ts'
 import { type SqlData, sqlDataSchema } from './data.ts'
 import { engineOf } from './engines/index.ts'
-import { readTaskFiles, type SqlTaskEntry, type SqlTaskFile } from './file.ts'
+import { readTaskFiles } from './file.ts'
+import type { SqlTaskEntry, SqlTaskFile } from './task-file.ts'
 
 /**
  * Reads one task file (`*.json`), or all of a directory. Throws `TASK_INVALID` for the first that cannot be used, for

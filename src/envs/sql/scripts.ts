@@ -2,7 +2,8 @@ import { PaddockError } from '../../core/index.ts'
 import type { NamedScript, ScriptStep } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { SqlData } from './data.ts'
-import { readTaskFiles, type SqlTaskEntry } from './file.ts'
+import { readTaskFiles } from './file.ts'
+import type { SqlTaskEntry } from './task-file.ts'
 
 type SqlTask = TaskOf<SqlData>
 

@@ -1,7 +1,7 @@
 import { type Clock, PaddockError } from '../../core/index.ts'
 import type { UpstreamIds } from '../upstream.ts'
 import type { FleetEvent, PauseMode, PauseOrder, PauseOutcome } from './contract.ts'
-import type { Replica } from './replica.ts'
+import type { Generation, Replica } from './replica.ts'
 import type { FleetRequest } from './request.ts'
 
 /** An engine that was told to end a request and does not is cut off after this long. */
@@ -23,11 +23,11 @@ export class Pause {
   interruptedTotal = 0
   private readonly parts: PauseParts
   private readonly held = new Set<FleetRequest>()
-  private readonly frozen = new Set<FleetRequest>()
+  private readonly frozen = new Set<Generation>()
   /** Replicas that were told to freeze and must be told to go on. */
   private readonly toThaw = new Set<Replica>()
   private closing = false
-  private readonly leaving = new Set<(request: FleetRequest) => void>()
+  private readonly leaving = new Set<(request: Generation) => void>()
 
   constructor(parts: PauseParts) {
     this.parts = parts
@@ -114,11 +114,11 @@ export class Pause {
     this.parts.emit({ what: 'resumed', replica: null, detail: `${held.length} waited` })
   }
 
-  private running(): FleetRequest[] {
+  private running(): Generation[] {
     return this.parts.replicas.flatMap((replica) => [...replica.running])
   }
 
-  private tellWaited(request: FleetRequest): void {
+  private tellWaited(request: Generation): void {
     if (request.heldSince === null) return
     const waitedMs = Math.round(this.parts.clock.monotonic() - request.heldSince)
     request.heldSince = null
@@ -147,7 +147,7 @@ export class Pause {
   }
 
   /** Ends what can be gone on with; the engine says how far it came. Gives how many. */
-  private async interrupt(running: readonly FleetRequest[]): Promise<number> {
+  private async interrupt(running: readonly Generation[]): Promise<number> {
     const able = running.filter(({ ask }) => ask.terms.interrupted !== undefined)
     for (const request of able) request.interrupt()
     this.interruptedTotal += able.length
@@ -168,7 +168,7 @@ export class Pause {
   }
 
   /** Resolves when all of them have ended. */
-  private ended(requests: readonly FleetRequest[], timeoutMs: number): Promise<void> {
+  private ended(requests: readonly Generation[], timeoutMs: number): Promise<void> {
     const left = new Set(requests.filter((request) => request.replica?.running.has(request) === true))
     if (left.size === 0) return Promise.resolve()
     return new Promise((resolve, reject) => {
@@ -176,7 +176,7 @@ export class Pause {
         clearTimeout(timer)
         this.leaving.delete(look)
       }
-      const look = (request: FleetRequest): void => {
+      const look = (request: Generation): void => {
         left.delete(request)
         if (left.size > 0) return
         done()

@@ -1,9 +1,26 @@
 import { InFlightSet } from '../../core/index.ts'
 import type { EngineAdapter } from '../engines/contract.ts'
 import { type EngineLine, engineLine } from '../http/engine-line/index.ts'
+import type { FleetAsk } from './ask.ts'
 import type { FleetLimits, ReplicaStatus } from './contract.ts'
 import { KnownWeights } from './known-weights.ts'
-import type { FleetRequest } from './request.ts'
+
+/** A request that samples, as the replica that it runs on and the pause know it. */
+export interface Generation {
+  /** When it was made to wait or frozen; monotonic, set and read by the pause. */
+  heldSince: number | null
+  /** Its KV cache was dropped at a weight update and computed anew. */
+  recomputed: boolean
+  readonly ask: FleetAsk
+  /** Where it runs. */
+  readonly replica: Replica | null
+  /** A weight update ends it; the sink's owner knows that the next end is not the engine's own. */
+  interrupt(): void
+  /** For an engine that did not end an interrupted request by itself. */
+  cut(): void
+  /** The harness's call is not forgotten. */
+  remind(): void
+}
 
 /** One engine process behind the proxy: its connections, what runs on it, and how it has behaved. */
 export class Replica {
@@ -12,7 +29,7 @@ export class Replica {
   /** Where requests go. */
   readonly line: EngineLine
   /** Generations that run on it. */
-  readonly running = new InFlightSet<FleetRequest>()
+  readonly running = new InFlightSet<Generation>()
   state: ReplicaStatus['state'] = 'serving'
   /** Sessions whose KV cache is expected here; counted by `Affinity`. */
   sessions = 0

@@ -1,8 +1,9 @@
 import { editObject, PaddockError, scanMembers } from '../../core/index.ts'
 import { reason } from '../engines/http.ts'
 import type { LineBreak, LineExchange, LineSink } from '../http/engine-line/index.ts'
-import type { SeenWeights, UpstreamIds, UpstreamRequest, UpstreamSink, UpstreamTerms } from '../upstream.ts'
-import type { Replica } from './replica.ts'
+import type { SeenWeights, UpstreamIds, UpstreamRequest } from '../upstream.ts'
+import type { FleetAsk } from './ask.ts'
+import type { Generation, Replica } from './replica.ts'
 
 /** What a request needs of the fleet around it. */
 export interface RequestSurroundings {
@@ -20,16 +21,6 @@ export interface RequestSurroundings {
   salted(replica: Replica): boolean
 }
 
-/** A request as it was given to the fleet, without its body. */
-export interface FleetAsk {
-  readonly path: string
-  readonly ids: UpstreamIds
-  readonly sink: UpstreamSink
-  readonly terms: UpstreamTerms
-  /** Samples tokens; other questions are asked also during a pause and are no load. */
-  readonly generates: boolean
-}
-
 /** Deaths over connections of their own, after which the request is not tried on further replicas. */
 const maxDeaths = 2
 
@@ -37,7 +28,7 @@ const maxDeaths = 2
  * One request to the engine. As long as not one byte of an answer came it may be sent again: over a fresh connection where a kept
  * one was dead, to another replica where this one is gone or died twice. After the first byte never.
  */
-export class FleetRequest implements UpstreamRequest {
+export class FleetRequest implements UpstreamRequest, Generation {
   readonly ask: FleetAsk
   /** When it was made to wait or frozen; monotonic, set and read by the pause. */
   heldSince: number | null = null

@@ -2,7 +2,6 @@ import { type CallClass, type Clock, InFlightSet, type Id, type Lineage } from '
 import { type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
 import type { SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
-import type { RunningCall } from '../running-call.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
 import { ResponseCache } from '../dialects/responses/response-cache.ts'
 import { type ContinuedAnswer, Conversation } from './conversation.ts'
@@ -13,6 +12,11 @@ import type { EarlierCall } from './retries.ts'
 /** A part of a session's budget. */
 export type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
 
+/** A call in flight, as its session knows it. */
+interface SessionCall extends RememberedCall {
+  abort(cause: 'session'): Promise<void>
+}
+
 /** A session while the proxy serves it: what the rules about retries, budgets and continuation need to know. */
 export class LiveSession {
   readonly record: SessionRecord
@@ -22,7 +26,7 @@ export class LiveSession {
   readonly handles: EchoHandles
   readonly responses = new ResponseCache()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
-  readonly running = new InFlightSet<RunningCall>()
+  readonly running = new InFlightSet<SessionCall>()
   open = true
   lastError: string | null = null
   readonly taints: string[] = []
@@ -84,7 +88,7 @@ export class LiveSession {
   }
 
   /** From here on the call counts as waiting for the engine. */
-  began(call: RunningCall, digest: string, idempotencyKey: string | null): void {
+  began(call: SessionCall, digest: string, idempotencyKey: string | null): void {
     this.calls += 1
     if (this.running.size === 0) this.waitSince = this.clock.monotonic()
     this.running.add(call)
@@ -92,7 +96,7 @@ export class LiveSession {
     this.forget()
   }
 
-  ended(call: RunningCall, sampledTokens: number): void {
+  ended(call: SessionCall, sampledTokens: number): void {
     this.sampledTokens += sampledTokens
     if (!this.running.delete(call)) return
     if (this.running.size > 0 || this.waitSince === null) return

@@ -1,6 +1,7 @@
 import type { EgressPolicy } from '../egress/index.ts'
 import type { Id } from '../../core/index.ts'
 import type { ExecResult, ExecSpec, Terminal, TerminalSpec } from './command.ts'
+import type { BoxDeath } from './death.ts'
 import type { ArchiveLimits, Artifact, FileTree, PutFile } from './files.ts'
 import type { BundleRef, ImageRef } from './image.ts'
 import type { ModelSocket } from './model-socket.ts'
@@ -126,11 +127,6 @@ export interface BoxLayer {
   readonly tar: Uint8Array
   /** Absolute. */
   readonly deleted: readonly string[]
-}
-
-export interface BoxDeath {
-  readonly why: 'destroyed' | 'deadline' | 'oom' | 'relay_died' | 'unresponsive' | 'daemon' | 'exited'
-  readonly detail: string
 }
 
 export interface SnapshotOptions {

@@ -1,5 +1,5 @@
 import type { EventBody } from '../../core/index.ts'
-import type { BoxDeath } from './box.ts'
+import type { BoxDeath } from './death.ts'
 
 export interface ExecSpec {
   /** Program and arguments, or a line for `bash -c` (`sh -c` where there is no bash). */

@@ -1,5 +1,6 @@
 export type * from './box.ts'
 export type * from './command.ts'
+export type * from './death.ts'
 export type * from './inspector.ts'
 export type * from './files.ts'
 export type * from './image.ts'

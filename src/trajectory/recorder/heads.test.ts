@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readDigest, readId } from '../sqlite/index.ts'
-import type { BeginCall } from './entries.ts'
+import type { BeginCall } from './log-head.ts'
 import { beginCallHead, endCallHead, readHead, settleDeliveryHead } from './heads.ts'
 
 const uuid = fc.uuid()

@@ -5,7 +5,7 @@
 import { PaddockError } from '../../core/index.ts'
 import type { Delivery } from '../contract/index.ts'
 import { writeDigest, writeUuid } from '../sqlite/index.ts'
-import type { BeginCall, EndCall, LogHead, SettleDelivery } from './entries.ts'
+import type { BeginCall, EndCall, LogHead, SettleDelivery } from './log-head.ts'
 
 /** The first byte. */
 const ops = { beginCall: 1, endCall: 2, settleDelivery: 3 } as const

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { SqlTaskFile } from '../file.ts'
+import type { SqlTaskFile } from '../task-file.ts'
 import { importQuestions } from './questions.ts'
 import { importSkyRl } from './skyrl.ts'
 import { importSpider2, isSpider2, readLines } from './spider2.ts'

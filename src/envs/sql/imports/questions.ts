@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
-import type { SqlTaskFile } from '../file.ts'
+import type { SqlTaskFile } from '../task-file.ts'
 import { classicFolders, databaseFile } from './databases.ts'
 import { type ImportedQuestion, plain, taskFiles } from './task-files.ts'
 

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
-import type { SqlTaskFile } from '../file.ts'
+import type { SqlTaskFile } from '../task-file.ts'
 import { databaseFile } from './databases.ts'
 import { type ImportedQuestion, plain, taskFiles } from './task-files.ts'
 

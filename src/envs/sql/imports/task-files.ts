@@ -1,4 +1,4 @@
-import type { SqlTaskFile } from '../file.ts'
+import type { SqlTaskFile } from '../task-file.ts'
 
 type Entry = SqlTaskFile['tasks'][number]
 
