@@ -17,6 +17,7 @@ const all = [
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
   { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
   { name: 'sql', about: 'SQL of agents in boxes (`bench/sql.ts`), beside a bare loop in the same boxes' },
+  { name: 'math', about: 'Math answers (`bench/math.ts`), beside the graders that others publish' },
   { name: 'gui', about: 'Gui tiers (`bench/gui.ts`), beside a command in the same box' },
 ]
 const given = process.argv.slice(2)

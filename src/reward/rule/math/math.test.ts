@@ -1,91 +1,197 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { labelledPairs } from '../../../../bench/math/pairs.ts'
 import { math } from './index.ts'
 
+const means = (gold: string, answer: string) => math(gold)(answer).value === 1
+
 describe('math equivalence', () => {
-  const equal: readonly (readonly [string, string])[] = [
-    ['\\frac{1}{2}', '0.5'],
-    ['\\frac12', '1/2'],
-    ['0.5', '50\\%'],
-    ['1.5', '1\\frac{1}{2}'],
-    ['2\\sqrt{2}', '\\sqrt{8}'],
-    ['\\sqrt[3]{27}', '3'],
-    ['\\frac{\\pi}{4}', '\\arctan(1)'],
-    ['(x+1)^2', 'x^2 + 2x + 1'],
-    ['x+1', '\\frac{x^2-1}{x-1}'],
-    ['xy', 'y \\cdot x'],
-    ['1', '\\sin^2 x+\\cos^2(x)'],
-    ['\\sin x', '\\sin(x)'],
-    ['1000', '1,000'],
-    ['\\{1,2\\}', '\\{2, 1\\}'],
-    ['1, 2', '2,1'],
-    ['(1,\\frac{1}{2})', '\\left(1, 0.5\\right)'],
-    ['[0,1)', '[0, 1)'],
-    ['3', 'x = 3'],
-    ['90', '90^\\circ'],
-    ['\\text{yes}', 'the answer is \\boxed{\\text{yes}}'],
-    ['42', 'first \\boxed{41}, no: \\boxed{42}'],
-    ['2^{10}', '1024'],
-    ['-\\frac{3}{4}', '$-0.75$'],
-    ['12345678901234567890', '12345678901234567890'],
-  ]
-  test.each(equal)('%s is %s', async (gold, answer) => {
-    expect((await math(gold))(answer)).toMatchObject({ value: 1 })
+  test('agrees with every labelled pair of the bench', () => {
+    const pairs = labelledPairs()
+    expect(pairs.length).toBeGreaterThan(400)
+    expect(pairs.filter(({ gold, answer, equal }) => means(gold, answer) !== equal)).toEqual([])
   })
 
-  const different: readonly (readonly [string, string])[] = [
-    ['\\frac{1}{3}', '0.333'],
-    ['12345678901234567890', '12345678901234567891'],
-    ['(1,2)', '(2,1)'],
-    ['(1,2)', '\\{1,2\\}'],
-    ['[0,1]', '[0,1)'],
-    ['\\{1,2\\}', '\\{1,2,3\\}'],
-    ['\\{1,2\\}', '\\{1,1\\}'],
-    ['x', 'y'],
-    ['x', '|x|'],
-    ['x^2', '2x'],
-    ['3', '3, 4'],
-    ['3', ''],
-    ['3', '3 or 4, I am not sure'],
-    ['3', 'ones(1e6)'],
-    ['3', 'import("fs")'],
-    ['5', '\\boxed{'],
-  ]
-  test.each(different)('%s is not %s', async (gold, answer) => {
-    expect((await math(gold))(answer)).toMatchObject({ value: 0 })
+  test.each([
+    '\\infty',
+    '-\\infty',
+    'inf',
+    '1/0',
+    '\\frac{1}{0}',
+    '10^{999}',
+    '10^{99999}',
+    '9^{9^9}',
+    '9^{9^{9^{9}}}',
+    '1e9999',
+    'nan',
+    '0^0',
+    '\\infty-\\infty',
+    '\\tan\\frac{\\pi}{2}',
+    '1000!!',
+    '99999!',
+    '(\\infty,\\infty)',
+    '\\{\\infty\\}',
+    '\\infty, \\infty',
+  ])('%s is no key to any gold', (key) => {
+    const golds = [
+      '3',
+      '0',
+      '-1',
+      '2^{2024}',
+      '\\sqrt{2}',
+      'x+1',
+      '(1,2)',
+      '\\{1\\}',
+      '1, 2',
+      '[0,1)',
+      'yes',
+      '\\pm 3',
+      'x=3',
+      'n!',
+    ]
+    expect(golds.filter((gold) => means(gold, `\\boxed{${key}}`))).toEqual([])
+    expect(means(key, key)).toBe(true)
   })
 
-  test('an answer that is too long or too deep is none', async () => {
-    const rule = await math('3')
+  test('an answer that is too long or too deep is none', () => {
+    const rule = math('3')
     expect(rule(`3${' '.repeat(5000)}`).value).toBe(0)
     expect(rule(`${'('.repeat(400)}3${')'.repeat(399)}`).value).toBe(0)
+    expect(rule(`${'('.repeat(400)}3${')'.repeat(400)}`).value).toBe(0)
   })
 
-  test('any text gets a number, and a gold that is none is refused', async () => {
-    const rule = await math('\\frac{x}{2}')
+  test('what would cost too much to compute is no match, and is not computed', () => {
+    const tower = `${'x^{'.repeat(40)}x${'}'.repeat(40)}`
+    expect(means('x', `${tower}-${tower}+x+0`)).toBe(false)
+    const sines = '\\sin x+'.repeat(130)
+    expect(means(`x+${sines}x`, `${sines}2x`)).toBe(false)
+  })
+
+  test('a decimal that is all a double holds stands for the fraction or root, one digit less or another digit does not', () => {
+    expect(means('\\frac{1}{3}', '0.3333333333333333')).toBe(true)
+    expect(means('1.4142135623730951', '\\sqrt{2}')).toBe(true)
+    expect(means('\\frac{1}{3}', '0.33333333333333')).toBe(false)
+    expect(means('\\frac{1}{3}', '0.3333333333333334')).toBe(false)
+    expect(means('0.3333333333333333', '0.33333333333333331')).toBe(false)
+  })
+
+  test('a gold that is empty is refused', () => {
+    expect(() => math(' $$ ')).toThrow(RangeError)
+  })
+
+  test('any text gets a number', () => {
+    const rule = math('\\frac{x}{2}')
     fc.assert(fc.property(fc.string(), (text) => [0, 1].includes(rule(text).value)))
-    const odd = fc.stringMatching(/^[\\{}()[\]^_,=a-z0-9+*/%-]{0,24}$/)
-    fc.assert(
-      fc.property(odd, (text) => [0, 1].includes(rule(text).value)),
-      { numRuns: 50 },
+    const odd = fc.stringMatching(/^[\\{}()[\]^_,=a-z0-9+*/%!|.&<>-]{0,40}$/)
+    fc.assert(fc.property(odd, (text) => [0, 1].includes(rule(text).value)))
+  })
+})
+
+describe('properties', () => {
+  const integer = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
+  const decimal = fc.tuple(integer, fc.stringMatching(/^\d{1,12}$/)).map(([whole, digits]) => `${whole}.${digits}`)
+  const fraction = fc.tuple(integer, fc.bigInt({ min: 1n, max: 10n ** 20n })).map(([a, b]) => `\\frac{${a}}{${b}}`)
+  const number = fc.oneof(integer.map(String), decimal, fraction)
+  const { expression } = fc.letrec<{ expression: string }>((tie) => ({
+    expression: fc.oneof(
+      { maxDepth: 3, depthSize: 'small' },
+      fc.constantFrom('x', 'y', 'x_1', '\\alpha', '\\pi', '2', '\\frac{3}{7}', 'n!', '\\sqrt{5}'),
+      fc
+        .tuple(tie('expression'), fc.constantFrom('+', '-', ' \\cdot '), tie('expression'))
+        .map(([a, o, b]) => `(${a}${o}${b})`),
+      tie('expression').map((a) => `\\sin(${a})`),
+      tie('expression').map((a) => `(${a})^2`),
+    ),
+  }))
+  const collected = fc
+    .tuple(
+      fc.constantFrom(['(', ')'], ['[', ')'], ['\\{', '\\}'], ['', '']),
+      fc.array(number, { minLength: 2, maxLength: 4 }),
     )
-    await expect(math(' $$ ')).rejects.toThrow(RangeError)
+    .map(([[open, close], items]) => `${open}${items.join(', ')}${close}`)
+  const wellFormed = fc.oneof(
+    number,
+    expression,
+    collected,
+    fc.constantFrom('\\infty', '\\text{yes}', 'DBCA', '\\pm 3', '5 \\text{ cm}'),
+  )
+
+  test('each answer means itself, written wider or in a box as well', () => {
+    fc.assert(
+      fc.property(wellFormed, (text) => {
+        expect(
+          [text, `$ ${text} $`, `so \\boxed{${text}}`, text.replaceAll(',', ' , ')].filter((one) => !means(text, one)),
+        ).toEqual([])
+      }),
+    )
   })
 
-  test('numbers are equal in both directions, however they are written', async () => {
-    const integer = fc.integer({ min: -999, max: 999 })
-    await fc.assert(
-      fc.asyncProperty(
-        integer,
-        integer.filter((n) => n !== 0),
-        async (top, bottom) => {
-          const [fraction, decimal] = [`\\frac{${top}}{${bottom}}`, String(top / bottom)]
-          if (decimal.includes('e')) return
-          expect((await math(fraction))(decimal).value).toBe(1)
-          expect((await math(decimal))(fraction).value).toBe(1)
-          expect((await math(fraction))(`\\frac{${top + 1}}{${bottom}}`).value).toBe(0)
+  test('gold and answer may change places', () => {
+    fc.assert(fc.property(wellFormed, wellFormed, (a, b) => means(a, b) === means(b, a)))
+    const near = fc
+      .tuple(expression, fc.constantFrom('+0', '+1', '\\cdot 1', ''))
+      .map(([a, b]) => [a, `${a}${b}`] as const)
+    fc.assert(fc.property(near, ([a, b]) => means(a, b) === means(b, a)))
+  })
+
+  test('a gold that differs in one digit never matches', () => {
+    fc.assert(
+      fc.property(number, fc.nat(), fc.integer({ min: 1, max: 9 }), (text, place, by) => {
+        const digits = [...text.matchAll(/\d/g)]
+        const at = digits[place % digits.length]
+        if (at === undefined) return
+        const other = `${text.slice(0, at.index)}${(Number(at[0]) + by) % 10}${text.slice(at.index + 1)}`
+        // A zero changed into a zero, or a denominator of nothing, is no other number.
+        fc.pre(valueOf(other) !== valueOf(text))
+        expect(means(text, other)).toBe(false)
+        expect(means(`x+${text}`, `x+${other}`)).toBe(false)
+        expect(means(`\\sqrt{2}+${text}`, `\\sqrt{2}+${other}`)).toBe(false)
+      }),
+    )
+  })
+
+  test('numbers are equal in both directions, however they are written', () => {
+    const small = fc.integer({ min: -999, max: 999 })
+    fc.assert(
+      fc.property(
+        small,
+        small.filter((n) => n !== 0),
+        (top, bottom) => {
+          const [written, printed] = [`\\frac{${top}}{${bottom}}`, String(top / bottom)]
+          fc.pre(!printed.includes('e'))
+          expect(means(written, printed)).toBe(true)
+          expect(means(printed, written)).toBe(true)
+          expect(means(written, `\\frac{${top + 1}}{${bottom}}`)).toBe(false)
         },
       ),
     )
   })
+
+  test('words are no products of their letters', () => {
+    const word = fc.stringMatching(/^[a-zA-Z]{2,8}$/).filter((text) => !/^(?:[xyz]+|pi|inf|nan)$/i.test(text))
+    fc.assert(
+      fc.property(word, (text) => {
+        const turned = text.split('').toReversed().join('')
+        fc.pre(turned.toLowerCase() !== text.toLowerCase())
+        expect(means(text, turned)).toBe(false)
+        expect(means(`\\text{${text}}`, text.split('').join('\\cdot '))).toBe(false)
+      }),
+    )
+  })
 })
+
+/** Fractions by cross multiplication of their digits. */
+function valueOf(text: string): string {
+  const [, top, bottom] = /^\\frac\{(-?\d+)\}\{(\d+)\}$/.exec(text) ?? []
+  if (top !== undefined && bottom !== undefined) {
+    const [a, b] = [BigInt(top), BigInt(bottom)]
+    const divisor = gcd(a < 0n ? -a : a, b)
+    return divisor === 0n ? 'none' : `${a / divisor}/${b / divisor}`
+  }
+  const [, sign = '', whole = '', behind = ''] = /^(-?)0*(\d*?)(?:\.(\d*?)0*)?$/.exec(text) ?? []
+  return whole === '' && behind === '' ? '0' : `${sign}${whole}.${behind}`
+}
+
+function gcd(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : gcd(b, a % b)
+}

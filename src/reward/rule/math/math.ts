@@ -1,125 +1,128 @@
 import { quote, type Rule, verdictOf } from '../rule.ts'
-import { lastBoxed, plainExpression, undressed } from './latex.ts'
+import { type Collection, collectionOf } from './collection.ts'
+import { sameEquation, sameNumber } from './compare.ts'
+import { Effort, TooCostly } from './rational.ts'
+import { canonical, isWords, lastBoxed, partsOf, undressed, unwrapped } from './text.ts'
 
 /** Longest answer that is looked at, in UTF-16 units: what is longer is no answer but a text. */
 const longest = 1000
-const relative = 1e-9
-/** Where expressions with letters are compared. Odd enough that nobody's mistake is right at all of them. */
-const points = [0.7316, 1.4271, 2.9183, -0.6129, -1.8377, 3.3941, 0.1237, -2.7719] as const
 
 /**
- * 1 when an answer means what gold means: numbers, fractions, roots and expressions with letters (compared at eight points),
- * tuples and intervals in order, sets and bare lists in any order. Reads LaTeX and plain text; of an answer with `\boxed{…}`
- * the last box counts. `50\%` is 0.5. What cannot be read is compared as text. Expressions are evaluated by mathjs, which
- * sees numbers, letters, signs and the functions of a list only. Throws `RangeError` for an empty gold.
+ * 1 when an answer means what gold means: fractions by their digits, roots and other numbers to 60 digits, expressions with
+ * letters at ten points, tuples, intervals and matrices in order, sets, unions, bare lists and `\pm` in any order. Reads LaTeX
+ * and plain text; of an answer with `\boxed{…}` the last box counts.
+ *
+ * A unit may be left off, another unit is another answer; `50\%` is 0.5, and 50 where it is asked for in percent. A rounded
+ * decimal is not the fraction or root that it was rounded from, unless it is all that a double holds. Words are compared
+ * as words, case apart. Infinity is itself only. What cannot be read, is no number, or would cost too much to compute equals
+ * the same text only. Throws `RangeError` for an empty gold.
  */
-export async function math(gold: string): Promise<Rule> {
-  const evaluate = await evaluator()
+export function math(gold: string): Rule {
   const wanted = undressed(lastBoxed(gold) ?? gold)
   if (wanted === '') throw new RangeError(`The gold ${quote(gold)} is empty.`)
   return (answer) => {
     const given = lastBoxed(answer) ?? answer
     if (given.length > longest) return verdictOf(false, `an answer of ${given.length} characters`)
-    const equal = same(wanted, undressed(given), evaluate)
+    const equal = isSame(wanted, undressed(given))
     return verdictOf(equal, `${quote(given)} ${equal ? 'is' : 'is not'} ${quote(gold)}`)
   }
 }
 
-type Evaluate = (expression: string, letters: Readonly<Record<string, number>>) => number
-
-async function evaluator(): Promise<Evaluate> {
-  // Loaded for who compares mathematics: it is large.
-  const { parse } = await import('mathjs/number')
-  return (expression, letters) => {
-    const value: unknown = parse(expression)
-      .compile()
-      .evaluate({ ...letters })
-    return typeof value === 'number' ? value : Number.NaN
+function isSame(gold: string, given: string): boolean {
+  try {
+    return same(gold, given, new Effort())
+  } catch (error) {
+    if (error instanceof TooCostly) return false
+    throw error
   }
 }
 
-function same(gold: string, given: string, evaluate: Evaluate): boolean {
-  if (compact(gold) === compact(given)) return true
-  const [a, b] = [collectionOf(gold), collectionOf(given)]
-  if (a !== null && b !== null) {
-    return a.kind === b.kind && a.items.length === b.items.length && sameItems(a, b.items, evaluate)
-  }
-  if (a !== null || b !== null) return false
-  return sameExpression(rightSide(gold), rightSide(given), evaluate)
+function same(gold: string, given: string, effort: Effort): boolean {
+  effort.spend(1)
+  if (canonical(gold) === canonical(given)) return true
+  if (isWords(gold) || isWords(given)) return false
+  const [a, b] = [infinityOf(gold), infinityOf(given)]
+  if (a !== null || b !== null) return a === b
+  return (
+    sameCollection(gold, given, effort) ??
+    sameRelation(gold, given, effort) ??
+    sameEquality(gold, given, effort) ??
+    sameNumber(gold, given, effort)
+  )
 }
 
-function compact(text: string): string {
-  return text.replaceAll(/\s+/g, '').toLowerCase()
+/** The sign of a bare infinity; null for anything else, sums with one as well. */
+function infinityOf(text: string): '+' | '-' | null {
+  const found = /^([+-]?)\s*(?:\\infty|inf|infinity)$/i.exec(unwrapped(text))
+  return found === null ? null : found[1] === '-' ? '-' : '+'
 }
 
-interface Collection {
-  /** `set`: any order. Else the brackets, which say whether ends of an interval belong to it. */
-  readonly kind: string
-  readonly items: readonly string[]
+/** Null where neither is one. */
+function sameCollection(gold: string, given: string, effort: Effort): boolean | null {
+  const [a, b] = [collectionOf(afterIn(gold)), collectionOf(afterIn(given))]
+  if (a === null && b === null) return null
+  return a !== null && b !== null && a.kind === b.kind && a.items.length === b.items.length && sameItems(a, b, effort)
 }
 
-/** A set, tuple, interval or bare list; null for one expression. */
-function collectionOf(text: string): Collection | null {
-  if (/^[\d,.]+$/.test(text) && /^\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(text)) return null
-  const braced = /^\\\{(.*)\\\}$/s.exec(text)
-  if (braced !== null) return { kind: 'set', items: itemsOf(braced[1] ?? '') }
-  const bracketed = /^([([])(.*)([)\]])$/s.exec(text)
-  const inner = bracketed === null ? [] : itemsOf(bracketed[2] ?? '')
-  if (bracketed !== null && inner.length > 1) return { kind: `${bracketed[1]}${bracketed[3]}`, items: inner }
-  const bare = itemsOf(text)
-  return bare.length > 1 ? { kind: 'set', items: bare } : null
+/** Of `x \in [0, 1]` the interval. */
+function afterIn(text: string): string {
+  return /^[A-Za-z]\s*\\in(?![A-Za-z])(.*)$/s.exec(text)?.[1]?.trim() ?? withoutLeft(text)
 }
 
-/** Parts between commas outside of all brackets. */
-function itemsOf(text: string): readonly string[] {
-  const items: string[] = []
-  let depth = 0
-  let start = 0
-  for (let at = 0; at < text.length; at += 1) {
-    const sign = text[at] ?? ''
-    if ('([{'.includes(sign)) depth += 1
-    else if (')]}'.includes(sign)) depth -= 1
-    else if (sign === ',' && depth === 0) {
-      items.push(text.slice(start, at))
-      start = at + 1
-    }
-  }
-  return [...items, text.slice(start)].map((item) => item.trim()).filter((item) => item !== '')
+/** Of `x = \pm 3` the right side: the letter says nothing of a collection. */
+function withoutLeft(text: string): string {
+  const right = /^[A-Za-z]\s*=\s*((?:\\pm|\\\{|[([]).*)$/s.exec(text)?.[1] ?? text
+  return right.includes('=') ? text : right
 }
 
-function sameItems({ kind, items }: Collection, given: readonly string[], evaluate: Evaluate): boolean {
-  if (kind !== 'set') return items.every((item, i) => same(item, given[i] ?? '', evaluate))
-  const left = [...given]
+function sameItems({ kind, items }: Collection, other: Collection, effort: Effort): boolean {
+  if (kind !== 'set' && kind !== 'union') return items.every((item, i) => same(item, other.items[i] ?? '', effort))
+  const left = [...other.items]
   return items.every((item) => {
-    const at = left.findIndex((other) => same(item, other, evaluate))
+    const at = left.findIndex((one) => same(item, one, effort))
     if (at >= 0) left.splice(at, 1)
     return at >= 0
   })
 }
 
-/** Of `x = 3` the 3. */
-function rightSide(text: string): string {
-  return /^\s*[A-Za-z](?:\([A-Za-z]\))?\s*=([^=]*)$/s.exec(text)?.[1]?.trim() ?? text
+const relation = /\\(?:leq?(?:slant)?|geq?(?:slant)?|neq?|lt|gt)(?![A-Za-z])|<=|>=|!=|<|>/
+const flips: Readonly<Record<string, string>> = { '<': '>', '>': '<', '<=': '>=', '>=': '<=', '!=': '!=' }
+
+/** `3 < x` is `x > 3`. Null where neither is a relation. */
+function sameRelation(gold: string, given: string, effort: Effort): boolean | null {
+  const [a, b] = [relationsOf(gold), relationsOf(given)]
+  if (a.length === 0 && b.length === 0) return null
+  if (a.length === 0 || a.length !== b.length) return false
+  const [left, right] = [partsOf(gold, relation), partsOf(given, relation)]
+  if (left.length !== a.length + 1 || right.length !== b.length + 1) return false
+  const holds = (signs: readonly string[], sides: readonly string[]) =>
+    a.every((sign, i) => sign === signs[i]) && left.every((side, i) => same(side, sides[i] ?? '', effort))
+  return (
+    holds(b, right) ||
+    holds(
+      b.toReversed().map((sign) => flips[sign] ?? sign),
+      right.toReversed(),
+    )
+  )
 }
 
-function sameExpression(gold: string, given: string, evaluate: Evaluate): boolean {
-  const [a, b] = [plainExpression(gold), plainExpression(given)]
-  if (a === null || b === null) return false
-  if (/^-?\d+$/.test(a) && /^-?\d+$/.test(b)) return BigInt(a) === BigInt(b)
-  const letters = [...new Set(`${a} ${b}`.match(/(?<![A-Za-z])[A-Za-z](?![A-Za-z])/g))].filter((one) => one !== 'e')
-  try {
-    const compared = (letters.length === 0 ? [0] : points.map((_, i) => i)).map((i) => {
-      const scope = Object.fromEntries(letters.map((one, k) => [one, points[(i + 3 * k) % points.length] ?? 1]))
-      return [evaluate(a, scope), evaluate(b, scope)] as const
-    })
-    // Outside of the domain of one of them nothing can be said.
-    const told = compared.filter(([x, y]) => !Number.isNaN(x) && !Number.isNaN(y))
-    return told.length >= Math.min(3, compared.length) && told.every(([x, y]) => close(x, y))
-  } catch {
-    return false
-  }
+function relationsOf(text: string): readonly string[] {
+  return [...text.matchAll(new RegExp(relation.source, 'g'))].map(([found]) => {
+    if (/^\\n|!=/.test(found)) return '!='
+    const sign = /^\\l|^</.test(found) ? '<' : '>'
+    return /e|=/.test(found) ? `${sign}=` : sign
+  })
 }
 
-function close(x: number, y: number): boolean {
-  return x === y || Math.abs(x - y) <= relative * Math.max(Math.abs(x), Math.abs(y), 1e-3)
+/** Of `x = 3` the 3; other equations by what they say. Null where neither has a sign of equality. */
+function sameEquality(gold: string, given: string, effort: Effort): boolean | null {
+  const [a, b] = [gold.split('='), given.split('=')]
+  if (a.length === 1 && b.length === 1) return null
+  if (a.length > 2 || b.length > 2) return false
+  const [goldLeft, goldRight = null] = a.map((side) => side.trim())
+  const [givenLeft, givenRight = null] = b.map((side) => side.trim())
+  if (goldRight !== null && givenRight !== null) return sameEquation(a, b, effort)
+  const named = /^(?:[A-Za-z]|\\[a-z]+)(?:_\{?\w+\}?)?(?:\([A-Za-z]\))?$/
+  if (!named.test((goldRight === null ? givenLeft : goldLeft) ?? '')) return false
+  return same(goldRight ?? goldLeft ?? '', givenRight ?? givenLeft ?? '', effort)
 }

@@ -1,0 +1,99 @@
+import { signs } from './names.ts'
+
+const sign = new RegExp(`[${Object.keys(signs).join('')}]`, 'g')
+/** Commands that change how something looks and not what it is. */
+const dressing =
+  /\\(?:left|right|displaystyle|textstyle|scriptstyle|limits|quad|qquad|big|Big|bigg|Bigg|bigl|bigr|Bigl|Bigr|mathopen|mathclose)(?![A-Za-z])\.?|(?<!\\)\\[,;:! ()[\]]|~|(?<!\\)\$/g
+const wrapper =
+  /\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|mathit|mathsf|boldsymbol|operatorname)\s*\{([^{}]*)\}/g
+
+/** The content of the last `\boxed{…}`; null where there is none. */
+export function lastBoxed(text: string): string | null {
+  const found = [...text.matchAll(/\\f?boxed\s*\{/g)].at(-1) ?? [...text.matchAll(/\\fbox\s*\{/g)].at(-1)
+  if (found === undefined) return null
+  return groupAt(text, found.index + found[0].length - 1)
+}
+
+/** An answer without what only dresses it. Braces of sets stay as `\{` and `\}`, a dollar sign as `\$`, words in `\text{…}`. */
+export function undressed(text: string): string {
+  const plain = text
+    .replaceAll(/[！-～]/g, (wide) => wide.normalize('NFKC'))
+    .replaceAll(sign, (one) => signs[one] ?? one)
+    .replaceAll(/(?<=\d)(?:\{,\}|\\[,;:! ])\s*(?=\d{3}(?!\d))/g, '')
+    .replaceAll(dressing, ' ')
+    .replaceAll(/\\[dtc]frac(?![A-Za-z])/g, '\\frac')
+    .replaceAll(/\\[dt]binom(?![A-Za-z])/g, '\\binom')
+    .replaceAll(/\{([^{}]*)\\choose(?![A-Za-z])([^{}]*)\}/g, '\\binom{$1}{$2}')
+    .replaceAll(/\\(?:varnothing|emptyset)(?![A-Za-z])|\\\{\s*\\\}/g, '\\emptyset')
+    .replaceAll(/\+\/-/g, '\\pm ')
+    .trim()
+    .replace(/(?<!\.)\.$/, '')
+  return withoutBraces(withoutThousands(plain.trim()))
+}
+
+/** The words of `\text{…}` and its kin as plain words. */
+export function unwrapped(text: string): string {
+  return text.replaceAll(wrapper, ' $1 ').trim()
+}
+
+/** What two texts have in common if they are the same: blanks count between words only, upper case in single letters only. */
+export function canonical(text: string): string {
+  return unwrapped(text)
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/ (?![A-Za-z0-9])|(?<![A-Za-z0-9]) /g, '')
+    .replaceAll(/(?<![\\A-Za-z])[A-Za-z]{2,}/g, (word) => word.toLowerCase())
+}
+
+/** Whether a text is words and no formula. */
+export function isWords(text: string): boolean {
+  const plain = unwrapped(text)
+  return /^\p{L}[\p{L}\s'-]*$/u.test(plain) && /\p{L}{2}/u.test(plain) && !/^(?:[xyz]+|pi)$/.test(plain)
+}
+
+/** Parts between a sign outside of all brackets, trimmed; empty ones are left out. */
+export function partsOf(text: string, separator: RegExp): readonly string[] {
+  const at = new RegExp(separator.source, 'y')
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (let i = 0; i < text.length; i += 1) {
+    const one = text[i] ?? ''
+    if ('([{'.includes(one)) depth += 1
+    else if (')]}'.includes(one)) depth -= 1
+    else if (depth === 0) {
+      at.lastIndex = i
+      const [found] = at.exec(text) ?? []
+      if (found === undefined || found === '') continue
+      parts.push(text.slice(start, i))
+      start = i + found.length
+      i = start - 1
+    }
+  }
+  return [...parts, text.slice(start)].map((part) => part.trim()).filter((part) => part !== '')
+}
+
+/** `1,000` as `1000`: outside of brackets every such number, inside only what cannot be two (`1,000` has a part `000`). */
+function withoutThousands(text: string): string {
+  const parts = text.split(/((?:\\\{|[([]).*(?:\\\}|[)\]]))/s)
+  return parts
+    .map((part, i) =>
+      part.replaceAll(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])/g, (number) =>
+        i % 2 === 0 || /,0/.test(number) ? number.replaceAll(',', '') : number,
+      ),
+    )
+    .join('')
+}
+
+function withoutBraces(text: string): string {
+  return text.startsWith('{') && groupAt(text, 0)?.length === text.length - 2 ? text.slice(1, -1).trim() : text
+}
+
+function groupAt(text: string, start: number): string | null {
+  let depth = 0
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '{') depth += 1
+    else if (text[at] === '}') depth -= 1
+    if (depth === 0) return text.slice(start + 1, at)
+  }
+  return null
+}
