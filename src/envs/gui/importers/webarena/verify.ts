@@ -8,6 +8,7 @@ import { fromArtifacts } from '../../record.ts'
 import { guiVerifierVersion } from '../../verify.ts'
 import { measureElsewhere } from '../sidecar.ts'
 import type { WebarenaData } from './data.ts'
+import { wordsOf } from './words.ts'
 
 const seenPath = '/paddock/webarena.json'
 const seenSchema = z.object({ url: z.string(), contents: z.array(z.string()) })
@@ -71,12 +72,10 @@ export function cleanAnswer(answer: string): string {
   return (single ?? double ?? text).toLowerCase()
 }
 
-/** Whether the answer holds the reference; a single sign must be a word of its own where it is the only reference. */
+/** Whether the answer holds the reference; a single sign must be a word as nltk cuts them where it is the only reference. */
 function includes(reference: string, answer: string, alone: boolean): boolean {
   const [part, whole] = [cleanAnswer(reference), cleanAnswer(answer)]
-  return alone && part.length === 1
-    ? Array.from(whole.matchAll(/\w+|[^\w\s]/g), ([word]) => word).includes(part)
-    : whole.includes(part)
+  return alone && part.length === 1 ? wordsOf(whole).includes(part) : whole.includes(part)
 }
 
 async function answerScore(given: string, task: TaskOf<WebarenaData>, signal: AbortSignal): Promise<number> {

@@ -102,6 +102,14 @@ describe('a verdict on a task of WebArena', () => {
     expect(await verdict(answers({ exact_match: '$5' }), '"$5"')).toBe(1)
     expect(await verdict(answers({ must_include: ['5'] }), '15 of them')).toBe(0)
     expect(await verdict(answers({ must_include: ['5'] }), 'it is 5.')).toBe(1)
+    for (const whole of ['3/5/2023', '0.5', '5.9', '5-6', '12:5', 'x=5', '+5', '5th', 'item 5. oak street']) {
+      expect([whole, await verdict(answers({ must_include: ['5'] }), whole)]).toEqual([whole, 0])
+    }
+    for (const cut of ['$5', '5%', '(5)', '5, then 6', '5--6', '"5"', "5's", 'rated 5! good', 'it costs $5. thanks']) {
+      expect([cut, await verdict(answers({ must_include: ['5'] }), cut)]).toEqual([cut, 1])
+    }
+    // Beside another reference, a part of a word is enough.
+    expect(await verdict(answers({ must_include: ['5', 'oak'] }), 'oak 0.5')).toBe(1)
     expect(await verdict(answers({ must_include: ['Ada', 'Bo'] }), 'bo and ada')).toBe(1)
     expect(await verdict(answers({ must_include: ['Ada', 'Bo'] }), null)).toBe(0)
     const program = `let t='';process.stdin.on('data',(d)=>t+=d).on('end',()=>{const r=JSON.parse(t);
