@@ -154,6 +154,12 @@ export const catalogue = {
     'The server of embeddings that a search task names did not give vectors.',
     'Check search.dense in search.toml: url up to /v1, model, and the variable that key_env names.',
   ),
+  ENVIRONMENT_SETUP_FAILED: entry(
+    'infra',
+    500,
+    'A step that sets a task up failed, so that the attempt would begin in another state than its author meant.',
+    'Give the task an image that has what the step needs, or correct the step.',
+  ),
   ENVIRONMENT_TOOL_FAILED: entry(
     'infra',
     500,

@@ -49,6 +49,7 @@ export {
   set,
   type SetOptions,
   softF1,
+  spiderRepaired,
   type SqlPreset,
   sqlPresetNames,
   sqlPresets,

@@ -14,6 +14,7 @@ export const semanticsSchema: z.ZodType<SqlSemantics> = z.strictObject({
   numberTexts: z.enum(['distinct', 'as_numbers']),
   emptyTables: z.enum(['equal', 'by_width']),
   distinct: z.literal('removed').optional(),
+  repairs: z.literal('spider').optional(),
 })
 
 /** Absent: SQLite. */

@@ -1,4 +1,4 @@
-import { withoutDistinct } from '../../reward/index.ts'
+import { spiderRepaired, withoutDistinct } from '../../reward/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { SqlData } from './data.ts'
 import { engineOf } from './engines/index.ts'
@@ -62,7 +62,8 @@ function requestOf(
   db: string,
   written: string,
 ): RunnerRequest<'query'> | RunnerRequest<'script'> {
-  const sql = semantics.distinct === 'removed' ? withoutDistinct(written) : written
+  const repaired = semantics.repairs === 'spider' ? spiderRepaired(written) : written
+  const sql = semantics.distinct === 'removed' ? withoutDistinct(repaired) : repaired
   return mode === 'query' ? { op: 'query', db, sql } : { op: 'script', db, sql, state: true, probes }
 }
 

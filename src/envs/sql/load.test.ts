@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sqlPresetNames, sqlPresets } from '../../reward/index.ts'
 import { sqlDataSchema } from './data.ts'
 import { sql } from './index.ts'
 
@@ -31,6 +32,20 @@ describe('task files', () => {
       nulls: 'distinct',
       numberTexts: 'as_numbers',
     })
+  })
+
+  test.each(sqlPresetNames)('carry all of the preset %s, and what switches a part of it off', async (preset) => {
+    const off = { preset, distinct: 'kept', repairs: 'none' }
+    const [all, less] = await load({
+      ...set,
+      tasks: [
+        { ...task, compare: { preset } },
+        { ...task, name: 'two', question: 'Which?', compare: off },
+      ],
+    })
+    expect(sqlDataSchema.parse(all?.data).semantics).toEqual(sqlPresets[preset])
+    const { distinct: _distinct, repairs: _repairs, ...rest } = sqlPresets[preset]
+    expect(sqlDataSchema.parse(less?.data).semantics).toEqual(rest)
   })
 
   test('make another task when gold, semantics or the generator change, and not when a cheat does', async () => {

@@ -139,6 +139,7 @@ function semanticsOf({ preset, ...own }: SqlTaskEntry['compare']): SqlSemantics 
     numberTexts: own.numberTexts ?? base.numberTexts,
     emptyTables: own.emptyTables ?? base.emptyTables,
     ...((own.distinct ?? base.distinct) === 'removed' ? { distinct: 'removed' as const } : {}),
+    ...((own.repairs ?? base.repairs) === 'spider' ? { repairs: 'spider' as const } : {}),
   }
 }
 

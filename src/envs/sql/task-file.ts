@@ -12,6 +12,7 @@ const compare = z.strictObject({
   numberTexts: z.enum(['distinct', 'as_numbers']).optional(),
   emptyTables: z.enum(['equal', 'by_width']).optional(),
   distinct: z.enum(['kept', 'removed']).optional(),
+  repairs: z.enum(['none', 'spider']).optional(),
 })
 
 const attempt = z.strictObject({ name: z.string().min(1), sql: z.string() })

@@ -16,6 +16,7 @@ export {
   rVes,
   type RVes,
   softF1,
+  spiderRepaired,
   type SqlPreset,
   sqlPresetNames,
   sqlPresets,

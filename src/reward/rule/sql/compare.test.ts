@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  spiderRepaired,
   withoutDistinct,
   compareTables,
   type ResultTable,
@@ -304,6 +305,16 @@ describe('DISTINCT', () => {
     const sql = `SELECT DISTINCT a, count(distinct b), 'DISTINCT', "distinct" FROM t -- DISTINCT\n/* DISTINCT */`
     expect(withoutDistinct(sql)).toBe(`SELECT  a, count( b), 'DISTINCT', "distinct" FROM t -- DISTINCT\n/* DISTINCT */`)
     expect(withoutDistinct('SELECT is_distinct FROM t')).toBe('SELECT is_distinct FROM t')
+  })
+
+  test.each([
+    ['SELECT a FROM t WHERE a > = 1 AND b < = 2 AND c ! = 3', 'SELECT a FROM t WHERE a >= 1 AND b <= 2 AND c != 3'],
+    ['SELECT YEAR ( CURDATE( ) ) - y FROM t', 'SELECT 2020 - y FROM t'],
+    [`SELECT '> =', "! =" FROM t -- < =`, `SELECT '> =', "! =" FROM t -- < =`],
+    ['SELECT a > 1, b = 2 FROM t', 'SELECT a > 1, b = 2 FROM t'],
+    ["SELECT year(day), 'year(curdate())' FROM t", "SELECT year(day), 'year(curdate())' FROM t"],
+  ])('%s is repaired as the official script of Spider does, outside of strings', (written, runs) => {
+    expect(spiderRepaired(written)).toBe(runs)
   })
 })
 

@@ -1,6 +1,6 @@
 export { compareTables, type CompareOptions, type Comparison } from './compare.ts'
 export { type SqlPreset, sqlPresetNames, sqlPresets, type SqlSemantics } from './semantics.ts'
-export { withoutDistinct } from './order-by.ts'
+export { spiderRepaired, withoutDistinct } from './order-by.ts'
 export { rVes, type RVes } from './r-ves.ts'
 export { softF1 } from './soft-f1.ts'
 export { type DatabaseState, probeDifferences, type Probe, stateDifferences, type StateTable } from './state.ts'

@@ -26,6 +26,8 @@ export interface SqlSemantics {
   readonly emptyTables: 'equal' | 'by_width'
   /** `removed`: both sides run without the word DISTINCT, wherever it stands. Absent: as they are written. */
   readonly distinct?: 'removed' | undefined
+  /** `spider`: both sides run with the repairs of Spider's test suite ({@link spiderRepaired}). Absent: as they are written. */
+  readonly repairs?: 'spider' | undefined
 }
 
 /** Names of the presets. */
@@ -37,7 +39,8 @@ const exactly = { absolute: 0, relative: 0 }
 /**
  * - `bird-ex`: `set(predicted) == set(gold)` (BIRD mini-dev `evaluation_ex.py`, SkyRL-SQL, NeMo Gym `bird_sql`).
  * - `spider-testsuite`: bag equality up to a column permutation, ordered when the gold text says ORDER BY anywhere, both
- *   sides without DISTINCT (taoyds/test-suite-sql-eval `exec_eval.py`, `keep_distinct` off as published numbers have it).
+ *   sides without DISTINCT and with `> =` as `>=` (taoyds/test-suite-sql-eval `exec_eval.py`, `keep_distinct` off as published
+ *   numbers have it). Where it differs from that script, the guide to SQL tasks says so.
  * - `spider2`: column vectors, absolute tolerance 0.01, NULL as 0, numeric texts as numbers (Spider2 `evaluate.py` with
  *   `ignore_order`, as ported by NeMo Gym `spider2_lite`).
  * - `strict`: what an exact answer to a well-put question is: columns as asked, duplicates count, order where the gold
@@ -60,6 +63,7 @@ export const sqlPresets: Readonly<Record<SqlPreset, SqlSemantics>> = {
     numberTexts: 'distinct',
     emptyTables: 'equal',
     distinct: 'removed',
+    repairs: 'spider',
   },
   spider2: {
     rows: 'bag',

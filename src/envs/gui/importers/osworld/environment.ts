@@ -60,7 +60,7 @@ export const osworldEnvironment: Environment = defineEnvironment({
         remote: { session, release: () => leased.release() },
       })
     }
-    await runSteps(task.data.config, stageOf(task, box, signal))
+    await runSteps(task.data.config, stageOf(task, box, signal), 'before')
   },
   tools: (task) => {
     const { machine, screen, schema } = task.data
@@ -76,7 +76,7 @@ export const osworldEnvironment: Environment = defineEnvironment({
     const stage = stageOf(task, box, signal)
     const session = task.data.machine === null ? await attemptOf(task, box) : remoteOf(box).session
     const record = session.record()
-    await runSteps(task.data.postconfig, stage)
+    await runSteps(task.data.postconfig, stage, 'after')
     const pairs = []
     for (const { result, expected } of task.data.measures) {
       pairs.push({

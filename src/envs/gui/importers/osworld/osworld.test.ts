@@ -12,6 +12,8 @@ import { toArtifact } from '../../record.ts'
 import { uuid5 } from './assets.ts'
 import type { Found } from './metrics/index.ts'
 import { renameTask, searchTask, terminalSet, terminalTask } from './osworld.fixture.ts'
+import { osworldMachine } from '../../osworld/index.ts'
+import { runSteps, type Stage } from './setup.ts'
 import { foundArtifact } from './verify.ts'
 
 const signal = new AbortController().signal
@@ -80,6 +82,73 @@ describe('task files of OSWorld', () => {
       write(`${made}/assets/${at}`, 'x')
       expect(await gui.load(path)).toHaveLength(1)
     }
+  })
+})
+
+describe('set-up steps of OSWorld', () => {
+  /** A machine that answers as OSWorld's server does: what commands come to is told by their first word. */
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      const asked = Buffer.concat(parts).toString()
+      response.setHeader('content-type', 'application/json')
+      if (request.url === '/screen_size') return void response.end('{"width":800,"height":600}')
+      const [, name = ''] = /"command":\["?([a-z-]+)/.exec(asked) ?? []
+      ran.push(name)
+      const returncode = { sar: 127, pkill: 1, late: ran.filter((one) => one === 'late').length < 3 ? 1 : 0 }[name] ?? 0
+      response.end(JSON.stringify({ output: '', error: returncode === 127 ? 'sar: not found' : '', returncode }))
+    })
+  })
+  const ran: string[] = []
+  let stage: Stage
+  beforeAll(async () => {
+    const listening = Promise.withResolvers<void>()
+    server.listen(0, '127.0.0.1', listening.resolve)
+    await listening.promise
+    const address = server.address()
+    const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+    const machine = await osworldMachine(`http://127.0.0.1:${port}`)
+    const none = async () => undefined
+    const browser = {
+      tabs: async () => [],
+      front: () => Promise.reject(new Error('no tab is needed')),
+      openTabs: none,
+      closeTabs: none,
+    }
+    stage = { id: 'the-task', machine: { ...machine, ...browser }, assets: null, cache: new Map(), signal }
+  })
+  afterAll(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const command = (name: string, until?: object) => ({
+    type: 'execute',
+    parameters: { command: [name], ...(until === undefined ? {} : { until }) },
+  })
+
+  it('are a fault of infrastructure where a command fails, and the next one is not run', async () => {
+    await expect(runSteps([command('sar'), command('next')], stage, 'before')).rejects.toMatchObject({
+      code: 'ENVIRONMENT_SETUP_FAILED',
+      message: expect.stringMatching(/the-task.*sar.*127.*not found/),
+    })
+    await expect(runSteps([command('pkill')], stage, 'before')).rejects.toMatchObject({ family: 'infra' })
+    expect(ran).toEqual(['sar', 'pkill'])
+  })
+
+  it('wait for what they say, five times, and then are one as well', async () => {
+    await runSteps([command('late', { returncode: 0 })], stage, 'before')
+    await expect(runSteps([command('pkill', { stdout: 'gone' })], stage, 'before')).rejects.toMatchObject({
+      code: 'ENVIRONMENT_SETUP_FAILED',
+      message: expect.stringContaining('never came to'),
+    })
+    await runSteps([command('pkill', { returncode: 1 })], stage, 'before')
+    expect(ran.filter((one) => one === 'late')).toHaveLength(3)
+  })
+
+  it('go on after an attempt, where the work of the agent may be why they fail', async () => {
+    await runSteps([command('pkill'), command('next')], stage, 'after')
+    expect(ran.at(-1)).toBe('next')
   })
 })
 
@@ -180,6 +249,17 @@ describe.runIf(await requireDocker())('a task of OSWorld on a desktop of ours', 
     sandbox = dockerProvider()
   })
   afterAll(() => sandbox.close())
+
+  it('is a fault of infrastructure where the image lacks what a set-up step runs', async () => {
+    const lacking = { ...terminalTask, config: [{ type: 'execute', parameters: { command: ['sar', '1'] } }] }
+    const [task] = await gui.load(setOf(lacking, terminalSet))
+    if (task === undefined) throw new Error('no task')
+    const script = { name: 'nothing', weight: 1, script: { steps: [] } }
+    expect(await attempt({ environment: gui, task, script, sandbox, signal })).toMatchObject({
+      status: 'infra_error',
+      reward: null,
+    })
+  })
 
   it('is set up, worked on in a terminal, and scored by its getters', async () => {
     const [task] = await gui.load(setOf(terminalTask, terminalSet))

@@ -68,15 +68,23 @@ export function neededBy({ type, parameters }: Step): readonly { readonly url: s
   return (files ?? []).map(({ url, path }) => ({ url, name: path }))
 }
 
-/** Runs steps one after the other. Throws `TASK_UNSUPPORTED` and faults of the machine, naming the step. */
-export async function runSteps(steps: readonly Step[], stage: Stage): Promise<void> {
+/**
+ * Runs steps one after the other. `before` an attempt a command that fails throws `ENVIRONMENT_SETUP_FAILED`; `after` it the
+ * agent's work may be why, and it goes on as OSWorld does. Throws `TASK_UNSUPPORTED` and faults of the machine, naming the step.
+ */
+export async function runSteps(steps: readonly Step[], stage: Stage, when: 'before' | 'after'): Promise<void> {
   for (const step of steps) {
     stage.signal.throwIfAborted()
-    await runStep(step, stage)
+    const failed = await runStep(step, stage)
+    if (failed === null || when === 'after') continue
+    throw new PaddockError('ENVIRONMENT_SETUP_FAILED', `The task ${stage.id} of OSWorld: ${failed}`, {
+      data: { task: stage.id, step: step.type },
+    })
   }
 }
 
-async function runStep({ type, parameters }: Step, stage: Stage): Promise<void> {
+/** What failed, in words; null: nothing. */
+async function runStep({ type, parameters }: Step, stage: Stage): Promise<string | null> {
   const { machine } = stage
   switch (type) {
     case 'download':
@@ -85,16 +93,17 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<void> 
         if (data === null) throw unsupported(stage, `${url} is not among the assets`)
         await machine.upload(path, data)
       }
-      return
+      return null
     case 'upload_file':
       for (const { local_path: local, path } of shapes.upload_file.parse(parameters).files) {
         if (stage.assets === null) throw unsupported(stage, `${local} needs a folder of assets`)
         await machine.upload(path, await readFile(join(stage.assets, local)))
       }
-      return
+      return null
     case 'launch': {
       const given = shapes.launch.parse(parameters)
-      return machine.launch(filled(given.command, machine), given.shell)
+      await machine.launch(filled(given.command, machine), given.shell)
+      return null
     }
     case 'open': {
       const { path } = shapes.open.parse(parameters)
@@ -103,42 +112,45 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<void> 
         () => machine.activateWindow({ name: basename(path), strict: false, byClass: false }),
         stage.signal,
       )
-      return
+      return null
     }
     case 'execute':
     case 'command':
       return runCommand(execute.parse(parameters), stage)
     case 'sleep':
       await new Promise((resolve) => setTimeout(resolve, shapes.sleep.parse(parameters).seconds * 1000))
-      return
+      return null
     case 'activate_window': {
       const { window_name: name, strict, by_class: byClass } = window.parse(parameters)
       // A program that was launched before may not have opened it yet.
-      return untilHeld(() => machine.activateWindow({ name, strict, byClass }), stage.signal)
+      await untilHeld(() => machine.activateWindow({ name, strict, byClass }), stage.signal)
+      return null
     }
     case 'close_window': {
       const { window_name: name, strict, by_class: byClass } = window.parse(parameters)
       await machine.closeWindow({ name, strict, byClass })
-      return
+      return null
     }
     case 'chrome_open_tabs':
-      return machine.openTabs(shapes.chrome_open_tabs.parse(parameters).urls_to_open)
+      await machine.openTabs(shapes.chrome_open_tabs.parse(parameters).urls_to_open)
+      return null
     case 'chrome_close_tabs': {
       const { urls_to_close: urls } = shapes.chrome_close_tabs.parse(parameters)
-      return machine.closeTabs((url) => urls.some((other) => sameUrl(url, other)))
+      await machine.closeTabs((url) => urls.some((other) => sameUrl(url, other)))
+      return null
     }
     default:
       throw unsupported(stage, stepProblem({ type, parameters }) ?? type)
   }
 }
 
-/** As there: up to five failures, until what is waited for holds. */
-async function runCommand(given: z.infer<typeof execute>, { machine, cache, signal }: Stage): Promise<void> {
+/** As there: up to five failures, until what is waited for holds. What failed, in words; null: nothing. */
+async function runCommand(given: z.infer<typeof execute>, { machine, cache, signal }: Stage): Promise<string | null> {
   const line = filled(given.command, machine)
   const rooted = typeof line === 'string' && !machine.hasSudo ? withoutSudo(line) : null
   const wanted = given.until
   const waits = Object.values(wanted).some((value) => value !== undefined)
-  for (let failures = 0; failures < 5;) {
+  for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted()
     const { returncode, output, error } = await machine.execute(rooted ?? line, {
       shell: given.shell,
@@ -150,8 +162,10 @@ async function runCommand(given: z.infer<typeof execute>, { machine, cache, sign
       returncode === wanted.returncode ||
       (wanted.stdout !== undefined && output.includes(wanted.stdout)) ||
       (wanted.stderr !== undefined && error.includes(wanted.stderr))
-    if (!waits || held) return
-    failures += 1
+    const told = `${JSON.stringify(given.command).slice(0, 200)} ended with ${returncode}: ${error.slice(-300).trim()}`
+    if (!waits) return returncode === 0 ? null : told
+    if (held) return null
+    if (failures === 5) return `${told}; it never came to ${JSON.stringify(wanted)}`
     await new Promise((resolve) => setTimeout(resolve, 300))
   }
 }
