@@ -9,7 +9,14 @@ const at = (path) => fileURLToPath(new URL(path, root))
 rmSync(at('dist'), { recursive: true, force: true })
 const compiled = spawnSync(at('node_modules/.bin/tsc'), ['-p', at('tsconfig.build.json')], { stdio: 'inherit' })
 if (compiled.status !== 0) process.exit(compiled.status ?? 1)
-for (const folder of ['tokenizers', 'templates']) cpSync(at(`engine/${folder}`), at(`dist/engine/${folder}`), { recursive: true })
+const web = spawnSync(
+  at('node_modules/.bin/vite'),
+  ['build', '--config', at('web/vite.config.ts'), '--logLevel', 'warn'],
+  { stdio: 'inherit' },
+)
+if (web.status !== 0) process.exit(web.status ?? 1)
+for (const folder of ['tokenizers', 'templates'])
+  cpSync(at(`engine/${folder}`), at(`dist/engine/${folder}`), { recursive: true })
 cpSync(at('examples/environments'), at('dist/examples/environments'), {
   recursive: true,
   filter: (path) => !path.endsWith('.test.ts'),

@@ -20,6 +20,7 @@ import { addServe } from './commands/serve.ts'
 import { addShow } from './commands/show.ts'
 import { addValidate } from './commands/validate.ts'
 import { addVerdict } from './commands/verdict.ts'
+import { addView } from './commands/view.ts'
 import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
 import type { Io } from './io.ts'
 import { asPaddockError, failureText } from './present/failure.ts'
@@ -71,6 +72,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addValidate,
     addRescore,
     addVerdict,
+    addView,
     addEnv,
     addRetrieve,
     addDesktop,

@@ -1,12 +1,8 @@
 import { z } from 'zod'
-import type { EngineFingerprint, Id } from '../core/index.ts'
+import type { Id } from '../core/index.ts'
 import type { EngineAdapter } from '../proxy/index.ts'
+import { tokenizerKey } from '../server/index.ts'
 import type { SessionLog, Store } from '../trajectory/index.ts'
-
-/** The name under which the texts of a tokenizer's tokens are kept. */
-export function tokenizerKey(fingerprint: EngineFingerprint): string {
-  return fingerprint.tokenizer ?? `${fingerprint.engine}:${fingerprint.model}`
-}
 
 /** Ids asked of the engine at once, and for one session at most: a cache for people must not become a load. */
 const parallel = 4

@@ -14,3 +14,7 @@ export {
   tokenCounts,
   verdictInForce,
 } from './views.ts'
+export { commonPrefix, type ReadMessage, readMessage } from './read/messages.ts'
+export { rowsOf, type SegmentMask, segmentMasks } from './read/rows.ts'
+export { knownTokenTexts, tokenizerKey, type TokenTexts } from './read/token-texts.ts'
+export { serveView, type ViewServer } from './view/index.ts'

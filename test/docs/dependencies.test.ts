@@ -6,12 +6,23 @@ const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../..
 
 it('docs/dependencies.md gives a reason for each dependency, and for nothing else', () => {
   const listed = new Set([...read('docs/dependencies.md').matchAll(/`([^`]+)`/g)].map(([, name]) => name))
-  const declared = ['package.json', 'engine/package.json'].flatMap((path) => {
+  const declared = ['package.json', 'engine/package.json', 'web/package.json'].flatMap((path) => {
     const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = JSON.parse(read(path))
     return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
   })
   const named = declared.map((name) => (name.startsWith('@types/') ? '@types/*' : name))
   expect(named.filter((name) => !listed.has(name))).toEqual([])
-  const known = new Set([...named, 'package.json', 'engine/package.json', 'engine/', 'dispatch', 'task.toml', '--help'])
+  const known = new Set([
+    ...named,
+    'package.json',
+    'engine/package.json',
+    'engine/',
+    'web/',
+    'dist/web',
+    'tsc',
+    'dispatch',
+    'task.toml',
+    '--help',
+  ])
   expect([...listed].filter((name) => !known.has(name ?? ''))).toEqual([])
 })

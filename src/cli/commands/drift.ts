@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Id } from '../../core/index.ts'
+import { knownTokenTexts } from '../../server/index.ts'
 import type { SessionLog, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
@@ -7,7 +8,6 @@ import { causesOf, driftText, driftEntries } from '../present/drift.ts'
 import { plural } from '../present/units.ts'
 import { type Found, resolveId } from '../resolve.ts'
 import { openForReading } from '../store.ts'
-import { knownTokenTexts } from '../token-texts-of.ts'
 
 /** `paddock drift`: where prompts should have extended what was sampled before, and did not, and why. */
 export function addDrift(program: Command, cli: Cli): void {

@@ -1,7 +1,14 @@
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Id } from '../../core/index.ts'
-import { rolloutView, sessionLogView, verdictInForce } from '../../server/index.ts'
+import {
+  knownTokenTexts,
+  rolloutView,
+  rowsOf,
+  segmentMasks,
+  sessionLogView,
+  verdictInForce,
+} from '../../server/index.ts'
 import type { RolloutView, SessionLog, StoreReader } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
@@ -12,7 +19,6 @@ import { endCell, groupTable, rewardCell, rolloutTable, runTable, verdictCell } 
 import { rowsText } from '../present/rows.ts'
 import { plural } from '../present/units.ts'
 import { writeFrames } from '../frames/index.ts'
-import { knownTokenTexts } from '../token-texts-of.ts'
 import { resolveId } from '../resolve.ts'
 
 import { openForReading } from '../store.ts'
@@ -155,7 +161,6 @@ function verdictText(rollout: RolloutView, { paint }: CommandContext): string {
 }
 
 async function sessionJson(log: SessionLog, rollout: RolloutView | null) {
-  const { rowsOf } = await import('../rows.ts')
   const rows = rowsOf(log, rollout)
   return {
     ...sessionLogView(log),
@@ -178,7 +183,6 @@ async function sessionText(
   rollout: RolloutView | null,
   options: ShowOptions,
 ): Promise<string> {
-  const { rowsOf, segmentMasks } = await import('../rows.ts')
   const { paint } = context
   const rows = rowsOf(log, rollout)
   const labels = Object.entries(log.session.labels).map(([name, value]) => printable(`${name}=${value}`))

@@ -1,17 +1,18 @@
 import type { Id } from '../../core/index.ts'
-import { type TokenCounts, tokenCounts } from '../../server/index.ts'
+import {
+  commonPrefix,
+  type ReadMessage,
+  readMessage,
+  type SegmentMask,
+  type TokenCounts,
+  tokenCounts,
+  type TokenTexts,
+} from '../../server/index.ts'
 import { requestMessages } from '../../proxy/index.ts'
-import type { CallRecord, MaskReason, Segment, SessionLog } from '../../trajectory/index.ts'
+import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
 import { type Paint, printable } from './colour.ts'
-import { commonPrefix, type ReadMessage, readMessage } from './messages.ts'
-import { type TokenTexts, tokenStrip } from './tokens.ts'
+import { tokenStrip } from './tokens.ts'
 import { duration, plural, timeOfDay } from './units.ts'
-
-/** What became of a sampled segment in the rows that a trainer would get. */
-export interface SegmentMask {
-  readonly trained: boolean
-  readonly reason: MaskReason | 'superseded' | null
-}
 
 export interface ConversationView {
   readonly paint: Paint

@@ -1,6 +1,7 @@
 import type { Fork, SessionLog } from '../../trajectory/index.ts'
 import type { Paint } from './colour.ts'
-import { type TokenTexts, tokenText } from './tokens.ts'
+import type { TokenTexts } from '../../server/index.ts'
+import { tokenText } from './tokens.ts'
 import { plural, shortId } from './units.ts'
 
 /** One entry of the drift report, with the call whose prompt did not extend. */

@@ -1,7 +1,5 @@
+import type { TokenTexts } from '../../server/index.ts'
 import { type Paint, printable } from './colour.ts'
-
-/** Texts of token ids as far as they are known, as bytes: a token may hold a part of a character. */
-export type TokenTexts = ReadonlyMap<number, Uint8Array>
 
 /** One token, readable: white space is visible, an unknown id prints as `⟨123⟩`, a part of a character as its bytes. */
 export function tokenText(id: number, texts: TokenTexts): string {

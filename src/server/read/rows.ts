@@ -1,6 +1,11 @@
-import type { Id } from '../core/index.ts'
-import { buildRows, type RolloutView, type Row, type SessionLog } from '../trajectory/index.ts'
-import type { SegmentMask } from './present/conversation.ts'
+import type { Id } from '../../core/index.ts'
+import { buildRows, type MaskReason, type RolloutView, type Row, type SessionLog } from '../../trajectory/index.ts'
+
+/** What became of a sampled segment in the rows that a trainer would get. */
+export interface SegmentMask {
+  readonly trained: boolean
+  readonly reason: MaskReason | 'superseded' | null
+}
 
 /** Rows of a session as an export with default rules would make them; a session without a rollout stands for itself. */
 export function rowsOf(log: SessionLog, rollout: RolloutView | null): readonly Row[] {

@@ -1,6 +1,13 @@
-import type { SessionLog, StoreReader } from '../trajectory/index.ts'
-import type { TokenTexts } from './present/tokens.ts'
-import { tokenizerKey } from './token-texts.ts'
+import type { EngineFingerprint } from '../../core/index.ts'
+import type { SessionLog, StoreReader } from '../../trajectory/index.ts'
+
+/** Texts of token ids as far as they are known, as bytes: a token may hold a part of a character. */
+export type TokenTexts = ReadonlyMap<number, Uint8Array>
+
+/** The name under which the texts of a tokenizer's tokens are kept. */
+export function tokenizerKey(fingerprint: EngineFingerprint): string {
+  return fingerprint.tokenizer ?? `${fingerprint.engine}:${fingerprint.model}`
+}
 
 /** The texts that the catalogue knows for the token ids of a session. Works without the engine. */
 export async function knownTokenTexts(reader: StoreReader, log: SessionLog): Promise<TokenTexts> {

@@ -1,0 +1,206 @@
+/**
+ * What the viewer's pages get, JSON but for tokens. Types only: `web/` imports them. Times are milliseconds since the
+ * epoch; a reward of null means that there is no number, never 0.
+ */
+import type { Id, RolloutEnd, Verdict, VerdictStatus } from '../../core/index.ts'
+
+/** A run in the list of runs. */
+export interface RunLine {
+  readonly id: Id
+  readonly name: string
+  readonly createdAt: number
+}
+
+/** A rollout in a table: at most 300 bytes. */
+export interface RolloutLine {
+  readonly id: Id
+  readonly groupId: Id
+  readonly task: string
+  readonly slot: number
+  readonly attempt: number
+  readonly harness: string
+  readonly startedAt: number | null
+  readonly endedAt: number | null
+  readonly end: RolloutEnd | null
+  readonly status: VerdictStatus | null
+  readonly reward: number | null
+  readonly tainted: boolean
+  /** Why it failed, one of {@link failureCauses}' words; null where it did not. */
+  readonly cause: string | null
+}
+
+/** How many rollouts have each value of a column, of those that the other filters let through. */
+export type Facets = Readonly<Record<FacetName, Readonly<Record<string, number>>>>
+
+/** Columns that can be filtered by value. */
+export type FacetName = 'end' | 'status' | 'task' | 'harness' | 'cause'
+
+/** One page of a run's rollouts. */
+export interface RolloutPage {
+  readonly total: number
+  readonly rows: readonly RolloutLine[]
+  /** What to give as `after` for the next page; null at the end. */
+  readonly next: number | null
+  readonly facets: Facets
+}
+
+/** Counts over rollouts. `effective`: ended by the agent itself, with a number, untainted. */
+export interface Tally {
+  readonly rollouts: number
+  readonly running: number
+  readonly effective: number
+  /** Over effective rollouts; null where there is none. */
+  readonly meanReward: number | null
+  /** Over all rollouts that have a number; null where there is none. */
+  readonly meanOfAll: number | null
+}
+
+/** A group in a run. */
+export interface GroupLine extends Tally {
+  readonly id: Id
+  readonly task: string
+  /** Standard deviation of effective rewards (population); null below two. 0: nothing to learn from. */
+  readonly spread: number | null
+}
+
+/** One cause of failure: how often, and one rollout to look at. */
+export interface FailureLine {
+  readonly cause: string
+  /** `agent`: its own fault, may be a 0. `infrastructure`: never a reward. `verdict`: ran, and was scored 0 or not at all. */
+  readonly kind: 'agent' | 'infrastructure' | 'verdict'
+  readonly count: number
+  readonly example: Id
+  /** What the example says of it, one line. */
+  readonly detail: string
+}
+
+/** The page of a run. */
+export interface RunPage {
+  readonly run: RunLine & { readonly config: unknown }
+  readonly tally: Tally
+  readonly failures: readonly FailureLine[]
+  /** Effective rewards in ten equal bins from `least` to `most`. */
+  readonly rewards: { readonly least: number; readonly most: number; readonly bins: readonly number[] }
+}
+
+/** One page of a run's groups. */
+export interface GroupPage {
+  readonly total: number
+  readonly rows: readonly GroupLine[]
+  readonly next: number | null
+}
+
+/** The page of a group: members side by side. */
+export interface GroupDetail {
+  readonly group: GroupLine & { readonly runId: Id; readonly instruction: string }
+  readonly members: readonly (RolloutLine & { readonly components: Readonly<Record<string, number>> })[]
+}
+
+/** A session in the page of its rollout. */
+export interface SessionLine {
+  readonly id: Id
+  readonly role: string
+  readonly createdAt: number
+}
+
+/** The page of a rollout. */
+export interface RolloutDetail {
+  readonly rollout: RolloutLine & {
+    readonly runId: Id
+    readonly endDetail: string
+    readonly taints: readonly string[]
+    readonly labels: Readonly<Record<string, string>>
+  }
+  readonly task: { readonly name: string; readonly environment: string; readonly instruction: string }
+  /** The verdict in force first, the others after it, newest first. */
+  readonly verdicts: readonly Verdict[]
+  readonly sessions: readonly SessionLine[]
+  /** The first events of its log, and how many there are. */
+  readonly events: readonly unknown[]
+  readonly eventCount: number
+}
+
+/** A call as the list of a session has it: no bodies. */
+export interface CallLine {
+  readonly seq: number
+  readonly id: Id
+  readonly class: string
+  readonly strategy: string
+  readonly startedAt: number
+  readonly endedAt: number | null
+  /** How it ended, one word or a code. */
+  readonly outcome: string
+  readonly delivery: string
+  readonly promptTokens: number | null
+  readonly promptNew: number
+  readonly sampledTokens: number | null
+  /** Sampled tokens that a trainer would get as trainable. */
+  readonly trained: number
+  readonly findings: readonly string[]
+  readonly forks: readonly { readonly cause: string; readonly position: number; readonly tokensAffected: number }[]
+  /** The beginning of its answer. */
+  readonly preview: string
+}
+
+/** The page of a session. */
+export interface SessionDetail {
+  readonly id: Id
+  readonly role: string
+  readonly rolloutId: Id | null
+  readonly closedAt: number | null
+  readonly labels: Readonly<Record<string, string>>
+  readonly calls: readonly CallLine[]
+}
+
+/** A message as a reader wants it. Text beyond {@link maxTextChars} is cut, and said so by `cut`. */
+export interface MessageView {
+  readonly role: string
+  readonly text: string
+  readonly reasoning: string | null
+  readonly toolCalls: readonly { readonly name: string; readonly argumentsText: string }[]
+  readonly toolCallId: string | null
+  /** Characters left out of `text`. */
+  readonly cut: number
+}
+
+/** One call whole. */
+export interface CallDetail extends CallLine {
+  readonly dialect: string
+  readonly streamed: boolean
+  readonly asked: unknown
+  readonly used: unknown
+  readonly weightVersion: { readonly before: string | null; readonly after: string | null }
+  /** Messages of its request that no earlier call of its class had. */
+  readonly messages: readonly MessageView[]
+  readonly choices: readonly {
+    readonly index: number
+    readonly finishReason: string | null
+    readonly message: MessageView
+    readonly sampledTokens: number | null
+  }[]
+  /** What the engine or Paddock said where it failed. */
+  readonly error: string | null
+  readonly forksInFull: readonly {
+    readonly cause: string
+    readonly fromCallSeq: number | null
+    readonly position: number
+    readonly expected: string
+    readonly got: string
+  }[]
+}
+
+/**
+ * The head of a token reply (`application/vnd.paddock.tokens`): a little-endian uint32 length, this as JSON, then for
+ * n tokens Int32 ids, Float32 logprobs (NaN: none) and Uint8 trained flags.
+ */
+export interface TokensHead {
+  readonly choice: number
+  readonly from: number
+  readonly n: number
+  readonly total: number
+  readonly logprobKind: string
+  readonly trained: boolean
+  readonly maskReason: string | null
+  /** Texts of the distinct ids of the reply; an id that is not here has no known text. */
+  readonly texts: Readonly<Record<string, string>>
+}

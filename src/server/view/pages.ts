@@ -1,0 +1,140 @@
+import type { Id } from '../../core/index.ts'
+import type { StoreReader } from '../../trajectory/index.ts'
+import type { GroupDetail, GroupLine, GroupPage, RolloutDetail, RunLine, RunPage } from './contract.ts'
+import {
+  failuresOf,
+  isEffective,
+  readRollout,
+  readRollouts,
+  type ReadRollout,
+  rewardsOf,
+  spreadOf,
+  tallyOf,
+} from './rollout-lines.ts'
+import { type ReadSession, readSession } from './session-pages.ts'
+
+/** What is read of a run or session is kept this long, so that pages of a list do not read it again. */
+const freshMs = 3000
+const keptSessions = 4
+const keptRuns = 2
+const rewardBins = 10
+const shownEvents = 500
+
+interface Kept<T> {
+  readonly value: Promise<T>
+  readonly at: number
+}
+
+/** Reads a store for the viewer's pages. */
+export class ViewPages {
+  readonly #reader: StoreReader
+  readonly #runs = new Map<Id, Kept<readonly ReadRollout[]>>()
+  readonly #sessions = new Map<Id, Kept<ReadSession>>()
+
+  constructor(reader: StoreReader) {
+    this.#reader = reader
+  }
+
+  /** The newest runs first. */
+  async runs(limit: number): Promise<readonly RunLine[]> {
+    const runs = await this.#reader.catalogue.runs(limit)
+    return runs.map(({ id, name, createdAt }) => ({ id, name, createdAt }))
+  }
+
+  /** Every rollout of a run. */
+  async rollouts(runId: Id): Promise<readonly ReadRollout[]> {
+    await this.#reader.catalogue.run(runId)
+    return kept(this.#runs, runId, keptRuns, () => readRollouts(this.#reader.catalogue, runId))
+  }
+
+  /** A run's numbers. Throws `NOT_FOUND`. */
+  async run(id: Id): Promise<RunPage> {
+    const { name, createdAt, config } = await this.#reader.catalogue.run(id)
+    const rollouts = await this.rollouts(id)
+    return {
+      run: { id, name, createdAt, config },
+      tally: tallyOf(rollouts),
+      failures: failuresOf(rollouts),
+      rewards: binned(rewardsOf(rollouts.filter(isEffective))),
+    }
+  }
+
+  /** A page of a run's groups, in order of making. Throws `NOT_FOUND`. */
+  async groups(runId: Id, after: number, limit: number): Promise<GroupPage> {
+    const members = Map.groupBy(await this.rollouts(runId), ({ line }) => line.groupId)
+    const all = [...members].map(([id, of]) => groupLine(id, of))
+    const rows = all.slice(after, after + limit)
+    return { total: all.length, rows, next: after + rows.length < all.length ? after + rows.length : null }
+  }
+
+  /** A group with its members. Throws `NOT_FOUND`. */
+  async group(id: Id): Promise<GroupDetail> {
+    const { catalogue } = this.#reader
+    const group = await catalogue.group(id)
+    const task = await catalogue.task(group.taskDigest)
+    const members = (await catalogue.rollouts({ groupId: id })).map((view) => readRollout(view, task.name))
+    return {
+      group: { ...groupLine(id, members), task: task.name, runId: group.runId, instruction: task.instruction },
+      members: members.map(({ line, verdict }) => ({ ...line, components: verdict?.components ?? {} })),
+    }
+  }
+
+  /** A rollout with its sessions, verdicts and first events. Throws `NOT_FOUND`. */
+  async rollout(id: Id): Promise<RolloutDetail> {
+    const { catalogue, recorder } = this.#reader
+    const view = await catalogue.rollout(id)
+    const task = await catalogue.task(view.taskDigest)
+    const { line, verdict } = readRollout(view, task.name)
+    const sessions = await recorder.sessions({ rolloutId: id })
+    const events = await recorder.events({ rolloutId: id })
+    const others = view.verdicts.filter((one) => one.id !== verdict?.id).toReversed()
+    return {
+      rollout: { ...line, runId: view.runId, endDetail: view.endDetail, taints: view.taints, labels: view.labels },
+      task: { name: task.name, environment: task.environment, instruction: task.instruction },
+      verdicts: verdict === null ? others : [verdict, ...others],
+      sessions: sessions.map((session) => ({ id: session.id, role: session.role, createdAt: session.createdAt })),
+      events: events.slice(0, shownEvents),
+      eventCount: events.length,
+    }
+  }
+
+  /** A session without its bodies. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  session(id: Id): Promise<ReadSession> {
+    return kept(this.#sessions, id, keptSessions, () => readSession(this.#reader, id))
+  }
+}
+
+function groupLine(id: Id, members: readonly ReadRollout[]): GroupLine {
+  return {
+    id,
+    task: members[0]?.line.task ?? '',
+    ...tallyOf(members),
+    spread: spreadOf(rewardsOf(members.filter(isEffective))),
+  }
+}
+
+function binned(rewards: readonly number[]): RunPage['rewards'] {
+  const least = Math.min(0, ...rewards)
+  const most = Math.max(1, ...rewards)
+  const bins = Array.from({ length: rewardBins }, () => 0)
+  for (const reward of rewards) {
+    const at = Math.min(rewardBins - 1, Math.floor(((reward - least) / (most - least)) * rewardBins))
+    bins[at] = (bins[at] ?? 0) + 1
+  }
+  return { least, most, bins }
+}
+
+/** Reads once for all who ask within a moment; a failure is not kept. */
+function kept<T>(map: Map<Id, Kept<T>>, id: Id, most: number, read: () => Promise<T>): Promise<T> {
+  const before = map.get(id)
+  if (before !== undefined && performance.now() - before.at < freshMs) return before.value
+  map.delete(id)
+  const value = read()
+  map.set(id, { value, at: performance.now() })
+  value.catch(() => map.delete(id))
+  for (const oldest of map.keys()) {
+    if (map.size <= most) break
+    map.delete(oldest)
+  }
+  return value
+}

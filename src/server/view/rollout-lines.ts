@@ -1,0 +1,112 @@
+import type { Id, Verdict } from '../../core/index.ts'
+import type { CatalogueReader, RolloutView } from '../../trajectory/index.ts'
+import { verdictInForce } from '../views.ts'
+import type { FailureLine, RolloutLine, Tally } from './contract.ts'
+
+/** A rollout with what its tables, filters and failures need. */
+export interface ReadRollout {
+  readonly view: RolloutView
+  readonly verdict: Verdict | null
+  readonly line: RolloutLine
+}
+
+/** Every rollout of a run, in order of making. */
+export async function readRollouts(catalogue: CatalogueReader, runId: Id): Promise<readonly ReadRollout[]> {
+  const [rollouts, groups] = [await catalogue.rollouts({ runId }), await catalogue.groups(runId)]
+  const digests = new Set(groups.map((group) => group.taskDigest))
+  const names = new Map<string, string>()
+  for (const digest of digests) names.set(digest, (await catalogue.task(digest)).name)
+  return rollouts.map((view) => readRollout(view, names.get(view.taskDigest) ?? view.taskDigest.slice(0, 8)))
+}
+
+/** A rollout as its tables show it. */
+export function readRollout(view: RolloutView, task: string): ReadRollout {
+  const verdict = verdictInForce(view)
+  return {
+    view,
+    verdict,
+    line: {
+      id: view.id,
+      groupId: view.groupId,
+      task,
+      slot: view.slot,
+      attempt: view.attempt,
+      harness: view.harness,
+      startedAt: view.startedAt,
+      endedAt: view.endedAt,
+      end: view.end,
+      status: verdict?.status ?? null,
+      reward: verdict?.reward ?? null,
+      tainted: view.taints.length > 0,
+      cause: causeOf(view, verdict)?.cause ?? null,
+    },
+  }
+}
+
+/** Ended, has a number, and nothing of ours stood in its way: what a trainer may use. */
+export function isEffective({ line }: ReadRollout): boolean {
+  return line.reward !== null && !line.tainted && line.end !== 'infra' && line.end !== 'cancelled'
+}
+
+/** Counts over rollouts. */
+export function tallyOf(rollouts: readonly ReadRollout[]): Tally {
+  const effective = rollouts.filter(isEffective)
+  return {
+    rollouts: rollouts.length,
+    running: rollouts.filter(({ line }) => line.end === null).length,
+    effective: effective.length,
+    meanReward: mean(rewardsOf(effective)),
+    meanOfAll: mean(rewardsOf(rollouts)),
+  }
+}
+
+/** The numbers among the rewards. */
+export function rewardsOf(rollouts: readonly ReadRollout[]): readonly number[] {
+  return rollouts.flatMap(({ line }) => line.reward ?? [])
+}
+
+/** Population standard deviation; null below two values. */
+export function spreadOf(values: readonly number[]): number | null {
+  const middle = mean(values)
+  if (middle === null || values.length < 2) return null
+  return Math.sqrt(values.reduce((total, value) => total + (value - middle) ** 2, 0) / values.length)
+}
+
+/** Failures by cause, the most frequent first. */
+export function failuresOf(rollouts: readonly ReadRollout[]): readonly FailureLine[] {
+  const found = new Map<string, { line: FailureLine; count: number }>()
+  for (const { view, verdict } of rollouts) {
+    const failure = causeOf(view, verdict)
+    if (failure === null) continue
+    const before = found.get(failure.cause)
+    if (before !== undefined) before.count += 1
+    else found.set(failure.cause, { line: { ...failure, count: 1, example: view.id }, count: 1 })
+  }
+  return [...found.values()]
+    .map(({ line, count }) => ({ ...line, count }))
+    .toSorted((a, b) => b.count - a.count || (a.cause < b.cause ? -1 : 1))
+}
+
+/** Why a rollout failed: what ended it first, then what tainted it, then what its verdict says. Null: it did not. */
+function causeOf(view: RolloutView, verdict: Verdict | null): Pick<FailureLine, 'cause' | 'kind' | 'detail'> | null {
+  const detail = firstLine(view.endDetail)
+  if (view.end === null) return null
+  if (view.end === 'infra') return { cause: 'infra', kind: 'infrastructure', detail }
+  if (view.end === 'cancelled') return { cause: 'cancelled', kind: 'infrastructure', detail }
+  const [taint] = view.taints
+  if (taint !== undefined) return { cause: 'tainted', kind: 'infrastructure', detail: firstLine(taint) }
+  if (view.end !== 'completed') return { cause: view.end, kind: 'agent', detail }
+  if (verdict === null) return { cause: 'no verdict', kind: 'verdict', detail: '' }
+  if (verdict.reward === null) return { cause: verdict.status, kind: 'verdict', detail: firstLine(verdict.reason) }
+  if (verdict.status === 'hacked') return { cause: 'hacked', kind: 'verdict', detail: firstLine(verdict.evidence) }
+  if (verdict.reward <= 0) return { cause: 'scored 0', kind: 'verdict', detail: firstLine(verdict.evidence) }
+  return null
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((total, value) => total + value, 0) / values.length
+}
+
+function firstLine(text: string): string {
+  return (text.trim().split('\n')[0] ?? '').slice(0, 200)
+}

@@ -1,0 +1,60 @@
+import { Router } from 'express'
+import { z } from 'zod'
+import { isId } from '../../core/index.ts'
+import type { StoreReader } from '../../trajectory/index.ts'
+import { parse } from '../parse.ts'
+import { pageOf, rolloutQuery } from './filter.ts'
+import { ViewPages } from './pages.ts'
+import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
+
+const ids = z.object({ id: z.string().refine(isId, 'not an id') })
+const idOf = (parameters: unknown): string => parse(ids, parameters, 'path').id
+const count = z.coerce.number().int().min(0)
+const callPath = z.object({ id: z.string().refine(isId, 'not an id'), seq: count })
+
+/** Tokens that one reply holds at most: 9 bytes each, and their texts. */
+const mostTokens = 4096
+
+/** What the viewer's pages read. No route writes. */
+export function viewRoutes(reader: StoreReader): Router {
+  const pages = new ViewPages(reader)
+  const routes = Router()
+  routes.get('/runs', async (request, response) => {
+    const { limit } = parse(z.object({ limit: count.max(1000).default(200) }), request.query, 'query')
+    response.json({ runs: await pages.runs(limit) })
+  })
+  routes.get('/runs/:id', async (request, response) => {
+    response.json(await pages.run(idOf(request.params)))
+  })
+  routes.get('/runs/:id/rollouts', async (request, response) => {
+    const query = parse(rolloutQuery, request.query, 'query')
+    response.json(pageOf(await pages.rollouts(idOf(request.params)), query))
+  })
+  routes.get('/runs/:id/groups', async (request, response) => {
+    const query = z.object({ after: count.default(0), limit: count.min(1).max(500).default(200) })
+    const { after, limit } = parse(query, request.query, 'query')
+    response.json(await pages.groups(idOf(request.params), after, limit))
+  })
+  routes.get('/groups/:id', async (request, response) => {
+    response.json(await pages.group(idOf(request.params)))
+  })
+  routes.get('/rollouts/:id', async (request, response) => {
+    response.json(await pages.rollout(idOf(request.params)))
+  })
+  routes.get('/sessions/:id', async (request, response) => {
+    response.json(sessionDetail(await pages.session(idOf(request.params))))
+  })
+  routes.get('/sessions/:id/calls/:seq', async (request, response) => {
+    const { id, seq } = parse(callPath, request.params, 'path')
+    response.json(await callDetail(reader, await pages.session(id), seq))
+  })
+  routes.get('/sessions/:id/calls/:seq/tokens', async (request, response) => {
+    const { id, seq } = parse(callPath, request.params, 'path')
+    const range = z.object({ choice: count.default(0), from: count.default(0), to: count.optional() })
+    const { choice, from, to } = parse(range, request.query, 'query')
+    const end = Math.min(to ?? from + mostTokens, from + mostTokens)
+    const body = tokensOf(await pages.session(id), seq, choice, from, end)
+    response.type('application/vnd.paddock.tokens').send(body)
+  })
+  return routes
+}

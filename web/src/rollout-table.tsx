@@ -1,0 +1,195 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { FacetName, RolloutLine, RolloutPage } from '../../src/server/view/contract.ts'
+import { read, ViewerError } from './api.ts'
+import { Failure, useKeys } from './load.tsx'
+import { go, place, withQuery } from './router.ts'
+import { duration, number, shortId, Words } from './text.tsx'
+import { WindowList } from './window-list.tsx'
+
+const pageSize = 200
+const rowHeight = 30
+const facets: readonly FacetName[] = ['status', 'end', 'cause', 'task', 'harness']
+const columns = ['rollout', 'task', 'slot', 'harness', 'end', 'verdict', 'reward', 'duration'] as const
+const sorts: Readonly<Partial<Record<(typeof columns)[number], string>>> = {
+  rollout: 'made',
+  task: 'task',
+  reward: 'reward',
+  duration: 'duration',
+}
+
+/** A run's rollouts: filtered and sorted by the server, fetched as they come into sight. */
+export function RolloutTable({ runId }: { readonly runId: string }) {
+  const { query } = place.value
+  const filter = filterOf(query)
+  const first = useSignal<RolloutPage | null>(null)
+  const error = useSignal<ViewerError | null>(null)
+  const pages = useSignal<ReadonlyMap<number, readonly RolloutLine[]>>(new Map())
+  const wanted = useSignal<ReadonlySet<number>>(new Set())
+  const at = useSignal<number | null>(null)
+
+  const fetchPage = (page: number): void => {
+    if (wanted.value.has(page)) return
+    wanted.value = new Set([...wanted.value, page])
+    const before = filter
+    read<RolloutPage>(
+      `/view/api/runs/${runId}/rollouts?${filter}&after=${page * pageSize}&limit=${pageSize}`,
+      new AbortController().signal,
+    ).then(
+      (value) => {
+        if (before !== filterOf(place.value.query)) return
+        if (page === 0) first.value = value
+        pages.value = new Map([...pages.value, [page, value.rows]])
+      },
+      (cause: unknown) => {
+        error.value = cause instanceof ViewerError ? cause : new ViewerError('INTERNAL', String(cause), '')
+      },
+    )
+  }
+  useEffect(() => {
+    pages.value = new Map()
+    wanted.value = new Set()
+    error.value = null
+    at.value = null
+    fetchPage(0)
+  }, [runId, filter])
+  const rowAt = (index: number): RolloutLine | undefined =>
+    pages.value.get(Math.floor(index / pageSize))?.[index % pageSize]
+  const total = first.value?.total ?? 0
+  useKeys((key) => {
+    if (key === 'j') at.value = Math.min(total - 1, (at.value ?? -1) + 1)
+    else if (key === 'k') at.value = Math.max(0, (at.value ?? 1) - 1)
+    else if (key === 'Enter' && at.value !== null) {
+      const row = rowAt(at.value)
+      if (row !== undefined) go(`/rollouts/${row.id}`)
+    } else if (key === '/') document.querySelector<HTMLInputElement>('#find')?.focus()
+    else return false
+    return true
+  })
+  if (error.value !== null) return <Failure error={error.value} />
+  const page = first.value
+  if (page === null) return <p class="quiet">Reading …</p>
+  return (
+    <div class="split">
+      <aside aria-label="Filters">
+        <input
+          id="find"
+          type="search"
+          placeholder="part of an id or task"
+          aria-label="Part of an id or task name"
+          value={query['q'] ?? ''}
+          onChange={(event) => go(withQuery({ q: event.currentTarget.value }), true)}
+        />
+        {facets.map((name) => (
+          <Facet key={name} name={name} counts={page.facets[name]} chosen={query[name] ?? null} />
+        ))}
+      </aside>
+      <section>
+        <p class="quiet" role="status">
+          {number(page.total)} rollouts
+        </p>
+        <div class="row head" role="row">
+          {columns.map((name) => (
+            <SortHead key={name} name={name} sort={query['sort'] ?? 'made'} order={query['order'] ?? 'up'} />
+          ))}
+        </div>
+        <WindowList
+          count={total}
+          rowHeight={rowHeight}
+          label="Rollouts"
+          at={at.value}
+          onRange={(from, to) => {
+            for (
+              let need = Math.floor(from / pageSize);
+              need <= Math.floor(Math.max(from, to - 1) / pageSize);
+              need += 1
+            )
+              fetchPage(need)
+          }}
+          row={(index) => <Line line={rowAt(index)} chosen={index === at.value} />}
+        />
+      </section>
+    </div>
+  )
+}
+
+function filterOf(query: Readonly<Record<string, string>>): string {
+  const kept = ['q', 'sort', 'order', ...facets].flatMap((name) => {
+    const value = query[name]
+    return value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]
+  })
+  return kept.join('&')
+}
+
+function Facet(o: {
+  readonly name: FacetName
+  readonly counts: Readonly<Record<string, number>>
+  readonly chosen: string | null
+}) {
+  const values = Object.entries(o.counts)
+  if (values.length === 0 || (values.length === 1 && o.chosen === null)) return null
+  return (
+    <fieldset>
+      <legend>{o.name}</legend>
+      {values.map(([value, count]) => (
+        <a
+          key={value}
+          class="facet"
+          href={withQuery({ [o.name]: o.chosen === value ? null : value })}
+          aria-current={o.chosen === value ? 'true' : undefined}
+        >
+          <Words text={value} /> <span>{number(count)}</span>
+        </a>
+      ))}
+    </fieldset>
+  )
+}
+
+function SortHead(o: { readonly name: (typeof columns)[number]; readonly sort: string; readonly order: string }) {
+  const by = sorts[o.name]
+  if (by === undefined) return <span role="columnheader">{o.name}</span>
+  const on = by === o.sort
+  const href = withQuery({ sort: by, order: on && o.order === 'up' ? 'down' : 'up' })
+  return (
+    <span role="columnheader" aria-sort={on ? (o.order === 'up' ? 'ascending' : 'descending') : 'none'}>
+      <a href={href}>
+        {o.name} {on ? (o.order === 'up' ? '▲' : '▼') : ''}
+      </a>
+    </span>
+  )
+}
+
+function Line({ line, chosen }: { readonly line: RolloutLine | undefined; readonly chosen: boolean }) {
+  if (line === undefined) return <span class="quiet">…</span>
+  return (
+    <div class={chosen ? 'cells chosen' : 'cells'} aria-selected={chosen}>
+      <span role="cell">
+        <a href={`/rollouts/${line.id}`}>{shortId(line.id)}</a>
+      </span>
+      <span role="cell">
+        <Words text={line.task} />
+      </span>
+      <span role="cell">
+        {line.slot}
+        {line.attempt === 0 ? '' : ` (try ${line.attempt + 1})`}
+      </span>
+      <span role="cell">
+        <Words text={line.harness} />
+      </span>
+      <span role="cell">
+        {line.end ?? 'running'}
+        {line.tainted ? ' (tainted)' : ''}
+      </span>
+      <span role="cell">{line.status ?? '–'}</span>
+      <span role="cell" class={rewardClass(line.reward)}>
+        {number(line.reward)}
+      </span>
+      <span role="cell">{duration(line.startedAt, line.endedAt)}</span>
+    </div>
+  )
+}
+
+/** How a reward is coloured; its number always stands beside it. */
+export function rewardClass(reward: number | null): string {
+  return reward === null ? 'none' : reward >= 1 ? 'good' : reward <= 0 ? 'bad' : 'some'
+}

@@ -1,0 +1,164 @@
+import type { FailureLine, GroupPage, RunPage } from '../../src/server/view/contract.ts'
+import { Shown, useRead } from './load.tsx'
+import { place, withQuery } from './router.ts'
+import { RolloutTable } from './rollout-table.tsx'
+import { moment, number, shortId, Words } from './text.tsx'
+
+const tabs = ['rollouts', 'groups', 'failures', 'settings'] as const
+
+/** A run: what it came to, and its rollouts, groups and failures. */
+export function RunView({ id }: { readonly id: string }) {
+  const run = useRead<RunPage>(`/view/api/runs/${id}`)
+  const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'rollouts'
+  return (
+    <>
+      <p class="crumbs">
+        <a href="/">Runs</a> / {shortId(id)}
+      </p>
+      <Shown of={run}>
+        {(page) => (
+          <>
+            <h1>
+              <Words text={page.run.name} /> <small>{moment(page.run.createdAt)}</small>
+            </h1>
+            <Summary page={page} />
+            <nav class="tabs" aria-label="Parts of the run">
+              {tabs.map((name) => (
+                <a key={name} href={`/runs/${id}?tab=${name}`} aria-current={name === tab ? 'page' : undefined}>
+                  {name}
+                </a>
+              ))}
+            </nav>
+            {tab === 'rollouts' ? <RolloutTable runId={id} /> : null}
+            {tab === 'groups' ? <Groups runId={id} /> : null}
+            {tab === 'failures' ? <Failures runId={id} failures={page.failures} /> : null}
+            {tab === 'settings' ? <pre>{JSON.stringify(page.run.config, null, 2)}</pre> : null}
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+function Summary({ page }: { readonly page: RunPage }) {
+  const { tally, rewards } = page
+  const most = Math.max(1, ...rewards.bins)
+  return (
+    <div class="summary">
+      <dl>
+        <div>
+          <dt>rollouts</dt>
+          <dd>{number(tally.rollouts)}</dd>
+        </div>
+        <div>
+          <dt title="ended by the agent itself, with a number, untainted">effective</dt>
+          <dd>{number(tally.effective)}</dd>
+        </div>
+        <div>
+          <dt>running</dt>
+          <dd>{number(tally.running)}</dd>
+        </div>
+        <div>
+          <dt title="over effective rollouts">mean reward</dt>
+          <dd>{number(tally.meanReward)}</dd>
+        </div>
+        <div>
+          <dt title="over every rollout that has a number">of all</dt>
+          <dd>{number(tally.meanOfAll)}</dd>
+        </div>
+      </dl>
+      <figure class="bars" aria-label="Rewards of effective rollouts in ten bins">
+        {rewards.bins.map((count, at) => (
+          <span
+            key={at}
+            title={`${number(rewards.least + ((rewards.most - rewards.least) * at) / 10)} and up: ${count}`}
+            style={{ height: `${Math.round((count / most) * 100)}%` }}
+          />
+        ))}
+      </figure>
+    </div>
+  )
+}
+
+function Groups({ runId }: { readonly runId: string }) {
+  const after = place.value.query['after'] ?? '0'
+  const groups = useRead<GroupPage>(`/view/api/runs/${runId}/groups?after=${encodeURIComponent(after)}`)
+  return (
+    <Shown of={groups}>
+      {(page) => (
+        <>
+          <p class="quiet">{number(page.total)} groups</p>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Group</th>
+                <th scope="col">Task</th>
+                <th scope="col">Rollouts</th>
+                <th scope="col">Effective</th>
+                <th scope="col">Mean</th>
+                <th scope="col">Spread</th>
+              </tr>
+            </thead>
+            <tbody>
+              {page.rows.map((group) => (
+                <tr key={group.id}>
+                  <td>
+                    <a href={`/groups/${group.id}`}>{shortId(group.id)}</a>
+                  </td>
+                  <td>
+                    <Words text={group.task} />
+                  </td>
+                  <td>{group.rollouts}</td>
+                  <td>{group.effective}</td>
+                  <td>{number(group.meanReward)}</td>
+                  <td>
+                    {group.spread === 0 ? (
+                      <em title="every number is the same: nothing to learn">flat</em>
+                    ) : (
+                      number(group.spread)
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {page.next === null ? null : <a href={withQuery({ after: String(page.next) })}>Next groups</a>}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function Failures(o: { readonly runId: string; readonly failures: readonly FailureLine[] }) {
+  if (o.failures.length === 0) return <p class="quiet">No rollout failed.</p>
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Cause</th>
+          <th scope="col">Whose</th>
+          <th scope="col">Rollouts</th>
+          <th scope="col">One of them</th>
+          <th scope="col">What it says</th>
+        </tr>
+      </thead>
+      <tbody>
+        {o.failures.map((failure) => (
+          <tr key={failure.cause}>
+            <td>
+              <a href={`/runs/${o.runId}?tab=rollouts&cause=${encodeURIComponent(failure.cause)}`}>{failure.cause}</a>
+            </td>
+            <td>{failure.kind}</td>
+            <td>{failure.count}</td>
+            <td>
+              <a href={`/rollouts/${failure.example}`}>{shortId(failure.example)}</a>
+            </td>
+            <td>
+              <Words text={failure.detail} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

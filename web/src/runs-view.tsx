@@ -1,0 +1,43 @@
+import type { RunLine } from '../../src/server/view/contract.ts'
+import { Shown, useRead } from './load.tsx'
+import { moment, shortId, Words } from './text.tsx'
+
+/** The list of runs, newest first. */
+export function RunsView() {
+  const runs = useRead<{ readonly runs: readonly RunLine[] }>('/view/api/runs')
+  return (
+    <>
+      <h1>Runs</h1>
+      <Shown of={runs}>
+        {(value) =>
+          value.runs.length === 0 ? (
+            <p class="quiet">Nothing is recorded here yet. Try: paddock run examples/tasks/terminal</p>
+          ) : (
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Run</th>
+                  <th scope="col">Name</th>
+                  <th scope="col">Made</th>
+                </tr>
+              </thead>
+              <tbody>
+                {value.runs.map((run) => (
+                  <tr key={run.id}>
+                    <td>
+                      <a href={`/runs/${run.id}`}>{shortId(run.id)}</a>
+                    </td>
+                    <td>
+                      <Words text={run.name} />
+                    </td>
+                    <td>{moment(run.createdAt)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )
+        }
+      </Shown>
+    </>
+  )
+}

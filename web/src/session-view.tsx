@@ -1,0 +1,190 @@
+import { useEffect } from 'preact/hooks'
+import type { CallDetail, CallLine, SessionDetail } from '../../src/server/view/contract.ts'
+import { Shown, useKeys, useRead } from './load.tsx'
+import { MessageText } from './message.tsx'
+import { go, place, withQuery } from './router.ts'
+import { duration, number, shortId, visible, Words } from './text.tsx'
+import { TokenView } from './token-view.tsx'
+import { WindowList } from './window-list.tsx'
+
+/** A session: its calls, and one of them with messages, tokens and forks. */
+export function SessionView({ id }: { readonly id: string }) {
+  const session = useRead<SessionDetail>(`/view/api/sessions/${id}`)
+  return (
+    <Shown of={session}>
+      {(detail) => (
+        <>
+          <p class="crumbs">
+            <a href="/">Runs</a> /{' '}
+            {detail.rolloutId === null ? (
+              'no rollout'
+            ) : (
+              <a href={`/rollouts/${detail.rolloutId}`}>rollout {shortId(detail.rolloutId)}</a>
+            )}{' '}
+            / {shortId(id)}
+          </p>
+          <h1>
+            Session{' '}
+            <small>
+              {shortId(id)}, {detail.role}, {detail.closedAt === null ? 'open' : 'closed'}
+            </small>
+          </h1>
+          {detail.calls.length === 0 ? <p class="quiet">It has no calls.</p> : <Calls id={id} calls={detail.calls} />}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function Calls({ id, calls }: { readonly id: string; readonly calls: readonly CallLine[] }) {
+  const asked = Number(place.value.query['call'] ?? calls[0]?.seq ?? 0)
+  const at = Math.max(
+    0,
+    calls.findIndex((call) => call.seq === asked),
+  )
+  const chosen = calls[at]
+  const step = (by: number): boolean => {
+    const next = calls[at + by]
+    if (next !== undefined) go(withQuery({ call: String(next.seq) }), true)
+    return true
+  }
+  useKeys((key) => {
+    if (key === 'j') return step(1)
+    if (key === 'k') return step(-1)
+    if (key !== 't') return false
+    go(withQuery({ view: place.value.query['view'] === 'text' ? null : 'text' }), true)
+    return true
+  })
+  return (
+    <div class="split wide">
+      <aside aria-label="Calls">
+        <p class="quiet">{number(calls.length)} calls</p>
+        <WindowList
+          count={calls.length}
+          rowHeight={58}
+          label="Calls"
+          at={at}
+          row={(index) => {
+            const call = calls[index]
+            return call === undefined ? null : <CallRow call={call} chosen={index === at} />
+          }}
+        />
+      </aside>
+      <section>{chosen === undefined ? null : <Call key={chosen.seq} id={id} seq={chosen.seq} />}</section>
+    </div>
+  )
+}
+
+function CallRow({ call, chosen }: { readonly call: CallLine; readonly chosen: boolean }) {
+  const marks = [
+    ...call.forks.map((fork) => `fork: ${fork.cause}`),
+    ...(call.findings.length === 0 ? [] : [`${call.findings.length} findings`]),
+    ...(call.delivery === 'superseded' ? ['superseded'] : []),
+  ]
+  return (
+    <a
+      class={chosen ? 'call chosen' : 'call'}
+      href={withQuery({ call: String(call.seq) })}
+      aria-current={chosen ? 'true' : undefined}
+    >
+      <span>
+        <strong>{call.seq}</strong> {call.class} · {call.outcome} · {number(call.sampledTokens)} tokens
+        {marks.map((mark) => (
+          <em key={mark}> {mark}</em>
+        ))}
+      </span>
+      <span class="quiet">
+        <Words text={call.preview} />
+      </span>
+    </a>
+  )
+}
+
+function Call({ id, seq }: { readonly id: string; readonly seq: number }) {
+  const call = useRead<CallDetail>(`/view/api/sessions/${id}/calls/${seq}`)
+  useEffect(() => scrollTo(0, 0), [seq])
+  return (
+    <Shown of={call}>
+      {(detail) => (
+        <article>
+          <dl class="facts">
+            <dt>call</dt>
+            <dd>
+              {detail.seq}, {detail.class}, {detail.dialect}
+              {detail.streamed ? ' streamed' : ''}, {detail.strategy}, {duration(detail.startedAt, detail.endedAt)}
+            </dd>
+            <dt>tokens</dt>
+            <dd>
+              prompt {number(detail.promptTokens)} ({number(detail.promptNew)} new), sampled{' '}
+              {number(detail.sampledTokens)}, trained {number(detail.trained)}
+            </dd>
+            <dt>outcome</dt>
+            <dd>
+              {detail.outcome}, delivery {detail.delivery}
+            </dd>
+            <dt>weights</dt>
+            <dd>
+              {detail.weightVersion.before ?? 'unknown'}
+              {detail.weightVersion.after === detail.weightVersion.before
+                ? ''
+                : ` to ${detail.weightVersion.after ?? 'unknown'}`}
+            </dd>
+            <dt>sampling</dt>
+            <dd>
+              <code>{JSON.stringify(detail.used)}</code>
+            </dd>
+          </dl>
+          {detail.findings.map((finding) => (
+            <p key={finding} class="warn">
+              finding: <Words text={finding} />
+            </p>
+          ))}
+          {detail.forksInFull.map((fork) => (
+            <div key={`${fork.cause}${fork.position}`} class="warn">
+              <p>
+                fork: {fork.cause} at token {number(fork.position)}
+                {fork.fromCallSeq === null ? '' : `; should have extended call ${fork.fromCallSeq}`}
+              </p>
+              <pre>
+                - {visible(fork.expected)}
+                {'\n'}+ {visible(fork.got)}
+              </pre>
+            </div>
+          ))}
+          {detail.error === null ? null : (
+            <p class="failure">
+              <Words text={detail.error} />
+            </p>
+          )}
+          {detail.messages.map((message, at) => (
+            <MessageText key={at} message={message} />
+          ))}
+          {detail.choices.map((choice) => (
+            <section key={choice.index} class="answer">
+              <h2>
+                Answer{detail.choices.length > 1 ? ` ${choice.index}` : ''}{' '}
+                <small>{choice.finishReason ?? 'no finish reason'}</small>
+              </h2>
+              {choice.sampledTokens === null || place.value.query['view'] === 'text' ? (
+                <MessageText message={choice.message} />
+              ) : (
+                <TokenView
+                  path={`/view/api/sessions/${id}/calls/${seq}/tokens`}
+                  choice={choice.index}
+                  total={choice.sampledTokens}
+                />
+              )}
+              {choice.sampledTokens === null ? (
+                <p class="quiet">The engine gave no token ids for this answer.</p>
+              ) : (
+                <a href={withQuery({ view: place.value.query['view'] === 'text' ? null : 'text' })}>
+                  {place.value.query['view'] === 'text' ? 'Show the tokens' : 'Show the text'} (t)
+                </a>
+              )}
+            </section>
+          ))}
+        </article>
+      )}
+    </Shown>
+  )
+}

@@ -1,0 +1,72 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+
+/** Rows above and below what is seen that are made too. */
+const spare = 10
+
+/**
+ * A list of equal rows of which only those near the seen part are made. Chromium ends boxes at about 33 million pixels,
+ * far beyond what a page of the viewer lists.
+ */
+export function WindowList(o: {
+  readonly count: number
+  readonly rowHeight: number
+  readonly label: string
+  /** The row that is to be in sight; null: none in particular. */
+  readonly at: number | null
+  readonly row: (index: number) => ComponentChildren
+  /** Told which rows are made, so that they can be fetched. */
+  readonly onRange?: (from: number, to: number) => void
+}) {
+  const box = useRef<HTMLDivElement>(null)
+  const range = useSignal({ from: 0, to: 40 })
+  const measure = (): void => {
+    const element = box.current
+    if (element === null) return
+    const from = Math.max(0, Math.floor(element.scrollTop / o.rowHeight) - spare)
+    const to = Math.ceil((element.scrollTop + element.clientHeight) / o.rowHeight) + spare
+    if (from !== range.value.from || to !== range.value.to) range.value = { from, to }
+  }
+  useLayoutEffect(measure)
+  useEffect(() => {
+    addEventListener('resize', measure)
+    return () => removeEventListener('resize', measure)
+  }, [])
+  useEffect(() => {
+    const element = box.current
+    if (element === null || o.at === null) return
+    const top = o.at * o.rowHeight
+    if (top < element.scrollTop) element.scrollTop = top
+    else if (top + o.rowHeight > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + o.rowHeight - element.clientHeight
+  }, [o.at])
+  const from = Math.min(range.value.from, o.count)
+  const to = Math.min(range.value.to, o.count)
+  useEffect(() => o.onRange?.(from, to), [from, to, o.count])
+  const rows = []
+  for (let index = from; index < to; index += 1) {
+    rows.push(
+      <div key={index} class="row" role="row" aria-rowindex={index + 1} style={{ height: `${o.rowHeight}px` }}>
+        {o.row(index)}
+      </div>,
+    )
+  }
+  return (
+    <div
+      class="window"
+      ref={box}
+      onScroll={measure}
+      role="table"
+      aria-label={o.label}
+      aria-rowcount={o.count}
+      tabIndex={0}
+    >
+      <div role="rowgroup" class="spacer" style={{ height: `${o.count * o.rowHeight}px` }}>
+        <div class="made" style={{ transform: `translateY(${from * o.rowHeight}px)` }}>
+          {rows}
+        </div>
+      </div>
+    </div>
+  )
+}
