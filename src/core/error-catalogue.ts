@@ -250,8 +250,8 @@ export const catalogue = {
   ORIGIN_REFUSED: entry(
     'request',
     403,
-    'In open mode a web page, or a request under a foreign host name, asked for an answer.',
-    'Ask 127.0.0.1 or localhost, not from a web page; or use the key that `paddock serve` prints.',
+    'A web page of another origin, or a request under a foreign host name, asked open mode or the viewer for an answer.',
+    'Ask 127.0.0.1 or localhost, not from a web page. Of open mode: use the key that `paddock serve` prints. Of the viewer: open its link.',
   ),
   PATH_UNSAFE: entry(
     'agent',

@@ -131,7 +131,7 @@ function Call({ id, seq }: { readonly id: string; readonly seq: number }) {
             </dd>
             <dt>sampling</dt>
             <dd>
-              <code>{JSON.stringify(detail.used)}</code>
+              <code>{samplingText(detail.used)}</code>
             </dd>
           </dl>
           {detail.findings.map((finding) => (
@@ -187,4 +187,12 @@ function Call({ id, seq }: { readonly id: string; readonly seq: number }) {
       )}
     </Shown>
   )
+}
+
+/** What was asked of the sampler; the rest is left to the engine. */
+function samplingText(used: CallDetail['used']): string {
+  const set = Object.entries(used).filter(
+    ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+  )
+  return set.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(', ')
 }

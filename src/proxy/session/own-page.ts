@@ -3,7 +3,7 @@ import { PaddockError } from '../../core/index.ts'
 import { isLoopback } from '../http/listener.ts'
 
 /**
- * Nobody has to show a key in open mode, so a web page that the user visits must not get through: not one of another origin
+ * What a web page that the user visits must not get at: open mode, which asks for no key, and the viewer. Not a page of another origin
  * (`Origin`, `Sec-Fetch-Site`), and not one whose name was made to lead here (DNS rebinding: its `Host` is that name). What is
  * no browser sends neither of the first two. Throws `ORIGIN_REFUSED`.
  */
@@ -20,5 +20,5 @@ function nameOf(host: string): string {
 }
 
 function refused(what: string): PaddockError {
-  return new PaddockError('ORIGIN_REFUSED', `Open mode does not answer ${what}.`)
+  return new PaddockError('ORIGIN_REFUSED', `This address does not answer ${what}.`)
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestHandler, Response } from 'express'
 import { PaddockError } from '../../core/index.ts'
+import { requireOwnPage } from '../../proxy/index.ts'
 import { sameToken } from '../token.ts'
 
 /**
@@ -10,12 +11,10 @@ import { sameToken } from '../token.ts'
 export class ViewAccess {
   readonly #token = randomBytes(32).toString('base64url')
   readonly #cookie: string
-  readonly #hosts: ReadonlySet<string>
   #code: string | null = randomBytes(24).toString('base64url')
 
   constructor(port: number) {
     this.#cookie = `paddock-view-${port}`
-    this.#hosts = new Set(['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`))
   }
 
   /** The code of the printed link; null once it was used. */
@@ -29,16 +28,10 @@ export class ViewAccess {
     return this.#code
   }
 
-  /** Refuses other hosts (DNS rebinding) and pages of other origins. */
-  readonly fromHere: RequestHandler = (request, _response, next) => {
-    const host = request.headers.host ?? ''
-    const { origin } = request.headers
-    const site = request.headers['sec-fetch-site']
-    if (!this.#hosts.has(host)) next(refused(`the viewer answers only under its own address, not as ${host}`))
-    else if (origin !== undefined && origin !== `http://${host}`)
-      next(refused(`a page of ${origin} may not ask the viewer`))
-    else if (site === 'cross-site' && request.method !== 'GET') next(refused('another site may not ask the viewer'))
-    else next()
+  /** Refuses names that were made to lead here (DNS rebinding) and pages of other origins. Throws `ORIGIN_REFUSED`. */
+  readonly ownPage: RequestHandler = (request, _response, next) => {
+    requireOwnPage(request.headers)
+    next()
   }
 
   /** Lets requests with the cookie through. */
@@ -61,10 +54,6 @@ export class ViewAccess {
 }
 
 const signInFix = 'Open the newest link that `paddock view` printed; Enter in its terminal prints a fresh one.'
-
-function refused(what: string): PaddockError {
-  return new PaddockError('CONTROL_TOKEN', what, { fix: 'Open the link that `paddock view` printed.' })
-}
 
 function cookieOf(header: string | undefined, name: string): string | null {
   for (const part of (header ?? '').split(';')) {

@@ -2,7 +2,7 @@
  * What the viewer's pages get, JSON but for tokens. Types only: `web/` imports them. Times are milliseconds since the
  * epoch; a reward of null means that there is no number, never 0.
  */
-import type { Id, RolloutEnd, Verdict, VerdictStatus } from '../../core/index.ts'
+import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
 
 /** A run in the list of runs. */
 export interface RunLine {
@@ -167,8 +167,8 @@ export interface MessageView {
 export interface CallDetail extends CallLine {
   readonly dialect: string
   readonly streamed: boolean
-  readonly asked: unknown
-  readonly used: unknown
+  readonly asked: SamplingParams
+  readonly used: SamplingParams
   readonly weightVersion: { readonly before: string | null; readonly after: string | null }
   /** Messages of its request that no earlier call of its class had. */
   readonly messages: readonly MessageView[]

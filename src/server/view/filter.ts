@@ -4,7 +4,7 @@ import type { ReadRollout } from './rollout-lines.ts'
 
 const facetNames = ['end', 'status', 'task', 'harness', 'cause'] as const satisfies readonly FacetName[]
 
-/** Filters, order and place of a page of rollouts, as the address of the page has them. A facet of `–` means none. */
+/** Filters, order and place of a page of rollouts, as the address of the page has them. A facet of `none` means that the rollout has no such value. */
 export const rolloutQuery = z.strictObject({
   end: z.string().optional(),
   status: z.string().optional(),
@@ -65,7 +65,7 @@ function fits(one: ReadRollout, query: RolloutQuery, but: FacetName | null): boo
 }
 
 function valueOf({ line }: ReadRollout, name: FacetName): string {
-  return line[name] ?? '–'
+  return line[name] ?? 'none'
 }
 
 function sorted(rollouts: readonly ReadRollout[], { sort, order }: RolloutQuery): readonly ReadRollout[] {

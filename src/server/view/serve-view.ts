@@ -59,7 +59,8 @@ export async function serveView(
   const access = new ViewAccess(port)
   const app = express()
   app.disable('x-powered-by')
-  app.use(headers, access.fromHere)
+  app.use(headers)
+  app.use('/view', access.ownPage)
   app.post('/view/sign-in', express.json({ limit: '4kb' }), (request, response) => {
     access.signIn(parse(z.strictObject({ code: z.string() }), request.body ?? {}, 'body').code, response)
     response.status(204).end()
@@ -71,6 +72,7 @@ export async function serveView(
     express.static(`${o.webDirectory}/assets`, { immutable: true, maxAge: '1y', index: false }),
     noSuchPage,
   )
+  app.use('/icon.svg', express.static(`${o.webDirectory}/icon.svg`))
   app.get('/{*path}', (_request, response) => {
     response.set('cache-control', 'no-store').sendFile('index.html', { root: o.webDirectory })
   })
