@@ -142,6 +142,12 @@ export const catalogue = {
     'The engine cannot be reached.',
     'Check ENGINE_URL and that the engine is running.',
   ),
+  ENGINE_UNTRUSTED: entry(
+    'engine',
+    502,
+    'The engine keeps telling ids, logprobs or counts that cannot be true.',
+    'See the findings of the calls and what stands between Paddock and the engine; to record text alone, use the engine kind openai.',
+  ),
   ENVIRONMENT_INVALID: entry(
     'request',
     400,

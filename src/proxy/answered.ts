@@ -18,11 +18,13 @@ export function noteAnswers({ session, request, intent }: AdmittedCall, answer: 
   }
 }
 
-/** Tokens of an answer: as its ids say, else as the engine's usage claims. */
+/** Tokens of an answer: as its ids say, or as many more as the engine's usage claims. */
 export function countsOf(answer: Answer): Pick<EndedCall, 'promptTokens' | 'sampledTokens'> {
   const sampled = answer.choices.reduce((sum, choice) => sum + tokenCount(choice), 0)
+  const claimed = answer.claimed('completion_tokens')
   return {
     promptTokens: answer.promptIds?.length ?? answer.claimed('prompt_tokens'),
-    sampledTokens: sampled > 0 ? sampled : answer.claimed('completion_tokens'),
+    // Ids that never came were sampled all the same.
+    sampledTokens: sampled > 0 ? Math.max(sampled, claimed ?? 0) : claimed,
   }
 }

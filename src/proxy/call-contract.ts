@@ -5,6 +5,7 @@ import type { Answer } from './dialects/chat/answer.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { ReplyForm } from './dialects/contract.ts'
 import type { EngineAdapter } from './engines/contract.ts'
+import type { KnownFacts } from './engines/known-engine.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { LiveSession } from './session/live-session.ts'
 import type { SideChannelSubject } from './side-channels.ts'
@@ -33,6 +34,8 @@ export interface CallSurroundings<Call> {
 /** How a call came out, for events and statistics. */
 export interface EndedCall {
   readonly commit: CallCommit
+  /** The engine streamed it, whatever the client asked for. */
+  readonly streamed: boolean
   readonly promptTokens: number | null
   readonly sampledTokens: number | null
   readonly tainted: string | null
@@ -49,6 +52,8 @@ export interface AdmittedCall {
   /** How the answer is written for the harness. */
   readonly form: ReplyForm
   readonly match: ConversationMatch
+  /** What the engine was known to be when the intent was made. */
+  readonly facts: KnownFacts | null
   readonly path: string
   body: Buffer
   /** The engine is asked without `stream` and the stream is synthesised. */

@@ -2,6 +2,8 @@ import type { Id } from '../core/index.ts'
 import type { CallCommit, CallOutcome, ReplyMark } from '../trajectory/index.ts'
 import { type Answer, messageOf } from './dialects/chat/answer.ts'
 import type { EngineAdapter } from './engines/contract.ts'
+import { differenceOf } from './engines/facts.ts'
+import type { KnownFacts } from './engines/known-engine.ts'
 import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
 
 /** A call that has ended, with everything that its commit says. */
@@ -30,6 +32,8 @@ export function storeBeside(
 export function commitOf(ended: EndedCall): CallCommit {
   const { call, answer, engine, outcome } = ended
   const { session, request, match, intent } = call
+  const served = answer.servedBy ?? call.facts
+  const changed = isChanged(call.facts, served)
   const tokens = session.tokens.add({
     callId: intent.id,
     sessionId: session.record.id,
@@ -37,23 +41,25 @@ export function commitOf(ended: EndedCall): CallCommit {
     whole: outcome.kind === 'complete' || (outcome.kind === 'client_gone' && outcome.upstream === 'finished'),
     match,
     messages: request.messages,
-    logprobKind: engine.logprobKind,
+    // Of the engine that answered: the one that the intent names may be gone.
+    logprobKind: served?.fingerprint.logprobKind ?? engine.logprobKind,
     gives: engine.gives,
+    n: intent.used.n,
+    vocabulary: served?.vocabulary ?? null,
+    engineChanged: changed,
     model: intent.lineage.modelAsked,
   })
-  // With several choices the usage is their sum; whose tokens are whose only the ids say.
-  const claimed = answer.choices.length === 1 ? answer.claimed('completion_tokens') : null
   return {
     callId: intent.id,
     endedAt: ended.endedAt,
     firstByteAt: ended.firstByteAt,
     outcome,
-    choices: answer.choices.map((choice) => ({
+    choices: answer.choices.map((choice, place) => ({
       index: choice.index,
       finishReason: choice.finishReason,
       segmentId: sampledSegment(tokens.segments, choice.index),
       message: choice.rawMessage ?? JSON.stringify(messageOf(choice)),
-      claimedTokens: claimed,
+      claimedTokens: claimedBy(answer, place),
     })),
     segments: tokens.segments,
     spans: tokens.spans,
@@ -67,6 +73,21 @@ export function commitOf(ended: EndedCall): CallCommit {
     weightVersionBefore: answer.weightVersionFirst,
     weightVersionAfter: answer.weightVersionLast,
   }
+}
+
+function isChanged(asked: KnownFacts | null, served: KnownFacts | null): boolean {
+  // Nearly always one object.
+  return asked !== null && served !== null && asked !== served && differenceOf(asked, served) !== null
+}
+
+/** With several choices the usage is their sum; whose tokens are whose only the ids say. */
+function claimedBy(answer: Answer, place: number): number | null {
+  const claimed = answer.claimed('completion_tokens')
+  if (claimed === null || answer.choices.length === 1) return claimed
+  const own = answer.choices[place]?.tokenIds.length ?? 0
+  if (place > 0) return own
+  const all = answer.choices.reduce((sum, { tokenIds }) => sum + tokenIds.length, 0)
+  return Math.max(0, own + claimed - all)
 }
 
 /** The segment of what a choice shows; null where it has none. */

@@ -14,7 +14,7 @@ export function outcomeOf(
 ): EndedCall {
   const { promptTokens, sampledTokens } = countsOf(answer)
   const line = callLine(call, { commit, answer, promptTokens, sampledTokens })
-  return { commit, promptTokens, sampledTokens, tainted, line }
+  return { commit, streamed: call.request.streamed && !call.buffered, promptTokens, sampledTokens, tainted, line }
 }
 
 /** How a call came out that could not be committed: nothing of it is in the store. */
@@ -29,5 +29,5 @@ export function lostOutcome(
     status: error.status,
   }
   const none = { commit, promptTokens: null, sampledTokens: null }
-  return { ...none, tainted: attended ? error.code : null, line: callLine(call, { ...none, answer }) }
+  return { ...none, streamed: false, tainted: attended ? error.code : null, line: callLine(call, { ...none, answer }) }
 }

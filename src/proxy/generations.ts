@@ -1,12 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { InFlightSet, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
-import type { CallIntent } from '../trajectory/index.ts'
+import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
 import type { EndedCall, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { Dialect, DialectRequest } from './dialects/contract.ts'
 import { engineBody } from './engine-body.ts'
+import { shownUrl } from './engines/http.ts'
+import { untoldDefaults, withDefaults } from './engines/facts.ts'
+import type { KnownEngine } from './engines/known-engine.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
 import { RunningCall } from './running-call.ts'
@@ -26,7 +29,8 @@ export interface GenerationSurroundings extends Omit<
   readonly limits: ProxyLimits
   readonly emit: (event: ProxyEvent) => void
   readonly draining: () => boolean
-  readonly fingerprint: () => Digest | null
+  /** The engine of a session's next call as it is known; null: nobody wants to know. */
+  readonly known: (sessionId: Id) => KnownEngine | null
 }
 
 /** A generation route of a dialect. */
@@ -81,6 +85,9 @@ export class Generations {
   ): Promise<void> {
     if (this.around.draining()) throw new PaddockError('PROXY_DRAINING', 'The proxy takes no new calls.')
     const bytes = await readBody(http, this.around.limits.maxBodyBytes)
+    const known = this.around.known(session.record.id)
+    // What a call is recorded as sampled by, and how it is asked, must be true when it is asked.
+    if (known?.doubtful === true) await known.learnSoon()
     const asked = route.dialect.read({
       bytes,
       headers: http.headers,
@@ -111,6 +118,7 @@ export class Generations {
     })
     const used = session.exhausted()
     if (used !== null) await this.refuseOverBudget(session, call, used)
+    if (session.trust.refusedFor !== null) await this.refuseUntrusted(session, call, session.trust.refusedFor)
     const client = new Client(response, view, idHeader(call))
     session.began(call, digest, request.lineage.idempotencyKey)
     this.running.add(call)
@@ -139,6 +147,7 @@ export class Generations {
     const { chat: request } = read
     const { engine, clock } = this.around
     const { policy } = session.record
+    const facts = this.around.known(session.record.id)?.facts ?? null
     // A harness that writes an engine's own member means it; what another API calls a budget is a policy's business.
     const boundThinking =
       dialect === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
@@ -148,6 +157,7 @@ export class Generations {
       hasTools: request.hasTools,
       askedLogprobs: request.wantsLogprobs,
       askedTopLogprobs: request.topLogprobs,
+      wholeOnly: session.trust.wholeOnly,
     })
     const lineage = session.knownLineage(request.lineage)
     const callClass = session.classify(lineage, request.asked.maxTokens)
@@ -167,8 +177,8 @@ export class Generations {
       callClass,
       strategy: session.tokens.strategyFor(request.messages),
       asked: request.asked,
-      used: sampling.used,
-      fingerprint: this.around.fingerprint(),
+      used: withDefaults(sampling.used, facts?.defaults ?? untoldDefaults),
+      fingerprint: facts?.digest ?? null,
       headers: keptHeaders(headers),
       body: read.body,
     }
@@ -180,7 +190,7 @@ export class Generations {
       buffered,
     })
     return new RunningCall(
-      { session, intent, request, form: read.reply(id), match, path: plan.path, body, buffered, callClass },
+      { session, intent, request, form: read.reply(id), match, facts, path: plan.path, body, buffered, callClass },
       this.aroundCalls,
     )
   }
@@ -213,9 +223,33 @@ export class Generations {
     throw error
   }
 
+  /** The harness sees a fault of the engine: that is recorded, and taints. Throws `ENGINE_UNTRUSTED`. */
+  private async refuseUntrusted(session: LiveSession, call: RunningCall, fault: WireFault): Promise<never> {
+    const { name, url } = this.around.engine
+    const problem = `The engine ${name} at ${shownUrl(url)} keeps telling what cannot be true: \`${fault}\`.`
+    const error = new PaddockError('ENGINE_UNTRUSTED', problem, { data: { fault } })
+    session.lastError = error.code
+    await call.refuse(error)
+    await this.taint(call, error.code)
+    throw error
+  }
+
+  /** Learns from an answer how far the engine's next ones are believed. */
+  private judge(call: RunningCall, { commit, streamed }: EndedCall): void {
+    const { session } = call.admitted
+    if (!commit.segments.some(({ origin }) => origin === 'sampled')) return
+    if (!session.trust.note(commit.findings, streamed)) return
+    const replica = shownUrl(this.around.engine.url)
+    const fault = wireFaultOf(commit.findings) ?? ''
+    const what = session.trust.refusedFor === null ? 'whole answers are asked for' : 'its calls are refused'
+    const detail = `session ${session.record.id}: ${fault}; ${what} from now on`
+    this.around.emit({ type: 'engine', what: 'distrusted', replica, detail })
+  }
+
   private settled(call: RunningCall, ended: EndedCall): void {
     const { emit } = this.around
     const { session } = call.admitted
+    this.judge(call, ended)
     session.ended(call, ended.sampledTokens ?? 0)
     this.forget(call)
     const { outcome } = ended.commit

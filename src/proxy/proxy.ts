@@ -43,6 +43,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     limits: fleetLimits,
     clock,
     emit: (event) => emit({ type: 'engine', ...event }),
+    put: options.putFingerprint ?? null,
+    changed: () => void strategies.relearn(),
     waited: ({ callId, sessionId }, waitedMs) => {
       const rolloutId = book.rolloutOf(sessionId)
       const about = { id: newId(), at: clock.now(), rolloutId, sessionId }
@@ -58,8 +60,6 @@ export function createProxy(options: ProxyOptions): Proxy {
   const listeners = new Set<Listener>()
   let draining = false
   let closed: Promise<void> | null = null
-  let fingerprint: Digest | null = null
-  let fingerprinting: Promise<void> | null = null
 
   const generations = new Generations({
     recorder,
@@ -71,7 +71,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     limits,
     emit,
     draining: () => draining,
-    fingerprint: () => fingerprint,
+    known: (sessionId) => upstream.knownFor(sessionId),
     keepBeside: (answer, about) =>
       options.blobs === undefined ? null : storeSideChannels(answer, about, { blobs: options.blobs, recorder, clock }),
   })
@@ -86,31 +86,13 @@ export function createProxy(options: ProxyOptions): Proxy {
   )
   ticker.unref()
 
-  /** Asked once an engine answers; until then calls carry no fingerprint. */
-  async function learnFingerprint(): Promise<void> {
-    if (fingerprint !== null || options.putFingerprint === undefined) return
-    const put = options.putFingerprint
-    fingerprinting ??= engine
-      .fingerprint()
-      .then(put)
-      .then((digest) => {
-        fingerprint = digest
-      })
-      .catch(() => {
-        // An engine that is down now is asked again with the next session.
-      })
-      .finally(() => {
-        fingerprinting = null
-      })
-    await fingerprinting
-  }
-
   async function openSession(open: OpenSession): Promise<OpenedSession> {
     if (draining) throw new PaddockError('PROXY_DRAINING', 'The proxy opens no new sessions.')
     const policy = wholePolicy(open.policy)
     requireAble(policy, engine)
-    await learnFingerprint()
     const id = newId()
+    // Until an engine answers calls carry no fingerprint.
+    await upstream.knownFor(id)?.learn()
     const tokens = await strategies.of(id, policy)
     const key = newKey()
     const record: SessionRecord = {

@@ -1,4 +1,5 @@
 import type { PaddockError } from '../core/index.ts'
+import type { KnownFacts } from './engines/known-engine.ts'
 
 /** What comes back from the engine, in order. Exactly one of `end` and `failed` is the last. */
 export interface UpstreamSink {
@@ -18,6 +19,8 @@ export interface SeenWeights {
   readonly staleCache: boolean
   /** The keys and values of what runs through a weight update are computed anew. */
   readonly recomputed: boolean
+  /** What answered the request, as it is known behind its end. */
+  readonly facts: KnownFacts | null
 }
 
 /** A request that is with the engine. */

@@ -1,5 +1,5 @@
 export type * from './contract/index.ts'
-export { tokenFlag } from './contract/index.ts'
+export { tokenFlag, wireFaultOf, wireFaults } from './contract/index.ts'
 export type * from './rows-contract.ts'
 export {
   builtInExporters,

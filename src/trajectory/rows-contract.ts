@@ -12,7 +12,7 @@ import type {
   Verdict,
   VerdictStatus,
 } from '../core/index.ts'
-import type { DriftCause, GroupRecord, RolloutView, SegmentOrigin } from './contract/index.ts'
+import type { DriftCause, GroupRecord, RolloutView, SegmentOrigin, WireFault } from './contract/index.ts'
 
 /** Where every sampled token goes: exactly one bucket (invariant I4). */
 export type Bucket =
@@ -32,6 +32,8 @@ export type MaskReason =
   /** Context of a row although its own answer never reached the client. */
   | 'undelivered'
   | 'role'
+  /** Context of a row; the engine told it against the rules of its wire. */
+  | WireFault
 
 export type DropReason =
   | 'verdict_null'
@@ -50,6 +52,10 @@ export type DropReason =
   /** A row beyond the one that stands for its rollout. */
   | 'row_surplus'
   | 'filtered'
+  /** Its answer broke the rules of the wire. */
+  | WireFault
+  /** Known from the engine's usage alone: no id came. */
+  | 'missing_ids'
 
 /** One segment as it lies in a row. */
 export interface RowSegment {

@@ -30,12 +30,16 @@ export interface Draw {
   readonly top: readonly { readonly id: number; readonly logprob: number }[]
 }
 
+/** As OpenAI's API; each choice is a generation of its own. */
+const MOST_CHOICES = 128
+
 /** Reads the fields that all routes share. Throws a 400 for values that vLLM's SamplingParams refuses. */
 export function readSampling(body: JsonObject, topLogprobs: number | undefined): SamplingParams {
   const n = readCount(body, 'n') ?? 1
   const temperature = readNumber(body, 'temperature') ?? 1
   const topP = readNumber(body, 'top_p') ?? 1
   if (n < 1) throw validationError(`n must be at least 1, got ${n}.`, 'n', n)
+  if (n > MOST_CHOICES) throw validationError(`n must be at most ${MOST_CHOICES}, got ${n}.`, 'n', n)
   if (temperature < 0)
     throw validationError(`temperature must be non-negative, got ${temperature}.`, 'temperature', temperature)
   if (topP <= 0 || topP > 1) throw validationError(`top_p must be in (0, 1], got ${topP}.`, 'top_p', topP)

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { EngineFingerprint, LogprobKind } from '../../core/index.ts'
 import type { EngineControl } from './control.ts'
+import type { EngineFacts, Learning } from './facts.ts'
 import type { UpstreamSink } from '../upstream.ts'
 import type { TokenEngine } from './token-engine.ts'
 
@@ -22,6 +23,8 @@ export interface EngineRequestFacts {
   /** The harness asked for logprobs itself. */
   readonly askedLogprobs: boolean
   readonly askedTopLogprobs: number | null
+  /** This engine's streams told what cannot be true: a whole answer is asked for, and the stream made of it. */
+  readonly wholeOnly: boolean
 }
 
 /** An inference backend behind the proxy. Plain object from a factory; `vllmEngine`, `openaiEngine`. */
@@ -32,6 +35,7 @@ export interface EngineAdapter {
   readonly apiKey: string | null
   /** What this engine promises; a promise not kept is a finding on the call. */
   readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  /** As configured, or as last learned; what was true for a call stands with its tokens. */
   readonly logprobKind: LogprobKind
   planChat(facts: EngineRequestFacts): EngineRequestPlan
   /**
@@ -48,6 +52,8 @@ export interface EngineAdapter {
   readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */
   fingerprint(): Promise<EngineFingerprint>
+  /** The same with what else it tells of itself. Throws `ENGINE_UNREACHABLE`. */
+  learn(how: Learning): Promise<EngineFacts>
   /** Its token-in/token-out routes, where this kind of engine can have them: what the strategy `splice` needs. */
   readonly tokens?: TokenEngine
   /** Its pause, abort and weight routes, where this kind of engine can have them. */

@@ -7,6 +7,14 @@ export function engineRoot(url: string): string {
   return url.replace(/\/+$/, '').replace(/\/v1$/, '')
 }
 
+/** The URL of an engine as people may see it: without credentials. */
+export function shownUrl(url: string): string {
+  const shown = new URL(url)
+  shown.username = ''
+  shown.password = ''
+  return shown.href.replace(/\/$/, '')
+}
+
 /** Asks an engine for JSON. Null where it answers with an error status. Throws `ENGINE_UNREACHABLE`. */
 export async function askEngine(
   root: string,
@@ -37,6 +45,7 @@ export async function tryEngineText(
 ): Promise<{ readonly status: number; readonly body: LooseObject | null }> {
   try {
     const answer = await request(`${root}${path}`, {
+      ...refusesUpgrades(),
       method: body === null ? 'GET' : 'POST',
       headers: {
         'content-type': 'application/json',
@@ -63,6 +72,7 @@ export async function tellEngine(
 ): Promise<{ readonly status: number; readonly text: string }> {
   try {
     const answer = await request(`${root}${path}`, {
+      ...refusesUpgrades(),
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -81,6 +91,18 @@ export async function tellEngine(
 }
 
 const tellTimeoutMs = 30 * 60_000
+
+/** Behind a change of the protocol that nobody asked for no answer ever comes. */
+function refusesUpgrades(): Pick<NonNullable<Parameters<typeof request>[1]>, 'signal' | 'onInfo'> {
+  const controller = new AbortController()
+  return {
+    signal: controller.signal,
+    onInfo: ({ statusCode }) => {
+      // Not in the middle of undici's reading.
+      if (statusCode === 101) setImmediate(() => controller.abort(new Error('it changed the protocol unasked')))
+    },
+  }
+}
 
 function parseObject(text: string): LooseObject | null {
   try {

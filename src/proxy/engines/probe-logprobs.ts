@@ -1,4 +1,5 @@
 import type { LogprobKind } from '../../core/index.ts'
+import { tryEngine } from './http.ts'
 import type { LooseObject } from '../session/sampling.ts'
 
 type Ask = (more: LooseObject) => Promise<{ readonly status: number; readonly body: LooseObject | null }>
@@ -30,6 +31,17 @@ export async function probeLogprobKind(ask: Ask): Promise<LogprobKind> {
   if (Math.abs(ratio - 0.5) > 0.05) return 'unknown'
   const truncated = greedy.every(({ token, alternatives }) => (alternatives.get(token) ?? 0) > -1e-4)
   return truncated ? 'processed' : 'temperature'
+}
+
+/** {@link probeLogprobKind} over the chat route; null where it could not be found out. */
+export async function foundKind(
+  root: string,
+  apiKey: string | null,
+  model: string | null,
+): Promise<LogprobKind | null> {
+  const hello = { ...(model === null ? {} : { model }), messages: [{ role: 'user', content: 'Say hello.' }] }
+  const kind = await probeLogprobKind((more) => tryEngine(root, '/v1/chat/completions', apiKey, { ...hello, ...more }))
+  return kind === 'unknown' ? null : kind
 }
 
 /** Gap of the same two alternatives in `b` over that in `a`, at the first position where both can be compared. */

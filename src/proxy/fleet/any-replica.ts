@@ -11,6 +11,15 @@ export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): Eng
   return {
     ...engine,
     planChat: (facts) => known.planChat(facts),
+    get logprobKind() {
+      return known.logprobKind
+    },
+    async learn(how) {
+      const asked = now()
+      const facts = await asked.learn(how)
+      known = asked
+      return facts
+    },
     async fingerprint() {
       const asked = now()
       const fingerprint = await asked.fingerprint()

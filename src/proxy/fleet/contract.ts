@@ -97,5 +97,5 @@ export interface WeightsOutcome extends PauseOutcome {
 /** What happens to a fleet, as it happens. */
 export type FleetEvent =
   | { readonly what: 'ejected' | 'readmitted' | 'stale' | 'foreign'; readonly replica: string; readonly detail: string }
-  | { readonly what: 'retried'; readonly replica: string; readonly detail: string }
+  | { readonly what: 'retried' | 'distrusted' | 'changed'; readonly replica: string; readonly detail: string }
   | { readonly what: 'paused' | 'resumed' | 'weights'; readonly replica: null; readonly detail: string }

@@ -1,5 +1,7 @@
-import type { Clock } from '../../core/index.ts'
+import type { Clock, Digest, EngineFingerprint } from '../../core/index.ts'
 import type { EngineAdapter } from '../engines/contract.ts'
+import { shownUrl } from '../engines/http.ts'
+import { KnownEngine } from '../engines/known-engine.ts'
 import type { Upstream, UpstreamIds, UpstreamRequest, UpstreamSink, UpstreamTerms } from '../upstream.ts'
 import { Affinity } from './affinity.ts'
 import type {
@@ -28,6 +30,10 @@ export interface FleetParts {
   readonly emit: (event: FleetEvent) => void
   /** A call was held up by a pause for this long. */
   readonly waited: (ids: UpstreamIds, waitedMs: number) => void
+  /** Stores a fingerprint; null: nobody wants to know what the engines are. */
+  readonly put: ((fingerprint: EngineFingerprint) => Promise<Digest>) | null
+  /** An engine became another one. */
+  readonly changed: () => void
 }
 
 const noTerms: UpstreamTerms = {}
@@ -49,7 +55,11 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   constructor(parts: FleetParts) {
     this.parts = parts
-    this.replicas = parts.engines.map((engine) => new Replica(engine, parts.maxInFlight, parts.limits))
+    const { maxInFlight, limits } = parts
+    this.replicas = parts.engines.map((engine) => {
+      const known = new KnownEngine({ engine, put: parts.put, changed: (how) => this.changed(engine, how) })
+      return new Replica({ engine, known, maxInFlight, limits })
+    })
     this.affinity = new Affinity(this.replicas)
     this.pauses = new Pause({ replicas: this.replicas, clock: parts.clock, emit: parts.emit, waited: parts.waited })
     this.updates = new WeightUpdates({ replicas: this.replicas, pauses: this.pauses, emit: parts.emit })
@@ -72,6 +82,12 @@ export class Fleet implements Upstream, RequestSurroundings {
   /** An engine that may be asked something now. */
   engineNow(): EngineAdapter | undefined {
     return (choose(this.candidates(new Set()), null, 1) ?? this.replicas[0])?.engine
+  }
+
+  /** The engine that the session's next call will probably be answered by, as it is known. */
+  knownFor(sessionId: string): KnownEngine | null {
+    const home = this.affinity.homeOf(sessionId)
+    return (home ?? choose(this.candidates(new Set()), null, 1) ?? this.replicas[0])?.known ?? null
   }
 
   /** A session that goes on from a call of another one starts where that call ran. */
@@ -105,7 +121,9 @@ export class Fleet implements Upstream, RequestSurroundings {
   }
 
   update(order: WeightsOrder): Promise<WeightsOutcome> {
-    return this.updates.update(order)
+    return this.updates.update(order).finally(() => {
+      for (const { known } of this.replicas) known.suspect({ gone: false })
+    })
   }
 
   status(): FleetStatus {
@@ -194,11 +212,13 @@ export class Fleet implements Upstream, RequestSurroundings {
     try {
       const ill = await healthOf(replica)
       if (ill !== null) {
+        replica.known.suspect({ gone: true })
         if (replica.failed(ill, false) || replica.state === 'ejected') this.eject(replica, ill)
         return
       }
       if (replica.state === 'serving') {
         void replica.weights.read()
+        void replica.known.learn()
         return
       }
       await this.readmit(replica)
@@ -216,6 +236,11 @@ export class Fleet implements Upstream, RequestSurroundings {
     }
     replica.succeeded()
     this.setState(replica, 'serving', 'its health route answers')
+  }
+
+  private changed(engine: EngineAdapter, how: string): void {
+    this.parts.emit({ what: 'changed', replica: shownUrl(engine.url), detail: how })
+    this.parts.changed()
   }
 
   private async servesTheModel(replica: Replica): Promise<boolean> {

@@ -1,5 +1,7 @@
 import { InFlightSet } from '../../core/index.ts'
 import type { EngineAdapter } from '../engines/contract.ts'
+import { shownUrl } from '../engines/http.ts'
+import type { KnownEngine } from '../engines/known-engine.ts'
 import { type EngineLine, engineLine } from '../http/engine-line/index.ts'
 import type { FleetAsk } from './ask.ts'
 import type { FleetLimits, ReplicaStatus } from './contract.ts'
@@ -22,10 +24,19 @@ export interface Generation {
   remind(): void
 }
 
+/** What a {@link Replica} is made of. */
+export interface ReplicaParts {
+  readonly engine: EngineAdapter
+  readonly known: KnownEngine
+  readonly maxInFlight: number
+  readonly limits: FleetLimits
+}
+
 /** One engine process behind the proxy: its connections, what runs on it, and how it has behaved. */
 export class Replica {
   readonly engine: EngineAdapter
   readonly weights: KnownWeights
+  readonly known: KnownEngine
   /** Where requests go. */
   readonly line: EngineLine
   /** Generations that run on it. */
@@ -46,12 +57,18 @@ export class Replica {
   private ejectionsInRow = 0
   private readonly limits: FleetLimits
 
-  constructor(engine: EngineAdapter, maxInFlight: number, limits: FleetLimits) {
+  constructor({ engine, known, maxInFlight, limits }: ReplicaParts) {
     this.engine = engine
+    this.known = known
     this.limits = limits
     this.weights = new KnownWeights(engine.control ?? null)
     const { url, apiKey, dispatcher } = engine
-    this.line = engineLine(url, { apiKey, dispatcher, connections: maxInFlight })
+    this.line = engineLine(url, {
+      apiKey,
+      dispatcher,
+      connections: maxInFlight,
+      lost: () => known.suspect({ gone: false }),
+    })
   }
 
   get inFlight(): number {
@@ -59,10 +76,7 @@ export class Replica {
   }
 
   get url(): string {
-    const url = new URL(this.engine.url)
-    url.username = ''
-    url.password = ''
-    return url.href.replace(/\/$/, '')
+    return shownUrl(this.engine.url)
   }
 
   succeeded(): void {

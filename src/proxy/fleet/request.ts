@@ -110,16 +110,17 @@ export class FleetRequest implements UpstreamRequest, Generation {
 
   weights(told: string | null): SeenWeights | Promise<SeenWeights> {
     const { replica } = this
-    if (replica === null) return { before: null, after: told, staleCache: false, recomputed: false }
-    const { weights } = replica
+    if (replica === null) return { before: null, after: told, staleCache: false, recomputed: false, facts: null }
+    const { weights, known } = replica
     if (told !== null) weights.note(told)
-    if (told !== null || weights.untold) return this.seen(replica, told)
-    return weights.read().then((after) => this.seen(replica, after))
+    const after = told !== null || weights.untold ? told : weights.read()
+    if (!(after instanceof Promise) && !known.doubtful) return this.seen(replica, after)
+    return Promise.all([after, known.learnSoon()]).then(([version]) => this.seen(replica, version))
   }
 
   private seen(replica: Replica, after: string | null): SeenWeights {
     const { before, staleCache, recomputed } = this
-    return { before, after, staleCache: staleCache || replica.staleCache, recomputed }
+    return { before, after, staleCache: staleCache || replica.staleCache, recomputed, facts: replica.known.facts }
   }
 
   private take(replica: Replica): void {
@@ -176,6 +177,7 @@ export class FleetRequest implements UpstreamRequest, Generation {
   broke(replica: Replica, broke: LineBreak, fresh: boolean): void {
     if (this.settled) return
     const gone = broke.kind === 'unreachable'
+    if (broke.kind !== 'malformed') replica.known.suspect({ gone })
     const why = reason(broke.cause)
     const failure = upstreamFailure(broke)
     const mayRetry = !this.answered && !this.interrupted

@@ -29,8 +29,16 @@ export function passThrough(now: () => EngineAdapter): PassThrough {
     response.once('close', () => {
       if (!response.writableFinished) upstream.destroy()
     })
+    upstream.once('upgrade', () => {
+      refuse(response)
+      upstream.destroy()
+    })
   })
+  const refuse = (response: ServerResponse) =>
+    failures.get(response)?.(new PaddockError('ENGINE_ERROR', 'The engine changed the protocol unasked.'))
   proxy.on('proxyRes', (upstream, _request, response) => {
+    // Without the headers of an upgrade it looks like an answer.
+    if (upstream.statusCode === 101) refuse(response)
     upstream.once('aborted', () => response.destroy())
     upstream.once('error', () => response.destroy())
   })

@@ -25,6 +25,8 @@ export async function takeUp(
     const asked = readAgain(session, call)
     if (asked === null) continue
     takeUpTokens(session, call, { asked, segments: segments.get(call.intent.id) ?? [] })
+    if (call.commit !== null && segments.has(call.intent.id))
+      session.trust.note(call.commit.findings, call.intent.streamed)
     if (call.commit?.outcome.kind === 'complete' || isFinished(call)) takeUpAnswers(session, call, asked)
     const stored: StoredAnswer = new StoredAnswer(call, asked, () => delivered(stored))
     session.rememberPast(stored, call.intent.requestDigest, call.intent.lineage.idempotencyKey)
@@ -60,6 +62,7 @@ function takeUpTokens(
     callId: intent.id,
     segments,
     choices: commit?.choices ?? [],
+    findings: commit?.findings ?? [],
     messages: asked.chat.messages,
     body: engineBody(asked.chat, {
       set: model === null ? {} : { model: JSON.stringify(model) },
@@ -114,7 +117,8 @@ function figuresOf(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
       0,
     )
-    sampledTokens += ids > 0 ? ids : (commit.choices[0]?.claimedTokens ?? 0)
+    const claimed = commit.choices.reduce((sum, { claimedTokens }) => sum + (claimedTokens ?? 0), 0)
+    sampledTokens += Math.max(ids, claimed)
     // The end of a call that was cut off is the time at which it was found, not the time that it took.
     if (commit.outcome.kind === 'interrupted') continue
     waitedMs += Math.max(0, commit.endedAt - Math.max(intent.startedAt, until))

@@ -8,6 +8,7 @@ import { type ContinuedAnswer, Conversation } from './conversation.ts'
 import { EchoHandles, handleSecret } from './echo-handles.ts'
 import type { RememberedCall } from './remembered-call.ts'
 import type { EarlierCall } from './retries.ts'
+import { WireTrust } from './wire-trust.ts'
 
 /** A part of a session's budget. */
 export type BudgetName = 'maxCalls' | 'maxSampledTokens' | 'maxWallMs'
@@ -27,6 +28,7 @@ export class LiveSession {
   readonly responses = new ResponseCache()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new InFlightSet<SessionCall>()
+  readonly trust = new WireTrust()
   open = true
   lastError: string | null = null
   readonly taints: string[] = []

@@ -15,6 +15,16 @@ export class KnownAbility {
     return typeof this.known === 'string' ? null : this.known
   }
 
+  /** Asks again. What was known stays until the engine has answered. */
+  async relearn(): Promise<void> {
+    if (this.known === 'unknown') return
+    try {
+      this.known = (await this.engine.probe()) ?? 'missing'
+    } catch {
+      this.known = 'unknown'
+    }
+  }
+
   /** Null for an engine that could not be asked. */
   async learn(): Promise<boolean | null> {
     if (this.known === 'unknown') {

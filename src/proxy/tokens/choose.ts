@@ -26,6 +26,11 @@ export class TokenStrategies {
     return this.ability?.ability == null ? 'record' : 'splice'
   }
 
+  /** The engine became another one, maybe with other routes. */
+  async relearn(): Promise<void> {
+    await this.ability?.relearn()
+  }
+
   /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes. */
   async of(sessionId: Id, policy: SessionPolicy): Promise<TokenStrategyDriver> {
     const { engine, upstream, ability, closings } = this

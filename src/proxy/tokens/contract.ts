@@ -37,6 +37,12 @@ export interface AnsweredCall {
   readonly logprobKind: LogprobKind
   /** What the engine promised; a promise not kept is a finding. */
   readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  /** How many choices were asked for. */
+  readonly n: number
+  /** How many ids the engine's vocabulary has, null where it does not tell. */
+  readonly vocabulary: number | null
+  /** It became another one since the call was asked. */
+  readonly engineChanged: boolean
   /** Adapter or model names as used, for the policy of the sampled tokens. */
   readonly model: string | null
 }
@@ -56,6 +62,7 @@ export interface PastCall {
   readonly callId: Id
   readonly segments: readonly Segment[]
   readonly choices: readonly ChoiceRecord[]
+  readonly findings: readonly string[]
   readonly messages: readonly unknown[]
   /** The engine's chat request, as far as it decides how messages become text. */
   readonly body: Buffer

@@ -2,6 +2,7 @@ import { PaddockError } from '../../core/index.ts'
 import { PromptIds } from '../engines/prompt-ids.ts'
 import type { EngineAsk, Generated, GeneratedPart, TokenEngine, VersionSpan } from '../engines/token-engine.ts'
 import { SseSplitter } from '../http/sse.ts'
+import type { WireFault } from '../../trajectory/index.ts'
 import type { SeenWeights, Upstream, UpstreamIds, UpstreamRequest } from '../upstream.ts'
 import { type Reply, stepFailed } from './asking.ts'
 import { joinedSpans, spansOfLeg } from './leg-spans.ts'
@@ -24,6 +25,8 @@ export interface GenerationParts {
   readonly opened?: () => void
   /** Parts of the answer in order; usage comes last, on its own. */
   readonly generated: (generated: Generated) => void
+  /** The answer breaks a rule of the wire that whoever listens does not see. */
+  readonly faulted: (fault: WireFault) => void
 }
 
 /** How a generation came out. `done`: the stream was told to its mark. */
@@ -53,6 +56,8 @@ export class Generation implements UpstreamRequest {
   /** Some leg's weights are not known, so that spans would claim too much. */
   private spansKnown = true
   private usage: Generated['usage'] = null
+  /** The prompt as the engine first told it. */
+  private echo: Int32Array | null = null
 
   constructor(parts: GenerationParts) {
     this.parts = parts
@@ -79,7 +84,9 @@ export class Generation implements UpstreamRequest {
   async weights(told: string | null): Promise<SeenWeights> {
     const [first] = this.seen
     if (first === undefined) {
-      return this.current?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false }
+      return (
+        this.current?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false, facts: null }
+      )
     }
     const last = this.seen.at(-1) ?? first
     return { ...last, before: first.before, staleCache: this.seen.some(({ staleCache }) => staleCache) }
@@ -145,6 +152,7 @@ export class Generation implements UpstreamRequest {
       return false
     }
     if (generated.usage !== null) this.usage = generated.usage
+    this.findFaults(generated)
     this.parts.generated({
       ...generated,
       usage: null,
@@ -153,6 +161,18 @@ export class Generation implements UpstreamRequest {
       parts: this.parts.resumable ? generated.parts.map((part) => this.noted(leg, part)) : generated.parts,
     })
     return true
+  }
+
+  /** Parts of one number are put together from here on, and the prompt is told once. */
+  private findFaults({ parts, promptIds }: Generated): void {
+    if (parts.length > 1 && new Set(parts.map(({ index }) => index)).size < parts.length) {
+      this.parts.faulted('duplicate_choice')
+    }
+    if (promptIds === null || this.seen.length > 0) return
+    this.echo ??= promptIds
+    if (this.echo.length !== promptIds.length || !startsWith(this.echo, promptIds)) {
+      this.parts.faulted('changed_prompt_ids')
+    }
   }
 
   private noted(leg: Leg, part: GeneratedPart): GeneratedPart {

@@ -28,6 +28,9 @@ function addCall(tree: RecordedTree, number: number): string {
     messages: [{ role: 'user', content: `${number}` }],
     logprobKind: 'unknown',
     gives: { tokenIds: true, logprobs: true },
+    n: 2,
+    vocabulary: null,
+    engineChanged: false,
     model: 'm',
   })
   return callId

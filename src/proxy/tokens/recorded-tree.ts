@@ -1,5 +1,5 @@
 import { type Digest, type Id, newId, type PolicySpan } from '../../core/index.ts'
-import type { DriftCause, Fork, Segment, Span } from '../../trajectory/index.ts'
+import { type DriftCause, type Fork, type Segment, type Span, wireFaultOf } from '../../trajectory/index.ts'
 import type { ChoiceAnswer } from '../dialects/chat/answer.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
@@ -112,7 +112,12 @@ export class RecordedTree {
     const segments: Segment[] = []
     const spans: Span[] = []
     const media = mediaDigests(call.messages)
-    const { at, forks } = this.hangPrompt(call, { media, notes }, { segments, spans })
+    const findings = merged(findingsOf(call), notes.findings)
+    // Nothing is built on an answer that broke the rules of the wire: a later prompt extends it where its own ids do.
+    const holds = wireFaultOf(findings) === null
+    const { at, forks } = findings.includes('invalid_prompt_ids')
+      ? nowhere
+      : this.hangPrompt(call, { media, notes }, { segments, spans })
     for (const choice of answer.choices) {
       // An empty generation is a segment without tokens; one whose ids the engine left out is none.
       if (choice.tokenIds.length === 0 && (at === null || producedSomething(choice))) continue
@@ -134,7 +139,7 @@ export class RecordedTree {
         segments.push(tail)
         this.hang(tail, { node, offset: cut.visible }, media)
       }
-      this.remember(call, choice, { node, exact: cut?.exact ?? true })
+      if (holds) this.remember(call, choice, { node, exact: cut?.exact ?? true })
       if (sampled.tokens.length > 0) {
         spans.push({
           segmentId: sampled.id,
@@ -147,7 +152,7 @@ export class RecordedTree {
       }
     }
     const promptLeaf = at?.node.id ?? null
-    return { segments, spans, promptLeaf, forks, findings: merged(findingsOf(call), notes.findings) }
+    return { segments, spans, promptLeaf, forks, findings }
   }
 
   /**
@@ -180,13 +185,14 @@ export class RecordedTree {
    * Hangs what an earlier process stored. Token texts are not stored: of an answer that a stop string cut nobody can tell
    * whether its ids stand for all of the visible text, and the causes of forks are told by the messages alone.
    */
-  takeUp({ segments, choices, messages }: PastCall): void {
+  takeUp({ segments, choices, messages, findings }: PastCall): void {
     const media = mediaDigests(messages)
     const nodes = segments.map((segment) => {
       const node = this.tree.takeUp(segment)
       if (media.length > 0) this.media.set(node, media)
       return node
     })
+    if (wireFaultOf(findings) !== null) return
     for (const { index, segmentId, message, finishReason } of choices) {
       const node = nodes.find(({ id }) => id === segmentId)
       if (node === undefined) continue
@@ -365,6 +371,8 @@ export class RecordedTree {
 
 const noNodes: readonly Node[] = []
 const noForks: readonly Fork[] = []
+/** Of a prompt that nobody can know. */
+const nowhere = { at: null, forks: noForks }
 
 function parentAt(at: Place<KnownAnswer>): Segment['parent'] {
   return at === null ? null : { segmentId: at.node.id, offset: at.offset }

@@ -88,6 +88,7 @@ class SpliceStrategy implements TokenStrategyDriver {
         },
         fellBack: (why) => running.findings.push(why),
         untold: () => running.findings.push('derender_failed'),
+        faulted: (fault) => running.findings.push(fault),
         versions: (spans) => {
           running.weightVersions.set(0, spans)
         },

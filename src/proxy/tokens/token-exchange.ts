@@ -10,6 +10,7 @@ import type {
   TokenEngine,
   VersionSpan,
 } from '../engines/token-engine.ts'
+import type { WireFault } from '../../trajectory/index.ts'
 import type { SeenWeights, Upstream, UpstreamRequest, UpstreamSink } from '../upstream.ts'
 import { Asking, type Reply } from './asking.ts'
 import type { ChatBody } from './chat-body.ts'
@@ -43,6 +44,7 @@ export interface ExchangeParts {
     versions(spans: readonly VersionSpan[]): void
     /** What was sampled could not be told as a message. */
     untold(): void
+    faulted(fault: WireFault): void
   }
 }
 
@@ -74,7 +76,7 @@ export class TokenExchange implements UpstreamRequest {
   }
 
   async weights(told: string | null): Promise<SeenWeights> {
-    return this.main?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false }
+    return this.main?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false, facts: null }
   }
 
   abort(): void {
@@ -184,7 +186,7 @@ export class TokenExchange implements UpstreamRequest {
     { ids, rendered }: Prompted,
     told: Pick<GenerationParts, 'streamed' | 'generated'> & { readonly opened?: () => void },
   ): Generation {
-    const { call, chat, engine, upstream, sink } = this.parts
+    const { call, chat, engine, upstream, sink, notes } = this.parts
     const generation = new Generation({
       upstream,
       engine,
@@ -193,6 +195,7 @@ export class TokenExchange implements UpstreamRequest {
       ask: (prompt, spent) => engine.generate(rendered, prompt, { streamed: told.streamed, chat, spent }),
       resumable: isResumable(chat),
       alive: () => sink.chunk(nothing),
+      faulted: (fault) => notes.faulted(fault),
       ...told,
     })
     this.main = generation

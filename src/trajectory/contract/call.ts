@@ -55,7 +55,10 @@ export interface ChoiceRecord {
   readonly segmentId: Id | null
   /** The message as the client saw it, JSON text. */
   readonly message: string
-  /** Number of sampled tokens that the engine's usage claims, null when it says nothing. */
+  /**
+   * Number of sampled tokens that the engine's usage claims, null when it says nothing. Of several choices, whose sum alone
+   * the usage tells, each claims its ids and the first one what is missing.
+   */
   readonly claimedTokens: number | null
 }
 
@@ -73,7 +76,7 @@ export interface CallCommit {
   readonly forks: readonly Fork[]
   /** Number of prompt tokens that the engine's usage claims. */
   readonly claimedPromptTokens: number | null
-  /** Integrity findings: `count_mismatch`, `missing_ids`, `missing_logprobs`, `prompt_mismatch`, … */
+  /** Integrity findings: those of `wireFaults`, which void the answer, and others: `missing_ids`, `missing_logprobs`, … */
   readonly findings: readonly string[]
   /** HTTP status sent to the client, null when none was. */
   readonly status: number | null

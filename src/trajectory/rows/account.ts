@@ -1,10 +1,11 @@
 import type { DropReason, MaskReason, TokenAccounting } from '../rows-contract.ts'
 import type { SessionLog } from '../contract/index.ts'
 import type { BuiltRows } from './build.ts'
+import { unseenTokens } from './unseen.ts'
 
-/** All sampled tokens of a session, tails behind stop cuts included. */
+/** All sampled tokens of a session, tails behind stop cuts and those known from the usage alone included. */
 export function sampledTokens(log: SessionLog): number {
-  let total = 0
+  let total = unseenTokens(log)
   for (const segment of log.segments) if (segment.origin === 'sampled') total += segment.tokens.length
   return total
 }

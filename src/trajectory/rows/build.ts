@@ -1,8 +1,9 @@
 import type { CallClass, Id, LogprobKind, PolicySpan, SamplingParams } from '../../core/index.ts'
 import { withHindsight } from '../classify/index.ts'
-import { type Segment, type SessionLog, tokenFlag } from '../contract/index.ts'
+import { type Segment, type SessionLog, tokenFlag, wireFaultOf } from '../contract/index.ts'
 import type { DropReason, MaskReason, Row, RowSegment } from '../rows-contract.ts'
 import { Forest, type PathStep } from './forest.ts'
+import { unseenTokens } from './unseen.ts'
 import { candidates, defaultTrainClasses, unusable } from './usable.ts'
 
 /** What rows need to know beyond the log. */
@@ -97,6 +98,8 @@ function outsideOf(
     const reason = candidate.kind === 'dropped' ? candidate.reason : (leftWith.get(candidate.segment.id) ?? 'filtered')
     notExported[reason] = (notExported[reason] ?? 0) + left
   }
+  const unseen = unseenTokens(log)
+  if (unseen > 0) notExported.missing_ids = unseen
   return { masked, notExported }
 }
 
@@ -184,6 +187,8 @@ function maskReasonOf(
   if (segment.origin !== 'sampled') return null
   const call = forest.callOf(segment)
   if (call === null || unusable(call) !== null) return 'undelivered'
+  const fault = wireFaultOf(call.commit?.findings ?? [])
+  if (fault !== null) return fault
   if (!trainClasses.includes(call.intent.callClass)) return 'class'
   // Only a row that holds the whole segment may own it; a row that forks inside it sees the rest elsewhere.
   if (length < segment.tokens.length || owned.has(segment.id)) return 'owned_elsewhere'

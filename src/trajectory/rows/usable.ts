@@ -1,5 +1,5 @@
 import type { CallClass } from '../../core/index.ts'
-import type { CallRecord, Segment } from '../contract/index.ts'
+import { type CallRecord, type Segment, wireFaultOf } from '../contract/index.ts'
 import type { DropReason } from '../rows-contract.ts'
 import type { Forest } from './forest.ts'
 
@@ -34,7 +34,7 @@ export function candidates(forest: Forest, trainClasses: readonly CallClass[], i
       judged.push({ kind: 'dropped', segment, reason: 'role' })
       continue
     }
-    const reason = call === null ? 'undelivered_sibling' : unusable(call)
+    const reason = call === null ? 'undelivered_sibling' : (unusable(call) ?? wireFaultOf(call.commit?.findings ?? []))
     if (reason !== null) {
       judged.push({ kind: 'dropped', segment, reason })
       continue

@@ -70,6 +70,7 @@ function serverInfo(exchange: Exchange, engine: Engine): void {
     tool_call_parser: profile.parsers.tool,
     reasoning_parser: profile.parsers.reasoning,
     context_length: options.maxModelLen,
+    vocab_size: profile.vocabulary.size,
     enable_return_routed_experts: options.routedExperts,
     quantization: null,
     speculative_algorithm: null,

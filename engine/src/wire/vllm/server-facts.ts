@@ -43,6 +43,7 @@ export function serverInfo(exchange: Exchange, engine: Engine): void {
       reasoning_parser: profile.parsers.reasoning,
       logprobs_mode: options.logprobsMode,
       max_model_len: options.maxModelLen,
+      vocab_size: profile.vocabulary.size,
     },
   })
 }

@@ -1,9 +1,16 @@
 import type { LooseObject } from '../../session/sampling.ts'
+import { maxNesting, nestingDepth } from '../../../core/index.ts'
+import type { WireFault } from '../../../trajectory/index.ts'
+import type { KnownFacts } from '../../engines/known-engine.ts'
 import type { SeenWeights } from '../../upstream.ts'
+import { choiceIndexOf, countOf, tokenIdOf } from './wire-values.ts'
 
 /** One choice of an answer while it comes in and when it is whole. */
 export interface ChoiceAnswer {
+  /** -1 for one whose number is none. */
   readonly index: number
+  /** The answer's own id in the first piece of the choice. SGLang gives several choices several. */
+  answerId: string | null
   content: string | null
   refusal: string | null
   /** Thinking, under the name that the engine uses for it (`reasoning`; `reasoning_content` before vLLM 0.12). */
@@ -13,6 +20,7 @@ export interface ChoiceAnswer {
   finishReason: string | null
   /** vLLM: the stop string or stop token that ended the choice. */
   stopReason: string | number | null
+  /** -1 for what is no id. */
   tokenIds: number[]
   /** How many ids were let go of. */
   tokensLetGo: number
@@ -37,6 +45,7 @@ export interface ChoiceAnswer {
 }
 
 const noChoices: readonly ChoiceAnswer[] = []
+const noFaults: readonly WireFault[] = []
 
 /** Puts an engine's answer together from chunks or from one body. Reading only: what the client gets is cut from the bytes. */
 export class Answer {
@@ -45,7 +54,10 @@ export class Answer {
   id: string | null = null
   model: string | null = null
   created: number | null = null
+  /** What the engine says it was given; see {@link Answer.tellPrompt}. */
   promptIds: Int32Array | null = null
+  /** What of it went against the rules of the wire, as far as only its pieces show it. */
+  faults: readonly WireFault[] = noFaults
   usage: LooseObject | null = null
   weightVersionFirst: string | null = null
   weightVersionLast: string | null = null
@@ -53,6 +65,8 @@ export class Answer {
   staleCache = false
   /** Keys and values were computed anew where the weights changed. */
   recomputed = false
+  /** What answered, null where nobody asked what it is. */
+  servedBy: KnownFacts | null = null
   /** An error that came inside the stream. */
   error: LooseObject | null = null
   /** A client asked for the entries behind the logprobs. */
@@ -75,7 +89,19 @@ export class Answer {
     this.weightVersion(root['weight_version'])
     const choices = root['choices']
     if (!Array.isArray(choices)) return
-    for (const item of choices) if (isObject(item)) this.addChoice(item)
+    if (typeof root['model'] === 'string' && root['model'] !== this.model) this.fault('changed_answer')
+    if (choices.length > 1 && !haveOwnIndices(choices)) this.fault('duplicate_choice')
+    for (const item of choices) if (isObject(item)) this.addChoice(item, root['id'])
+  }
+
+  /** The prompt as a piece of the answer tells it, {@link noPrompt} where it tells no list of ids. */
+  tellPrompt(ids: Int32Array): void {
+    if (this.promptIds !== null && !sameIds(this.promptIds, ids)) this.fault('changed_prompt_ids')
+    else this.promptIds = ids
+  }
+
+  fault(fault: WireFault): void {
+    if (!this.faults.includes(fault)) this.faults = [...this.faults, fault]
   }
 
   /**
@@ -88,6 +114,7 @@ export class Answer {
     this.weightVersionLast = seen.after ?? this.weightVersionLast
     this.staleCache = seen.staleCache
     this.recomputed = seen.recomputed
+    this.servedBy = seen.facts
   }
 
   /** All choices have ended. */
@@ -113,14 +140,23 @@ export class Answer {
     for (const choice of this.choices) choice.rawMessage = null
   }
 
-  /** A number of the usage object, null where the engine gave none. */
+  /** A count of the usage object, null where the engine gave none. */
   claimed(field: 'prompt_tokens' | 'completion_tokens'): number | null {
-    const value = this.usage?.[field]
-    return typeof value === 'number' ? value : null
+    return countOf(this.usage?.[field])
   }
 
-  private addChoice(item: LooseObject): void {
-    const choice = this.choice(typeof item['index'] === 'number' ? item['index'] : 0)
+  /** A piece of the choice, told under this id, brings more than the end that the choice has already. */
+  piece(choice: ChoiceAnswer, id: string | null, bringsMore: boolean): void {
+    if (id !== null) {
+      choice.answerId ??= id
+      if (choice.answerId !== id) this.fault('changed_answer')
+    }
+    if (bringsMore && choice.finishReason !== null) this.fault('content_after_finish')
+  }
+
+  private addChoice(item: LooseObject, id: unknown): void {
+    const choice = this.choice(choiceIndexOf(item['index']))
+    this.piece(choice, typeof id === 'string' ? id : null, choice.finishReason !== null && bringsMore(choice, item))
     this.weightVersion(item['weight_version'])
     const part = isObject(item['delta']) ? item['delta'] : item['message']
     if (isObject(part)) addPart(choice, part)
@@ -129,12 +165,16 @@ export class Answer {
     if (typeof stop === 'string' || typeof stop === 'number') choice.stopReason = stop
     if (item['weight_versions'] !== undefined) choice.weightVersions = spansOf(item['weight_versions'])
     const ids = item['token_ids']
-    if (Array.isArray(ids)) for (const id of ids) choice.tokenIds.push(Number(id))
+    if (Array.isArray(ids)) for (const id of ids) choice.tokenIds.push(tokenIdOf(id))
     if (typeof item['routed_experts'] === 'string') choice.routedExperts = item['routed_experts']
     const logprobs = item['logprobs']
     const entries = isObject(logprobs) ? logprobs['content'] : null
-    if (!Array.isArray(entries)) return
-    const named = !Array.isArray(ids)
+    if (Array.isArray(entries)) this.addEntries(choice, entries, !Array.isArray(ids))
+    if (Array.isArray(ids)) this.side(choice, ids.length)
+  }
+
+  /** `named`: where nothing else tells the ids, the texts of the tokens may. */
+  private addEntries(choice: ChoiceAnswer, entries: readonly unknown[], named: boolean): void {
     for (const entry of entries) {
       const one = isObject(entry) ? entry : {}
       const id = named ? idNamedBy(one['token']) : null
@@ -148,10 +188,17 @@ export class Answer {
     }
   }
 
+  /** Ids and logprobs that came together stand side by side: totals that agree in the end would hide a shift. */
+  side(choice: ChoiceAnswer, ids: number): void {
+    const { tokenIds, logprobs } = choice
+    const apart = ids > 0 && logprobs.length > 0 && tokenIds.length !== logprobs.length
+    if (apart) this.fault('logprob_count_mismatch')
+  }
+
   /** Keeps the message of a choice of a whole completion as the engine wrote it. */
   keepMessage(item: unknown, raw: string): void {
     if (!isObject(item)) return
-    const choice = this.choice(typeof item['index'] === 'number' ? item['index'] : 0)
+    const choice = this.choice(choiceIndexOf(item['index']))
     choice.rawMessage = raw
     if (isObject(item['message'])) choice.message = item['message']
   }
@@ -164,6 +211,7 @@ export class Answer {
     }
     const fresh: ChoiceAnswer = {
       index,
+      answerId: null,
       content: null,
       refusal: null,
       reasoning: null,
@@ -203,7 +251,30 @@ export function tokenCount(choice: ChoiceAnswer | undefined): number {
 /** The id that vLLM writes in the place of a token's text on order (`return_tokens_as_token_ids`). */
 function idNamedBy(token: unknown): number | null {
   const id = typeof token === 'string' ? /^token_id:(\d+)$/.exec(token)?.[1] : undefined
-  return id === undefined ? null : Number(id)
+  return id === undefined ? null : tokenIdOf(Number(id))
+}
+
+/** No two choices of one piece have one number. */
+function haveOwnIndices(choices: readonly unknown[]): boolean {
+  const indices = choices.filter(isObject).map((item) => choiceIndexOf(item['index']))
+  return new Set(indices).size === indices.length
+}
+
+/** There is something in a piece of a choice that has ended. */
+function bringsMore(choice: ChoiceAnswer, item: LooseObject): boolean {
+  const part = isObject(item['delta']) ? item['delta'] : isObject(item['message']) ? item['message'] : {}
+  const logprobs = isObject(item['logprobs']) ? item['logprobs']['content'] : null
+  const finish = item['finish_reason']
+  const texts = ['content', 'refusal', 'reasoning', 'reasoning_content'].map((name) => part[name])
+  return (
+    (typeof finish === 'string' && finish !== choice.finishReason) ||
+    texts.some((text) => typeof text === 'string' && text !== '') ||
+    [part['tool_calls'], item['token_ids'], logprobs].some((list) => Array.isArray(list) && list.length > 0)
+  )
+}
+
+function sameIds(one: Int32Array, other: Int32Array): boolean {
+  return one.length === other.length && one.every((id, at) => id === other[at])
 }
 
 function namesWeights(root: LooseObject): boolean {
@@ -217,8 +288,8 @@ function spansOf(value: unknown): ChoiceAnswer['weightVersions'] {
   if (!Array.isArray(value)) return []
   return value.filter(isObject).map(({ version, start, end }) => ({
     version: String(version),
-    start: Number(start),
-    end: Number(end),
+    start: tokenIdOf(start),
+    end: tokenIdOf(end),
   }))
 }
 
@@ -264,8 +335,12 @@ export function messageOf(choice: ChoiceAnswer): LooseObject {
   return message
 }
 
-/** Parses an engine's JSON. Bare `NaN` and `Infinity`, which Python writes, read as null. Null when it is no object. */
+/**
+ * Parses an engine's JSON. Bare `NaN` and `Infinity`, which Python writes, read as null. Null when it is no object, or is
+ * nested deeper than those who walk through it could go.
+ */
 export function parseEngineJson(bytes: Buffer): LooseObject | null {
+  if (nestingDepth(bytes) > maxNesting) return null
   const text = bytes.toString('utf8')
   try {
     const value: unknown = JSON.parse(text)

@@ -216,24 +216,36 @@ const nullBytes = Buffer.from('null')
 /** Where ids are read to before they are counted, unless they are very many. */
 const scratch = new Int32Array(16 * 1024)
 
-/** Reads a flat JSON array of non-negative integers from its bytes. Null when it holds anything else. Nobody may write to it. */
+/**
+ * Reads a flat JSON array of integers that ids can be from its bytes. Null when it holds anything else, were it a number
+ * too large or written in two pieces. Nobody may write to it.
+ */
 export function readIds(bytes: Buffer, start: number, end: number): Int32Array | null {
   const most = (end - start) >> 1
   const ids = most > scratch.length ? new Int32Array(most) : scratch
   let count = 0
   let value = -1
+  let first = 0
   for (let i = start + 1; i < end; i += 1) {
     const byte = bytes[i] ?? 0
-    if (byte >= 0x30 && byte <= 0x39) value = (value < 0 ? 0 : value) * 10 + (byte - 0x30)
-    else if (byte === 0x2c || byte === 0x5d) {
+    if (byte >= 0x30 && byte <= 0x39) {
+      if (value === -1) {
+        value = 0
+        first = i
+      } else if (value === 0 || i - first > 9 || (bytes[i - 1] ?? 0) < 0x30) return null
+      value = value * 10 + (byte - 0x30)
+    } else if (byte === 0x2c || byte === 0x5d) {
       if (value < 0) return byte === 0x5d && count === 0 ? new Int32Array(0) : null
+      if (value > largestId) return null
       ids[count] = value
       count += 1
       value = -1
-    } else if (byte !== 0x20 && byte !== 0x0a) return null
+    } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return null
   }
   return kept(ids, count)
 }
+
+const largestId = 2 ** 31 - 1
 
 const pageLength = 4096
 /** Of the page that is being filled. */

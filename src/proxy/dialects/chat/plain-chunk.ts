@@ -1,9 +1,10 @@
-import { skipValue } from '../../../core/index.ts'
+import { maxNesting, nestingDepth, skipValue } from '../../../core/index.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { addReasoning, type Answer, type ChoiceAnswer } from './answer.ts'
 import { type ByteEdit, type ChunkView, readIds } from './chunk-scan.ts'
 import { JsonCursor, type KeyTable } from './json-cursor.ts'
 import { choiceKeys, entryKeys, key, logprobsKeys, partKeys, rootKeys } from './plain-keys.ts'
+import { isTokenId, noPrompt } from './wire-values.ts'
 
 const quote = 0x22
 const colonByte = 0x3a
@@ -98,8 +99,13 @@ class PlainChunk extends JsonCursor {
     answer.model ??= this.placed(this.model)
     answer.created ??= this.created
     if (this.usage !== null) answer.usage = this.usage
-    if (this.promptStart !== -1) answer.promptIds = readIds(this.bytes, this.promptStart, this.promptEnd)
-    this.addChoice(answer.choice(this.index))
+    if (this.promptStart !== -1) answer.tellPrompt(readIds(this.bytes, this.promptStart, this.promptEnd) ?? noPrompt)
+    if (this.model.start !== -1 && !this.says(this.model, answer.model)) answer.fault('changed_answer')
+    const choice = answer.choice(this.index)
+    const id = this.says(this.id, choice.answerId) ? choice.answerId : this.placed(this.id)
+    answer.piece(choice, id, choice.finishReason !== null && this.bringsMore(choice.finishReason))
+    this.addChoice(choice)
+    answer.side(choice, this.idCount)
     return true
   }
 
@@ -120,6 +126,13 @@ class PlainChunk extends JsonCursor {
     choice.finishReason = this.placed(this.finishReason) ?? choice.finishReason
     choice.stopReason = this.stopReason ?? choice.stopReason
     this.addTokens(choice)
+  }
+
+  /** There is something in a piece of a choice that has ended for that reason. */
+  private bringsMore(ended: string): boolean {
+    const { content, reasoning, finishReason, idCount, entryCount } = this
+    const again = finishReason.start === -1 || this.says(finishReason, ended)
+    return !again || idCount > 0 || entryCount > 0 || isFilled(content) || isFilled(reasoning)
   }
 
   private addTokens(choice: ChoiceAnswer): void {
@@ -293,6 +306,18 @@ class PlainChunk extends JsonCursor {
     return place.start === -1 ? null : this.text(place.start, place.end, place.escaped)
   }
 
+  /** The text is this one; told without making a string where it is plain. */
+  private says(place: TextPlace, text: string | null): boolean {
+    const { start, end, escaped } = place
+    if (text === null || start === -1) return false
+    if (escaped || end - start - 2 !== text.length) return this.placed(place) === text
+    const { bytes } = this
+    for (let i = 0; i < text.length; i += 1) {
+      if (bytes[start + 1 + i] !== text.charCodeAt(i)) return this.placed(place) === text
+    }
+    return true
+  }
+
   private choices(at: number): number {
     if (this.bytes[at] !== openBracket) return -1
     this.choiceCount += 1
@@ -312,7 +337,7 @@ class PlainChunk extends JsonCursor {
   private indexAt(at: number): number {
     const end = this.number(at)
     this.index = this.value
-    return end
+    return isTokenId(this.value) ? end : -1
   }
 
   private stopReasonAt(at: number): number {
@@ -365,6 +390,7 @@ class PlainChunk extends JsonCursor {
   private parsedUsage(at: number): number {
     try {
       const end = skipValue(this.bytes, at)
+      if (nestingDepth(this.bytes.subarray(at, end)) > maxNesting) return -1
       this.usage = JSON.parse(this.bytes.toString('utf8', at, end))
       return end
     } catch {
@@ -512,6 +538,10 @@ class PlainChunk extends JsonCursor {
     logprobsRead[this.entryCount] = this.value
     return end
   }
+}
+
+function isFilled({ start, end }: TextPlace): boolean {
+  return start !== -1 && end - start > 2
 }
 
 /** Read and done with before anything else runs: one is enough for all answers. */

@@ -6,6 +6,7 @@ import { type Answer, parseEngineJson } from './answer.ts'
 import { applyEdits, type ByteEdit, type ChunkFacts, type ChunkView, readIds, scanChunk } from './chunk-scan.ts'
 import { plainChunk } from './plain-chunk.ts'
 import type { ToolDeltas } from './tool-deltas.ts'
+import { noPrompt } from './wire-values.ts'
 
 const done = Buffer.from('[DONE]')
 
@@ -143,7 +144,7 @@ export function readInto(answer: Answer, payload: Buffer, facts: ChunkFacts): Lo
   let text = payload
   if (facts.promptIds !== null) {
     const { start, end } = facts.promptIds
-    answer.promptIds = readIds(payload, start, end)
+    answer.tellPrompt(readIds(payload, start, end) ?? noPrompt)
     text = applyEdits(payload, [{ start, end, nulled: true }])
   }
   const root = parseEngineJson(text)

@@ -1,6 +1,7 @@
 import { askEngine, engineRoot } from '../http.ts'
 import { listedModels } from '../models.ts'
 import type { EngineAdapter } from '../contract.ts'
+import { type EngineFacts, untoldDefaults, vocabularyIn } from '../facts.ts'
 
 export interface OpenaiOptions {
   readonly url: string
@@ -17,6 +18,24 @@ export function openaiEngine(options: OpenaiOptions): EngineAdapter {
   const root = engineRoot(options.url)
   const apiKey = options.apiKey ?? null
   const logprobs = options.logprobs ?? true
+  const learn = async (): Promise<EngineFacts> => {
+    const models = await askEngine(root, '/v1/models', apiKey)
+    return {
+      fingerprint: {
+        engine: 'openai',
+        version: null,
+        model: listedModels(models)[0] ?? 'unknown',
+        tokenizer: null,
+        chatTemplate: null,
+        parsers: null,
+        logprobKind: 'unknown',
+        speculative: null,
+        quantisation: null,
+      },
+      vocabulary: vocabularyIn(models),
+      defaults: untoldDefaults,
+    }
+  }
   return {
     name: 'openai',
     url: root,
@@ -29,21 +48,9 @@ export function openaiEngine(options: OpenaiOptions): EngineAdapter {
       set: logprobs && !facts.askedLogprobs ? { logprobs: 'true' } : {},
       // vLLM's extension; strict servers refuse unknown fields.
       remove: ['return_token_ids'],
-      transport: 'as_asked',
+      transport: facts.streamed && facts.wholeOnly ? 'buffer' : 'as_asked',
     }),
-    async fingerprint() {
-      const models = await askEngine(root, '/v1/models', apiKey)
-      return {
-        engine: 'openai',
-        version: null,
-        model: listedModels(models)[0] ?? 'unknown',
-        tokenizer: null,
-        chatTemplate: null,
-        parsers: null,
-        logprobKind: 'unknown',
-        speculative: null,
-        quantisation: null,
-      }
-    },
+    fingerprint: async () => (await learn()).fingerprint,
+    learn,
   }
 }

@@ -29,8 +29,10 @@ export function wholeReply(payload: Buffer): Buffer {
 function wholeChoice(choice: LooseObject, extIds: readonly unknown[] | null): LooseObject {
   const { meta_info, matched_stop, prompt_token_ids: _prompt, hidden_states: _hidden, token_ids, ...rest } = choice
   const meta = object(meta_info)
-  const rows = Array.isArray(meta['output_token_logprobs']) ? meta['output_token_logprobs'].filter(Array.isArray) : null
-  const ids = rows === null ? (Array.isArray(token_ids) ? token_ids : extIds) : rows.map((row: unknown[]) => row[1])
+  const told = meta['output_token_logprobs']
+  // What is no row is a token without id and logprob: left out, it would shift the others.
+  const rows = Array.isArray(told) ? told.map((row: unknown): unknown[] => (Array.isArray(row) ? row : [])) : null
+  const ids = rows === null ? (Array.isArray(token_ids) ? token_ids : extIds) : rows.map((row) => row[1] ?? null)
   return {
     ...rest,
     message: wholeMessage(object(choice['message'])),

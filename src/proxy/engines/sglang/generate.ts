@@ -1,4 +1,5 @@
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
+import { tokenIdOf } from '../../dialects/chat/wire-values.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import type { PromptIds } from '../prompt-ids.ts'
 import type { ChatText, Generated, GeneratedPart } from '../token-engine.ts'
@@ -79,16 +80,17 @@ export function readGenerated(payload: Buffer): Generated | null {
 
 function readPart(answer: LooseObject, index: number): GeneratedPart {
   const meta = object(answer['meta_info'])
-  const rows = Array.isArray(meta['output_token_logprobs']) ? meta['output_token_logprobs'].filter(Array.isArray) : []
+  const told = meta['output_token_logprobs']
+  const rows = Array.isArray(told) ? told.map((row: unknown): unknown[] => (Array.isArray(row) ? row : [])) : []
   const tops = Array.isArray(meta['output_top_logprobs']) ? meta['output_top_logprobs'] : []
   const ids = answer['output_ids']
   const finish = object(meta['finish_reason'])
   const spans = Array.isArray(meta['weight_versions']) ? meta['weight_versions'].filter(isObject) : []
   return {
     index,
-    ids: rows.length > 0 ? rows.map((row: unknown[]) => Number(row[1])) : Array.isArray(ids) ? ids.map(Number) : [],
-    logprobs: rows.map(([logprob]: unknown[]) => number(logprob)),
-    entries: rows.map((row: unknown[], at) => ({
+    ids: rows.length > 0 ? rows.map((row) => tokenIdOf(row[1])) : Array.isArray(ids) ? ids.map(tokenIdOf) : [],
+    logprobs: rows.map(([logprob]) => number(logprob)),
+    entries: rows.map((row, at) => ({
       ...entryOf(row),
       top_logprobs: (Array.isArray(tops[at]) ? tops[at] : []).filter(Array.isArray).map(entryOf),
     })),
@@ -98,8 +100,8 @@ function readPart(answer: LooseObject, index: number): GeneratedPart {
       spans.length > 0
         ? spans.map((span) => ({
             version: String(span['version']),
-            start: Number(span['start']),
-            end: Number(span['end']),
+            start: tokenIdOf(span['start']),
+            end: tokenIdOf(span['end']),
           }))
         : // One version alone is that of the end, and says nothing about the beginning.
           [],

@@ -3,7 +3,9 @@ import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
 import { countTokens } from '../count-tokens.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
+import { type EngineFacts, type Learning, toldDefaults, untoldDefaults, vocabularyIn } from '../facts.ts'
 import { listedModels } from '../models.ts'
+import { foundKind } from '../probe-logprobs.ts'
 import { serverInfo } from './about.ts'
 import { sglangChatSink } from './chat-sink.ts'
 import { sglangControl } from './control.ts'
@@ -33,15 +35,40 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
   const root = engineRoot(options.url)
   const apiKey = options.apiKey ?? null
   const streamsIds = options.streamsIds ?? false
-  const logprobKind = options.logprobKind ?? 'temperature'
+  let logprobKind = options.logprobKind ?? 'temperature'
   const experts = options.routedExperts === true ? { return_routed_experts: 'true' } : {}
   let version = options.version ?? null
+  const learn = async ({ probes }: Learning): Promise<EngineFacts> => {
+    const [about, models] = await Promise.all([serverInfo(root, apiKey), askEngine(root, '/v1/models', apiKey)])
+    if (typeof about?.['version'] === 'string') version = about['version']
+    const told = (name: string): string | null => (typeof about?.[name] === 'string' ? about[name] : null)
+    const parsers = [told('tool_call_parser'), told('reasoning_parser')]
+    const model = listedModels(models)[0] ?? told('model_path')
+    if (probes) logprobKind = (await foundKind(root, apiKey, model)) ?? logprobKind
+    return {
+      fingerprint: {
+        engine: 'sglang',
+        version,
+        model: model ?? 'unknown',
+        ...(await tokenIdentity(root, apiKey)),
+        parsers: parsers.every((name) => name === null) ? null : parsers.map((name) => name ?? '-').join('/'),
+        logprobKind,
+        speculative: told('speculative_algorithm'),
+        quantisation: told('quantization'),
+      },
+      vocabulary: vocabularyIn(about) ?? vocabularyIn(models),
+      // `--sampling-defaults model`, which is the default, takes them from the model's files, and no route tells them.
+      defaults: told('sampling_defaults') === 'openai' ? toldDefaults({}) : untoldDefaults,
+    }
+  }
   return {
     name: 'sglang',
     url: root,
     apiKey,
     gives: { tokenIds: sglangQuirks(version).chatIds, logprobs: true },
-    logprobKind,
+    get logprobKind() {
+      return logprobKind
+    },
     dispatcher: null,
     tokens: sglangTokens(root, apiKey, { streamsIds }),
     control: sglangControl(root, apiKey),
@@ -52,7 +79,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
       const remove = ['return_token_ids']
       const logprobs = facts.askedLogprobs ? {} : { logprobs: 'true' }
       if (!sglangQuirks(version).chatIds) return { path, set: logprobs, remove, transport: 'as_asked' }
-      if (facts.streamed && streamsIds && !smears(facts, version)) {
+      if (facts.streamed && streamsIds && !facts.wholeOnly && !smears(facts, version)) {
         return {
           path,
           set: { ...logprobs, ...experts, return_input_ids_in_sglext: 'true', return_output_ids_in_sglext: 'true' },
@@ -69,22 +96,8 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
     },
     countTokens: (chat) => countTokens(root, apiKey, chat),
     ...(options.strictThinking === true ? { boundThinking } : {}),
-    async fingerprint() {
-      const [about, models] = await Promise.all([serverInfo(root, apiKey), askEngine(root, '/v1/models', apiKey)])
-      if (typeof about?.['version'] === 'string') version = about['version']
-      const told = (name: string): string | null => (typeof about?.[name] === 'string' ? about[name] : null)
-      const parsers = [told('tool_call_parser'), told('reasoning_parser')]
-      return {
-        engine: 'sglang',
-        version,
-        model: listedModels(models)[0] ?? told('model_path') ?? 'unknown',
-        ...(await tokenIdentity(root, apiKey)),
-        parsers: parsers.every((name) => name === null) ? null : parsers.map((name) => name ?? '-').join('/'),
-        logprobKind,
-        speculative: told('speculative_algorithm'),
-        quantisation: told('quantization'),
-      }
-    },
+    fingerprint: async () => (await learn({ probes: false })).fingerprint,
+    learn,
   }
 }
 

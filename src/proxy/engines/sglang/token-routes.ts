@@ -1,5 +1,6 @@
 import { editObject } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
+import { isTokenId } from '../../dialects/chat/wire-values.ts'
 import { promptOf } from '../count-tokens.ts'
 import { tellEngine, tryEngine } from '../http.ts'
 import { contextLength } from '../models.ts'
@@ -29,7 +30,7 @@ export function sglangTokens(root: string, apiKey: string | null, facts: ServerF
       const chat = { messages: [{ role: 'user', content: 'x' }] }
       const rendered = await tryEngine(root, paths.tokenize, apiKey, chat)
       const ids = rendered.status < 400 ? rendered.body?.['tokens'] : null
-      if (!Array.isArray(ids) || ids.length === 0 || !ids.every(Number.isInteger)) return null
+      if (!Array.isArray(ids) || ids.length === 0 || !ids.every(isTokenId)) return null
       const models = await tryEngine(root, '/v1/models', apiKey)
       const about = await serverInfo(root, apiKey)
       parsers = { reasoning: text(about?.['reasoning_parser']), tools: text(about?.['tool_call_parser']) }
@@ -40,7 +41,7 @@ export function sglangTokens(root: string, apiKey: string | null, facts: ServerF
     render: (chat) => ({ path: paths.tokenize, body: Buffer.from(promptOf(chat)) }),
     readRender(reply) {
       const ids = parseEngineJson(reply)?.['tokens']
-      if (!Array.isArray(ids) || !ids.every(Number.isInteger)) return null
+      if (!Array.isArray(ids) || !ids.every(isTokenId)) return null
       return { ids: new PromptIds(Int32Array.from(ids)), media: false, reply, scanned: null }
     },
     chatFrom: (chat, ids) => ({

@@ -1,6 +1,7 @@
 import { editObject, isPaddockError, scanMembers } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import { readIds } from '../../dialects/chat/chunk-scan.ts'
+import { choiceIndexOf, noPrompt, tokenIdOf } from '../../dialects/chat/wire-values.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { tryEngine } from '../http.ts'
 import { contextLength } from '../models.ts'
@@ -168,7 +169,7 @@ function withoutPrompt(payload: Buffer): { readonly promptIds: Int32Array | null
   if (scanned === null || member === undefined || payload[member.valueStart] !== 0x5b) {
     return { promptIds: null, rest: payload }
   }
-  const promptIds = readIds(payload, member.valueStart, member.valueEnd)
+  const promptIds = readIds(payload, member.valueStart, member.valueEnd) ?? noPrompt
   return { promptIds, rest: editObject(payload, { set: { prompt_token_ids: 'null' } }, scanned) }
 }
 
@@ -178,9 +179,9 @@ function readPart(choice: LooseObject, position: number): GeneratedPart {
   const ids = choice['token_ids']
   const versions = choice['weight_versions']
   return {
-    index: typeof choice['index'] === 'number' ? choice['index'] : position,
+    index: choice['index'] === undefined ? position : choiceIndexOf(choice['index']),
     // An event without ids still names them in its logprobs.
-    ids: Array.isArray(ids) ? ids.map(Number) : entries.map(idOf).filter((id) => id !== null),
+    ids: Array.isArray(ids) ? ids.map(tokenIdOf) : entries.map(idOf).filter((id) => id !== null),
     logprobs: entries.map(({ logprob }) => (typeof logprob === 'number' && Number.isFinite(logprob) ? logprob : null)),
     entries,
     finishReason: typeof choice['finish_reason'] === 'string' ? choice['finish_reason'] : null,
@@ -190,8 +191,8 @@ function readPart(choice: LooseObject, position: number): GeneratedPart {
     weightVersions: Array.isArray(versions)
       ? versions.filter(isObject).map((span) => ({
           version: String(span['version']),
-          start: Number(span['start']),
-          end: Number(span['end']),
+          start: tokenIdOf(span['start']),
+          end: tokenIdOf(span['end']),
         }))
       : [],
   }
@@ -199,9 +200,9 @@ function readPart(choice: LooseObject, position: number): GeneratedPart {
 
 /** `token_id`, or `token: "token_id:N"` before vLLM 0.32. */
 function idOf(entry: LooseObject): number | null {
-  if (typeof entry['token_id'] === 'number') return entry['token_id']
+  if (typeof entry['token_id'] === 'number') return tokenIdOf(entry['token_id'])
   const named = typeof entry['token'] === 'string' ? /^token_id:(\d+)$/.exec(entry['token'])?.[1] : undefined
-  return named === undefined ? null : Number(named)
+  return named === undefined ? null : tokenIdOf(Number(named))
 }
 
 /** A choice as derender takes it; the logprob entries carry the ids whose text is wanted. */

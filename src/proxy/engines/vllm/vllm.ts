@@ -2,7 +2,17 @@ import type { EngineFingerprint, LogprobKind } from '../../../core/index.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
+import {
+  type EngineFacts,
+  kindOfMode,
+  type Learning,
+  type SamplingDefaults,
+  toldDefaults,
+  untoldDefaults,
+  vocabularyIn,
+} from '../facts.ts'
 import { listedModels } from '../models.ts'
+import { foundKind } from '../probe-logprobs.ts'
 import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
 import { vllmControl } from './control.ts'
 import { vllmTokens } from './token-routes.ts'
@@ -38,17 +48,48 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
   let version = options.version ?? null
   let quirks = quirksOf(version)
   let model: string | null = null
+  let logprobKind = options.logprobKind ?? 'raw'
+  const learn = async ({ probes }: Learning): Promise<EngineFacts> => {
+    const [about, models, server, rendered] = await Promise.all([
+      askEngine(root, '/version', apiKey),
+      askEngine(root, '/v1/models', apiKey),
+      askEngine(root, '/server_info?config_format=json', apiKey),
+      askEngine(root, '/v1/chat/completions/render', apiKey, { messages: [{ role: 'user', content: 'x' }] }),
+    ])
+    if (typeof about?.['version'] === 'string') version = about['version']
+    quirks = quirksOf(version)
+    model = listedModels(models)[0] ?? null
+    logprobKind =
+      kindOfMode(textIn(server?.['vllm_config'], 'logprobs_mode')) ??
+      (probes ? await foundKind(root, apiKey, model) : null) ??
+      logprobKind
+    return {
+      fingerprint: {
+        engine: 'vllm',
+        version,
+        model: model ?? 'unknown',
+        ...(await tokenIdentity(root, apiKey)),
+        ...startedWith(server),
+        logprobKind,
+      },
+      vocabulary: vocabularyIn(server) ?? vocabularyIn(models),
+      defaults: defaultsOf(rendered, server),
+    }
+  }
   return {
     name: 'vllm',
     url: root,
     apiKey,
     gives: { tokenIds: true, logprobs: true },
-    logprobKind: options.logprobKind ?? 'raw',
+    get logprobKind() {
+      return logprobKind
+    },
     dispatcher: null,
     tokens: vllmTokens(root, apiKey),
     control: vllmControl(root, apiKey),
     planChat(facts) {
-      const buffer = facts.streamed && facts.hasTools && quirks.has('dropsIdsInToolStreams')
+      const dropsIds = facts.hasTools && quirks.has('dropsIdsInToolStreams')
+      const buffer = facts.streamed && (facts.wholeOnly || dropsIds)
       // A client that asked for logprobs would see the names of ids in them.
       const named = quirks.has('dropsHarmonyIds') && /gpt-oss/i.test(model ?? '') && !facts.askedLogprobs
       if (!named && !buffer && !facts.askedLogprobs) return usualPlan
@@ -67,25 +108,23 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
     countTokens: (chat) => countTokens(root, apiKey, chat),
     // 0.20 and newer (vllm-project/vllm#20859); refused where no reasoning parser is configured.
     boundThinking: (tokens) => ({ thinking_token_budget: tokens }),
-    async fingerprint() {
-      const [about, models, server] = await Promise.all([
-        askEngine(root, '/version', apiKey),
-        askEngine(root, '/v1/models', apiKey),
-        askEngine(root, '/server_info', apiKey),
-      ])
-      if (typeof about?.['version'] === 'string') version = about['version']
-      quirks = quirksOf(version)
-      model = listedModels(models)[0] ?? null
-      return {
-        engine: 'vllm',
-        version,
-        model: model ?? 'unknown',
-        ...(await tokenIdentity(root, apiKey)),
-        ...startedWith(server),
-        logprobKind: options.logprobKind ?? 'raw',
-      }
-    },
+    fingerprint: async () => (await learn({ probes: false })).fingerprint,
+    learn,
   }
+}
+
+/**
+ * The render route gives a request's sampling parameters with the server's own filled in, those of the model's
+ * `generation_config` included (msgspec leaves out what is as built in). Else a server in development mode tells where its
+ * defaults come from, and only those of `--generation-config vllm` are known without the model's files.
+ */
+function defaultsOf(rendered: LooseObject | null, server: LooseObject | null): SamplingDefaults {
+  const params = rendered?.['sampling_params']
+  if (isObject(params)) return toldDefaults(params)
+  const config = server?.['vllm_config']
+  if (textIn(config, 'generation_config') !== 'vllm') return untoldDefaults
+  const overridden = objectIn(config, 'override_generation_config')
+  return toldDefaults(overridden ?? {})
 }
 
 /**
@@ -105,12 +144,24 @@ function startedWith(server: LooseObject | null): Pick<EngineFingerprint, 'parse
 
 /** A text member of a value, at any depth of its objects; the first in order. */
 function textIn(value: unknown, name: string): string | null {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
-  const own: unknown = Reflect.get(value, name)
-  if (typeof own === 'string' && own !== '') return own
+  return memberIn(value, name, (own) => (typeof own === 'string' && own !== '' ? own : null))
+}
+
+function objectIn(value: unknown, name: string): LooseObject | null {
+  return memberIn(value, name, (own) => (isObject(own) ? own : null))
+}
+
+function memberIn<T>(value: unknown, name: string, read: (own: unknown) => T | null): T | null {
+  if (!isObject(value)) return null
+  const own = read(value[name])
+  if (own !== null) return own
   for (const part of Object.values(value)) {
-    const found = textIn(part, name)
+    const found = memberIn(part, name, read)
     if (found !== null) return found
   }
   return null
+}
+
+function isObject(value: unknown): value is LooseObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

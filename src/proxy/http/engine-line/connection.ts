@@ -33,6 +33,8 @@ export class EngineConnection {
   private readonly socket: Socket
   private readonly owner: ConnectionOwner
   private exchange: Exchange | null = null
+  /** It was closed from this side. */
+  dropped = false
   private connected = false
   private cause: Error | null = null
   private readonly connecting: NodeJS.Timeout
@@ -78,6 +80,7 @@ export class EngineConnection {
   }
 
   destroy(): void {
+    this.dropped = true
     this.socket.destroy()
   }
 

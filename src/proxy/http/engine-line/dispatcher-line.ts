@@ -1,5 +1,6 @@
 import { type Dispatcher, Pool } from 'undici'
 import type { EngineLine, LineAsk, LineBreak, LineExchange, LineSink } from './contract.ts'
+import { MalformedReply } from './reply-head.ts'
 import { isUnreachable } from './unreachable.ts'
 
 /** An engine behind TLS, or behind a dispatcher that was given: over undici. */
@@ -40,7 +41,8 @@ export class DispatcherLine implements EngineLine {
       },
       {
         onRequestStart: (controller) => exchange.began(controller),
-        onResponseStart: (_controller, status, answered) => {
+        onResponseStart: (controller, status, answered) => {
+          if (status === 101) controller.abort(new MalformedReply('it changed the protocol unasked'))
           if (!exchange.aborted && status >= 200) sink.head(status, answered)
         },
         onResponseData: (_controller, bytes) => {
@@ -96,6 +98,7 @@ class DispatchedExchange implements LineExchange {
 
 function kindOf(cause: Error): LineBreak['kind'] {
   if (isUnreachable(cause)) return 'unreachable'
+  if (cause instanceof MalformedReply || cause.message === 'bad upgrade') return 'malformed'
   const mismatch = 'code' in cause && cause.code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
   return cause.name === 'HTTPParserError' || mismatch ? 'malformed' : 'died'
 }

@@ -8,11 +8,17 @@ export type { EngineLine, LineBreak, LineExchange, LineSink } from './contract.t
 /** The connections to the engine at `url`: sockets of our own where it speaks plain HTTP, else undici. */
 export function engineLine(
   url: string,
-  of: { readonly apiKey: string | null; readonly dispatcher: Dispatcher | null; readonly connections: number },
+  of: {
+    readonly apiKey: string | null
+    readonly dispatcher: Dispatcher | null
+    readonly connections: number
+    /** The engine closed a connection that waited for work. Not told of connections behind TLS or a dispatcher. */
+    readonly lost?: () => void
+  },
 ): EngineLine {
   const base = new URL(url)
   const headers = of.apiKey === null ? {} : { authorization: `Bearer ${of.apiKey}` }
   return base.protocol === 'http:' && of.dispatcher === null
-    ? new SocketLine(base, headers)
+    ? new SocketLine(base, headers, of.lost)
     : new DispatcherLine(base, headers, of)
 }

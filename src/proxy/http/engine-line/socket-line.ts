@@ -15,9 +15,11 @@ export class SocketLine implements EngineLine {
   /** The one used last is taken first: the others grow old and are closed. */
   private idle: { readonly connection: EngineConnection; readonly until: number }[] = []
   private readonly sweeper: NodeJS.Timeout
+  private readonly lost: () => void
 
   /** `base`: an `http:` URL. `headers` are the same for all requests. Throws `TypeError` where one would break the head. */
-  constructor(base: URL, headers: Readonly<Record<string, string>>) {
+  constructor(base: URL, headers: Readonly<Record<string, string>>, lost: () => void = () => {}) {
+    this.lost = lost
     const host = base.hostname.startsWith('[') ? base.hostname.slice(1, -1) : base.hostname
     this.address = { host, port: base.port === '' ? 80 : Number(base.port) }
     this.root = base.pathname.replace(/\/$/, '')
@@ -47,7 +49,9 @@ export class SocketLine implements EngineLine {
       free: (freed, keepMs) => this.idle.push({ connection: freed, until: performance.now() + keepMs }),
       closed: (closed) => {
         this.open.delete(closed)
+        const waited = this.idle.some((one) => one.connection === closed)
         this.idle = this.idle.filter((one) => one.connection !== closed)
+        if (waited && !closed.dropped) this.lost()
       },
     })
     this.open.add(connection)

@@ -1,0 +1,182 @@
+/** Whatever an engine says: nothing is trained that it did not sample as told, and each sampled token is in a bucket. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newId, sha256 } from '../../../src/core/index.ts'
+import { createProxy, type Proxy, type ProxyEvent, vllmEngine } from '../../../src/proxy/index.ts'
+import {
+  fsck,
+  openStore,
+  type Row,
+  selectForExport,
+  type SessionLog,
+  type Store,
+} from '../../../src/trajectory/index.ts'
+import { verdictOf } from '../../fidelity/world.ts'
+import { rawPost } from '../support.ts'
+import { type HostileEngine, hostileEngine } from './hostile-engine.ts'
+import { chatShapes } from './shapes.ts'
+
+let engine: HostileEngine
+let directory: string
+let store: Store
+let proxy: Proxy
+let origin: string
+let slots = 0
+const events: ProxyEvent[] = []
+const group = { id: newId(), runId: newId(), taskDigest: sha256('t'), promptVariant: 'default', createdAt: 1 }
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-hostile-'))
+  engine = await hostileEngine(chatShapes)
+  store = await openStore(directory)
+  const { catalogue, recorder } = store
+  proxy = createProxy({
+    recorder,
+    engine: vllmEngine({ url: engine.url }),
+    putFingerprint: (fingerprint) => catalogue.putFingerprint(fingerprint),
+    onEvent: (event) => events.push(event),
+  })
+  origin = (await proxy.listen({})).origin
+  const task = { name: 't', environment: 'terminal', instruction: 't', split: 'train', data: {}, source: 'test' }
+  await catalogue.putTask({ ...task, digest: group.taskDigest })
+  await catalogue.putRun({ id: group.runId, name: 'r', createdAt: 1, config: {} })
+  await catalogue.putGroup(group)
+})
+afterAll(async () => {
+  await proxy.close()
+  await store.close()
+  await engine[Symbol.asyncDispose]()
+  await rm(directory, { recursive: true, force: true })
+})
+
+/** A rollout with a session, and what an export makes of it. */
+async function rollout() {
+  const id = newId()
+  slots += 1
+  const { catalogue, recorder } = store
+  await catalogue.putRollout({
+    id,
+    runId: group.runId,
+    groupId: group.id,
+    slot: slots,
+    attempt: 0,
+    harness: 'h',
+    createdAt: 1,
+  })
+  await catalogue.startRollout(id, 2)
+  const { session, key } = await proxy.openSession({ rolloutId: id, policy: { strategy: 'record' } })
+  const ask = async (shape: string, stream: boolean, more: object = {}) => {
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: shape }], stream, ...more })
+    const answer = await rawPost(`${origin}/s/${session.id}/v1/chat/completions`, body, {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+    })
+    return { status: answer.status, text: await answer.text() }
+  }
+  const judge = async () => {
+    await proxy.closeSession(session.id)
+    await catalogue.endRollout(id, 3, 'completed', '')
+    await catalogue.appendVerdict(verdictOf(id, 1))
+    const selection = selectForExport({ recorder, catalogue }, { rolloutIds: [id] })
+    const rows: Row[] = []
+    for await (const one of selection) rows.push(...one.rows)
+    const log = await recorder.session(session.id)
+    return { log, rows, tokens: selection.summary().accounting }
+  }
+  return { id: session.id, ask, judge }
+}
+
+const findingsOf = (log: SessionLog) => log.calls.map((call) => call.commit?.findings ?? [])
+const sum = (counts: object) => Object.values(counts).reduce<number>((all, one) => all + Number(one), 0)
+
+describe('an engine that tells what cannot be true', () => {
+  const cases = chatShapes.flatMap((shape) =>
+    [true, false].filter((stream) => shape.only !== (stream ? 'whole' : 'stream')).map((stream) => ({ shape, stream })),
+  )
+  it.each(cases)('$shape.name, streamed: $stream', async ({ shape, stream }) => {
+    const { ask, judge } = await rollout()
+    expect((await ask(shape.name, stream)).status).toBe(200)
+    const { log, rows, tokens } = await judge()
+    const [findings = []] = findingsOf(log)
+    expect(findings).toEqual(expect.arrayContaining([...shape.finds]))
+    if (shape.finds.length === 0) expect(findings).toEqual([])
+    const trained = shape.trained ?? (shape.finds.length === 0 ? 3 : 0)
+    expect(rows.reduce((count, row) => count + sum(row.mask), 0)).toBe(trained)
+    expect(tokens.trainable).toBe(trained)
+    // What the engine sampled, by its ids and its own count, is in the buckets to the token.
+    const sampled = shape.sampled ?? 3
+    expect([tokens.sampled, trained + sum(tokens.masked) + sum(tokens.notExported)]).toEqual([sampled, sampled])
+    // A row holds nothing that a trainer could not look up.
+    for (const row of rows) expect([...row.tokens].filter((id) => id < 0 || id >= 50_000)).toEqual([])
+    for (const row of rows) expect(row.promptLength).toBeGreaterThan(0)
+  })
+
+  it('leaves a store that is whole', async () => {
+    await store.recorder.flush()
+    expect((await fsck(directory)).problems).toEqual([])
+  })
+})
+
+describe('an engine that goes on so', () => {
+  it('is asked for whole answers after the first fault in a stream; the client still gets streams', async () => {
+    const { id, ask, judge } = await rollout()
+    const first = await ask('an id too few', true)
+    expect(engine.asked.at(-1)).toEqual({ stream: true })
+    const second = await ask('nothing', true)
+    expect(engine.asked.at(-1)).toEqual({ stream: false })
+    expect([first.status, second.status]).toEqual([200, 200])
+    expect(second.text).toMatch(/^data: \{.*\n\n(.*\n\n)*data: \[DONE\]\n\n$/)
+    expect(events).toContainEqual({
+      type: 'engine',
+      what: 'distrusted',
+      replica: engine.url,
+      detail: `session ${id}: count_mismatch; whole answers are asked for from now on`,
+    })
+    const { log, tokens } = await judge()
+    expect(findingsOf(log)).toEqual([['count_mismatch', 'logprob_count_mismatch'], []])
+    expect(tokens).toEqual({
+      sampled: 6,
+      trainable: 3,
+      masked: {},
+      notExported: { count_mismatch: 2, missing_ids: 1 },
+    })
+  })
+
+  it('is refused by name after three whole answers in a row, and the rollout is tainted', async () => {
+    const { id, ask, judge } = await rollout()
+    for (let call = 0; call < 3; call += 1) expect((await ask('a negative id', false, { seed: call })).status).toBe(200)
+    const refused = await ask('nothing', false)
+    expect(refused.status).toBe(502)
+    expect(JSON.parse(refused.text).error).toMatchObject({
+      code: 'ENGINE_UNTRUSTED',
+      message: expect.stringContaining(`vllm at ${engine.url} keeps telling what cannot be true: \`invalid_ids\``),
+    })
+    expect(proxy.sessionStats(id)).toMatchObject({ lastError: 'ENGINE_UNTRUSTED', taints: ['ENGINE_UNTRUSTED'] })
+    const { log, tokens } = await judge()
+    expect(log.calls.at(-1)?.commit?.outcome).toMatchObject({ kind: 'refused', code: 'ENGINE_UNTRUSTED' })
+    expect(tokens).toMatchObject({ sampled: 9, trainable: 0 })
+  })
+
+  it('is believed again after an answer that holds', async () => {
+    const { ask } = await rollout()
+    for (const shape of ['a negative id', 'an id of null', 'nothing', 'a negative id', 'an id of true', 'nothing']) {
+      expect((await ask(shape, false)).status).toBe(200)
+    }
+  })
+
+  it('answers that broke the rules are context at most: what holds behind them is trained', async () => {
+    const { ask, judge } = await rollout()
+    await ask('a higher count', false)
+    await ask('nothing', false)
+    const { log, tokens } = await judge()
+    expect(findingsOf(log)).toEqual([['count_mismatch'], []])
+    expect(tokens).toEqual({
+      sampled: 12,
+      trainable: 3,
+      masked: {},
+      notExported: { count_mismatch: 3, missing_ids: 6 },
+    })
+  })
+})
