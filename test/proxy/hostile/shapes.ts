@@ -192,7 +192,9 @@ export const chatShapes: readonly Shape[] = [
   },
   {
     name: 'no logprobs',
-    spoils: (answer) => void withIds(answer).forEach((choice) => (choice.logprobs = null)),
+    spoils: (answer) => {
+      for (const choice of withIds(answer)) choice.logprobs = null
+    },
     finds: ['missing_logprobs'],
   },
   { name: 'a choice that was not asked for', spoils: index(1), finds: ['invalid_choice'] },
