@@ -2,8 +2,7 @@ import type { Id } from '../core/index.ts'
 import type { CallCommit, CallOutcome, ReplyMark } from '../trajectory/index.ts'
 import { type Answer, messageOf } from './dialects/chat/answer.ts'
 import type { EngineAdapter } from './engines/contract.ts'
-import { differenceOf } from './engines/facts.ts'
-import type { KnownFacts } from './engines/known-engine.ts'
+import { differenceOf, type KnownFacts } from './engines/facts.ts'
 import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
 
 /** A call that has ended, with everything that its commit says. */

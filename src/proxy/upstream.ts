@@ -1,5 +1,5 @@
 import type { PaddockError } from '../core/index.ts'
-import type { KnownFacts } from './engines/known-engine.ts'
+import type { KnownFacts } from './engines/facts.ts'
 
 /** What comes back from the engine, in order. Exactly one of `end` and `failed` is the last. */
 export interface UpstreamSink {

@@ -1,4 +1,4 @@
-import type { EngineFingerprint, LogprobKind, SamplingParams } from '../../core/index.ts'
+import type { Digest, EngineFingerprint, LogprobKind, SamplingParams } from '../../core/index.ts'
 import { countOf } from '../dialects/chat/wire-values.ts'
 import type { LooseObject } from '../session/sampling.ts'
 
@@ -17,6 +17,9 @@ export interface EngineFacts {
   readonly vocabulary: number | null
   readonly defaults: SamplingDefaults
 }
+
+/** What is known of an engine, with the digest under which its fingerprint is stored. */
+export type KnownFacts = EngineFacts & { readonly digest: Digest }
 
 /** How an engine is asked what it is. */
 export interface Learning {

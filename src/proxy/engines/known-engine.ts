@@ -1,12 +1,9 @@
 import type { Digest, EngineFingerprint } from '../../core/index.ts'
 import type { EngineAdapter } from './contract.ts'
-import { differenceOf, type EngineFacts } from './facts.ts'
+import { differenceOf, type KnownFacts } from './facts.ts'
 
 /** An engine that does not answer this soon is not waited for: a harness or a commit is. */
 const waitMs = 2000
-
-/** What is known of an engine, with the digest under which its fingerprint is stored. */
-export type KnownFacts = EngineFacts & { readonly digest: Digest }
 
 export interface KnownEngineParts {
   readonly engine: Pick<EngineAdapter, 'learn'>

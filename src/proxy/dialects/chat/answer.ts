@@ -1,7 +1,7 @@
 import type { LooseObject } from '../../session/sampling.ts'
 import { maxNesting, nestingDepth } from '../../../core/index.ts'
 import type { WireFault } from '../../../trajectory/index.ts'
-import type { KnownFacts } from '../../engines/known-engine.ts'
+import type { KnownFacts } from '../../engines/facts.ts'
 import type { SeenWeights } from '../../upstream.ts'
 import { choiceIndexOf, countOf, tokenIdOf } from './wire-values.ts'
 
