@@ -19,6 +19,15 @@ import type { Loose } from './support.ts'
 const CHAT = { messages: [{ role: 'user', content: INSTRUCTION }], tools: [SHELL_TOOL], seed: 3 }
 
 describe('POST /v1/chat/completions', () => {
+  it('refuses more choices than it could sample before anybody else is answered', async () => {
+    await using engine = await startEngine()
+    for (const n of [129, 1_000_000_000]) {
+      const { status, body } = await refused(engine, '/v1/chat/completions', { ...CHAT, n })
+      expect([status, body.error.param]).toEqual([400, 'n'])
+    }
+    expect((await post(engine, '/v1/chat/completions', CHAT)).choices).toHaveLength(1)
+  })
+
   it('answers whole with every field of ChatCompletionResponse', async () => {
     await using engine = await startEngine()
     await post(engine, '/control/scripts', SCRIPT)

@@ -188,6 +188,28 @@ it('asks again behind new weights, and says nothing where nothing changed', asyn
   }
 })
 
+it.each([
+  { wire: 'vllm', adapter: vllmEngine, used: [1, 1, 0, 1], pinned: 0.5 },
+  // It does not tell where its defaults come from: what is not known is not claimed.
+  { wire: 'sglang', adapter: sglangEngine, used: [null, null, null, null], pinned: 0.5 },
+] as const)('$wire: what it samples with unasked is stored where it tells', async ({ wire, adapter, used, pinned }) => {
+  const engine = await startEngine('--wire', wire)
+  try {
+    await using paddock = await learningProxy(adapter({ url: engine.url }))
+    const session = await paddock.open()
+    await session.post(hello)
+    const [call] = (await session.log()).calls
+    const { temperature, topP, minP, repetitionPenalty } = call?.intent.used ?? {}
+    expect([temperature, topP, minP, repetitionPenalty]).toEqual(used)
+    expect(call?.intent.asked.temperature).toBeNull()
+    const other = await paddock.open({ policy: { pin: { temperature: pinned } } })
+    await other.post(hello)
+    expect((await other.log()).calls[0]?.intent.used.temperature).toBe(pinned)
+  } finally {
+    await engine.stop()
+  }
+})
+
 async function listen(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
