@@ -185,10 +185,12 @@ async function postScript(control: string): Promise<void> {
 }
 
 async function dockerUp(): Promise<boolean> {
-  const code = await exitCodeOf('sh', ['scripts/docker-up', '--quiet', ...(options.yes ? ['--yes'] : [])])
+  const yes = options.yes ? ['--yes'] : []
+  const packages = await exitCodeOf('sh', ['scripts/machine', 'quickstart', ...yes])
+  const code = packages === 0 ? await exitCodeOf('sh', ['scripts/docker-up', '--quiet', ...yes]) : packages
   if (code === 0) return true
   say()
-  say('Act 2 needs a Docker daemon, and none answers. Go on with one of:')
+  say('Act 2 needs a Docker daemon and debootstrap (see above). Go on with one of:')
   say('  ./quickstart --yes            installs and starts Docker where that is possible (root, Debian)')
   say('  start your own daemon, then   ./quickstart --act 2')
   return false
