@@ -1,13 +1,15 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/setup/order.ts'
 
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'engine/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: ['**/node_modules/**', 'test/{torture,real,world}/**'],
     setupFiles: ['test/setup/properties.ts'],
-    // Two cores: real sockets, real Docker and worker threads in each file leave no room for more.
-    maxWorkers: 2,
+    // One more than the cores of the smallest machine: many files wait for Docker while others compute.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Threads and programs that tests start load the sources with node itself, which compiles each file once this way.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
     // Bounds for what hangs, far beyond what a slow machine needs: no test is about them.

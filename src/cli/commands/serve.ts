@@ -118,6 +118,8 @@ function readyText(
     '',
     'Point your harness here:',
     ...Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`),
+    // The scripted engine does nothing of its own: this is where it is told what.
+    ...(owner.engine.scripted === null ? [] : [`  export ENGINE_CONTROL=${owner.engine.scripted.control}`]),
     ...(open ? [`or, without a key: export OPENAI_BASE_URL=${owner.listener.origin}/v1`] : []),
     '',
     paint('dim', 'One line per recorded call follows; Ctrl-C ends.'),
