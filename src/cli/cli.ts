@@ -66,13 +66,18 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
  * The context of a command that runs no code of the user's: a configuration file is not read, and `--config` is refused.
  * Throws `USAGE`.
  */
-export async function openReading(io: Io, options: GlobalOptions, name: string): Promise<CommandContext> {
+export async function openReading(
+  io: Io,
+  options: GlobalOptions,
+  name: string,
+  overrides: ConfigInput,
+): Promise<CommandContext> {
   if (typeof options.config === 'string') {
     throw new PaddockError('USAGE', `${name} runs no code of yours, and a configuration is code`, {
       fix: 'Leave --config out; name the store with --data.',
     })
   }
-  const context = await openContext(io, { ...options, config: false }, {})
+  const context = await openContext(io, { ...options, config: false }, overrides)
   const file = await foundConfig(io.cwd, io.env)
   if (file !== null) context.notice(`${file} is not read: ${name} runs no code of yours. --data names another store.`)
   return context

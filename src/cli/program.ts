@@ -102,7 +102,7 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
       const options = command.optsWithGlobals<GlobalOptions>()
       const context =
         command.parent?.parent === null && readers.has(command.name())
-          ? openReading(io, options, command.name())
+          ? openReading(io, options, command.name(), overrides)
           : openContext(io, options, overrides)
       code = await body(await context)
     },
