@@ -4,8 +4,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { intentFact, sessionFact } from '../../testing/store/index.ts'
+import type { CallIntent } from '../contract/index.ts'
 import { openReader, openStore } from '../store/index.ts'
 import { intentFacts, isSame } from './facts.ts'
+
+/** The facts of an intent that are stored as text. */
+type StoredFact = Exclude<keyof CallIntent, 'id' | 'sessionId' | 'seq' | 'startedAt' | 'requestDigest' | 'body'>
 
 const seed = 20_261_122
 console.log(`facts: seed ${seed}`)
@@ -46,6 +50,42 @@ describe('the text of facts', () => {
     expect(isSame({ a: undefined, b: 1 }, { b: 1, c: 2 })).toBe(false)
     expect(isSame({ a: 1 }, { a: 1, b: 2 })).toBe(false)
     expect(isSame([1], { 0: 1 })).toBe(false)
+  })
+
+  it('keeps each fact of a call that differs from the call before, whichever it is', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'paddock-facts-'))
+    const session = sessionFact()
+    const first = intentFact(session.id, 0, '{}')
+    const params = { ...first.used, temperature: 0.123 }
+    // Exhaustive by its type: a new fact does not compile until it is tried here.
+    const others: Readonly<{ [Fact in StoredFact]: CallIntent[Fact] }> = {
+      dialect: 'gemini',
+      path: '/other',
+      streamed: !first.streamed,
+      retryOf: first.id,
+      lineage: { ...first.lineage, harness: 'another' } as CallIntent['lineage'],
+      callClass: first.callClass === 'title' ? 'main' : 'title',
+      strategy: first.strategy === 'splice' ? 'record' : 'splice',
+      asked: params,
+      used: params,
+      fingerprint: 'f'.repeat(64),
+      headers: { 'x-other': '1' },
+    }
+    const changed = Object.entries(others).map(([fact, other], place) => ({
+      ...intentFact(session.id, 2 * place + 1, '{}'),
+      [fact]: other,
+    }))
+    const intents = [first, ...changed.flatMap((one, place) => [one, intentFact(session.id, 2 * place + 2, '{}')])]
+    {
+      await using store = await openStore(directory)
+      await store.recorder.openSession(session)
+      for (const intent of intents) await store.recorder.beginCall(intent)
+    }
+    await using reader = await openReader(directory)
+    const { calls } = await reader.recorder.session(session.id)
+    const plain = (intent: CallIntent): object => ({ ...intent, body: Buffer.from(intent.body) })
+    expect(calls.map(({ intent }) => plain(intent))).toEqual(intents.map(plain))
+    await rm(directory, { recursive: true })
   })
 
   it('comes back with every call, with and without bodies', async () => {

@@ -34,33 +34,35 @@ export function intentFacts(intent: CallIntent, last: FactsText | null): FactsTe
   return { stable: last.stable, headers, retryOf, stableBytes, text: textOf(last.text, stableBytes, intent) }
 }
 
-function stableOf(intent: StableFacts): StableFacts {
-  return {
-    dialect: intent.dialect,
-    path: intent.path,
-    streamed: intent.streamed,
-    lineage: intent.lineage,
-    callClass: intent.callClass,
-    strategy: intent.strategy,
-    asked: intent.asked,
-    used: intent.used,
-    fingerprint: intent.fingerprint,
-  }
+/** What of an intent is not stable: it has columns of its own, or stands behind what is. Every other member is. */
+const apart: Readonly<Record<Exclude<keyof CallIntent, keyof StableFacts>, true>> = {
+  id: true,
+  sessionId: true,
+  seq: true,
+  startedAt: true,
+  requestDigest: true,
+  body: true,
+  headers: true,
+  retryOf: true,
+}
+
+function stableOf(intent: CallIntent): StableFacts {
+  // What is left is what the type says, and no list can forget a member.
+  return Object.fromEntries(Object.entries(intent).filter(([name]) => !(name in apart))) as unknown as StableFacts
 }
 
 /** Whether {@link stableOf} would be the same as this. */
-function hasSameStable(intent: StableFacts, stable: StableFacts): boolean {
-  return (
-    intent.dialect === stable.dialect &&
-    intent.path === stable.path &&
-    intent.streamed === stable.streamed &&
-    intent.callClass === stable.callClass &&
-    intent.strategy === stable.strategy &&
-    intent.fingerprint === stable.fingerprint &&
-    isSame(intent.lineage, stable.lineage) &&
-    isSame(intent.asked, stable.asked) &&
-    isSame(intent.used, stable.used)
-  )
+function hasSameStable(intent: CallIntent, stable: StableFacts): boolean {
+  // The members of both are read by name, as they stand there.
+  const [one, other] = [intent, stable] as unknown as Readonly<Record<string, unknown>>[]
+  let members = 0
+  for (const name in one) {
+    if (name in apart) continue
+    if (!isSame(one[name], other?.[name])) return false
+    members += 1
+  }
+  for (const _ in other) members -= 1
+  return members === 0
 }
 
 /** `frontBytes` of the text of what is stable, then the rest. */
