@@ -11,6 +11,7 @@ import { addEngine } from './commands/engine.ts'
 import { addEnv } from './commands/env.ts'
 import { addExport } from './commands/export.ts'
 import { addFsck } from './commands/fsck.ts'
+import { addSalvage } from './commands/salvage.ts'
 import { addGc } from './commands/gc.ts'
 import { addList } from './commands/list.ts'
 import { addRescore } from './commands/rescore.ts'
@@ -87,6 +88,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addBox,
     addBench,
     addFsck,
+    addSalvage,
   ]) {
     add(program, cli)
   }

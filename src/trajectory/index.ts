@@ -33,6 +33,7 @@ export {
   type StoreOptions,
 } from './store/index.ts'
 export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
-export { selectForExport, type SelectionSource, verdictInForce } from './select/index.ts'
+export { selectForExport, type SelectionSource, verdictInForce, verifiersVerdict } from './select/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
+export { salvage, type SalvageReport } from './salvage/index.ts'
 export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'

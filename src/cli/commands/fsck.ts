@@ -7,7 +7,9 @@ import { plural } from '../present/units.ts'
 export function addFsck(program: Command, cli: Cli): void {
   program
     .command('fsck')
-    .description('check the store: schema, digests, segments, bodies, blobs; never writes')
+    .description(
+      'check the store: digests of every record and row, records that are missing, trees, bodies, blobs; never writes',
+    )
     .addHelpText('after', '\nExample:\n  $ paddock fsck --data .paddock')
     .action(async (_options: unknown, command: Command) =>
       cli.run(command, {}, async (context) => {

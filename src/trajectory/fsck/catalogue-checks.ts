@@ -8,7 +8,7 @@ const tables: readonly CoveredTable[] = Object.values(catalogueTables)
 const scopeOf = ({ name, scope }: CoveredTable): string => (scope === 'table' ? `'${name}'` : 'rollout')
 
 /** Rollouts and tables (`runs`, `groups`, …) that do not have the rows that were counted when these came. */
-export function miscounted(db: Database): readonly string[] {
+function miscounted(db: Database): readonly string[] {
   const there = tables.map((table) => `SELECT ${scopeOf(table)} AS scope, digest FROM ${table.name}`)
   return new Statements(db)
     .all<{ scope: string }>(

@@ -59,7 +59,7 @@ function belongTogether(path: string, found: Found): boolean {
   }
 }
 
-/** Checks a database file. False where there is none. Throws `STORE_SCHEMA`. */
+/** Checks a database file. False where there is none. */
 function opened(file: string, migrations: readonly Migration[], found: Found, check: (db: Database) => void): boolean {
   const name = file.slice(file.lastIndexOf('/') + 1)
   let db: Database
@@ -67,7 +67,7 @@ function opened(file: string, migrations: readonly Migration[], found: Found, ch
     db = openForReading(file, migrations)
   } catch (error) {
     if (isPaddockError(error) && error.code === 'NOT_FOUND') return false
-    if (isPaddockError(error) && error.code === 'STORE_SCHEMA') throw error
+    // One that is newer was refused before: what is older than the first schema is empty.
     found(name, messageOf(error))
     return true
   }

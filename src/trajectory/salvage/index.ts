@@ -1,0 +1,1 @@
+export { salvage, type SalvageReport } from './salvage.ts'

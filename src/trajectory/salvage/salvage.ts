@@ -1,0 +1,209 @@
+import { copyFileSync, existsSync } from 'node:fs'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import Database from 'better-sqlite3'
+import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
+import { DirectoryBlobReader, DirectoryBlobs } from '../blobs/index.ts'
+import { catalogueMigrations, SqliteCatalogue } from '../catalogue/index.ts'
+import { generationsOf, journalFile } from '../journal/index.ts'
+import {
+  HeadsBook,
+  type JournalRow,
+  logIdentity,
+  logMigrations,
+  readJournalRow,
+  rememberedHeads,
+  type SessionChain,
+  writeJournalRow,
+} from '../recorder/index.ts'
+import {
+  asStoreError,
+  makePrivate,
+  type Migration,
+  openForReading,
+  openForWriting,
+  Statements,
+} from '../sqlite/index.ts'
+import { liveOwner, openStore, storeFiles } from '../store/index.ts'
+import { type SalvagedCatalogue, salvageCatalogue } from './salvage-catalogue.ts'
+import { lostSessions, type SalvagedLog, salvageLog } from './salvage-log.ts'
+
+/** What `paddock salvage` took over, and what it could not. */
+export interface SalvageReport {
+  readonly into: string
+  readonly sessions: {
+    /** Taken over with all of their records. */
+    readonly whole: number
+    /** Taken over up to their first damaged record, or (`kept` 0) not at all. */
+    readonly cut: SalvagedLog['cut']
+  }
+  readonly rollouts: number
+  readonly blobs: number
+  /** Rollouts that lost something and now have the taint `store_damage`: exports for RL leave them out. */
+  readonly tainted: readonly string[]
+  /** What stayed behind, a line each. */
+  readonly lost: readonly string[]
+}
+
+const taint = 'store_damage'
+
+/**
+ * Takes over what is whole of a damaged data directory into a new one, which must be empty or not there; the damaged one
+ * is only read. Waiting jobs are not taken over. Throws `USAGE`, `NOT_FOUND`, `STORE_LOCKED`, and what opening the new
+ * store throws.
+ */
+export async function salvage(
+  directory: string,
+  into: string,
+  options: { readonly clock?: Clock } = {},
+): Promise<SalvageReport> {
+  const [from, to] = [resolve(directory), resolve(into)]
+  const [old, made] = [storeFiles(from), storeFiles(to)]
+  if (!existsSync(old.log) && !existsSync(old.catalogue))
+    throw new PaddockError('NOT_FOUND', `there is no store in ${from}`)
+  if (liveOwner(from) !== null) throw new PaddockError('STORE_LOCKED', `${from} is owned by a running process`)
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  if ((await readdir(to)).length > 0)
+    throw new PaddockError('USAGE', `${to} is not empty`, { fix: 'Name a new directory.' })
+  const now = (options.clock ?? systemClock).now()
+  const lost: string[] = []
+  for (const file of Object.values(made)) makePrivate(file)
+  const log = create(made.log, logMigrations, now, 1024)
+  const catalogue = create(made.catalogue, catalogueMigrations, now)
+  let rollouts: number
+  let parts: { readonly rows: SalvagedCatalogue; readonly records: SalvagedLog }
+  const tainted = new Set<string>()
+  try {
+    const source = await opened(old.catalogue, lost)
+    const remembered = source === null ? [] : (tried(() => rememberedHeads(source), lost) ?? [])
+    const rows = copyCatalogue(source, catalogue, lost)
+    const records = copyLog(old.log, made.log, log, remembered, lost)
+    parts = { rows, records }
+    for (const id of [...rows.incomplete, ...records.cut.flatMap(({ rollout }) => rollout ?? [])]) tainted.add(id)
+    rollouts = taintAll(catalogue, tainted)
+    remember(log, catalogue, records)
+  } finally {
+    log.close()
+    catalogue.close()
+  }
+  const blobs = await copyBlobs(join(from, 'blobs'), join(to, 'blobs'), lost)
+  // What the journal still holds gets in, and calls in flight get their end.
+  await (await openStore(to, options)).close()
+  lost.push(...refusals(made.log))
+  const { rows, records } = parts
+  return {
+    into: to,
+    sessions: { whole: records.whole, cut: records.cut },
+    rollouts,
+    blobs,
+    tainted: [...tainted],
+    lost: [...rows.lost, ...records.lost, ...lost],
+  }
+}
+
+function create(file: string, migrations: readonly Migration[], now: number, pageBytes?: 1024): Database.Database {
+  return openForWriting(file, {
+    synchronous: 'normal',
+    migrations,
+    now,
+    references: 'trusted',
+    ...(pageBytes === undefined ? {} : { pageBytes }),
+  })
+}
+
+/** Null: it cannot even be opened. */
+async function opened(file: string, lost: string[]): Promise<Database.Database | null> {
+  return tried(() => openForReading(file, null), lost)
+}
+
+/** Null, and a line, where that throws. */
+function tried<T>(act: () => T, lost: string[]): T | null {
+  try {
+    return act()
+  } catch (error) {
+    lost.push(asStoreError(error, 'the store').message)
+    return null
+  }
+}
+
+function copyCatalogue(source: Database.Database | null, into: Database.Database, lost: string[]): SalvagedCatalogue {
+  try {
+    const copied = source === null ? null : tried(() => salvageCatalogue(source, into), lost)
+    return copied ?? { lost: [], incomplete: [] }
+  } finally {
+    source?.close()
+  }
+}
+
+function copyLog(
+  oldFile: string,
+  newFile: string,
+  into: Database.Database,
+  remembered: readonly SessionChain[],
+  lost: string[],
+): SalvagedLog {
+  const source = tried(() => openForReading(oldFile, null), lost)
+  const nothing: SalvagedLog = { lost: [], whole: 0, cut: lostSessions(remembered), events: { count: 0, head: 0 } }
+  if (source === null) return nothing
+  try {
+    const copied = tried(() => salvageLog(source, into, remembered), lost) ?? nothing
+    const journal = tried(() => readJournalRow(source), lost)
+    if (journal !== null) copyJournal(oldFile, newFile, into, { ...journal, events: copied.events })
+    return copied
+  } finally {
+    source.close()
+  }
+}
+
+function copyJournal(oldFile: string, newFile: string, into: Database.Database, row: JournalRow): void {
+  for (const generation of generationsOf(oldFile)) {
+    makePrivate(journalFile(newFile, generation))
+    copyFileSync(journalFile(oldFile, generation), journalFile(newFile, generation))
+  }
+  writeJournalRow(new Statements(into), row)
+}
+
+function taintAll(db: Database.Database, tainted: Set<string>): number {
+  const catalogue = new SqliteCatalogue(db)
+  const known = new Set(new Statements(db).all<{ id: string }>('SELECT id FROM rollouts').map(({ id }) => id))
+  for (const id of tainted) {
+    if (known.has(id)) catalogue.taint(id, taint)
+    else tainted.delete(id)
+  }
+  return known.size
+}
+
+/** Makes the new catalogue know the new log. */
+function remember(log: Database.Database, catalogue: Database.Database, { events }: SalvagedLog): void {
+  const book = new HeadsBook(log, catalogue)
+  book.begin(logIdentity(log))
+  const { place } = readJournalRow(log)
+  book.tellAll(place, events, true)
+}
+
+async function copyBlobs(from: string, to: string, lost: string[]): Promise<number> {
+  const source = new DirectoryBlobReader(from)
+  const target = new DirectoryBlobs(to)
+  let copied = 0
+  for await (const { digest } of source.list()) {
+    try {
+      await target.put(await source.get(digest))
+      copied += 1
+    } catch (error) {
+      lost.push(asStoreError(error, `blob ${digest}`).message)
+    }
+  }
+  return copied
+}
+
+/** What of the journal did not fit: said once, and not again by every check of the new store. */
+function refusals(file: string): readonly string[] {
+  const db = new Database(file)
+  try {
+    const told = new Statements(db).all<{ head: string; why: string }>('SELECT head, why FROM refusals')
+    db.exec('DELETE FROM refusals')
+    return told.map(({ head, why }) => `journal: ${why}: ${head.slice(0, 200)}`)
+  } finally {
+    db.close()
+  }
+}

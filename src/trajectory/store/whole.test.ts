@@ -1,0 +1,95 @@
+import { copyFile, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sessionFact } from '../../testing/store/index.ts'
+import { fsck } from '../fsck/index.ts'
+import { migrate } from '../sqlite/index.ts'
+import { openReader, openStore } from './index.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-whole-'))
+  await used(directory)
+})
+afterEach(async () => rm(directory, { recursive: true }))
+
+/** A closed store with one session. */
+async function used(path: string): Promise<void> {
+  await using store = await openStore(path)
+  const session = sessionFact()
+  await store.recorder.openSession(session)
+  await store.recorder.closeSession(session.id, 1)
+}
+
+const log = (): string => join(directory, 'log.sqlite')
+const catalogue = (): string => join(directory, 'catalogue.sqlite')
+
+describe('a log that the catalogue remembers', () => {
+  it.each<[string, () => Promise<void>, RegExp]>([
+    ['is gone', () => rm(log()), /log\.sqlite is gone/],
+    ['is empty', () => truncate(log(), 0), /log\.sqlite is empty/],
+    [
+      "is another store's",
+      async () => {
+        const other = await mkdtemp(join(tmpdir(), 'paddock-other-'))
+        await used(other)
+        await copyFile(join(other, 'log.sqlite'), log())
+        await rm(other, { recursive: true })
+      },
+      /of another data directory/,
+    ],
+    ['is no database', () => writeFile(log(), 'no database at all, however long this text is'), /cannot be read/],
+    ['has lost its catalogue', () => rm(catalogue()), /catalogue\.sqlite is gone/],
+    ['has an empty catalogue', () => truncate(catalogue(), 0), /catalogue\.sqlite is gone or empty/],
+  ])('is not begun anew where it %s', async (_what, harm, why) => {
+    await harm()
+    const before = await readdir(directory)
+    const refused = { code: 'STORE_CORRUPT', message: expect.stringMatching(why) as string }
+    await expect(openStore(directory)).rejects.toMatchObject(refused)
+    await expect(openReader(directory)).rejects.toMatchObject(refused)
+    expect((await readdir(directory)).filter((name) => !name.endsWith('-shm') && !name.endsWith('-wal'))).toEqual(
+      before,
+    )
+    expect((await fsck(directory)).problems.map(({ what }) => what).join('\n')).toMatch(why)
+  })
+})
+
+describe('schemas', () => {
+  it.each(['log.sqlite', 'catalogue.sqlite'])('of a newer program are refused by their number (%s)', async (file) => {
+    const db = new Database(join(directory, file))
+    db.prepare('INSERT INTO schema_version (version, applied_at) VALUES (99, 0)').run()
+    db.close()
+    const refused = { code: 'STORE_SCHEMA', message: expect.stringContaining('has schema 99') as string }
+    await expect(openStore(directory)).rejects.toMatchObject(refused)
+    await expect(openReader(directory)).rejects.toMatchObject(refused)
+    await expect(fsck(directory)).rejects.toMatchObject(refused)
+  })
+
+  it('begin at 1, and go forward from there with what is stored', () => {
+    const db = new Database(':memory:')
+    const first = 'CREATE TABLE things (name TEXT NOT NULL) STRICT; INSERT INTO things VALUES (1)'
+    migrate(db, [first], 0)
+    migrate(db, [first, "ALTER TABLE things ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'"], 0)
+    expect(db.prepare('SELECT * FROM things').all()).toEqual([{ name: '1', colour: 'red' }])
+    expect(db.prepare('SELECT version FROM schema_version').pluck().all()).toEqual([1, 2])
+    db.close()
+  })
+})
+
+it('a data directory and everything in it are closed to other users', async () => {
+  const path = join(directory, 'new')
+  {
+    await using store = await openStore(path)
+    await store.recorder.openSession(sessionFact())
+    await store.blobs.put(Buffer.from('a blob'))
+    const all = await readdir(path, { recursive: true, withFileTypes: true })
+    expect(all.length).toBeGreaterThan(8)
+    for (const entry of all) {
+      const { mode } = await stat(join(entry.parentPath, entry.name))
+      expect((mode & 0o777).toString(8), entry.name).toBe(entry.isDirectory() ? '700' : '600')
+    }
+  }
+  expect((await stat(path)).mode & 0o777).toBe(0o700)
+})
