@@ -56,5 +56,12 @@ export {
   tracer,
 } from './telemetry/index.ts'
 export type { ToolCall, Turn, TurnPart } from './turn.ts'
-export type { StoredArtifact, Verdict, VerdictFacts, VerdictStatus } from './verdict.ts'
+export {
+  type StoredArtifact,
+  type Verdict,
+  type VerdictBy,
+  type VerdictFacts,
+  verdictRanks,
+  type VerdictStatus,
+} from './verdict.ts'
 export { resolvePackage } from './resolve-package.ts'

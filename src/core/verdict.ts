@@ -10,6 +10,14 @@ export type VerdictStatus =
   | 'gold_error'
   | 'judge_failed'
 
+/**
+ * Who gave a status and reward, the lowest rank first. `verifier`: the task's own verifier, at the end of the rollout or by
+ * `rescore`, or the comparison of its group. `late`: somebody from outside who looked at this one rollout: a person, a
+ * slow judge, an outcome in the world. What is said late stands until somebody says otherwise late.
+ */
+export const verdictRanks = ['verifier', 'late'] as const
+export type VerdictBy = (typeof verdictRanks)[number]
+
 /** A verdict on one rollout. Appended, never changed: a correction `supersedes` an earlier one. */
 export type Verdict = VerdictFacts &
   (
@@ -49,6 +57,8 @@ export interface VerdictFacts {
   readonly verifier: { readonly id: string; readonly version: string; readonly sha256: Digest }
   /** `separate`: fresh box that the agent never touched; `shared`: agent's own filesystem; `host`: rule on recorded data. */
   readonly trust: 'separate' | 'shared' | 'host'
+  /** Whose word the status and reward are; a verdict is replaced only by one of its own rank or a higher one. */
+  readonly by: VerdictBy
   /** Judge cost in tokens, zero elsewhere. */
   readonly costTokens: number
   readonly supersedes: Id | null

@@ -34,6 +34,7 @@ export async function groupRewarded(
         id: run.newId(),
         rolloutId,
         at: run.clock.now(),
+        by: 'verifier',
         supersedes: verdict.id,
       }
       await run.store.catalogue.appendVerdict(next)

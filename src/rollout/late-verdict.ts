@@ -28,7 +28,8 @@ export interface LateVerdict {
 }
 
 /**
- * Appends a verdict that supersedes the one in force and keeps its artifacts, so that it can be rescored still. Throws
+ * Appends a verdict that supersedes the one in force and keeps its artifacts. A status or reward given late stands over
+ * whatever verifiers say. Throws
  * `NOT_FOUND` for an unknown rollout or a call of another, `VERDICT_REFUSED` for what is no verdict, and `STORE_*`.
  */
 export async function appendLate(
@@ -56,6 +57,8 @@ export async function appendLate(
     artifacts: before?.artifacts ?? [],
     verifier: { id: `late/${given.source}`, version: '1', sha256: sha256(`late\0${given.source}`) },
     trust: before?.trust ?? 'host',
+    // What leaves status and reward as they are leaves them whose they are.
+    by: before !== null && given.reward === undefined && given.status === undefined ? before.by : 'late',
     costTokens: 0,
     supersedes: before?.id ?? null,
   }

@@ -41,7 +41,7 @@ export async function verifyDraft(context: AttemptContext, parts: VerifyParts): 
 
 /** A draft with its place in the log. */
 export function verdictOf({ run, log }: AttemptContext, draft: VerdictDraft): Verdict {
-  return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), supersedes: null }
+  return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), by: 'verifier', supersedes: null }
 }
 
 async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<VerdictDraft> {

@@ -5,15 +5,7 @@ export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'
 export { findOwner, type OwnerAddress } from './owner.ts'
 export { present, sessionPolicy } from './policy.ts'
 export { controlToken, tokenFileName } from './token.ts'
-export {
-  callView,
-  rolloutView,
-  sessionLogView,
-  sessionView,
-  type TokenCounts,
-  tokenCounts,
-  verdictInForce,
-} from './views.ts'
+export { callView, rolloutView, sessionLogView, sessionView, type TokenCounts, tokenCounts } from './views.ts'
 export { commonPrefix, type ReadMessage, readMessage } from './read/messages.ts'
 export { rowsOf, type SegmentMask, segmentMasks } from './read/rows.ts'
 export { knownTokenTexts, tokenizerKey, type TokenTexts } from './read/token-texts.ts'

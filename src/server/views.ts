@@ -3,7 +3,14 @@
  * logprobs are left to exports.
  */
 import type { Id } from '../core/index.ts'
-import type { CallRecord, RolloutView, Segment, SessionLog, SessionRecord } from '../trajectory/index.ts'
+import {
+  type CallRecord,
+  type RolloutView,
+  type Segment,
+  type SessionLog,
+  type SessionRecord,
+  verdictInForce,
+} from '../trajectory/index.ts'
 
 /** A session without its key digest. */
 export function sessionView(session: SessionRecord): Omit<SessionRecord, 'keyDigest'> {
@@ -98,15 +105,9 @@ export function sessionLogView(log: SessionLog) {
   }
 }
 
-/** The verdict in force: the last one that no other supersedes. */
-export function verdictInForce(rollout: RolloutView): RolloutView['verdicts'][number] | null {
-  const superseded = new Set(rollout.verdicts.map((verdict) => verdict.supersedes))
-  return rollout.verdicts.findLast((verdict) => !superseded.has(verdict.id)) ?? null
-}
-
 /** A rollout with the verdict in force beside all of them. */
 export function rolloutView(rollout: RolloutView) {
-  return { ...rollout, verdict: verdictInForce(rollout) }
+  return { ...rollout, verdict: verdictInForce(rollout.verdicts) }
 }
 
 function parsed(text: string): unknown {

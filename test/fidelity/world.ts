@@ -184,6 +184,7 @@ export function verdictOf(rolloutId: string, reward: number): Verdict {
     artifacts: [],
     verifier: { id: 'test', version: '1', sha256: sha256('verifier') },
     trust: 'host',
+    by: 'verifier',
     costTokens: 0,
     supersedes: null,
   }

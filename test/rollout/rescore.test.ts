@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PaddockError, type Task } from '../../src/core/index.ts'
 import { type Environment, terminal } from '../../src/envs/index.ts'
-import { referenceAgent, type Rescored, rescoreRollouts } from '../../src/rollout/index.ts'
+import { appendLate, referenceAgent, type Rescored, rescoreRollouts } from '../../src/rollout/index.ts'
 import { verdictInForce } from '../../src/trajectory/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
@@ -150,5 +150,15 @@ describe('rescore', () => {
     })
     expect(gone).toMatchObject({ outcome: 'not_stored', after: null })
     expect(await inForce()).toEqual(before)
+  })
+
+  test('a verdict that was given late stays in force, and the new one is on record', async () => {
+    const store = { catalogue: world.store.catalogue, recorder: world.store.recorder }
+    const late = await appendLate(store, rolloutId, { source: 'review', reward: -1 })
+    const done = await rescore({ tasks: [await withTests('later', '0.25')] })
+    expect(done).toMatchObject({ outcome: 'outranked', after: { reward: 0.25, by: 'verifier' } })
+    expect(done?.detail).toContain('late/review')
+    expect(await inForce()).toEqual(late)
+    expect((await world.store.catalogue.rollout(rolloutId)).verdicts.at(-1)).toEqual(done?.after)
   })
 })

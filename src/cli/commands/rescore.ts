@@ -124,6 +124,7 @@ function asText(rescored: readonly Rescored[], dryRun: boolean, { paint, io }: C
     `${count('changed')} changed`,
     `${count('confirmed')} confirmed by another verifier`,
     `${count('same')} the same`,
+    ...(count('outranked') > 0 ? [`${count('outranked')} where a late verdict stays in force`] : []),
     ...(count('not_stored') > 0 ? [`${count('not_stored')} without stored artifacts`] : []),
     ...(count('infra') > 0 ? [`${count('infra')} not verified, for faults of boxes`] : []),
   ].join(', ')

@@ -1,15 +1,8 @@
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Id } from '../../core/index.ts'
-import {
-  knownTokenTexts,
-  rolloutView,
-  rowsOf,
-  segmentMasks,
-  sessionLogView,
-  verdictInForce,
-} from '../../server/index.ts'
-import type { RolloutView, SessionLog, StoreReader } from '../../trajectory/index.ts'
+import { knownTokenTexts, rolloutView, rowsOf, segmentMasks, sessionLogView } from '../../server/index.ts'
+import { type RolloutView, type SessionLog, type StoreReader, verdictInForce } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
@@ -142,7 +135,7 @@ function rolloutHeader(rollout: RolloutView, task: string, { paint }: CommandCon
 }
 
 function verdictText(rollout: RolloutView, { paint }: CommandContext): string {
-  const verdict = verdictInForce(rollout)
+  const verdict = verdictInForce(rollout.verdicts)
   if (verdict === null) return `${paint('strong', 'verdict')} none`
   const components = Object.entries(verdict.components).map(([name, value]) => `  ${printable(name)}  ${value}`)
   const evidence = printable(verdict.evidence.trim())

@@ -1,6 +1,11 @@
 import type { Verdict } from '../../core/index.ts'
-import { verdictInForce } from '../../server/index.ts'
-import type { GroupRecord, RolloutView, RunRecord, SessionRecord } from '../../trajectory/index.ts'
+import {
+  type GroupRecord,
+  type RolloutView,
+  type RunRecord,
+  type SessionRecord,
+  verdictInForce,
+} from '../../trajectory/index.ts'
 import { type Paint, printable } from './colour.ts'
 import { table } from './table.ts'
 import { dateAndTime, duration, shortId } from './units.ts'
@@ -48,7 +53,7 @@ export function rolloutTable(rollouts: readonly RolloutView[], view: View): stri
       { title: 'taint' },
     ],
     rollouts.map((rollout) => {
-      const verdict = verdictInForce(rollout)
+      const verdict = verdictInForce(rollout.verdicts)
       return [
         paint('name', shortId(rollout.id)),
         shortId(rollout.groupId),

@@ -38,6 +38,7 @@ function verdictOf(status: Verdict['status']): Verdict {
     artifacts: [],
     verifier: { id: 'v', version: '1', sha256: '' },
     trust: 'separate',
+    by: 'verifier',
     costTokens: 0,
     supersedes: null,
   } as const

@@ -267,7 +267,14 @@ export class OutsideGroups {
     if (cut !== null) {
       const supersedes = verdictInForce(rollout.verdicts)?.id ?? null
       const at = this.#clock.now()
-      await catalogue.appendVerdict({ ...cut, id: this.#newId(), rolloutId: rollout.id, at, supersedes })
+      await catalogue.appendVerdict({
+        ...cut,
+        id: this.#newId(),
+        rolloutId: rollout.id,
+        at,
+        by: 'verifier',
+        supersedes,
+      })
     } else if (verdict !== null) {
       await appendLate(this.#store, rollout.id, verdict, { clock: this.#clock, newId: this.#newId })
     }

@@ -20,16 +20,17 @@ import {
 } from '../../envs/index.ts'
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
-import { type RolloutView, type Store, verdictInForce } from '../../trajectory/index.ts'
+import { type RolloutView, type Store, verdictInForce, verifiersVerdict } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
 
 /**
  * What a second look came to.
  * - `changed`: status, reward or components differ; `confirmed`: the same from another verifier. Both append a verdict.
+ * - `outranked`: a verdict is appended, and one that was given late stays in force.
  * - `same`: same verifier, same outcome: nothing is appended, so that rescoring twice changes nothing.
  * - `not_stored`: no verdict, or its artifacts are not in the store; `infra`: boxes failed. Nothing is appended.
  */
-export type RescoreOutcome = 'changed' | 'confirmed' | 'same' | 'not_stored' | 'infra'
+export type RescoreOutcome = 'changed' | 'confirmed' | 'outranked' | 'same' | 'not_stored' | 'infra'
 
 export interface Rescored {
   readonly rolloutId: Id
@@ -80,7 +81,8 @@ export async function rescoreRollouts(o: RescoreOptions): Promise<readonly Resco
 }
 
 async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Promise<Rescored> {
-  const before = verdictInForce(rollout.verdicts)
+  const before = verifiersVerdict(rollout.verdicts)
+  const inForce = verdictInForce(rollout.verdicts)
   const about = { rolloutId: rollout.id, task: task.name, before }
   const untouched = (outcome: RescoreOutcome, detail: string): Rescored => ({ ...about, outcome, after: null, detail })
   if (before === null) return untouched('not_stored', 'it was never verified')
@@ -101,10 +103,15 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
     id: (o.newId ?? newId)(),
     rolloutId: rollout.id,
     at: (o.clock ?? systemClock).now(),
+    by: 'verifier',
     supersedes: before.id,
   }
   if (o.dryRun !== true) await o.store.catalogue.appendVerdict(after)
   const detail = sameOutcome ? outcomeLine(after) : `${outcomeLine(before)} -> ${outcomeLine(after)}`
+  if (inForce !== null && inForce.by !== 'verifier') {
+    const stands = `${detail}; ${inForce.verifier.id} (${outcomeLine(inForce)}) stays in force`
+    return { ...about, outcome: 'outranked', after, detail: stands }
+  }
   return { ...about, outcome: sameOutcome ? 'confirmed' : 'changed', after, detail }
 }
 

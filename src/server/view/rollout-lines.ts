@@ -1,6 +1,5 @@
 import type { Id, Verdict } from '../../core/index.ts'
-import type { CatalogueReader, RolloutView } from '../../trajectory/index.ts'
-import { verdictInForce } from '../views.ts'
+import { type CatalogueReader, type RolloutView, verdictInForce } from '../../trajectory/index.ts'
 import type { FailureLine, RolloutLine, Tally } from './contract.ts'
 
 /** A rollout with what its tables, filters and failures need. */
@@ -21,7 +20,7 @@ export async function readRollouts(catalogue: CatalogueReader, runId: Id): Promi
 
 /** A rollout as its tables show it. */
 export function readRollout(view: RolloutView, task: string): ReadRollout {
-  const verdict = verdictInForce(view)
+  const verdict = verdictInForce(view.verdicts)
   return {
     view,
     verdict,

@@ -232,6 +232,7 @@ function rolloutOf(seed: RolloutSeed, making: Making): ExportRollout {
       artifacts: [],
       verifier: { id: 'generated', version: '1', sha256: sha256('verifier') },
       trust: 'separate',
+      by: 'verifier',
       costTokens: 0,
       supersedes: null,
     },

@@ -299,6 +299,7 @@ function verdictOf(rolloutId: string, rollout: RecordedRollout): Verdict {
       sha256: sha256(rollout.verifierSha256 ?? 'verifier'),
     },
     trust: 'separate' as const,
+    by: 'verifier' as const,
     costTokens: 0,
     supersedes: null,
   }

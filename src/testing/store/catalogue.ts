@@ -67,6 +67,7 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       artifacts: [],
       verifier: { id: 'v', version: '1', sha256: sha256('v') },
       trust: 'separate',
+      by: 'verifier',
       costTokens: 0,
       supersedes,
     })

@@ -398,6 +398,7 @@ function verdictOf(rolloutId: Id): Verdict {
     artifacts: [],
     verifier: { id: 'v', version: '1', sha256: sha256('v') },
     trust: 'separate',
+    by: 'verifier',
     costTokens: 0,
     supersedes: null,
   }

@@ -1,5 +1,5 @@
 export type { RequestReader } from './conversation.ts'
 export { type SelectionSource, selectForExport } from './select.ts'
 export { advantageRule } from './advantage.ts'
-export { verdictInForce } from './verdict-in-force.ts'
+export { verdictInForce, verifiersVerdict } from './verdict-in-force.ts'
 export { weightRuleOf } from './weights.ts'

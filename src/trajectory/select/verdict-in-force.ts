@@ -1,7 +1,20 @@
-import type { Verdict } from '../../core/index.ts'
+import { type Verdict, verdictRanks } from '../../core/index.ts'
 
-/** The last verdict that no other supersedes, null without any. */
+/**
+ * The verdict that counts, null without any: of the highest rank that spoke (`by`), the last one that no other of that rank
+ * supersedes. A verifier that runs again stands on record and does not replace what somebody said late.
+ */
 export function verdictInForce(verdicts: readonly Verdict[]): Verdict | null {
+  const highest = verdictRanks.findLast((by) => verdicts.some((verdict) => verdict.by === by))
+  return highest === undefined ? null : lastOf(verdicts.filter(({ by }) => by === highest))
+}
+
+/** The verdict that counts among those of verifiers: what `rescore` compares with and supersedes. */
+export function verifiersVerdict(verdicts: readonly Verdict[]): Verdict | null {
+  return lastOf(verdicts.filter(({ by }) => by === 'verifier'))
+}
+
+function lastOf(verdicts: readonly Verdict[]): Verdict | null {
   const superseded = new Set(verdicts.map((verdict) => verdict.supersedes))
   return verdicts.findLast((verdict) => !superseded.has(verdict.id)) ?? null
 }

@@ -126,6 +126,7 @@ function verdictJson(verdict: NonNullable<ExportRollout['verdict']>): object {
     steps: verdict.steps.map((step) => ({ call_id: step.callId, value: step.value })),
     verifier: verdict.verifier,
     trust: verdict.trust,
+    by: verdict.by,
     cost_tokens: verdict.costTokens,
     supersedes: verdict.supersedes,
     artifacts: verdict.artifacts.map((artifact) => ({
