@@ -118,7 +118,10 @@ export async function benchTier(tier: Tier, rounds: number): Promise<TierBench> 
   const steps: number[] = []
   for (let round = 0; round < rounds; round += 1) {
     const from = performance.now()
-    const outcome = await tool.run({ task, box: inBox, signal }, { action: 'click', x: 600, y: 700 - (round % 20) })
+    const outcome = await tool.run(
+      { task, attempt: { id: 'attempt' }, box: inBox, signal },
+      { action: 'click', x: 600, y: 700 - (round % 20) },
+    )
     steps.push(performance.now() - from - Number(outcome.facts?.['settleMs'] ?? 0))
   }
   const memoryMb = await memoryOf(inBox)

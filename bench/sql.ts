@@ -59,7 +59,7 @@ async function measure(
   const engine = engineOf(sqlDataSchema.parse(task.data).database)
   const open = async () => {
     const box = await openTaskBox(sandbox, sql.box(task), { labels: { role: 'probe' }, signal })
-    await sql.setup({ task, box, signal, emit: () => undefined })
+    await sql.setup({ task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
     return box
   }
   const boxes = await Promise.all([open(), open()])

@@ -98,3 +98,10 @@ export function wholeNumber(least: number): (text: string) => number {
     return value
   }
 }
+
+/** Commander parser for `name=value` options that may be given several times. */
+export function labels(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Give name=value.')
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+}

@@ -1,5 +1,15 @@
 import { resolve } from 'node:path'
-import { type Id, type LoadedConfig, PaddockError, type Task } from '../core/index.ts'
+import { z } from 'zod'
+import {
+  type Config,
+  type Id,
+  type LoadedConfig,
+  mergeRunBudgets,
+  mergeSessionConfig,
+  PaddockError,
+  type Task,
+} from '../core/index.ts'
+import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 import {
   type Harness,
   recordBoxEvents,
@@ -10,7 +20,8 @@ import {
   policyPause,
 } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { present, type RunRequest, sessionPolicy } from '../server/index.ts'
+import { present, type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
+import type { CatalogueReader } from '../trajectory/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
 import { logBoxEvents, logMissedPause, logProgress } from './observe.ts'
@@ -19,7 +30,8 @@ import { sandboxOf } from './sandbox.ts'
 
 /** A run whose tasks are loaded and whose parts are found; nothing has been started. */
 export interface PreparedRun {
-  readonly tasks: readonly Task[]
+  /** The run that this goes on with; null: a new one. */
+  readonly resumes: Id | null
   /** Runs to the end. Closes its sandbox afterwards, also when it fails. */
   start(o: StartOptions): Promise<RunSummary>
 }
@@ -31,18 +43,84 @@ export interface StartOptions {
   readonly onProgress: (progress: RunProgress) => void
 }
 
-/** Loads tasks, environment and harness. Throws `TASK_*`, `ENVIRONMENT_*`, `HARNESS_UNKNOWN` before anything runs. */
+/**
+ * Loads tasks, environment and harness. Throws `TASK_*`, `ENVIRONMENT_*`, `HARNESS_UNKNOWN`, `CONFIG_INVALID` before
+ * anything runs.
+ */
 export async function prepareRun(loaded: LoadedConfig, request: RunRequest, signal: AbortSignal): Promise<PreparedRun> {
-  const { config } = loaded
-  const environment = (await environmentsOf(loaded, { also: request.environment, trustTasks: request.trustTasks })).get(
-    request.environment,
-  )
-  const harness: Harness = await harnessFor(loaded, request.harness, request.command)
-  const loadedTasks = await environment.load(resolve(request.tasks), { signal })
+  const parts = await partsOf(loaded, request)
+  const loadedTasks = await parts.environment.load(resolve(request.tasks), { signal })
   const tasks = outOfQuarantine(chosen(loadedTasks, request.only), request.without)
+  return prepared(loaded, parts, tasks, null)
+}
+
+/**
+ * The run as it was asked for, over its recorded tasks. Throws `NOT_FOUND`, and `RUN_REFUSED` where what it would go on with
+ * is no longer the same, or nobody recorded how it was asked for.
+ */
+export async function prepareResume(
+  loaded: LoadedConfig,
+  catalogue: Pick<CatalogueReader, 'run' | 'task'>,
+  runId: Id,
+): Promise<PreparedRun> {
+  const run = await catalogue.run(runId)
+  const config = recorded.safeParse(run.config)
+  if (!config.success) {
+    throw new PaddockError(
+      'RUN_REFUSED',
+      `the run ${runId} cannot be gone on with: it was not begun by \`paddock run\``,
+    )
+  }
+  const { request, tasks, harness, environment } = config.data
+  const parts = await partsOf(loaded, request)
+  const same = (what: string, then: string, now: string): void => {
+    if (then === now) return
+    throw new PaddockError('RUN_REFUSED', `the run ${runId} was begun with ${what} ${then}, and this is ${now}`)
+  }
+  same('harness', `${harness.name} ${harness.version}`, `${parts.harness.name} ${parts.harness.version}`)
+  const { name, verifierVersion } = parts.environment
+  same('environment', `${environment.name} ${environment.verifierVersion}`, `${name} ${verifierVersion}`)
+  return prepared(loaded, parts, await Promise.all(tasks.map((digest) => catalogue.task(digest))), runId)
+}
+
+/** What `runRollouts` keeps of a run's options, as far as it is needed to go on. */
+const recorded = z.object({
+  request: runRequest,
+  tasks: z.array(z.string()),
+  harness: z.object({ name: z.string(), version: z.string() }),
+  environment: z.object({ name: z.string(), verifierVersion: z.string() }),
+})
+
+interface Parts {
+  readonly environments: EnvironmentRegistry
+  readonly environment: Environment
+  readonly harness: Harness
+  readonly request: RunRequest
+  readonly session: Config['session']
+  readonly budgets: Config['run']['budgets']
+  readonly n: number
+}
+
+async function partsOf(loaded: LoadedConfig, request: RunRequest): Promise<Parts> {
+  const { config } = loaded
+  const environments = await environmentsOf(loaded, { also: request.environment, trustTasks: request.trustTasks })
   return {
-    tasks,
+    environments,
+    environment: environments.get(request.environment),
+    harness: await harnessFor(loaded, request.harness, request.command),
+    request,
+    session: await mergeSessionConfig(config.session, request.policy, 'policy'),
+    budgets: await mergeRunBudgets(config.run.budgets, request.budgets, 'budgets'),
+    n: request.n ?? config.run.n,
+  }
+}
+
+function prepared({ config }: LoadedConfig, parts: Parts, tasks: readonly Task[], resumes: Id | null): PreparedRun {
+  const { environments, environment, harness, request, session, budgets, n } = parts
+  return {
+    resumes,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
+      const model = request.model ?? owner.engine.model
       const sandbox = await sandboxOf(
         config,
         logBoxEvents(owner.log.room('sandbox'), recordBoxEvents(owner.store.recorder)),
@@ -51,9 +129,20 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
       const pause = policyPause(sandbox)
       const follow = followEngine(pause, logMissedPause(owner.log.room('sandbox')))
       owner.engineListeners.add(follow)
+      const tell = (progress: RunProgress): void => {
+        logRun(progress)
+        onProgress(progress)
+      }
       try {
         if (needsBox(harness)) await requireDocker(sandbox)
-        return await runRollouts({
+        if (resumes !== null) await owner.left.leaveTo(resumes)
+        const left = owner.left.verify({
+          environments,
+          sandbox,
+          signal: stop,
+          note: (line) => tell({ type: 'note', line }),
+        })
+        const summary = await runRollouts({
           store: owner.store,
           proxy: owner.proxy,
           inferenceOrigin: owner.listener.origin,
@@ -61,23 +150,26 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
           environment,
           tasks,
           harness,
-          model: owner.engine.model,
-          n: request.n ?? config.run.n,
+          model,
+          n,
           runId,
-          policy: sessionPolicy(config.session, owner.engine.model),
-          budgets: present(config.run.budgets),
+          resume: resumes !== null,
+          // Whole, so that whoever goes on with it needs no configuration of today.
+          request: { ...request, model, n, policy: session, budgets },
+          policy: sessionPolicy(session, model),
+          labels: request.labels,
+          budgets: present(budgets),
           limits: present(config.run.limits),
           trainingStep: request.step,
           snapshotEvery: config.run.snapshotEvery,
           policyPause: pause,
           scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
           signal: stop,
-          onProgress: (progress) => {
-            logRun(progress)
-            onProgress(progress)
-          },
+          onProgress: tell,
           ...(request.name === null ? {} : { name: request.name }),
         })
+        await left
+        return summary
       } finally {
         owner.engineListeners.delete(follow)
         await sandbox.close()

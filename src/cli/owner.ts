@@ -1,6 +1,6 @@
 import { type Config, type Id, type Log, openLog, PaddockError, withoutSecrets } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
-import { appendLate, endInterrupted, isOutside, mayGoOn, OutsideGroups } from '../rollout/index.ts'
+import { appendLate, endInterrupted, isOutside, mayGoOn, OutsideGroups, Recordings } from '../rollout/index.ts'
 import {
   CallTally,
   type ControlServer,
@@ -14,6 +14,7 @@ import {
 import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, resolveEngine } from './engine.ts'
+import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
 import { TokenTextCache } from './token-texts.ts'
 
@@ -22,6 +23,9 @@ export interface SubmittedWork {
   readonly ended: Promise<unknown>
   cancel(): void
 }
+
+/** Begins a run of another process, or goes on with a recorded one. */
+export type Submit = (owner: Owner, asked: RunRequest | { readonly resume: Id }) => Promise<SubmittedRun>
 
 /** Everything that the one process which owns a data directory runs: store, engine, proxy, control API. */
 export interface Owner {
@@ -36,6 +40,12 @@ export interface Owner {
   readonly engineListeners: Set<(what: string) => void>
   /** Submitted runs that are still going; they are awaited before anything closes. */
   readonly submitted: Map<Id, SubmittedWork>
+  /** Runs that are going on in this process, by whomever they were begun. */
+  readonly running: Set<Id>
+  /** What agents of earlier processes left unverified. */
+  readonly left: LeftWork
+  /** Takes no more runs, and resolves when those that were submitted have ended. Idempotent. */
+  settle(): Promise<void>
   /** Closes everything in order, the running calls committed. Idempotent. */
   close(): Promise<void>
 }
@@ -48,7 +58,7 @@ export interface OwnerOptions {
   readonly onCall?: (call: CallLine) => void
   readonly onProxyEvent?: (event: ProxyEvent) => void
   /** Takes runs that other processes submit. */
-  readonly submitRun?: (owner: Owner, request: RunRequest) => Promise<SubmittedRun>
+  readonly submit: Submit
 }
 
 /** Opens the data directory, the engine and both listeners. On a failure everything opened so far is closed again. */
@@ -61,7 +71,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     log.room('cli').debug({ config: withoutSecrets(config) }, 'configuration')
     const store = await openStore(config.store.directory, { synchronous: config.store.synchronous })
     closers.add(() => store.close())
-    await endInterrupted(store)
+    const { unverified } = await endInterrupted(store)
     const engine = await resolveEngine(config.engine, {
       dataDirectory: config.store.directory,
       ...(signal === undefined ? {} : { signal }),
@@ -112,8 +122,17 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const outside = new OutsideGroups({ store, proxy })
     closers.add(async () => outside.close())
     await outside.resume()
-    const submit = options.submitRun
     const submitted = new Map<Id, SubmittedWork>()
+    const recordings = new Recordings({ store, proxy })
+    let stopping = false
+    const submit = async (asked: Parameters<Submit>[1]): Promise<SubmittedRun> => {
+      if (stopping) throw new PaddockError('OWNER_STOPPING', `process ${process.pid} takes no more runs`)
+      return options.submit(owner, asked)
+    }
+    const settle = async (): Promise<void> => {
+      stopping = true
+      await Promise.allSettled([...submitted.values()].map((work) => work.ended))
+    }
     const control = await startControl(
       {
         reader: store,
@@ -135,14 +154,32 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           if (isOutside(await store.catalogue.run(runId))) await outside.judged(rolloutId)
           return verdict
         },
-        submitRun: submit === undefined ? null : (request) => submit(owner, request),
+        submitRun: submit,
+        resumeRun: (resume) => submit({ resume }),
+        openRecording: (open) => recordings.open(open),
+        closeSession: (id) => recordings.close(id),
       },
       { ...config.control, token, live },
     )
     closers.add(() => control.close())
     announceOwner(config.store.directory, control.origin)
-    closers.add(() => Promise.allSettled([...submitted.values()].map((work) => work.ended)))
-    const parts = { store, engine, proxy, listener, control, live, log, engineListeners, submitted }
+    closers.add(settle)
+    const running = new Set<Id>()
+    const left = new LeftWork(store, unverified)
+    const parts = {
+      store,
+      engine,
+      proxy,
+      listener,
+      control,
+      live,
+      log,
+      engineListeners,
+      submitted,
+      running,
+      left,
+      settle,
+    }
     const owner: Owner = { ...parts, close: () => closers.close() }
     return owner
   } catch (error) {

@@ -1,30 +1,53 @@
-import { catalogue, type ErrorCode, type LoadedConfig, newId, PaddockError } from '../core/index.ts'
+import { catalogue, type ErrorCode, type Id, type LoadedConfig, newId, PaddockError } from '../core/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
 import type { OwnerAddress, RunRequest, SubmittedRun } from '../server/index.ts'
 import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
-import { prepareRun } from './execute.ts'
-import type { Owner } from './owner.ts'
+import { prepareResume, prepareRun } from './execute.ts'
+import type { Owner, Submit } from './owner.ts'
 import { asPaddockError } from './present/failure.ts'
 
 /** Takes a run in at the owner: answers when its parts are found, runs it in the background, tells it live. */
 export async function submitRun(
   owner: Owner,
   loaded: LoadedConfig,
-  request: RunRequest,
+  asked: Parameters<Submit>[1],
   signal: AbortSignal,
 ): Promise<SubmittedRun> {
-  const prepared = await prepareRun(loaded, request, signal)
-  const runId = newId()
-  const publish = (progress: RunProgress): void => owner.live.publish({ kind: 'progress', data: { runId, progress } })
-  const stop = new AbortController()
-  const ended = prepared
-    .start({ owner, runId, signal: AbortSignal.any([signal, stop.signal]), onProgress: publish })
-    .then((summary) => owner.live.publish({ kind: 'run', data: { runId, summary } }))
-    .catch((error: unknown) => owner.live.publish({ kind: 'run', data: { runId, error: asPaddockError(error) } }))
-    .finally(() => owner.submitted.delete(runId))
-  owner.submitted.set(runId, { ended, cancel: () => stop.abort(new Error('cancelled over the control API')) })
-  return { runId }
+  const runId = 'resume' in asked ? asked.resume : newId()
+  const release = claimRun(owner, runId)
+  try {
+    const prepared =
+      'resume' in asked
+        ? await prepareResume(loaded, owner.store.catalogue, asked.resume)
+        : await prepareRun(loaded, asked, signal)
+    const publish = (progress: RunProgress): void => owner.live.publish({ kind: 'progress', data: { runId, progress } })
+    const stop = new AbortController()
+    const ended = prepared
+      .start({ owner, runId, signal: AbortSignal.any([signal, stop.signal]), onProgress: publish })
+      .then((summary) => owner.live.publish({ kind: 'run', data: { runId, summary } }))
+      .catch((error: unknown) => owner.live.publish({ kind: 'run', data: { runId, error: asPaddockError(error) } }))
+      .finally(() => {
+        owner.submitted.delete(runId)
+        release()
+      })
+    owner.submitted.set(runId, { ended, cancel: () => stop.abort(new Error('cancelled over the control API')) })
+    return { runId }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Keeps a run from being gone on with twice at once. Throws `RUN_REFUSED`. */
+export function claimRun({ running }: Pick<Owner, 'running'>, runId: Id): () => void {
+  if (running.has(runId)) {
+    throw new PaddockError('RUN_REFUSED', `the run ${runId} is going on in process ${process.pid}`, {
+      fix: 'Wait for its end; `paddock list` shows it.',
+    })
+  }
+  running.add(runId)
+  return () => running.delete(runId)
 }
 
 const submitted = z.object({ runId: z.string() })
@@ -43,7 +66,7 @@ export type Told =
  */
 export async function* followAtOwner(
   owner: OwnerAddress,
-  request: RunRequest,
+  asked: RunRequest | { readonly resume: Id },
   signal: AbortSignal,
 ): AsyncGenerator<Told> {
   const headers = { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' }
@@ -51,8 +74,9 @@ export async function* followAtOwner(
   const done = new AbortController()
   try {
     const events = await fetch(`${owner.origin}/events`, { headers, signal: done.signal })
-    const body = JSON.stringify(request)
-    const answer = await fetch(`${owner.origin}/runs`, { method: 'POST', headers, body, signal })
+    const [path, body] = 'resume' in asked ? [`/runs/${asked.resume}/resume`, {}] : ['/runs', asked]
+    const sent = { method: 'POST', headers, body: JSON.stringify(body), signal }
+    const answer = await fetch(`${owner.origin}${path}`, sent)
     const taken: unknown = await answer.json()
     if (!answer.ok) throw ownerError(taken, owner, 'refuses the run')
     const { runId } = submitted.parse(taken)

@@ -220,6 +220,12 @@ export const catalogue = {
     'A harness preset does not fulfil the contract.',
     'Correct the named part of the preset.',
   ),
+  HARNESS_TOOLS_UNLISTED: entry(
+    'infra',
+    500,
+    'A harness that takes its tools over MCP never asked for them.',
+    'Its own output in `paddock show` says why its MCP connection failed; the attempt is repeated.',
+  ),
   HARNESS_UNFIT: entry(
     'request',
     400,
@@ -259,6 +265,7 @@ export const catalogue = {
     'A web page of another origin, or a request under a foreign host name, asked open mode or the viewer for an answer.',
     'Ask 127.0.0.1 or localhost, not from a web page. Of open mode: use the key that `paddock serve` prints. Of the viewer: open its link.',
   ),
+  OWNER_STOPPING: entry('infra', 503, 'The owner of the data directory is stopping.', 'Ask again when it has ended.'),
   PATH_UNSAFE: entry(
     'agent',
     400,
@@ -318,6 +325,12 @@ export const catalogue = {
     400,
     'A rubric file of a judge does not have its shape.',
     'Correct the named place of the file.',
+  ),
+  RUN_REFUSED: entry(
+    'request',
+    409,
+    'The run cannot be gone on with.',
+    'Begin a new run; what was recorded is kept, and `paddock rescore` verifies what is unverified.',
   ),
   SANDBOX_CAPABILITY: entry(
     'request',

@@ -10,6 +10,7 @@ export {
   loadConfig,
   type LoadConfigOptions,
   type LoadedConfig,
+  mergeRunBudgets,
   mergeSessionConfig,
   nearest,
   type PluginRef,

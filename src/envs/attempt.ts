@@ -1,7 +1,7 @@
-import { isPaddockError, sha256, type Task } from '../core/index.ts'
+import { isPaddockError, newId, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type { Box, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
-import type { Artifacts, Environment, NamedScript, TaskSteps } from './contract.ts'
+import type { Artifacts, Attempt, Environment, NamedScript, TaskSteps } from './contract.ts'
 import { openTaskBox, verifierBoxes } from './open-box.ts'
 import { runScript } from './run-script.ts'
 import { wholeVerdict } from './steps.ts'
@@ -23,8 +23,8 @@ export async function attempt(o: AttemptOptions): Promise<VerdictDraft> {
   try {
     const steps = o.environment.steps(o.task)
     return steps === null
-      ? await verified(o, o.task, await inBox(o, (box) => ran(o, o.task, o.script, box)))
-      : await inBox(o, (box) => throughSteps(o, steps, box))
+      ? await verified(o, o.task, await inBox(o, (box, tried) => ran(o, o.task, o.script, box, tried)))
+      : await inBox(o, (box, tried) => throughSteps(o, steps, box, tried))
   } catch (error) {
     if (o.signal.aborted) throw o.signal.reason
     const infra = isPaddockError(error) && error.family === 'infra'
@@ -36,13 +36,13 @@ export async function attempt(o: AttemptOptions): Promise<VerdictDraft> {
 }
 
 /** Each step is verified before the next; the box stands still meanwhile. */
-async function throughSteps(o: AttemptOptions, steps: TaskSteps, box: Box): Promise<VerdictDraft> {
+async function throughSteps(o: AttemptOptions, steps: TaskSteps, box: Box, tried: Attempt): Promise<VerdictDraft> {
   const scripts = [o.script, ...(o.script.later ?? [])]
   const drafts: VerdictDraft[] = []
   for (const [index, task] of steps.tasks.entries()) {
     await box.thaw()
-    await o.environment.setup({ task, box, signal: o.signal, emit: () => undefined })
-    const draft = await verified(o, task, await ran(o, task, scripts[index] ?? idle, box))
+    await o.environment.setup({ task, attempt: tried, box, signal: o.signal, emit: () => undefined })
+    const draft = await verified(o, task, await ran(o, task, scripts[index] ?? idle, box, tried))
     drafts.push(draft)
     if (!steps.goesOn(index, draft)) break
   }
@@ -51,7 +51,8 @@ async function throughSteps(o: AttemptOptions, steps: TaskSteps, box: Box): Prom
 
 const idle: NamedScript = { name: 'idle', weight: 1, script: { steps: [] } }
 
-async function inBox<T>(o: AttemptOptions, work: (box: Box) => Promise<T>): Promise<T> {
+async function inBox<T>(o: AttemptOptions, work: (box: Box, tried: Attempt) => Promise<T>): Promise<T> {
+  const tried = { id: newId() }
   const { environment, task, signal } = o
   const needs = environment.box(task)
   let gate: EgressGate | null = null
@@ -61,14 +62,14 @@ async function inBox<T>(o: AttemptOptions, work: (box: Box) => Promise<T>): Prom
     labels: { role: 'oracle' },
     ...(o.onProgress === undefined ? {} : { onProgress: o.onProgress }),
   })
-  await environment.setup({ task, box, signal, emit: () => undefined })
+  await environment.setup({ task, attempt: tried, box, signal, emit: () => undefined })
   limitTo(gate, needs.network)
-  return await work(box)
+  return await work(box, tried)
 }
 
-async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box): Promise<Artifacts> {
+async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box, tried: Attempt): Promise<Artifacts> {
   const { environment, signal } = o
-  const context = { task, box, signal, emit: () => undefined }
+  const context = { task, attempt: tried, box, signal, emit: () => undefined }
   for (const { directory, from } of script.files ?? []) await box.putFiles(directory, from)
   await runScript({ ...context, environment, script: script.script })
   return await environment.collect(context)

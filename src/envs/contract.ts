@@ -110,8 +110,17 @@ export interface BoxNeeds {
   readonly verifyTimeoutMs: number | null
 }
 
+/**
+ * One try at a task, from set-up to collection: the same object in all of its contexts. `perAttempt` keeps state by it.
+ */
+export interface Attempt {
+  /** The rollout; where a task is validated, an id of its own. */
+  readonly id: Id
+}
+
 export interface BoxContext {
   readonly task: Task
+  readonly attempt: Attempt
   /** Step of the training that the rollout is made for, for what changes over one; absent or null: nobody said. */
   readonly trainingStep?: number | null
   readonly box: Box
@@ -174,6 +183,7 @@ export interface Tool {
 
 export interface ToolContext {
   readonly task: Task
+  readonly attempt: Attempt
   readonly box: Box
   readonly signal: AbortSignal
 }

@@ -111,7 +111,7 @@ describe('tools', () => {
     input: z.object({}),
     run: () => Promise.reject(new PaddockError('BOX_DEAD', 'gone')),
   })
-  const context = { task, box: {} as Box, signal: new AbortController().signal }
+  const context = { task, attempt: { id: 'attempt' }, box: {} as Box, signal: new AbortController().signal }
   const call = (name: string, argumentsText: string) => runToolCall([echo, broken], { name, argumentsText }, context)
 
   it('run with what the model wrote, and answer what it can act on', async () => {

@@ -3,6 +3,7 @@ export { packArtifact, restoreArtifact, unpackArtifact, withoutExcluded } from '
 export type {
   ArtifactItem,
   Artifacts,
+  Attempt,
   BoxContext,
   BoxNeeds,
   Environment,
@@ -32,6 +33,7 @@ export { type RanStep, runScript, scriptStepSchema, shellTool } from './run-scri
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
 export { noteTags, sql } from './sql/index.ts'
 export { wholeVerdict } from './steps.ts'
+export { perAttempt } from './per-attempt.ts'
 export { makeTask } from './task.ts'
 export {
   type Corpus,

@@ -32,6 +32,7 @@ import type { Artifacts } from './contract.ts'
 import { defineEnvironment } from './define.ts'
 import { loadJsonTasks } from './json-tasks.ts'
 import { toolOutcome } from './outcome.ts'
+import { perAttempt } from './per-attempt.ts'
 import { makeTask } from './task.ts'
 import { defineTool } from './tool.ts'
 
@@ -44,6 +45,7 @@ export const environmentKit = {
   defineEnvironment,
   defineTool,
   toolOutcome,
+  perAttempt,
   makeTask,
   loadJsonTasks,
   packArtifact,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Task } from '../core/index.ts'
 import type { Box } from '../sandbox/index.ts'
-import type { Environment, Script, ScriptStep, Tool, ToolOutcome } from './contract.ts'
+import type { Attempt, Environment, Script, ScriptStep, Tool, ToolContext, ToolOutcome } from './contract.ts'
 
 /** Schema of a script's steps as they stand in files. */
 export const scriptStepSchema: z.ZodType<ScriptStep> = z.lazy(() =>
@@ -27,6 +27,7 @@ export interface RanStep extends ToolOutcome {
 export async function runScript(o: {
   readonly environment: Environment
   readonly task: Task
+  readonly attempt: Attempt
   readonly box: Box
   readonly script: Script
   readonly signal: AbortSignal
@@ -58,11 +59,7 @@ function flat(step: ScriptStep): readonly ScriptStep[] {
   return 'parallel' in step ? step.parallel.flatMap(flat) : [step]
 }
 
-async function runStep(
-  step: ScriptStep,
-  tools: readonly Tool[],
-  context: { readonly task: Task; readonly box: Box; readonly signal: AbortSignal },
-): Promise<RanStep | null> {
+async function runStep(step: ScriptStep, tools: readonly Tool[], context: ToolContext): Promise<RanStep | null> {
   if ('shell' in step) {
     const found = shellTool(tools)
     const input = { [found?.parameter ?? 'command']: step.shell }

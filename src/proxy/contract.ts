@@ -150,6 +150,8 @@ export interface SessionStats {
   readonly sessionId: Id
   readonly open: boolean
   readonly calls: number
+  /** Calls that the model answered to the end. */
+  readonly answered: number
   readonly inFlight: number
   readonly sampledTokens: number
   /** Time in which at least one call of the session was waiting for the engine. Agent clocks leave it out. */
@@ -159,6 +161,15 @@ export interface SessionStats {
   /** Code of the last refusal or engine error, null when the last call was answered. */
   readonly lastError: string | null
 }
+
+/** An answer of a session as its client gets it. */
+export interface CommittedAnswer {
+  readonly callId: Id
+  /** Of each choice, JSON text in the client's dialect. */
+  readonly messages: readonly string[]
+}
+
+export type AnswerListener = (answer: CommittedAnswer) => void
 
 export interface ProxyStats {
   readonly sessions: { readonly open: number }
@@ -196,6 +207,8 @@ export interface Proxy {
   closeOpenMode(): Promise<void>
   /** Throws `SESSION_UNKNOWN`. */
   sessionStats(id: Id): SessionStats
+  /** Tells each answer of an open session once it is committed, before its client can act on it. Throws `SESSION_UNKNOWN`. */
+  watchAnswers(id: Id, listener: AnswerListener): void
   /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
   sessionHandler(id: Id): SessionHandler
   /** Starts the inference listener. With `openMode` only loopback hosts are accepted. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { InFlightSet, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
 import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
+import { isAnswered } from './answered.ts'
 import type { EndedCall, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
@@ -253,6 +254,7 @@ export class Generations {
     session.ended(call, ended.sampledTokens ?? 0)
     this.forget(call)
     const { outcome } = ended.commit
+    if (isAnswered(outcome)) session.noteAnswered()
     session.lastError = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
     this.totals.calls += 1
     this.totals.sampledTokens += ended.sampledTokens ?? 0

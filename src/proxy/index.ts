@@ -1,5 +1,6 @@
 export type {
   CallLine,
+  CommittedAnswer,
   Listener,
   OpenedSession,
   OpenSession,

@@ -252,6 +252,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       for (const id of await openSessions.ids()) await closeSession(id)
     },
     sessionStats: (id) => book.stats(id),
+    watchAnswers: (id, listener) => book.byIdOrThrow(id).watchAnswers(listener),
     sessionHandler: (id) => ({ request: handle(book.byIdOrThrow(id)) }),
     async listen({ host = '127.0.0.1', port = 0 }) {
       if (options.openMode === true && !isLoopback(host)) {

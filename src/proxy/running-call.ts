@@ -268,7 +268,10 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
       return
     }
     this.phase = complete ? 'answered' : 'failed'
-    if (complete) noteAnswers(asked, this.answer)
+    if (complete) {
+      noteAnswers(asked, this.answer)
+      asked.session.tellAnswer(commit)
+    }
     this.audience.deliverAll(this.answer, this.failure)
     this.around.settled(this, outcomeOf(asked, this.answer, { commit, tainted }))
     this.letGo()

@@ -1,11 +1,15 @@
+import { PaddockError } from '../core/index.ts'
 import { prefetchTaskBox } from '../envs/index.ts'
 import type { SessionStats } from '../proxy/index.ts'
 import { AgentExpired, startAgentClock } from './agent-clock.ts'
 import { startAgent } from './agent.ts'
+import { stageMs } from './budgets.ts'
 import { type AttemptContext, stage } from './attempt-context.ts'
 import type { Booted } from './boot.ts'
 import type { EndFacts } from './judge-end.ts'
+import type { Harness } from './harnesses/contract.ts'
 import { keepOutput } from './keep-output.ts'
+import type { ToolServer } from './mcp/index.ts'
 
 /** What an agent did in its stage. */
 export interface AgentPart extends Pick<EndFacts, 'fault' | 'expired' | 'report' | 'stats'> {
@@ -29,7 +33,7 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
   const stats = (): SessionStats => proxy.sessionStats(session.session.id)
   const taskBudgetMs = environment?.box(member.task).agentTimeoutMs ?? null
   using agentClock = startAgentClock({
-    budgetMs: taskBudgetMs ?? budgets.agentMs,
+    budgetMs: stageMs('agentMs', taskBudgetMs, budgets),
     wallMs: budgets.agentWallMs,
     clock,
     modelWaitMs: () => stats().modelWaitMs,
@@ -44,6 +48,7 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
   const part = await stage({ ...context, run: { ...run, signal } }, 'agent', null, async (stageSignal) => {
     const agent = startAgent(run.harness, {
       task: member.task,
+      attempt: context.attempt,
       environment,
       model: run.model,
       box,
@@ -56,7 +61,10 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
       wallMs: budgets.agentWallMs,
     })
     try {
-      return { report: await agent.report, expired: null, fault: null }
+      const report = await agent.report
+      // One that stops because the run is cancelled was not done, whatever it reports.
+      run.signal.throwIfAborted()
+      return { report, expired: null, fault: null }
     } finally {
       // Before the output is stored, so that our own work is on nobody's clock.
       agentClock.stop()
@@ -68,7 +76,20 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
     expired: error instanceof AgentExpired ? error.limit : null,
     fault: error instanceof AgentExpired ? null : error,
   }))
-  return { ...part, stats: stats(), agentMs: agentClock.stop() }
+  const after = stats()
+  const fault = part.fault ?? (after.answered > 0 && lacksTools(run.harness, toolServer) ? unlisted(run.harness) : null)
+  return { ...part, fault, stats: after, agentMs: agentClock.stop() }
+}
+
+/** Whether the agent worked without the tools that its task gives it, because its harness never came to ask for them. */
+function lacksTools(harness: Harness, toolServer: ToolServer | null): boolean {
+  const asks = harness.place === 'box' && harness.listsTools === true
+  return asks && toolServer !== null && !toolServer.reached
+}
+
+function unlisted({ name }: Harness): PaddockError {
+  const what = `${name} never asked the MCP server for the tools of the task, and worked without them`
+  return new PaddockError('HARNESS_TOOLS_UNLISTED', what)
 }
 
 /** While the agent works, the box of its verifier may already be made. */

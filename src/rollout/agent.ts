@@ -1,5 +1,5 @@
 import { type Clock, type EventBody, PaddockError, type Task } from '../core/index.ts'
-import type { Environment } from '../envs/index.ts'
+import type { Attempt, Environment } from '../envs/index.ts'
 import type { Box, ExecResult } from '../sandbox/index.ts'
 import type { BoxHarness, Harness, HarnessExit, HarnessReport, HostHarness } from './harnesses/contract.ts'
 import { mcpTools, toolPrograms, toolProgramsDirectory } from './mcp/index.ts'
@@ -18,6 +18,7 @@ const eventTailBytes = 4096
 
 /** What the agent stage works with. */
 export interface AgentParts {
+  readonly attempt: Attempt
   readonly task: Task
   readonly environment: Environment | null
   readonly model: string
@@ -47,9 +48,10 @@ export function startAgent(harness: Harness, parts: AgentParts): RunningAgent {
 }
 
 function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent['output']): Promise<HarnessReport> {
-  const { task, environment, box, model, signal, emit, keep, atTurn } = parts
+  const { task, attempt, environment, box, model, signal, emit, keep, atTurn } = parts
   return harness.run({
     task,
+    attempt,
     ...promptsOf(parts),
     ...parts.host,
     model,

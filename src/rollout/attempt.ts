@@ -1,22 +1,28 @@
+import type { RolloutEnd, StoredArtifact, Task } from '../core/index.ts'
 import type { Artifacts, Environment, TaskSteps } from '../envs/index.ts'
 import type { OpenedSession, SessionStats } from '../proxy/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
 import type { Box } from '../sandbox/index.ts'
+import type { RolloutWork } from '../trajectory/index.ts'
 import { type AgentPart, agentStage, neverBegan } from './agent-stage.ts'
 import { type AttemptContext, stage } from './attempt-context.ts'
 import { boot, type Booted, prefetch } from './boot.ts'
 import { Closing } from './closing.ts'
-import { type EndFacts, judgeEnd } from './judge-end.ts'
+import { judgeEnd } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
 import { verifyDraft } from './verify.ts'
+import { keepArtifacts } from './work.ts'
 
 /** What became of the agent's part of a rollout. */
 export interface Attempted {
-  readonly facts: EndFacts
-  /** Null where nothing was collected: no box, no environment, or a fault; and where the steps of the task were verified. */
-  readonly artifacts: Artifacts | null
-  /** Of a task of several steps, those that were verified. */
-  readonly steps: { readonly of: TaskSteps; readonly drafts: readonly VerdictDraft[] } | null
+  readonly end: RolloutEnd
+  readonly detail: string
+  /** What the stages threw; null for nothing. */
+  readonly fault: unknown
+  /** What the harness says that it failed of; null where it says nothing. */
+  readonly harnessFault: string | null
+  /** Null where the agent was not done: the rollout is over without a verdict. */
+  readonly done: Done | null
   readonly calls: number
   readonly sampledTokens: number
   readonly taints: readonly string[]
@@ -24,97 +30,178 @@ export interface Attempted {
   readonly agentMs: number
 }
 
+/** What an agent that was done left. It is in the store. */
+export interface Done {
+  readonly work: RolloutWork
+  /** What has no draft of a verdict yet: the task, or the last of its steps; null where nothing is left to verify. */
+  readonly unverified: Unverified | null
+  /** Of a task of several steps, those that were verified. */
+  readonly steps: { readonly of: TaskSteps; readonly drafts: readonly VerdictDraft[] } | null
+}
+
+/** Collected and not verified. */
+export interface Unverified {
+  readonly task: Task
+  readonly artifacts: Artifacts
+  /** Whether the model answered the agent while it worked on this. */
+  readonly answered: boolean
+}
+
+/** What an agent left, as far as it came. */
+interface Collected extends Pick<Done, 'unverified' | 'steps'> {
+  readonly agent: AgentPart
+  readonly artifacts: readonly StoredArtifact[]
+}
+
 /**
- * Queue, boot, setup, agent, collect. Resolves however it ends, with everything closed that it opened; what could not be
- * closed is told to the run.
+ * Queue, boot, setup, agent, collect. What the agent left is in the store when this resolves. Resolves however it ends, with
+ * everything closed that it opened; what could not be closed is told to the run.
  */
 export async function attemptTask(context: AttemptContext): Promise<Attempted> {
-  const { run } = context
+  const { run, log } = context
   const closing = new Closing()
   let agent = neverBegan
-  let artifacts: Artifacts | null = null
   let session: OpenedSession | null = null
-  let of: TaskSteps | null = null
-  const drafts: VerdictDraft[] = []
+  let collected: Collected | null = null
   try {
     await queued(context, closing)
     const booted = await boot(context, closing, (opened) => (session = opened))
-    const { environment } = run
-    const place = await run.gates.agent.enter(run.signal)
+    const place = await run.gates.agent.enter(run.signal, context.member.order)
     try {
-      of = environment?.steps(context.member.task) ?? null
-      if (of === null) agent = await agentStage(context, booted)
-      else agent = await throughSteps(context, booted, of, drafts)
+      const told = (part: AgentPart) => (agent = part)
+      collected = await worked(context, booted, told)
     } finally {
       place[Symbol.dispose]()
-    }
-    if (of === null && agent.fault === null && booted.box !== null && environment !== null) {
-      artifacts = await collect(context, environment, booted.box)
     }
   } catch (fault) {
     agent = { ...agent, fault }
   }
   // Closing the session commits what was in flight, which counts too.
   const stats = session === null ? null : await closed(run, session)
-  run.leftovers.push(...(await closing.run()))
-  return {
-    facts: { ...agent, cancelled: run.signal.aborted },
-    artifacts,
-    steps: of === null ? null : { of, drafts },
+  const figures = {
     calls: stats?.calls ?? 0,
     sampledTokens: stats?.sampledTokens ?? 0,
-    taints: [...new Set(agent.stats.taints)],
     agentMs: agent.agentMs,
   }
+  const harnessFault = agent.report?.fault ?? null
+  const taints = [...new Set(agent.stats.taints)]
+  const judged = judgeEnd({ ...agent, cancelled: run.signal.aborted && agent.fault !== null })
+  const { catalogue } = run.store
+  for (const cause of taints) await catalogue.taint(log.rolloutId, cause)
+  let done: Done | null = null
+  if (collected !== null && judged.end !== 'infra' && judged.end !== 'cancelled') {
+    const { unverified, steps, artifacts } = collected
+    const work: RolloutWork = {
+      ...judged,
+      ...figures,
+      at: run.clock.now(),
+      fault: harnessFault,
+      artifacts,
+      shared: unverified?.artifacts.filesystem !== undefined,
+      answered: unverified?.answered ?? (stats?.answered ?? 0) > 0,
+    }
+    await catalogue.putWork(log.rolloutId, work)
+    done = { work, unverified, steps }
+  }
+  // Boxes may take long to go: whoever kills this process meanwhile loses no work.
+  run.leftovers.push(...(await closing.run()))
+  return { ...judged, ...figures, fault: agent.fault, harnessFault, done, taints }
 }
 
 async function queued(context: AttemptContext, closing: Closing): Promise<void> {
   const { run, member, log } = context
   await stage(context, 'queue', null, async (signal) => {
     prefetch(context, closing, await run.imageReady(member.task))
-    const place = await run.gates.live.enter(signal)
+    await context.begun.enter(run.gates.begun, signal, member.order)
+    const place = await run.gates.live.enter(signal, member.order)
     closing.add('place', async () => place[Symbol.dispose]())
   })
   await run.store.catalogue.startRollout(log.rolloutId, run.clock.now())
 }
 
-/** One step after the other in one box, each verified before the next. Drafts come as they are known. */
-async function throughSteps(
+/** The agent's part. Throws what kept the agent from being done, once it has told how far it came. */
+async function worked(
   context: AttemptContext,
   booted: Booted,
-  steps: TaskSteps,
-  drafts: VerdictDraft[],
-): Promise<AgentPart> {
-  const { run, log } = context
+  told: (agent: AgentPart) => void,
+): Promise<Collected | null> {
+  const { run, member } = context
   const { environment, sandbox } = run
   const { box, session } = booted
+  const of = environment?.steps(member.task) ?? null
+  if (of === null || environment === null || sandbox === null || box === null) {
+    const agent = await agentStage(context, booted)
+    told(agent)
+    if (agent.fault !== null) return null
+    if (box === null || environment === null) return { agent, artifacts: [], unverified: null, steps: null }
+    const artifacts = await collect(context, environment, box)
+    const answered = answeredBy(run, session) > 0
+    const unverified = { task: member.task, artifacts, answered }
+    return { agent, unverified, artifacts: await keepArtifacts(run.store.blobs, artifacts), steps: null }
+  }
+  return throughSteps(context, { ...booted, box }, { of, environment }, told)
+}
+
+/**
+ * One step after the other in one box, each verified before the next. The last one that is worked on is left to be
+ * verified: nothing of the agent waits for that.
+ */
+async function throughSteps(
+  context: AttemptContext,
+  booted: Booted & { readonly box: Box },
+  { of, environment }: { readonly of: TaskSteps; readonly environment: Environment },
+  told: (agent: AgentPart) => void,
+): Promise<Collected | null> {
+  const { run, log } = context
+  const { box, session } = booted
+  const drafts: VerdictDraft[] = []
+  const artifacts: StoredArtifact[] = []
   let agent = neverBegan
-  if (environment === null || sandbox === null || box === null) return agent
-  for (const [index, task] of steps.tasks.entries()) {
+  for (const [index, task] of of.tasks.entries()) {
     const step = { ...context, member: { ...context.member, task } }
     await box.thaw()
     await stage(step, 'setup', run.budgets.setupMs, (signal) =>
-      environment.setup({ task, box, signal, emit: log.emit, trainingStep: run.trainingStep }),
+      environment.setup({
+        task,
+        attempt: context.attempt,
+        box,
+        signal,
+        emit: log.emit,
+        trainingStep: run.trainingStep,
+      }),
     )
+    const before = answeredBy(run, session)
     const part = await agentStage(step, booted)
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
-    if (part.fault !== null || run.signal.aborted) return agent
-    const artifacts = await collect(step, environment, box)
+    told(agent)
+    if (part.fault !== null) return null
+    const collected = await collect(step, environment, box)
+    artifacts.push(...(await keepArtifacts(run.store.blobs, collected, task.name)))
+    const unverified = { task, artifacts: collected, answered: answeredBy(run, session) > before }
     const { end } = judgeEnd({ ...part, cancelled: false })
-    const { calls } = run.proxy.sessionStats(session.session.id)
-    const draft = await verifyDraft(step, { environment, sandbox, artifacts, end, calls })
+    if (end !== 'completed' || index === of.tasks.length - 1) {
+      return { agent, artifacts, unverified, steps: { of, drafts } }
+    }
+    run.signal.throwIfAborted()
+    const draft = await verifyDraft(step, unverified)
     drafts.push(draft)
-    if (end !== 'completed' || !steps.goesOn(index, draft)) return agent
+    if (!of.goesOn(index, draft)) break
   }
-  return agent
+  return { agent, artifacts, unverified: null, steps: { of, drafts } }
 }
 
+/** On its own budget alone: a run that is cancelled keeps what an agent that was done has left. */
 function collect(context: AttemptContext, environment: Environment, box: Box): Promise<Artifacts> {
   const { run, member, log } = context
   const { task } = member
-  return stage(context, 'collect', run.budgets.collectMs, (signal) =>
-    environment.collect({ task, box, signal, emit: log.emit }),
+  const lasting = { ...context, run: { ...run, signal: new AbortController().signal } }
+  return stage(lasting, 'collect', run.budgets.collectMs, (signal) =>
+    environment.collect({ task, attempt: context.attempt, box, signal, emit: log.emit }),
   )
+}
+
+function answeredBy({ proxy }: RunParts, { session }: OpenedSession): number {
+  return proxy.sessionStats(session.id).answered
 }
 
 async function closed({ proxy, leftovers }: RunParts, { session }: OpenedSession): Promise<SessionStats> {

@@ -1,6 +1,6 @@
-import type { Verdict } from '../core/index.ts'
+import type { Task, Verdict } from '../core/index.ts'
 import { actionsOf, detect, evidenceLimit } from '../reward/index.ts'
-import type { AttemptContext } from './attempt-context.ts'
+import type { StageContext } from './attempt-context.ts'
 
 /** Most of the evidence that findings may take; the verifier's own output says more. */
 const linesLimit = 2000
@@ -10,14 +10,14 @@ const linesLimit = 2000
  * the names of the detectors, and lines of the verdict's evidence. The number stays as the verifier gave it. Throws
  * `STORE_*`.
  */
-export async function audited({ run, log, member }: AttemptContext, verdict: Verdict): Promise<Verdict> {
+export async function audited({ run, log }: StageContext, task: Task, verdict: Verdict): Promise<Verdict> {
   const { recorder, catalogue } = run.store
   const { rolloutId } = log
   await log.settled()
   const sessions = await recorder.sessions({ rolloutId })
   const logs = await Promise.all(sessions.map(({ id }) => recorder.session(id, { bodies: [] })))
   const events = await recorder.events({ rolloutId })
-  const isReadOnly = run.environment?.isReadOnly(member.task) ?? false
+  const isReadOnly = run.environment?.isReadOnly(task) ?? false
   const findings = detect({ ...actionsOf(logs), events, isReadOnly })
   if (findings.length === 0) return verdict
   log.emit({ kind: 'custom', name: 'audit', data: { findings } })

@@ -1,3 +1,4 @@
+import type { Id } from '../core/index.ts'
 import { type Environment, openTaskBox, prefetchTaskBox, setupNetwork } from '../envs/index.ts'
 import type { OpenedSession } from '../proxy/index.ts'
 import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvider } from '../sandbox/index.ts'
@@ -47,25 +48,32 @@ export async function boot(
   const { run, member, log } = context
   const { harness, environment, proxy, sandbox, budgets } = run
   const { task } = member
-  const place = await run.gates.boot.enter(run.signal)
+  const place = await run.gates.boot.enter(run.signal, member.order)
   try {
     const booted = await stage(context, 'boot', budgets.bootMs, async (signal) => {
-      const labels = { harness: harness.name, task: task.name, environment: task.environment }
+      const labels = { ...run.labels, harness: harness.name, task: task.name, environment: task.environment }
       const session = await proxy.openSession({ rolloutId: log.rolloutId, role: 'agent', policy: run.policy, labels })
       log.sessionId = session.session.id
       onSession(session)
       if (environment === null || sandbox === null) {
         return { session, box: null, toolServer: null, turns: null, egress: null }
       }
-      const toolServer = toolServerFor(context, environment)
-      const turns = turnsOf(context)
+      const toolServer = toolServerFor(context, environment, session)
+      const turns = turnsOf(context, session)
       const opened = await openBox(context, { environment, sandbox, session, toolServer, turns, closing, signal })
       return { session, toolServer, turns, ...opened }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
       await stage(context, 'setup', budgets.setupMs, (signal) =>
-        environment.setup({ task, box, signal, emit: log.emit, trainingStep: run.trainingStep }),
+        environment.setup({
+          task,
+          attempt: context.attempt,
+          box,
+          signal,
+          emit: log.emit,
+          trainingStep: run.trainingStep,
+        }),
       )
     }
     return booted
@@ -74,16 +82,22 @@ export async function boot(
   }
 }
 
-function toolServerFor({ run, member, log }: AttemptContext, environment: Environment): ToolServer | null {
+function toolServerFor(
+  { run, member, log, attempt }: AttemptContext,
+  environment: Environment,
+  session: OpenedSession,
+): ToolServer | null {
   const { task } = member
   const tools = mcpTools(environment, task)
   if (run.harness.place === 'host' || tools.length === 0) return null
-  const { clock, store } = run
-  const cause = new CauseFinder(store.recorder, () => log.sessionId)
+  const { clock, store, proxy } = run
+  const cause = new CauseFinder(tools.map(({ name }) => name))
+  proxy.watchAnswers(session.session.id, (answer) => cause.note(answer))
   const serverInfo = { name: environment.name, version: environment.verifierVersion }
   return new ToolServer({
     serverInfo,
     task,
+    attempt,
     tools,
     clock,
     cause,
@@ -131,12 +145,9 @@ async function openBox(
   return { box, egress }
 }
 
-function turnsOf({ run, log }: AttemptContext): TurnSnapshots | null {
+function turnsOf({ run, log }: AttemptContext, session: OpenedSession): TurnSnapshots | null {
   if (run.snapshotEvery === null) return null
-  const lastCall = async () => {
-    if (log.sessionId === null) return null
-    const { calls } = await run.store.recorder.session(log.sessionId, { bodies: [] })
-    return calls.findLast(({ commit }) => commit !== null)?.intent.id ?? null
-  }
-  return new TurnSnapshots({ every: run.snapshotEvery, lastCall, emit: log.emit })
+  let last: Id | null = null
+  run.proxy.watchAnswers(session.session.id, ({ callId }) => (last = callId))
+  return new TurnSnapshots({ every: run.snapshotEvery, lastCall: () => last, emit: log.emit })
 }

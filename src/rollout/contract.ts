@@ -23,10 +23,19 @@ export interface RunOptions {
   /** Rollouts per task: the size of each group. Default 1. */
   readonly n?: number
   readonly runId?: Id
+  /**
+   * Goes on with the run `runId`, whose tasks, in their order, and options these are: what has ended stays, what is
+   * unverified is verified, missing members run. Default: a new run.
+   */
+  readonly resume?: boolean
+  /** What somebody asked for, as it was read; kept with the run for whoever goes on with it. JSON. */
+  readonly request?: unknown
   readonly name?: string
   /** Same task, other wording: part of the group's identity. Default `default`. */
   readonly promptVariant?: string
   readonly policy?: Partial<SessionPolicy>
+  /** Labels of each rollout and its sessions, beside those that Paddock gives. */
+  readonly labels?: Readonly<Record<string, string>>
   readonly budgets?: Partial<StageBudgets>
   readonly limits?: Partial<WorkerLimits>
   /** Step of the training that these rollouts are for. Default: null, nobody said. */
@@ -48,7 +57,7 @@ export interface RunOptions {
 
 /**
  * Time of each stage in milliseconds. `agent` counts on the agent's own clock: neither waiting for a slot nor waiting for
- * the model. A task's own budget for agent or verification wins over these.
+ * the model. Where a task has a budget of its own for agent or verification, the shorter one holds.
  */
 export interface StageBudgets {
   readonly bootMs: number
@@ -93,6 +102,8 @@ export interface RolloutSummary {
   readonly detail: string
   /** Null where nothing was verified. */
   readonly verdict: Verdict | null
+  /** True: its agent was done and its work is kept, and it has no verdict and no end until that is verified. */
+  readonly unverified: boolean
   readonly taints: readonly string[]
   readonly calls: number
   readonly sampledTokens: number

@@ -53,3 +53,16 @@ test('a place that is left twice is one place', async () => {
   waiting.abort(new Error('still full'))
   await expect(next).rejects.toThrow('still full')
 })
+
+test('who is earlier in order goes first, whoever asked first', async () => {
+  const gate = new Gate(1)
+  const first = await gate.enter(signal, 9)
+  const order: number[] = []
+  const others = [5, 2, 5, 0].map(async (at) => {
+    using _place = await gate.enter(signal, at)
+    order.push(at)
+  })
+  first[Symbol.dispose]()
+  await Promise.all(others)
+  expect(order).toEqual([0, 2, 5, 5])
+})

@@ -41,10 +41,19 @@ export { recordBoxEvents } from './box-events.ts'
 export { sandboxGateway } from './sandbox-gateway.ts'
 export { appendLate, type LateVerdict } from './late-verdict.ts'
 export { endInterrupted } from './interrupted.ts'
-export { defaultBudgets, defaultLimits, runRollouts } from './run.ts'
+export { defaultBudgets, defaultLimits, stageMs } from './budgets.ts'
+export { runRollouts } from './run.ts'
+export { isUnverified, type UnverifiedRollout, verifyLeft } from './left.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'
-export { endRecordings, mayGoOn, openRecording, type Recording, type RecordingOptions } from './recording.ts'
+export {
+  endRecordings,
+  mayGoOn,
+  openRecording,
+  type Recording,
+  type RecordingOptions,
+  Recordings,
+} from './recording.ts'
 export { type GroupRequest, groupSpec } from './group/spec.ts'
 export {
   type EndOutside,

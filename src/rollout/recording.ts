@@ -13,9 +13,11 @@ export interface Recording extends OpenedSession {
 export interface RecordingOptions {
   readonly store: Pick<Store, 'catalogue'>
   readonly proxy: Proxy
-  /** Name of run and task; recordings of one name are one group per process. */
+  /** Name of run and task. */
   readonly name: string
   readonly session: Omit<OpenSession, 'rolloutId'>
+  /** The run that it becomes a group of; default: one of its own. */
+  readonly run?: RunRecord
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -31,7 +33,7 @@ export function isRecording({ config }: RunRecord): boolean {
 export async function mayGoOn({ catalogue }: Pick<Store, 'catalogue'>, { rolloutId }: SessionRecord): Promise<boolean> {
   if (rolloutId === null) return true
   const rollout = await catalogue.rollout(rolloutId).catch(() => null)
-  return rollout === null || rollout.end === null
+  return rollout === null || (rollout.end === null && rollout.work === null)
 }
 
 /** How far back {@link endRecordings} looks. */
@@ -66,7 +68,7 @@ export async function openRecording(options: RecordingOptions): Promise<Recordin
   const id = options.newId ?? newId
   const at = clock.now()
   const task = bareTask({ name, instruction: '' })
-  const run = { id: id(), name, createdAt: at, config: recordingConfig }
+  const run = options.run ?? recordingRun(name, at, id)
   const group = { id: id(), runId: run.id, taskDigest: task.digest, promptVariant: 'default', createdAt: at }
   const rollout = {
     id: id(),
@@ -82,6 +84,9 @@ export async function openRecording(options: RecordingOptions): Promise<Recordin
   await store.catalogue.putGroup(group)
   await store.catalogue.putRollout(rollout)
   await store.catalogue.startRollout(rollout.id, at)
+  for (const [label, value] of Object.entries(options.session.labels ?? {})) {
+    await store.catalogue.label(rollout.id, label, value)
+  }
   const opened = await proxy.openSession({ ...options.session, rolloutId: rollout.id })
   let ended = false
   return {
@@ -93,5 +98,34 @@ export async function openRecording(options: RecordingOptions): Promise<Recordin
       await proxy.closeSession(opened.session.id)
       await store.catalogue.endRollout(rollout.id, clock.now(), 'completed', 'recording closed')
     },
+  }
+}
+
+function recordingRun(name: string, at: number, id: IdMaker): RunRecord {
+  return { id: id(), name, createdAt: at, config: recordingConfig }
+}
+
+/** The recordings that a control API opens, one run for all of them and a group for each. Closing the session of one ends its rollout. */
+export class Recordings {
+  readonly #parts: Pick<RecordingOptions, 'store' | 'proxy'>
+  readonly #open = new Map<Id, Recording>()
+  readonly #run = recordingRun('sessions', systemClock.now(), newId)
+
+  constructor(parts: Pick<RecordingOptions, 'store' | 'proxy'>) {
+    this.#parts = parts
+  }
+
+  /** Throws what the store and the proxy throw. */
+  async open(session: RecordingOptions['session']): Promise<Recording> {
+    const opened = await openRecording({ ...this.#parts, name: 'session', session, run: this.#run })
+    this.#open.set(opened.session.id, opened)
+    return opened
+  }
+
+  /** Closes a session, whoever opened it. Throws `SESSION_UNKNOWN`. */
+  async close(id: Id): Promise<void> {
+    const recording = this.#open.get(id)
+    this.#open.delete(id)
+    await (recording === undefined ? this.#parts.proxy.closeSession(id) : recording.end())
   }
 }

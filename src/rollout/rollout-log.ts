@@ -6,13 +6,19 @@ import { type RolloutIdentity, RolloutSpans } from './rollout-spans.ts'
 export class RolloutLog {
   readonly rolloutId: Id
   sessionId: Id | null = null
-  readonly #recorder: Recorder
+  readonly #recorder: Pick<Recorder, 'appendEvent'>
   readonly #clock: Clock
   readonly #newId: IdMaker
   readonly #spans: RolloutSpans
   #pending: Promise<unknown>[] = []
 
-  constructor(parts: { rolloutId: Id; identity: RolloutIdentity; recorder: Recorder; clock: Clock; newId: IdMaker }) {
+  constructor(parts: {
+    readonly rolloutId: Id
+    readonly identity: RolloutIdentity
+    readonly recorder: Pick<Recorder, 'appendEvent'>
+    readonly clock: Clock
+    readonly newId: IdMaker
+  }) {
     this.rolloutId = parts.rolloutId
     this.#recorder = parts.recorder
     this.#clock = parts.clock

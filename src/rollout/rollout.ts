@@ -1,14 +1,12 @@
 import type { Verdict } from '../core/index.ts'
-import { wholeVerdict } from '../envs/index.ts'
-import { audited } from './audit.ts'
-import { Closing } from './closing.ts'
 import type { AttemptContext } from './attempt-context.ts'
-import { type Attempted, attemptTask } from './attempt.ts'
+import { attemptTask } from './attempt.ts'
+import { Closing } from './closing.ts'
 import type { RolloutSummary } from './contract.ts'
-import { judgeEnd } from './judge-end.ts'
+import { end, finish } from './finish.ts'
 import { RolloutLog } from './rollout-log.ts'
-import type { Member, RunParts } from './run-parts.ts'
-import { verdictOf, verifyStage } from './verify.ts'
+import type { BegunPlace, Member, RunParts } from './run-parts.ts'
+import { verifyStage } from './verify.ts'
 
 /** A rollout and, for one that ended as `infra`, whether another attempt could end otherwise. */
 export interface EndedRollout {
@@ -18,14 +16,21 @@ export interface EndedRollout {
 
 /**
  * One attempt at one task, from queue to verdict, recorded. Resolves however it ends; throws only `STORE_*`: what
- * cannot be recorded did not happen. The end is written last, so a rollout without one was interrupted.
+ * cannot be recorded did not happen. The end is written last: a rollout without one is unverified where its agent was done
+ * (its work is in the catalogue), else it was interrupted.
  */
-export async function runRollout(run: RunParts, member: Member, attempt: number): Promise<EndedRollout> {
+export async function runRollout(
+  run: RunParts,
+  member: Member,
+  attempt: number,
+  begun: BegunPlace,
+): Promise<EndedRollout> {
   const { store, clock } = run
   const { task, group, slot } = member
   const rolloutId = run.newId()
   const identity = { groupId: group.id, slot, attempt, harness: run.harness.name }
   await store.catalogue.putRollout({ id: rolloutId, runId: run.runId, ...identity, createdAt: clock.now() })
+  for (const [name, value] of Object.entries(run.labels)) await store.catalogue.label(rolloutId, name, value)
   const traced = { runId: run.runId, harness: run.harness.name, task: task.name }
   const log = new RolloutLog({ rolloutId, identity: traced, recorder: store.recorder, clock, newId: run.newId })
   let leftQueueAt: number | null = null
@@ -34,6 +39,8 @@ export async function runRollout(run: RunParts, member: Member, attempt: number)
     run,
     ending,
     member,
+    attempt: { id: rolloutId },
+    begun,
     log,
     onPhase: (stage, phase) => {
       if (stage === 'boot' && phase === 'start') leftQueueAt = clock.monotonic()
@@ -41,40 +48,26 @@ export async function runRollout(run: RunParts, member: Member, attempt: number)
     },
   }
   const attempted = await attemptTask(context)
-  const { verdict: given, end, detail } = await judged(context, attempted)
+  const { end: how, detail, done, calls, sampledTokens, taints, agentMs } = attempted
+  // A run that is cancelled leaves what its agents left to be verified later.
+  const draft =
+    done === null
+      ? null
+      : await verifyStage(context, done, () => begun.leave()).catch((error: unknown) => {
+          if (!run.signal.aborted) throw error
+          return 'unverified' as const
+        })
   await ending.run()
-  const verdict = given === null ? null : await audited(context, given)
-  for (const cause of attempted.taints) await store.catalogue.taint(rolloutId, cause)
-  if (verdict !== null) await store.catalogue.appendVerdict(verdict)
-  if (verdict !== null) log.verdict(verdict)
-  const fault = attempted.facts.report?.fault
-  log.emit({ kind: 'rollout_end', end, detail, ...(fault === undefined ? {} : { fault }) })
+  const unverified = draft === 'unverified'
+  let verdict: Verdict | null = null
+  if (done === null) await end(context, { end: how, detail, fault: attempted.harnessFault })
+  else if (draft !== 'unverified') verdict = await finish(context, task, done.work, draft)
   await log.settled()
-  await store.catalogue.endRollout(rolloutId, clock.now(), end, detail)
-  const { calls, sampledTokens, taints, agentMs } = attempted
   const durationMs = leftQueueAt === null ? 0 : Math.round(clock.monotonic() - leftQueueAt)
-  const about = { rolloutId, ...identity, task: { name: task.name, digest: task.digest } }
-  const summary = { ...about, end, detail, verdict, taints, calls, sampledTokens, durationMs, agentMs, retried: false }
-  return { summary, fault: end === 'infra' ? attempted.facts.fault : null }
-}
-
-async function judged(
-  context: AttemptContext,
-  attempted: Attempted,
-): Promise<Pick<RolloutSummary, 'end' | 'detail'> & { readonly verdict: Verdict | null }> {
-  const { environment, sandbox, signal } = context.run
-  const { facts, artifacts, calls, steps } = attempted
-  const ended = judgeEnd(facts)
-  const scorable = ended.end !== 'infra' && ended.end !== 'cancelled'
-  if (scorable && steps !== null && steps.drafts.length > 0) {
-    return { ...ended, verdict: verdictOf(context, wholeVerdict(steps.of, steps.drafts)) }
-  }
-  if (!scorable || environment === null || sandbox === null || artifacts === null) return { ...ended, verdict: null }
-  try {
-    const parts = { environment, sandbox, artifacts, end: ended.end, calls }
-    return { ...ended, verdict: await verifyStage(context, parts) }
-  } catch (error) {
-    if (!signal.aborted) throw error
-    return { ...judgeEnd({ ...facts, cancelled: true }), verdict: null }
+  const about = { rolloutId, ...identity, task: { name: task.name, digest: task.digest }, end: how, detail }
+  const figures = { taints, calls, sampledTokens, durationMs, agentMs }
+  return {
+    summary: { ...about, verdict, unverified, ...figures, retried: false },
+    fault: how === 'infra' ? attempted.fault : null,
   }
 }

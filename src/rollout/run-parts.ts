@@ -3,7 +3,8 @@ import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
 import type { GroupRecord, SessionPolicy, Store } from '../trajectory/index.ts'
-import type { RunProgress, StageBudgets } from './contract.ts'
+import type { RunBudgets } from './budgets.ts'
+import type { RunProgress } from './contract.ts'
 import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
@@ -21,7 +22,8 @@ export interface RunParts {
   readonly bundle: BundleRef | null
   readonly model: string
   readonly policy: Partial<SessionPolicy>
-  readonly budgets: StageBudgets
+  readonly labels: Readonly<Record<string, string>>
+  readonly budgets: RunBudgets
   readonly gates: Gates
   /** Turns from one snapshot of an agent's box to the next; null: none are taken. */
   readonly snapshotEvery: number | null
@@ -39,6 +41,8 @@ export interface RunParts {
 }
 
 export interface Gates {
+  /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
+  readonly begun: Gate
   /** Rollouts that hold a box: those in the agent stage, and a few that are being made ready for it. */
   readonly live: Gate
   readonly boot: Gate
@@ -51,4 +55,20 @@ export interface Member {
   readonly task: Task
   readonly group: GroupRecord
   readonly slot: number
+  /** Its place among the members of the run: whoever is earlier goes first wherever places are few. */
+  readonly order: number
+}
+
+/** The place of a member among those that have begun. It is kept from one attempt to the next. */
+export class BegunPlace {
+  #place: Disposable | null = null
+
+  async enter(gate: Gate, signal: AbortSignal, order: number): Promise<void> {
+    this.#place ??= await gate.enter(signal, order)
+  }
+
+  leave(): void {
+    this.#place?.[Symbol.dispose]()
+    this.#place = null
+  }
 }

@@ -1,32 +1,18 @@
-import { availableParallelism } from 'node:os'
 import { isPaddockError, newId, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { Listener } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
-import type { GroupRecord } from '../trajectory/index.ts'
-import type { RolloutSummary, RunOptions, RunSummary, StageBudgets, WorkerLimits } from './contract.ts'
+import type { GroupRecord, RolloutView } from '../trajectory/index.ts'
+import { defaultLimits, runBudgets } from './budgets.ts'
+import type { RolloutSummary, RunOptions, RunSummary } from './contract.ts'
 import { Gate } from './gate.ts'
 import { groupRewarded } from './group-rewards.ts'
 import { summariseGroup } from './groups.ts'
 import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
 import { postScripts } from './scripts.ts'
+import { takeUpMember } from './resume.ts'
 import { runRollout } from './rollout.ts'
-import type { Member, RunParts } from './run-parts.ts'
-
-/** Budgets of stages whose task and run say nothing. */
-export const defaultBudgets: StageBudgets = {
-  bootMs: 300_000,
-  setupMs: 300_000,
-  agentMs: 600_000,
-  collectMs: 120_000,
-  verifyMs: 600_000,
-  agentWallMs: 4 * 3_600_000,
-}
-
-/** An agent mostly waits for the model, so there are more of them than cores. */
-export function defaultLimits(cores: number = availableParallelism()): WorkerLimits {
-  return { boot: 2, agent: 2 * cores, verify: 2 }
-}
+import { BegunPlace, type Member, type RunParts } from './run-parts.ts'
 
 /** Faults that another attempt meets again. */
 const lasting: ReadonlySet<string> = new Set([
@@ -41,9 +27,9 @@ const lasting: ReadonlySet<string> = new Set([
 
 /**
  * Runs `n` rollouts of a harness at each task. Every attempt is recorded from its first moment; an attempt that ended as
- * `infra` is tried again and never scored. On cancellation it resolves with what there is. Throws before any rollout
- * for what all would meet: `SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`, `HARNESS_INVALID`, engine codes of the scripts; later
- * only `STORE_*`.
+ * `infra` is tried again and never scored. Earlier groups go first wherever places are few. On cancellation it resolves
+ * with what there is. Throws before any rollout for what all would meet: `SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`,
+ * `HARNESS_INVALID`, engine codes of the scripts; later only `STORE_*`.
  */
 export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
   // Without a box there is nothing to ask of the sandbox, which then need not even be there.
@@ -118,8 +104,10 @@ function partsOf(options: RunOptions, made: Pick<RunParts, 'bundle' | 'inference
     harness,
     model,
     policy: options.policy ?? {},
-    budgets: { ...defaultBudgets, ...options.budgets },
+    labels: options.labels ?? {},
+    budgets: runBudgets(options.budgets ?? {}),
     gates: {
+      begun: new Gate(2 * limits.agent + limits.boot),
       live: new Gate(limits.agent + limits.boot),
       boot: new Gate(limits.boot),
       agent: new Gate(limits.agent),
@@ -151,20 +139,17 @@ function imagesOf({ environment, sandbox, onProgress }: RunOptions, signal: Abor
 
 async function runAll(options: RunOptions, run: RunParts, cancel: AbortController): Promise<RunSummary> {
   const { tasks, n = 1, infraRetries = 2 } = options
-  const { catalogue } = run.store
-  await catalogue.putRun({
-    id: run.runId,
-    name: options.name ?? `${run.harness.name} on ${run.environment?.name ?? 'bare tasks'}`,
-    createdAt: run.clock.now(),
-    config: configOf(options, run),
-  })
-  const groups = await Promise.all(tasks.map((task) => putGroup(options, run, task)))
+  const groups = await groupsOf(options, run)
   run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * n })
-  const members = groups.flatMap(({ task, group }) => Array.from({ length: n }, (_, slot) => ({ task, group, slot })))
   const outcomes = await Promise.allSettled(
-    members.map(async (member) => {
+    groups.map(async ({ task, group, earlier }, at) => {
       try {
-        return await runMember(run, member, infraRetries)
+        const slots = Array.from({ length: n }, (_, slot) => {
+          const before = earlier.filter((rollout) => rollout.slot === slot)
+          return runMember(run, { task, group, slot, order: at * n + slot }, before, infraRetries)
+        })
+        const attempts = (await Promise.all(slots)).flat()
+        return { task, group, rollouts: await groupRewarded(run, { task, group }, attempts) }
       } catch (error) {
         // A store that fails fails everybody: no use in going on.
         cancel.abort(error)
@@ -175,44 +160,72 @@ async function runAll(options: RunOptions, run: RunParts, cancel: AbortControlle
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   await run.store.recorder.flush()
-  const alone = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
-  const rollouts = await groupRewarded(run, groups, alone)
+  const ended = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const rollouts = ended.flatMap((one) => one.rollouts)
   return {
     runId: run.runId,
     cancelled: run.signal.aborted,
     rollouts,
-    groups: groups.map(({ task, group }) => summariseGroup(group, task, rollouts)),
+    groups: ended.map(({ task, group }) => summariseGroup(group, task, rollouts)),
     repeats: repeatsOf(rollouts),
     leftovers: run.leftovers,
   }
 }
 
-async function putGroup(
-  options: RunOptions,
-  run: RunParts,
-  task: Task,
-): Promise<{ readonly task: Task; readonly group: GroupRecord }> {
-  const group = {
-    id: run.newId(),
-    runId: run.runId,
-    taskDigest: task.digest,
-    promptVariant: options.promptVariant ?? 'default',
-    createdAt: run.clock.now(),
-  }
-  await run.store.catalogue.putTask(task)
-  await run.store.catalogue.putGroup(group)
-  return { task, group }
+/** A group of the run, and what an earlier process tried for it. */
+interface RunGroup {
+  readonly task: Task
+  readonly group: GroupRecord
+  readonly earlier: readonly RolloutView[]
 }
 
-/** Attempts at one slot until one does not end as `infra`. */
-async function runMember(run: RunParts, member: Member, infraRetries: number): Promise<readonly RolloutSummary[]> {
+/** The groups in the order of the tasks. Those of a run that is gone on with are there, as far as it came. */
+async function groupsOf(options: RunOptions, run: RunParts): Promise<readonly RunGroup[]> {
+  const { tasks, promptVariant = 'default', resume = false } = options
+  const { catalogue } = run.store
+  for (const task of tasks) await catalogue.putTask(task)
+  if (!resume) {
+    await catalogue.putRun({
+      id: run.runId,
+      name: options.name ?? `${run.harness.name} on ${run.environment?.name ?? 'bare tasks'}`,
+      createdAt: run.clock.now(),
+      config: configOf(options, run),
+    })
+  }
+  const known = resume ? await catalogue.groups(run.runId) : []
+  const groups: RunGroup[] = []
+  for (const [at, task] of tasks.entries()) {
+    const there = known[at]
+    const identity = { runId: run.runId, taskDigest: task.digest, promptVariant }
+    const group = there ?? { id: run.newId(), ...identity, createdAt: run.clock.now() }
+    if (there === undefined) await catalogue.putGroup(group)
+    groups.push({ task, group, earlier: there === undefined ? [] : await catalogue.rollouts({ groupId: group.id }) })
+  }
+  return groups
+}
+
+/** Attempts at one slot until one does not end as `infra`, those of an earlier process first. */
+async function runMember(
+  run: RunParts,
+  member: Member,
+  before: readonly RolloutView[],
+  infraRetries: number,
+): Promise<readonly RolloutSummary[]> {
+  const { summaries, over } = await takeUpMember(run, member, before)
+  if (over) return summaries
   const attempts: RolloutSummary[] = []
-  for (;;) {
-    const { summary, fault } = await runRollout(run, member, attempts.length)
-    const again = summary.end === 'infra' && attempts.length < infraRetries && !isLasting(fault) && !run.signal.aborted
-    attempts.push({ ...summary, retried: again })
-    run.onProgress({ type: 'ended', rollout: { ...summary, retried: again } })
-    if (!again) return attempts
+  const begun = new BegunPlace()
+  try {
+    for (;;) {
+      const { summary, fault } = await runRollout(run, member, summaries.length + attempts.length, begun)
+      const again =
+        summary.end === 'infra' && attempts.length < infraRetries && !isLasting(fault) && !run.signal.aborted
+      attempts.push({ ...summary, retried: again })
+      run.onProgress({ type: 'ended', rollout: { ...summary, retried: again } })
+      if (!again) return [...summaries, ...attempts]
+    }
+  } finally {
+    begun.leave()
   }
 }
 
@@ -221,18 +234,22 @@ function isLasting(fault: unknown): boolean {
 }
 
 /** What of the options can be read back later; JSON. */
-function configOf({ n = 1, promptVariant, limits, infraRetries }: RunOptions, run: RunParts): unknown {
-  const { harness, environment, model, policy, budgets, trainingStep } = run
+function configOf({ n = 1, promptVariant, limits, infraRetries, tasks, request }: RunOptions, run: RunParts): unknown {
+  const { harness, environment, model, policy, labels, budgets, trainingStep, snapshotEvery } = run
   return {
     harness: { name: harness.name, version: harness.version, dialect: harness.dialect, place: harness.place },
     environment: environment === null ? null : { name: environment.name, verifierVersion: environment.verifierVersion },
+    tasks: tasks.map(({ digest }) => digest),
     model,
     n,
     promptVariant: promptVariant ?? 'default',
     trainingStep,
     policy,
+    labels,
     budgets,
     limits: { ...defaultLimits(), ...limits },
     infraRetries: infraRetries ?? 2,
+    snapshotEvery,
+    ...(request === undefined ? {} : { request }),
   }
 }

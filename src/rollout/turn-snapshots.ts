@@ -7,7 +7,7 @@ export interface TurnSnapshotsOptions {
   /** Every so many turns. */
   readonly every: number
   /** The last call of the agent that was answered; null before the first. */
-  readonly lastCall: () => Promise<Id | null>
+  readonly lastCall: () => Id | null
   readonly emit: (event: EventBody) => void
 }
 
@@ -44,7 +44,7 @@ export class TurnSnapshots {
     if (this.#at === null) return
     const { box, clock } = this.#at
     try {
-      const callId = await this.#o.lastCall()
+      const callId = this.#o.lastCall()
       if (callId === null || callId === this.#seen) return
       this.#seen = callId
       this.#turn += 1

@@ -1,77 +1,93 @@
-import { type RolloutEnd, sha256, type Task, type Verdict } from '../core/index.ts'
-import { type Artifacts, type Environment, packArtifact, verifierBoxes } from '../envs/index.ts'
+import { sha256, type Task, type Verdict } from '../core/index.ts'
+import { type Environment, verifierBoxes, wholeVerdict } from '../envs/index.ts'
 import { type ToolCallFact, unscored, type VerdictDraft } from '../reward/index.ts'
-import type { SandboxProvider } from '../sandbox/index.ts'
-import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
+import type { AttemptContext } from './attempt-context.ts'
+import type { Done, Unverified } from './attempt.ts'
+import { boxLabels, stage, type StageContext, tellEgress } from './attempt-context.ts'
+import { stageMs } from './budgets.ts'
 import { faultLine } from './judge-end.ts'
+import type { RunParts } from './run-parts.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */
 const boxMarginMs = 120_000
 
-/** What there is to verify. */
-export interface VerifyParts {
-  readonly environment: Environment
-  readonly sandbox: SandboxProvider
-  readonly artifacts: Artifacts
-  readonly end: RolloutEnd
-  readonly calls: number
-}
-
 /**
- * The verify stage: artifacts into the blobs, then the environment's verdict on them. A fault, or a budget that is used
- * up, is a verdict without a number. Throws the run's reason on cancellation, and `STORE_*`.
+ * The verify stage: the environment's verdict on what an agent left, behind the gate for verifications (`onPlace`: it is
+ * through). Null where nothing can be verified. A fault, or a budget that is used up, is a draft without a number. Throws the run's reason on
+ * cancellation, and `STORE_*`.
  */
-export async function verifyStage(context: AttemptContext, parts: VerifyParts): Promise<Verdict> {
+export async function verifyStage(
+  context: AttemptContext,
+  { unverified, steps }: Done,
+  onPlace: () => void,
+): Promise<VerdictDraft | null> {
+  const { run, member } = context
+  const drafts = [...(steps?.drafts ?? [])]
+  if (unverified !== null) {
+    const place = await run.gates.verify.enter(run.signal, member.order)
+    onPlace()
+    try {
+      drafts.push(await verifyDraft(context, unverified))
+    } finally {
+      place[Symbol.dispose]()
+    }
+  }
+  if (steps !== null) return wholeVerdict(steps.of, drafts)
+  return drafts[0] ?? null
+}
+
+/** A verdict on what was collected, before it is one of a rollout. */
+export async function verifyDraft(context: StageContext, unverified: Unverified): Promise<VerdictDraft> {
+  const { run, log } = context
+  const { environment, sandbox } = run
+  const { task, artifacts } = unverified
+  if (environment === null || sandbox === null) throw new Error('a box was there when the work was collected')
+  if (!unverified.answered) return neverAnswered(environment, task)
+  return verifyWith(context, task, environment, (signal, toolCalls) =>
+    environment.verify({
+      task,
+      artifacts,
+      toolCalls,
+      openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
+      signal,
+      emit: log.emit,
+    }),
+  )
+}
+
+/** Runs a verifier as the verify stage of a rollout: on its budget, its faults as drafts without a number. */
+export async function verifyWith<T>(
+  context: StageContext,
+  task: Task,
+  environment: Environment,
+  verify: (signal: AbortSignal, toolCalls: readonly ToolCallFact[]) => Promise<T>,
+): Promise<T | VerdictDraft> {
   const { run } = context
-  const place = await run.gates.verify.enter(run.signal)
-  try {
-    return verdictOf(context, await verifyDraft(context, parts))
-  } finally {
-    place[Symbol.dispose]()
-  }
-}
-
-/** The same without a place among the workers and before it is a verdict: of one step of several. */
-export async function verifyDraft(context: AttemptContext, parts: VerifyParts): Promise<VerdictDraft> {
-  const kept = await keepArtifacts(context, parts.artifacts)
-  const draft = await draftOf(context, parts)
-  // What was stored is named also where the verifier did not come to it: `rescore` starts from there.
-  return draft.artifacts.length > 0 ? draft : { ...draft, artifacts: kept }
-}
-
-/** A draft with its place in the log. */
-export function verdictOf({ run, log }: AttemptContext, draft: VerdictDraft): Verdict {
-  return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), by: 'verifier', supersedes: null }
-}
-
-async function draftOf(context: AttemptContext, parts: VerifyParts): Promise<VerdictDraft> {
-  const { run, member, log } = context
-  const { environment, sandbox, artifacts } = parts
-  const { task } = member
-  if (parts.end === 'harness_crash' && parts.calls === 0) {
-    return fallback('unscorable', 'The harness crashed before it asked the model anything.', environment, task)
-  }
   const toolCalls = await toolCallsOf(context)
   const taskBudgetMs = environment.box(task).verifyTimeoutMs
-  const budgetMs = taskBudgetMs === null ? run.budgets.verifyMs : taskBudgetMs + boxMarginMs
+  const budgetMs = stageMs('verifyMs', taskBudgetMs === null ? null : taskBudgetMs + boxMarginMs, run.budgets)
   try {
-    return await stage(context, 'verify', budgetMs, (signal) =>
-      environment.verify({
-        task,
-        artifacts,
-        toolCalls,
-        openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
-        signal,
-        emit: log.emit,
-      }),
-    )
+    return await stage(context, 'verify', budgetMs, (signal) => verify(signal, toolCalls))
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason
     return fallback('infra_error', faultLine(error), environment, task)
   }
 }
 
-async function toolCallsOf({ run, log }: AttemptContext): Promise<readonly ToolCallFact[]> {
+/** Of an agent that the model never answered: whatever its limit, its exit code or its box say, the policy did nothing. */
+export function neverAnswered(environment: Environment, task: Task): VerdictDraft {
+  return fallback('unscorable', 'No call of the harness was answered by the model.', environment, task)
+}
+
+/** A draft with its place in the log. */
+export function verdictOf(
+  { run, log }: { readonly run: Pick<RunParts, 'newId' | 'clock'>; readonly log: { readonly rolloutId: string } },
+  draft: VerdictDraft,
+): Verdict {
+  return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), by: 'verifier', supersedes: null }
+}
+
+async function toolCallsOf({ run, log }: StageContext): Promise<readonly ToolCallFact[]> {
   await log.settled()
   const events = await run.store.recorder.events({ rolloutId: log.rolloutId })
   return events.flatMap((event) => {
@@ -79,17 +95,6 @@ async function toolCallsOf({ run, log }: AttemptContext): Promise<readonly ToolC
     const { callId, tool, status } = event
     return [{ callId, tool, status }]
   })
-}
-
-async function keepArtifacts({ run }: AttemptContext, artifacts: Artifacts): Promise<Verdict['artifacts']> {
-  const kept: Verdict['artifacts'][number][] = []
-  for (const item of artifacts.items) {
-    if (!item.content.found) continue
-    const { path, sha256: digest, sizeBytes, data } = await packArtifact(item)
-    await run.store.blobs.put(data)
-    kept.push({ path, sha256: digest, sizeBytes })
-  }
-  return kept
 }
 
 function fallback(

@@ -1,29 +1,9 @@
 import type { CallTally } from './call-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
-import type { Proxy } from '../proxy/index.ts'
+import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { LateVerdict, OutsideGroups } from '../rollout/index.ts'
 import type { StoreReader } from '../trajectory/index.ts'
-
-/** What `POST /runs` asks for: the arguments of `paddock run`. */
-export interface RunRequest {
-  /** Absolute path of a task or a directory of tasks, on the machine of the owner. */
-  readonly tasks: string
-  readonly environment: string
-  readonly harness: string
-  /** Names of the tasks to run; empty: all. */
-  readonly only: readonly string[]
-  /** Digests of tasks that are left out: those in quarantine. */
-  readonly without: readonly string[]
-  /** Rollouts per task; null: as configured. */
-  readonly n: number | null
-  /** Step of the training that the run is for; null: nobody said. */
-  readonly step: number | null
-  /** Programs that the tasks bring for the owner's machine may run there, as the owner. */
-  readonly trustTasks: boolean
-  readonly name: string | null
-  /** Command line of the `shell` and `script` presets. */
-  readonly command: string | null
-}
+import type { RunRequest } from './run-request.ts'
 
 /** A run that was taken in. */
 export interface SubmittedRun {
@@ -35,7 +15,7 @@ export interface ControlParts {
   readonly reader: Pick<StoreReader, 'recorder' | 'catalogue'>
   readonly proxy: Pick<
     Proxy,
-    'openSession' | 'closeSession' | 'stats' | 'engineStatus' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'
+    'openSession' | 'stats' | 'engineStatus' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'
   >
   /** What the proxy's events add up to; whoever hears them notes them there. */
   readonly tally: CallTally
@@ -51,8 +31,14 @@ export interface ControlParts {
   appendLate(rolloutId: Id, given: LateVerdict): Promise<Verdict>
   /** Groups of harnesses that run elsewhere. */
   readonly outside: Pick<OutsideGroups, 'openGroup' | 'openRound' | 'openRollout' | 'end' | 'cancel'>
-  /** Starts a run and resolves when it has an id; null where this process runs none. */
-  readonly submitRun: ((request: RunRequest) => Promise<SubmittedRun>) | null
+  /** Starts a run and resolves when it has an id. Throws what keeps it from beginning. */
+  submitRun(request: RunRequest): Promise<SubmittedRun>
+  /** Goes on with a recorded run, likewise. Throws `NOT_FOUND`, and `RUN_REFUSED` for one that cannot be gone on with. */
+  resumeRun(runId: Id): Promise<SubmittedRun>
+  /** Opens a session that belongs to a rollout of its own, as `serve` does. Closing it ends the rollout. */
+  openRecording(open: Omit<OpenSession, 'rolloutId'>): Promise<OpenedSession & { readonly rolloutId: Id }>
+  /** Closes a session; one of {@link openRecording} ends its rollout. Throws `SESSION_UNKNOWN`. */
+  closeSession(id: Id): Promise<void>
   /** Stops a submitted run as Ctrl-C would. Throws `NOT_FOUND` for a run that is not going. */
   cancelRun(runId: Id): void
 }

@@ -1,11 +1,12 @@
 import { Router } from 'express'
 import { z } from 'zod'
-import { isId, mergeSessionConfig, PaddockError } from '../core/index.ts'
+import { isId, mergeSessionConfig } from '../core/index.ts'
 import type { ControlParts } from './contract.ts'
 import { engineRoutes } from './engine-routes.ts'
 import { groupRoutes } from './group-routes.ts'
 import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
+import { runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
 import { rolloutView, sessionLogView, sessionView } from './views.ts'
 
@@ -18,23 +19,6 @@ const sessionBody = z.strictObject({
   /** Keys of `session` in the configuration, and `model`. */
   policy: z.looseObject({ model: z.string().nullable().default(null) }).prefault({}),
   labels: z.record(z.string(), z.string()).default({}),
-  forkedFrom: z
-    .strictObject({ callId: id, offset: z.int().min(0) })
-    .nullable()
-    .default(null),
-})
-
-const runBody = z.strictObject({
-  tasks: z.string().min(1),
-  environment: z.string().default('terminal'),
-  harness: z.string().default('reference'),
-  only: z.array(z.string()).default([]),
-  without: z.array(z.string()).default([]),
-  n: z.int().min(1).nullable().default(null),
-  step: z.int().min(0).nullable().default(null),
-  trustTasks: z.boolean().default(false),
-  name: z.string().nullable().default(null),
-  command: z.string().nullable().default(null),
 })
 
 /** The control routes; `docs/reference/routes.md` is held against them by a test. */
@@ -51,7 +35,12 @@ export function controlRoutes(parts: ControlParts): Router {
       await mergeSessionConfig(parts.sessionDefaults, asked, 'policy'),
       model ?? parts.defaultModel,
     )
-    const opened = await parts.proxy.openSession({ ...body, policy })
+    const open = { role: body.role, labels: body.labels, policy }
+    // A session of nobody's rollout gets one of its own: what belongs to none can be neither shown nor exported.
+    const opened =
+      body.rolloutId === null
+        ? await parts.openRecording(open)
+        : await parts.proxy.openSession({ ...open, rolloutId: (await catalogue.rollout(body.rolloutId)).id })
     response.status(201).json({
       session: sessionView(opened.session),
       key: opened.key,
@@ -70,7 +59,7 @@ export function controlRoutes(parts: ControlParts): Router {
     response.json(sessionLogView(await recorder.session(request.params.id)))
   })
   routes.delete('/sessions/:id', async (request, response) => {
-    await parts.proxy.closeSession(request.params.id)
+    await parts.closeSession(request.params.id)
     response.status(204).end()
   })
 
@@ -79,11 +68,11 @@ export function controlRoutes(parts: ControlParts): Router {
     response.json({ runs: await catalogue.runs(query.limit) })
   })
   routes.post('/runs', async (request, response) => {
-    const body = parse(runBody, request.body ?? {}, 'body')
-    if (parts.submitRun === null) {
-      throw new PaddockError('SANDBOX_CAPABILITY', 'this process runs no rollouts', { fix: 'Use `paddock serve`.' })
-    }
-    response.status(202).json(await parts.submitRun(body))
+    response.status(202).json(await parts.submitRun(parse(runRequest, request.body ?? {}, 'body')))
+  })
+  routes.post('/runs/:id/resume', async (request, response) => {
+    parse(z.strictObject({}), request.body ?? {}, 'body')
+    response.status(202).json(await parts.resumeRun(request.params.id))
   })
   routes.delete('/runs/:id', (request, response) => {
     parts.cancelRun(request.params.id)

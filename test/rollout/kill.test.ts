@@ -51,9 +51,9 @@ test('kill -9 in the agent stage leaves no container, and the next owner of the 
 
     await using store = await openStore(directory)
     expect((await store.catalogue.rollouts({ runId })).map(({ end }) => end)).toEqual([null, null])
-    expect(await endInterrupted(store)).toBe(2)
+    expect(await endInterrupted(store)).toMatchObject({ ended: 2, unverified: [] })
     expect((await store.catalogue.rollouts({ runId })).map(({ end }) => end)).toEqual(['infra', 'infra'])
-    expect(await endInterrupted(store)).toBe(0)
+    expect(await endInterrupted(store)).toMatchObject({ ended: 0 })
   } finally {
     child.kill('SIGKILL')
     await engine.stop()

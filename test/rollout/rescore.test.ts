@@ -35,12 +35,12 @@ describe('rescore', () => {
       readonly environment?: Environment
     } = {},
   ): Promise<Rescored | undefined> => {
-    const { catalogue, blobs } = world.store
+    const { catalogue, blobs, recorder } = world.store
     const { environment = terminal, of = rolloutId, ...others } = o
     const rollouts = [await catalogue.rollout(of)]
     const signal = new AbortController().signal
     const common = {
-      store: { catalogue, blobs },
+      store: { catalogue, blobs, recorder },
       environment: () => environment,
       sandbox: world.sandbox,
       rollouts,
@@ -134,7 +134,7 @@ describe('rescore', () => {
         },
       })
     expect(await rescore({ environment: { ...terminal, verify } })).toMatchObject({ outcome: 'infra', after: null })
-    const { catalogue } = world.store
+    const { catalogue, recorder } = world.store
     const nothing = {
       ...world.store.blobs,
       get: async () => {
@@ -142,7 +142,7 @@ describe('rescore', () => {
       },
     }
     const [gone] = await rescoreRollouts({
-      store: { catalogue, blobs: nothing },
+      store: { catalogue, recorder, blobs: nothing },
       environment: () => terminal,
       sandbox: world.sandbox,
       rollouts: [await catalogue.rollout(rolloutId)],

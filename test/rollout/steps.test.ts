@@ -87,9 +87,9 @@ describe('a task of several steps', () => {
     const source = `${task.source}-changed`
     await cp(task.source, source, { recursive: true })
     await change(source)
-    const { catalogue, blobs } = world.store
+    const { catalogue, blobs, recorder } = world.store
     const [result] = await rescoreRollouts({
-      store: { catalogue, blobs },
+      store: { catalogue, blobs, recorder },
       environment: () => terminal,
       sandbox: world.sandbox,
       rollouts: [await catalogue.rollout(summary.rollouts[0]?.rolloutId ?? '')],

@@ -11,6 +11,8 @@ import { openWorld, type World } from './world.ts'
 
 const script = String.raw`
 set -eu
+# What an agent does is scored where the model answered it.
+curl -sS "$OPENAI_BASE_URL/chat/completions" -H 'content-type: application/json' -d '{"model":"'"$OPENAI_MODEL"'","messages":[{"role":"user","content":"x"}]}' >/dev/null
 paddock-tool | cut -f1 | sort | tr '\n' ' ' | grep -qx 'answer open search '
 query='{"query": "Mendvald Printing House founded by", "topk": 2}'
 call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":'$query'}}'
@@ -73,7 +75,7 @@ describe.runIf(await requireDocker())('tools as programs of the box', () => {
     const bySchema = await runToolCall(
       environment.tools(task),
       { name: 'search', argumentsText },
-      { task, box, signal },
+      { task, attempt: { id: 'attempt' }, box, signal },
     )
     expect(new Set(results.slice(0, 3).map(({ result }) => result))).toEqual(new Set([bySchema.text]))
   })

@@ -136,7 +136,9 @@ describe('boxes of agents at their turns, and in pauses of the engine', () => {
     const ended = world.run({
       runId,
       tasks: [task],
-      harness: shellHarness({ command: 'until [ -e /workspace/go ]; do sleep 0.05; done' }),
+      harness: shellHarness({
+        command: `until [ -e /workspace/go ]; do sleep 0.05; done; curl -sS "$OPENAI_BASE_URL/chat/completions" -H 'content-type: application/json' -d '{"model":"'$OPENAI_MODEL'","messages":[{"role":"user","content":"x"}]}'`,
+      }),
     })
     await events.next()
     const agent = (await inspector.list()).find((box) => box.run === runId && box.role === 'agent')

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, watch } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Task } from '../../src/core/index.ts'
-import { terminal } from '../../src/envs/index.ts'
+import { type Environment, terminal } from '../../src/envs/index.ts'
 import { createProxy, type Proxy, vllmEngine } from '../../src/proxy/index.ts'
 import { recordBoxEvents, type RunOptions, type RunSummary, runRollouts } from '../../src/rollout/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
@@ -72,4 +73,22 @@ function listed(flag: '-aq' | '-q', runId: string): readonly string[] {
 export function withAgentTimeout(task: Task, timeoutMs: number): Task {
   const data = task.data as { readonly agent: object }
   return { ...task, data: { ...data, agent: { ...data.agent, timeoutMs } } }
+}
+
+/** The environment with a verifier that waits until a file is there. */
+export function waitingFor(file: string, environment: Environment): Environment {
+  return {
+    ...environment,
+    verify: async (context) => {
+      await appears(file, context.signal)
+      return environment.verify(context)
+    },
+  }
+}
+
+/** Resolves when the file is there; its directory has to be. */
+async function appears(file: string, signal: AbortSignal): Promise<void> {
+  const changes = watch(dirname(file), { signal })
+  if (existsSync(file)) return
+  for await (const _ of changes) if (existsSync(file)) return
 }

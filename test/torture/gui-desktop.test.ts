@@ -75,7 +75,7 @@ describe('a gui task on a desktop', () => {
     const from = /scan-\d+\.txt/.exec(task.instruction)?.[0] ?? ''
     const to = Object.keys(files ?? {}).find((path) => /^(?!scan-).*\.txt$/.test(path)) ?? ''
     const rename = `mv ${from} ${to}`
-    const context = { task, signal, emit: () => undefined }
+    const context = { task, attempt: { id: 'attempt' }, signal, emit: () => undefined }
     const rewardAfter = async (command: string) => {
       await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
       await gui.setup({ ...context, box })
@@ -113,12 +113,12 @@ describe('a gui task on a desktop', () => {
     const task = whole.find(({ name }) => name === 'pumps-limit-1')
     if (task === undefined) throw new Error('pumps-limit-1')
     await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
-    const context = { task, box, signal, emit: () => undefined }
+    const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
     await gui.setup(context)
     const computer = gui.tools(task).find(({ name }) => name === 'computer')
     const work = `i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo $i > count.txt\n`
-    await computer?.run({ task, box, signal }, { action: 'click', x: 1000, y: 600 })
-    const typed = await computer?.run({ task, box, signal }, { action: 'type', text: work })
+    await computer?.run({ task, attempt: { id: 'attempt' }, box, signal }, { action: 'click', x: 1000, y: 600 })
+    const typed = await computer?.run({ task, attempt: { id: 'attempt' }, box, signal }, { action: 'type', text: work })
     expect(typed).toMatchObject({ status: 'ok' })
     const found = await box.exec({ command: 'cat count.txt', user: 'agent', cwd: '/workspace' })
     expect(Buffer.from(found.stdout).toString('utf8')).toBe('60000\n')
@@ -152,7 +152,7 @@ describe('a gui task on a desktop', () => {
     await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
     const use = async (name: string, args: object) => {
       const tool = gui.tools(task).find((one) => one.name === name)
-      const outcome = await tool?.run({ task, box, signal }, args)
+      const outcome = await tool?.run({ task, attempt: { id: 'attempt' }, box, signal }, args)
       expect(outcome).toMatchObject({ status: 'ok' })
       return outcome
     }
@@ -244,7 +244,9 @@ describe('a gui task on a desktop', () => {
     await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
     const wrapper = '#!/bin/sh\nset -- $(echo "$@" | sed s/1280x800x24/640x480x24/)\nexec /usr/bin/Xvfb "$@"\n'
     await box.putFiles('/usr/local/bin', [{ path: 'Xvfb', data: Buffer.from(wrapper), mode: 0o755, uid: 0, gid: 0 }])
-    await expect(gui.setup({ task, box, signal, emit: () => undefined })).rejects.toMatchObject({
+    await expect(
+      gui.setup({ task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }),
+    ).rejects.toMatchObject({
       code: 'BROWSER_GONE',
       message: expect.stringContaining('640x480 in place of 1280x800'),
     })
@@ -297,11 +299,11 @@ describe('a gui task on a desktop', () => {
   it('has no verdict when its X server dies', async () => {
     const task = await taskOf('shop', 'price')
     await using box = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
-    const context = { task, box, signal, emit: () => undefined }
+    const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
     await gui.setup(context)
     await box.exec({ command: 'pkill -9 Xvfb' })
     const [tool] = gui.tools(task)
-    expect(await tool?.run({ task, box, signal }, {})).toMatchObject({ status: 'infra' })
+    expect(await tool?.run({ task, attempt: { id: 'attempt' }, box, signal }, {})).toMatchObject({ status: 'infra' })
     await expect(gui.collect(context)).rejects.toMatchObject({ code: 'BROWSER_GONE' })
   })
 })

@@ -29,7 +29,7 @@ it('says infra', async () => {
   const use = (name: string, args: unknown) =>
     browserTools(async () => session)
       .find((tool) => tool.name === name)
-      ?.run({ task, box, signal }, args)
+      ?.run({ task, attempt: { id: 'attempt' }, box, signal }, args)
   await use('browser_click', { target: 'button "Hang"' })
   expect(await use('browser_snapshot', {})).toMatchObject({ status: 'infra', text: /does not answer/ })
 })

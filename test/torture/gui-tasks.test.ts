@@ -58,7 +58,7 @@ class Lane {
     for (const step of steps) {
       if (!('tool' in step)) continue
       const tool = tools.find(({ name }) => name === step.tool)
-      await tool?.run({ task, box: this.#box, signal }, step.args)
+      await tool?.run({ task, attempt: { id: 'attempt' }, box: this.#box, signal }, step.args)
     }
     return session.record()
   }

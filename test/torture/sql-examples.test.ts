@@ -25,7 +25,7 @@ describe.runIf(await requireDocker())('the example tasks', () => {
     const [first] = tasks
     if (first === undefined) throw new Error(`no task of ${name}`)
     await using box = await openTaskBox(sandbox, sql.box(first), { labels: { role: 'probe' }, signal })
-    await sql.setup({ task: first, box, signal, emit: () => undefined })
+    await sql.setup({ task: first, attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
     for (const task of tasks) {
       const rewards: Record<string, unknown> = {}
       for (const [role, submission] of await submissionsOf(task)) {

@@ -37,7 +37,7 @@ describe.runIf(await requireDocker()).each(sets)('%s', (set) => {
     const [task] = await sql.load(join(import.meta.dirname, `../../examples/tasks/sql/${set}.json`))
     if (task === undefined) throw new Error('no task')
     box = await openTaskBox(sandbox, sql.box(task), { labels: { role: 'probe' }, signal })
-    await sql.setup({ task, box, signal, emit: () => undefined })
+    await sql.setup({ task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
     const engine = engineOf(sqlDataSchema.parse(task.data).database)
     ask = (statement, timeoutMs = 20_000) =>
       residentIn(box, engine).ask(

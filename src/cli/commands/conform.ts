@@ -45,6 +45,7 @@ async function run(
   const { conform } = await import('../conform/conform.ts')
   const { harnessFor, harnessNames, takesCommand } = await import('../harnesses.ts')
   const { openOwner } = await import('../owner.ts')
+  const { submitRun } = await import('../submit.ts')
   const { sandboxOf } = await import('../sandbox.ts')
   const asked = names.length > 0 ? names : await harnessNames(loaded)
   const known = await Promise.all(
@@ -63,7 +64,12 @@ async function run(
     proxy: { ...config.proxy, port: 0 },
     control: { ...config.control, port: 0 },
   }
-  const owner = await openOwner({ config: own, openMode: false, signal: io.signal })
+  const owner = await openOwner({
+    config: own,
+    openMode: false,
+    signal: io.signal,
+    submit: (inner, asked) => submitRun(inner, { ...loaded, config: own }, asked, io.signal),
+  })
   const found: Conformance[] = []
   try {
     for (const harness of harnesses) {

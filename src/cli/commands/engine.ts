@@ -3,6 +3,7 @@ import { Agent, fetch } from 'undici'
 import { PaddockError } from '../../core/index.ts'
 import type { FleetStatus, PauseOutcome, WeightsOutcome } from '../../proxy/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { ownerOf } from '../find-owner.ts'
 import { exitCode } from '../exit.ts'
 import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
@@ -103,10 +104,9 @@ function orderOf({ mode, cache, timeout }: PauseOptions): object {
 
 /** Asks the owner's control API. Throws what it answers; `NOT_FOUND` where nobody owns the directory. */
 async function ask(context: CommandContext, method: string, path: string, body?: object): Promise<unknown> {
-  const { findOwner } = await import('../../server/index.ts')
   const { ownerError } = await import('../submit.ts')
-  const { store, control } = context.loaded.config
-  const owner = await findOwner(store.directory, control.token, context.io.signal)
+  const { store } = context.loaded.config
+  const owner = await ownerOf(context)
   if (owner === null) {
     throw new PaddockError('NOT_FOUND', `no running Paddock owns ${store.directory}`, {
       fix: 'Start `paddock serve` or `paddock run` with this data directory, or name theirs with --data.',

@@ -26,7 +26,7 @@ interface RescoreOptions {
 export function addRescore(program: Command, cli: Cli): void {
   program
     .command('rescore')
-    .description('verify recorded rollouts again, with the verifiers of today, and show what changes')
+    .description('verify recorded rollouts with the verifiers of today, unverified ones too, and show what changes')
     .argument('[id...]', 'runs, groups or rollouts')
     .option('--all', 'every rollout of the data directory')
     .option('--tasks <dir>', 'take these tasks where the digest is the same: the verifier has moved')
@@ -96,7 +96,7 @@ async function chosen(store: Store, ids: readonly string[], { all }: RescoreOpti
   const { catalogue } = store
   const found =
     all === true ? [await catalogue.rollouts({})] : await Promise.all(ids.map((id) => rolloutsOf(store, id)))
-  const ended = found.flat().filter((rollout) => rollout.end !== null)
+  const ended = found.flat().filter((rollout) => rollout.end !== null || rollout.work !== null)
   return [...new Map(ended.map((rollout) => [rollout.id, rollout])).values()]
 }
 
@@ -121,6 +121,7 @@ function asText(rescored: readonly Rescored[], dryRun: boolean, { paint, io }: C
   const header = [{ title: 'task' }, { title: 'rollout' }, { title: 'outcome' }, { title: 'verdict' }]
   const summary = [
     `${plural(rescored.length, 'rollout')} verified again`,
+    ...(count('verified') > 0 ? [`${count('verified')} that waited for their verdict`] : []),
     `${count('changed')} changed`,
     `${count('confirmed')} confirmed by another verifier`,
     `${count('same')} the same`,

@@ -1,13 +1,17 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { type ConfigInput, newId, PaddockError } from '../../core/index.ts'
+import { type ConfigInput, type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
 import type { RunSummary } from '../../rollout/index.ts'
 import type { OwnerAddress, RunRequest } from '../../server/index.ts'
-import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
+import { type Cli, type CommandContext, labels, repeated, wholeNumber } from '../cli.ts'
 import { pluginPath } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
+import { ownerOf } from '../find-owner.ts'
+import type { Owner, Submit } from '../owner.ts'
 import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../quarantine.ts'
+import { resolveId } from '../resolve.ts'
+import { openForReading } from '../store.ts'
 
 interface RunOptions {
   readonly trustTasks?: boolean
@@ -19,8 +23,10 @@ interface RunOptions {
   readonly step?: number
   readonly quarantine?: string
   readonly name?: string
+  readonly label?: Readonly<Record<string, string>>
   readonly engine?: string
   readonly model?: string
+  readonly resume?: string
 }
 
 /** `paddock run`: groups of rollouts of tasks, verified, with a table at the end. */
@@ -28,7 +34,7 @@ export function addRun(program: Command, cli: Cli): void {
   program
     .command('run')
     .description('run a harness on tasks in boxes, verify what it did, and print a table')
-    .argument('<tasks>', 'directory of a task, or of tasks')
+    .argument('[tasks]', 'directory of a task, or of tasks')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option(
       '--harness <name>',
@@ -42,70 +48,130 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--quarantine <file>', 'leave out the tasks that `paddock validate --quarantine` wrote there')
     .option('--step <n>', 'step of the training, for what changes over one (the noise of search tasks)', wholeNumber(0))
     .option('--name <text>', 'name of the run')
+    .option('--label <name=value>', 'label of each rollout; may be repeated', labels)
     .option(
       '--engine <url>',
       'inference backend, with or without /v1; several replicas: separated by commas (default: ENGINE_URL, else the scripted engine)',
     )
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
+    .option(
+      '--resume <run>',
+      'go on with this run as it was begun: finished rollouts stay, unverified ones are verified, missing ones run',
+    )
     .addHelpText(
       'after',
       `
 Example:
   $ paddock run examples/tasks/terminal --harness reference --n 4
+  $ paddock run --resume 5f3a9c21
 
-Exit code 0 when the run ended, whatever the rewards; 3 when a rollout ended as infra in its last attempt; 130 after Ctrl-C.
-When another process owns the data directory (\`paddock serve\`), the run is handed to it.`,
+Exit code 0 when the run ended, whatever the rewards; 3 when a rollout ended as infra in its last attempt or could not be
+verified; 130 after Ctrl-C. When another process owns the data directory (\`paddock serve\`, another run), the run is handed to it.`,
     )
-    .action(async (tasks: string, options: RunOptions, command: Command) =>
-      cli.run(command, overridesOf(options), async (context) => run(context, await requestOf(context, tasks, options))),
+    .action(async (tasks: string | undefined, options: RunOptions, command: Command) =>
+      cli.run(command, overridesOf(options), async (context) =>
+        run(context, await askedFor(context, tasks, options, command), options),
+      ),
     )
 }
 
-async function run(context: CommandContext, request: RunRequest): Promise<ExitCode> {
-  const { findOwner } = await import('../../server/index.ts')
-  const { directory } = context.loaded.config.store
-  const owner = await findOwner(directory, context.loaded.config.control.token, context.io.signal)
-  const summary = owner === null ? await runHere(context, request) : await runAtOwner(context, request, owner)
+/** What is asked of whoever owns the data directory. */
+type Asked = RunRequest | { readonly resume: Id }
+
+async function run(context: CommandContext, asked: Asked, options: RunOptions): Promise<ExitCode> {
+  const summary = await summaryOf(context, asked, options)
   context.result({ summary }, () => runText(summary, context.paint, context.io.columns))
   return codeOf(summary)
 }
 
-async function runHere(context: CommandContext, request: RunRequest): Promise<RunSummary> {
+/** At the owner of the data directory, else here. Owners come and go meanwhile. */
+async function summaryOf(context: CommandContext, asked: Asked, options: RunOptions): Promise<RunSummary> {
+  const { ownerGone } = await import('../../server/index.ts')
   const { io, loaded } = context
-  const { prepareRun } = await import('../execute.ts')
-  const { openOwner } = await import('../owner.ts')
-  const prepared = await prepareRun(loaded, request, io.signal)
+  const { directory } = loaded.config.store
+  for (;;) {
+    const owner = await ownerOf(context)
+    if (owner === null) {
+      const summary = await runHere(context, asked)
+      if (summary !== null) return summary
+      continue
+    }
+    if (options.engine !== undefined) {
+      throw new PaddockError(
+        'USAGE',
+        `--engine is for a run of its own, and pid ${owner.pid} owns the data directory`,
+        {
+          fix: 'Leave --engine out to run on the engine of that process, or choose another --data directory.',
+        },
+      )
+    }
+    try {
+      return await runAtOwner(context, asked, owner)
+    } catch (error) {
+      if (!isPaddockError(error) || error.code !== 'OWNER_STOPPING') throw error
+      context.notice(`Process ${owner.pid} is stopping: waiting for its end …`)
+      await ownerGone(directory, owner.pid, io.signal)
+    }
+  }
+}
+
+/** Null where another process has come to own the data directory meanwhile. */
+async function runHere(context: CommandContext, asked: Asked): Promise<RunSummary | null> {
+  const { io, loaded } = context
+  const { prepareResume, prepareRun } = await import('../execute.ts')
+  const { claimRun, submitRun } = await import('../submit.ts')
+  // What is wrong with the request is told before anything is started.
+  const begun = 'resume' in asked ? null : await prepareRun(loaded, asked, io.signal)
+  const owner = await openUnlessOwned(context, (inner, submitted) => submitRun(inner, loaded, submitted, io.signal))
+  if (owner === null) return null
   const progress = new RunProgressView(io, context.paint)
+  const runId = 'resume' in asked ? asked.resume : newId()
+  const release = claimRun(owner, runId)
+  try {
+    const prepared = begun ?? (await prepareResume(loaded, owner.store.catalogue, runId))
+    context.notice(`engine    ${owner.engine.description}`)
+    const summary = await prepared.start({
+      owner,
+      runId,
+      signal: io.signal,
+      onProgress: (one) => {
+        owner.live.publish({ kind: 'progress', data: { runId, progress: one } })
+        if (!context.json) progress.show(one)
+      },
+    })
+    progress.end()
+    if (owner.submitted.size > 0) context.notice('Waiting for the runs that other processes handed in …')
+    await owner.settle()
+    return summary
+  } finally {
+    release()
+    progress.end()
+    await owner.close()
+  }
+}
+
+async function openUnlessOwned({ io, loaded }: CommandContext, submit: Submit): Promise<Owner | null> {
+  const { openOwner } = await import('../owner.ts')
   // A run of its own takes free ports: nobody has to know them.
   const config = {
     ...loaded.config,
     proxy: { ...loaded.config.proxy, port: 0 },
     control: { ...loaded.config.control, port: 0 },
   }
-  const owner = await openOwner({ config, openMode: false, signal: io.signal })
   try {
-    context.notice(`engine    ${owner.engine.description}`)
-    return await prepared.start({
-      owner,
-      runId: newId(),
-      signal: io.signal,
-      onProgress: (one) => {
-        owner.live.publish({ kind: 'progress', data: { progress: one } })
-        if (!context.json) progress.show(one)
-      },
-    })
-  } finally {
-    progress.end()
-    await owner.close()
+    return await openOwner({ config, openMode: false, signal: io.signal, submit })
+  } catch (error) {
+    if (isPaddockError(error) && error.code === 'STORE_LOCKED') return null
+    throw error
   }
 }
 
-async function runAtOwner(context: CommandContext, request: RunRequest, owner: OwnerAddress): Promise<RunSummary> {
+async function runAtOwner(context: CommandContext, asked: Asked, owner: OwnerAddress): Promise<RunSummary> {
   const { followAtOwner, ownerError } = await import('../submit.ts')
   context.notice(`The data directory belongs to pid ${owner.pid}: the run is handed to it.`)
   const progress = new RunProgressView(context.io, context.paint)
   try {
-    for await (const told of followAtOwner(owner, request, context.io.signal)) {
+    for await (const told of followAtOwner(owner, asked, context.io.signal)) {
       if (told.kind === 'progress') {
         if (!context.json) progress.show(told.progress)
         continue
@@ -121,21 +187,53 @@ async function runAtOwner(context: CommandContext, request: RunRequest, owner: O
 
 function codeOf(summary: RunSummary): ExitCode {
   if (summary.cancelled) return exitCode.cancelled
-  return summary.rollouts.some((rollout) => rollout.end === 'infra' && !rollout.retried) ? exitCode.infra : exitCode.ok
+  const broken = summary.rollouts.some(({ end, retried, unverified }) => (end === 'infra' && !retried) || unverified)
+  return broken ? exitCode.infra : exitCode.ok
 }
 
-async function requestOf(context: CommandContext, tasks: string, options: RunOptions): Promise<RunRequest> {
+async function askedFor(
+  context: CommandContext,
+  tasks: string | undefined,
+  options: RunOptions,
+  command: Command,
+): Promise<Asked> {
+  const { resume } = options
+  if ((tasks === undefined) === (resume === undefined)) {
+    throw new PaddockError('USAGE', 'give a directory of tasks, or --resume with a run')
+  }
+  if (tasks !== undefined || resume === undefined) return requestOf(context, tasks ?? '', options)
+  const given = ['env', 'harness', 'command', 'task', 'n', 'quarantine', 'step', 'name', 'label', 'model', 'trustTasks']
+  const refused = given.filter((name) => command.getOptionValueSource(name) === 'cli')
+  if (refused.length > 0) {
+    throw new PaddockError(
+      'USAGE',
+      `--resume goes on with a run as it was begun: --${refused.join(', --')} cannot change it`,
+    )
+  }
+  await using reader = await openForReading(context)
+  const found = await resolveId(reader, resume)
+  if (found.kind !== 'run') throw new PaddockError('USAGE', `${resume} is a ${found.kind}, and a run is gone on with`)
+  return { resume: found.id }
+}
+
+/** Whole, so that the run is the same here and at an owner with another configuration. */
+async function requestOf({ io, loaded }: CommandContext, tasks: string, options: RunOptions): Promise<RunRequest> {
+  const { session, engine, run: configured } = loaded.config
   return {
-    tasks: resolve(context.io.cwd, tasks),
-    environment: pluginPath(options.env, context.io.cwd) ?? options.env,
+    tasks: resolve(io.cwd, tasks),
+    environment: pluginPath(options.env, io.cwd) ?? options.env,
     harness: options.harness,
     command: options.command ?? null,
-    only: options.task ?? [],
-    without: options.quarantine === undefined ? [] : await readQuarantine(resolve(context.io.cwd, options.quarantine)),
-    n: options.n ?? null,
+    only: [...(options.task ?? [])],
+    without: options.quarantine === undefined ? [] : [...(await readQuarantine(resolve(io.cwd, options.quarantine)))],
+    n: options.n ?? configured.n,
     step: options.step ?? null,
     trustTasks: options.trustTasks ?? false,
     name: options.name ?? null,
+    labels: options.label ?? {},
+    model: engine.model,
+    policy: session,
+    budgets: configured.budgets,
   }
 }
 

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import type { Command } from 'commander'
+import { type Cli, type CommandContext, labels, wholeNumber } from '../cli.ts'
 import type { ConfigInput } from '../../core/index.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
@@ -31,7 +31,7 @@ export function addServe(program: Command, cli: Cli): void {
     .option('--host <address>', 'address of the inference listener')
     .option('--port <n>', 'port of the inference listener, 0 takes a free one', wholeNumber(0))
     .option('--control-port <n>', 'port of the control API, 0 takes a free one', wholeNumber(0))
-    .option('--label <name=value>', 'label of the session; may be repeated', collectLabels)
+    .option('--label <name=value>', 'label of the session; may be repeated', labels)
     .option('--open', 'loopback only: also record clients that have no key, a session per client')
     .addHelpText(
       'after',
@@ -58,7 +58,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     config,
     openMode: options.open ?? false,
     signal: io.signal,
-    submitRun: (inner, request) => submitRun(inner, context.loaded, request, io.signal),
+    submit: (inner, asked) => submitRun(inner, context.loaded, asked, io.signal),
     onCall: (call) => {
       calls += 1
       io.out(context.json ? JSON.stringify({ type: 'call', ...call }) : callLine(call, Date.now(), paint))
@@ -153,10 +153,4 @@ function overridesOf(options: ServeOptions): ConfigInput {
     },
     control: options.controlPort === undefined ? {} : { port: options.controlPort },
   }
-}
-
-function collectLabels(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('Give name=value.')
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
 }

@@ -130,7 +130,7 @@ function rolloutHeader(rollout: RolloutView, task: string, { paint }: CommandCon
   return [
     `${paint('strong', 'rollout')} ${rollout.id}`,
     `task ${printable(task)}, harness ${printable(rollout.harness)}, slot ${rollout.slot}, attempt ${rollout.attempt + 1}`,
-    `end ${endCell(rollout.end, paint)}${detail}${taint}`,
+    `end ${endCell(rollout.end, paint, rollout.work !== null)}${detail}${taint}`,
   ].join('\n')
 }
 

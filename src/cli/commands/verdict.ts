@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { PaddockError, type Verdict } from '../../core/index.ts'
 import type { LateVerdict } from '../../rollout/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
+import { ownerOf } from '../find-owner.ts'
 import { exitCode } from '../exit.ts'
 import { shortId } from '../present/units.ts'
 import { resolveId } from '../resolve.ts'
@@ -67,10 +68,10 @@ async function rolloutOf(context: CommandContext, text: string): Promise<string>
 }
 
 /** Through the process that owns the data directory, where there is one. */
-async function append({ io, loaded }: CommandContext, rolloutId: string, given: LateVerdict): Promise<Verdict> {
-  const { store, control } = loaded.config
-  const { findOwner } = await import('../../server/index.ts')
-  const owner = await findOwner(store.directory, control.token, io.signal)
+async function append(context: CommandContext, rolloutId: string, given: LateVerdict): Promise<Verdict> {
+  const { io, loaded } = context
+  const { store } = loaded.config
+  const owner = await ownerOf(context)
   if (owner === null) {
     const { openStore } = await import('../../trajectory/index.ts')
     const { appendLate } = await import('../../rollout/index.ts')

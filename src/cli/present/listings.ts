@@ -60,7 +60,7 @@ export function rolloutTable(rollouts: readonly RolloutView[], view: View): stri
         String(rollout.slot),
         String(rollout.attempt),
         printable(rollout.harness),
-        endCell(rollout.end, paint),
+        endCell(rollout.end, paint, rollout.work !== null),
         verdictCell(verdict, paint),
         rewardCell(verdict, paint),
         rollout.startedAt === null || rollout.endedAt === null ? '' : duration(rollout.endedAt - rollout.startedAt),
@@ -87,8 +87,9 @@ export function sessionTable(sessions: readonly SessionRecord[], view: View): st
   )
 }
 
-export function endCell(end: RolloutView['end'], paint: Paint): string {
-  if (end === null) return paint('dim', 'running')
+/** `done`: what its agent left is in the store. */
+export function endCell(end: RolloutView['end'], paint: Paint, done = false): string {
+  if (end === null) return done ? paint('warn', 'unverified') : paint('dim', 'running')
   return paint(end === 'completed' ? 'good' : end === 'infra' ? 'bad' : 'warn', end)
 }
 

@@ -50,7 +50,7 @@ export class RunProgressView {
     return [
       this.#paint('dim', `[${this.#done}/${this.#total}]`),
       `${rollout.task.name} #${rollout.slot}${rollout.attempt === 0 ? '' : ` (try ${rollout.attempt + 1})`}`,
-      endCell(rollout.end, this.#paint),
+      endCell(rollout.unverified ? null : rollout.end, this.#paint, true),
       `${verdictCell(rollout.verdict, this.#paint)} ${rewardCell(rollout.verdict, this.#paint)}`,
       duration(rollout.durationMs) + detail,
     ].join('  ')
@@ -82,7 +82,7 @@ export function runText(summary: RunSummary, paint: Paint, columns: number | nul
     summary.rollouts.map((rollout) => [
       rollout.task.name,
       rollout.harness,
-      endCell(rollout.end, paint),
+      endCell(rollout.unverified ? null : rollout.end, paint, true),
       verdictCell(rollout.verdict, paint),
       rewardCell(rollout.verdict, paint),
       String(rollout.calls),
@@ -113,10 +113,13 @@ function repeatsLine({ repeats, tasks, mean, deviation, lowest, highest, flips }
 }
 
 function tail(summary: RunSummary, paint: Paint): string[] {
+  const unverified = summary.rollouts.filter((rollout) => rollout.unverified).length
+  const goesOn = `\`paddock run --resume ${shortId(summary.runId)}\` goes on`
   return [
     ...(summary.repeats === null ? [] : [repeatsLine(summary.repeats)]),
     ...summary.leftovers.map((left) => paint('warn', `left behind: ${left}; \`paddock gc\` removes it`)),
-    ...(summary.cancelled ? [paint('warn', 'cancelled: what was recorded is kept')] : []),
+    ...(unverified === 0 ? [] : [paint('warn', `${plural(unverified, 'rollout')} unverified: ${goesOn}`)]),
+    ...(summary.cancelled ? [paint('warn', `cancelled: what was recorded is kept; ${goesOn}`)] : []),
     paint(
       'dim',
       `run ${shortId(summary.runId)}: paddock export --format jsonl --run ${shortId(summary.runId)} --out out/`,

@@ -6,6 +6,7 @@ export {
   loadConfig,
   type LoadConfigOptions,
   type LoadedConfig,
+  mergeRunBudgets,
   mergeSessionConfig,
 } from './load.ts'
 export { requireOwnPlace } from './own-file.ts'

@@ -48,6 +48,19 @@ export async function mergeSessionConfig(
   return result.data
 }
 
+/** Budgets of a run on top of the configured ones, likewise. */
+export async function mergeRunBudgets(
+  base: Config['run']['budgets'],
+  over: unknown,
+  source: string,
+): Promise<Config['run']['budgets']> {
+  const { budgetsSchema } = await import('./schema.ts')
+  const { explainIssues } = await import('./explain.ts')
+  const result = budgetsSchema.safeParse(merge(base, over))
+  if (!result.success) throw explainIssues(result.error, budgetsSchema, source)
+  return result.data
+}
+
 /**
  * File, then environment, then overrides; later ones win key by key. `store.directory` comes back absolute.
  * Throws `CONFIG_NOT_FOUND` for a named file that is not there, `CONFIG_UNTRUSTED` for one of the working directory that

@@ -182,6 +182,20 @@ export const sessionSchema = z.strictObject({
     .describe('What becomes of an engine call whose client went away.'),
 })
 
+/** Times of the stages of a rollout. */
+export const budgetsSchema = z.strictObject({
+  bootMs: durationMs.optional().describe('Time to start a box.'),
+  setupMs: durationMs.optional().describe('Time to set a task up.'),
+  agentMs: durationMs
+    .optional()
+    .describe(
+      'Time of the agent on its own clock: waiting for the model is not counted. Where the task has a limit of its own, the shorter one holds.',
+    ),
+  agentWallMs: durationMs.optional().describe('Time of the agent by the wall.'),
+  collectMs: durationMs.optional().describe('Time to take artifacts out of the box.'),
+  verifyMs: durationMs.optional().describe('Time of the verifier; likewise.'),
+})
+
 const run = z.strictObject({
   n: positiveInt.default(1).describe('Rollouts per task: the size of a group.'),
   snapshotEvery: positiveInt
@@ -195,18 +209,7 @@ const run = z.strictObject({
       verify: positiveInt.optional().describe('Verifications at once.'),
     })
     .prefault({}),
-  budgets: z
-    .strictObject({
-      bootMs: durationMs.optional().describe('Time to start a box.'),
-      setupMs: durationMs.optional().describe('Time to set a task up.'),
-      agentMs: durationMs
-        .optional()
-        .describe('Time of the agent on its own clock: waiting for the model is not counted.'),
-      agentWallMs: durationMs.optional().describe('Time of the agent by the wall.'),
-      collectMs: durationMs.optional().describe('Time to take artifacts out of the box.'),
-      verifyMs: durationMs.optional().describe('Time of the verifier.'),
-    })
-    .prefault({}),
+  budgets: budgetsSchema.prefault({}),
 })
 
 /** A plugin: the object itself, an npm name, or a path relative to the configuration file. */

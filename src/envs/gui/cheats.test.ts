@@ -61,7 +61,7 @@ describe.runIf(await requireDocker())('a gui task', () => {
     const session = new GuiSession({ surface, site, image: data.image, maxActions: null })
     const tools = [...browserTools(async () => session), computerTool(data.screen, async () => session)]
     const use = async (name: string, args: unknown) =>
-      tools.find((tool) => tool.name === name)?.run({ task, box, signal }, args)
+      tools.find((tool) => tool.name === name)?.run({ task, attempt: { id: 'attempt' }, box, signal }, args)
     const verdict = async () => {
       const artifacts = { items: [toArtifact(session.record())] }
       const openBox = () => Promise.reject(new Error('no box is needed'))

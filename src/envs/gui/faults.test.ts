@@ -92,7 +92,7 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
     const use = (name: string, args: unknown): Promise<ToolOutcome> => {
       const tool = tools.find((one) => one.name === name)
       if (tool === undefined) throw new Error(name)
-      return tool.run({ task, box, signal }, args)
+      return tool.run({ task, attempt: { id: 'attempt' }, box, signal }, args)
     }
     return { session, use, browser: open }
   }
@@ -246,7 +246,7 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
         await context.box.exec({ command, user: 'root', cwd: '/' })
         // The browser says so in its own time.
         const [snapshot] = gui.tools(task)
-        await snapshot?.run({ task, box: context.box, signal }, {})
+        await snapshot?.run({ task, attempt: context.attempt, box: context.box, signal }, {})
         return gui.collect(context)
       },
     }

@@ -19,7 +19,7 @@ describe.runIf(await requireDocker())('the box of a search task', () => {
     if (task === undefined) throw new Error('no task')
     await using sandbox = dockerProvider()
     await using box = await openTaskBox(sandbox, environment.box(task), { labels: { role: 'probe' }, signal })
-    const context = { task, box, signal, emit: () => undefined }
+    const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
     await environment.setup(context)
     const { script } = await environment.scripts.oracle(task)
     const [search] = script.steps

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }))
 
 async function attempt(task: Task, steps: readonly ScriptStep[], box = livingBox()) {
-  const context = { task, box, signal, emit: () => undefined }
+  const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
   await environment.setup(context)
   const ran = await runScript({ ...context, environment, script: { steps } })
   const artifacts = await environment.collect(context)
@@ -228,7 +228,7 @@ describe('a set of your own', () => {
     await writeFile(path, (await readFile(path)).subarray(1))
     const fresh = searchEnvironment({ directory: cache })
     const [tool] = fresh.tools(task)
-    const outcome = await tool?.run({ task, box: livingBox(), signal }, { query: 'mill' })
+    const outcome = await tool?.run({ task, attempt: { id: 'attempt' }, box: livingBox(), signal }, { query: 'mill' })
     expect(outcome).toMatchObject({ status: 'infra' })
   })
 })

@@ -46,7 +46,11 @@ async function verdictOf(submission: string | null, task = taskOf('shop-never-or
 }
 
 async function call(name: string, args: object, task = taskOf('shop-never-ordered')): Promise<ToolOutcome> {
-  return runToolCall(sql.tools(task), { name, argumentsText: JSON.stringify(args) }, { task, box, signal })
+  return runToolCall(
+    sql.tools(task),
+    { name, argumentsText: JSON.stringify(args) },
+    { task, attempt: { id: 'attempt' }, box, signal },
+  )
 }
 
 const right = 'SELECT id, name FROM customers WHERE id NOT IN (SELECT customer_id FROM orders) ORDER BY id'

@@ -123,7 +123,7 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     sandbox = dockerProvider()
     tasks = await sql.load(join(folder, given.set))
     box = await openTaskBox(sandbox, sql.box(taskOf(given.query)), { labels: { role: 'probe' }, signal })
-    await sql.setup({ task: taskOf(given.query), box, signal, emit: () => undefined })
+    await sql.setup({ task: taskOf(given.query), attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
   }, 500_000)
   afterAll(() => sandbox.close())
 
@@ -138,7 +138,11 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     return step !== undefined && 'args' in step ? String(step.args['sql']) : ''
   }
   const call = (name: string, args: object, task = taskOf(given.query)) =>
-    runToolCall(sql.tools(task), { name, argumentsText: JSON.stringify(args) }, { task, box, signal })
+    runToolCall(
+      sql.tools(task),
+      { name, argumentsText: JSON.stringify(args) },
+      { task, attempt: { id: 'attempt' }, box, signal },
+    )
 
   /** The statements that the guard denied, or that could not be said at all. */
   async function refused(op: 'query' | 'script', statements: readonly string[]) {

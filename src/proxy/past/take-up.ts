@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
+import { isAnswered } from '../answered.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { DialectRequest } from '../dialects/contract.ts'
 import { dialectNamed } from '../dialects/registry.ts'
@@ -27,7 +28,7 @@ export async function takeUp(
     takeUpTokens(session, call, { asked, segments: segments.get(call.intent.id) ?? [] })
     if (call.commit !== null && segments.has(call.intent.id))
       session.trust.note(call.commit.findings, call.intent.streamed)
-    if (call.commit?.outcome.kind === 'complete' || isFinished(call)) takeUpAnswers(session, call, asked)
+    if (call.commit !== null && isAnswered(call.commit.outcome)) takeUpAnswers(session, call, asked)
     const stored: StoredAnswer = new StoredAnswer(call, asked, () => delivered(stored))
     session.rememberPast(stored, call.intent.requestDigest, call.intent.lineage.idempotencyKey)
   }
@@ -72,11 +73,6 @@ function takeUpTokens(
   })
 }
 
-/** An answer that was given to its end, to a client that was gone by then. */
-function isFinished({ commit }: CallRecord): boolean {
-  return commit?.outcome.kind === 'client_gone' && commit.outcome.upstream === 'finished'
-}
-
 function takeUpAnswers(session: LiveSession, call: CallRecord, { chat }: DialectRequest): void {
   for (const { index, message } of call.commit?.choices ?? []) {
     const read: unknown = JSON.parse(message)
@@ -107,12 +103,13 @@ function figuresOf(
   log: SessionLog,
   segments: ReadonlyMap<string | null, readonly Segment[]>,
 ): Parameters<LiveSession['takeUpFigures']>[0] {
-  let [nextSeq, calls, sampledTokens, waitedMs, until] = [0, 0, 0, 0, 0]
+  let [nextSeq, calls, answered, sampledTokens, waitedMs, until] = [0, 0, 0, 0, 0, 0]
   for (const { intent, commit } of log.calls) {
     nextSeq = Math.max(nextSeq, intent.seq + 1)
     // A refused call was never begun.
     if (commit === null || commit.outcome.kind === 'refused') continue
     calls += 1
+    if (isAnswered(commit.outcome)) answered += 1
     const ids = (segments.get(intent.id) ?? []).reduce(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
       0,
@@ -128,6 +125,7 @@ function figuresOf(
   return {
     nextSeq,
     calls,
+    answered,
     sampledTokens,
     waitedMs,
     taints: log.events.flatMap((event) => (event.kind === 'taint' ? [event.cause] : [])),

@@ -1,6 +1,6 @@
 import { type CallClass, type Clock, InFlightSet, type Id, type Lineage } from '../../core/index.ts'
-import { type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
-import type { SessionStats } from '../contract.ts'
+import { type CallCommit, type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
+import type { AnswerListener, SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
 import { ResponseCache } from '../dialects/responses/response-cache.ts'
@@ -39,6 +39,8 @@ export class LiveSession {
   private lastLineage: Lineage | null = null
   private nextSeq = 0
   private calls = 0
+  private answered = 0
+  private readonly answerListeners: AnswerListener[] = []
   private sampledTokens = 0
   private waitSince: number | null = null
   private waited = 0
@@ -106,6 +108,22 @@ export class LiveSession {
     this.waitSince = null
   }
 
+  /** The model's answer to a call is whole, whoever reads it. */
+  noteAnswered(): void {
+    this.answered += 1
+  }
+
+  watchAnswers(listener: AnswerListener): void {
+    this.answerListeners.push(listener)
+  }
+
+  /** An answer is committed, and its client has not been given what it could act on. */
+  tellAnswer({ callId, choices }: Pick<CallCommit, 'callId' | 'choices'>): void {
+    if (this.answerListeners.length === 0) return
+    const messages = choices.map(({ message }) => message)
+    for (const listener of this.answerListeners) listener({ callId, messages })
+  }
+
   /** A call of an earlier process. */
   rememberPast(call: RememberedCall, digest: string, idempotencyKey: string | null): void {
     this.remembered.push({ call, digest, idempotencyKey })
@@ -116,6 +134,7 @@ export class LiveSession {
   takeUpFigures(past: {
     readonly nextSeq: number
     readonly calls: number
+    readonly answered: number
     readonly sampledTokens: number
     readonly waitedMs: number
     readonly taints: readonly string[]
@@ -123,6 +142,7 @@ export class LiveSession {
   }): void {
     this.nextSeq = past.nextSeq
     this.calls = past.calls
+    this.answered = past.answered
     this.sampledTokens = past.sampledTokens
     this.waited = past.waitedMs
     this.taints.push(...past.taints)
@@ -163,6 +183,7 @@ export class LiveSession {
       sessionId: this.record.id,
       open: this.open,
       calls: this.calls,
+      answered: this.answered,
       inFlight: this.running.size,
       sampledTokens: this.sampledTokens,
       modelWaitMs: this.waited + running,

@@ -16,6 +16,7 @@ function rolloutOf(more: Partial<RolloutView>): RolloutView {
     harness: 'x',
     createdAt: 0,
     taskDigest: 't',
+    work: null,
     startedAt: 0,
     endedAt: 1,
     end: 'completed',

@@ -1,5 +1,5 @@
 import type { Digest, EventBody, Task } from '../../core/index.ts'
-import type { Tool } from '../../envs/index.ts'
+import type { Attempt, Tool } from '../../envs/index.ts'
 import type { Box, ImageOptions, PutFile } from '../../sandbox/index.ts'
 
 /**
@@ -24,6 +24,11 @@ export interface BoxHarness extends HarnessFacts {
   readonly place: 'box'
   /** A read-only volume with the program; null: the task's image has it. */
   readonly bundle: HarnessBundle | null
+  /**
+   * True: where it is given an MCP server, it asks that for its tools before it works. An attempt in which it never did is a
+   * fault of its connection and no work of the agent. Default: it may use them or not.
+   */
+  readonly listsTools?: boolean
   /** Pure: what to put into the box and what to run. */
   configure(context: LaunchContext): HarnessLaunch
   /** Reads the program's own account of how it ended. Must not throw. */
@@ -113,6 +118,8 @@ export interface FailurePattern {
 
 export interface HostContext {
   readonly task: Task
+  /** For the tools, which may keep state by it. */
+  readonly attempt: Attempt
   readonly prompt: string
   readonly systemPrompt: string | null
   /** `http://127.0.0.1:<port>/s/<session>/v1`. */

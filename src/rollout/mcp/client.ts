@@ -42,6 +42,7 @@ export class McpClient {
     } catch (error) {
       if (abort.signal.aborted) return null
       if (error instanceof RpcError) return failure(id, error.code, error.message)
+      this.#server.broke(error)
       return failure(id, rpcCode.internal, 'The server could not answer.')
     } finally {
       this.#running.delete(id)

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { type EventBody, sha256, systemClock } from '../../core/index.ts'
 import { defineTool, makeTask, type ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
-import type { CallRecord, SessionLog } from '../../trajectory/index.ts'
+import type { CommittedAnswer } from '../../proxy/index.ts'
 import { CauseFinder, mcpHttp, ToolServer } from './index.ts'
 
 // No tool of this file touches its box.
@@ -58,6 +58,7 @@ const tools = [
 ]
 
 let toolServer: ToolServer
+let cause: CauseFinder
 let server: Server
 let url: string
 let events: EventBody[]
@@ -68,10 +69,11 @@ beforeEach(async () => {
   events = []
   kept = []
   started.length = 0
-  const recorder = { session: async () => recorded }
+  cause = new CauseFinder(tools.map(({ name }) => name))
   toolServer = new ToolServer({
     serverInfo: { name: 'e', version: '1' },
     task,
+    attempt: { id: 'attempt' },
     tools,
     clock: systemClock,
     emit: (event) => events.push(event),
@@ -79,7 +81,7 @@ beforeEach(async () => {
       kept.push(bytes)
       return sha256(bytes)
     },
-    cause: new CauseFinder(recorder, () => 'session'),
+    cause,
   })
   toolServer.open(noBox)
   server = createServer(mcpHttp(toolServer, { streamAfterMs: 20, keepAliveMs: 10 }).request).listen(0, '127.0.0.1')
@@ -194,8 +196,30 @@ describe('the tool server', () => {
     expect(events).toMatchObject([{ tool: name, status: 'infra' }])
   })
 
+  test('a list that fails by a fault of ours is one of ours, and nobody was told the tools', async () => {
+    const spoilt = {
+      name: 'spoilt',
+      description: 'x',
+      input: z.object({}),
+      run: async () => ({ status: 'ok', text: '' }),
+    }
+    const inputSchema = () => {
+      throw new TypeError('a fault of the author')
+    }
+    tools.push(Object.defineProperty(spoilt, 'inputSchema', { get: inputSchema }) as unknown as (typeof tools)[number])
+    try {
+      const client = await connect()
+      await expect(client.listTools()).rejects.toThrow('could not answer')
+    } finally {
+      tools.pop()
+    }
+    expect(toolServer.fault.reason).toMatchObject({ code: 'ENVIRONMENT_TOOL_FAILED', family: 'infra' })
+    expect(toolServer.reached).toBe(false)
+  })
+
   test('names the answer that asked for a call, each answer once, whatever the dialect', async () => {
     const client = await connect()
+    for (const answer of answers) cause.note(answer)
     for (const _ of [1, 2, 3, 4, 5]) await client.callTool({ name: 'echo', arguments: { status: 'ok' } })
     expect(events).toMatchObject([
       { callId: 'chat', toolCallId: 'call_1' },
@@ -243,31 +267,22 @@ describe('on the wire', () => {
 
 /** A session whose answers ask for `echo`, as the dialects' clients see them. */
 const asked = '{"status":"ok"}'
-const recorded = {
-  calls: [
-    record('chat', {
-      role: 'assistant',
-      tool_calls: ['call_1', 'call_2'].map((id) => ({
-        id,
-        type: 'function',
-        function: { name: 'mcp__e__echo', arguments: asked },
-      })),
-    }),
-    record('responses', {
-      output: [{ type: 'function_call', id: 'x', call_id: 'fc_1', name: 'echo', arguments: asked }],
-    }),
-    record('other', { content: [{ type: 'tool_use', id: 'toolu_0', name: 'echo', input: { status: 'error' } }] }),
-    record('messages', { content: [{ type: 'tool_use', id: 'toolu_1', name: 'echo', input: { status: 'ok' } }] }),
-  ],
-} as unknown as SessionLog
+const answers: readonly CommittedAnswer[] = [
+  answer('chat', {
+    role: 'assistant',
+    tool_calls: ['call_1', 'call_2'].map((id) => ({
+      id,
+      type: 'function',
+      function: { name: 'mcp__e__echo', arguments: asked },
+    })),
+  }),
+  answer('responses', {
+    output: [{ type: 'function_call', id: 'x', call_id: 'fc_1', name: 'echo', arguments: asked }],
+  }),
+  answer('other', { content: [{ type: 'tool_use', id: 'toolu_0', name: 'echo', input: { status: 'error' } }] }),
+  answer('messages', { content: [{ type: 'tool_use', id: 'toolu_1', name: 'echo', input: { status: 'ok' } }] }),
+]
 
-function record(id: string, message: object): Partial<CallRecord> {
-  const choice = {
-    index: 0,
-    finishReason: null,
-    segmentId: null,
-    message: JSON.stringify(message),
-    claimedTokens: null,
-  }
-  return { intent: { id }, commit: { choices: [choice] } } as unknown as CallRecord
+function answer(callId: string, message: object): CommittedAnswer {
+  return { callId, messages: [JSON.stringify(message)] }
 }

@@ -1,5 +1,5 @@
 import { type Clock, type EventBody, isPaddockError, newId, PaddockError, type Task } from '../../core/index.ts'
-import type { Tool, ToolOutcome } from '../../envs/index.ts'
+import type { Attempt, Tool, ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import { type KeepBytes, toldOf } from '../pictures.ts'
 import type { CauseFinder } from './cause.ts'
@@ -13,6 +13,7 @@ export interface ToolServerParts {
   /** Server name and version that clients are told. */
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly task: Task
+  readonly attempt: Attempt
   readonly tools: readonly Tool[]
   readonly clock: Clock
   readonly emit: (event: EventBody) => void
@@ -32,6 +33,7 @@ export class ToolServer {
   readonly #running = new Set<Promise<unknown>>()
   readonly #fault = new AbortController()
   #at: { readonly box: Box; readonly stop: AbortController } | null = null
+  #reached = false
 
   constructor(parts: ToolServerParts) {
     this.#parts = parts
@@ -45,6 +47,19 @@ export class ToolServer {
 
   open(box: Box): void {
     this.#at = { box, stop: new AbortController() }
+    this.#reached = false
+  }
+
+  /** Whether a client was told the tools, or called one, since {@link open}. */
+  get reached(): boolean {
+    return this.#reached
+  }
+
+  /** A fault of the server itself: the agent may lack tools that its task gives it. */
+  broke(cause: unknown): void {
+    this.#failed(
+      new PaddockError('ENVIRONMENT_TOOL_FAILED', `The MCP server could not answer: ${String(cause)}`, { cause }),
+    )
   }
 
   /** Takes no more calls, ends those that run, and resolves when they have. */
@@ -55,7 +70,9 @@ export class ToolServer {
   }
 
   listed(): readonly Readonly<Record<string, unknown>>[] {
-    return this.#parts.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+    const told = this.#parts.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+    this.#reached = true
+    return told
   }
 
   /** Throws {@link RpcError} for a name that does not exist and while nothing can run; rejects when `signal` aborts. */
@@ -67,6 +84,7 @@ export class ToolServer {
     if (this.#running.size >= maxRunning) {
       throw new RpcError(rpcCode.internal, `${maxRunning} tool calls are running already; wait for one of them.`)
     }
+    this.#reached = true
     const work = this.#run(tool, input, { box: at.box, signal: AbortSignal.any([signal, at.stop.signal]) })
     this.#running.add(work)
     try {
@@ -81,13 +99,12 @@ export class ToolServer {
     input: Readonly<Record<string, unknown>>,
     { box, signal }: { readonly box: Box; readonly signal: AbortSignal },
   ): Promise<ToolOutcome> {
-    const { task, clock, emit, keep, cause } = this.#parts
+    const { task, attempt, clock, emit, keep, cause } = this.#parts
     const startedAt = clock.monotonic()
-    // The model's answer is committed before its client can act on it, so it can be looked up while the tool works.
-    const asked = cause.find(tool.name, input)
+    const from = cause.find(tool.name, input)
     const tell = async (outcome: ToolOutcome) => {
       const durationMs = Math.round(clock.monotonic() - startedAt)
-      const [from, told] = await Promise.all([asked, toldOf(outcome, keep)])
+      const told = await toldOf(outcome, keep)
       emit({
         kind: 'tool_result',
         callId: from?.callId ?? null,
@@ -100,7 +117,7 @@ export class ToolServer {
       })
     }
     try {
-      const outcome = await tool.run({ task, box, signal }, input)
+      const outcome = await tool.run({ task, attempt, box, signal }, input)
       await tell(outcome)
       if (outcome.status === 'infra')
         this.#failed(new PaddockError('BOX_DEAD', `The tool ${tool.name} could not run: ${outcome.text}`))

@@ -1,36 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type Clock,
-  type Id,
-  type IdMaker,
-  isPaddockError,
-  newId,
-  systemClock,
-  type Task,
-  type Verdict,
-} from '../../core/index.ts'
-import {
-  type Artifacts,
-  type Environment,
-  filesystemAmong,
-  type TaskSteps,
-  unpackArtifact,
-  verifierBoxes,
-  wholeVerdict,
-} from '../../envs/index.ts'
+import { type Clock, type Id, type IdMaker, newId, systemClock, type Task, type Verdict } from '../../core/index.ts'
+import type { Environment } from '../../envs/index.ts'
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import { type RolloutView, type Store, verdictInForce, verifiersVerdict } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
+import { isUnverified, verifyLeft } from '../left.ts'
+import { type StoredWork, verifyStored } from './verify-stored.ts'
 
 /**
  * What a second look came to.
  * - `changed`: status, reward or components differ; `confirmed`: the same from another verifier. Both append a verdict.
  * - `outranked`: a verdict is appended, and one that was given late stays in force.
  * - `same`: same verifier, same outcome: nothing is appended, so that rescoring twice changes nothing.
+ * - `verified`: it was waiting for its verdict, which it has now, and its end.
  * - `not_stored`: no verdict, or its artifacts are not in the store; `infra`: boxes failed. Nothing is appended.
  */
-export type RescoreOutcome = 'changed' | 'confirmed' | 'outranked' | 'same' | 'not_stored' | 'infra'
+export type RescoreOutcome = 'verified' | 'changed' | 'confirmed' | 'outranked' | 'same' | 'not_stored' | 'infra'
 
 export interface Rescored {
   readonly rolloutId: Id
@@ -44,7 +30,7 @@ export interface Rescored {
 }
 
 export interface RescoreOptions {
-  readonly store: Pick<Store, 'catalogue' | 'blobs'>
+  readonly store: Pick<Store, 'catalogue' | 'blobs' | 'recorder'>
   /** Throws for a name that it does not know. */
   readonly environment: (name: string) => Environment
   readonly sandbox: SandboxProvider
@@ -62,7 +48,7 @@ export interface RescoreOptions {
 }
 
 /**
- * Applies the verifiers of today to the stored artifacts of ended rollouts and appends verdicts that supersede the ones in
+ * Applies the verifiers of today to the stored artifacts of rollouts, ended and unverified ones, and appends verdicts that supersede the ones in
  * force. Results come in the order of `rollouts`. A fault of boxes never replaces a verdict (invariant I7). Throws
  * `STORE_*`, what `environment` throws, and the signal's reason.
  */
@@ -85,11 +71,36 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   const inForce = verdictInForce(rollout.verdicts)
   const about = { rolloutId: rollout.id, task: task.name, before }
   const untouched = (outcome: RescoreOutcome, detail: string): Rescored => ({ ...about, outcome, after: null, detail })
+  if (isUnverified(rollout)) {
+    const left = await verifyLeft(
+      { ...o, environment: task.environment === 'none' ? null : o.environment(task.environment) },
+      rollout,
+      task,
+    )
+    return left.outcome === 'verified'
+      ? {
+          ...about,
+          outcome: 'verified',
+          after: left.verdict,
+          detail: left.verdict === null ? '' : outcomeLine(left.verdict),
+        }
+      : untouched(left.outcome, left.detail)
+  }
   if (before === null) return untouched('not_stored', 'it was never verified')
   if (o.environment(task.environment).scoreGroup !== null && before.reward !== null) {
     return untouched('not_stored', 'its reward is one of its group, which cannot be given to one member again')
   }
-  const draft = await verifiedAgain(o, task, before)
+  const work = workOf(rollout, before)
+  if (work === null) return untouched('not_stored', 'its artifacts are not in the store')
+  const verifier = {
+    blobs: o.store.blobs,
+    environment: o.environment(task.environment),
+    sandbox: o.sandbox,
+    labels: {},
+    signal: o.signal,
+    emit: () => undefined,
+  }
+  const draft = await verifyStored(verifier, task, work)
   if ('missing' in draft) return untouched('not_stored', draft.missing)
   if (draft.status === 'infra_error') return untouched('infra', draft.reason)
   const sameVerifier = isDeepStrictEqual(draft.verifier, before.verifier)
@@ -115,65 +126,10 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   return { ...about, outcome: sameOutcome ? 'confirmed' : 'changed', after, detail }
 }
 
-/** Why there is nothing to verify. */
-interface Missing {
-  readonly missing: string
-}
-
-async function verifiedAgain(o: RescoreOptions, task: Task, before: Verdict): Promise<VerdictDraft | Missing> {
-  const steps = o.environment(task.environment).steps(task)
-  return steps === null ? verify(o, task, before, before.artifacts) : stepsAgain(o, steps, before)
-}
-
-/** The steps as today's verifiers let them go on. One that the agent never came to cannot be verified. */
-async function stepsAgain(o: RescoreOptions, steps: TaskSteps, before: Verdict): Promise<VerdictDraft | Missing> {
-  const drafts: VerdictDraft[] = []
-  for (const [index, task] of steps.tasks.entries()) {
-    const artifacts = before.artifacts.filter(({ step }) => step === task.name)
-    if (artifacts.length === 0) return { missing: `it has no artifacts of the step ${task.name}` }
-    const draft = await verify(o, task, before, artifacts)
-    if ('missing' in draft) return draft
-    drafts.push(draft)
-    if (!steps.goesOn(index, draft)) break
-  }
-  return wholeVerdict(steps, drafts)
-}
-
-async function verify(
-  o: RescoreOptions,
-  task: Task,
-  before: Verdict,
-  named: Verdict['artifacts'],
-): Promise<VerdictDraft | Missing> {
-  const artifacts = await stored(o.store.blobs, before, named)
-  if (artifacts === null) return { missing: 'its artifacts are not in the store' }
-  if (before.trust === 'shared' && filesystemAmong(artifacts.items).layer === null) {
-    return { missing: "the files of its agent's box were too many to be kept" }
-  }
-  return o.environment(task.environment).verify({
-    task,
-    artifacts,
-    openBox: verifierBoxes(o.sandbox, { labels: {}, signal: o.signal }),
-    signal: o.signal,
-    emit: () => undefined,
-  })
-}
-
-/** Null when a named artifact is gone. A verdict that names none was given on an attempt that left nothing behind. */
-async function stored(
-  blobs: RescoreOptions['store']['blobs'],
-  verdict: Verdict,
-  named: Verdict['artifacts'],
-): Promise<Artifacts | null> {
-  // A verdict that a fault kept from a number may never have seen the artifacts.
-  if (verdict.status === 'infra_error' && verdict.artifacts.length === 0) return null
-  try {
-    const items = named.map(async ({ path, sha256 }) => unpackArtifact({ path, data: await blobs.get(sha256) }))
-    return { items: await Promise.all(items) }
-  } catch (error) {
-    if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
-    throw error
-  }
+/** What the verdict in force says of the agent's work. A verdict that a fault kept from a number may never have seen it. */
+function workOf(rollout: RolloutView, before: Verdict): StoredWork | null {
+  if (before.status === 'infra_error' && before.artifacts.length === 0) return null
+  return { artifacts: before.artifacts, shared: before.trust === 'shared', cut: rollout.end !== 'completed' }
 }
 
 function outcomeOf({ status, reward, components }: Verdict | VerdictDraft) {

@@ -96,7 +96,9 @@ export function environmentContract(options: EnvironmentContractOptions): void {
         expect(tool.name).toMatch(chatToolName)
         expect(tool.description).not.toBe('')
         expect(tool.inputSchema).toMatchObject({ type: 'object' })
-        expect(await tool.run({ task, box, signal }, 'not an object')).toMatchObject({ status: 'error' })
+        expect(await tool.run({ task, attempt: { id: 'attempt' }, box, signal }, 'not an object')).toMatchObject({
+          status: 'error',
+        })
       }
     })
 
@@ -108,7 +110,9 @@ export function environmentContract(options: EnvironmentContractOptions): void {
       const box = await openTaskBox(sandbox, environment.box(task), { labels: { role: 'probe' }, signal })
       await box.destroy()
       const input = 'shell' in step ? { command: step.shell, cmd: step.shell } : 'tool' in step ? step.args : {}
-      expect(await tool.run({ task, box, signal }, input)).toMatchObject({ status: 'infra' })
+      expect(await tool.run({ task, attempt: { id: 'attempt' }, box, signal }, input)).toMatchObject({
+        status: 'infra',
+      })
     })
   })
 
@@ -191,7 +195,7 @@ export function environmentContract(options: EnvironmentContractOptions): void {
       const oracle = await environment.scripts.oracle(task)
       const packed = async () => {
         await using box = await openTaskBox(sandbox, environment.box(task), { labels: { role: 'probe' }, signal })
-        const context = { task, box, signal, emit: () => undefined }
+        const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
         await environment.setup(context)
         await runScript({ ...context, environment, script: oracle.script })
         const { items } = await environment.collect(context)

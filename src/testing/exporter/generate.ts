@@ -208,6 +208,7 @@ function rolloutOf(seed: RolloutSeed, making: Making): ExportRollout {
       harness: 'script',
       createdAt: 1,
       taskDigest,
+      work: null,
       startedAt: 2,
       endedAt: 3,
       end: 'completed',

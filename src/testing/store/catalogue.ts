@@ -5,6 +5,7 @@ import type {
   CatalogueReader,
   GroupSpec,
   RolloutRecord,
+  RolloutWork,
   RoundRecord,
   SettledRound,
 } from '../../trajectory/index.ts'
@@ -72,9 +73,23 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       supersedes,
     })
 
+    const work: RolloutWork = {
+      at: 15,
+      end: 'agent_timeout',
+      detail: 'after 10 s',
+      fault: null,
+      artifacts: [{ path: '/workspace', sha256: sha256('a'), sizeBytes: 1 }],
+      shared: false,
+      answered: true,
+      calls: 2,
+      sampledTokens: 30,
+      agentMs: 900,
+    }
+
     it('gives a rollout back with all that was appended to it, to every reader', async () => {
       const record = await rollout()
       await catalogue.startRollout(record.id, 10)
+      await catalogue.putWork(record.id, work)
       await catalogue.endRollout(record.id, 20, 'agent_timeout', 'after 10 s')
       await catalogue.taint(record.id, 'engine 502')
       await catalogue.taint(record.id, 'engine 502')
@@ -87,6 +102,7 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       const expected = {
         ...record,
         taskDigest: task.digest,
+        work,
         startedAt: 10,
         endedAt: 20,
         end: 'agent_timeout',
@@ -145,6 +161,18 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       await catalogue.endRollout(id, 20, 'completed', '')
       await expect(catalogue.endRollout(id, 21, 'infra', '')).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
       expect((await catalogue.rollout(id)).end).toBe('completed')
+    })
+
+    it('keeps the work of an agent once, and none behind the end', async () => {
+      const { id } = await rollout()
+      await catalogue.putWork(id, work)
+      await catalogue.putWork(id, work)
+      expect(await catalogue.rollout(id)).toMatchObject({ work, end: null })
+      await expect(catalogue.putWork(id, { ...work, calls: 3 })).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      const other = await rollout()
+      await catalogue.endRollout(other.id, 20, 'infra', '')
+      await expect(catalogue.putWork(other.id, work)).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+      await expect(catalogue.putWork(newId(), work)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     })
 
     it('refuses what hangs on nothing', async () => {

@@ -13,6 +13,7 @@ import type {
   GroupRecord,
   RolloutRecord,
   RolloutView,
+  RolloutWork,
   RoundRecord,
   RoundView,
   RunEvent,
@@ -158,12 +159,14 @@ export class SqliteCatalogueReader {
     const rollout = parseOwn<RolloutRecord>(record)
     const of = <Row extends object>(table: CoveredTable): readonly Row[] =>
       this.#rows<Row>(table, 'WHERE rollout = ? ORDER BY rowid', rollout.id)
-    const { starts, ends, taints, labels, verdicts } = ofRollouts
+    const { starts, works, ends, taints, labels, verdicts } = ofRollouts
+    const [work] = of<RecordRow>(works)
     const [start] = of<{ at: number }>(starts)
     const [end] = of<{ at: number; end: RolloutEnd; detail: string }>(ends)
     return {
       ...rollout,
       taskDigest: this.group(group).taskDigest,
+      work: work === undefined ? null : parseOwn<RolloutWork>(work.record),
       startedAt: start?.at ?? null,
       endedAt: end?.at ?? null,
       end: end?.end ?? null,

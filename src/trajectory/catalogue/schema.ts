@@ -13,6 +13,7 @@ export const catalogueTables = {
   groups: table('groups', ['id', 'run', 'task', 'record']),
   rollouts: table('rollouts', ['id', 'run', 'group', 'slot', 'attempt', 'record']),
   starts: ofRollout('rollout_starts', ['rollout', 'at']),
+  works: ofRollout('rollout_works', ['rollout', 'record']),
   ends: ofRollout('rollout_ends', ['rollout', 'at', 'end', 'detail']),
   taints: ofRollout('taints', ['rollout', 'cause']),
   labels: ofRollout('labels', ['rollout', 'name', 'value']),
@@ -101,6 +102,11 @@ export const catalogueMigrations: readonly Migration[] = [
   CREATE TABLE rollout_starts (
     rollout TEXT PRIMARY KEY REFERENCES rollouts (id),
     at INTEGER NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE rollout_works (
+    rollout TEXT PRIMARY KEY REFERENCES rollouts (id),
+    record TEXT NOT NULL,
     digest INTEGER NOT NULL
   ) STRICT;
   CREATE TABLE rollout_ends (

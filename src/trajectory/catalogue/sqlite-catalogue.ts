@@ -11,6 +11,7 @@ import {
 import type {
   GroupRecord,
   RolloutRecord,
+  RolloutWork,
   RoundRecord,
   RunEvent,
   RunRecord,
@@ -63,6 +64,16 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
       const { startedAt } = this.rollout(id)
       if (startedAt !== null) return startedAt === at
       this.#insert(starts, { rollout: id, at })
+      return true
+    })
+  }
+
+  putWork(id: Id, work: RolloutWork): void {
+    this.#once(id, () => {
+      const known = this.rollout(id)
+      if (known.work !== null) return JSON.stringify(known.work) === JSON.stringify(work)
+      if (known.end !== null) return false
+      this.#insert(catalogueTables.works, { rollout: id, record: JSON.stringify(work) })
       return true
     })
   }

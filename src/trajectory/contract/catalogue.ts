@@ -1,5 +1,5 @@
 /** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts. */
-import type { Digest, EngineFingerprint, Id, RolloutEnd, Task, Verdict } from '../../core/index.ts'
+import type { Digest, EngineFingerprint, Id, RolloutEnd, StoredArtifact, Task, Verdict } from '../../core/index.ts'
 import type { RoundRecord, RoundView, RunEvent, SettledRound, SlotRecord } from './group.ts'
 
 export interface RunRecord {
@@ -30,9 +30,31 @@ export interface RolloutRecord {
   readonly createdAt: number
 }
 
+/** What the agent's part of a rollout came to: all that its verification needs. Stored before anything waits for a verifier. */
+export interface RolloutWork {
+  /** When the agent was done. Milliseconds since the epoch. */
+  readonly at: number
+  /** How the rollout ends once it is verified. */
+  readonly end: RolloutEnd
+  readonly detail: string
+  /** What the harness says that it failed of; null where it says nothing. */
+  readonly fault: string | null
+  readonly artifacts: readonly StoredArtifact[]
+  /** True where it is verified on all files of the agent's box. */
+  readonly shared: boolean
+  /** Whether the model answered the agent (in its last step, of several). Where not, nothing of the policy can be scored. */
+  readonly answered: boolean
+  readonly calls: number
+  readonly sampledTokens: number
+  /** The agent's own clock. */
+  readonly agentMs: number
+}
+
 /** A rollout with what was appended to it since. */
 export interface RolloutView extends RolloutRecord {
   readonly taskDigest: Digest
+  /** Null until the agent is done. With work and without an end the rollout is unverified. */
+  readonly work: RolloutWork | null
   readonly startedAt: number | null
   readonly endedAt: number | null
   readonly end: RolloutEnd | null
@@ -72,6 +94,8 @@ export interface Catalogue extends CatalogueReader {
   putGroup(group: GroupRecord): Promise<void>
   putRollout(rollout: RolloutRecord): Promise<void>
   startRollout(id: Id, at: number): Promise<void>
+  /** Once, before the end. Throws `STORE_CONFLICT` for other work than what is there. */
+  putWork(id: Id, work: RolloutWork): Promise<void>
   /** Only the first end counts; a second one throws `NOT_FOUND`-free and is ignored when equal, refused otherwise. */
   endRollout(id: Id, at: number, end: RolloutEnd, detail: string): Promise<void>
   taint(rolloutId: Id, cause: string): Promise<void>

@@ -129,16 +129,15 @@ async function checkRollouts(reader: StoreReader, counts: Counts, found: Found):
   for (const rollout of await reader.catalogue.rollouts({})) {
     counts.rollouts += 1
     const known = new Set<string>()
+    const named = [...(rollout.work?.artifacts ?? []), ...rollout.verdicts.flatMap(({ artifacts }) => artifacts)]
+    for (const [sha256, path] of new Map(named.map((artifact) => [artifact.sha256, artifact.path]))) {
+      if (!(await reader.blobs.has(sha256))) found(`rollout ${rollout.id}`, `artifact ${path} (${sha256}) is not there`)
+    }
     for (const verdict of rollout.verdicts) {
       if (verdict.supersedes !== null && !known.has(verdict.supersedes)) {
         found(`rollout ${rollout.id}`, `verdict ${verdict.id} supersedes ${verdict.supersedes}, which is not there`)
       }
       known.add(verdict.id)
-      for (const artifact of verdict.artifacts) {
-        if (!(await reader.blobs.has(artifact.sha256))) {
-          found(`rollout ${rollout.id}`, `artifact ${artifact.path} (${artifact.sha256}) is not there`)
-        }
-      }
     }
   }
 }

@@ -24,7 +24,7 @@ export function dropOf(
   const verdict = verdictInForce(rollout.verdicts)
   const unfinished = rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled'
   if (unfinished && query.includeUnfinished !== true) {
-    return { reason: 'rollout_unfinished', detail: rollout.end ?? 'no end' }
+    return { reason: 'rollout_unfinished', detail: rollout.end ?? (rollout.work === null ? 'no end' : 'unverified') }
   }
   if (rollout.taints.length > 0 && query.includeTainted !== true) {
     return { reason: 'tainted', detail: rollout.taints.join(', ') }

@@ -24,6 +24,7 @@ export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
     'putGroup',
     'putRollout',
     'startRollout',
+    'putWork',
     'endRollout',
     'taint',
     'label',

@@ -39,6 +39,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     putGroup: remote(thread, 'catalogue.putGroup'),
     putRollout: remote(thread, 'catalogue.putRollout'),
     startRollout: remote(thread, 'catalogue.startRollout'),
+    putWork: remote(thread, 'catalogue.putWork'),
     endRollout: remote(thread, 'catalogue.endRollout'),
     taint: remote(thread, 'catalogue.taint'),
     label: remote(thread, 'catalogue.label'),

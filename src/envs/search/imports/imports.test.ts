@@ -29,7 +29,7 @@ async function load(name: string, toml: string, files: Readonly<Record<string, s
 async function rewardOf(task: Task, { script }: NamedScript) {
   const box = { died: new Promise(() => undefined) } as unknown as Box
   const { signal } = new AbortController()
-  const context = { task, box, signal, emit: () => undefined }
+  const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
   await environment.setup(context)
   await runScript({ ...context, environment, script })
   const openBox = async () => Promise.reject(new Error('this verifier needs no box'))

@@ -84,11 +84,18 @@ describe('a curriculum of noise', () => {
       if (task === undefined) throw new Error('no task')
       const hitsAt = async (trainingStep?: number) => {
         const box = { died: new Promise(() => undefined) } as unknown as Box
-        await environment.setup({ task, box, signal, emit: () => undefined, trainingStep: trainingStep ?? null })
+        await environment.setup({
+          task,
+          attempt: { id: 'attempt' },
+          box,
+          signal,
+          emit: () => undefined,
+          trainingStep: trainingStep ?? null,
+        })
         await environment
           .tools(task)
           .find(({ name }) => name === 'search')
-          ?.run({ task, box, signal }, { query: 'mill', topk: 10 })
+          ?.run({ task, attempt: { id: 'attempt' }, box, signal }, { query: 'mill', topk: 10 })
         const artifacts = { items: [toArtifact(recordOf(box))] }
         const openBox = () => Promise.reject(new Error('no box'))
         const verdict = await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
@@ -170,7 +177,12 @@ describe('search by meaning beside words', () => {
     const box = { died: new Promise(() => undefined) } as unknown as Box
     const search = environment.tools(task).find(({ name }) => name === 'search')
     if (search === undefined) throw new Error('no tool')
-    return { environment, task, box, ask: (query: string) => search.run({ task, box, signal }, { query, topk: 3 }) }
+    return {
+      environment,
+      task,
+      box,
+      ask: (query: string) => search.run({ task, attempt: { id: 'attempt' }, box, signal }, { query, topk: 3 }),
+    }
   }
 
   test('a server that fails, lies about numbers or sizes is infra, and no vectors are kept', async () => {
@@ -198,7 +210,7 @@ describe('search by meaning beside words', () => {
   test('finds what no word of the query stands in, and asks for the passages once', async () => {
     asked = []
     const { environment, task, box, ask } = await open()
-    await environment.setup({ task, box, signal, emit: () => undefined })
+    await environment.setup({ task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
     expect(asked.map(({ input }) => input.length)).toEqual([64, 9])
     expect(asked[0]?.authorization).toBe('Bearer secret')
     expect((await ask('mill near a river in a town')).status).toBe('ok')

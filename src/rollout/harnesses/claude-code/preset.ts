@@ -32,6 +32,7 @@ export function claudeCode(): BoxHarness {
     version,
     dialect: 'messages',
     place: 'box',
+    listsTools: true,
     bundle: npmBundle({ name: 'claude-code', package: packageName, version, node: false, executables: ['claude'] }),
     configure: ({ origin, apiKey, model, bundlePath, home, mcp, prompt, systemPrompt }) => ({
       command: [

@@ -23,6 +23,7 @@ export function cline(): BoxHarness {
     version,
     dialect: 'chat',
     place: 'box',
+    listsTools: true,
     bundle: npmBundle({ name: 'cline', package: packageName, version, node: false, executables: [program] }),
     configure: ({ bundlePath, home, prompt, systemPrompt, mcp, ...context }) => ({
       command: [

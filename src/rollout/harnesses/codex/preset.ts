@@ -35,6 +35,7 @@ export function codex(): BoxHarness {
     version,
     dialect: 'responses',
     place: 'box',
+    listsTools: true,
     bundle: npmBundle({
       name: 'codex',
       package: packageName,

@@ -42,6 +42,7 @@ export function geminiCli(): BoxHarness {
     version,
     dialect: 'gemini',
     place: 'box',
+    listsTools: true,
     bundle: npmBundle({ name: 'gemini-cli', package: packageName, version }),
     configure: ({ origin, apiKey, model, bundlePath, home, mcp, prompt, systemPrompt }) => ({
       command: [

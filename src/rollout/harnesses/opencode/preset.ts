@@ -23,6 +23,7 @@ export function opencode(): BoxHarness {
     version,
     dialect: 'chat',
     place: 'box',
+    listsTools: true,
     bundle: npmBundle({ name: 'opencode', package: packageName, version, node: false, executables: [program] }),
     configure: (context) => ({
       command: [

@@ -51,6 +51,7 @@ export function qwenCode(): BoxHarness {
     version,
     dialect: 'chat',
     place: 'box',
+    listsTools: true,
     bundle: npmBundle({
       name: 'qwen-code',
       package: packageName,

@@ -117,13 +117,13 @@ function picturesMessage(answered: readonly Answered[]): readonly Message[] {
 
 /** Throws `BOX_DEAD` when the box or the tool's service failed: nothing can be said of the agent then. */
 async function runTool(context: HostContext, call: FunctionCall, callId: string | null): Promise<ToolOutcome> {
-  const { task, box, tools, signal, emit, keep } = context
+  const { task, attempt, box, tools, signal, emit, keep } = context
   const { name, arguments: argumentsText } = call.function
   const startedAt = performance.now()
   const outcome =
     box === null
       ? { status: 'error' as const, text: 'There are no tools here.' }
-      : await runToolCall(tools, { name, argumentsText }, { task, box, signal })
+      : await runToolCall(tools, { name, argumentsText }, { task, attempt, box, signal })
   const durationMs = Math.round(performance.now() - startedAt)
   const told = await toldOf(outcome, keep)
   emit({

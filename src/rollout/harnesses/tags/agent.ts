@@ -76,7 +76,7 @@ async function converse(context: HostContext, client: OpenAI, protocol: TagProto
 }
 
 async function act(
-  { task, box, tools, signal, emit }: HostContext,
+  { task, attempt, box, tools, signal, emit }: HostContext,
   action: ReturnType<typeof parseTags>,
   callId: string | null,
 ): Promise<string> {
@@ -87,7 +87,7 @@ async function act(
   const outcome = await runToolCall(
     tools,
     { name, argumentsText: JSON.stringify({ sql: action.sql }) },
-    { task, box, signal },
+    { task, attempt, box, signal },
   )
   emit({
     kind: 'tool_result',

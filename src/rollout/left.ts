@@ -1,0 +1,93 @@
+import { type Clock, type IdMaker, newId, systemClock, type Task, type Verdict } from '../core/index.ts'
+import type { Environment } from '../envs/index.ts'
+import type { SandboxProvider } from '../sandbox/index.ts'
+import type { RolloutView, RolloutWork, Store } from '../trajectory/index.ts'
+import type { StageContext } from './attempt-context.ts'
+import { runBudgets } from './budgets.ts'
+import { end, finish } from './finish.ts'
+import { verifyStored } from './rescore/verify-stored.ts'
+import { RolloutLog } from './rollout-log.ts'
+import { neverAnswered, verdictOf, verifyWith } from './verify.ts'
+
+/** A rollout whose agent was done and which nobody has verified yet. */
+export type UnverifiedRollout = RolloutView & { readonly work: RolloutWork; readonly end: null }
+
+export function isUnverified(rollout: RolloutView): rollout is UnverifiedRollout {
+  return rollout.work !== null && rollout.end === null
+}
+
+export interface VerifyLeftOptions {
+  readonly store: Pick<Store, 'catalogue' | 'recorder' | 'blobs'>
+  /** The one of the task; null for bare tasks, which nothing verifies. */
+  readonly environment: Environment | null
+  readonly sandbox: SandboxProvider | null
+  /** Tells what came of it and writes nothing. */
+  readonly dryRun?: boolean
+  readonly signal: AbortSignal
+  readonly clock?: Clock
+  readonly newId?: IdMaker
+}
+
+/**
+ * What became of work that was left.
+ * - `verified`: the rollout has its verdict (null for a bare task) and its end.
+ * - `infra`: boxes failed; it stays unverified.
+ * - `not_stored`: the work cannot be verified any more; the rollout has ended as `infra`.
+ */
+export type LeftOutcome =
+  | { readonly outcome: 'verified'; readonly verdict: Verdict | null }
+  | { readonly outcome: 'infra' | 'not_stored'; readonly detail: string }
+
+/**
+ * Verifies what an agent of an earlier process, or of a run that was cancelled, left behind, and ends its rollout. The
+ * caller sees to it that nobody else does. Throws the signal's reason and `STORE_*`.
+ */
+export async function verifyLeft(o: VerifyLeftOptions, rollout: UnverifiedRollout, task: Task): Promise<LeftOutcome> {
+  const { work } = rollout
+  const context = contextOf(o, rollout, task)
+  const draft = await draftOf(o, context, rollout, task)
+  if (draft !== null && 'missing' in draft) {
+    const detail = `Its work cannot be verified: ${draft.missing}`
+    if (o.dryRun !== true) await end(context, { end: 'infra', detail, fault: work.fault })
+    return { outcome: 'not_stored', detail }
+  }
+  if (draft?.status === 'infra_error') return { outcome: 'infra', detail: draft.reason }
+  if (o.dryRun === true) return { outcome: 'verified', verdict: draft === null ? null : verdictOf(context, draft) }
+  return { outcome: 'verified', verdict: await finish(context, task, work, draft) }
+}
+
+async function draftOf(
+  o: VerifyLeftOptions,
+  context: StageContext,
+  { id, work, runId }: UnverifiedRollout,
+  task: Task,
+) {
+  const { environment, sandbox } = o
+  if (environment === null || sandbox === null) return null
+  if (!work.answered) return neverAnswered(environment, task)
+  const { log } = context
+  const { artifacts, shared } = work
+  return verifyWith(context, task, environment, (signal, toolCalls) => {
+    const labels = { run: runId, rollout: id }
+    const verifier = { blobs: o.store.blobs, environment, sandbox, labels, signal, toolCalls, emit: log.emit }
+    return verifyStored(verifier, task, { artifacts, shared, cut: work.end !== 'completed' })
+  })
+}
+
+function contextOf(o: VerifyLeftOptions, rollout: UnverifiedRollout, task: Task): StageContext {
+  const { store, environment, sandbox, signal, clock = systemClock } = o
+  const id = o.newId ?? newId
+  const { runId, harness } = rollout
+  const run = { runId, store, environment, sandbox, budgets: runBudgets({}), signal, clock, newId: id }
+  const identity = { runId, harness, task: task.name }
+  const log = new RolloutLog({
+    rolloutId: rollout.id,
+    identity,
+    recorder: o.dryRun === true ? nowhere : store.recorder,
+    clock,
+    newId: id,
+  })
+  return { run, log, onPhase: () => undefined }
+}
+
+const nowhere = { appendEvent: () => Promise.resolve() }

@@ -1,0 +1,36 @@
+import { isPaddockError, type StoredArtifact } from '../core/index.ts'
+import { type Artifacts, packArtifact, unpackArtifact } from '../envs/index.ts'
+import type { Blobs } from '../trajectory/index.ts'
+
+/**
+ * Puts artifacts into the blobs. What the names that it resolves with stand for survives this process, so that whoever
+ * owns the data directory next can verify it.
+ */
+export async function keepArtifacts(
+  blobs: Pick<Blobs, 'put'>,
+  artifacts: Artifacts,
+  step?: string,
+): Promise<readonly StoredArtifact[]> {
+  const kept: StoredArtifact[] = []
+  for (const item of artifacts.items) {
+    if (!item.content.found) continue
+    const { path, sha256, sizeBytes, data } = await packArtifact(item)
+    await blobs.put(data)
+    kept.push({ path, sha256, sizeBytes, ...(step === undefined ? {} : { step }) })
+  }
+  return kept
+}
+
+/** The artifacts of these names; null when one of them is gone. */
+export async function storedArtifacts(
+  blobs: Pick<Blobs, 'get'>,
+  named: readonly StoredArtifact[],
+): Promise<Artifacts | null> {
+  try {
+    const items = named.map(async ({ path, sha256 }) => unpackArtifact({ path, data: await blobs.get(sha256) }))
+    return { items: await Promise.all(items) }
+  } catch (error) {
+    if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
+    throw error
+  }
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+
+/** Keys of a part of the configuration; checked where the whole is at hand. */
+const overrides = z.record(z.string(), z.unknown()).default({})
+
+/**
+ * What a run is asked for with: the body of `POST /runs`, what `paddock run` makes of its arguments and configuration, and
+ * what is kept with a run for whoever goes on with it. What is left out is as configured at the owner.
+ */
+export const runRequest = z.strictObject({
+  /** Absolute path of a task or a directory of tasks, on the machine of the owner. */
+  tasks: z.string().min(1),
+  environment: z.string().default('terminal'),
+  harness: z.string().default('reference'),
+  /** Names of the tasks to run; empty: all. */
+  only: z.array(z.string()).default([]),
+  /** Digests of tasks that are left out: those in quarantine. */
+  without: z.array(z.string()).default([]),
+  /** Rollouts per task. */
+  n: z.int().min(1).nullable().default(null),
+  /** Step of the training that the run is for; null: nobody said. */
+  step: z.int().min(0).nullable().default(null),
+  /** Programs that the tasks bring for the owner's machine may run there, as the owner. */
+  trustTasks: z.boolean().default(false),
+  name: z.string().nullable().default(null),
+  /** Command line of the `shell` and `script` presets. */
+  command: z.string().nullable().default(null),
+  /** Labels of each rollout and its sessions. */
+  labels: z.record(z.string().min(1), z.string()).default({}),
+  model: z.string().nullable().default(null),
+  /** Keys of `session` of the configuration. */
+  policy: overrides,
+  /** Keys of `run.budgets` of the configuration. */
+  budgets: overrides,
+})
+
+export type RunRequest = z.output<typeof runRequest>
