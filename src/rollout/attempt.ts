@@ -1,4 +1,4 @@
-import type { RolloutEnd, StoredArtifact, Task } from '../core/index.ts'
+import type { RolloutEnd, StoredArtifact } from '../core/index.ts'
 import type { Artifacts, Environment, TaskSteps } from '../envs/index.ts'
 import type { OpenedSession, SessionStats } from '../proxy/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
@@ -11,7 +11,7 @@ import { Closing } from './closing.ts'
 import { judgeEnd } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
 import { verifyDraft } from './verify.ts'
-import { keepArtifacts } from './work.ts'
+import { type Done, keepArtifacts } from './work.ts'
 
 /** What became of the agent's part of a rollout. */
 export interface Attempted {
@@ -28,23 +28,6 @@ export interface Attempted {
   readonly taints: readonly string[]
   /** The agent's own clock. */
   readonly agentMs: number
-}
-
-/** What an agent that was done left. It is in the store. */
-export interface Done {
-  readonly work: RolloutWork
-  /** What has no draft of a verdict yet: the task, or the last of its steps; null where nothing is left to verify. */
-  readonly unverified: Unverified | null
-  /** Of a task of several steps, those that were verified. */
-  readonly steps: { readonly of: TaskSteps; readonly drafts: readonly VerdictDraft[] } | null
-}
-
-/** Collected and not verified. */
-export interface Unverified {
-  readonly task: Task
-  readonly artifacts: Artifacts
-  /** Whether the model answered the agent while it worked on this. */
-  readonly answered: boolean
 }
 
 /** What an agent left, as far as it came. */

@@ -1,6 +1,24 @@
-import { isPaddockError, type StoredArtifact } from '../core/index.ts'
-import { type Artifacts, packArtifact, unpackArtifact } from '../envs/index.ts'
-import type { Blobs } from '../trajectory/index.ts'
+import { isPaddockError, type StoredArtifact, type Task } from '../core/index.ts'
+import { type Artifacts, packArtifact, type TaskSteps, unpackArtifact } from '../envs/index.ts'
+import type { VerdictDraft } from '../reward/index.ts'
+import type { Blobs, RolloutWork } from '../trajectory/index.ts'
+
+/** What an agent that was done left. It is in the store. */
+export interface Done {
+  readonly work: RolloutWork
+  /** What has no draft of a verdict yet: the task, or the last of its steps; null where nothing is left to verify. */
+  readonly unverified: Unverified | null
+  /** Of a task of several steps, those that were verified. */
+  readonly steps: { readonly of: TaskSteps; readonly drafts: readonly VerdictDraft[] } | null
+}
+
+/** Collected and not verified. */
+export interface Unverified {
+  readonly task: Task
+  readonly artifacts: Artifacts
+  /** Whether the model answered the agent while it worked on this. */
+  readonly answered: boolean
+}
 
 /**
  * Puts artifacts into the blobs. What the names that it resolves with stand for survives this process, so that whoever

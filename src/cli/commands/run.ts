@@ -203,7 +203,8 @@ async function askedFor(
   }
   if (tasks !== undefined || resume === undefined) return requestOf(context, tasks ?? '', options)
   const given = ['env', 'harness', 'command', 'task', 'n', 'quarantine', 'step', 'name', 'label', 'model', 'trustTasks']
-  const refused = given.filter((name) => command.getOptionValueSource(name) === 'cli')
+  const set = given.filter((name) => command.getOptionValueSource(name) === 'cli')
+  const refused = set.map((name) => (name === 'trustTasks' ? 'trust-tasks' : name))
   if (refused.length > 0) {
     throw new PaddockError(
       'USAGE',
