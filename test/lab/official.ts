@@ -10,6 +10,10 @@ export interface Pointed {
   readonly root: string
   readonly key: string
   readonly model: string
+  /** 400 where nothing is said. */
+  readonly maxTokens?: number
+  /** The engine's own where nothing is said. */
+  readonly temperature?: number
 }
 
 /** An answer as the client's user gets it. */
@@ -21,11 +25,19 @@ export interface Got {
 /** Asks one question without the client's own retries. Rejects with the client's own error. */
 export type OfficialAsk = (pointed: Pointed, question: string, stream: boolean) => Promise<Got>
 
-const maxTokens = 400
+const most = 400
 
-const chat: OfficialAsk = async ({ root, key, model }, question, stream) => {
+/** As each client takes an absent member. */
+const heat = (temperature: number | undefined) => (temperature === undefined ? {} : { temperature })
+
+const chat: OfficialAsk = async ({ root, key, model, maxTokens = most, temperature }, question, stream) => {
   const client = new OpenAI({ apiKey: key, baseURL: `${root}/v1`, maxRetries: 0 })
-  const body = { model, max_tokens: maxTokens, messages: [{ role: 'user' as const, content: question }] }
+  const body = {
+    model,
+    max_tokens: maxTokens,
+    ...heat(temperature),
+    messages: [{ role: 'user' as const, content: question }],
+  }
   if (!stream) {
     const answer = await client.chat.completions.create(body)
     return { text: answer.choices[0]?.message.content ?? '', finish: answer.choices[0]?.finish_reason ?? null }
@@ -39,18 +51,23 @@ const chat: OfficialAsk = async ({ root, key, model }, question, stream) => {
   return { text, finish }
 }
 
-const responses: OfficialAsk = async ({ root, key, model }, question, stream) => {
+const responses: OfficialAsk = async ({ root, key, model, maxTokens = most, temperature }, question, stream) => {
   const client = new OpenAI({ apiKey: key, baseURL: `${root}/v1`, maxRetries: 0 })
-  const body = { model, max_output_tokens: maxTokens, input: question, store: false }
+  const body = { model, max_output_tokens: maxTokens, ...heat(temperature), input: question, store: false }
   const answer = stream
     ? await client.responses.stream(body).finalResponse()
     : await client.responses.create({ ...body, stream: false })
   return { text: answer.output_text, finish: answer.status ?? null }
 }
 
-const messages: OfficialAsk = async ({ root, key, model }, question, stream) => {
+const messages: OfficialAsk = async ({ root, key, model, maxTokens = most, temperature }, question, stream) => {
   const client = new Anthropic({ apiKey: key, baseURL: root, maxRetries: 0 })
-  const body = { model, max_tokens: maxTokens, messages: [{ role: 'user' as const, content: question }] }
+  const body = {
+    model,
+    max_tokens: maxTokens,
+    ...heat(temperature),
+    messages: [{ role: 'user' as const, content: question }],
+  }
   const answer = stream ? await client.messages.stream(body).finalMessage() : await client.messages.create(body)
   return {
     text: answer.content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
@@ -58,9 +75,9 @@ const messages: OfficialAsk = async ({ root, key, model }, question, stream) => 
   }
 }
 
-const gemini: OfficialAsk = async ({ root, key, model }, question, stream) => {
+const gemini: OfficialAsk = async ({ root, key, model, maxTokens = most, temperature }, question, stream) => {
   const client = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: root, retryOptions: { attempts: 1 } } })
-  const body = { model, contents: question, config: { maxOutputTokens: maxTokens } }
+  const body = { model, contents: question, config: { maxOutputTokens: maxTokens, ...heat(temperature) } }
   if (!stream) {
     const answer = await client.models.generateContent(body)
     return { text: answer.text ?? '', finish: answer.candidates?.[0]?.finishReason ?? null }

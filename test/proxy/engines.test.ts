@@ -139,6 +139,34 @@ describe('probeEngine', () => {
     },
   )
 
+  it('tells the kind of logprobs whose best alternatives are nearly alike, of another token each time', async () => {
+    const server = createServer((request, response) => {
+      let text = ''
+      request.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      request.on('end', () => {
+        response.setHeader('content-type', 'application/json')
+        if (request.url === '/v1/models') return response.end('{"data":[{"id":"tiny"}]}')
+        if (request.url !== '/v1/chat/completions') return response.writeHead(404).end('{}')
+        const { temperature = 1, top_k: only = 0 } = JSON.parse(text) as { temperature?: number; top_k?: number }
+        // As vLLM 0.32.0 gives them for random weights: the sampled token, and the best four.
+        const best = { a: -4.9471, b: -4.951, c: -5.4, d: -5.8 }
+        const top_logprobs = Object.entries(only === 1 ? { a: 0 } : best).map(([token, logprob]) => ({
+          token,
+          logprob: only === 1 ? logprob : logprob / temperature - 3,
+        }))
+        const content = [{ token: only === 1 ? 'a' : `sampled at ${temperature}`, logprob: -9, top_logprobs }]
+        response.end(JSON.stringify({ choices: [{ message: {}, logprobs: { content } }] }))
+        return undefined
+      })
+    })
+    const url = await listen(server)
+    try {
+      expect(await probeEngine(url)).toMatchObject({ logprobKind: 'processed' })
+    } finally {
+      server.close()
+    }
+  })
+
   it('says that nobody is there', async () => {
     await expect(probeEngine('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'ENGINE_UNREACHABLE' })
   })
@@ -294,7 +322,8 @@ describe('fingerprints', () => {
       model: 'scripted-hermes',
       tokenizer: expect.stringMatching(/^[0-9a-f]{64}$/),
       chatTemplate: expect.stringMatching(/^[0-9a-f]{64}$/),
-      parsers: 'hermes/qwen3',
+      // vLLM 0.32.0 does not tell its tool parser.
+      parsers: wire === 'vllm' ? '-/qwen3' : 'hermes/qwen3',
     })
     expect(qwen?.tokenizer).toBe(hermes?.tokenizer)
     expect(qwen?.chatTemplate).not.toBe(hermes?.chatTemplate)

@@ -52,8 +52,8 @@ export async function tryEngineText(
         ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       body,
-      headersTimeout: 30_000,
-      bodyTimeout: 30_000,
+      headersTimeout: body === null ? askTimeoutMs : answerTimeoutMs,
+      bodyTimeout: body === null ? askTimeoutMs : answerTimeoutMs,
     })
     return { status: answer.statusCode, body: parseObject(await answer.body.text()) }
   } catch (cause) {
@@ -90,6 +90,9 @@ export async function tellEngine(
   }
 }
 
+/** What an engine says of itself is there at once; what it computes first may wait for kernels that load or compile. */
+const askTimeoutMs = 30_000
+const answerTimeoutMs = 5 * 60_000
 const tellTimeoutMs = 30 * 60_000
 
 /** Behind a change of the protocol that nobody asked for no answer ever comes. */
@@ -116,6 +119,7 @@ function parseObject(text: string): LooseObject | null {
 /** A short reason from a socket or client error. */
 export function reason(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
+  const message = cause.message.replace(/\.$/, '')
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : null
-  return code === null || cause.message.includes(code) ? cause.message || cause.name : `${code} ${cause.message}`.trim()
+  return code === null || message.includes(code) ? message || cause.name : `${code} ${message}`.trim()
 }

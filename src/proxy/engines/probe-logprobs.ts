@@ -49,17 +49,25 @@ function gapRatio(a: readonly Position[], b: readonly Position[]): number | null
   for (let i = 0; i < Math.min(a.length, b.length); i += 1) {
     const [left, right] = [a[i], b[i]]
     if (left === undefined || right === undefined) return null
-    const shared = [...left.alternatives.keys()].filter((token) => right.alternatives.has(token))
-    const [x, y] = shared.filter((token) => (left.alternatives.get(token) ?? 0) > -50)
-    if (x !== undefined && y !== undefined) {
-      const gap = (left.alternatives.get(x) ?? 0) - (left.alternatives.get(y) ?? 0)
-      const other = (right.alternatives.get(x) ?? 0) - (right.alternatives.get(y) ?? 0)
-      if (Math.abs(gap) > 0.02) return other / gap
-    }
+    const pair = widest(left.alternatives, right.alternatives)
+    if (pair !== null && Math.abs(pair.a) > 0.02) return pair.b / pair.a
     // After another token the positions no longer speak of the same context.
     if (left.token !== right.token) return null
   }
   return null
+}
+
+/** The two shared alternatives that `a` sets furthest apart, as gaps in both. Those at the top may be nearly alike. */
+function widest(
+  a: ReadonlyMap<string, number>,
+  b: ReadonlyMap<string, number>,
+): { readonly a: number; readonly b: number } | null {
+  const shared = [...a].flatMap(([token, one]) => {
+    const other = b.get(token)
+    return other === undefined || one <= -50 || other <= -50 ? [] : [{ a: one, b: other }]
+  })
+  const [low, high] = [shared.toSorted((x, y) => x.a - y.a)[0], shared.toSorted((x, y) => y.a - x.a)[0]]
+  return low === undefined || high === undefined ? null : { a: high.a - low.a, b: high.b - low.b }
 }
 
 function positionsOf(body: LooseObject | null): Position[] {

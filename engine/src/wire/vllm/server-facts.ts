@@ -33,19 +33,18 @@ export function version(exchange: Exchange, engine: Engine): void {
 /** `GET /server_info`: the facts an engine fingerprint is made of. Real servers show it in development mode only. */
 export function serverInfo(exchange: Exchange, engine: Engine): void {
   const { profile, options } = engine
-  exchange.json({
-    scripted_engine: true,
-    vllm_config: {
+  const config = {
+    model_config: {
       model: profile.model,
       tokenizer: profile.vocabulary.name,
-      chat_template: profile.template.name,
-      tool_call_parser: profile.parsers.tool,
-      reasoning_parser: profile.parsers.reasoning,
-      logprobs_mode: options.logprobsMode,
       max_model_len: options.maxModelLen,
       vocab_size: profile.vocabulary.size,
+      logprobs_mode: options.logprobsMode,
     },
-  })
+    structured_outputs_config: { reasoning_parser: profile.parsers.reasoning },
+  }
+  const asJson = exchange.url.searchParams.get('config_format') === 'json'
+  exchange.json({ scripted_engine: true, vllm_config: asJson ? config : `model='${profile.model}'` })
 }
 
 /** `POST /tokenize` with `prompt` or `messages` (vLLM `entrypoints/serve/tokenize/protocol.py`). */

@@ -27,8 +27,7 @@ const floor = -9999
 
 /**
  * vLLM's render, generate and derender routes (`vllm serve --enable-scale-out`; docs.vllm.ai v0.32.0 "Renderer APIs",
- * "Derenderer APIs", `entrypoints/scale_out/token_in_token_out/protocol.py`). Shapes are documented, not run against
- * a real server.
+ * "Derenderer APIs", `entrypoints/scale_out/token_in_token_out/protocol.py`). Run against vLLM 0.32.0: `test/real`.
  */
 export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
   return {

@@ -128,8 +128,9 @@ function defaultsOf(rendered: LooseObject | null, server: LooseObject | null): S
 }
 
 /**
- * How the server was started, from `/server_info` of vLLM's development mode (`entrypoints/serve/dev/server_info`): its
- * `vllm_config` holds the members themselves or in parts. Unknown where the route is closed.
+ * How the server was started, from `/server_info` of vLLM's development mode: run against 0.32.0, whose `vllm_config` is a
+ * line of text unless JSON is asked for, has its members in parts, and does not tell the tool parser. Unknown where the
+ * route is closed.
  */
 function startedWith(server: LooseObject | null): Pick<EngineFingerprint, 'parsers' | 'speculative' | 'quantisation'> {
   const config = server?.['vllm_config']
