@@ -56,8 +56,8 @@ export const vllmQuirks = [
   {
     name: 'noLogprobsWithoutTop',
     from: '0.0.0',
-    before: null,
-    source: '`logprobs: true` with `top_logprobs` null gives none',
+    before: '0.32.0',
+    source: '`logprobs: true` with `top_logprobs` null gives none; 0.32.0 gives them (run)',
     counter: '`top_logprobs: 0` is always sent',
   },
   {
