@@ -21,7 +21,6 @@ export interface Row {
   readonly token_ids: readonly number[]
   readonly loss_mask: readonly number[]
   readonly logprob_kind: string
-  readonly segments: readonly { readonly origin: string; readonly call_id: string; readonly start: number }[]
 }
 
 /** Exports everything of a data directory. Throws what the command printed. */

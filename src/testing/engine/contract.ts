@@ -22,8 +22,6 @@ export interface EngineContractOptions {
   readonly splices: boolean
   /** It answers any request (false: a fixture that knows two answers). */
   readonly alive: boolean
-  /** Its model can be brought to call a tool (default true); one with random weights may think and write for ever. */
-  readonly calls?: boolean
   /** Ids that it must have given, where they are known beforehand. */
   readonly expected?: {
     readonly promptIds: readonly number[]
@@ -93,23 +91,22 @@ export function engineContract(name: string, given: EngineContractOptions): void
       expect(answer.usage?.completion_tokens).toBe((await log()).calls[0]?.commit?.choices[0]?.claimedTokens)
     })
 
-    if (given.calls !== false)
-      it.each([false, true])('a tool call, streamed: %s', async (stream) => {
-        const { client, log } = await open()
-        const body = {
-          model: engine.model,
-          messages,
-          tools: [shell],
-          tool_choice: 'required' as const,
-          max_tokens: 256,
-          stream,
-        }
-        const answer = await ask(client, body)
-        expect(answer.calls).toHaveLength(1)
-        expect(answer.calls[0]).toMatchObject({ id: expect.stringMatching(/./), name: 'shell' })
-        expect(JSON.parse(answer.calls[0]?.arguments ?? '')).toMatchObject({ command: expect.any(String) })
-        expectTokens(await log(), given, 'call')
-      })
+    it.each([false, true])('a tool call, streamed: %s', async (stream) => {
+      const { client, log } = await open()
+      const body = {
+        model: engine.model,
+        messages,
+        tools: [shell],
+        tool_choice: 'required' as const,
+        max_tokens: 256,
+        stream,
+      }
+      const answer = await ask(client, body)
+      expect(answer.calls).toHaveLength(1)
+      expect(answer.calls[0]).toMatchObject({ id: expect.stringMatching(/./), name: 'shell' })
+      expect(JSON.parse(answer.calls[0]?.arguments ?? '')).toMatchObject({ command: expect.any(String) })
+      expectTokens(await log(), given, 'call')
+    })
 
     it('hides from the client what it did not ask for', async () => {
       const { client } = await open()
