@@ -4,7 +4,7 @@ import type { BoxLabels, EgressAttempt } from '../sandbox/index.ts'
 import type { Store } from '../trajectory/index.ts'
 import type { Closing } from './closing.ts'
 import type { RolloutLog } from './rollout-log.ts'
-import type { BegunPlace, Member, RunParts } from './run-parts.ts'
+import type { Member, RunParts } from './run-parts.ts'
 import { inStage } from './stage.ts'
 
 /** What a stage of a rollout needs, whether the agent worked in this process or in an earlier one. */
@@ -22,7 +22,6 @@ export interface AttemptContext extends StageContext {
   readonly member: Member
   /** The same object in all contexts that the environment gets. */
   readonly attempt: Attempt
-  readonly begun: BegunPlace
   /** Closed when the rollout is over, verdict included. */
   readonly ending: Closing
 }

@@ -8,6 +8,7 @@ import { type AgentPart, agentStage, neverBegan } from './agent-stage.ts'
 import { type AttemptContext, stage } from './attempt-context.ts'
 import { boot, type Booted, prefetch } from './boot.ts'
 import { Closing } from './closing.ts'
+import { GroupStopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
 import { verifyDraft } from './verify.ts'
@@ -68,7 +69,7 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
   }
   const harnessFault = agent.report?.fault ?? null
   const taints = [...new Set(agent.stats.taints)]
-  const judged = judgeEnd({ ...agent, cancelled: run.signal.aborted && agent.fault !== null })
+  const judged = planned(run, agent, judgeEnd({ ...agent, cancelled: run.signal.aborted && agent.fault !== null }))
   const { catalogue } = run.store
   for (const cause of taints) await catalogue.taint(log.rolloutId, cause)
   let done: Done | null = null
@@ -91,11 +92,23 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
   return { ...judged, ...figures, fault: agent.fault, harnessFault, done, taints }
 }
 
+/** The end as it was meant: a horizon that was reached is no budget that ran out, and a group that stopped is not a run. */
+function planned(
+  { horizon, signal }: Pick<RunParts, 'horizon' | 'signal'>,
+  { stats }: AgentPart,
+  judged: Pick<Attempted, 'end' | 'detail'>,
+): Pick<Attempted, 'end' | 'detail'> {
+  if (judged.end === 'cancelled' && signal.reason instanceof GroupStopped) {
+    return { ...judged, detail: signal.reason.message }
+  }
+  if (judged.end !== 'budget' || stats.exhausted !== 'maxCalls' || horizon === null) return judged
+  return { end: 'horizon', detail: `${horizon} calls, as planned` }
+}
+
 async function queued(context: AttemptContext, closing: Closing): Promise<void> {
   const { run, member, log } = context
   await stage(context, 'queue', null, async (signal) => {
     prefetch(context, closing, await run.imageReady(member.task))
-    await context.begun.enter(run.gates.begun, signal, member.order)
     const place = await run.gates.live.enter(signal, member.order)
     closing.add('place', async () => place[Symbol.dispose]())
   })

@@ -2,7 +2,8 @@ import type { Clock, Digest, Id, IdMaker, RolloutEnd, Stage, Task, Verdict } fro
 import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import type { SessionPolicy, Store } from '../trajectory/index.ts'
+import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
+import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
 
@@ -22,6 +23,8 @@ export interface RunOptions {
   readonly model: string
   /** Rollouts per task: the size of each group. Default 1. */
   readonly n?: number
+  /** What else is asked of each group. Default: all members are waited for. */
+  readonly group?: Omit<GroupRequest, 'n' | 'labels'>
   readonly runId?: Id
   /**
    * Goes on with the run `runId`, whose tasks, in their order, and options these are: what has ended stays, what is
@@ -127,6 +130,8 @@ export interface GroupSummary {
   readonly mean: number | null
   readonly deviation: number | null
   readonly ends: Readonly<Partial<Record<RolloutEnd, number>>>
+  /** What it settled to, with the members that count and those that do not; null where the run was cancelled before. */
+  readonly settled: SettledRound | null
 }
 
 /** What came of trying all tasks once, as often as every one of them was tried with a reward. */

@@ -3,7 +3,11 @@ import type { Task } from '../core/index.ts'
 import type { GroupSummary, RolloutSummary } from './contract.ts'
 
 /** Statistics over the last attempt of each slot; a rollout without a number, or a tainted one, has no reward here. */
-export function summariseGroup(group: GroupRecord, task: Task, attempts: readonly RolloutSummary[]): GroupSummary {
+export function summariseGroup(
+  group: GroupRecord,
+  task: Task,
+  attempts: readonly RolloutSummary[],
+): Omit<GroupSummary, 'settled'> {
   const last = attempts.filter((rollout) => rollout.groupId === group.id && !rollout.retried)
   const rewards = last.flatMap(({ verdict, taints }) =>
     verdict === null || verdict.reward === null || taints.length > 0 ? [] : [verdict.reward],

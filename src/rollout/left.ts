@@ -5,6 +5,7 @@ import type { RolloutView, RolloutWork, Store } from '../trajectory/index.ts'
 import type { StageContext } from './attempt-context.ts'
 import { runBudgets } from './budgets.ts'
 import { end, finish } from './finish.ts'
+import { cutVerdict } from './group/cut.ts'
 import { verifyStored } from './rescore/verify-stored.ts'
 import { RolloutLog } from './rollout-log.ts'
 import { neverAnswered, verdictOf, verifyWith } from './verify.ts'
@@ -59,10 +60,12 @@ export async function verifyLeft(o: VerifyLeftOptions, rollout: UnverifiedRollou
 async function draftOf(
   o: VerifyLeftOptions,
   context: StageContext,
-  { id, work, runId }: UnverifiedRollout,
+  { id, work, runId, groupId, slot }: UnverifiedRollout,
   task: Task,
 ) {
   const { environment, sandbox } = o
+  const cut = await cutVerdict(o.store.catalogue, { groupId, slot, end: work.end })
+  if (cut !== null) return cut
   if (environment === null || sandbox === null) return null
   if (!work.answered) return neverAnswered(environment, task)
   const { log } = context

@@ -4,8 +4,9 @@ import { attemptTask } from './attempt.ts'
 import { Closing } from './closing.ts'
 import type { RolloutSummary } from './contract.ts'
 import { end, finish } from './finish.ts'
+import { cutVerdict } from './group/cut.ts'
 import { RolloutLog } from './rollout-log.ts'
-import type { BegunPlace, Member, RunParts } from './run-parts.ts'
+import type { Member, RunParts } from './run-parts.ts'
 import { verifyStage } from './verify.ts'
 
 /** A rollout and, for one that ended as `infra`, whether another attempt could end otherwise. */
@@ -23,7 +24,7 @@ export async function runRollout(
   run: RunParts,
   member: Member,
   attempt: number,
-  begun: BegunPlace,
+  leave: () => void = () => undefined,
 ): Promise<EndedRollout> {
   const { store, clock } = run
   const { task, group, slot } = member
@@ -40,7 +41,6 @@ export async function runRollout(
     ending,
     member,
     attempt: { id: rolloutId },
-    begun,
     log,
     onPhase: (stage, phase) => {
       if (stage === 'boot' && phase === 'start') leftQueueAt = clock.monotonic()
@@ -53,10 +53,11 @@ export async function runRollout(
   const draft =
     done === null
       ? null
-      : await verifyStage(context, done, () => begun.leave()).catch((error: unknown) => {
+      : ((await cutVerdict(store.catalogue, { groupId: group.id, slot, end: how })) ??
+        (await verifyStage(context, done, leave).catch((error: unknown) => {
           if (!run.signal.aborted) throw error
           return 'unverified' as const
-        })
+        })))
   await ending.run()
   const unverified = draft === 'unverified'
   let verdict: Verdict | null = null

@@ -22,6 +22,8 @@ export interface RunParts {
   readonly bundle: BundleRef | null
   readonly model: string
   readonly policy: Partial<SessionPolicy>
+  /** Model calls after which agents are cut on purpose; null: none. The policy's budget is no higher. */
+  readonly horizon: number | null
   readonly labels: Readonly<Record<string, string>>
   readonly budgets: RunBudgets
   readonly gates: Gates
@@ -41,8 +43,6 @@ export interface RunParts {
 }
 
 export interface Gates {
-  /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
-  readonly begun: Gate
   /** Rollouts that hold a box: those in the agent stage, and a few that are being made ready for it. */
   readonly live: Gate
   readonly boot: Gate
@@ -57,18 +57,4 @@ export interface Member {
   readonly slot: number
   /** Its place among the members of the run: whoever is earlier goes first wherever places are few. */
   readonly order: number
-}
-
-/** The place of a member among those that have begun. It is kept from one attempt to the next. */
-export class BegunPlace {
-  #place: Disposable | null = null
-
-  async enter(gate: Gate, signal: AbortSignal, order: number): Promise<void> {
-    this.#place ??= await gate.enter(signal, order)
-  }
-
-  leave(): void {
-    this.#place?.[Symbol.dispose]()
-    this.#place = null
-  }
 }

@@ -1,29 +1,17 @@
-import { isPaddockError, newId, PaddockError, systemClock, type Task } from '../core/index.ts'
+import { newId, PaddockError, systemClock } from '../core/index.ts'
 import type { Listener } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
-import type { GroupRecord, RolloutView } from '../trajectory/index.ts'
+import type { GroupSpec, SessionPolicy } from '../trajectory/index.ts'
 import { defaultLimits, runBudgets } from './budgets.ts'
-import type { RolloutSummary, RunOptions, RunSummary } from './contract.ts'
+import type { RunOptions, RunSummary } from './contract.ts'
 import { Gate } from './gate.ts'
-import { groupRewarded } from './group-rewards.ts'
+import { type RunGroup, runGroups } from './group/run-groups.ts'
+import { groupSpec } from './group/spec.ts'
 import { summariseGroup } from './groups.ts'
 import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
 import { postScripts } from './scripts.ts'
-import { takeUpMember } from './resume.ts'
-import { runRollout } from './rollout.ts'
-import { BegunPlace, type Member, type RunParts } from './run-parts.ts'
-
-/** Faults that another attempt meets again. */
-const lasting: ReadonlySet<string> = new Set([
-  'IMAGE_BUILD_FAILED',
-  'IMAGE_DOCKERFILE_UNSUPPORTED',
-  'IMAGE_MISSING',
-  'SANDBOX_CAPABILITY',
-  'HARNESS_INVALID',
-  'HARNESS_UNFIT',
-  'ENGINE_INCAPABLE',
-])
+import type { RunParts } from './run-parts.ts'
 
 /**
  * Runs `n` rollouts of a harness at each task. Every attempt is recorded from its first moment; an attempt that ended as
@@ -50,11 +38,9 @@ export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
       listener = await options.proxy.listen({ host: '127.0.0.1', port: 0 })
       origin = listener.origin
     }
-    return await runAll(
-      options,
-      partsOf(options, { bundle, inferenceOrigin: origin ?? '', signal: cancel.signal }),
-      cancel,
-    )
+    const spec = groupSpec({ ...options.group, n: options.n ?? 1, labels: options.labels ?? {} })
+    const made = { bundle, inferenceOrigin: origin ?? '', signal: cancel.signal }
+    return await runAll(options, partsOf(options, made, spec), spec)
   } finally {
     options.signal?.removeEventListener('abort', stop)
     await listener?.close()
@@ -91,7 +77,11 @@ async function ready(sandbox: SandboxProvider): Promise<void> {
   await sandbox.sweep().catch(() => undefined)
 }
 
-function partsOf(options: RunOptions, made: Pick<RunParts, 'bundle' | 'inferenceOrigin' | 'signal'>): RunParts {
+function partsOf(
+  options: RunOptions,
+  made: Pick<RunParts, 'bundle' | 'inferenceOrigin' | 'signal'>,
+  { horizon }: GroupSpec,
+): RunParts {
   const { store, proxy, sandbox, environment, harness, model, onProgress } = options
   const limits = { ...defaultLimits(), ...options.limits }
   return {
@@ -103,11 +93,11 @@ function partsOf(options: RunOptions, made: Pick<RunParts, 'bundle' | 'inference
     environment,
     harness,
     model,
-    policy: options.policy ?? {},
+    policy: withHorizon(options.policy ?? {}, horizon),
+    horizon: horizon !== null && (options.policy?.budget?.maxCalls ?? horizon) >= horizon ? horizon : null,
     labels: options.labels ?? {},
     budgets: runBudgets(options.budgets ?? {}),
     gates: {
-      begun: new Gate(2 * limits.agent + limits.boot),
       live: new Gate(limits.agent + limits.boot),
       boot: new Gate(limits.boot),
       agent: new Gate(limits.agent),
@@ -124,6 +114,13 @@ function partsOf(options: RunOptions, made: Pick<RunParts, 'bundle' | 'inference
   }
 }
 
+/** A horizon is a bound of calls; whichever is lower cuts. */
+function withHorizon(policy: Partial<SessionPolicy>, horizon: number | null): Partial<SessionPolicy> {
+  if (horizon === null) return policy
+  const budget = policy.budget ?? { maxCalls: null, maxSampledTokens: null, maxWallMs: null }
+  return { ...policy, budget: { ...budget, maxCalls: Math.min(horizon, budget.maxCalls ?? horizon) } }
+}
+
 function imagesOf({ environment, sandbox, onProgress }: RunOptions, signal: AbortSignal): RunParts['imageReady'] {
   const asked = new Map<string, Promise<ImageRef>>()
   return (task) => {
@@ -137,50 +134,26 @@ function imagesOf({ environment, sandbox, onProgress }: RunOptions, signal: Abor
   }
 }
 
-async function runAll(options: RunOptions, run: RunParts, cancel: AbortController): Promise<RunSummary> {
-  const { tasks, n = 1, infraRetries = 2 } = options
-  const groups = await groupsOf(options, run)
-  run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * n })
-  const outcomes = await Promise.allSettled(
-    groups.map(async ({ task, group, earlier }, at) => {
-      try {
-        const slots = Array.from({ length: n }, (_, slot) => {
-          const before = earlier.filter((rollout) => rollout.slot === slot)
-          return runMember(run, { task, group, slot, order: at * n + slot }, before, infraRetries)
-        })
-        const attempts = (await Promise.all(slots)).flat()
-        return { task, group, rollouts: await groupRewarded(run, { task, group }, attempts) }
-      } catch (error) {
-        // A store that fails fails everybody: no use in going on.
-        cancel.abort(error)
-        throw error
-      }
-    }),
-  )
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
+async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Promise<RunSummary> {
+  const { tasks, infraRetries = 2 } = options
+  const groups = await groupsOf(options, run, spec)
+  run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * (spec.n + spec.over) })
+  const { agent, boot } = { ...defaultLimits(), ...options.limits }
+  const ended = await runGroups(run, groups, { spec, infraRetries, places: 2 * agent + boot })
   await run.store.recorder.flush()
-  const ended = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   const rollouts = ended.flatMap((one) => one.rollouts)
   return {
     runId: run.runId,
     cancelled: run.signal.aborted,
     rollouts,
-    groups: ended.map(({ task, group }) => summariseGroup(group, task, rollouts)),
+    groups: ended.map(({ task, group, settled }) => ({ ...summariseGroup(group, task, rollouts), settled })),
     repeats: repeatsOf(rollouts),
     leftovers: run.leftovers,
   }
 }
 
-/** A group of the run, and what an earlier process tried for it. */
-interface RunGroup {
-  readonly task: Task
-  readonly group: GroupRecord
-  readonly earlier: readonly RolloutView[]
-}
-
 /** The groups in the order of the tasks. Those of a run that is gone on with are there, as far as it came. */
-async function groupsOf(options: RunOptions, run: RunParts): Promise<readonly RunGroup[]> {
+async function groupsOf(options: RunOptions, run: RunParts, spec: GroupSpec): Promise<readonly RunGroup[]> {
   const { tasks, promptVariant = 'default', resume = false } = options
   const { catalogue } = run.store
   for (const task of tasks) await catalogue.putTask(task)
@@ -189,7 +162,7 @@ async function groupsOf(options: RunOptions, run: RunParts): Promise<readonly Ru
       id: run.runId,
       name: options.name ?? `${run.harness.name} on ${run.environment?.name ?? 'bare tasks'}`,
       createdAt: run.clock.now(),
-      config: configOf(options, run),
+      config: configOf(options, run, spec),
     })
   }
   const known = resume ? await catalogue.groups(run.runId) : []
@@ -199,49 +172,25 @@ async function groupsOf(options: RunOptions, run: RunParts): Promise<readonly Ru
     const identity = { runId: run.runId, taskDigest: task.digest, promptVariant }
     const group = there ?? { id: run.newId(), ...identity, createdAt: run.clock.now() }
     if (there === undefined) await catalogue.putGroup(group)
-    groups.push({ task, group, earlier: there === undefined ? [] : await catalogue.rollouts({ groupId: group.id }) })
+    groups.push({ task, group })
   }
   return groups
 }
 
-/** Attempts at one slot until one does not end as `infra`, those of an earlier process first. */
-async function runMember(
-  run: RunParts,
-  member: Member,
-  before: readonly RolloutView[],
-  infraRetries: number,
-): Promise<readonly RolloutSummary[]> {
-  const { summaries, over } = await takeUpMember(run, member, before)
-  if (over) return summaries
-  const attempts: RolloutSummary[] = []
-  const begun = new BegunPlace()
-  try {
-    for (;;) {
-      const { summary, fault } = await runRollout(run, member, summaries.length + attempts.length, begun)
-      const again =
-        summary.end === 'infra' && attempts.length < infraRetries && !isLasting(fault) && !run.signal.aborted
-      attempts.push({ ...summary, retried: again })
-      run.onProgress({ type: 'ended', rollout: { ...summary, retried: again } })
-      if (!again) return [...summaries, ...attempts]
-    }
-  } finally {
-    begun.leave()
-  }
-}
-
-function isLasting(fault: unknown): boolean {
-  return isPaddockError(fault) && lasting.has(fault.code)
-}
-
 /** What of the options can be read back later; JSON. */
-function configOf({ n = 1, promptVariant, limits, infraRetries, tasks, request }: RunOptions, run: RunParts): unknown {
+function configOf(
+  { promptVariant, limits, infraRetries, tasks, request }: RunOptions,
+  run: RunParts,
+  spec: GroupSpec,
+): unknown {
   const { harness, environment, model, policy, labels, budgets, trainingStep, snapshotEvery } = run
   return {
     harness: { name: harness.name, version: harness.version, dialect: harness.dialect, place: harness.place },
     environment: environment === null ? null : { name: environment.name, verifierVersion: environment.verifierVersion },
     tasks: tasks.map(({ digest }) => digest),
     model,
-    n,
+    n: spec.n,
+    group: spec,
     promptVariant: promptVariant ?? 'default',
     trainingStep,
     policy,

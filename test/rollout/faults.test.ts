@@ -98,8 +98,9 @@ describe('what is not the fault of the agent', () => {
 
   test('a run that is cancelled before it begins is recorded as such', async () => {
     const summary = await world.run({ tasks: [task], harness: referenceAgent(), signal: AbortSignal.abort() })
-    expect(summary).toMatchObject({ cancelled: true, rollouts: [{ end: 'cancelled', calls: 0, verdict: null }] })
-    expect(await world.store.catalogue.rollouts({ runId: summary.runId })).toMatchObject([{ end: 'cancelled' }])
+    expect(summary).toMatchObject({ cancelled: true, rollouts: [], groups: [{ size: 0, settled: null }] })
+    // Whoever goes on with it finds its members waiting.
+    expect(await world.store.queue.jobs({ runId: summary.runId })).toMatchObject([{ state: 'ready', attempt: 0 }])
   })
 
   test('a cancelled run keeps what it has and leaves no container', async () => {

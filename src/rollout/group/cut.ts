@@ -1,6 +1,6 @@
-import { type RolloutEnd, sha256 } from '../../core/index.ts'
+import { type Id, type RolloutEnd, sha256 } from '../../core/index.ts'
 import { scored, unscored, type VerdictDraft } from '../../reward/index.ts'
-import type { GroupSpec } from '../../trajectory/index.ts'
+import type { CatalogueReader, GroupSpec } from '../../trajectory/index.ts'
 import { cutOf } from './decide.ts'
 
 /** The verdict of a rollout whose group says what its cut is worth; null where the state is scored as it is. */
@@ -18,4 +18,13 @@ export function cutDraft(spec: GroupSpec, end: RolloutEnd): VerdictDraft | null 
     default:
       return null
   }
+}
+
+/** The same for a rollout by its place, as its round stands in the catalogue. */
+export async function cutVerdict(
+  catalogue: Pick<CatalogueReader, 'rounds'>,
+  { groupId, slot, end }: { readonly groupId: Id; readonly slot: number; readonly end: RolloutEnd },
+): Promise<VerdictDraft | null> {
+  const round = (await catalogue.rounds(groupId)).find(({ slots }) => slots.some((one) => one.slot === slot))
+  return round === undefined ? null : cutDraft(round.spec, end)
 }

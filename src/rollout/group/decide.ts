@@ -53,7 +53,8 @@ export function decide(
   if (why !== null) {
     if (slots.some(isWorking)) return { kind: 'stop', why }
     const whole =
-      slots.length >= spec.n && slots.every((one) => one.over && !isPending(one) && one.rollout?.end !== 'cancelled')
+      slots.length >= spec.n &&
+      slots.every((one) => one.over && !isPending(one) && one.rollout !== null && one.rollout.end !== 'cancelled')
     return settle(whole ? null : why)
   }
   const missing = spec.n - usable - pending - working.length

@@ -22,6 +22,8 @@ export interface KeeperParts {
   }
   readonly work: SlotWork
   readonly onSettled: (settled: SettledRound) => void
+  /** What a deadline's wake-up failed of. */
+  readonly onFailure: (error: unknown) => void
 }
 
 /**
@@ -63,7 +65,10 @@ export class GroupKeeper {
     for (;;) {
       const round = (await store.catalogue.rounds(groupId)).at(-1)
       if (round === undefined) return null
-      if (round.settled !== null) return round.settled
+      if (round.settled !== null) {
+        this.#parts.onSettled(round.settled)
+        return round.settled
+      }
       const slots = await work.states(round)
       const decision = decide(round, slots, cancelled)
       switch (decision.kind) {
@@ -149,8 +154,7 @@ export class GroupKeeper {
     const timer = setTimeout(
       () => {
         this.#timers.delete(groupId)
-        // Told to whoever asks next; without a handler here it would end the process.
-        void this.advance(groupId).catch(() => null)
+        this.advance(groupId).catch((error: unknown) => this.#parts.onFailure(error))
       },
       Math.max(1, Math.min(spec.deadlineMs - ageMs, longestTimerMs)),
     )

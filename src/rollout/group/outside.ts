@@ -22,7 +22,7 @@ import {
   verdictInForce,
 } from '../../trajectory/index.ts'
 import { appendLate, type LateVerdict } from '../late-verdict.ts'
-import { cutDraft } from './cut.ts'
+import { cutVerdict } from './cut.ts'
 import type { SlotState } from './decide.ts'
 import { GroupKeeper } from './keeper.ts'
 
@@ -101,6 +101,8 @@ export class OutsideGroups {
         compare: () => Promise.resolve(),
       },
       onSettled: () => undefined,
+      // The next call that comes to the group meets the same fault, and tells it.
+      onFailure: () => undefined,
     })
   }
 
@@ -261,9 +263,7 @@ export class OutsideGroups {
       await this.#proxy.closeSession(id)
       for (const cause of this.#taintsOf(id)) await catalogue.taint(rolloutId, cause)
     }
-    const rounds = await catalogue.rounds(rollout.groupId)
-    const round = rounds.find(({ slots }) => slots.some(({ slot }) => slot === rollout.slot))
-    const cut = round === undefined ? null : cutDraft(round.spec, end)
+    const cut = await cutVerdict(catalogue, { groupId: rollout.groupId, slot: rollout.slot, end })
     if (cut !== null) {
       const supersedes = verdictInForce(rollout.verdicts)?.id ?? null
       const at = this.#clock.now()

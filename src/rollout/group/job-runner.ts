@@ -1,0 +1,137 @@
+import { type Digest, type Id, type IdMaker, isPaddockError } from '../../core/index.ts'
+import type { HandInAnswer, Lease, Queue } from '../../trajectory/index.ts'
+
+/** What became of a job here. `back`: nothing, and somebody else may do it. */
+export type JobOutcome = { readonly next: 'done' | 'again'; readonly digest: Digest } | { readonly next: 'back' }
+
+export interface JobRunnerParts {
+  readonly queue: Pick<Queue, 'join' | 'beat' | 'leave' | 'retire' | 'claim' | 'handIn' | 'giveBack'>
+  readonly topic: string
+  /** Earlier sessions of this name are over. */
+  readonly nodeName: string
+  /** Jobs under way at once, those not counted that have left their place. */
+  readonly places: number
+  readonly newId: IdMaker
+  readonly signal: AbortSignal
+  /** Does a job until its signal aborts. `leave` gives its place to the next one. Throws only what ends the whole run. */
+  readonly work: (job: Lease, signal: AbortSignal, leave: () => void) => Promise<JobOutcome>
+  /** After the hand-in. */
+  readonly onEnded: (job: Lease, answer: HandInAnswer | null) => Promise<void>
+}
+
+const ttlMs = 60_000
+const beatMs = 10_000
+/** Wake-ups are hints; what can be claimed is asked this often all the same. */
+const pollMs = 1_000
+
+/** A node within this process: claims jobs of one topic, does them, hands them in. */
+export class JobRunner {
+  readonly #parts: JobRunnerParts
+  readonly #session: Id
+  readonly #running = new Map<Id, { readonly stop: AbortController; readonly ended: Promise<void> }>()
+  #taken = 0
+  #failure: { readonly error: unknown } | null = null
+  #wake: () => void = () => undefined
+
+  constructor(parts: JobRunnerParts) {
+    this.#parts = parts
+    this.#session = parts.newId()
+  }
+
+  /** There may be something to claim. */
+  wake(): void {
+    this.#wake()
+  }
+
+  /** Stops jobs that are under way here; they are handed in with what they have. */
+  stop(jobIds: readonly Id[], reason: unknown): void {
+    for (const id of jobIds) this.#running.get(id)?.stop.abort(reason)
+  }
+
+  /** What went wrong outside of a job ends the run too. */
+  fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#wake()
+  }
+
+  /**
+   * Works until `isOver`, or until the run's signal aborts; then waits for what is under way and leaves. Throws `STORE_*` and
+   * what {@link JobRunner.fail} was told.
+   */
+  async run(isOver: () => boolean): Promise<void> {
+    const { queue, topic, nodeName, places, newId, signal } = this.#parts
+    await queue.retire(nodeName)
+    await queue.join({ id: this.#session, name: nodeName, labels: [`arch=${process.arch}`] }, ttlMs)
+    const beating = setInterval(() => void this.#beat(), beatMs)
+    const onAbort = () => this.#wake()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      while (!isOver() && !signal.aborted && this.#failure === null) {
+        const woken = this.#nextWake()
+        const free = places - this.#taken
+        const request = { requestId: newId(), limit: free, capacity: {} }
+        if (free > 0) for (const job of await queue.claim(topic, this.#session, request)) this.#start(job)
+        await woken
+      }
+    } catch (error) {
+      this.fail(error)
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      if (this.#failure !== null) this.stop([...this.#running.keys()], this.#failure.error)
+      await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+      clearInterval(beating)
+    }
+    if (this.#failure !== null) throw this.#failure.error
+    await queue.leave(this.#session)
+  }
+
+  #start(job: Lease): void {
+    const { signal, work } = this.#parts
+    const stop = new AbortController()
+    let left = false
+    const leave = () => {
+      if (left) return
+      left = true
+      this.#taken -= 1
+      this.#wake()
+    }
+    this.#taken += 1
+    const ended = work(job, AbortSignal.any([signal, stop.signal]), leave)
+      .then((outcome) => this.#handIn(job, outcome))
+      .catch((error: unknown) => this.fail(error))
+      .finally(() => {
+        this.#running.delete(job.jobId)
+        leave()
+      })
+    this.#running.set(job.jobId, { stop, ended })
+  }
+
+  async #handIn(job: Lease, outcome: JobOutcome): Promise<void> {
+    const { queue, onEnded } = this.#parts
+    if (outcome.next === 'back') {
+      await queue.giveBack(job, 'drain')
+      return onEnded(job, null)
+    }
+    return onEnded(job, await queue.handIn(job, { ...outcome, made: null }))
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      const { cancel } = await this.#parts.queue.beat(this.#session, ttlMs)
+      this.stop(cancel, new Error('its job was cancelled'))
+    } catch (error) {
+      // A store that is closing says so; what is under way finds out by itself.
+      if (!isPaddockError(error) || error.code !== 'STORE_CLOSED') this.fail(error)
+    }
+  }
+
+  #nextWake(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, pollMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,255 @@
+import { isPaddockError, sha256, type Id, type Task } from '../../core/index.ts'
+import type {
+  GroupRecord,
+  GroupSpec,
+  HandInAnswer,
+  Lease,
+  NewJob,
+  RolloutView,
+  RoundView,
+  SettledRound,
+} from '../../trajectory/index.ts'
+import type { RolloutSummary } from '../contract.ts'
+import { groupRewarded } from '../group-rewards.ts'
+import { isUnverified } from '../left.ts'
+import { takeUpMember } from '../resume.ts'
+import { runRollout } from '../rollout.ts'
+import type { Member, RunParts } from '../run-parts.ts'
+import type { SlotState } from './decide.ts'
+import { type JobOutcome, JobRunner } from './job-runner.ts'
+import { GroupKeeper, type SlotWork } from './keeper.ts'
+import { GroupStopped } from './stopped.ts'
+
+/** A group of a run. */
+export interface RunGroup {
+  readonly task: Task
+  readonly group: GroupRecord
+}
+
+/** A group when its run is over. */
+export interface EndedGroup extends RunGroup {
+  /** Every attempt, by slot and attempt. */
+  readonly rollouts: readonly RolloutSummary[]
+  /** Null where the run was cancelled before. */
+  readonly settled: SettledRound | null
+}
+
+export interface RunGroupsOptions {
+  readonly spec: GroupSpec
+  readonly infraRetries: number
+  /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
+  readonly places: number
+}
+
+interface KnownGroup extends RunGroup {
+  /** Its place among the groups of the run. */
+  readonly at: number
+  readonly attempts: Map<Id, RolloutSummary>
+  settled: SettledRound | null
+}
+
+/** Faults that another attempt meets again. */
+const lasting: ReadonlySet<string> = new Set([
+  'IMAGE_BUILD_FAILED',
+  'IMAGE_DOCKERFILE_UNSUPPORTED',
+  'IMAGE_MISSING',
+  'SANDBOX_CAPABILITY',
+  'HARNESS_INVALID',
+  'HARNESS_UNFIT',
+  'ENGINE_INCAPABLE',
+])
+
+/** More than a group can have slots: the order of members is that of their groups, then of their slots. */
+const slotsBound = 1_000_000
+
+/**
+ * Runs groups to their end: each member is a job in the queue, each group settles once. What an earlier process left is taken
+ * up: settled groups stay, jobs that nobody handed in are claimed again. Throws `STORE_*`.
+ */
+export async function runGroups(
+  run: RunParts,
+  groups: readonly RunGroup[],
+  o: RunGroupsOptions,
+): Promise<readonly EndedGroup[]> {
+  return new RunGroups(run, groups, o).run()
+}
+
+class RunGroups implements SlotWork {
+  readonly #run: RunParts
+  readonly #o: RunGroupsOptions
+  readonly #groups: ReadonlyMap<Id, KnownGroup>
+  readonly #keeper: GroupKeeper
+  readonly #runner: JobRunner
+  /** Attempts by job that ended as `infra` in this process. */
+  readonly #tries = new Map<Id, number>()
+
+  constructor(run: RunParts, groups: readonly RunGroup[], o: RunGroupsOptions) {
+    this.#run = run
+    this.#o = o
+    const known = groups.map((one, at): [Id, KnownGroup] => [
+      one.group.id,
+      { ...one, at, attempts: new Map(), settled: null },
+    ])
+    this.#groups = new Map(known)
+    this.#runner = new JobRunner({
+      queue: run.store.queue,
+      topic: this.#topic,
+      nodeName: this.#topic,
+      places: o.places,
+      newId: run.newId,
+      signal: run.signal,
+      work: (job, signal, leave) => this.#work(job, signal, leave),
+      onEnded: (job, answer) => this.#ended(job, answer),
+    })
+    this.#keeper = new GroupKeeper({
+      store: run.store,
+      work: this,
+      onSettled: (settled) => this.#settled(settled),
+      onFailure: (error) => this.#runner.fail(error),
+    })
+  }
+
+  /** Jobs of one run are done by whoever runs it. */
+  get #topic(): string {
+    return `run/${this.#run.runId}`
+  }
+
+  async run(): Promise<readonly EndedGroup[]> {
+    try {
+      for (const known of this.#groups.values()) await this.#open(known)
+      await this.#runner.run(() => [...this.#groups.values()].every(({ settled }) => settled !== null))
+    } finally {
+      this.#keeper.close()
+    }
+    return [...this.#groups.values()].map(({ task, group, attempts, settled }) => ({
+      task,
+      group,
+      settled,
+      rollouts: [...attempts.values()].toSorted((a, b) => a.slot - b.slot || a.attempt - b.attempt),
+    }))
+  }
+
+  async states({ groupId, slots }: RoundView): Promise<readonly SlotState[]> {
+    const { queue, catalogue } = this.#run.store
+    const jobs = new Map((await queue.jobs({ ids: slots.map(({ jobId }) => jobId) })).map((job) => [job.id, job]))
+    const rollouts = await catalogue.rollouts({ groupId })
+    return slots.map(({ slot, jobId }) => {
+      const rollout = rollouts.findLast((one) => one.slot === slot) ?? null
+      const state = jobs.get(jobId)?.state ?? 'ready'
+      const over = state !== 'ready' && state !== 'leased'
+      return { slot, rollout, over, verifying: rollout !== null && isUnverified(rollout), verdictFromOutside: false }
+    })
+  }
+
+  async topUp(round: RoundView, count: number): Promise<boolean> {
+    if (this.#run.signal.aborted) return false
+    await this.#openSlots(round, count)
+    return true
+  }
+
+  async stop({ slots }: RoundView, why: string): Promise<void> {
+    const ids = slots.map(({ jobId }) => jobId)
+    await this.#run.store.queue.cancel({ ids })
+    this.#runner.stop(ids, new GroupStopped(why))
+  }
+
+  async compare({ groupId }: RoundView): Promise<void> {
+    const known = this.#groups.get(groupId)
+    if (known === undefined) return
+    for (const one of await groupRewarded(this.#run, known, [...known.attempts.values()])) {
+      known.attempts.set(one.rolloutId, one)
+    }
+  }
+
+  /** Opens the first round, or takes up what an earlier process left of it. */
+  async #open(known: KnownGroup): Promise<void> {
+    const { catalogue, queue } = this.#run.store
+    const { group } = known
+    await catalogue.openRound({ groupId: group.id, runId: group.runId, round: 0, spec: this.#o.spec })
+    const [round] = await catalogue.rounds(group.id)
+    if (round === undefined) return
+    const { n, over } = round.spec
+    if (round.settled === null) {
+      await queue.enqueue(
+        this.#topic,
+        round.slots.map(({ jobId, slot }) => this.#job(round, jobId, slot)),
+      )
+      if (round.slots.length < n + over) await this.#openSlots(round, n + over - round.slots.length)
+    }
+    for (const { slot, over: isOver } of await this.states(round)) if (isOver) await this.#takeUp(known, slot)
+    await this.#keeper.advance(group.id)
+  }
+
+  async #openSlots(round: RoundView, count: number): Promise<void> {
+    const { catalogue, queue } = this.#run.store
+    const asked = Array.from({ length: count }, () => ({ jobId: this.#run.newId(), key: null }))
+    const opened = await catalogue.openSlots(round.groupId, asked)
+    await queue.enqueue(
+      this.#topic,
+      opened.map(({ jobId, slot }) => this.#job(round, jobId, slot)),
+    )
+    this.#runner.wake()
+  }
+
+  #job({ groupId, runId, spec }: RoundView, id: Id, slot: number): NewJob {
+    return { id, payload: { slot }, runId, groupId, priority: spec.priority }
+  }
+
+  async #work(job: Lease, signal: AbortSignal, leave: () => void): Promise<JobOutcome> {
+    const known = job.groupId === null ? undefined : this.#groups.get(job.groupId)
+    if (known === undefined) return { next: 'back' }
+    // Written by #job.
+    const { slot } = job.payload as { readonly slot: number }
+    const { run, member, before, last } = await this.#takeUp(known, slot)
+    if (last !== null) return this.#outcome(last, false)
+    const { summary: made, fault } = await runRollout({ ...run, signal }, member, before.length, leave)
+    // Stopped by its group while a verifier worked on it: its verdict comes late, but it comes.
+    const left = made.unverified && !run.signal.aborted
+    const summary = left ? ((await this.#takeUp(known, slot)).last ?? made) : made
+    const tries = this.#tries.get(job.jobId) ?? 0
+    const again = summary.end === 'infra' && tries < this.#o.infraRetries && !isLasting(fault) && !signal.aborted
+    this.#tries.set(job.jobId, tries + 1)
+    const told = { ...summary, retried: again }
+    known.attempts.set(told.rolloutId, told)
+    if (!left) run.onProgress({ type: 'ended', rollout: told })
+    return this.#outcome(told, again)
+  }
+
+  /** What a run that is cancelled did not finish goes back, for whoever goes on with it. */
+  #outcome(one: RolloutSummary, again: boolean): JobOutcome {
+    if (this.#run.signal.aborted && (one.unverified || one.end === 'cancelled')) return { next: 'back' }
+    return { next: again ? 'again' : 'done', digest: sha256(`${one.rolloutId}\0${one.end}`) }
+  }
+
+  /** What there is of a slot. `last`: an attempt that counts. */
+  async #takeUp(
+    known: KnownGroup,
+    slot: number,
+  ): Promise<{
+    readonly run: RunParts
+    readonly member: Member
+    readonly before: readonly RolloutView[]
+    readonly last: RolloutSummary | null
+  }> {
+    const { task, group, at } = known
+    const member = { task, group, slot, order: at * slotsBound + slot }
+    const before = (await this.#run.store.catalogue.rollouts({ groupId: group.id })).filter((one) => one.slot === slot)
+    const { summaries, over } = await takeUpMember(this.#run, member, before)
+    for (const one of summaries) if (!known.attempts.has(one.rolloutId) || over) known.attempts.set(one.rolloutId, one)
+    return { run: this.#run, member, before, last: over ? (summaries.at(-1) ?? null) : null }
+  }
+
+  async #ended({ groupId }: Lease, answer: HandInAnswer | null): Promise<void> {
+    if (answer !== null && groupId !== null) await this.#keeper.advance(groupId)
+  }
+
+  #settled(settled: SettledRound): void {
+    const known = this.#groups.get(settled.groupId)
+    if (known !== undefined) known.settled = settled
+    this.#runner.wake()
+  }
+}
+
+function isLasting(fault: unknown): boolean {
+  return isPaddockError(fault) && lasting.has(fault.code)
+}
