@@ -5,6 +5,7 @@ import {
   type Id,
   type LoadedConfig,
   mergeRunBudgets,
+  mergeRunGroup,
   mergeSessionConfig,
   PaddockError,
   type Task,
@@ -13,6 +14,7 @@ import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 import {
   type Harness,
   recordBoxEvents,
+  type RunOptions,
   type RunProgress,
   type RunSummary,
   runRollouts,
@@ -98,6 +100,7 @@ interface Parts {
   readonly request: RunRequest
   readonly session: Config['session']
   readonly budgets: Config['run']['budgets']
+  readonly group: Config['run']['group']
   readonly n: number
 }
 
@@ -111,12 +114,13 @@ async function partsOf(loaded: LoadedConfig, request: RunRequest): Promise<Parts
     request,
     session: await mergeSessionConfig(config.session, request.policy, 'policy'),
     budgets: await mergeRunBudgets(config.run.budgets, request.budgets, 'budgets'),
+    group: await mergeRunGroup(config.run.group, request.group, 'group'),
     n: request.n ?? config.run.n,
   }
 }
 
 function prepared({ config }: LoadedConfig, parts: Parts, tasks: readonly Task[], resumes: Id | null): PreparedRun {
-  const { environments, environment, harness, request, session, budgets, n } = parts
+  const { environments, environment, harness, request, session, budgets, group, n } = parts
   return {
     resumes,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
@@ -155,10 +159,11 @@ function prepared({ config }: LoadedConfig, parts: Parts, tasks: readonly Task[]
           runId,
           resume: resumes !== null,
           // Whole, so that whoever goes on with it needs no configuration of today.
-          request: { ...request, model, n, policy: session, budgets },
+          request: { ...request, model, n, policy: session, budgets, group },
           policy: sessionPolicy(session, model),
           labels: request.labels,
           budgets: present(budgets),
+          group: groupOf(group),
           limits: present(config.run.limits),
           trainingStep: request.step,
           snapshotEvery: config.run.snapshotEvery,
@@ -176,6 +181,11 @@ function prepared({ config }: LoadedConfig, parts: Parts, tasks: readonly Task[]
       }
     },
   }
+}
+
+/** As the room of rollouts asks for it. */
+function groupOf({ stopAt, ...rest }: Config['run']['group']): NonNullable<RunOptions['group']> {
+  return { ...rest, ...(stopAt === null ? {} : { stopWhen: { kind: 'usable', count: stopAt } }) }
 }
 
 function outOfQuarantine(tasks: readonly Task[], without: readonly string[]): readonly Task[] {

@@ -11,6 +11,7 @@ export {
   type LoadConfigOptions,
   type LoadedConfig,
   mergeRunBudgets,
+  mergeRunGroup,
   mergeSessionConfig,
   nearest,
   type PluginRef,

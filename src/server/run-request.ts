@@ -32,6 +32,8 @@ export const runRequest = z.strictObject({
   policy: overrides,
   /** Keys of `run.budgets` of the configuration. */
   budgets: overrides,
+  /** Keys of `run.group` of the configuration. */
+  group: overrides,
 })
 
 export type RunRequest = z.output<typeof runRequest>

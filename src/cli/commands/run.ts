@@ -24,6 +24,12 @@ interface RunOptions {
   readonly quarantine?: string
   readonly name?: string
   readonly label?: Readonly<Record<string, string>>
+  readonly over?: number
+  readonly minUsable?: number
+  readonly stopAt?: number
+  readonly topUp?: number
+  readonly deadlineMs?: number
+  readonly horizon?: number
   readonly engine?: string
   readonly model?: string
   readonly resume?: string
@@ -44,6 +50,20 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--command <line>', 'what the shell and script harnesses run')
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--n <count>', 'rollouts per task: the size of a group', wholeNumber(1))
+    .option(
+      '--over <count>',
+      'rollouts started beyond --n; the last are stopped when enough are usable',
+      wholeNumber(0),
+    )
+    .option(
+      '--stop-at <count>',
+      'usable members at which the others of a group are stopped (default: --n with --over)',
+      wholeNumber(1),
+    )
+    .option('--min-usable <count>', 'below so many usable members a group settles as failed', wholeNumber(0))
+    .option('--top-up <count>', 'further rollouts that a group may start where members are not usable', wholeNumber(0))
+    .option('--deadline-ms <ms>', 'time of a group, after which whoever is not done is left out', wholeNumber(1))
+    .option('--horizon <calls>', 'calls after which an agent is cut on purpose, which is no failure', wholeNumber(1))
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .option('--quarantine <file>', 'leave out the tasks that `paddock validate --quarantine` wrote there')
     .option('--step <n>', 'step of the training, for what changes over one (the noise of search tasks)', wholeNumber(0))
@@ -202,9 +222,22 @@ async function askedFor(
     throw new PaddockError('USAGE', 'give a directory of tasks, or --resume with a run')
   }
   if (tasks !== undefined || resume === undefined) return requestOf(context, tasks ?? '', options)
-  const given = ['env', 'harness', 'command', 'task', 'n', 'quarantine', 'step', 'name', 'label', 'model', 'trustTasks']
+  const given = [
+    'env',
+    'harness',
+    'command',
+    'task',
+    'n',
+    'quarantine',
+    'step',
+    'name',
+    'label',
+    'model',
+    'trustTasks',
+    ...groupOptions,
+  ]
   const set = given.filter((name) => command.getOptionValueSource(name) === 'cli')
-  const refused = set.map((name) => (name === 'trustTasks' ? 'trust-tasks' : name))
+  const refused = set.map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))
   if (refused.length > 0) {
     throw new PaddockError(
       'USAGE',
@@ -216,6 +249,8 @@ async function askedFor(
   if (found.kind !== 'run') throw new PaddockError('USAGE', `${resume} is a ${found.kind}, and a run is gone on with`)
   return { resume: found.id }
 }
+
+const groupOptions = ['over', 'minUsable', 'stopAt', 'topUp', 'deadlineMs', 'horizon']
 
 /** Whole, so that the run is the same here and at an owner with another configuration. */
 async function requestOf({ io, loaded }: CommandContext, tasks: string, options: RunOptions): Promise<RunRequest> {
@@ -235,11 +270,15 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
     model: engine.model,
     policy: session,
     budgets: configured.budgets,
+    group: configured.group,
   }
 }
 
 function overridesOf(options: RunOptions): ConfigInput {
+  const { over, minUsable, stopAt, topUp, deadlineMs, horizon } = options
+  const group = Object.entries({ over, minUsable, stopAt, topUp, deadlineMs, horizon })
   return {
+    run: { group: Object.fromEntries(group.filter(([, value]) => value !== undefined)) },
     engine: {
       ...(options.engine === undefined ? {} : { url: options.engine }),
       ...(options.model === undefined ? {} : { model: options.model }),

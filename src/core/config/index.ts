@@ -7,6 +7,7 @@ export {
   type LoadConfigOptions,
   type LoadedConfig,
   mergeRunBudgets,
+  mergeRunGroup,
   mergeSessionConfig,
 } from './load.ts'
 export { requireOwnPlace } from './own-file.ts'

@@ -61,6 +61,19 @@ export async function mergeRunBudgets(
   return result.data
 }
 
+/** What is asked of a run's groups on top of what is configured, likewise. */
+export async function mergeRunGroup(
+  base: Config['run']['group'],
+  over: unknown,
+  source: string,
+): Promise<Config['run']['group']> {
+  const { groupSchema } = await import('./schema.ts')
+  const { explainIssues } = await import('./explain.ts')
+  const result = groupSchema.safeParse(merge(base, over))
+  if (!result.success) throw explainIssues(result.error, groupSchema, source)
+  return result.data
+}
+
 /**
  * File, then environment, then overrides; later ones win key by key. `store.directory` comes back absolute.
  * Throws `CONFIG_NOT_FOUND` for a named file that is not there, `CONFIG_UNTRUSTED` for one of the working directory that

@@ -7,6 +7,7 @@ import { logLevels } from '../log/levels.ts'
  */
 const port = z.int().min(0).max(65_535)
 const positiveInt = z.int().min(1)
+const wholeInt = z.int().min(0)
 const durationMs = z.int().min(1)
 
 const engine = z.strictObject({
@@ -196,6 +197,37 @@ export const budgetsSchema = z.strictObject({
   verifyMs: durationMs.optional().describe('Time of the verifier; likewise.'),
 })
 
+const onCut = (end: string) =>
+  z
+    .enum(['verify', 'zero', 'null'])
+    .default('verify')
+    .describe(`What a rollout is worth that ended as \`${end}\`: scored as it is, 0, or without a number.`)
+
+export const groupSchema = z.strictObject({
+  over: wholeInt.default(0).describe('Rollouts that are started beyond `run.n`.'),
+  minUsable: wholeInt.default(1).describe('Below so many usable members a group settles as `failed`.'),
+  stopAt: positiveInt
+    .nullable()
+    .default(null)
+    .describe(
+      'Usable members at which the others of a group are stopped; null: at `run.n` where more are started, else nobody is.',
+    ),
+  topUp: wholeInt.default(0).describe('Further rollouts that a group may start where members are not usable.'),
+  deadlineMs: durationMs
+    .nullable()
+    .default(null)
+    .describe('From the opening of a group until whoever is not done is left out; null: never.'),
+  horizon: positiveInt.nullable().default(null).describe('Calls after which an agent is cut on purpose; null: none.'),
+  onCut: z
+    .strictObject({
+      horizon: onCut('horizon'),
+      budget: onCut('budget'),
+      context_overflow: onCut('context_overflow'),
+      agent_timeout: onCut('agent_timeout'),
+    })
+    .prefault({}),
+})
+
 const run = z.strictObject({
   n: positiveInt.default(1).describe('Rollouts per task: the size of a group.'),
   snapshotEvery: positiveInt
@@ -210,6 +242,7 @@ const run = z.strictObject({
     })
     .prefault({}),
   budgets: budgetsSchema.prefault({}),
+  group: groupSchema.prefault({}),
 })
 
 /** A plugin: the object itself, an npm name, or a path relative to the configuration file. */

@@ -191,8 +191,8 @@ class RunGroups implements SlotWork {
     this.#runner.wake()
   }
 
-  #job({ groupId, runId, spec }: RoundView, id: Id, slot: number): NewJob {
-    return { id, payload: { slot }, runId, groupId, priority: spec.priority }
+  #job({ groupId, runId }: RoundView, id: Id, slot: number): NewJob {
+    return { id, payload: { slot }, runId, groupId }
   }
 
   async #work(job: Lease, signal: AbortSignal, leave: () => void): Promise<JobOutcome> {

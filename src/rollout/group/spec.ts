@@ -26,7 +26,6 @@ export function groupSpec(asked: GroupRequest): GroupSpec {
     stopWhen,
     topUp,
     deadlineMs,
-    priority: asked.priority ?? 0,
     labels: asked.labels ?? {},
     horizon: asked.horizon ?? null,
     onCut: { horizon: 'verify', budget: 'verify', context_overflow: 'verify', agent_timeout: 'verify', ...asked.onCut },

@@ -193,7 +193,6 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       stopWhen: { kind: 'usable', count: 2 },
       topUp: 0,
       deadlineMs: 60_000,
-      priority: 3,
       labels: { set: 'a' },
       horizon: 8,
       onCut: { horizon: 'verify', budget: 'zero', context_overflow: 'verify', agent_timeout: 'null' },

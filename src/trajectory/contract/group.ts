@@ -24,8 +24,6 @@ export interface GroupSpec {
   readonly topUp: number
   /** From the opening of the round until whoever is not done is left out; null: never. */
   readonly deadlineMs: number | null
-  /** Higher first. */
-  readonly priority: number
   readonly labels: Readonly<Record<string, string>>
   /** Model calls after which an agent is cut on purpose; null: none. */
   readonly horizon: number | null
