@@ -52,6 +52,8 @@ it('a shorter limit of the run holds against a longer one of the task', async ()
     '--config',
     config,
     '--json',
+    '--min-usable',
+    '0',
   ]
   const { summary } = JSON.parse((await paddock(args)).out)
   expect(summary.rollouts).toMatchObject([
@@ -59,7 +61,7 @@ it('a shorter limit of the run holds against a longer one of the task', async ()
     { end: 'agent_timeout', calls: 0, verdict: { status: 'unscorable', reward: null } },
   ])
   expect(summary.rollouts[0].agentMs).toBeLessThan(30_000)
-  expect(summary.groups).toMatchObject([{ rewards: [] }])
+  expect(summary.groups).toMatchObject([{ rewards: [], settled: { state: 'settled', usable: 0 } }])
 })
 
 it('a session over the control API is a rollout that is exported with its labels; so are the labels of a run', async () => {
@@ -81,6 +83,7 @@ it('a session over the control API is a rollout that is exported with its labels
       labels: { student: 'bob' },
       policy: { pin: { temperature: 0.5 } },
       budgets: { agentMs: 60_000 },
+      group: { deadlineMs: 3_600_000 },
       model: 'scripted-hermes',
     })
     expect(run.status).toBe(202)
@@ -94,12 +97,18 @@ it('a session over the control API is a rollout that is exported with its labels
     while ((await ended()) === null);
     const recorded = (await (await control(owner, data, `/runs/${runId}`, null, 'GET')).json()) as { run: object }
     expect(recorded.run).toMatchObject({
-      config: { policy: { pin: { temperature: 0.5 } }, budgets: { agentMs: 60_000 }, labels: { student: 'bob' } },
+      config: {
+        policy: { pin: { temperature: 0.5 } },
+        budgets: { agentMs: 60_000 },
+        labels: { student: 'bob' },
+        group: { n: 1, over: 0, deadlineMs: 3_600_000, labels: { student: 'bob' } },
+      },
     })
     for (const [body, what] of [
       [{ tasks: task, polcy: {} }, /BODY_INVALID_SHAPE/],
       [{ tasks: task, policy: { pin: { temprature: 1 } } }, /CONFIG_INVALID.*temperature/],
       [{ tasks: task, budgets: { agentMs: 'long' } }, /CONFIG_INVALID.*agentMs/],
+      [{ tasks: task, group: { overs: 1 } }, /CONFIG_INVALID.*over/],
     ] as const) {
       const refused = await control(owner, data, '/runs', body)
       expect(refused.status).toBe(400)

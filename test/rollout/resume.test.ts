@@ -95,6 +95,11 @@ test('a run that was killed with kill -9 goes on: no agent that was done works a
   expectWhole(after, summary)
   expect(after.filter(({ end }) => end === 'completed').map(({ id }) => id)).toEqual(expect.arrayContaining(kept))
 
+  const events = await store.catalogue.runEvents(runId, { after: 0, limit: 99 })
+  const settled = events.filter(({ kind }) => kind === 'group_settled').map(({ data }) => data['groupId'])
+  expect(settled.toSorted()).toEqual(summary.groups.map(({ groupId }) => groupId).toSorted())
+  expect(summary.groups.map((group) => group.settled?.usable)).toEqual([2, 2])
+
   // A second time there is nothing left to do.
   const again = await resumed(store, sandbox, runId)
   expect(again.agents.size).toBe(0)
