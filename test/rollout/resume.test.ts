@@ -97,7 +97,8 @@ test('a run that was killed with kill -9 goes on: no agent that was done works a
 
   const events = await store.catalogue.runEvents(runId, { after: 0, limit: 99 })
   const settled = events.filter(({ kind }) => kind === 'group_settled').map(({ data }) => data['groupId'])
-  expect(settled.toSorted()).toEqual(summary.groups.map(({ groupId }) => groupId).toSorted())
+  expect(settled).toHaveLength(2)
+  expect(new Set(settled)).toEqual(new Set(summary.groups.map(({ groupId }) => groupId)))
   expect(summary.groups.map((group) => group.settled?.usable)).toEqual([2, 2])
 
   // A second time there is nothing left to do.
