@@ -4,6 +4,7 @@
  *     node scripts/lane.ts torture            what CI runs
  *     node scripts/lane.ts torture --long     every file at full size (TORTURE=long), without a time limit
  *       --table FILE   also writes the closing table there        --minutes N   another limit than lane.json's
+ *       --at-most N    no longer than this, whatever the limit is
  *
  * A file of the folder that `lane.json` does not name, and a name without a file, is an error before anything runs. When
  * the limit is reached no further file starts: the rest is told as `not run (time)`, which is not a failure. A file that
@@ -82,16 +83,22 @@ async function main(): Promise<number> {
       long: { type: 'boolean', default: false },
       table: { type: 'string' },
       minutes: { type: 'string' },
+      'at-most': { type: 'string' },
       grace: { type: 'string', default: '6' },
     },
   })
   const [name] = positionals
   if (name === undefined || positionals.length > 1) {
-    throw new Misuse('Usage: node scripts/lane.ts NAME [--long] [--minutes N] [--grace N] [--table FILE]')
+    throw new Misuse('Usage: node scripts/lane.ts NAME [--long] [--minutes N] [--at-most N] [--grace N] [--table FILE]')
   }
   const lane = laneOf(name)
-  const minutes = options.minutes === undefined ? lane.limitMinutes : Number(options.minutes)
-  if (!(minutes >= 0)) throw new Misuse(`--minutes ${options.minutes} is not a number of minutes.`)
+  const minutesOf = (flag: 'minutes' | 'at-most', otherwise: number): number => {
+    const given = options[flag]
+    const value = given === undefined ? otherwise : Number(given)
+    if (!(value >= 0)) throw new Misuse(`--${flag} ${given} is not a number of minutes.`)
+    return value
+  }
+  const minutes = Math.min(minutesOf('minutes', lane.limitMinutes), minutesOf('at-most', Infinity))
   const grace = Number(options.grace)
   if (!(grace >= 0)) throw new Misuse(`--grace ${options.grace} is not a number of minutes.`)
   const limit = options.long ? Infinity : minutes * 60

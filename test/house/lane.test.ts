@@ -55,6 +55,15 @@ it('runs the files in the order of its list, and ends with one line of counts', 
   expect(lastLine(out)).toBe('2 passed, 0 failed, 0 skipped')
 })
 
+it('takes no longer than it is given, and no longer than its own limit', async () => {
+  const files = { 'a.test.ts': passes }
+  const none = await lane(files, { limitMinutes: 10, files: ['a.test.ts'] }, ['--at-most', '0'])
+  expect(none.code, none.out).toBe(0)
+  expect(none.out).toContain('| a.test.ts | not run (time)')
+  const own = await lane(files, { limitMinutes: 0.000001, files: ['a.test.ts'] }, ['--at-most', '10', '--minutes', '0'])
+  expect(own.out).toContain('| a.test.ts | not run (time)')
+})
+
 it('--long runs the rest as well, without a limit, and writes its table', async () => {
   const files = { 'a.test.ts': passes, 'c.test.ts': `${passes}it.skip('later', () => undefined)\n` }
   const json = { limitMinutes: 0.000001, files: ['a.test.ts'], long: ['c.test.ts'] }
