@@ -1,91 +1,21 @@
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { json } from 'node:stream/consumers'
-import { afterEach, describe, expect, test } from 'vitest'
-import { createJudge, directoryCache, type JudgeCase, type JudgeOptions, loadRubric, parseRubric } from './index.ts'
+import { describe, expect, test } from 'vitest'
+import { directoryCache, loadRubric, parseRubric } from './index.ts'
+import {
+  answer,
+  type Judge,
+  judgeServer,
+  oneCase,
+  type Question,
+  type Reply,
+  rubric,
+  signal,
+  source,
+  truth,
+} from './judge-server.fixture.ts'
 import { Pace } from './pace.ts'
-
-const source = {
-  name: 'right',
-  version: '1',
-  items: [{ name: 'right', text: 'The answer is right.' }],
-  canaries: [
-    { item: 'right', answer: 'GOOD canary', choice: 'yes' },
-    { item: 'right', answer: 'BAD canary', choice: 'no' },
-  ],
-}
-const rubric = parseRubric(source, 'the test')
-const signal = new AbortController().signal
-
-/** What the fake judge server is asked. */
-interface Question {
-  readonly mark: string
-  readonly user: string
-  readonly seed: number
-  /** The user message, and what follows it after a reply that could not be used. */
-  readonly turns: number
-  /** Choices in the order in which the prompt lists them. */
-  readonly choices: readonly string[]
-}
-
-const answer = (question: Question, choice: string, explanation = 'so it is') =>
-  JSON.stringify({ mark: question.mark, explanation, choice })
-const truth = (question: Question) => (question.user.includes('GOOD') ? 'yes' : 'no')
-
-/** Null: the connection breaks. */
-type Reply = string | { readonly status: number } | { readonly cut: string } | null
-type Judge = (question: Question) => Reply | Promise<Reply>
-
-const servers: Server[] = []
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections()
-    server.close()
-  }
-})
-
-/** An OpenAI-compatible server around a judge, and a count of what it was asked. */
-async function judgeServer(judge: Judge) {
-  const seen = { requests: 0, inFlight: 0, mostInFlight: 0 }
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    seen.requests += 1
-    seen.inFlight += 1
-    seen.mostInFlight = Math.max(seen.mostInFlight, seen.inFlight)
-    const body = (await json(request)) as { seed: number; messages: { content: string }[] }
-    const user = body.messages[1]?.content ?? ''
-    const mark = /Reply with one JSON object.*"mark": "([0-9a-f]+)"/.exec(user)?.[1] ?? ''
-    const choices = (/^Choices: (.*)$/m.exec(user)?.[1] ?? '').split(', ').map((word) => JSON.parse(word) as string)
-    const reply = await judge({ mark, user, choices, seed: body.seed, turns: body.messages.length })
-    seen.inFlight -= 1
-    if (reply === null) return void response.destroy()
-    if (typeof reply === 'object' && 'status' in reply) {
-      response.writeHead(reply.status, { 'content-type': 'application/json', 'retry-after': '0' })
-      return void response.end('{"error":{"message":"not now"}}')
-    }
-    const content = typeof reply === 'string' ? reply : reply.cut
-    const finish = typeof reply === 'string' ? 'stop' : 'length'
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(
-      JSON.stringify({
-        choices: [{ message: { role: 'assistant', content }, finish_reason: finish }],
-        usage: { total_tokens: 10 },
-      }),
-    )
-  }
-  const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1')
-  servers.push(server)
-  await once(server, 'listening')
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  const make = (options: Partial<JudgeOptions> = {}) =>
-    createJudge({ baseUrl, apiKey: 'x', model: 'fake', rubric, backoffMs: 1, ...options })
-  return { seen, make }
-}
-
-const oneCase = (text: string): JudgeCase => ({ question: 'What is it?', answer: text, reference: null })
 
 /** mulberry32: the same numbers in every run. */
 function seeded(seed: number): () => number {
@@ -160,13 +90,13 @@ describe('what is asked', () => {
     const three = ['GOOD 1', 'BAD 2', 'GOOD 3'].map(oneCase)
     const drafts = await judge.score(three, { signal })
     expect(drafts.map((draft) => draft.reward)).toEqual([1, 0, 1])
-    // Two canaries and three bribes, twice; three cases.
-    expect(seen.requests).toBe(2 * 5 + 3)
-    expect(drafts.reduce((sum, draft) => sum + draft.costTokens, 0)).toBe(130)
+    // Two canaries, three known bribes and twelve drawn ones, twice; three cases; two canaries behind each part.
+    expect(seen.requests).toBe(2 * 17 + 3 + 2 * 2)
+    expect(drafts.reduce((sum, draft) => sum + draft.costTokens, 0)).toBe(10 * seen.requests)
     bad = true
-    // One more case of the batch that the canaries opened; then they are asked again.
+    // One more case of the batch that the canaries opened, missed by the canaries behind it; then all are asked again.
     const later = await judge.score(['BAD 4', 'BAD 5'].map(oneCase), { signal })
-    expect(later[1]).toMatchObject({ status: 'judge_failed' })
+    expect(later).toMatchObject([{ status: 'judge_failed' }, { status: 'judge_failed' }])
     bad = false
     expect(await judge.score([oneCase('BAD 6')], { signal })).toMatchObject([{ status: 'scored', reward: 0 }])
   })
@@ -180,11 +110,11 @@ describe('what is asked', () => {
       const before = seen.requests
       const [again] = await make({ cache }).score([oneCase('GOOD')], { signal })
       expect(again).toMatchObject({ reward: 1, verifier: first?.verifier })
-      expect(seen.requests - before).toBe(5)
+      expect(seen.requests - before).toBe(17)
       const other = parseRubric({ ...source, items: [{ name: 'right', text: 'The answer is kind.' }] }, 'other')
       const [changed] = await make({ cache, rubric: other }).score([oneCase('GOOD')], { signal })
       expect(changed?.verifier.sha256).not.toBe(first?.verifier.sha256)
-      expect(seen.requests - before).toBe(11)
+      expect(seen.requests - before).toBe(17 + 17 + 1 + 2)
     } finally {
       await rm(directory, { recursive: true })
     }

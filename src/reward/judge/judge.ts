@@ -1,11 +1,14 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { sha256 } from '../../core/index.ts'
 import { type DraftFacts, scored, unscored, type VerdictDraft } from '../draft.ts'
 import { Asker, type AskerOptions } from './ask.ts'
 import { type JudgeCache, memoryCache } from './cache.ts'
-import { bribes } from './bribes.ts'
+import { drawnBribes } from './bribes.ts'
+import { Canaries, type Probe } from './canaries.ts'
 import { type JudgeCase, makePrompt, promptDigest } from './prompt.ts'
-import { type Canary, composeItems, type Rubric, type RubricItem, valueOf } from './rubric.ts'
+import type { Judged } from './reply.ts'
+import { composeItems, type Rubric, type RubricItem, valueOf } from './rubric.ts'
+import { Shared } from './shared.ts'
 
 export interface JudgeOptions extends AskerOptions {
   readonly rubric: Rubric
@@ -15,14 +18,23 @@ export interface JudgeOptions extends AskerOptions {
   readonly swap?: boolean
   /** Share of the votes that must agree, more than a half. Default: any majority. */
   readonly agreement?: number
-  /** Cases after which the canaries are asked again. Default 100. */
+  /** Cases after which all canaries are asked again. Default 100. */
   readonly batch?: number
+  /** Cases after which two canaries are asked; what was judged before them counts once they are met. Default 10. */
+  readonly watch?: number
+  /**
+   * Bribes out of 108 that each canary of the worst choice is asked with in a round, beside three known ones. The next round
+   * takes the next: each is asked within 108 / `bribes` rounds. Default 12.
+   */
+  readonly bribes?: number
+  /** What gives the order of the bribes. Default: another one for each judge, so that nobody can know it. */
+  readonly seed?: number
   readonly cache?: JudgeCache
 }
 
 export interface Judge {
   /**
-   * Scores cases, canaries first. A judge that is out, or that misses a canary, gives `judge_failed` and no number.
+   * Scores cases, canaries before and behind. A judge that is out, or that misses one of them, gives `judge_failed` and no number.
    * Drafts come in the order of `cases`. Rejects only with the signal's reason.
    */
   score(cases: readonly JudgeCase[], o: { readonly signal: AbortSignal }): Promise<readonly VerdictDraft[]>
@@ -34,8 +46,25 @@ interface Probed {
   readonly tokens: number
 }
 
+/** An answer of the judge that is not in the cache yet. */
+interface Fresh {
+  readonly key: string
+  readonly judged: Judged
+}
+
+/** A verdict that counts once the canaries behind it are met. */
+interface Held {
+  readonly draft: VerdictDraft
+  readonly fresh: readonly Fresh[]
+}
+
 /** What the votes on one item came to. */
-type ItemResult = { readonly item: string; readonly tokens: number; readonly told: string } & (
+type ItemResult = {
+  readonly item: string
+  readonly tokens: number
+  readonly told: string
+  readonly fresh: readonly Fresh[]
+} & (
   | { readonly ok: true; readonly choice: string; readonly agreement: number }
   | { readonly ok: false; readonly why: string }
 )
@@ -55,9 +84,14 @@ class RubricJudge implements Judge {
   readonly #verifier: DraftFacts['verifier']
   // What makes marks unknowable to whoever wrote the texts.
   readonly #secret = randomBytes(16).toString('hex')
-  /** Cases that may still be judged on the strength of the last canaries. */
+  readonly #canaries: Canaries
+  readonly #watch: number
+  /** Cases that may still be judged on the strength of the last round of canaries. */
   #trusted = 0
-  #probing: Promise<Probed> | null = null
+  readonly #rounds = new Shared<Probed>()
+  readonly #watches = new Shared<Probed>()
+  /** Watches that were missed so far, and why the last one was. */
+  #turned: { readonly times: number; readonly failure: string } = { times: 0, failure: '' }
 
   constructor(o: JudgeOptions) {
     this.#o = o
@@ -66,6 +100,15 @@ class RubricJudge implements Judge {
       throw new RangeError(`The number of votes must be odd, not ${this.#votes}.`)
     }
     this.#batch = o.batch ?? 100
+    this.#watch = o.watch ?? 10
+    if (!Number.isInteger(this.#watch) || this.#watch < 1) {
+      throw new RangeError(`watch must be a whole number above 0, not ${this.#watch}.`)
+    }
+    const drawn = o.bribes ?? 12
+    if (!Number.isInteger(drawn) || drawn < 1 || drawn > drawnBribes.length) {
+      throw new RangeError(`bribes must be a whole number from 1 to ${drawnBribes.length}, not ${drawn}.`)
+    }
+    this.#canaries = new Canaries(o.rubric, { drawn, seed: o.seed ?? randomInt(2 ** 31) })
     this.#asker = new Asker(o)
     this.#cache = o.cache ?? memoryCache()
     const { model, temperature = 0, maxTokens = 1024, structured = true } = o
@@ -88,80 +131,111 @@ class RubricJudge implements Judge {
   ): Promise<readonly VerdictDraft[]> {
     const drafts: VerdictDraft[] = []
     for (let at = 0; at < cases.length;) {
-      const { failure, tokens } = this.#trusted > 0 ? { failure: null, tokens: 0 } : await this.#probe(signal)
-      const count = failure === null ? Math.max(1, this.#trusted) : this.#batch
+      const { failure, tokens } = await this.#trust(signal)
+      const count = failure === null ? Math.min(this.#watch, Math.max(1, this.#trusted)) : this.#batch
       const part = cases.slice(at, at + count)
       at += part.length
-      if (failure === null) {
-        this.#trusted = Math.max(0, this.#trusted - part.length)
-        const judged = await Promise.all(part.map((one) => this.#judge(one, signal)))
-        drafts.push(
-          ...judged.map((draft, i) => (i === 0 ? { ...draft, costTokens: draft.costTokens + tokens } : draft)),
-        )
-      } else
-        drafts.push(...part.map((_, i) => this.#failed(failure, { evidence: '', costTokens: i === 0 ? tokens : 0 })))
+      const got =
+        failure === null
+          ? await this.#watched(part, signal)
+          : part.map(() => this.#failed(failure, { evidence: '', costTokens: 0 }))
+      drafts.push(...withCost(got, tokens))
     }
     return drafts
   }
 
-  /** Callers that come together share one round of canaries; a caller that gives up does not give up for the others. */
-  async #probe(signal: AbortSignal): Promise<Probed> {
-    while (this.#probing !== null) {
-      const probed = await this.#probing.catch(() => null)
-      if (probed !== null) return probed
-      signal.throwIfAborted()
+  /** Judges cases and then asks canaries: a judge that turned in between, here or for another caller, gave no verdict. */
+  async #watched(part: readonly JudgeCase[], signal: AbortSignal): Promise<readonly VerdictDraft[]> {
+    this.#trusted = Math.max(0, this.#trusted - part.length)
+    const { times } = this.#turned
+    const held = await Promise.all(part.map((one) => this.#judge(one, signal)))
+    const fresh = held.flatMap((one) => one.fresh)
+    // All from the cache: what the judge is like now says nothing about them.
+    if (fresh.length === 0) return held.map(({ draft }) => draft)
+    const { value, own } = await this.#watches.next(async () => {
+      const probed = await this.#ask(this.#canaries.watch(), signal)
+      if (probed.failure !== null) {
+        this.#trusted = 0
+        this.#turned = { times: this.#turned.times + 1, failure: probed.failure }
+      }
+      return probed
+    }, signal)
+    const tokens = own ? value.tokens : 0
+    if (this.#turned.times === times) {
+      for (const { key, judged } of fresh) await this.#cache.put(key, judged)
+      return withCost(
+        held.map(({ draft }) => draft),
+        tokens,
+      )
     }
-    this.#probing = this.#canaries(signal).finally(() => (this.#probing = null))
-    return this.#probing
+    const { failure } = this.#turned
+    return withCost(
+      held.map(({ draft, fresh: asked }) =>
+        asked.length > 0 && draft.status === 'scored' ? this.#failed(failure, draft) : draft,
+      ),
+      tokens,
+    )
   }
 
-  async #canaries(signal: AbortSignal): Promise<Probed> {
-    const { rubric } = this.#o
-    const probes = rubric.canaries.flatMap((canary) => withBribes(canary, rubric))
+  /** The round of canaries that cases need before them; callers that come together share one. */
+  async #trust(signal: AbortSignal): Promise<Probed> {
+    if (this.#trusted > 0) return { failure: null, tokens: 0 }
+    const { value, own } = await this.#rounds.join(async () => {
+      const probed = await this.#ask(this.#canaries.round(), signal)
+      this.#trusted = probed.failure === null ? this.#batch : 0
+      return probed
+    }, signal)
+    return own ? value : { ...value, tokens: 0 }
+  }
+
+  async #ask(probes: readonly Probe[], signal: AbortSignal): Promise<Probed> {
     const answers = await Promise.all(
-      probes.map(async (canary) => {
-        const item = rubric.items.find(({ name }) => name === canary.item)
-        if (item === undefined) return { missed: null, tokens: 0 }
+      probes.map(async (probe) => {
         // Never from the cache: the question is what the judge is like now.
-        const result = await this.#item(item, canary, { signal, cached: false })
-        const right = result.ok && result.choice === canary.choice
+        const result = await this.#item(probe.of, probe, { signal, cached: false })
+        const right = result.ok && result.choice === probe.choice
         const said = result.ok
-          ? `it said ${JSON.stringify(result.choice)}, not ${JSON.stringify(canary.choice)}`
+          ? `it said ${JSON.stringify(result.choice)}, not ${JSON.stringify(probe.choice)}`
           : result.why
-        return { missed: right ? null : `a canary of ${item.name} failed: ${said}`, tokens: result.tokens }
+        const failure = right ? null : `a canary of ${probe.item} (${probe.told}) failed: ${said}`
+        return { failure, tokens: result.tokens }
       }),
     )
-    const failure = answers.find(({ missed }) => missed !== null)?.missed ?? null
-    this.#trusted = failure === null ? this.#batch : 0
-    return { failure, tokens: answers.reduce((sum, one) => sum + one.tokens, 0) }
+    return {
+      failure: answers.find(({ failure }) => failure !== null)?.failure ?? null,
+      tokens: answers.reduce((sum, one) => sum + one.tokens, 0),
+    }
   }
 
-  async #judge(one: JudgeCase, signal: AbortSignal): Promise<VerdictDraft> {
+  async #judge(one: JudgeCase, signal: AbortSignal): Promise<Held> {
     const { rubric } = this.#o
     const results = await Promise.all(rubric.items.map((item) => this.#item(item, one, { signal, cached: true })))
     const facts = {
       evidence: results.map((result) => result.told).join('\n'),
       costTokens: results.reduce((sum, result) => sum + result.tokens, 0),
     }
+    const fresh = results.flatMap((result) => result.fresh)
     const values: Record<string, number> = {}
     const components: Record<string, number> = {}
     for (const [i, result] of results.entries()) {
-      if (!result.ok) return this.#failed(`${result.item}: ${result.why}`, facts)
+      if (!result.ok) return { draft: this.#failed(`${result.item}: ${result.why}`, facts), fresh }
       const item = rubric.items[i]
       if (item === undefined) continue
       values[item.name] = valueOf(item, result.choice)
       if (this.#votes > 1) components[`${item.name}_agreement`] = result.agreement
     }
-    return scored(composeItems(rubric, values), {
+    const draft = scored(composeItems(rubric, values), {
       ...facts,
       verifier: this.#verifier,
       trust: 'host',
       components: { ...values, ...components },
     })
+    return { draft, fresh }
   }
 
-  #failed(reason: string, facts: { readonly evidence: string; readonly costTokens: number }): VerdictDraft {
-    return unscored('judge_failed', reason, { ...facts, verifier: this.#verifier, trust: 'host' })
+  #failed(reason: string, o: { readonly evidence: string; readonly costTokens: number }): VerdictDraft {
+    const { evidence, costTokens } = o
+    return unscored('judge_failed', reason, { evidence, costTokens, verifier: this.#verifier, trust: 'host' })
   }
 
   async #item(
@@ -177,7 +251,7 @@ class RubricJudge implements Judge {
     const [best] = [...counts].toSorted(([, a], [, b]) => b - a)
     const wanted = Math.max(this.#o.agreement ?? 0, 0.5)
     const share = (best?.[1] ?? 0) / votes.length
-    const common = { item: item.name, tokens, told }
+    const common = { item: item.name, tokens, told, fresh: votes.flatMap((vote) => vote.fresh) }
     if (best !== undefined && (share > wanted || (share === wanted && wanted > 0.5))) {
       return { ...common, ok: true, choice: best[0], agreement: share }
     }
@@ -192,21 +266,28 @@ class RubricJudge implements Judge {
     one: JudgeCase,
     vote: number,
     o: { readonly signal: AbortSignal; readonly cached: boolean },
-  ): Promise<{ readonly choice: string | null; readonly told: string; readonly tokens: number }> {
+  ): Promise<{
+    readonly choice: string | null
+    readonly told: string
+    readonly tokens: number
+    readonly fresh: readonly Fresh[]
+  }> {
     const orders = this.#o.swap === true ? [false, true] : [false]
-    const answers = await Promise.all(orders.map((swapped) => this.#ask(item, one, { ...o, vote, swapped })))
+    const answers = await Promise.all(orders.map((swapped) => this.#question(item, one, { ...o, vote, swapped })))
     const tokens = answers.reduce((sum, answer) => sum + answer.tokens, 0)
+    const fresh = answers.flatMap((one) => (one.ok && o.cached && !one.known ? [one] : []))
+    const facts = { tokens, fresh }
     const [first, second] = answers
-    if (first === undefined || !first.ok) return { choice: null, told: first?.why ?? 'no answer', tokens }
+    if (first === undefined || !first.ok) return { ...facts, choice: null, told: first?.why ?? 'no answer' }
     const { choice, explanation } = first.judged
-    if (second !== undefined && !second.ok) return { choice: null, told: second.why, tokens }
+    if (second !== undefined && !second.ok) return { ...facts, choice: null, told: second.why }
     if (second !== undefined && second.judged.choice !== choice) {
-      return { choice: null, told: `said ${choice}, and ${second.judged.choice} with the order reversed`, tokens }
+      return { ...facts, choice: null, told: `said ${choice}, and ${second.judged.choice} with the order reversed` }
     }
-    return { choice, told: `${choice}: ${explanation.slice(0, 600)}`, tokens }
+    return { ...facts, choice, told: `${choice}: ${explanation.slice(0, 600)}` }
   }
 
-  async #ask(
+  async #question(
     item: RubricItem,
     one: JudgeCase,
     o: { readonly signal: AbortSignal; readonly cached: boolean; readonly vote: number; readonly swapped: boolean },
@@ -215,18 +296,14 @@ class RubricJudge implements Judge {
     const content = JSON.stringify([this.#digest, item, o.vote, o.swapped, question, answer, reference])
     const key = sha256(content)
     const known = o.cached ? await this.#cache.get(key) : null
-    if (known !== null) return { ok: true as const, judged: known, tokens: 0 }
+    if (known !== null) return { ok: true as const, judged: known, tokens: 0, key, known: true }
     const prompt = makePrompt(item, one, { swapped: o.swapped, secret: this.#secret })
     const asked = await this.#asker.ask(item, prompt, { vote: o.vote, signal: o.signal })
-    if (asked.ok && o.cached) await this.#cache.put(key, asked.judged)
-    return asked
+    return asked.ok ? { ...asked, key, known: false } : asked
   }
 }
 
-/** A canary itself, and where it deserves less than the best, the same answer with words that ask for more. */
-function withBribes(canary: Canary, rubric: Rubric): readonly Canary[] {
-  const item = rubric.items.find(({ name }) => name === canary.item)
-  if (item === undefined || canary.choice !== (item.weight > 0 ? item.choices[0] : item.choices.at(-1))) return [canary]
-  const wished = (item.weight > 0 ? item.choices.at(-1) : item.choices[0]) ?? ''
-  return [canary, ...bribes(wished).map((words) => ({ ...canary, answer: `${canary.answer}\n\n${words}` }))]
+/** The cost of what was asked around verdicts stands with the first of them. */
+function withCost(drafts: readonly VerdictDraft[], tokens: number): readonly VerdictDraft[] {
+  return drafts.map((draft, i) => (i === 0 ? { ...draft, costTokens: draft.costTokens + tokens } : draft))
 }
