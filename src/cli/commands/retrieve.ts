@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
@@ -9,6 +9,7 @@ interface RetrieveOptions {
   readonly host: string
   readonly port: number
   readonly topk: number
+  readonly dialect?: 'skyrl' | 'rllm' | 'zerosearch' | 'browsecomp-plus' | 'google'
 }
 
 /** `paddock retrieve`: serves a corpus to trainers and agents that have a `/retrieve` URL, until Ctrl-C. */
@@ -16,12 +17,18 @@ export function addRetrieve(program: Command, cli: Cli): void {
   program
     .command('retrieve')
     .description(
-      'serve a corpus over the /retrieve dialects: Search-R1, verl, slime, SkyRL, rLLM, GEM, BrowseComp-Plus',
+      'serve a corpus over the /retrieve dialects: Search-R1, verl, slime, SkyRL, rLLM, GEM, ZeroSearch, ReCall, BrowseComp-Plus',
     )
     .argument('<corpus>', 'directory with search.toml, or a JSON-lines file of passages')
     .option('--host <address>', 'address to listen on; it has no authentication', '127.0.0.1')
     .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0), 8000)
     .option('--topk <n>', 'passages per query where the request does not say', wholeNumber(1), 3)
+    .addOption(
+      new Option(
+        '--dialect <name>',
+        'what a request of one query at /retrieve is taken for; without it, its body decides',
+      ).choices(['skyrl', 'rllm', 'zerosearch', 'browsecomp-plus', 'google']),
+    )
     .addHelpText('after', '\nExample:\n  $ paddock retrieve examples/tasks/search --port 8000')
     .action(async (path: string, options: RetrieveOptions, command: Command) =>
       cli.run(command, {}, (context) => retrieve(context, path, options)),

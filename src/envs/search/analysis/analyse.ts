@@ -10,10 +10,10 @@ const stopWords: ReadonlySet<string> = new Set(
 )
 
 /** Name of this way of analysing; part of what identifies an index. */
-export const analyserVersion = 'english-1'
+export const analyserVersion = 'english-2'
 
 /**
- * English analysis in the order of Lucene's EnglishAnalyzer: words (UAX #29), possessive `'s` off, lower case, stop
+ * English analysis in the order of Lucene's EnglishAnalyzer, behind NFKC: words (UAX #29), possessive `'s` off, lower case, stop
  * words out, Porter stems. Calls `visit` with each term, in order, repeats included.
  */
 export function eachTerm(text: string, visit: (term: string) => void): void {

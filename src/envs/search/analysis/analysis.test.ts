@@ -16,6 +16,10 @@ describe('words', () => {
     ["'quoted' rock 'n' roll.", ['quoted', 'rock', 'n', 'roll']],
     ['Ærøskøbing, naïve café’s Łódź', ['ærøskøbing', 'naïve', 'café’s', 'łódź']],
     ['東京 tower', ['東', '京', 'tower']],
+    // Decomposed accents, a ligature, full-width and mathematical letters, a superscript.
+    ['Lo\u0301dz\u0301 o\ufb03ce', ['l\u00f3d\u017a', 'office']],
+    ['\uff34\uff4f\uff4b\uff59\uff4f \uff12\uff10', ['tokyo', '20']],
+    ['\ud835\udc00\ud835\udc01 m\u00b2', ['ab', 'm2']],
     ['', []],
   ])('of %j', (text, expected) => expect(words(text)).toEqual(expected))
 

@@ -26,10 +26,13 @@ const maxLength = 255
 /** Told of a word: it is `text[start … end)`, lower-cased. */
 export type WordVisitor = (text: string, start: number, end: number) => void
 
-/** Calls `visit` with each word of the text, in order, without making a string of it. */
+/**
+ * Calls `visit` with each word of the text, in order, without making a string of it. Text is normalised (NFKC) first, so that
+ * what looks the same is the same word: composed and decomposed accents, ligatures, full-width letters.
+ */
 export function eachWordPlace(text: string, visit: WordVisitor): void {
-  const lower = text.toLowerCase()
-  if (ascii.test(lower)) return eachAsciiWord(lower, visit)
+  if (ascii.test(text)) return eachAsciiWord(text.toLowerCase(), visit)
+  const lower = text.normalize('NFKC').toLowerCase()
   for (const found of lower.matchAll(word)) {
     if (/[\p{L}\p{N}]/u.test(found[0])) pieces(lower, found.index, found.index + found[0].length, visit)
   }

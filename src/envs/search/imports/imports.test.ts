@@ -189,6 +189,21 @@ describe('data sets of the field', () => {
     expect(tasks[0]).toMatchObject({ name: 'dev_0', data: { golds: ['Anna'] } })
   })
 
+  test('questions and judgements at absolute paths, and beside the folder', async () => {
+    const outside = join(directory, 'published')
+    await mkdir(outside, { recursive: true })
+    await writeFile(join(outside, 'topics.txt'), '1\tmills\n')
+    await writeFile(join(outside, 'qrels.txt'), '1 0 d1 1\n')
+    const files = { 'corpus.jsonl': passages }
+    for (const [name, place] of [
+      ['absolute', outside],
+      ['beside', '../published'],
+    ] as const) {
+      const toml = retrieval('trec', `${place}/topics.txt`, `${place}/qrels.txt`)
+      expect((await load(name, toml, files)).map((task) => task.name)).toEqual(['1'])
+    }
+  })
+
   test.each([
     ['no judgements', retrieval('trec', 'topics.txt', 'nowhere.txt'), 'nowhere.txt'],
     ['a judgement of two words', retrieval('trec', 'topics.txt', 'broken.txt'), 'broken.txt:2'],

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
 import { type QuestionLine, questionSchema, type SearchToml } from '../config.ts'
@@ -25,7 +25,7 @@ export async function importQuestions(
   folder: string,
   { format, path, qrels }: NonNullable<SearchToml['questions']>,
 ): Promise<readonly PlacedQuestion[]> {
-  const file = join(folder, path)
+  const file = resolve(folder, path)
   switch (format) {
     case 'jsonl':
     case 'flashrag':
@@ -60,7 +60,7 @@ async function judged(
 ): Promise<readonly PlacedQuestion[]> {
   if (qrels === undefined) throw invalid(path, 'questions.qrels is missing', 'Name the file of judgements.')
   if (topics.length === 0) throw invalid(path, 'holds no topic', 'Topics are <top> blocks, or id<TAB>text lines.')
-  const known = await readQrels(join(folder, qrels))
+  const known = await readQrels(resolve(folder, qrels))
   return placed(
     topics.flatMap(({ id, text: question }) => {
       const evidence = [...(known.get(id) ?? [])]

@@ -16,6 +16,14 @@ export function retrieveReply(request: RetrieveRequest, rankings: readonly (read
       return { result: first.map(({ id, title, text }) => ({ document: { title, text }, docid: id })) }
     case 'google':
       return first.map((hit) => ({ document: { contents: contentsOf(hit) } }))
+    case 'zerosearch':
+      return first.map((hit) => ({ id: hit.id, title: hit.title, text: contentsOf(hit), score: hit.score }))
+    case 'recall': {
+      const lists = rankings.map((hits) => hits.map((hit) => ({ id: hit.id, contents: contentsOf(hit) })))
+      const scores = rankings.map((hits) => hits.map(({ score }) => score))
+      const documents = request.batch === true ? lists : (lists[0] ?? [])
+      return request.returnScores ? [documents, request.batch === true ? scores : (scores[0] ?? [])] : documents
+    }
     case 'rllm': {
       const results = first.map((hit) => ({ id: hit.id, content: contentsOf(hit), score: hit.score }))
       return { query: request.queries[0] ?? '', method: 'bm25', results, num_results: results.length }

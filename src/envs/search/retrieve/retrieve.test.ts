@@ -82,6 +82,65 @@ test.each(['top_k', 'k'])('rLLM: `%s` and a flat list', async (key) => {
   })
 })
 
+describe('ZeroSearch: rLLM’s body, a bare list of texts', () => {
+  const expected = [
+    { text: `"Old Mill"\n${passages[0]?.text}`, id: '1' },
+    { text: `"New Mill"\n${passages[2]?.text}`, id: '3' },
+  ]
+
+  test('at a path of its own', async () => {
+    const { body } = await post({ query: 'old mill', top_k: 2 }, '/zerosearch/retrieve')
+    expect(body).toMatchObject(expected)
+    expect(body).toHaveLength(2)
+  })
+
+  test('at /retrieve where the server is told so; batches stay what they are', async () => {
+    await using told = await serveRetrieve(corpus, { dialect: 'zerosearch' })
+    const ask = async (asked: object) =>
+      (await fetch(told.url, { method: 'POST', body: JSON.stringify(asked) })).json() as Promise<unknown>
+    expect(await ask({ query: 'old mill', top_k: 2 })).toMatchObject(expected)
+    expect(await ask({ queries: ['old mill'], topk: 1 })).toMatchObject({ result: [[{ id: '1' }]] })
+  })
+})
+
+describe('ReCall and ReSearch, as FlashRAG is served there', () => {
+  const [first, , third] = [
+    { id: '1', contents: mill.contents },
+    null,
+    { id: '3', contents: `"New Mill"\n${passages[2]?.text}` },
+  ]
+
+  test('/search: one query, a list of documents; with scores a pair', async () => {
+    expect((await post({ query: 'old mill', top_n: 2 }, '/search')).body).toEqual([first, third])
+    const { body } = await post({ query: 'old mill', top_n: 2, return_score: true }, '/search')
+    expect(body).toEqual([
+      [first, third],
+      [expect.any(Number), expect.any(Number)],
+    ])
+  })
+
+  test('/batch_search: one list per query; with scores a pair of lists', async () => {
+    const query = ['old mill', 'zebra']
+    expect((await post({ query, top_n: 1 }, '/batch_search')).body).toEqual([[first], []])
+    const { body } = await post({ query, top_n: 1, return_score: true }, '/batch_search')
+    expect(body).toEqual([
+      [[first], []],
+      [[expect.any(Number)], []],
+    ])
+  })
+
+  test.each([
+    ['/search', { query: ' ' }],
+    ['/search', { query: ['mill'] }],
+    ['/batch_search', { query: 'mill' }],
+    ['/batch_search', { query: ['mill'], top_n: 0 }],
+  ])('%s refuses %j', async (path, asked) => {
+    const { status, body } = await post(asked, path)
+    expect(status).toBe(400)
+    expect(body).toMatchObject({ error: { code: 'BODY_INVALID_SHAPE' } })
+  })
+})
+
 test('BrowseComp-Plus has a path of its own', async () => {
   const { body } = await post({ query: 'old mill' }, '/browsecomp-plus/retrieve')
   const { result } = body as { result: readonly object[] }

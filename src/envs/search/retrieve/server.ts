@@ -5,20 +5,26 @@ import { bodyOf, served } from '../../serving.ts'
 import type { Bm25Parameters } from '../index/index.ts'
 import type { Corpus } from '../corpus/index.ts'
 import { retrieveReply } from './reply.ts'
-import { parseRetrieve, type RetrieveDialect } from './request.ts'
+import { parseRecall, parseRetrieve, type RetrieveDialect, retrieveDialects } from './request.ts'
 
 /** What a retriever answers with when a request does not say. */
 export interface RetrieveDefaults {
   /** Default 3, as the clients of Search-R1 ask for. */
   readonly topk?: number
   readonly parameters?: Bm25Parameters
+  /** What `/retrieve` takes a request of one query for. Default: `rllm` with `top_k` or `k`, else `skyrl`. */
+  readonly dialect?: RetrieveDialect
 }
 
 const maxBodyBytes = 8 * 2 ** 20
-const dialects = ['search-r1', 'skyrl', 'rllm', 'browsecomp-plus', 'google'] as const
-const route = new RegExp(`^/(?:(${dialects.join('|')})/)?retrieve/?$`)
+const named = retrieveDialects.filter((dialect) => dialect !== 'recall')
+const route = new RegExp(`^/(?:(${named.join('|')})/)?retrieve/?$`)
+const recallRoute = /^\/(search|batch_search)\/?$/
 
-/** The `/retrieve` handler over a corpus: any dialect at `/retrieve`, a named one at `/<dialect>/retrieve`. */
+/**
+ * The retrieval handler over a corpus: any dialect at `/retrieve`, a named one at `/<dialect>/retrieve`, ReCall's at `/search`
+ * and `/batch_search`.
+ */
 export function retrieveHandler(
   corpus: Pick<Corpus, 'search'>,
   defaults: RetrieveDefaults = {},
@@ -26,12 +32,17 @@ export function retrieveHandler(
   const answer = async (request: IncomingMessage): Promise<{ readonly type: string; readonly body: Uint8Array }> => {
     const [path = ''] = (request.url ?? '').split('?')
     const found = route.exec(path)
-    if (found === null || request.method !== 'POST') {
+    const recall = recallRoute.exec(path)
+    if ((found === null && recall === null) || request.method !== 'POST') {
       throw new PaddockError('ROUTE_DENIED', `${request.method ?? ''} ${path} is not served here`, {
-        fix: 'POST to /retrieve, or to /<dialect>/retrieve: search-r1, skyrl, rllm, browsecomp-plus, google.',
+        fix: `POST to /retrieve, /<dialect>/retrieve (${named.join(', ')}), /search or /batch_search.`,
       })
     }
-    const asked = parseRetrieve(await bodyOf(request, maxBodyBytes), dialectOf(found[1]))
+    const bytes = await bodyOf(request, maxBodyBytes)
+    const asked =
+      recall === null
+        ? parseRetrieve(bytes, dialectOf(found?.[1]), defaults.dialect)
+        : parseRecall(bytes, recall[1] === 'search' ? 'search' : 'batch_search')
     const topk = asked.topk ?? defaults.topk ?? 3
     const { parameters } = defaults
     const options = { topk, ...(parameters === undefined ? {} : { parameters }) }
@@ -64,7 +75,7 @@ export async function serveRetrieve(
 }
 
 function dialectOf(name: string | undefined): RetrieveDialect | null {
-  return dialects.find((dialect) => dialect === name) ?? null
+  return retrieveDialects.find((dialect) => dialect === name) ?? null
 }
 
 function refuse(response: ServerResponse, error: unknown): void {
