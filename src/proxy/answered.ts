@@ -10,12 +10,11 @@ export function noteAnswers({ session, request, intent }: AdmittedCall, answer: 
   const before = request.turns.whole
   for (const choice of answer.choices) {
     if (choice.reasoning !== null) session.reasoningName = choice.reasoningName
-    session.conversation.note(
-      { callId: intent.id, choice: choice.index },
-      before,
-      answeredTurn(choice),
-      choice.toolCalls.length === 0 ? noCalls : choice.toolCalls.flatMap((call) => call?.id ?? []),
-    )
+    session.conversation.note({ callId: intent.id, choice: choice.index }, before, {
+      turn: answeredTurn(choice),
+      content: choice.content,
+      toolCallIds: choice.toolCalls.length === 0 ? noCalls : choice.toolCalls.flatMap((call) => call?.id ?? []),
+    })
   }
 }
 

@@ -73,7 +73,8 @@ function takeUpTokens(
   })
 }
 
-function takeUpAnswers(session: LiveSession, call: CallRecord, { chat }: DialectRequest): void {
+function takeUpAnswers(session: LiveSession, call: CallRecord, { chat, handles }: DialectRequest): void {
+  session.conversation.read(chat.turns, handles)
   for (const { index, message } of call.commit?.choices ?? []) {
     const read: unknown = JSON.parse(message)
     if (isObject(read)) {
@@ -81,11 +82,19 @@ function takeUpAnswers(session: LiveSession, call: CallRecord, { chat }: Dialect
       else if ('reasoning' in read) session.reasoningName = 'reasoning'
     }
     const answer = { callId: call.intent.id, choice: index }
-    session.conversation.note(answer, chat.turns.whole, turnDigest(read), toolCallIds(read))
+    session.conversation.note(answer, chat.turns.whole, {
+      turn: turnDigest(read),
+      content: contentOf(read),
+      toolCallIds: toolCallIds(read),
+    })
   }
   if (call.delivery !== 'unknown') session.conversation.noteSent(call.intent.id)
   const shelved = shelvedTurn(call, session)
   if (shelved !== null) session.responses.put(shelved.id, shelved.turn)
+}
+
+function contentOf(message: unknown): string | null {
+  return isObject(message) && 'content' in message && typeof message.content === 'string' ? message.content : null
 }
 
 function toolCallIds(message: unknown): readonly string[] {

@@ -13,8 +13,8 @@ const [first, second] = [
 function siblings(ids: readonly [string, string]): Conversation {
   const conversation = new Conversation()
   const before = new Turns([request]).whole
-  conversation.note(first, before, turnDigest(call(ids[0])), [ids[0]])
-  conversation.note(second, before, turnDigest(call(ids[1])), [ids[1]])
+  conversation.note(first, before, { turn: turnDigest(call(ids[0])), content: null, toolCallIds: [ids[0]] })
+  conversation.note(second, before, { turn: turnDigest(call(ids[1])), content: null, toolCallIds: [ids[1]] })
   return conversation
 }
 

@@ -21,7 +21,11 @@ function told(
     const made: unknown = answer['tool_calls']
     const ids = Array.isArray(made) ? made.map((call: { id: string }) => call.id) : []
     const before = new Turns(behind).whole
-    conversation.note({ callId: `call ${index}`, choice: 0 }, before, turnDigest(answer), ids)
+    conversation.note({ callId: `call ${index}`, choice: 0 }, before, {
+      turn: turnDigest(answer),
+      content: null,
+      toolCallIds: ids,
+    })
     if (sent) conversation.noteSent(`call ${index}`)
   }
   return conversation
@@ -131,7 +135,9 @@ describe('which answer a request goes on from', () => {
     const handle = new Map([[1, { callId: 'call 0', choice: 0 }]])
     const rewritten = [...first, says('quite other words'), user('c')]
     expect(match(conversation, rewritten, handle)).toMatchObject({ continues: of(0), edited: true, at: 1 })
-    expect(match(conversation, rewritten)).toMatchObject({ continues: [], edited: false, at: -1 })
+    // Without it by its place: behind the request that it was the answer to.
+    expect(match(conversation, rewritten)).toMatchObject({ continues: of(0), edited: true, at: 1 })
+    expect(match(conversation, [user('other'), ...rewritten.slice(1)]).continues).toEqual([])
   })
 
   it('is the same turn however its arguments and content are written', () => {

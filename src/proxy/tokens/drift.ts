@@ -67,6 +67,12 @@ export interface Difference {
   /** The answer as it came back. */
   readonly echoed: unknown
   readonly edited: boolean
+  /** Fewer messages stand before the answer than before. */
+  readonly dropped: boolean
+  /** The answer's ids. */
+  readonly tokens: Int32Array
+  /** The prompt's ids from the difference on. */
+  readonly got: Int32Array
   /** The answer stands where it stood, behind results of tools that the harness has cleared. */
   readonly cleared: boolean
   readonly ambiguous: boolean
@@ -78,10 +84,11 @@ export interface Difference {
  * Why a prompt did not extend the answer that it contains, from the wire and from the place of the difference in the
  * text of the answer. `unknown` where neither shows anything; the ids on both sides are in the drift report.
  */
-export function driftCause({ answer, at, echoed, edited, cleared, ambiguous, shorter }: Difference): DriftCause {
+export function driftCause(difference: Difference): DriftCause {
+  const { answer, at, echoed, edited, cleared, dropped, ambiguous, shorter } = difference
   if (ambiguous) return 'ambiguous'
   if (edited && cleared) return 'context_edit'
-  if (edited) return shorter ? 'compaction' : 'harness_rewrite'
+  if (edited) return dropped ? 'compaction' : 'harness_rewrite'
   if (answer === null) return shorter ? 'truncated' : 'unknown'
   if (answer.stoppedByString) return 'stop_cut'
   if (answer.finishReason === 'length') return 'truncated'
@@ -89,12 +96,22 @@ export function driftCause({ answer, at, echoed, edited, cleared, ambiguous, sho
   // Equal messages and another beginning: the harness changed its tools or the template's options, or it was cut off.
   if (at < -scaffoldTokens) return shorter ? 'truncated' : 'harness_rewrite'
   if (at < 0) return thinks ? 'think_stripped' : 'template'
+  // Blanks at the edges do not make another answer, and still stand in its ids.
+  if (isRetold(echoed, answer)) return 'harness_rewrite'
   const resent = argumentsOf(echoed).some((text, index) => text !== answer.argumentTexts[index])
   if (answer.text === null) {
     if (resent) return 'json_reserialised'
-    return thinks ? 'think_stripped' : shorter ? 'truncated' : 'unknown'
+    if (thinks && at <= thoughtHead) return 'think_stripped'
+    return shorter ? 'truncated' : 'unknown'
   }
-  return causeInText(answer, answer.text, at, resent)
+  return causeInText(difference, { answer, text: answer.text, resent })
+}
+
+/** The text came back, in other blanks. */
+function isRetold(echoed: unknown, { content }: AnswerFacts): boolean {
+  const told = read(echoed, 'content')
+  const isText = typeof told === 'string' || told === null
+  return isText && (told ?? '') !== (content ?? '') && (told ?? '').trim() === (content ?? '').trim()
 }
 
 /**
@@ -114,13 +131,22 @@ export function hasClearedResults(messages: readonly unknown[]): boolean {
 }
 
 /** The difference lies inside the answer: what stands there tells what was done to it. */
-function causeInText(answer: AnswerFacts, text: TokenText, at: number, resent: boolean): DriftCause {
+function causeInText(
+  difference: Difference,
+  { answer, text, resent }: { readonly answer: AnswerFacts; readonly text: TokenText; readonly resent: boolean },
+): DriftCause {
+  const { at } = difference
   const { lengths } = text
   const all = spelled(text, answer.content)
   const from = at <= lengths.length ? endOf(lengths, at) : all.length
   const to = at < lengths.length ? endOf(lengths, at + 1) : all.length
   const thinking = answer.reasoning ?? ''
-  if (thinking !== '' && from <= all.indexOf(thinking) + thinking.length) return 'think_stripped'
+  const thought = all.indexOf(thinking)
+  if (thinking !== '' && from <= thought + thinking.length) {
+    // What is stripped is gone from its first word on.
+    if (thought !== -1 && all.slice(thought, from).trim() !== '') return 'boundary_merge'
+    return endsAgain(difference, { lengths, all, end: thought + thinking.length }) ? 'boundary_merge' : 'think_stripped'
+  }
   // The token that ends an answer: the template writes another, or none.
   if (at >= lengths.length - 1) return 'template'
   let search = 0
@@ -146,6 +172,33 @@ function endOf(lengths: string, count: number): number {
   for (let at = 0; at < count; at += 1) end += lengths.charCodeAt(at)
   return end
 }
+
+/**
+ * The token behind the thinking (`</think>`) stands in the prompt too, about as far behind the difference as in the answer:
+ * the thinking is there in other tokens. Templates that strip it leave nothing, or an empty block.
+ */
+function endsAgain(
+  { tokens, at, got }: Difference,
+  { lengths, all, end }: { readonly lengths: string; readonly all: string; readonly end: number },
+): boolean {
+  let start = endOf(lengths, at)
+  let marker = at
+  for (; marker < lengths.length; marker += 1) {
+    const next = start + lengths.charCodeAt(marker)
+    if (start >= end && all.slice(start, next).trim() !== '') break
+    start = next
+  }
+  const id = tokens[marker]
+  const distance = id === undefined ? -1 : got.indexOf(id)
+  const length = marker - at
+  return distance > emptyBlock && distance >= length / 4 && distance <= length * 1.5
+}
+
+/** More tokens than open a thinking block before its first word. */
+const thoughtHead = 4
+
+/** Tokens of a thinking block without words, at most. */
+const emptyBlock = 2
 
 /** JSON in the spacing of Python's `json.dumps`, which is what templates write arguments in: it comes back unchanged. */
 function isAsTemplatesWrite(text: string): boolean {

@@ -1,11 +1,38 @@
+import { hash } from 'node:crypto'
 import type { DriftCause } from '../../trajectory/index.ts'
-import { turnDigest } from '../dialects/chat/turns.ts'
 import type { ConversationMatch } from '../session/conversation.ts'
 import type { ChatBody } from './chat-body.ts'
 import { type Closings, type Render, TurnRenders } from './closings.ts'
 import { reasoningOf, scaffoldTokens } from './drift.ts'
 import type { KnownAnswer, RecordedTree } from './recorded-tree.ts'
 import { behindByCount, behindByDelta, type Behind, type Closing, joined, startsWith } from './splice-ids.ts'
+
+/** What a prompt was made of, as far as a later one has to be made of the same. */
+export interface ShapedPrompt {
+  /** Of tools and options. */
+  readonly renderDigest: string
+  /** Thinking in messages that no recorded answer stands for: digests by the index of the message. */
+  readonly thoughts: ReadonlyMap<number, string>
+}
+
+const noThoughts: ReadonlyMap<number, string> = new Map()
+
+/** The thinking that a prompt holds beside its recorded answers. */
+export function thoughtsIn(
+  messages: readonly unknown[],
+  recorded: readonly KnownAnswer[],
+): ReadonlyMap<number, string> {
+  const thoughts = messages.flatMap((message, index) => {
+    const thinking = reasoningOf(message).trim()
+    if (thinking === '' || recorded.some((one) => one.index === index)) return []
+    return [[index, thoughtDigest(thinking)] as const]
+  })
+  return thoughts.length === 0 ? noThoughts : new Map(thoughts)
+}
+
+function thoughtDigest(thinking: string): string {
+  return hash('sha1', thinking, 'base64')
+}
 
 /** The ids that a call is to be conditioned on. */
 export interface PromptPlan {
@@ -24,8 +51,8 @@ export interface PlanParts {
   readonly render: Render
   /** The engine can render messages that end with an answer. */
   readonly endsTurns: boolean
-  /** Digest of what shaped the prompt of an earlier call. */
-  readonly renderedWith: (answer: KnownAnswer) => string | undefined
+  /** What shaped the prompt of an earlier call. */
+  readonly shaped: (answer: KnownAnswer) => ShapedPrompt | undefined
 }
 
 /**
@@ -46,8 +73,9 @@ export async function planPrompt(
   if (answer.exact && startsWith(rendered, path)) return asIs(null)
   if (!answer.exact) return asIs('stop_cut')
   const before = parts.tree.answersBefore(answer)
-  if (!isUntouched(chat, before) || parts.renderedWith(answer) !== chat.renderDigest) return asIs('harness_rewrite')
-  if (!sameBeginning(parts.tree, before, rendered)) return asIs('harness_rewrite')
+  const shaped = parts.shaped(answer)
+  if (shaped?.renderDigest !== chat.renderDigest || !isUntouched(chat, before, shaped)) return asIs('harness_rewrite')
+  if (!(await sameBeginning(parts, { chat, before, rendered }))) return asIs('harness_rewrite')
   if (parts.history === 'template') {
     const asTemplate = await byTemplate(parts, { chat, before, path })
     if (asTemplate !== null) return asTemplate
@@ -139,23 +167,39 @@ function withReasoning(message: Buffer, reasoning: string | null): Buffer {
   return Buffer.from(JSON.stringify(reasoning === null ? rest : { ...rest, reasoning, reasoning_content: reasoning }))
 }
 
-/** Every answer of the path stands in the request as it was given; a thinking may be missing, not changed. */
-function isUntouched(chat: ChatBody, before: readonly KnownAnswer[]): boolean {
-  return before.every(({ index, facts }) => {
-    const message = chat.message(index)
-    if (message === null || turnDigest(message) !== facts.turn) return false
-    const thinking = reasoningOf(message).trim()
-    return thinking === '' || thinking === (facts.reasoning ?? '').trim()
+/**
+ * No thinking was changed since the answer was given; it may be missing. Every other word is the same: the conversation
+ * says so.
+ */
+function isUntouched(chat: ChatBody, before: readonly KnownAnswer[], { thoughts }: ShapedPrompt): boolean {
+  const end = (before.at(-1)?.index ?? -1) + 1
+  return chat.messages.slice(0, end).every((bytes, index) => {
+    if (!bytes.includes('"reasoning')) return true
+    const thinking = reasoningOf(chat.message(index)).trim()
+    if (thinking === '') return true
+    const known = before.find((one) => one.index === index)
+    return known === undefined
+      ? thoughts.get(index) === thoughtDigest(thinking)
+      : thinking === (known.facts.reasoning ?? '').trim()
   })
 }
 
-/** What stands before the first answer is what stood there: tools and options are where templates put them. */
-function sameBeginning(tree: RecordedTree, before: readonly KnownAnswer[], rendered: Int32Array): boolean {
+/**
+ * What stands before the first answer is what stood there: tools and options are where templates put them. A template may
+ * write an older turn otherwise once the user has spoken again, so that the same messages, rendered alone, decide.
+ */
+async function sameBeginning(
+  { tree, render }: PlanParts,
+  { chat, before, rendered }: { chat: ChatBody; before: readonly KnownAnswer[]; rendered: Int32Array },
+): Promise<boolean> {
   const [first] = before
   if (first === undefined) return false
   const path = tree.pathOf(first)
-  const end = path.length - first.node.tokens.length - scaffoldTokens
-  return end <= 0 || startsWith(rendered, path.subarray(0, end))
+  const start = path.length - first.node.tokens.length
+  const end = start - scaffoldTokens
+  if (end <= 0 || startsWith(rendered, path.subarray(0, end))) return true
+  const alone = await render(chat.over(chat.messages.slice(0, first.index), { open: true }))
+  return alone !== null && sameIds(alone, path.subarray(0, start))
 }
 
 function sameIds(one: Int32Array, other: Int32Array): boolean {

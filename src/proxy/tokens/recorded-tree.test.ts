@@ -4,7 +4,7 @@ import { Answer } from '../dialects/chat/answer.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import { RecordedTree } from './recorded-tree.ts'
 
-const newConversation = { continues: [], edited: false, at: -1, echoed: [] }
+const newConversation = { continues: [], edited: false, at: -1, echoed: [], replaced: null }
 
 /** Adds a call of a new conversation with two choices; returns its id. */
 function addCall(tree: RecordedTree, number: number): string {

@@ -27,6 +27,8 @@ export interface KnownAnswer {
   readonly choice: number
   /** Number of messages before it in the conversation. */
   readonly index: number
+  /** How many of them are not the system's. */
+  readonly spoken: number
   /** Ids stand for all of the visible text and nothing else. */
   readonly exact: boolean
   /** The answer of the session that came before: an earlier choice of the same call, or of an earlier one. */
@@ -102,9 +104,16 @@ export class RecordedTree {
     return this.tree.pathIds(answer.node)
   }
 
-  /** The answers that an answer's path runs through, oldest first, itself last. */
+  /**
+   * The answers that an answer's path runs through to their end, oldest first, itself last. One that the path leaves
+   * before its end was rewritten: what the path shares with it is prompt.
+   */
   answersBefore(answer: KnownAnswer): readonly KnownAnswer[] {
-    return this.tree.ancestors(answer.node).flatMap(({ note }) => note ?? [])
+    const path = this.tree.ancestors(answer.node)
+    return path.flatMap(({ note, tokens }, at) => {
+      const next = path[at + 1]
+      return note === null || (next !== undefined && next.offset < tokens.length) ? [] : note
+    })
   }
 
   add(call: AnsweredCall, notes: CallNotes = noNotes): CallTokens {
@@ -198,7 +207,14 @@ export class RecordedTree {
       if (node === undefined) continue
       const stoppedByString = segments.some(({ stopCut, parent }) => stopCut && parent?.segmentId === node.id)
       const facts = pastAnswerFacts(JSON.parse(message), { finishReason, stoppedByString })
-      this.keep({ node, exact: !stoppedByString, facts, choice: index, index: messages.length })
+      this.keep({
+        node,
+        exact: !stoppedByString,
+        facts,
+        choice: index,
+        index: messages.length,
+        spoken: spokenIn(messages),
+      })
     }
   }
 
@@ -219,11 +235,12 @@ export class RecordedTree {
       facts: answerFacts(choice),
       choice: choice.index,
       index: call.messages.length,
+      spoken: spokenIn(call.messages),
     })
   }
 
-  private keep({ node, exact, facts, choice, index }: Omit<KnownAnswer, 'before'>): void {
-    const known = { node, exact, facts, choice, index, before: this.newest }
+  private keep({ node, exact, facts, choice, index, spoken }: Omit<KnownAnswer, 'before'>): void {
+    const known = { node, exact, facts, choice, index, spoken, before: this.newest }
     this.newest = known
     node.note = known
   }
@@ -253,11 +270,14 @@ export class RecordedTree {
     const known = changed?.node.note ?? null
     const told = driftCause({
       answer: known?.facts ?? null,
+      tokens: changed?.node.tokens ?? noTokens,
       at: changed === null ? 0 : position - changed.start,
       echoed: known === null ? undefined : call.messages[known.index],
       edited: call.match.edited,
       cleared: node.note?.index === call.match.at && hasClearedResults(call.messages),
       ambiguous: place.ambiguous && second !== undefined,
+      got: ids.subarray(position),
+      dropped: node.note !== null && spokenIn(call.messages, call.match.at) < node.note.spoken,
       shorter: ids.length < path.length,
     })
     return this.entry(node, ids, cause ?? told)
@@ -269,15 +289,20 @@ export class RecordedTree {
     for (let index = call.messages.length - 1; index > call.match.at; index -= 1) {
       const message = call.messages[index]
       if (typeof message !== 'object' || message === null || Reflect.get(message, 'role') !== 'assistant') continue
-      const known = this.lastWithTurn(turnDigest(message))
+      const known = this.lastWithTurn(turnDigest(message)) ?? this.replacedAt(call, index)
       if (known === null || known.node.tokens.length === 0 || place.through.includes(known.node)) continue
       if (known.index === index && hasClearedResults(call.messages)) {
         return [this.entry(known.node, ids, 'context_edit')]
       }
-      const shorter = ids.length < this.tree.pathIds(known.node).length
-      return [this.entry(known.node, ids, shorter ? 'compaction' : 'harness_rewrite')]
+      const dropped = spokenIn(call.messages, index) < known.spoken
+      return [this.entry(known.node, ids, dropped ? 'compaction' : 'harness_rewrite')]
     }
     return noForks
+  }
+
+  /** The answer that stood where a message stands. */
+  private replacedAt({ match }: AnsweredCall, index: number): KnownAnswer | null {
+    return match.replaced?.at === index ? this.find(match.replaced.answer) : null
   }
 
   /** The newest answer of these words. Looked for one by one: it is seldom asked, and an index would stay for every answer. */
@@ -370,6 +395,7 @@ export class RecordedTree {
 }
 
 const noNodes: readonly Node[] = []
+const noTokens = new Int32Array(0)
 const noForks: readonly Fork[] = []
 /** Of a prompt that nobody can know. */
 const nowhere = { at: null, forks: noForks }
@@ -412,6 +438,16 @@ function commonLength(one: Int32Array, other: Int32Array): number {
   let length = 0
   while (length < one.length && length < other.length && one[length] === other[length]) length += 1
   return length
+}
+
+/** Messages before `end` that are not the system's: those a compaction makes fewer. */
+function spokenIn(messages: readonly unknown[], end = messages.length): number {
+  let count = 0
+  for (let at = 0; at < end; at += 1) {
+    const role = roleOf(messages[at])
+    if (role !== 'system' && role !== 'developer') count += 1
+  }
+  return count
 }
 
 const spanRoles = ['system', 'developer', 'user', 'assistant', 'tool'] as const

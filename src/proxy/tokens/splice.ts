@@ -5,7 +5,7 @@ import type { Upstream, UpstreamSink } from '../upstream.ts'
 import { ChatBody, hasMedia } from './chat-body.ts'
 import type { Closings } from './closings.ts'
 import type { OutgoingCall, PastCall, TokenStrategyDriver } from './contract.ts'
-import { planPrompt, type PromptPlan } from './prompt-plan.ts'
+import { planPrompt, type PromptPlan, type ShapedPrompt, thoughtsIn } from './prompt-plan.ts'
 import { type CallNotes, RecordedTree } from './recorded-tree.ts'
 import { TokenExchange } from './token-exchange.ts'
 
@@ -41,8 +41,7 @@ class SpliceStrategy implements TokenStrategyDriver {
   private readonly parts: SpliceParts
   private readonly tree: RecordedTree
   private readonly running = new Map<Id, Running>()
-  /** What shaped the prompt of each call beside its messages. */
-  private readonly renderedWith = new Map<Id, string>()
+  private readonly shaped = new Map<Id, ShapedPrompt>()
 
   constructor(parts: SpliceParts) {
     this.parts = parts
@@ -77,8 +76,7 @@ class SpliceStrategy implements TokenStrategyDriver {
             history,
             render,
             endsTurns: ability.endsTurns,
-            renderedWith: (answer) =>
-              answer.node.callId === null ? undefined : this.renderedWith.get(answer.node.callId),
+            shaped: ({ node }) => (node.callId === null ? undefined : this.shaped.get(node.callId)),
           },
           { chat: running.chat, match: call.match, rendered },
         ),
@@ -102,17 +100,25 @@ class SpliceStrategy implements TokenStrategyDriver {
   add(call: Parameters<TokenStrategyDriver['add']>[0]): ReturnType<TokenStrategyDriver['add']> {
     const running = this.running.get(call.callId)
     this.running.delete(call.callId)
-    if (running !== undefined) this.renderedWith.set(call.callId, running.chat.renderDigest)
     const notes: CallNotes = {
       forked: running?.plan?.forked ?? null,
       findings: running?.findings ?? [],
       weightVersions: running?.weightVersions ?? new Map(),
     }
-    return this.tree.add(call, notes)
+    const tokens = this.tree.add(call, notes)
+    if (running !== undefined) this.keepShape(call.callId, running.chat, call.messages)
+    return tokens
   }
 
   takeUp(call: PastCall): void {
-    this.renderedWith.set(call.callId, new ChatBody(call.body).renderDigest)
     this.tree.takeUp(call)
+    this.keepShape(call.callId, new ChatBody(call.body), call.messages)
+  }
+
+  /** Behind the call's own place in the tree: that says which of its messages are recorded answers. */
+  private keepShape(callId: Id, { renderDigest }: ChatBody, messages: readonly unknown[]): void {
+    const [answer] = this.tree.known([{ callId, choice: 0 }])
+    const recorded = answer === undefined ? [] : this.tree.answersBefore(answer)
+    this.shaped.set(callId, { renderDigest, thoughts: thoughtsIn(messages, recorded) })
   }
 }

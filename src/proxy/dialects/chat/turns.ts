@@ -88,13 +88,23 @@ export class Turns {
     this.text = null
   }
 
-  private make(): void {
+  /**
+   * Makes the digests that are not there yet; `of` may take a message for another one that says the same. It is given the
+   * message's own digest and the chain before it.
+   */
+  digestBy(of: (message: unknown, index: number, own: { digest: string; before: string }) => string): void {
     const { messages, digests, links } = this
     for (let at = digests.length; at < messages.length; at += 1) {
-      const turn = turnDigest(messages[at])
+      const message = messages[at]
+      const before = links[at - 1] ?? ''
+      const turn = of(message, at, { digest: turnDigest(message), before })
       digests.push(turn)
-      links.push(extendChain(links[at - 1] ?? '', turn))
+      links.push(extendChain(before, turn))
     }
+  }
+
+  private make(): void {
+    if (this.digests.length < this.messages.length) this.digestBy((_message, _index, { digest }) => digest)
   }
 }
 
