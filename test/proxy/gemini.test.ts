@@ -1,4 +1,12 @@
-import { ApiError, type Content, type GenerateContentResponse, GoogleGenAI, ThinkingLevel, Type } from '@google/genai'
+import {
+  ApiError,
+  type Content,
+  type GenerateContentResponse,
+  GoogleGenAI,
+  type PartListUnion,
+  ThinkingLevel,
+  Type,
+} from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   script,
@@ -23,6 +31,7 @@ beforeAll(async () => {
   const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]
   await engine.control('/scripts', script('List the files.', steps))
   const both = { parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }
+  await engine.control('/scripts', script('Say.', [{ say: 'Plainly said.' }]))
   await engine.control('/scripts', script('Look twice.', [both, { say: 'Both seen.' }]))
   await engine.control(
     '/scripts',
@@ -82,6 +91,37 @@ async function forks(session: TestSession) {
 }
 
 describe.each([false, true])('the gemini dialect (stream %s)', (stream) => {
+  it('extends with chats of the official client, which keep each piece of a stream as a content of its own', async () => {
+    const session = await paddock.open({ policy: { strategy: 'splice', history: 'sampled' } })
+    const thinkingConfig = { includeThoughts: true, thinkingLevel: ThinkingLevel.LOW }
+    const chat = gemini(session).chats.create({ model, config: { tools, thinkingConfig } })
+    const say = async (message: PartListUnion) => {
+      const responses: GenerateContentResponse[] = []
+      if (stream) for await (const response of await chat.sendMessageStream({ message })) responses.push(response)
+      else responses.push(await chat.sendMessage({ message }))
+      return responses.flatMap((response) => response.functionCalls ?? [])
+    }
+    // Text alone, with and without thinking; calls behind thinking; parallel calls.
+    for (const instruction of ['Count.', 'List the files.', 'Look twice.', 'Say.', 'Count.']) {
+      let calls = await say(instruction)
+      while (calls.length > 0) {
+        calls = await say(
+          calls.map(({ id, name }) => ({
+            functionResponse: { id: id ?? '', name: name ?? '', response: { output: 'x' } },
+          })),
+        )
+      }
+    }
+    const log = await session.log()
+    expect(log.calls).toHaveLength(7)
+    expect(log.calls.map((call) => call.intent.strategy)).toEqual(log.calls.map(() => 'splice'))
+    expect(log.calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
+    // Each prompt goes on from the answer before it.
+    const segments = new Map(log.segments.map((segment) => [segment.id, segment]))
+    const parents = log.calls.map((call) => segments.get(call.commit?.promptLeaf ?? '')?.parent?.segmentId)
+    expect(parents.slice(1)).toEqual(log.calls.slice(0, -1).map((call) => call.commit?.choices[0]?.segmentId))
+  })
+
   it('gives text with true usage, and records the ids', async () => {
     const session = await paddock.open(record)
     const answer = await ask(session, stream, { model, contents: 'Count.' })

@@ -16,6 +16,15 @@ export function fieldOf(value: LosslessJson | undefined, name: string): Lossless
   )
 }
 
+/** What was read of an answer so far. */
+interface OpenAnswer {
+  readonly at: number
+  text: string | null
+  thoughts: string | null
+  signed: string | null
+  readonly toolCalls: CanonicalToolCall[]
+}
+
 /** Turns contents into messages. */
 export class ContentReader {
   readonly messages: CanonicalMessage[] = []
@@ -24,6 +33,8 @@ export class ContentReader {
   /** Calls whose response is still to come, oldest first: clients may leave ids out, names and order remain. */
   private readonly waiting: { readonly id: string; readonly name: string }[] = []
   private unnamed = 0
+  /** The answer that the last content was of, while nothing else came behind it. */
+  private open: OpenAnswer | null = null
 
   constructor(memory: DialectMemory) {
     this.memory = memory
@@ -33,30 +44,31 @@ export class ContentReader {
   read(content: LosslessJson, field: string): void {
     const role = textAt(content, 'role') ?? 'user'
     const parts = listAt(content, 'parts')
-    if (role === 'model') this.model(parts, field)
-    else if (role === 'user' || role === 'function') this.user(parts, field)
+    if (role === 'model') return this.model(parts, field)
+    this.open = null
+    if (role === 'user' || role === 'function') this.user(parts, field)
     else throw shape(`${field}.role`, 'user or model')
   }
 
+  /** Clients keep the pieces of a stream as contents of their own: until a user speaks, they are one turn. */
   private model(parts: readonly LosslessJson[], field: string): void {
-    let text: string | null = null
-    let thoughts: string | null = null
-    let signed: string | null = null
-    const toolCalls: CanonicalToolCall[] = []
+    const answer = this.open ?? { at: this.messages.length, text: null, thoughts: null, signed: null, toolCalls: [] }
+    this.open = answer
     for (const [index, part] of parts.entries()) {
       const echoed = this.memory.handles.read(fieldText(part, 'thoughtSignature'))
       if (echoed !== null) {
-        signed = echoed.reasoning
-        this.handles.set(this.messages.length, { callId: echoed.callId, choice: echoed.choice })
+        answer.signed = echoed.reasoning
+        this.handles.set(answer.at, { callId: echoed.callId, choice: echoed.choice })
       }
       const call = fieldOf(part, 'functionCall')
       const said = textAt(part, 'text')
-      if (call !== undefined) toolCalls.push(this.call(call, `${field}.parts.${index}`))
+      if (call !== undefined) answer.toolCalls.push(this.call(call, `${field}.parts.${index}`))
       else if (said === undefined) throw unserved(part, `${field}.parts.${index}`)
-      else if (flagAt(part, 'thought') === true) thoughts = (thoughts ?? '') + said
-      else if (said !== '') text = (text ?? '') + said
+      else if (flagAt(part, 'thought') === true) answer.thoughts = (answer.thoughts ?? '') + said
+      else if (said !== '') answer.text = (answer.text ?? '') + said
     }
-    this.messages.push({ role: 'assistant', text, reasoning: signed ?? thoughts, toolCalls })
+    const { at, text, thoughts, signed, toolCalls } = answer
+    this.messages[at] = { role: 'assistant', text, reasoning: signed ?? thoughts, toolCalls }
   }
 
   private call(call: LosslessJson, field: string): CanonicalToolCall {

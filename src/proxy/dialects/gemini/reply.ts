@@ -170,7 +170,11 @@ function signatureOf(call: GeminiCall, choice: number, reasoning: string): strin
   return reasoning === '' ? null : call.handles.mint({ callId: call.callId, choice }, reasoning)
 }
 
-function candidateText(index: number, parts: readonly string[], finish: string | null): string {
+/** Google's own chats take a content without parts for a failed one and forget the turn. */
+const nothingSaid = ['{"text":""}']
+
+function candidateText(index: number, given: readonly string[], finish: string | null): string {
+  const parts = given.length === 0 ? nothingSaid : given
   const end = finish === null ? '' : `,"finishReason":"${finish}"`
   return `{"content":{"parts":[${parts.join(',')}],"role":"model"}${end},"index":${index}}`
 }
