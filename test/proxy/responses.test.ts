@@ -1,5 +1,6 @@
 import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { chatRequestOf } from '../../src/proxy/index.ts'
 import {
   payloads,
   script,
@@ -62,6 +63,54 @@ async function forks(session: TestSession) {
 }
 
 describe.each([false, true])('the responses dialect (stream %s)', (stream) => {
+  it('goes on from items of stored answers that are named by their ids, as the Vercel AI SDK does', async () => {
+    const session = await paddock.open({ policy: { strategy: 'splice', history: 'sampled' } })
+    const input: OpenAI.Responses.ResponseInputItem[] = []
+    for (const instruction of ['List the files.', 'Look twice.', 'Count.', 'Count.']) {
+      input.push({ role: 'user', content: instruction })
+      for (;;) {
+        const response = await ask(session, stream, { model, tools: [shell], input: [...input] })
+        for (const { id } of response.output) input.push({ type: 'item_reference', id: id ?? '' })
+        const calls = callOf(response)
+        if (calls.length === 0) break
+        input.push(...calls.map((call) => outputOf(call.call_id)))
+      }
+    }
+    const log = await session.log()
+    expect(log.calls).toHaveLength(6)
+    expect(log.calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
+    const segments = new Map(log.segments.map((segment) => [segment.id, segment]))
+    const parents = log.calls.map((call) => segments.get(call.commit?.promptLeaf ?? '')?.parent?.segmentId)
+    expect(parents.slice(1)).toEqual(log.calls.slice(0, -1).map((call) => call.commit?.choices[0]?.segmentId))
+    // Whoever reads the record finds the words, not the ids.
+    const fifth = log.calls.at(4)
+    if (fifth === undefined) throw new Error('no fifth call')
+    const body = Buffer.from(chatRequestOf(log, fifth) ?? []).toString()
+    expect(body).toContain('I look.')
+    expect(body).toContain('ls /etc')
+    expect(body).toContain('Both seen.')
+  })
+
+  it.each(['another session', 'a call that was never made', 'a response that was not stored'])(
+    'refuses an item of %s by its id',
+    async (whose) => {
+      const session = await paddock.open(record)
+      const owner = whose === 'another session' ? await paddock.open(record) : session
+      const store = whose !== 'a response that was not stored'
+      const first = await ask(owner, stream, { model, input: 'Count.', store })
+      const known = first.output[0]?.id ?? ''
+      const id = whose === 'a call that was never made' ? known.replace(/^msg/, 'fc') : known
+      const input: OpenAI.Responses.ResponseInputItem[] = [{ type: 'item_reference', id }]
+      await expect(ask(session, false, { model, input })).rejects.toThrow(`Item with id '${id}' not found`)
+    },
+  )
+
+  it.each(['computer_use_preview', 'computer'])('refuses the client’s own tool %s by name', async (type) => {
+    const session = await paddock.open(record)
+    const tools = [{ type } as unknown as OpenAI.Responses.Tool]
+    await expect(ask(session, false, { model, input: 'Count.', tools })).rejects.toThrow(`the tool type ${type}`)
+  })
+
   it('gives text with true usage, and records the ids', async () => {
     const session = await paddock.open(record)
     const response = await ask(session, stream, { model, input: 'Count.' })

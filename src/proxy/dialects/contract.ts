@@ -36,7 +36,7 @@ export interface DialectInput {
 /** What a session remembers so that a stateless wire can be continued. */
 export interface DialectMemory {
   readonly handles: Handles
-  readonly responses: Pick<ResponseCache, 'put' | 'until'>
+  readonly responses: Pick<ResponseCache, 'put' | 'until' | 'answered'>
   /** The answer that made a tool call, by the id that the client was given. */
   answerOfToolCall(id: string): ContinuedAnswer | null
   /** Name under which this session's engine writes thinking; the canonical history uses the same. */

@@ -4,13 +4,18 @@ import { readStoredHandle } from '../session/echo-handles.ts'
 import type { DialectMemory } from './contract.ts'
 import { dialectNamed } from './registry.ts'
 import { responseId } from './responses/output.ts'
-import { storedTurn } from './responses/stored-turn.ts'
-import type { CachedResponse } from './responses/response-cache.ts'
+import { storedAnswer, storedTurn } from './responses/stored-turn.ts'
+import type { CachedResponse, StoredAnswer } from './responses/response-cache.ts'
+
+const untold: StoredAnswer = {
+  answer: { role: 'assistant', text: null, reasoning: null, toolCalls: [] },
+  handle: null,
+}
 
 /** Knows no session: handles are foreign, and what an earlier response holds is not repeated. */
 const nobody: DialectMemory = {
   handles: { mint: () => '', read: () => null },
-  responses: { put: () => {}, until: () => [] },
+  responses: { put: () => {}, until: () => [], answered: () => untold },
   answerOfToolCall: () => null,
   reasoningName: 'reasoning',
 }
@@ -64,6 +69,10 @@ function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
     },
     responses: {
       put: () => {},
+      answered: (id) => {
+        const call = byResponse.get(id)
+        return call === undefined ? null : storedAnswer(call)
+      },
       until: (id) => {
         const found: CachedResponse[] = []
         for (let at: string | null = id; at !== null;) {

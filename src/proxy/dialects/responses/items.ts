@@ -44,6 +44,8 @@ export class ItemReader {
         const input = textAt(item, 'input')
         return this.call(item, field, input === undefined ? undefined : freeformArguments(input))
       }
+      case 'item_reference':
+        return this.reference(item, field)
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.output(item, field)
@@ -96,6 +98,24 @@ export class ItemReader {
     this.extend({ call, handle, fresh: () => behindOutputs && !this.sameAnswer(handle) })
   }
 
+  /** An item of a stored answer, named by the id under which the client got it (the Vercel AI SDK's default). */
+  private reference(item: LosslessJson, field: string): void {
+    const id = textAt(item, 'id') ?? ''
+    const [, kind, response, index] = /^(rs|msg|fc|ctc)_([0-9a-f]{32})(\d+)$/.exec(id) ?? []
+    const stored = response === undefined ? null : this.memory.responses.answered(`resp_${response}`)
+    if (stored === null) throw unknownItem(id, field)
+    const { answer, handle } = stored
+    if (handle === null || answer.role !== 'assistant') return
+    const { text, reasoning, toolCalls } = answer
+    const before = (reasoning === null ? 0 : 1) + (text === null ? 0 : 1)
+    const call = kind === 'fc' || kind === 'ctc' ? toolCalls[Number(index) - before] : undefined
+    const named = { handle, fresh: () => !this.sameAnswer(handle) }
+    if (kind === 'rs' && reasoning !== null) this.extend({ reasoning, ...named })
+    else if (kind === 'msg' && text !== null) this.extend({ text, ...named })
+    else if (call !== undefined) this.extend({ call, ...named })
+    else throw unknownItem(id, field)
+  }
+
   private output(item: LosslessJson, field: string): void {
     const callId = textAt(item, 'call_id')
     if (callId === undefined) throw shape(`${field}.call_id`, 'a string')
@@ -132,6 +152,14 @@ export class ItemReader {
     } else this.messages[this.answerAt] = message
     if (part.handle !== null) this.handles.set(this.answerAt, part.handle)
   }
+}
+
+function unknownItem(id: string, field: string) {
+  return refused(
+    field,
+    `Item with id '${id}' not found`,
+    'Send the item itself; only items of responses of this session that were stored can be named.',
+  )
 }
 
 function joined(a: string | null, b: string | undefined): string | null {

@@ -2,6 +2,13 @@ import type { ContinuedAnswer } from '../../session/conversation.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
 
+/** The answer of a stored response. */
+export interface StoredAnswer {
+  readonly answer: CanonicalMessage
+  /** Null: what the session stored is not at hand, and what names it is left out. */
+  readonly handle: ContinuedAnswer | null
+}
+
 /** What a stored response adds to the conversation that it continues. */
 export interface CachedResponse {
   readonly previous: string | null
@@ -28,6 +35,11 @@ export class ResponseCache {
 
   get(id: string): CachedResponse | null {
     return this.deleted.has(id) ? null : (this.byId.get(id) ?? null)
+  }
+
+  /** The answer whose items a request may name by their ids; null where the session holds no such response. */
+  answered(id: string): StoredAnswer | null {
+    return this.get(id)
   }
 
   /** False where the session holds no such response. */

@@ -6,7 +6,7 @@ import type { CanonicalMessage } from '../translate/canonical.ts'
 import { listAt, member, readObjectBody, textAt } from '../translate/read.ts'
 import { responseId } from './output.ts'
 import { readResponsesRequest } from './request.ts'
-import type { CachedResponse } from './response-cache.ts'
+import type { CachedResponse, StoredAnswer } from './response-cache.ts'
 
 /**
  * A recorded Responses call as the response cache held it while its session lived, the response object left empty; null where it
@@ -35,7 +35,8 @@ function readTurn(
   const answer = call.commit?.choices.find((choice) => choice.index === 0)?.message
   if (call.intent.dialect !== 'responses' || answer === undefined) return null
   // What it continues is read by the caller, turn by turn.
-  const alone = { ...memory, responses: { put: () => {}, until: () => [] } }
+  const answered = (id: string) => memory.responses.answered(id)
+  const alone = { ...memory, responses: { put: () => {}, until: () => [], answered } }
   const { previous, input, store } = readResponsesRequest(readObjectBody(Buffer.from(call.intent.body)), alone)
   const turn = {
     previous,
@@ -45,6 +46,13 @@ function readTurn(
     response: {},
   }
   return { turn, store }
+}
+
+/** The answer of a recorded Responses call, whose request need not be read for it; null where it was not answered. */
+export function storedAnswer(call: CallRecord): StoredAnswer | null {
+  const answer = call.commit?.choices.find((choice) => choice.index === 0)?.message
+  if (call.intent.dialect !== 'responses' || answer === undefined) return null
+  return { answer: canonicalAnswer(answer), handle: { callId: call.intent.id, choice: 0 } }
 }
 
 /** The response object of a reply: all of it, or what the stream's last event with one holds. */

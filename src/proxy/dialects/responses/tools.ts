@@ -21,10 +21,14 @@ export function flatName(name: string, namespace: string | undefined | null): st
   return namespace.endsWith('_') ? `${namespace}${name}` : `${namespace}__${name}`
 }
 
+/** Tools of the client's own that have no schema on the wire. Without them the model would be another agent's. */
+const clientTools: ReadonlySet<string> = new Set(['computer', 'computer_use', 'computer_use_preview'])
+
 /**
  * The tools of a request. Functions go to the engine; freeform (`custom`) tools as functions of one string `input`;
  * namespaces are flattened. Tools that OpenAI's servers would run (`web_search`, `code_interpreter`, `mcp`, …) are left
- * out, because Codex offers some of them always: the model is not told of them, so nothing can call them.
+ * out, because Codex offers some of them always: the model is not told of them, so nothing can call them. Throws
+ * `BODY_INVALID_SHAPE` for tools that the client runs and that cannot be told to an engine.
  */
 export function readTools(body: LosslessJson): OfferedTools {
   const tools: CanonicalTool[] = []
@@ -36,6 +40,13 @@ export function readTools(body: LosslessJson): OfferedTools {
       if (inner === undefined) throw shape(`${field}.name`, 'a string')
       for (const [index, one] of listAt(tool, 'tools').entries()) add(one, `${field}.tools.${index}`, inner)
       return
+    }
+    if (type !== undefined && clientTools.has(type)) {
+      throw refused(
+        field,
+        `the tool type ${type} is not served: the client runs it, and the engine cannot be told its form`,
+        'Offer it as a function with the parameters that the client understands.',
+      )
     }
     if (type !== 'function' && type !== 'custom') return
     const name = textAt(tool, 'name')
