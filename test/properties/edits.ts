@@ -39,8 +39,8 @@ export const editedConversations: fc.Arbitrary<EditedConversation> = fc
   })
   .map((one) => {
     const target = one.target % (one.turns - 1)
-    // Without the newest answer the request is an earlier one, asked again.
-    const least = one.edit === 'drop' ? 1 : 0
+    // The newest result was never sent, and without the newest answer the request is an earlier one, asked again.
+    const least = one.edit === 'drop' || one.edit === 'result' ? 1 : 0
     return { ...one, target, later: Math.max(least, Math.min(one.later, one.turns - 2 - target)) }
   })
 
@@ -64,10 +64,14 @@ export async function converseEdited(lab: Lab, dialect: DialectName, given: Edit
   const rollout = await lab.rollout({ strategy: 'splice', history: 'sampled' })
   const speaker = rollout.speaker(dialect)
   const turns: Turn[] = []
+  let changed = false
   for (const instruction of [`${name} tidy the house.`, `${name} now the cellar.`]) {
     speaker.user(instruction)
     for (let turn = 0; turn < 12; turn += 1) {
-      if (turns.length === given.target + given.later + 1) change(speaker, turns[given.target], given.edit)
+      if (!changed && turns.length === given.target + given.later + 1) {
+        change(speaker, turns[given.target], given.edit)
+        changed = true
+      }
       const said = await rollout.ask(speaker, { stream: given.stream })
       const start = speaker.history.length
       speaker.take(said, 'given')
