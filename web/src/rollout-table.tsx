@@ -88,15 +88,17 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
         <p class="quiet" role="status">
           {number(page.total)} rollouts
         </p>
-        <div class="row head" role="row">
-          {columns.map((name) => (
-            <SortHead key={name} name={name} sort={query['sort'] ?? 'made'} order={query['order'] ?? 'up'} />
-          ))}
-        </div>
         <WindowList
           count={total}
           rowHeight={rowHeight}
           label="Rollouts"
+          head={
+            <div class="row head" role="row">
+              {columns.map((name) => (
+                <SortHead key={name} name={name} sort={query['sort'] ?? 'made'} order={query['order'] ?? 'up'} />
+              ))}
+            </div>
+          }
           at={at.value}
           onRange={(from, to) => {
             for (
@@ -162,7 +164,7 @@ function SortHead(o: { readonly name: (typeof columns)[number]; readonly sort: s
 function Line({ line, chosen }: { readonly line: RolloutLine | undefined; readonly chosen: boolean }) {
   if (line === undefined) return <span class="quiet">…</span>
   return (
-    <div class={chosen ? 'cells chosen' : 'cells'} aria-selected={chosen}>
+    <div class={chosen ? 'cells chosen' : 'cells'} aria-current={chosen ? 'true' : undefined}>
       <span role="cell">
         <a href={`/rollouts/${line.id}`}>{shortId(line.id)}</a>
       </span>

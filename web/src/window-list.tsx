@@ -13,6 +13,8 @@ export function WindowList(o: {
   readonly count: number
   readonly rowHeight: number
   readonly label: string
+  /** The head row makes it a table, of whose cells `row` gives one line; without it is a list. */
+  readonly head?: ComponentChildren
   /** The row that is to be in sight; null: none in particular. */
   readonly at: number | null
   readonly row: (index: number) => ComponentChildren
@@ -44,29 +46,38 @@ export function WindowList(o: {
   const from = Math.min(range.value.from, o.count)
   const to = Math.min(range.value.to, o.count)
   useEffect(() => o.onRange?.(from, to), [from, to, o.count])
+  const isTable = o.head !== undefined
   const rows = []
   for (let index = from; index < to; index += 1) {
+    const place = isTable
+      ? { role: 'row' as const, 'aria-rowindex': index + 2 }
+      : { role: 'listitem' as const, 'aria-posinset': index + 1, 'aria-setsize': o.count }
     rows.push(
-      <div key={index} class="row" role="row" aria-rowindex={index + 1} style={{ height: `${o.rowHeight}px` }}>
+      <div key={index} class="row" style={{ height: `${o.rowHeight}px` }} {...place}>
         {o.row(index)}
       </div>,
     )
   }
-  return (
+  const list = (
     <div
       class="window"
       ref={box}
       onScroll={measure}
-      role="table"
-      aria-label={o.label}
-      aria-rowcount={o.count}
       tabIndex={0}
+      {...(isTable ? { role: 'rowgroup' as const } : { role: 'list' as const, 'aria-label': o.label })}
     >
-      <div role="rowgroup" class="spacer" style={{ height: `${o.count * o.rowHeight}px` }}>
+      <div class="spacer" style={{ height: `${o.count * o.rowHeight}px` }}>
         <div class="made" style={{ transform: `translateY(${from * o.rowHeight}px)` }}>
           {rows}
         </div>
       </div>
+    </div>
+  )
+  if (!isTable) return list
+  return (
+    <div role="table" aria-label={o.label} aria-rowcount={o.count + 1}>
+      <div role="rowgroup">{o.head}</div>
+      {list}
     </div>
   )
 }

@@ -25,6 +25,10 @@ export interface RecordedRollout {
   readonly group?: string
   readonly weightVersion?: string
   readonly mixing?: PolicySpan['mixing']
+  /** Calls of its session, each going on from the one before. Default 2. */
+  readonly turns?: number
+  /** What the call of this number asks. */
+  readonly question?: (seq: number) => string
   /** Its group is of this task, whose prompts have ids of their own. */
   readonly task?: string
   /** True: a third call goes on from the first one's answer, so that there are two rows. */
@@ -120,10 +124,14 @@ async function recordSession(
   })
   const messages: object[] = []
   const answers: Segment['parent'][] = []
-  for (const seq of rollout.branch === true ? [0, 1, 2] : [0, 1]) {
-    // The third call goes on from the first answer, as the second does.
-    const parent = seq === 0 ? null : (answers[0] ?? null)
-    messages.push({ role: 'user', content: rollout.image === true ? [picture] : `question ${seq}` })
+  const calls = rollout.branch === true ? 3 : (rollout.turns ?? 2)
+  for (let seq = 0; seq < calls; seq += 1) {
+    // Of a branch the third call goes on from the first answer, as the second does.
+    const parent = seq === 0 ? null : (answers[rollout.branch === true ? 0 : seq - 1] ?? null)
+    messages.push({
+      role: 'user',
+      content: rollout.image === true ? [picture] : (rollout.question?.(seq) ?? `question ${seq}`),
+    })
     const callId = newId()
     await recorder.beginCall(intentOf({ callId, sessionId, seq, fingerprint: digest, messages }))
     const answer = { role: 'assistant', content: `answer ${seq}` }

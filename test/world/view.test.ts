@@ -1,0 +1,285 @@
+/**
+ * The viewer in a real browser (Debian's Chromium, the launcher and the built pages), over a store of 10,000 rollouts and
+ * a session of 1,000 turns. What is bounded is what grows with the store: nodes, bytes, requests, memory; never time.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type Browser, chromium, type Page, type Response } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newId } from '../../src/core/index.ts'
+import { recordRollouts, type RecordedRollout } from '../../src/testing/exporter/recorded.ts'
+import { launcher } from '../cli/paddock.ts'
+import { openStore, type Store } from '../../src/trajectory/index.ts'
+
+const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+)
+/** Rollouts of the run, the long one among them. */
+const rollouts = 10_000
+const turns = 1000
+
+/** Text that an agent could write to get out of its place: markup, an address that runs code, what hides and reorders. */
+const hostile =
+  '<script>window.ran=1</script><img src=x onerror="window.ran=1"><a href="javascript:window.ran=1">x</a>' +
+  '\u001b[31mred\u001b[0m \u202Eesrever\u202C \u200Bhidden {{7*7}} </pre></bdi>'
+
+let directory: string
+let viewer: ChildProcess
+let browser: Browser
+let page: Page
+let origin: string
+let link: string
+let bigRun: string
+let session: string
+let faults: string[]
+
+/** What the browser fetched since the page was asked for. */
+interface Fetched {
+  readonly requests: number
+  readonly bytes: number
+  readonly largest: number
+}
+
+async function fetched(work: () => Promise<unknown>): Promise<Fetched> {
+  const sizes: Promise<number>[] = []
+  const listener = (response: Response): void => {
+    sizes.push(
+      response.body().then(
+        (body) => body.length,
+        () => 0,
+      ),
+    )
+  }
+  page.on('response', listener)
+  await work()
+  page.off('response', listener)
+  const all = await Promise.all(sizes)
+  return { requests: all.length, bytes: all.reduce((total, size) => total + size, 0), largest: Math.max(0, ...all) }
+}
+
+/** Waits until an expression is true in the page, whose own policy lets no text run as code. */
+async function until(expression: string): Promise<void> {
+  await expect.poll(() => page.evaluate(expression), { interval: 20 }).toBe(true)
+}
+
+const nodes = (): Promise<number> => page.evaluate('document.querySelectorAll("*").length')
+
+async function heapBytes(): Promise<number> {
+  const client = await page.context().newCDPSession(page)
+  await client.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await client.send('Runtime.getHeapUsage')
+  await client.detach()
+  return usedSize
+}
+
+function question(seq: number): string {
+  return seq === 501 ? 'x'.repeat(100_000) : seq < 5 ? hostile : `file ${seq}`
+}
+
+const kinds: readonly RecordedRollout[] = [
+  { reward: 1 },
+  { reward: 0 },
+  { reward: 'infra_error' },
+  { reward: 1, taint: 'engine_died' },
+  { reward: null, end: 'infra' },
+  { reward: 0.5, end: 'agent_timeout' },
+]
+
+/** Puts copies of the recorded rollouts of these kinds into their run, eight to a group, without sessions. */
+async function multiply(store: Store, samples: readonly string[]): Promise<void> {
+  const { catalogue } = store
+  const views = await Promise.all(samples.map((id) => catalogue.rollout(id)))
+  const first = await catalogue.group(views[0]?.groupId ?? '')
+  for (let at = samples.length + 1; at < rollouts; at += 8) {
+    const group = { ...first, id: newId(), promptVariant: `group ${at}` }
+    await catalogue.putGroup(group)
+    const members = Array.from({ length: Math.min(8, rollouts - at) }, async (_, slot) => {
+      const view = views[(at * 7 + slot) % views.length]
+      if (view === undefined) return
+      const { end, taints, verdicts, runId, harness } = view
+      const id = newId()
+      await catalogue.putRollout({ id, runId, groupId: group.id, slot, attempt: 0, harness, createdAt: 1 })
+      await catalogue.startRollout(id, 2)
+      await catalogue.endRollout(id, 3, end ?? 'completed', '')
+      for (const cause of taints) await catalogue.taint(id, cause)
+      for (const verdict of verdicts) await catalogue.appendVerdict({ ...verdict, id: newId(), rolloutId: id })
+    })
+    await Promise.all(members)
+  }
+}
+
+describe.skipIf(program === undefined)('the viewer in a browser', () => {
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+    const store = await openStore(directory)
+    const [long = '', ...samples] = await recordRollouts(store, [{ reward: 0, turns, question }, ...kinds])
+    await multiply(store, samples)
+    session = (await store.recorder.sessions({ rolloutId: long }))[0]?.id ?? ''
+    await store.catalogue.putRun({ id: newId(), name: hostile, createdAt: 1, config: { note: hostile } })
+    bigRun = (await store.catalogue.runs(10)).find(({ name }) => name === 'recorded')?.id ?? ''
+    await store.close()
+    viewer = spawn(launcher, ['view', '--data', directory, '--port', '0', '--json'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [line] = await once(createInterface({ input: viewer.stdout ?? process.stdin }), 'line')
+    ;({ link, origin } = JSON.parse(String(line)) as { link: string; origin: string })
+    browser = await chromium.launch({ executablePath: program ?? '', args: ['--no-sandbox'] })
+    page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text())
+    })
+    page.on('dialog', (dialog) => {
+      faults.push(`dialog ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    faults = []
+    await page.goto(link)
+    await page.waitForSelector('table a')
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    if (viewer?.exitCode === null) {
+      viewer.kill('SIGTERM')
+      await once(viewer, 'exit')
+    }
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  beforeEach(() => {
+    faults = []
+  })
+
+  it('takes the code out of the address, and signs no second browser in', async () => {
+    expect(page.url()).toBe(`${origin}/`)
+    const other = await browser.newContext()
+    const second = await other.newPage()
+    await second.goto(link)
+    expect(await second.textContent('[role=alert]')).toContain('CONTROL_TOKEN')
+    expect(await second.evaluate("fetch('/view/api/runs').then((reply) => reply.status)")).toBe(401)
+    await other.close()
+  })
+
+  it('shows the first of 10,000 rollouts from few small replies and few nodes, wherever one scrolls', async () => {
+    const first = await fetched(async () => {
+      await page.goto(`${origin}/runs/${bigRun}`)
+      await page.waitForSelector('.cells a')
+    })
+    expect(first.requests).toBeLessThanOrEqual(12)
+    expect(first.bytes).toBeLessThanOrEqual(2 ** 20)
+    expect(first.largest).toBeLessThanOrEqual(512 * 1024)
+    expect(await nodes()).toBeLessThanOrEqual(3000)
+    const seen = new Set<string>()
+    for (const part of [0.25, 0.5, 0.75, 1]) {
+      await page.evaluate(
+        `{ const box = document.querySelector('.window'); box.scrollTop = box.scrollHeight * ${part} }`,
+      )
+      await until(`document.querySelector('.window .row:last-child').ariaRowIndex > ${rollouts * part * 0.98}`)
+      await until("[...document.querySelectorAll('.window .row')].every((row) => row.querySelector('a') !== null)")
+      seen.add((await page.textContent('.window .row:last-child a')) ?? '')
+      expect(await nodes()).toBeLessThanOrEqual(3000)
+    }
+    expect(seen.size).toBe(4)
+    expect(await page.getAttribute('[role=table]', 'aria-rowcount')).toBe(String(rollouts + 1))
+    expect(faults).toEqual([])
+  })
+
+  it('filters by a cause of failure, keeps it in the address, and opens the same from there', async () => {
+    await page.goto(`${origin}/runs/${bigRun}?tab=failures`)
+    await page.click('td a:has-text("tainted")')
+    await page.waitForSelector('.cells a')
+    const total = await page.textContent('[role=status]')
+    expect(new URL(page.url()).searchParams.get('cause')).toBe('tainted')
+    await page.reload()
+    await page.waitForSelector('.cells a')
+    expect(await page.textContent('[role=status]')).toBe(total)
+    expect(Number((total ?? '').replaceAll(/\D/g, ''))).toBeLessThan(rollouts / 2)
+  })
+
+  it('steps through rows by keys and opens one; the way back is there', async () => {
+    await page.goto(`${origin}/runs/${bigRun}`)
+    await page.waitForSelector('.cells a')
+    for (const at of [0, 1, 2]) {
+      await page.keyboard.press('j')
+      await until(`document.querySelectorAll('.window .cells')[${at}].classList.contains('chosen')`)
+    }
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.facts')
+    expect(page.url()).toContain('/rollouts/')
+    await page.click('.crumbs a:has-text("group")')
+    await page.waitForSelector('.bar', { state: 'attached' })
+    expect(await page.locator('tbody tr').count()).toBe(kinds.length + 1)
+  })
+
+  it('reads a session of 1,000 turns in small replies; a line of 100,000 characters is cut and said so', async () => {
+    const first = await fetched(async () => {
+      await page.goto(`${origin}/sessions/${session}?call=700`)
+      await page.waitForSelector('.strip')
+    })
+    expect(first.largest).toBeLessThanOrEqual(512 * 1024)
+    expect(first.bytes).toBeLessThanOrEqual(2 ** 20)
+    expect(await nodes()).toBeLessThanOrEqual(3000)
+    expect(await page.textContent('.call[aria-current] strong')).toBe('700')
+    const cut = await fetched(async () => {
+      await page.goto(`${origin}/sessions/${session}?call=501`)
+      await page.waitForSelector('.message')
+    })
+    expect(cut.largest).toBeLessThanOrEqual(512 * 1024)
+    expect(await page.textContent('.message.user')).toMatch(/more characters are in the store/)
+  })
+
+  it('shows hostile text as text: nothing ran, nothing is hidden', async () => {
+    for (const path of ['/', `/sessions/${session}`, `/sessions/${session}?view=text&call=3`]) {
+      await page.goto(`${origin}${path}`)
+      await page.waitForSelector(path === '/' ? 'bdi' : '.message')
+      const text = (await page.textContent('main')) ?? ''
+      expect(text).not.toMatch(/[\u001b\u202e\u200b]/)
+      expect(await page.evaluate('window.ran')).toBeUndefined()
+      expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0)
+    }
+    expect(await page.textContent('main')).toContain('<script>window.ran=1</script>')
+    expect(faults).toEqual([])
+  })
+
+  it('does not grow over 200 page changes', async () => {
+    await page.goto(`${origin}/sessions/${session}`)
+    await page.waitForSelector('.strip')
+    const change = async (times: number): Promise<void> => {
+      for (let count = 0; count < times; count += 1) {
+        await page.keyboard.press('j')
+        await until(
+          `new URLSearchParams(location.search).get('call') !== null && document.querySelector('.facts dd')?.textContent.startsWith(new URLSearchParams(location.search).get('call') + ',')`,
+        )
+      }
+    }
+    await change(20)
+    const before = await heapBytes()
+    await change(200)
+    const after = await heapBytes()
+    expect(after - before).toBeLessThan(4 * 2 ** 20)
+  })
+
+  it.each(['/', '/runs/RUN', '/runs/RUN?tab=failures', '/runs/RUN?tab=groups', '/sessions/SESSION'])(
+    'has no serious fault of accessibility at %s, light and dark',
+    async (path) => {
+      const source = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        await page.goto(`${origin}${path.replace('RUN', bigRun).replace('SESSION', session)}`)
+        await page.waitForSelector('main a')
+        await page.evaluate(source)
+        const found: readonly string[] = await page.evaluate(`axe.run().then(({ violations }) => violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(({ id, nodes }) => id + ': ' + nodes[0].html))`)
+        expect(found, colorScheme).toEqual([])
+      }
+    },
+  )
+})
