@@ -73,7 +73,10 @@ describe('black-box harnesses', () => {
     const { environment, receipts } = await receiptsTask()
     const command = `${curl('look_up', { shop: 'Corner Bakery' })} && ${curl('submit', { answer: '17.05' })}`
     const summary = await world.run({ environment, tasks: [receipts], harness: shellHarness({ command }) })
-    expect(summary.rollouts).toMatchObject([{ end: 'completed', calls: 0, verdict: { status: 'scored', reward: 1 } }])
+    // It asked no model, so there is nothing of a policy to score.
+    expect(summary.rollouts).toMatchObject([
+      { end: 'completed', calls: 0, verdict: { status: 'unscorable', reward: null } },
+    ])
     const { stdout } = await outputOf(world, summary.rollouts[0]?.rolloutId ?? '')
     expect(stdout).toContain('2026-03-05,Corner Bakery,12.75')
   })
