@@ -5,11 +5,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import axe from 'axe-core'
 import { type Browser, chromium, type Page, type Response } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
@@ -269,12 +269,11 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
   it.each(['/', '/runs/RUN', '/runs/RUN?tab=failures', '/runs/RUN?tab=groups', '/sessions/SESSION'])(
     'has no serious fault of accessibility at %s, light and dark',
     async (path) => {
-      const source = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })
         await page.goto(`${origin}${path.replace('RUN', bigRun).replace('SESSION', session)}`)
         await page.waitForSelector('main a')
-        await page.evaluate(source)
+        await page.evaluate(axe.source)
         const found: readonly string[] = await page.evaluate(`axe.run().then(({ violations }) => violations
           .filter(({ impact }) => impact === 'serious' || impact === 'critical')
           .map(({ id, nodes }) => id + ': ' + nodes[0].html))`)
