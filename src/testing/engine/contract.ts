@@ -102,7 +102,8 @@ export function engineContract(name: string, given: EngineContractOptions): void
         stream,
       }
       const answer = await ask(client, body)
-      expect(answer.calls).toHaveLength(1)
+      // A model may ask for more than one; each of the server's calls is told, and the first is whole.
+      expect(answer.calls.length).toBeGreaterThanOrEqual(1)
       expect(answer.calls[0]).toMatchObject({ id: expect.stringMatching(/./), name: 'shell' })
       expect(JSON.parse(answer.calls[0]?.arguments ?? '')).toMatchObject({ command: expect.any(String) })
       expectTokens(await log(), given, 'call')
