@@ -45,7 +45,11 @@ export const parts: readonly Part[] = [
         from: "this.byChain.get(chain[i] ?? '')",
         to: "this.byTurn.get(turns[i] ?? '')",
       },
-      { name: 'forgets what stood before an answer', from: 'extendChain(before, turn), answer', to: 'turn, answer' },
+      {
+        name: 'forgets what stood before an answer',
+        from: 'extendChain(one.before, one.turn), one.answer',
+        to: 'one.turn, one.answer',
+      },
       {
         name: 'reports one of several equal answers as echoed',
         from: 'second !== undefined || this.echoed',
@@ -133,8 +137,8 @@ export const parts: readonly Part[] = [
     mutants: [
       {
         name: 'splices over thinking that the harness changed',
-        from: "return thinking === '' || thinking === (facts.reasoning ?? '').trim()",
-        to: 'return thinking !== undefined',
+        from: "thinking === (known.facts.reasoning ?? '').trim()",
+        to: 'thinking !== undefined',
       },
       {
         name: 'doubles the terminator of an answer',
@@ -191,7 +195,6 @@ export const parts: readonly Part[] = [
         to: 'out[to + 2] = bytes[count + index] ?? 0',
       },
       { name: 'names the wrong codec', from: 'return withCodec(zstd, packed)', to: 'return withCodec(raw, packed)' },
-      { name: 'takes a torn column', from: 'if (bytes.byteLength % 4 !== 0)', to: 'if (bytes.byteLength < 0)' },
     ],
   },
   {
@@ -231,8 +234,8 @@ export const parts: readonly Part[] = [
     mutants: [
       {
         name: 'forgets what was answered',
-        from: "call.commit?.outcome.kind === 'complete' || isFinished(call)",
-        to: 'isFinished(call)',
+        from: 'if (call.commit !== null && isAnswered(call.commit.outcome)) takeUpAnswers',
+        to: 'if (call.commit === null) takeUpAnswers',
       },
       { name: 'counts from the start', from: 'Math.max(nextSeq, intent.seq + 1)', to: 'Math.max(nextSeq, 0)' },
       { name: 'gives deleted responses out', from: "event.kind === 'response_deleted'", to: 'event === undefined' },
@@ -355,8 +358,8 @@ export const parts: readonly Part[] = [
       },
       {
         name: 'take more members for the same',
-        from: 'for (const _ in other) members -= 1',
-        to: 'for (const _ in one) members -= 1',
+        from: 'for (const _ in other) members -= 1\n  return members === 0\n}\n\nfunction isObject',
+        to: 'for (const _ in one) members -= 1\n  return members === 0\n}\n\nfunction isObject',
       },
     ],
   },
