@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3'
+import type { Database, Statement } from 'better-sqlite3'
 import type { ColumnValue, DigestedTable } from '../sqlite/index.ts'
 import { asStoreError, hasDigest, Statements } from '../sqlite/index.ts'
 
@@ -12,6 +12,9 @@ type Row = Readonly<Record<string, ColumnValue>>
 
 /** Rowids that are tried one by one where a table cannot be read in order. */
 const mostTried = 2_000_000
+
+/** Of those, how many in a row may give nothing before the rest is given up. */
+const mostMissed = 100_000
 
 /**
  * Copies the rows of a table that have their digests, one page of the file after the other where it is whole, and row by
@@ -64,14 +67,32 @@ function* rowsOf(db: Database, table: string, unreadable: (why: string) => void)
     unreadable(asStoreError(error, 'what follows').message)
     if (!hasRowid) return
   }
+  const one = prepared(db, `${text} WHERE rowid = ?`)
+  if (one === null) return
   const end = lastRowid(statements, table)
-  for (let rowid = last + 1; rowid <= end; rowid += 1) {
+  let missed = 0
+  for (let rowid = last + 1; rowid <= end && missed < mostMissed; rowid += 1) {
+    missed += 1
     try {
-      const row = statements.get<Row>(`${text} WHERE rowid = ?`, rowid)
-      if (row !== undefined) yield row
+      const row = one.get(rowid)
+      if (row === undefined) continue
+      missed = 0
+      last = rowid
+      yield row
     } catch {
       // On the same damaged page: told above.
     }
+  }
+  if (missed === mostMissed)
+    unreadable(`the ${mostMissed} rows behind row ${last} gave nothing; none was tried behind them`)
+}
+
+/** Null where the database cannot even say what the table is. */
+function prepared(db: Database, sql: string): Statement<[number], Row> | null {
+  try {
+    return db.prepare<[number], Row>(sql)
+  } catch {
+    return null
   }
 }
 
