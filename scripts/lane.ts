@@ -126,13 +126,13 @@ async function main(): Promise<number> {
       if (!existsSync(report)) writeFileSync(report, noReport)
       written.push(report)
       if (result !== 'passed') failed = true
-      rows.push({ file, result: `${result}: ${counts(report)}`, seconds: passed() - from })
+      rows.push({ file, result: `${result}: ${counts([report], false)}`, seconds: passed() - from })
       if (interrupted) break
     }
     const table = tableOf(name, options.long, rows, passed())
     process.stdout.write(`\n${table}`)
     if (options.table !== undefined) writeFileSync(options.table, table)
-    process.stdout.write(counts(...written))
+    process.stdout.write(counts(written, true))
   } finally {
     rmSync(reports, { recursive: true, force: true })
   }
@@ -178,8 +178,11 @@ async function runFile({
   return code === 0 ? 'passed' : 'FAILED'
 }
 
-function counts(...reports: readonly string[]): string {
-  return spawnSync(process.execPath, [beside('closing-line.mjs'), ...reports], { encoding: 'utf8' }).stdout
+/** The closing line of reports. `tell`: also for whoever collects failures. */
+function counts(reports: readonly string[], tell: boolean): string {
+  const { PADDOCK_FAILURES: told, ...others } = process.env
+  const env = tell && told !== undefined ? { ...others, PADDOCK_FAILURES: told } : others
+  return spawnSync(process.execPath, [beside('closing-line.mjs'), ...reports], { encoding: 'utf8', env }).stdout
 }
 
 function tableOf(name: string, long: boolean, rows: readonly Row[], seconds: number): string {

@@ -34,7 +34,7 @@ async function lane(
   const child = spawn(process.execPath, [join(repository, 'scripts/lane.ts'), 'sample', ...args], {
     cwd: at,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, VITEST: '', NO_COLOR: '1' },
+    env: { ...process.env, VITEST: '', NO_COLOR: '1', PADDOCK_FAILURES: join(at, 'failures') },
   })
   let out = ''
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
@@ -77,9 +77,14 @@ it('--long runs the rest as well, without a limit, and writes its table', async 
 
 it('goes on after a file that fails or does not load, counts both, and ends red', async () => {
   const files = { 'a.test.ts': fails, 'b.test.ts': doesNotLoad, 'c.test.ts': passes }
-  const { code, out } = await lane(files, { limitMinutes: 10, files: Object.keys(files) })
+  const { code, out, at } = await lane(files, { limitMinutes: 10, files: Object.keys(files) })
   expect(code, out).toBe(1)
   expect(lastLine(out)).toBe('1 passed, 2 failed, 0 skipped')
+  const told = await readFile(join(at, 'failures'), 'utf8')
+  expect(told.match(/^\S.*$/gm)).toEqual([
+    expect.stringMatching(/a\.test\.ts > \S/),
+    expect.stringMatching(/b\.test\.ts$/),
+  ])
 })
 
 it('starts nothing after its limit, names what did not run, and is not red for it', async () => {
