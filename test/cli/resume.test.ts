@@ -1,0 +1,62 @@
+/** `paddock run --resume` after the program was killed, and after Ctrl-C. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openReader, type RolloutView } from '../../src/trajectory/index.ts'
+import { launcher, paddock } from './paddock.ts'
+
+const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
+let directory: string
+/** Agents work one after the other. */
+let config: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-cli-resume-'))
+  config = join(directory, 'paddock.config.mjs')
+  await writeFile(config, 'export default { run: { limits: { agent: 1 } } }\n')
+})
+afterAll(() => rm(directory, { recursive: true }))
+
+/** The rollouts of the only run of a directory; empty while there is none. */
+async function rollouts(data: string): Promise<readonly RolloutView[]> {
+  try {
+    await using reader = await openReader(data)
+    const [run] = await reader.catalogue.runs(1)
+    return run === undefined ? [] : await reader.catalogue.rollouts({ runId: run.id })
+  } catch {
+    // The process that makes it is still at that.
+    return []
+  }
+}
+
+it.each(['SIGKILL', 'SIGINT'] as const)('a run that ended by %s goes on', async (signal) => {
+  const data = join(directory, signal)
+  const common = ['--data', data, '--config', config, '--json']
+  const child = spawn(launcher, ['run', task, '--n', '2', ...common], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const gone = once(child, 'close')
+  child.stdout.resume()
+  while (!(await rollouts(data)).some(({ verdicts }) => verdicts.length > 0)) expect(child.exitCode).toBeNull()
+  child.kill(signal)
+  const [code] = await gone
+  expect(code).toBe(signal === 'SIGINT' ? 130 : null)
+
+  const before = await rollouts(data)
+  const judged = before.filter(({ verdicts }) => verdicts.length > 0)
+  expect(judged.length).toBeLessThan(2)
+  const [run] = before
+  const resumed = await paddock(['run', '--resume', (run?.runId ?? '').slice(-8), ...common])
+  expect([resumed.code, resumed.err]).toEqual([0, expect.any(String)])
+  const after = (await rollouts(data)).filter(({ end }) => end === 'completed')
+  expect(after.map(({ slot }) => slot).toSorted()).toEqual([0, 1])
+  expect(after.map(({ verdicts }) => verdicts.length)).toEqual([1, 1])
+  for (const one of judged) expect(after).toContainEqual(one)
+  const { summary } = JSON.parse(resumed.out)
+  expect(summary.groups).toMatchObject([{ settled: { state: 'settled', usable: 2 } }])
+
+  const again = JSON.parse((await paddock(['run', '--resume', run?.runId ?? '', ...common])).out)
+  expect(again.summary.groups).toEqual(summary.groups)
+  expect((await rollouts(data)).filter(({ end }) => end === 'completed')).toEqual(after)
+})
