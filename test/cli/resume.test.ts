@@ -50,7 +50,7 @@ it.each(['SIGKILL', 'SIGINT'] as const)('a run that ended by %s goes on', async 
   const resumed = await paddock(['run', '--resume', (run?.runId ?? '').slice(-8), ...common])
   expect([resumed.code, resumed.err]).toEqual([0, expect.any(String)])
   const after = (await rollouts(data)).filter(({ end }) => end === 'completed')
-  expect(after.map(({ slot }) => slot).toSorted()).toEqual([0, 1])
+  expect(after.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual([0, 1])
   expect(after.map(({ verdicts }) => verdicts.length)).toEqual([1, 1])
   for (const one of judged) expect(after).toContainEqual(one)
   const { summary } = JSON.parse(resumed.out)
