@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { openReader, salvage } from '../../src/trajectory/index.ts'
 import { damageStore, filled } from './damage.ts'
 
 const seed = 20_261_122
@@ -15,5 +16,24 @@ describe('damage of a store', () => {
     expect(found.lost).toEqual([])
     expect(found.reported).toBeGreaterThan(8)
     await rm(base, { recursive: true })
+  })
+
+  test('a killed store whose journal is gone: what went on is named as cut, and its rollout is tainted', async () => {
+    const base = await mkdtemp(join(tmpdir(), 'paddock-damaged-'))
+    await filled(base, 3, 'kill')
+    const journals = (await readdir(base)).filter((file) => file.includes('-journal-'))
+    expect(journals.length).toBeGreaterThan(0)
+    for (const file of journals) await rm(join(base, file))
+    const into = `${base}-salvaged`
+    const { sessions, tainted, lost } = await salvage(base, into)
+    expect(lost.join('\n')).toContain('journal')
+    await using reader = await openReader(into)
+    const goingOn = (await reader.catalogue.rollouts({})).filter(({ slot }) => slot === 2)
+    expect(tainted).toEqual(goingOn.map(({ id }) => id))
+    expect(goingOn.map(({ taints }) => taints)).toEqual([['store_damage']])
+    expect(sessions.cut.map(({ rollout }) => rollout)).toEqual(goingOn.map(({ id }) => id))
+    expect(sessions.whole).toBe(2)
+    await rm(base, { recursive: true })
+    await rm(into, { recursive: true })
   })
 })

@@ -136,14 +136,16 @@ async function filesOf(directory: string): Promise<string[]> {
 async function lostBySalvage(copy: string, sound: Contents, what: string, file: string): Promise<readonly string[]> {
   const into = `${copy}-salvaged`
   try {
-    const { sessions } = await salvage(copy, into, { clock })
+    const { sessions, lost } = await salvage(copy, into, { clock })
     const now = await contentsOf(into, false)
     const cut = new Set(sessions.cut.map(({ id }) => id))
-    // What the journal alone held is gone with it, and the log with the log.
-    const gone = file.startsWith('log.sqlite') && (cut.size > 0 || sessions.whole === 0)
+    const ofTheLog = file.startsWith('log.sqlite')
     return [...sound.sessions].flatMap(([id, text]) => {
-      if (now.sessions.get(id) === text || cut.has(id) || gone) return []
-      return [`${what}: session ${id} reads otherwise after a salvage`]
+      const found = now.sessions.get(id)
+      if (found === text || (ofTheLog && cut.has(id))) return []
+      // What nothing but the journal knew of is gone with it, and what nothing but the log knew of with the log.
+      if (found === undefined && ofTheLog && lost.length > 0) return []
+      return [`${what}: session ${id} ${found === undefined ? 'is gone' : 'reads otherwise'} after a salvage`]
     })
   } finally {
     await rm(into, { recursive: true, force: true })

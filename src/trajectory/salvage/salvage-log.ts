@@ -13,10 +13,19 @@ export interface SalvagedLog {
   readonly cut: readonly { readonly id: string; readonly rollout: string | null; readonly kept: number }[]
   /** The chain of events. */
   readonly events: { readonly count: number; readonly head: number }
+  readonly journalIsWhole: boolean
 }
 
-/** Copies what is whole. `remembered`: the sessions that the catalogue knows, with the number of their records. */
-export function salvageLog(from: Database, into: Database, remembered: readonly SessionChain[]): SalvagedLog {
+/**
+ * Copies what is whole. `remembered`: the sessions that the catalogue knows, with the number of their records.
+ * `journalIsWhole` false: sessions without an end may have had more, so they are cut.
+ */
+export function salvageLog(
+  from: Database,
+  into: Database,
+  o: { readonly remembered: readonly SessionChain[]; readonly journalIsWhole: boolean },
+): SalvagedLog {
+  const { remembered, journalIsWhole } = o
   const tables = Object.values(logTables)
   const lost = [...tables, eventsTable].flatMap((table) => copyRows(from, into, table).damaged)
   const statements = new Statements(into)
@@ -25,15 +34,15 @@ export function salvageLog(from: Database, into: Database, remembered: readonly 
   let whole = 0
   into.transaction(() => {
     dropOrphans(statements)
-    for (const row of statements.all<{ n: number; id: StoredId; rollout: StoredId | null }>(
-      'SELECT n, id, rollout FROM sessions',
+    for (const row of statements.all<{ n: number; id: StoredId; rollout: StoredId | null; ended: 0 | 1 }>(
+      'SELECT n, id, rollout, n IN (SELECT session FROM session_ends) AS ended FROM sessions',
     )) {
       const id = readId(row.id)
       const known = counts.get(id)?.count ?? 0
       counts.delete(id)
       const records = recordsOf(statements, row.n)
       const kept = records.findIndex((nth, place) => nth !== place + 1)
-      const sound = kept === -1 && records.length >= known
+      const sound = kept === -1 && records.length >= known && (row.ended === 1 || journalIsWhole)
       if (sound) whole += 1
       else {
         const upTo = kept === -1 ? records.length : kept
@@ -48,7 +57,7 @@ export function salvageLog(from: Database, into: Database, remembered: readonly 
     dropOrphans(statements)
   })()
   cut.push(...lostSessions([...counts.values()]))
-  return { lost, whole, cut, events: renumbered(into, statements) }
+  return { lost, whole, cut, events: renumbered(into, statements), journalIsWhole }
 }
 
 /** Sessions of which nothing came over. */

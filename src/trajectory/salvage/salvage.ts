@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
 import { DirectoryBlobReader, DirectoryBlobs } from '../blobs/index.ts'
 import { catalogueMigrations, SqliteCatalogue } from '../catalogue/index.ts'
+import { attempt, checkJournal } from '../fsck/index.ts'
 import { generationsOf, journalFile } from '../journal/index.ts'
 import {
   HeadsBook,
@@ -79,6 +80,7 @@ export async function salvage(
     const rows = copyCatalogue(source, catalogue, lost)
     const records = copyLog(old.log, made.log, log, remembered, lost)
     parts = { rows, records }
+    if (!records.journalIsWhole) for (const id of unended(catalogue)) tainted.add(id)
     for (const id of [...rows.incomplete, ...records.cut.flatMap(({ rollout }) => rollout ?? [])]) tainted.add(id)
     rollouts = taintAll(catalogue, tainted)
     remember(log, catalogue, records)
@@ -143,10 +145,21 @@ function copyLog(
   lost: string[],
 ): SalvagedLog {
   const source = tried(() => openForReading(oldFile, null), lost)
-  const nothing: SalvagedLog = { lost: [], whole: 0, cut: lostSessions(remembered), events: { count: 0, head: 0 } }
+  const nothing: SalvagedLog = {
+    lost: [],
+    whole: 0,
+    cut: lostSessions(remembered),
+    events: { count: 0, head: 0 },
+    journalIsWhole: false,
+  }
   if (source === null) return nothing
   try {
-    const copied = tried(() => salvageLog(source, into, remembered), lost) ?? nothing
+    const unread: string[] = []
+    const found = (where: string, what: string): void => void unread.push(`${where}: ${what}`)
+    attempt(() => checkJournal(source, oldFile, found), 'journal', found)
+    lost.push(...unread)
+    const asked = { remembered, journalIsWhole: unread.length === 0 }
+    const copied = tried(() => salvageLog(source, into, asked), lost) ?? nothing
     const journal = tried(() => readJournalRow(source), lost)
     if (journal !== null) copyJournal(oldFile, newFile, into, { ...journal, events: copied.events })
     return copied
@@ -161,6 +174,12 @@ function copyJournal(oldFile: string, newFile: string, into: Database.Database, 
     copyFileSync(journalFile(oldFile, generation), journalFile(newFile, generation))
   }
   writeJournalRow(new Statements(into), row)
+}
+
+/** Rollouts that went on: of their sessions the journal may have known alone. */
+function unended(db: Database.Database): readonly string[] {
+  const rows = new Statements(db).all<{ id: string }>('SELECT id FROM rollouts WHERE id NOT IN (SELECT rollout FROM rollout_ends)')
+  return rows.map(({ id }) => id)
 }
 
 function taintAll(db: Database.Database, tainted: Set<string>): number {
