@@ -178,7 +178,9 @@ function copyJournal(oldFile: string, newFile: string, into: Database.Database, 
 
 /** Rollouts that went on: of their sessions the journal may have known alone. */
 function unended(db: Database.Database): readonly string[] {
-  const rows = new Statements(db).all<{ id: string }>('SELECT id FROM rollouts WHERE id NOT IN (SELECT rollout FROM rollout_ends)')
+  const rows = new Statements(db).all<{ id: string }>(
+    'SELECT id FROM rollouts WHERE id NOT IN (SELECT rollout FROM rollout_ends)',
+  )
   return rows.map(({ id }) => id)
 }
 
