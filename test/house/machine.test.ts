@@ -42,6 +42,16 @@ it('installs only what its lane lacks', async () => {
   expect(lines[1]).toMatch(/^install .* debootstrap$/)
 })
 
+it('knows the modules of a Python that come in a package of their own', async () => {
+  await debian(0)
+  await program('debootstrap', '')
+  await program('python3', `test "$*" != '-c import ensurepip'`)
+  expect(machine('check')).toMatchObject({
+    status: 1,
+    out: expect.stringMatching(/^Missing for check: python3-venv\./),
+  })
+})
+
 it('does nothing where everything is there, asked or not', async () => {
   await debian(0)
   for (const name of ['dockerd', 'iptables', 'debootstrap']) await program(name, '')

@@ -1,0 +1,263 @@
+"""Advantages of one settled round. The unit is the rollout, never the row; a rollout without a number has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .rows import Group, Member, Row
+
+Method = Literal["grpo", "rloo", "mean"]
+Std = Literal["sample", "population", "none"]
+Baseline = Literal["round", "all_rounds"]
+Mean = Literal["token", "row", "rollout"]
+Shape = Callable[[Group], Mapping[str, float]]
+"""Rewards to use in place of the verdicts', by rollout: every usable rollout, and no other. The verdicts stay as they are."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What one trainer does with the numbers of a group."""
+
+    method: Method
+    std: Std
+    eps: float
+
+
+PRESETS: Mapping[str, Preset] = {
+    # trl/trainer/grpo_trainer.py: torch.std (n - 1), 1e-4.
+    "trl": Preset("grpo", "sample", 1e-4),
+    # verl/trainer/ppo/core_algos.py compute_grpo_outcome_advantage: torch.std, epsilon 1e-6.
+    "verl": Preset("grpo", "sample", 1e-6),
+    # slime/ray/rollout.py, with --grpo-std-normalization: torch.std, 1e-6.
+    "slime": Preset("grpo", "sample", 1e-6),
+    # skyrl/backends/skyrl_train/utils/ppo_utils.py, grpo_norm_by_std: torch.std, epsilon 1e-6.
+    "skyrl": Preset("grpo", "sample", 1e-6),
+    # openrlhf/trainer/ppo_utils/experience_maker.py, group_norm: torch.std, 1e-9.
+    "openrlhf": Preset("grpo", "sample", 1e-9),
+    # tinker_cookbook/rl/data_processing.py: reward minus mean.
+    "tinker": Preset("mean", "none", 0.0),
+}
+_DEFAULTS: Mapping[str, Preset] = {
+    "grpo": Preset("grpo", "sample", 1e-6),
+    "rloo": Preset("rloo", "none", 0.0),
+    "mean": Preset("mean", "none", 0.0),
+}
+# Rewards that differ by less than this share of the largest are equal: they were, before somebody added and divided.
+_SAME = 1e-9
+
+
+class OutcomeStopped(ValueError):
+    """The round was stopped when its rewards looked good, so its mean is not that of the policy."""
+
+
+@dataclass(frozen=True)
+class RowAdvantage:
+    """What to train one row with. `advantage` is null where the rollout has no number: leave the row out, do not use 0."""
+
+    row_id: str
+    rollout_id: str
+    advantage: float | None
+    reward_used: float | None
+    no_signal: bool
+    weight: float
+    """1/K of a rollout with K rows, for a loss that is averaged per row; 1 for a mean over tokens."""
+
+
+@dataclass(frozen=True)
+class Advantages:
+    """By rollout, and spread over the rows that may train."""
+
+    by_rollout: Mapping[str, float | None]
+    reward_used: Mapping[str, float | None]
+    no_signal: bool
+    """Nothing to learn here: fewer than two numbers, or all the same. All advantages are 0."""
+    rows: Sequence[RowAdvantage]
+
+
+def advantages(
+    group: Group,
+    method: Method | str = "grpo",
+    *,
+    std: Std | None = None,
+    eps: float | None = None,
+    shape: Shape | None = None,
+    baseline: Baseline = "round",
+    rounds: Iterable[Group] = (),
+    outcome_stopped: Literal["refuse", "allow"] = "refuse",
+    weights: Literal["row", "token"] = "row",
+) -> Advantages:
+    """Advantages of a settled round.
+
+    `method` is `grpo` (minus the mean, divided by the deviation), `rloo` (minus the mean of the others), `mean` (minus the mean),
+    or the name of a trainer in `PRESETS`; `std` and `eps` override what that says. `shape` changes rewards first. With
+    `baseline="all_rounds"`, mean and deviation are those of `rounds` and this one, each rollout once. `weights` is what each row
+    says of its weight: `row` 1/K, `token` 1.
+
+    Forks of a rollout are no independent members: a family counts once, as the mean of its fork points, and whoever hangs on a
+    fork point is compared with the others that hang there. Raises `OutcomeStopped` for a round stopped on rewards, unless allowed.
+    """
+    preset = _preset(method, std, eps)
+    if group.outcome_stopped and preset.method == "grpo" and outcome_stopped == "refuse":
+        raise OutcomeStopped(
+            f"round {group.round} of group {group.group_id} was stopped on its rewards. "
+            'Fix: stop on usable members, or pass outcome_stopped="allow".'
+        )
+    if baseline == "round" and (rounds := list(rounds)):
+        raise ValueError('rounds count with baseline="all_rounds" only')
+    numbers: dict[str, float] = {}
+    seen: dict[str, Member] = {}
+    for each in [*rounds, group]:
+        numbers.update(_numbers(each, shape))
+        seen.update({member.rollout_id: member for member in each.members})
+    families = _Families([seen[rollout] for rollout in numbers], numbers)
+    top = _Scale(list(families.values.values()), preset)
+    scales: dict[object, _Scale] = {}
+    by_rollout: dict[str, float | None] = {}
+    silent = True
+    for member in group.members:
+        rollout = member.rollout_id
+        if rollout not in numbers:
+            by_rollout[rollout] = None
+            continue
+        point = families.point_of(rollout)
+        scale = top if point is None else scales.setdefault(point, _Scale(families.at(point), preset))
+        by_rollout[rollout] = scale.of(numbers[rollout])
+        silent = silent and scale.silent
+    rewards = {rollout: numbers.get(rollout) for rollout in by_rollout}
+    rows = [
+        RowAdvantage(
+            row_id=row.row_id,
+            rollout_id=row.rollout_id,
+            advantage=by_rollout.get(row.rollout_id),
+            reward_used=rewards.get(row.rollout_id),
+            no_signal=silent,
+            weight=1 / row.rows_of_rollout if weights == "row" else 1.0,
+        )
+        for row in group.trainable()
+    ]
+    return Advantages(by_rollout, rewards, silent, rows)
+
+
+def row_scales(rows: Sequence[Row], mean: Mean) -> list[float]:
+    """What to multiply each token's loss of a row with, so that the sum over all rows is the mean that was asked for.
+
+    `token`: every trained token counts the same. `row`: the mean over rollouts of the mean of their rows' token means. `rollout`:
+    the mean over rollouts of their token means, however many rows they have. Rows that train nothing get 0.
+    """
+    trained = [row.trained_tokens for row in rows]
+    of_rollout: dict[str, int] = {}
+    rows_of: dict[str, int] = {}
+    for row, tokens in zip(rows, trained, strict=True):
+        if tokens > 0:
+            of_rollout[row.rollout_id] = of_rollout.get(row.rollout_id, 0) + tokens
+            rows_of[row.rollout_id] = rows_of.get(row.rollout_id, 0) + 1
+    total = sum(trained)
+
+    def scale(row: Row, tokens: int) -> float:
+        if tokens == 0:
+            return 0.0
+        if mean == "token":
+            return 1 / total
+        share = of_rollout[row.rollout_id] if mean == "rollout" else tokens * rows_of[row.rollout_id]
+        return 1 / (len(of_rollout) * share)
+
+    return [scale(row, tokens) for row, tokens in zip(rows, trained, strict=True)]
+
+
+def _preset(method: str, std: Std | None, eps: float | None) -> Preset:
+    known: Mapping[str, Preset] = {**_DEFAULTS, **PRESETS}
+    if method not in known:
+        raise ValueError(f"there are no advantages {method!r}. Fix: one of {', '.join(known)}.")
+    preset = known[method]
+    if std is not None and preset.method != "grpo" and std != "none":
+        raise ValueError(f"{method} does not divide by a deviation. Fix: leave std out, or take grpo.")
+    if std not in (None, "sample", "population", "none"):
+        raise ValueError(f"std is sample, population or none, and not {std!r}")
+    return Preset(preset.method, std or preset.std, preset.eps if eps is None else eps)
+
+
+def _numbers(group: Group, shape: Shape | None) -> dict[str, float]:
+    verdicts = {member.rollout_id: member.number for member in group.members}
+    wanted = {rollout for rollout, number in verdicts.items() if number is not None}
+    if shape is None:
+        return {rollout: number for rollout, number in verdicts.items() if number is not None}
+    shaped = dict(shape(group))
+    if unknown := shaped.keys() - wanted:
+        raise ValueError(f"shape gave a number to {', '.join(sorted(unknown))}, which has none: null is not a reward")
+    if missing := wanted - shaped.keys():
+        raise ValueError(f"shape gave no number to {', '.join(sorted(missing))}")
+    for rollout, number in shaped.items():
+        if not math.isfinite(number):
+            raise ValueError(f"shape gave {number!r} to {rollout}")
+    return shaped
+
+
+class _Scale:
+    """Turns a number into an advantage among others."""
+
+    def __init__(self, numbers: Sequence[float], preset: Preset) -> None:
+        self._preset = preset
+        self._n = len(numbers)
+        self._mean = math.fsum(numbers) / self._n if numbers else 0.0
+        spread = max(numbers) - min(numbers) if numbers else 0.0
+        largest = max((abs(number) for number in numbers), default=0.0)
+        self.silent = self._n < 2 or spread <= _SAME * largest
+        squares = math.fsum((number - self._mean) ** 2 for number in numbers)
+        degrees = self._n - 1 if preset.std == "sample" else self._n
+        self._divisor = 1.0 if preset.std == "none" or self.silent else math.sqrt(squares / degrees) + preset.eps
+
+    def of(self, number: float) -> float:
+        if self.silent:
+            return 0.0
+        if self._preset.method == "rloo":
+            return (number - self._mean) * self._n / (self._n - 1)
+        return (number - self._mean) / self._divisor
+
+
+_Point = tuple[str, str]
+"""A rollout and the call of it at which others began."""
+
+
+class _Families:
+    """Which rollouts began in the middle of which others. Of a forked rollout whose origin is not here, nothing is shared."""
+
+    def __init__(self, members: Sequence[Member], numbers: Mapping[str, float]) -> None:
+        self._numbers = numbers
+        self._hanging: dict[_Point, list[str]] = {}
+        self._began: dict[str, _Point] = {}
+        self._points: dict[str, list[_Point]] = {}
+        for member in members:
+            fork = member.forked_from
+            if fork is None or fork["rollout_id"] not in numbers:
+                continue
+            point = (str(fork["rollout_id"]), str(fork["call_id"]))
+            if point not in self._hanging:
+                self._points.setdefault(point[0], []).append(point)
+            self._hanging.setdefault(point, []).append(member.rollout_id)
+            self._began[member.rollout_id] = point
+        roots = [member.rollout_id for member in members if member.rollout_id not in self._began]
+        self.values = {root: self._value(root) for root in roots}
+
+    def at(self, point: _Point) -> list[float]:
+        """What hangs on a fork point: the rollout that goes on there, and those that began there."""
+        return [self._numbers[point[0]], *(self._value(rollout) for rollout in self._hanging[point])]
+
+    def point_of(self, rollout: str) -> _Point | None:
+        """The last fork point on a rollout's way. Null: it shares nothing."""
+        own = self._points.get(rollout)
+        return own[-1] if own is not None else self._began.get(rollout)
+
+    def _value(self, rollout: str) -> float:
+        """The mean over the rollout and all that came of it."""
+        leaves = self._leaves(rollout)
+        return math.fsum(leaves) / len(leaves)
+
+    def _leaves(self, rollout: str) -> list[float]:
+        found = [self._numbers[rollout]]
+        for point in self._points.get(rollout, []):
+            for child in self._hanging[point]:
+                found.extend(self._leaves(child))
+        return found

@@ -1,0 +1,201 @@
+"""`AsyncPaddock` and `AsyncRun`: the same calls for asyncio. Each runs its synchronous twin in a thread of a pool of its own, so that
+there is one meaning; a task that is cancelled closes its connection, and its thread ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .advantages import Advantages
+from .client import Attached, Disposed, Event, Outcome, Paddock, Phase, Run, Submitted, UpdateMode
+from .http import Abort, current_abort
+from .rows import Group
+
+T = TypeVar("T")
+
+
+class AsyncPaddock:
+    """`Paddock` for asyncio. `max_waiting` calls may be under way at once, long polls included."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout_s: float = 60.0,
+        patience_s: float = 60.0,
+        tls: ssl.SSLContext | None = None,
+        max_waiting: int = 32,
+    ) -> None:
+        self.sync = Paddock(url, token, timeout_s=timeout_s, patience_s=patience_s, tls=tls)
+        self._threads = ThreadPoolExecutor(max_waiting, thread_name_prefix="paddock")
+
+    async def __aenter__(self) -> AsyncPaddock:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def off(self, ask: Callable[[], T], dropped: Callable[[T], object] | None = None) -> T:
+        """Runs one synchronous call. Cancelled, it is aborted; what it had come to all the same goes to `dropped`."""
+        abort = Abort()
+        context = contextvars.copy_context()
+        context.run(current_abort.set, abort)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, context.run, ask)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            abort.abort()
+            await asyncio.wait([running])
+            if running.exception() is None and dropped is not None:
+                dropped(running.result())
+            raise
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool = False,
+        wait_s: float = 0.0,
+    ) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.ask(method, path, body, repeatable=repeatable, wait_s=wait_s))
+
+    async def run(self, run_id: str | None = None, **asked: Any) -> AsyncRun:
+        return AsyncRun(self, await self.off(lambda: self.sync.run(run_id, **asked)))
+
+    async def open_run(self, run_id: str) -> AsyncRun:
+        return AsyncRun(self, await self.off(lambda: self.sync.open_run(run_id)))
+
+    async def rows(self, group_id: str, round: int = 0) -> Group:
+        return await self.off(lambda: self.sync.rows(group_id, round))
+
+    async def cancel_group(self, group_id: str) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.cancel_group(group_id))
+
+    async def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.cancel_rollout(rollout_id))
+
+    async def open_rollout(self, group_id: str, *, idempotency_key: str | None = None, **asked: Any) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.open_rollout(group_id, idempotency_key=idempotency_key, **asked))
+
+    async def rollout(self, rollout_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.rollout(rollout_id, wait_s=wait_s))
+
+    async def end_rollout(self, rollout_id: str, end: str = "completed", **more: Any) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.end_rollout(rollout_id, end, **more))
+
+    async def verdict(self, rollout_id: str, source: str, reward: float | None, **more: Any) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.verdict(rollout_id, source, reward, **more))
+
+    async def eval(self, eval_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.eval(eval_id, wait_s=wait_s))
+
+
+class AsyncRun:
+    """`Run` for asyncio."""
+
+    def __init__(self, paddock: AsyncPaddock, run: Run) -> None:
+        self.paddock = paddock
+        self.sync = run
+        self.run_id = run.run_id
+        self.opened = run.opened
+        self._off = paddock.off
+
+    @property
+    def incarnation(self) -> int:
+        return self.sync.incarnation
+
+    async def attach(self, resume_step: int | None = None, *, consumer: str | None = None) -> Attached:
+        return await self._off(lambda: self.sync.attach(resume_step, consumer=consumer))
+
+    def join(self, incarnation: int) -> None:
+        self.sync.join(incarnation)
+
+    async def checkpoint(self, step: int) -> None:
+        await self._off(lambda: self.sync.checkpoint(step))
+
+    async def state(self) -> dict[str, Any]:
+        return await self._off(self.sync.state)
+
+    async def submit(self, groups: Mapping[str, Any] | Iterable[Mapping[str, Any]], *, wait_s: float = 0.0) -> Submitted:
+        return await self._off(lambda: self.sync.submit(groups, wait_s=wait_s))
+
+    async def claim(
+        self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer"
+    ) -> list[Group]:
+        return await self._off(
+            lambda: self.sync.claim(max_groups, wait_s=wait_s, lease_s=lease_s, consumer=consumer), self.sync._forget
+        )
+
+    async def groups(
+        self, limit: int | None = None, *, max_groups: int = 1, lease_s: float = 300.0, consumer: str = "trainer"
+    ) -> AsyncIterator[Group]:
+        taken = 0
+        while limit is None or taken < limit:
+            most = max_groups if limit is None else min(max_groups, limit - taken)
+            found = await self._off(
+                partial(self.sync._claim_more, most, lease_s, consumer), lambda late: self.sync._forget(late or [])
+            )
+            if found is None:
+                return
+            taken += len(found)
+            for group in found:
+                yield group
+
+    async def give_back(self, group: Group) -> None:
+        await self._off(lambda: self.sync.give_back(group))
+
+    async def dispose(self, dispositions: Iterable[Mapping[str, Any]]) -> Disposed:
+        return await self._off(lambda: self.sync.dispose(dispositions))
+
+    async def dispose_group(
+        self,
+        group: Group,
+        step: int,
+        outcome: Outcome | None = None,
+        *,
+        computed: Advantages | None = None,
+        reason: str | None = None,
+    ) -> Disposed:
+        return await self._off(lambda: self.sync.dispose_group(group, step, outcome, computed=computed, reason=reason))
+
+    async def policy(
+        self, version: int, phase: Phase, *, mode: UpdateMode = "drain", label: str | None = None, wait_s: float = 600.0
+    ) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.policy(version, phase, mode=mode, label=label, wait_s=wait_s))
+
+    async def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
+        await self._off(lambda: self.sync.metrics(step, values, mismatch=mismatch))
+
+    async def events(self, after: str | None = None) -> AsyncIterator[Event]:
+        while True:
+            found, after = await self.poll_events(after)
+            for event in found:
+                yield event
+
+    async def poll_events(self, after: str | None = None, *, wait_s: float = 30.0) -> tuple[list[Event], str | None]:
+        return await self._off(lambda: self.sync.poll_events(after, wait_s=wait_s))
+
+    async def eval(self, tasks: Sequence[Any], *, split: str, k: int = 1, **asked: Any) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.eval(tasks, split=split, k=k, **asked))
+
+    async def finish(self) -> None:
+        await self._off(self.sync.finish)
+
+    async def close(self) -> None:
+        await self._off(self.sync.close)
+
+    async def __aenter__(self) -> AsyncRun:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()

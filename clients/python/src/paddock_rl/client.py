@@ -1,0 +1,417 @@
+"""`Paddock` and `Run`: the trainer's side of `/rl/v1`, synchronous. `paddock_rl.aio` is the same for asyncio."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
+
+from .advantages import Advantages
+from .errors import ClaimLost, Full, Malformed, Rejected, Unanswered
+from .http import Request, Transport
+from .leases import Leases
+from .rows import MEDIA_TYPE, Group, decode
+
+Purpose = Literal["train", "collect"]
+RowMode = Literal["turns", "chains", "tree"]
+Phase = Literal["pausing", "live", "failed"]
+UpdateMode = Literal["drain", "keep", "abort-resubmit"]
+Outcome = Literal["used", "stale", "filtered", "no_signal", "truncated", "skipped"]
+
+_API = "/rl/v1"
+_LONGEST_WAIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Attached:
+    """An incarnation of a trainer: older ones are fenced from here on."""
+
+    incarnation: int
+    resume_step: int | None
+    undone: Mapping[str, int]
+    """How many dispositions and rows of lost steps were undone."""
+    again: Sequence[str]
+    """Groups that will be handed out once more."""
+    cursor: str | None
+
+
+@dataclass(frozen=True)
+class Submitted:
+    accepted: Sequence[Mapping[str, Any]]
+    capacity: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Disposed:
+    accepted: int
+    repeated: int
+    claims_done: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in the run. Events inform; claims give."""
+
+    cursor: str
+    type: str
+    data: Mapping[str, Any]
+
+
+class Paddock:
+    """A Paddock's control listener. `token` is what the file `control-token` of its data directory holds; where it is left out,
+    `PADDOCK_CONTROL_TOKEN` is taken."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout_s: float = 60.0,
+        patience_s: float = 60.0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        given = os.environ.get("PADDOCK_CONTROL_TOKEN") if token is None else token
+        if not given:
+            raise ValueError("there is no control token. Fix: give `token`, or set PADDOCK_CONTROL_TOKEN.")
+        self._transport = Transport(url, given, timeout_s=timeout_s, patience_s=patience_s, tls=tls)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool = False,
+        wait_s: float = 0.0,
+    ) -> dict[str, Any]:
+        """Any route that answers JSON, `/rl/v1` included in `path`: for what has no method here."""
+        request = Request(method, path, body, repeatable or method == "GET", wait_s=wait_s)
+        answer = self._transport.send(request)
+        return answer.json() if answer.body else {}
+
+    def run(self, run_id: str | None = None, **asked: Any) -> Run:
+        """Opens a run (`POST /rl/v1/runs`), or goes on with it if there is one of this id that was asked for alike. `asked` holds the
+        route's keys: `purpose, model, row_mode, staleness, sampling, harness, environment, tasks, ...`.
+        """
+        name = run_id or f"run-{uuid.uuid4()}"
+        opened = self.ask("POST", f"{_API}/runs", {"run_id": name, **asked}, repeatable=True)
+        return Run(self, str(opened["run_id"]), opened)
+
+    def open_run(self, run_id: str) -> Run:
+        """A run that there is already."""
+        return Run(self, run_id, self.ask("GET", f"{_API}/runs/{_part(run_id)}"))
+
+    def rows(self, group_id: str, round: int = 0) -> Group:
+        """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them."""
+        return self._rows(group_id, round, None)
+
+    def cancel_group(self, group_id: str) -> dict[str, Any]:
+        """Stops what goes on of a group; it settles with what there is."""
+        return self.ask("POST", f"{_API}/groups/{_part(group_id)}/cancel", {}, repeatable=True)
+
+    def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/cancel", {}, repeatable=True)
+
+    def open_rollout(self, group_id: str, *, idempotency_key: str | None = None, **asked: Any) -> dict[str, Any]:
+        """A rollout of an outside group, for a harness of your own: answers its id, the session's key and base URL."""
+        key = idempotency_key or str(uuid.uuid4())
+        body = {"group_id": group_id, "idempotency_key": key, **asked}
+        return self.ask("POST", f"{_API}/rollouts", body, repeatable=True)
+
+    def rollout(self, rollout_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        """A rollout as it stands; with `wait_s`, once it has ended or the time is over."""
+        return self.ask("GET", f"{_API}/rollouts/{_part(rollout_id)}?{urlencode({'wait_s': wait_s})}", wait_s=wait_s)
+
+    def end_rollout(self, rollout_id: str, end: str = "completed", **more: Any) -> dict[str, Any]:
+        """Ends an outside rollout, with a `verdict` if there is one already."""
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/end", {"end": end, **more}, repeatable=True)
+
+    def verdict(self, rollout_id: str, source: str, reward: float | None, **more: Any) -> dict[str, Any]:
+        """A reward for a rollout, perhaps a late one. Null is no reward; it is not 0."""
+        body = {"source": source, "reward": reward, **more}
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/verdict", body)
+
+    def eval(self, eval_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        """An evaluation as it stands; with `wait_s`, once it is done or the time is over."""
+        return self.ask("GET", f"{_API}/evals/{_part(eval_id)}?{urlencode({'wait_s': wait_s})}", wait_s=wait_s)
+
+    def _rows(self, group_id: str, round: int, claim_id: str | None) -> Group:
+        query = "" if claim_id is None else f"?{urlencode({'claim_id': claim_id})}"
+        path = f"{_API}/groups/{_part(group_id)}/rounds/{round}/rows{query}"
+        answer = self._transport.send(Request("GET", path, repeatable=True, accept=MEDIA_TYPE))
+        return decode(answer.body, answer.headers.get("content-type", MEDIA_TYPE))
+
+
+class Run:
+    """A run as its trainer sees it. `attach` first; what is claimed is renewed in the background until it is disposed of, given back
+    or the process ends. Use it as a context manager, or call `close`, so that claims still held go back at once."""
+
+    def __init__(self, paddock: Paddock, run_id: str, opened: Mapping[str, Any]) -> None:
+        self.paddock = paddock
+        self.run_id = run_id
+        self.opened = opened
+        """What opening it said: `capture`, `strategy`, `version_source`, `notes`."""
+        self._incarnation: int | None = None
+        self._path = f"{_API}/runs/{_part(run_id)}"
+        self._leases = Leases(self._renew)
+
+    @property
+    def incarnation(self) -> int:
+        if self._incarnation is None:
+            raise RuntimeError("this process has not attached to the run. Fix: call attach(resume_step) first.")
+        return self._incarnation
+
+    def attach(self, resume_step: int | None = None, *, consumer: str | None = None) -> Attached:
+        """Speaks for the run from here on; older incarnations get `Fenced`. `resume_step` is the step of the checkpoint that was
+        loaded: what was trained behind it is undone and handed out again. None: there is no checkpoint.
+        """
+        body: dict[str, Any] = {"resume_step": resume_step}
+        if consumer is not None:
+            body["consumer"] = consumer
+        found = self._ask("POST", "/attach", body)
+        self._incarnation = int(found["incarnation"])
+        return Attached(self._incarnation, found.get("resume_step"), found["undone"], found["again"], found.get("cursor"))
+
+    def join(self, incarnation: int) -> None:
+        """Speaks for an incarnation that another process of the same trainer has opened, as ranks beside the first one do."""
+        self._incarnation = incarnation
+
+    def checkpoint(self, step: int) -> None:
+        """The weights of this step are safe: dispositions up to it are final."""
+        self._own("/checkpoint", {"step": step}, repeatable=True)
+
+    def state(self) -> dict[str, Any]:
+        return self._ask("GET", "")
+
+    def submit(self, groups: Mapping[str, Any] | Iterable[Mapping[str, Any]], *, wait_s: float = 0.0) -> Submitted:
+        """Asks for groups: `{task, n, group_id?, over?, stop_when?, ...}` each; one without `group_id` gets one.
+
+        Raises `Full` where there is no room for all. With `wait_s`, those that were refused are asked for again, as often as Paddock
+        says; do not wait where nobody else claims meanwhile.
+        """
+        given = [groups] if isinstance(groups, Mapping) else list(groups)
+        open_ = [{"group_id": f"group-{uuid.uuid4()}", **group} for group in given]
+        accepted: list[Mapping[str, Any]] = []
+        ends = time.monotonic() + wait_s
+        while True:
+            try:
+                found = self._ask("POST", "/groups", {"groups": open_}, repeatable=True)
+                return Submitted([*accepted, *found["accepted"]], found.get("capacity"))
+            except Full as full:
+                accepted += full.accepted
+                refused = set(full.refused)
+                open_ = [group for group in open_ if group["group_id"] in refused]
+                if not open_ or time.monotonic() + full.retry_after_s > ends:
+                    raise
+                time.sleep(full.retry_after_s)
+
+    def claim(self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer") -> list[Group]:
+        """Settled groups that nobody else has, oldest first, with their rows; none where none settled within `wait_s`. Whoever claims
+        owes a disposition for each row, or gives back.
+        """
+        body = {"consumer": consumer, "max_groups": max_groups, "wait_s": wait_s, "lease_s": lease_s}
+        found = self._own("/claims", body, wait_s=wait_s)
+        claims = {str(claim["claim_id"]): claim for claim in found["claims"]}
+        for claim_id in claims:
+            self._leases.hold(claim_id, lease_s)
+        try:
+            return [self._load(claim) for claim in claims.values()]
+        except BaseException:
+            # Nobody is told of these groups, so nobody could dispose of them: their leases run out.
+            for claim_id in claims:
+                self._leases.let_go(claim_id)
+            raise
+
+    def _forget(self, groups: Iterable[Group]) -> None:
+        """Renews these no longer: they come back when their leases are over."""
+        for group in groups:
+            if group.claim_id is not None:
+                self._leases.let_go(group.claim_id)
+
+    def groups(
+        self, limit: int | None = None, *, max_groups: int = 1, lease_s: float = 300.0, consumer: str = "trainer"
+    ) -> Iterator[Group]:
+        """Claims settled groups as they come, `limit` of them, or until the run is closed and has none left.
+
+        An answer that got lost is claimed anew: what it held comes back when its lease is over.
+        """
+        taken = 0
+        while limit is None or taken < limit:
+            most = max_groups if limit is None else min(max_groups, limit - taken)
+            found = self._claim_more(most, lease_s, consumer)
+            if found is None:
+                return
+            taken += len(found)
+            yield from found
+
+    def _claim_more(self, max_groups: int, lease_s: float, consumer: str) -> list[Group] | None:
+        """One turn of `groups`: None where nothing will come any more."""
+        try:
+            found = self.claim(max_groups, lease_s=lease_s, consumer=consumer, wait_s=_LONGEST_WAIT_S / 2)
+        except Unanswered:
+            return []
+        return found if found or not self._drained() else None
+
+    def give_back(self, group: Group) -> None:
+        """Somebody else may have it: its rows are owned by nobody again."""
+        if group.claim_id is None:
+            raise ValueError("rows that were read without a claim belong to nobody")
+        self._leases.let_go(group.claim_id)
+        query = urlencode({"incarnation": self.incarnation})
+        self._ask("DELETE", f"/claims/{_part(group.claim_id)}?{query}", repeatable=True)
+
+    def dispose(self, dispositions: Iterable[Mapping[str, Any]]) -> Disposed:
+        """Says what was done with rows: `{row, step, outcome, use?, tokens?, advantage?, reward_used?, reason?}` each. May be repeated."""
+        whole = [
+            {"use": 0, "tokens": None, "advantage": None, "reward_used": None, "reason": None, **each} for each in dispositions
+        ]
+        found = self._own("/dispositions", {"dispositions": whole}, repeatable=True)
+        for claim in found["claims_done"]:
+            self._leases.let_go(str(claim))
+        return Disposed(_count(found["accepted"]), _count(found["repeated"]), found["claims_done"])
+
+    def dispose_group(
+        self,
+        group: Group,
+        step: int,
+        outcome: Outcome | None = None,
+        *,
+        computed: Advantages | None = None,
+        reason: str | None = None,
+    ) -> Disposed:
+        """Says it of all rows of a group. Without `outcome`: `used` where `computed` has an advantage for the row, `no_signal` where the
+        round has none to give, and `skipped` for rows that may not train.
+        """
+        by_row = {} if computed is None else {row.row_id: row for row in computed.rows}
+        if outcome is None and computed is None:
+            raise ValueError("what became of the rows? Fix: give outcome, or computed.")
+
+        def said(row_id: str, why: str | None) -> dict[str, Any]:
+            found = by_row.get(row_id)
+            own = outcome or ("skipped" if found is None else "no_signal" if found.no_signal else "used")
+            said_why = reason if outcome is not None or found is not None else why
+            return {
+                "row": row_id,
+                "step": step,
+                "outcome": own,
+                "advantage": None if found is None else found.advantage,
+                "reward_used": None if found is None else found.reward_used,
+                "reason": said_why,
+            }
+
+        return self.dispose([said(row.row_id, row.unusable_reason) for row in group.rows])
+
+    def policy(
+        self, version: int, phase: Phase, *, mode: UpdateMode = "drain", label: str | None = None, wait_s: float = 600.0
+    ) -> dict[str, Any]:
+        """Tells Paddock of weights: `pausing` answers when new calls wait and open ones are dealt with as `mode` says; move the weights
+        then, and say `live`, or `failed`. Raises `Gated` where groups under way would become too old.
+        """
+        body: dict[str, Any] = {"version": version, "phase": phase, "mode": mode}
+        if label is not None:
+            body["label"] = label
+        return self._own("/policy", body, repeatable=True, wait_s=wait_s)
+
+    def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
+        """The trainer's own numbers of a step, shown beside the rollouts'."""
+        body: dict[str, Any] = {"step": step, "values": dict(values)}
+        if mismatch is not None:
+            body["mismatch"] = dict(mismatch)
+        self._own("/metrics", body, repeatable=True)
+
+    def events(self, after: str | None = None) -> Iterator[Event]:
+        """What happens, from a cursor on, without heartbeats; never ends. At least once: keep the cursor of what you have dealt with.
+        Raises `CursorGone` where that is too long ago.
+        """
+        while True:
+            found, after = self.poll_events(after)
+            yield from found
+
+    def poll_events(self, after: str | None = None, *, wait_s: float = 30.0) -> tuple[list[Event], str | None]:
+        """One look: what happened behind the cursor, and the cursor to go on with."""
+        query = {"wait_s": wait_s} if after is None else {"after": after, "wait_s": wait_s}
+        path = f"{self._path}/events?{urlencode(query)}"
+        request = Request("GET", path, repeatable=True, accept="application/x-ndjson", wait_s=wait_s)
+        events = [_event(line) for line in self.paddock._transport.send(request).body.splitlines() if line.strip()]
+        cursor = events[-1].cursor if events else after
+        return [event for event in events if event.type != "heartbeat"], cursor
+
+    def eval(self, tasks: Sequence[Any], *, split: str, k: int = 1, **asked: Any) -> dict[str, Any]:
+        """Begins an evaluation, which is never trained; `Paddock.eval(eval_id)` waits for it."""
+        body = {"eval_id": f"eval-{uuid.uuid4()}", "tasks": list(tasks), "split": split, "k": k, **asked}
+        return self._ask("POST", "/evals", body, repeatable=True)
+
+    def finish(self) -> None:
+        """No more groups will be asked for; what runs goes on to its end."""
+        self._ask("POST", "/close", {}, repeatable=True)
+
+    def close(self) -> None:
+        """Stops renewing and gives back what is still claimed. The run goes on."""
+        for claim_id in self._leases.close():
+            try:
+                query = urlencode({"incarnation": self._incarnation})
+                self._ask("DELETE", f"/claims/{_part(claim_id)}?{query}", repeatable=True)
+            except Rejected:
+                # Disposed of, fenced or over: not ours to give back any more.
+                continue
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _load(self, claim: Mapping[str, Any]) -> Group:
+        claim_id = str(claim["claim_id"])
+        try:
+            group = self.paddock._rows(str(claim["group_id"]), int(claim["round"]), claim_id)
+        except Rejected as error:
+            if self._leases.lost(claim_id):
+                raise ClaimLost(f"the lease of claim {claim_id} ran out before its rows came") from error
+            raise
+        return replace(group, claim_id=claim_id, again=bool(claim.get("again")), settled=claim.get("settled") or {})
+
+    def _renew(self, claim_id: str, lease_s: float) -> None:
+        self._own(f"/claims/{_part(claim_id)}/renew", {"lease_s": lease_s}, repeatable=True)
+
+    def _drained(self) -> bool:
+        state = self.state()
+        counts = state["counts"]
+        return bool(state.get("closed")) and not any(counts[name] for name in ("running", "settled_unclaimed", "claimed"))
+
+    def _own(self, path: str, body: Mapping[str, Any], *, repeatable: bool = False, wait_s: float = 0.0) -> dict[str, Any]:
+        return self._ask("POST", path, {"incarnation": self.incarnation, **body}, repeatable=repeatable, wait_s=wait_s)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        repeatable: bool = False,
+        wait_s: float = 0.0,
+    ) -> dict[str, Any]:
+        return self.paddock.ask(method, self._path + path, body, repeatable=repeatable, wait_s=wait_s)
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list) else int(value)
+
+
+def _event(line: bytes) -> Event:
+    try:
+        found = json.loads(line)
+        return Event(str(found["cursor"]), str(found["type"]), found)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Malformed(f"a line of the events is not one: {line[:200]!r}") from error

@@ -1,0 +1,43 @@
+"""OpenRLHF's agent executor.
+
+| who groups | who computes advantages | null | several rows |
+|---|---|---|---|
+| copies of the prompt | the trainer, from `reward` | no word for it: raises, or no action ranges and the mean | refused, or the main chain |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..rows import Group
+from ._rows import NoNumber, Null, Several, numbers, one_row, reward, slots
+
+
+def to_openrlhf(group: Group, *, several: Several = "refuse", null: Null = "raise") -> list[dict[str, Any]]:
+    """Per rollout what `AgentExecutorBase.execute` returns (OpenRLHF 0.11.0, openrlhf/utils/agent.py): the whole sequence, the
+    ranges of it that train, and logprobs of full length with 0.0 on context.
+    """
+    out = []
+    for member in slots(group):
+        score, masked = reward(group, member, null)
+        row, lost = one_row(group, member, several)
+        if row is None:
+            raise NoNumber(f"rollout {member.rollout_id} has no row, and OpenRLHF wants one per prompt. Fix: ask for top_up.")
+        out.append(
+            {
+                "observation_tokens": list(row.token_ids),
+                "action_ranges": [] if masked else _ranges(list(row.loss_mask)),
+                "rollout_log_probs": numbers(row, masked=masked),
+                "reward": score,
+                "scores": score,
+                "extra_logs": {"lost_tokens": lost, "masked": int(masked)},
+            }
+        )
+    return out
+
+
+def _ranges(mask: list[int]) -> list[tuple[int, int]]:
+    edges = [
+        index for index in range(len(mask) + 1) if (mask[index - 1] if index else 0) != (mask[index] if index < len(mask) else 0)
+    ]
+    return list(zip(edges[::2], edges[1::2], strict=True))

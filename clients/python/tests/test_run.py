@@ -1,0 +1,294 @@
+import asyncio
+import inspect
+import threading
+import unittest
+from typing import Any
+
+from paddock_rl import (
+    AsyncPaddock,
+    AsyncRun,
+    ClaimLost,
+    CursorGone,
+    Fenced,
+    Full,
+    Paddock,
+    Rejected,
+    Run,
+    Unanswered,
+    advantages,
+)
+
+from . import encoder
+from .stand_in import Asked, Reply, StandIn, refuses, says
+
+RUN = "/rl/v1/runs/run"
+
+
+def claim(number: int, **more: Any) -> dict[str, Any]:
+    known = {
+        "claim_id": f"c{number}",
+        "group_id": f"g{number}",
+        "round": 0,
+        "lease_s": 300,
+        "again": False,
+        "settled": {"usable": 2},
+    }
+    return {**known, **more}
+
+
+def rows(number: int) -> Reply:
+    header = {**encoder.simple([1.0, 0.0, None]), "group_id": f"g{number}", "claim_id": f"c{number}"}
+    return says(encoder.encode(header), **{"content-type": "application/vnd.paddock.rows"})
+
+
+class Scripted(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = StandIn()
+        self.addCleanup(self.server.close)
+        self.server.on("POST /rl/v1/runs", says({"run_id": "run", "capture": "tokens"}, 201))
+        attached = {
+            "incarnation": 7,
+            "resume_step": None,
+            "undone": {"dispositions": 0, "rows": 0},
+            "again": [],
+            "cursor": "run:7:0",
+        }
+        self.server.on(f"POST {RUN}/attach", says(attached))
+        self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1)]}), says({"claims": []}))
+        self.server.on("GET /rl/v1/groups/g1/rounds/0/rows", rows(1))
+        self.server.on("GET /rl/v1/groups/g2/rounds/0/rows", rows(2))
+        self.server.on(f"POST {RUN}/claims/c1/renew", says({}))
+        self.server.on(f"POST {RUN}/claims/c2/renew", says({}))
+        self.server.on(f"DELETE {RUN}/claims/c1", (204, {}, b""))
+        self.server.on(f"DELETE {RUN}/claims/c2", (204, {}, b""))
+        counts = {"running": 0, "settled_unclaimed": 0, "claimed": 0, "done": 1, "failed": 0}
+        self.server.on(f"GET {RUN}", says({"run_id": "run", "closed": True, "counts": counts}))
+        self.paddock = Paddock(self.server.url, "secret")
+
+    def run_of(self, attached: bool = True) -> Run:
+        run = self.paddock.run("run", purpose="train")
+        self.addCleanup(run.close)
+        if attached:
+            run.attach()
+        return run
+
+
+class Trainer(Scripted):
+    def test_claims_trains_and_says_so(self) -> None:
+        run = self.run_of()
+        self.assertEqual(run.opened["capture"], "tokens")
+        (group,) = run.claim()
+        self.assertEqual((group.claim_id, group.group_id, group.settled), ("c1", "g1", {"usable": 2}))
+        self.assertIn("claim_id=c1", next(asked.path for asked in self.server.asked if asked.path.endswith("rows?claim_id=c1")))
+        self.server.on(f"POST {RUN}/dispositions", says({"accepted": 3, "repeated": 0, "claims_done": ["c1"]}))
+        done = run.dispose_group(group, 4, computed=advantages(group, "mean"))
+        self.assertEqual((done.accepted, done.claims_done), (3, ["c1"]))
+        (body,) = self.server.bodies(f"POST {RUN}/dispositions")
+        self.assertEqual(body["incarnation"], 7)
+        said = [(row["row"], row["step"], row["outcome"], row["advantage"], row["reward_used"]) for row in body["dispositions"]]
+        self.assertEqual(said, [("row0", 4, "used", 0.5, 1.0), ("row1", 4, "used", -0.5, 0.0), ("row2", 4, "skipped", None, None)])
+        self.assertEqual(body["dispositions"][2]["reason"], "no_number")
+
+    def test_a_round_without_signal_is_said_as_such_and_an_outcome_given_wins(self) -> None:
+        run = self.run_of()
+        (group,) = run.claim()
+        self.server.on(f"POST {RUN}/dispositions", says({"accepted": 3, "repeated": 0, "claims_done": []}))
+        run.dispose_group(group, 4, computed=advantages(group, shape=lambda group: {"r0": 1.0, "r1": 1.0}))
+        run.dispose_group(group, 4, "stale", reason="age 3")
+        first, second = self.server.bodies(f"POST {RUN}/dispositions")
+        self.assertEqual([row["outcome"] for row in first["dispositions"]], ["no_signal", "no_signal", "skipped"])
+        self.assertEqual({(row["outcome"], row["reason"]) for row in second["dispositions"]}, {("stale", "age 3")})
+        with self.assertRaises(ValueError):
+            run.dispose_group(group, 4)
+
+    def test_nobody_speaks_for_a_run_before_it_has_attached(self) -> None:
+        run = self.run_of(attached=False)
+        with self.assertRaisesRegex(RuntimeError, "attach"):
+            run.claim()
+        run.join(9)
+        run.claim()
+        self.assertEqual(self.server.bodies(f"POST {RUN}/claims")[0]["incarnation"], 9)
+
+    def test_who_is_fenced_is_told(self) -> None:
+        run = self.run_of()
+        self.server.on(f"POST {RUN}/checkpoint", refuses(409, "FENCED"))
+        with self.assertRaises(Fenced):
+            run.checkpoint(3)
+
+    def test_an_answer_to_attach_or_to_a_claim_that_is_lost_is_not_asked_for_twice(self) -> None:
+        run = self.run_of()
+        self.server.on(f"POST {RUN}/attach", lambda asked: asked.drop(), says({}))
+        self.server.on(f"POST {RUN}/claims", lambda asked: asked.drop(), says({"claims": []}))
+        with self.assertRaises(Unanswered):
+            run.attach()
+        with self.assertRaises(Unanswered):
+            run.claim()
+
+    def test_groups_of_ones_own_get_an_id_so_that_asking_twice_is_asking_once(self) -> None:
+        run = self.run_of()
+        self.server.on(f"POST {RUN}/groups", lambda asked: asked.drop(), says({"accepted": [], "capacity": {"groups": 4}}, 202))
+        self.assertEqual(run.submit({"task": "sum", "n": 8}).capacity, {"groups": 4})
+        first, second = self.server.bodies(f"POST {RUN}/groups")
+        self.assertEqual(first, second)
+        self.assertTrue(first["groups"][0]["group_id"])
+
+    def test_where_there_is_no_room_the_refused_are_asked_for_again(self) -> None:
+        run = self.run_of()
+        full = refuses(429, "FULL", headers={"retry-after": "0"}, accepted=[{"group_id": "a"}], refused=["b"])
+        self.server.on(f"POST {RUN}/groups", full, says({"accepted": [{"group_id": "b"}], "capacity": None}, 202))
+        wanted = [{"group_id": "a", "task": "t", "n": 2}, {"group_id": "b", "task": "t", "n": 2}]
+        found = run.submit(wanted, wait_s=60)
+        self.assertEqual([group["group_id"] for group in found.accepted], ["a", "b"])
+        self.assertEqual(self.server.bodies(f"POST {RUN}/groups")[1]["groups"], [wanted[1]])
+        self.server.on(f"POST {RUN}/groups", full)
+        with self.assertRaises(Full):
+            run.submit(wanted)
+
+    def test_policy_and_metrics_say_what_they_were_told(self) -> None:
+        run = self.run_of()
+        self.server.on(f"POST {RUN}/policy", says({"phase": "live"}))
+        self.server.on(f"POST {RUN}/metrics", says({}))
+        run.policy(3, "live", label="step-3")
+        run.metrics(3, {"loss": 0.5}, mismatch={"kl": 0.0, "max": 0.1, "p99": 0.1})
+        (policy,) = self.server.bodies(f"POST {RUN}/policy")
+        self.assertEqual(policy, {"incarnation": 7, "version": 3, "phase": "live", "mode": "drain", "label": "step-3"})
+        (metrics,) = self.server.bodies(f"POST {RUN}/metrics")
+        self.assertEqual(metrics["mismatch"], {"kl": 0.0, "max": 0.1, "p99": 0.1})
+
+
+class Leasing(Scripted):
+    def test_what_is_held_is_renewed_until_it_is_given_back(self) -> None:
+        run = self.run_of()
+        (group,) = run.claim(lease_s=0.03)
+        renewed = 0
+        while renewed < 3:
+            renewed += self.server.seen.get(timeout=60).path == f"{RUN}/claims/c1/renew"
+        run.give_back(group)
+        self.assertIn("incarnation=7", self.server.asked[-1].path)
+        run.close()
+        self.assertEqual(sum(asked.method == "DELETE" for asked in self.server.asked), 1)
+
+    def test_closing_gives_back_what_is_still_held_and_nothing_else(self) -> None:
+        self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1), claim(2)]}))
+        self.server.on(f"POST {RUN}/dispositions", says({"accepted": 3, "repeated": 0, "claims_done": ["c1"]}))
+        with self.run_of() as run:
+            first, _ = run.claim(2)
+            run.dispose_group(first, 1, "used")
+        self.assertEqual(
+            [asked.path.split("?")[0] for asked in self.server.asked if asked.method == "DELETE"], [f"{RUN}/claims/c2"]
+        )
+
+    def test_a_lease_that_ran_out_before_its_rows_came_is_said(self) -> None:
+        refused = threading.Event()
+
+        def refuse(asked: Asked) -> Reply:
+            refused.set()
+            return refuses(404, "NOT_FOUND")
+
+        def late(asked: Asked) -> Reply:
+            refused.wait(60)
+            # The refusal is read by another thread of the client; until then the lease counts as held.
+            while run._leases.lost("c1") is False:
+                pass
+            return refuses(409, "CLAIM_LOST")
+
+        self.server.on(f"POST {RUN}/claims/c1/renew", refuse)
+        self.server.on("GET /rl/v1/groups/g1/rounds/0/rows", late)
+        run = self.run_of()
+        with self.assertRaises(ClaimLost):
+            run.claim(lease_s=0.03)
+
+    def test_groups_that_nobody_was_told_of_are_not_kept(self) -> None:
+        self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1), claim(2)]}))
+        self.server.on("GET /rl/v1/groups/g2/rounds/0/rows", refuses(500, "INTERNAL"))
+        with self.run_of() as run, self.assertRaises(Rejected):
+            run.claim(2)
+        self.assertEqual([asked for asked in self.server.asked if asked.method == "DELETE"], [])
+
+
+class Following(Scripted):
+    def test_groups_come_until_the_run_is_closed_and_empty(self) -> None:
+        going = {"running": 1, "settled_unclaimed": 0, "claimed": 0, "done": 0, "failed": 0}
+        over = {**going, "running": 0}
+        self.server.on(
+            f"POST {RUN}/claims",
+            says({"claims": []}),
+            lambda asked: asked.drop(),
+            says({"claims": [claim(1)]}),
+            says({"claims": []}),
+        )
+        self.server.on(f"GET {RUN}", says({"closed": True, "counts": going}), says({"closed": True, "counts": over}))
+        run = self.run_of()
+        self.assertEqual([group.group_id for group in run.groups()], ["g1"])
+
+    def test_as_many_groups_as_asked_for(self) -> None:
+        self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1), claim(2)]}), says({"claims": [claim(1)]}))
+        run = self.run_of()
+        self.assertEqual([group.group_id for group in run.groups(3, max_groups=2)], ["g1", "g2", "g1"])
+        self.assertEqual([body["max_groups"] for body in self.server.bodies(f"POST {RUN}/claims")], [2, 1])
+
+    def test_events_go_on_behind_the_last_cursor_heartbeats_aside(self) -> None:
+        lines = b'{"cursor": "run:7:1", "type": "group", "group_id": "g1"}\n{"cursor": "run:7:2", "type": "heartbeat"}\n'
+        more = b'{"cursor": "run:7:3", "type": "policy"}\n'
+        self.server.on(f"GET {RUN}/events", says(lines), says(b""), says(more), refuses(410, "CURSOR_GONE", cursor="run:7:9"))
+        run = self.run_of()
+        events = run.events("run:7:0")
+        self.assertEqual([next(events).cursor, next(events).type], ["run:7:1", "policy"])
+        with self.assertRaises(CursorGone) as gone:
+            next(events)
+        self.assertEqual(gone.exception.cursor, "run:7:9")
+        after = [asked.path.split("after=")[1].split("&")[0] for asked in self.server.asked if "/events" in asked.path]
+        self.assertEqual(after, ["run%3A7%3A0", "run%3A7%3A2", "run%3A7%3A2", "run%3A7%3A3"])
+
+
+class Asynchronous(Scripted):
+    def test_is_the_same(self) -> None:
+        self.server.on(f"POST {RUN}/dispositions", says({"accepted": 3, "repeated": 0, "claims_done": ["c1"]}))
+        self.server.on(f"GET {RUN}/events", says(b'{"cursor": "run:7:1", "type": "group"}\n'))
+
+        async def train() -> list[str]:
+            async with AsyncPaddock(self.server.url, "secret") as paddock, await paddock.run("run", purpose="train") as run:
+                await run.attach()
+                seen = []
+                async for group in run.groups():
+                    await run.dispose_group(group, 1, computed=advantages(group))
+                    seen.append(group.group_id)
+                async for event in run.events():
+                    seen.append(event.type)
+                    break
+                return seen
+
+        self.assertEqual(asyncio.run(train()), ["g1", "group"])
+
+    def test_a_cancelled_task_ends_its_request_at_once(self) -> None:
+        reached, left = threading.Event(), threading.Event()
+
+        def hang(asked: Asked) -> None:
+            reached.set()
+            asked.handler.connection.recv(1)
+            left.set()
+
+        self.server.on(f"POST {RUN}/claims", hang)
+
+        async def train() -> None:
+            async with AsyncPaddock(self.server.url, "secret") as paddock:
+                run = await paddock.run("run")
+                await run.attach()
+                waiting = asyncio.create_task(run.claim())
+                await asyncio.to_thread(reached.wait, 60)
+                waiting.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await waiting
+
+        asyncio.run(train())
+        self.assertTrue(left.wait(60))
+
+    def test_each_call_of_one_is_a_call_of_the_other(self) -> None:
+        for sync, twin in ((Run, AsyncRun), (Paddock, AsyncPaddock)):
+            for name, method in inspect.getmembers(sync, inspect.isfunction):
+                if name.startswith("_"):
+                    continue
+                with self.subTest(name=name):
+                    own = inspect.signature(method).parameters
+                    other = inspect.signature(getattr(twin, name)).parameters
+                    self.assertEqual([str(each) for each in own.values()], [str(each) for each in other.values()])
