@@ -147,6 +147,18 @@ class Forks(unittest.TestCase):
         # r1 and r2 at d: 0, 1. r0 at c against the mean of what came of r1: 1, 0.5.
         close(self, list(advantages(group, "mean").by_rollout.values()), [0.25, -0.5, 0.5])
 
+    def test_a_rollout_that_others_left_twice_is_compared_where_the_last_left(self) -> None:
+        # r0 called row0-call-0, then row0-call-1; r1 left it at the second, r2 at the first.
+        group = round_of(
+            [1.0, 0.0, 0.0],
+            members={
+                1: {"forked_from": {"rollout_id": "r0", "call_id": "row0-call-1"}},
+                2: {"forked_from": {"rollout_id": "r0", "call_id": "row0-call-0"}},
+            },
+        )
+        # r0 and r1 at the second: 1, 0. r2 at the first against what came of r0's way on: 0.5, 0.
+        close(self, list(advantages(group, "mean").by_rollout.values()), [0.5, -0.5, -0.25])
+
     def test_a_fork_whose_origin_is_not_there_stands_alone(self) -> None:
         group = round_of([1.0, 0.0], members={1: {"forked_from": {"rollout_id": "elsewhere", "call_id": "c"}}})
         close(self, list(advantages(group, "mean").by_rollout.values()), [0.5, -0.5])

@@ -96,8 +96,8 @@ def advantages(
     `baseline="all_rounds"`, mean and deviation are those of `rounds` and this one, each rollout once. `weights` is what each row
     says of its weight: `row` 1/K, `token` 1.
 
-    Forks of a rollout are no independent members: a family counts once, as the mean of its fork points, and whoever hangs on a
-    fork point is compared with the others that hang there. Raises `OutcomeStopped` for a round stopped on rewards, unless allowed.
+    Forks of a rollout are no independent members: a family counts once, as the mean of all that came of it, and whoever parts from
+    others is compared with them where it parts last. Raises `OutcomeStopped` for a round stopped on rewards, unless allowed.
     """
     preset = _preset(method, std, eps)
     if group.outcome_stopped and preset.method == "grpo" and outcome_stopped == "refuse":
@@ -112,7 +112,8 @@ def advantages(
     for each in [*rounds, group]:
         numbers.update(_numbers(each, shape))
         seen.update({member.rollout_id: member for member in each.members})
-    families = _Families([seen[rollout] for rollout in numbers], numbers)
+    rows_seen = [row for each in [*rounds, group] for row in each.rows]
+    families = _Families([seen[rollout] for rollout in numbers], numbers, rows_seen)
     top = _Scale(list(families.values.values()), preset)
     scales: dict[object, _Scale] = {}
     by_rollout: dict[str, float | None] = {}
@@ -201,10 +202,10 @@ class _Scale:
     def __init__(self, numbers: Sequence[float], preset: Preset) -> None:
         self._preset = preset
         self._n = len(numbers)
-        self._mean = math.fsum(numbers) / self._n if numbers else 0.0
+        self._mean = _mean(numbers) if numbers else 0.0
         spread = max(numbers) - min(numbers) if numbers else 0.0
         largest = max((abs(number) for number in numbers), default=0.0)
-        self.silent = self._n < 2 or spread <= _SAME * largest
+        self.silent = spread <= _SAME * largest
         squares = math.fsum((number - self._mean) ** 2 for number in numbers)
         degrees = self._n - 1 if preset.std == "sample" else self._n
         self._divisor = 1.0 if preset.std == "none" or self.silent else math.sqrt(squares / degrees) + preset.eps
@@ -224,40 +225,42 @@ _Point = tuple[str, str]
 class _Families:
     """Which rollouts began in the middle of which others. Of a forked rollout whose origin is not here, nothing is shared."""
 
-    def __init__(self, members: Sequence[Member], numbers: Mapping[str, float]) -> None:
+    def __init__(self, members: Sequence[Member], numbers: Mapping[str, float], rows: Iterable[Row]) -> None:
         self._numbers = numbers
         self._hanging: dict[_Point, list[str]] = {}
         self._began: dict[str, _Point] = {}
-        self._points: dict[str, list[_Point]] = {}
         for member in members:
             fork = member.forked_from
-            if fork is None or fork["rollout_id"] not in numbers:
-                continue
-            point = (str(fork["rollout_id"]), str(fork["call_id"]))
-            if point not in self._hanging:
-                self._points.setdefault(point[0], []).append(point)
-            self._hanging.setdefault(point, []).append(member.rollout_id)
-            self._began[member.rollout_id] = point
+            if fork is not None and fork["rollout_id"] in numbers:
+                point = (str(fork["rollout_id"]), str(fork["call_id"]))
+                self._hanging.setdefault(point, []).append(member.rollout_id)
+                self._began[member.rollout_id] = point
+        places = {(row.rollout_id, call): place for row in rows for place, call in enumerate(row.node_ids)}
+        # The fork points of each rollout in the order of its calls.
+        self._points: dict[str, list[_Point]] = {}
+        for point in sorted(self._hanging, key=lambda point: places.get(point, -1)):
+            self._points.setdefault(point[0], []).append(point)
         roots = [member.rollout_id for member in members if member.rollout_id not in self._began]
-        self.values = {root: self._value(root) for root in roots}
+        self.values = {root: _mean(self._leaves(root)) for root in roots}
 
     def at(self, point: _Point) -> list[float]:
-        """What hangs on a fork point: the rollout that goes on there, and those that began there."""
-        return [self._numbers[point[0]], *(self._value(rollout) for rollout in self._hanging[point])]
+        """What hangs on a fork point: the way on of the rollout itself, and those that began there."""
+        later = self._points[point[0]].index(point) + 1
+        return [_mean(self._leaves(point[0], later)), *(_mean(self._leaves(rollout)) for rollout in self._hanging[point])]
 
     def point_of(self, rollout: str) -> _Point | None:
         """The last fork point on a rollout's way. Null: it shares nothing."""
         own = self._points.get(rollout)
         return own[-1] if own is not None else self._began.get(rollout)
 
-    def _value(self, rollout: str) -> float:
-        """The mean over the rollout and all that came of it."""
-        leaves = self._leaves(rollout)
-        return math.fsum(leaves) / len(leaves)
-
-    def _leaves(self, rollout: str) -> list[float]:
+    def _leaves(self, rollout: str, first: int = 0) -> list[float]:
+        """The numbers of a rollout and of all that came of it, from one of its fork points on."""
         found = [self._numbers[rollout]]
-        for point in self._points.get(rollout, []):
+        for point in self._points.get(rollout, [])[first:]:
             for child in self._hanging[point]:
                 found.extend(self._leaves(child))
         return found
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return math.fsum(numbers) / len(numbers)
