@@ -95,8 +95,10 @@ class Trainer(Scripted):
         self.server.on(f"POST {RUN}/dispositions", says({"accepted": 3, "repeated": 0, "claims_done": []}))
         run.dispose_group(group, 4, computed=advantages(group, shape=lambda group: {"r0": 1.0, "r1": 1.0}))
         run.dispose_group(group, 4, "stale", reason="age 3")
-        first, second = self.server.bodies(f"POST {RUN}/dispositions")
+        run.dispose_group(group, 4, computed=advantages(group), left_out={"row1": "truncated"})
+        first, second, third = self.server.bodies(f"POST {RUN}/dispositions")
         self.assertEqual([row["outcome"] for row in first["dispositions"]], ["no_signal", "no_signal", "skipped"])
+        self.assertEqual([row["outcome"] for row in third["dispositions"]], ["used", "truncated", "skipped"])
         self.assertEqual({(row["outcome"], row["reason"]) for row in second["dispositions"]}, {("stale", "age 3")})
         with self.assertRaises(ValueError):
             run.dispose_group(group, 4)

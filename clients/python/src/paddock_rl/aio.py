@@ -164,9 +164,12 @@ class AsyncRun:
         outcome: Outcome | None = None,
         *,
         computed: Advantages | None = None,
+        left_out: Mapping[str, Outcome] | None = None,
         reason: str | None = None,
     ) -> Disposed:
-        return await self._off(lambda: self.sync.dispose_group(group, step, outcome, computed=computed, reason=reason))
+        return await self._off(
+            lambda: self.sync.dispose_group(group, step, outcome, computed=computed, left_out=left_out, reason=reason)
+        )
 
     async def policy(
         self, version: int, phase: Phase, *, mode: UpdateMode = "drain", label: str | None = None, wait_s: float = 600.0

@@ -284,29 +284,24 @@ class Run:
         outcome: Outcome | None = None,
         *,
         computed: Advantages | None = None,
+        left_out: Mapping[str, Outcome] | None = None,
         reason: str | None = None,
     ) -> Disposed:
-        """Says it of all rows of a group. Without `outcome`: `used` where `computed` has an advantage for the row, `no_signal` where the
-        round has none to give, and `skipped` for rows that may not train.
+        """Says it of all rows of a group. Without `outcome`: what `left_out` says of a row; else `used` where `computed` has an advantage
+        for it, `no_signal` where the round has none to give, and `skipped` for rows that may not train.
         """
-        by_row = {} if computed is None else {row.row_id: row for row in computed.rows}
         if outcome is None and computed is None:
             raise ValueError("what became of the rows? Fix: give outcome, or computed.")
-
-        def said(row_id: str, why: str | None) -> dict[str, Any]:
-            found = by_row.get(row_id)
-            own = outcome or ("skipped" if found is None else "no_signal" if found.no_signal else "used")
-            said_why = reason if outcome is not None or found is not None else why
-            return {
-                "row": row_id,
-                "step": step,
-                "outcome": own,
-                "advantage": None if found is None else found.advantage,
-                "reward_used": None if found is None else found.reward_used,
-                "reason": said_why,
-            }
-
-        return self.dispose([said(row.row_id, row.unusable_reason) for row in group.rows])
+        by_row = {} if computed is None else {row.row_id: row for row in computed.rows}
+        said = []
+        for row in group.rows:
+            found = by_row.get(row.row_id)
+            own = outcome or (left_out or {}).get(row.row_id)
+            if own is None:
+                own = "skipped" if found is None else "no_signal" if found.no_signal else "used"
+            worth = {} if found is None else {"advantage": found.advantage, "reward_used": found.reward_used}
+            said.append({"row": row.row_id, "step": step, "outcome": own, "reason": reason or row.unusable_reason, **worth})
+        return self.dispose(said)
 
     def policy(
         self, version: int, phase: Phase, *, mode: UpdateMode = "drain", label: str | None = None, wait_s: float = 600.0
