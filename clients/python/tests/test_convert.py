@@ -80,7 +80,7 @@ class Shapes(unittest.TestCase):
         first, second = to_tinker(self.group, advantages(self.group, "tinker"))
         self.assertEqual(first["model_input"], IDS[:-1])
         inputs = first["loss_fn_inputs"]
-        self.assertEqual((inputs["target_tokens"], inputs["mask"]), (IDS[1:], MASK[1:]))
+        self.assertEqual((inputs["target_tokens"], first["mask"]), (IDS[1:], MASK[1:]))
         self.assertEqual(inputs["advantages"], [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.5])
         self.assertEqual(inputs["logprobs"], self.logprobs[1:])
         self.assertEqual(second["loss_fn_inputs"]["advantages"][2], -0.5)

@@ -57,10 +57,10 @@ class Scripted(unittest.TestCase):
         self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1)]}), says({"claims": []}))
         self.server.on("GET /rl/v1/groups/g1/rounds/0/rows", rows(1))
         self.server.on("GET /rl/v1/groups/g2/rounds/0/rows", rows(2))
-        self.server.on(f"POST {RUN}/claims/c1/renew", says({}))
-        self.server.on(f"POST {RUN}/claims/c2/renew", says({}))
-        self.server.on(f"DELETE {RUN}/claims/c1", (204, {}, b""))
-        self.server.on(f"DELETE {RUN}/claims/c2", (204, {}, b""))
+        self.server.on("POST /rl/v1/claims/c1/renew", says({}))
+        self.server.on("POST /rl/v1/claims/c2/renew", says({}))
+        self.server.on("DELETE /rl/v1/claims/c1", (204, {}, b""))
+        self.server.on("DELETE /rl/v1/claims/c2", (204, {}, b""))
         counts = {"running": 0, "settled_unclaimed": 0, "claimed": 0, "done": 1, "failed": 0}
         self.server.on(f"GET {RUN}", says({"run_id": "run", "closed": True, "counts": counts}))
         self.paddock = Paddock(self.server.url, "secret")
@@ -146,6 +146,32 @@ class Trainer(Scripted):
         with self.assertRaises(Full):
             run.submit(wanted)
 
+    def test_calls_of_groups_rollouts_and_evals_go_where_the_protocol_says(self) -> None:
+        run = self.run_of(attached=False)
+        calls = {
+            "POST /rl/v1/groups/g%2F1/rounds": lambda: self.paddock.open_round("g/1", n=4),
+            "POST /rl/v1/groups/g/cancel": lambda: self.paddock.cancel_group("g"),
+            "POST /rl/v1/rollouts/r/cancel": lambda: self.paddock.cancel_rollout("r"),
+            "POST /rl/v1/rollouts": lambda: self.paddock.open_rollout("g", slot=1),
+            "GET /rl/v1/rollouts/r": lambda: self.paddock.rollout("r", wait_s=5),
+            "POST /rl/v1/rollouts/r/end": lambda: self.paddock.end_rollout("r"),
+            "POST /rl/v1/rollouts/r/verdict": lambda: self.paddock.verdict("r", "late", None),
+            "GET /rl/v1/evals/e": lambda: self.paddock.eval("e"),
+            f"POST {RUN}/evals": lambda: run.eval(["sum"], split="test", k=4),
+            f"POST {RUN}/close": run.finish,
+            f"GET {RUN}/metrics": lambda: run.recorded_metrics(3),
+            f"GET {RUN}": run.state,
+        }
+        for route, call in calls.items():
+            self.server.on(route, says({}))
+            call()
+            asked = self.server.asked[-1]
+            self.assertEqual(f"{asked.method} {asked.path.split('?')[0]}", route)
+        self.assertEqual(self.server.bodies("POST /rl/v1/rollouts/r/verdict"), [{"source": "late", "reward": None}])
+        opened = self.server.bodies("POST /rl/v1/rollouts")[0]
+        self.assertEqual((opened["group_id"], opened["slot"]), ("g", 1))
+        self.assertTrue(opened["idempotency_key"])
+
     def test_policy_and_metrics_say_what_they_were_told(self) -> None:
         run = self.run_of()
         self.server.on(f"POST {RUN}/policy", says({"phase": "live"}))
@@ -164,7 +190,7 @@ class Leasing(Scripted):
         (group,) = run.claim(lease_s=0.03)
         renewed = 0
         while renewed < 3:
-            renewed += self.server.seen.get(timeout=60).path == f"{RUN}/claims/c1/renew"
+            renewed += self.server.seen.get(timeout=60).path == "/rl/v1/claims/c1/renew"
         run.give_back(group)
         self.assertIn("incarnation=7", self.server.asked[-1].path)
         run.close()
@@ -177,7 +203,7 @@ class Leasing(Scripted):
             first, _ = run.claim(2)
             run.dispose_group(first, 1, "used")
         self.assertEqual(
-            [asked.path.split("?")[0] for asked in self.server.asked if asked.method == "DELETE"], [f"{RUN}/claims/c2"]
+            [asked.path.split("?")[0] for asked in self.server.asked if asked.method == "DELETE"], ["/rl/v1/claims/c2"]
         )
 
     def test_a_lease_that_ran_out_before_its_rows_came_is_said(self) -> None:
@@ -194,7 +220,7 @@ class Leasing(Scripted):
                 pass
             return refuses(409, "CLAIM_LOST")
 
-        self.server.on(f"POST {RUN}/claims/c1/renew", refuse)
+        self.server.on("POST /rl/v1/claims/c1/renew", refuse)
         self.server.on("GET /rl/v1/groups/g1/rounds/0/rows", late)
         run = self.run_of()
         with self.assertRaises(ClaimLost):

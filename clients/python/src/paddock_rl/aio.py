@@ -78,6 +78,9 @@ class AsyncPaddock:
     async def rows(self, group_id: str, round: int = 0) -> Group:
         return await self.off(lambda: self.sync.rows(group_id, round))
 
+    async def open_round(self, group_id: str, **asked: Any) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.open_round(group_id, **asked))
+
     async def cancel_group(self, group_id: str) -> dict[str, Any]:
         return await self.off(lambda: self.sync.cancel_group(group_id))
 
@@ -172,12 +175,22 @@ class AsyncRun:
         )
 
     async def policy(
-        self, version: int, phase: Phase, *, mode: UpdateMode = "drain", label: str | None = None, wait_s: float = 600.0
+        self,
+        version: int,
+        phase: Phase,
+        *,
+        mode: UpdateMode = "drain",
+        label: str | None = None,
+        replicas: Sequence[str] | None = None,
+        wait_s: float = 600.0,
     ) -> dict[str, Any]:
-        return await self._off(lambda: self.sync.policy(version, phase, mode=mode, label=label, wait_s=wait_s))
+        return await self._off(lambda: self.sync.policy(version, phase, mode=mode, label=label, replicas=replicas, wait_s=wait_s))
 
     async def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
         await self._off(lambda: self.sync.metrics(step, values, mismatch=mismatch))
+
+    async def recorded_metrics(self, after_step: int | None = None) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.recorded_metrics(after_step))
 
     async def events(self, after: str | None = None) -> AsyncIterator[Event]:
         while True:

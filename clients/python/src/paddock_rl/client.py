@@ -112,6 +112,10 @@ class Paddock:
         """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them."""
         return self._rows(group_id, round, None)
 
+    def open_round(self, group_id: str, **asked: Any) -> dict[str, Any]:
+        """A further round of a group whose last one has settled. A lost answer is not asked for again: look at the group first."""
+        return self.ask("POST", f"{_API}/groups/{_part(group_id)}/rounds", asked)
+
     def cancel_group(self, group_id: str) -> dict[str, Any]:
         """Stops what goes on of a group; it settles with what there is."""
         return self.ask("POST", f"{_API}/groups/{_part(group_id)}/cancel", {}, repeatable=True)
@@ -264,8 +268,7 @@ class Run:
         if group.claim_id is None:
             raise ValueError("rows that were read without a claim belong to nobody")
         self._leases.let_go(group.claim_id)
-        query = urlencode({"incarnation": self.incarnation})
-        self._ask("DELETE", f"/claims/{_part(group.claim_id)}?{query}", repeatable=True)
+        self._unclaim(group.claim_id)
 
     def dispose(self, dispositions: Iterable[Mapping[str, Any]]) -> Disposed:
         """Says what was done with rows: `{row, step, outcome, use?, tokens?, advantage?, reward_used?, reason?}` each. May be repeated."""
@@ -304,14 +307,21 @@ class Run:
         return self.dispose(said)
 
     def policy(
-        self, version: int, phase: Phase, *, mode: UpdateMode = "drain", label: str | None = None, wait_s: float = 600.0
+        self,
+        version: int,
+        phase: Phase,
+        *,
+        mode: UpdateMode = "drain",
+        label: str | None = None,
+        replicas: Sequence[str] | None = None,
+        wait_s: float = 600.0,
     ) -> dict[str, Any]:
         """Tells Paddock of weights: `pausing` answers when new calls wait and open ones are dealt with as `mode` says; move the weights
         then, and say `live`, or `failed`. Raises `Gated` where groups under way would become too old.
         """
         body: dict[str, Any] = {"version": version, "phase": phase, "mode": mode}
-        if label is not None:
-            body["label"] = label
+        body |= {} if label is None else {"label": label}
+        body |= {} if replicas is None else {"replicas": list(replicas)}
         return self._own("/policy", body, repeatable=True, wait_s=wait_s)
 
     def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
@@ -320,6 +330,10 @@ class Run:
         if mismatch is not None:
             body["mismatch"] = dict(mismatch)
         self._own("/metrics", body, repeatable=True)
+
+    def recorded_metrics(self, after_step: int | None = None) -> dict[str, Any]:
+        """The numbers that a trainer has sent, of later steps than `after_step`."""
+        return self._ask("GET", "/metrics" if after_step is None else f"/metrics?{urlencode({'after_step': after_step})}")
 
     def events(self, after: str | None = None) -> Iterator[Event]:
         """What happens, from a cursor on, without heartbeats; never ends. At least once: keep the cursor of what you have dealt with.
@@ -351,8 +365,7 @@ class Run:
         """Stops renewing and gives back what is still claimed. The run goes on."""
         for claim_id in self._leases.close():
             try:
-                query = urlencode({"incarnation": self._incarnation})
-                self._ask("DELETE", f"/claims/{_part(claim_id)}?{query}", repeatable=True)
+                self._unclaim(claim_id)
             except Rejected:
                 # Disposed of, fenced or over: not ours to give back any more.
                 continue
@@ -374,7 +387,12 @@ class Run:
         return replace(group, claim_id=claim_id, again=bool(claim.get("again")), settled=claim.get("settled") or {})
 
     def _renew(self, claim_id: str, lease_s: float) -> None:
-        self._own(f"/claims/{_part(claim_id)}/renew", {"lease_s": lease_s}, repeatable=True)
+        body = {"incarnation": self.incarnation, "lease_s": lease_s}
+        self.paddock.ask("POST", f"{_API}/claims/{_part(claim_id)}/renew", body, repeatable=True)
+
+    def _unclaim(self, claim_id: str) -> None:
+        query = urlencode({"incarnation": self.incarnation})
+        self.paddock.ask("DELETE", f"{_API}/claims/{_part(claim_id)}?{query}", repeatable=True)
 
     def _drained(self) -> bool:
         state = self.state()
