@@ -133,6 +133,7 @@ class UnevenFate(unittest.TestCase):
         openrlhf = to_openrlhf(self.group, null="masked_mean")
         self.assertAlmostEqual(statistics.fmean(row["reward"] for row in openrlhf), mean)
         self.assertEqual(openrlhf[2]["action_ranges"], [])
+        self.assertEqual([row["truncated"] for row in openrlhf], [False, False, False, True])
         nemo = to_nemo(self.group, 0, null="masked_mean")
         self.assertAlmostEqual(statistics.fmean(row["reward"] for row in nemo), mean)
         self.assertEqual([row["loss_multiplier"] for row in nemo], [1.0, 1.0, 0.0, 1.0])

@@ -14,7 +14,7 @@ from ._rows import numbers, rows_of, slots, versions
 
 
 def to_areal(group: Group) -> list[list[dict[str, list[Any]]] | None]:
-    """Per rollout what `RolloutWorkflow.arun_episode` returns (AReaL at 4aef98d8d, api/workflow_api.py), as lists of shape [1, T]:
+    """Per rollout what `RolloutWorkflow.arun_episode` returns (areal 1.0.4, api/workflow_api.py and experimental/openai/types.py), as lists of shape [1, T]:
     `input_ids, attention_mask, loss_mask, logprobs, versions` (-1 on context), and `rewards` of shape [1]. A missing reward would
     be read as 0.0 there, so a rollout without a number is None.
     """

@@ -12,10 +12,12 @@ from typing import Any
 from ..rows import Group
 from ._rows import NoNumber, Null, Several, numbers, one_row, reward, slots
 
+_CUT = {"budget", "context_overflow", "horizon"}
+
 
 def to_openrlhf(group: Group, *, several: Several = "refuse", null: Null = "raise") -> list[dict[str, Any]]:
-    """Per rollout what `AgentExecutorBase.execute` returns (OpenRLHF 0.11.0, openrlhf/utils/agent.py): the whole sequence, the
-    ranges of it that train, and logprobs of full length with 0.0 on context.
+    """Per rollout what `AgentExecutorBase.execute` returns (OpenRLHF 0.11.2, openrlhf/utils/agent.py): the whole sequence, the
+    ranges of it that train, and logprobs of full length with 0.0 on context. `prompt` and `label` are your data set's.
     """
     out = []
     for member in slots(group):
@@ -30,6 +32,7 @@ def to_openrlhf(group: Group, *, several: Several = "refuse", null: Null = "rais
                 "rollout_log_probs": numbers(row, masked=masked),
                 "reward": score,
                 "scores": score,
+                "truncated": row.end in _CUT,
                 "extra_logs": {"lost_tokens": lost, "masked": int(masked)},
             }
         )

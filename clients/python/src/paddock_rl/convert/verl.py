@@ -14,7 +14,7 @@ from ._rows import Null, extent, response, reward, rows_of, slots
 
 
 def to_verl(group: Group, *, null: Null = "raise") -> list[list[dict[str, Any]]]:
-    """Per rollout a list of `AgentLoopOutput` fields (verl 0.10.0.dev, experimental/agent_loop/agent_loop.py), as the v1 loop takes
+    """Per rollout a list of `AgentLoopOutput` fields (verl 0.9.1 and 0.10.0.dev, experimental/agent_loop/agent_loop.py), as the v1 loop takes
     them. `extra_fields.min_global_steps` and `max_global_steps` are versions of the row's sampled tokens.
 
     Where `masked_mean` stands in for a null, the trainer's deviation is computed over one number more.
