@@ -4,6 +4,7 @@ import math
 import random
 import struct
 import unittest
+from unittest import mock
 
 from paddock_rl import Malformed, decode
 from paddock_rl.rows import Group
@@ -38,6 +39,15 @@ class Reading(unittest.TestCase):
         binary = encoder.encode(header)
         plain = decode(json.dumps(header).encode(), "application/json; charset=utf-8")
         self.assertEqual(repr(arrays_of(plain)), repr(arrays_of(decode(gzip.compress(binary)))))
+
+    def test_a_machine_of_the_other_byte_order_swaps(self) -> None:
+        # Seen from such a machine, this one's bytes are the other way round.
+        header = encoder.simple([1.0])
+        row = decode(encoder.encode(header)).rows[0]
+        with mock.patch("sys.byteorder", "big"):
+            swapped = list(row.token_ids)
+        ids = header["rows"][0]["arrays"]["token_ids"]
+        self.assertEqual(swapped, [int.from_bytes(value.to_bytes(4, "little"), "big") for value in ids])
 
     def test_null_reward_stays_null_and_nan_stays_unknown(self) -> None:
         header = encoder.simple([None, 0.0])
