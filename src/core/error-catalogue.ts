@@ -31,6 +31,12 @@ export const catalogue = {
     'The key is missing or opens no session.',
     'Send the session key as bearer, x-api-key or x-goog-api-key.',
   ),
+  BODY_ENCODING_UNKNOWN: entry(
+    'request',
+    415,
+    'The request body has a content-encoding that is not known.',
+    'Send the body as it is, or as gzip, deflate, br or zstd.',
+  ),
   BODY_INVALID_JSON: entry('request', 400, 'The request body is not valid JSON.', 'Send one JSON object, UTF-8.'),
   BODY_INVALID_SHAPE: entry(
     'request',
@@ -79,6 +85,12 @@ export const catalogue = {
     500,
     'A harness bundle could not be installed.',
     'See the cause; check that the npm registry is reachable.',
+  ),
+  CLAIM_OVER: entry(
+    'request',
+    409,
+    'The claim is over: it was given back, disposed of, or its lease ran out and somebody else has the group.',
+    'Claim again; renew leases in time.',
   ),
   CONFIG_INVALID: entry('request', 400, 'The configuration is not valid.', 'Correct the named place.'),
   CONFIG_NOT_FOUND: entry(
@@ -178,6 +190,24 @@ export const catalogue = {
     'No environment of that name is registered.',
     'Use one of the listed names, or register the plugin in paddock.config.ts.',
   ),
+  EVAL_INVALID: entry(
+    'request',
+    400,
+    'There is nothing to evaluate as it was asked for.',
+    'Name tasks that are there, each once, all of the split that is asked for.',
+  ),
+  EVAL_RUNNING: entry(
+    'request',
+    409,
+    'Evaluations are under way, and they are of the weights that are live.',
+    'Ask again; or cancel the named ones: POST /rl/v1/runs/{run}/evals/{eval}/cancel.',
+  ),
+  EVAL_VERSION: entry(
+    'request',
+    409,
+    'The weights that an evaluation asks for are not live.',
+    'Ask for the version that is live, or leave `version` out.',
+  ),
   EXPORTER_INVALID: entry(
     'request',
     400,
@@ -196,6 +226,18 @@ export const catalogue = {
     'The selection cannot be exported truthfully, or does not hold what the trainer of the format needs.',
     'Correct the selection or pass the named option.',
   ),
+  FENCED: entry(
+    'request',
+    409,
+    'Another process speaks for the run now.',
+    'Stop this one; or attach again, which fences the other.',
+  ),
+  GATE: entry(
+    'request',
+    409,
+    'These weights would make groups under way older than the run allows.',
+    'Wait until the named groups are disposed of, or cancel them by name.',
+  ),
   GROUP_INSIDE: entry(
     'request',
     409,
@@ -206,7 +248,7 @@ export const catalogue = {
     'request',
     400,
     'The group asks for what its members could never come to.',
-    'Correct n, over, topUp, minUsable or stopWhen.',
+    'Correct n, over, topUp, minUsable, stopWhen or carry.',
   ),
   HARNESS_FAILED: entry(
     'agent',
@@ -258,6 +300,7 @@ export const catalogue = {
     'The node session is over, draining or unknown, so it can claim no jobs.',
     'Stop the work of that session and join with a new one.',
   ),
+  MODEL_UNKNOWN: entry('request', 404, 'The engine serves no model of this name.', 'Name one of its models.'),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
   ORIGIN_REFUSED: entry(
     'request',
@@ -278,6 +321,7 @@ export const catalogue = {
     'Running generations did not end in time for a pause.',
     'Give it more time (`timeoutMs`), or use the mode keep or abort-resubmit.',
   ),
+  POLICY_OWNED: entry('request', 409, 'Another run announces the weights of this engine.', 'Close that run first.'),
   PORT_IN_USE: entry(
     'request',
     409,
@@ -325,6 +369,19 @@ export const catalogue = {
     400,
     'A rubric file of a judge does not have its shape.',
     'Correct the named place of the file.',
+  ),
+  RUN_CLOSED: entry('request', 409, 'The run was closed: it takes no more groups.', 'Open another run.'),
+  RUN_FULL: entry(
+    'request',
+    429,
+    'The run has as many groups open or unclaimed as it may have.',
+    'Claim and dispose of settled groups, then ask again.',
+  ),
+  RUN_IS_EVAL: entry(
+    'request',
+    409,
+    'The run is an evaluation: nothing of it is trained, and it takes nothing more.',
+    'Ask for this of the run that trains.',
   ),
   RUN_REFUSED: entry(
     'request',
@@ -395,6 +452,12 @@ export const catalogue = {
     426,
     'WebSocket is not served on a session route.',
     'Use plain HTTP with server-sent events.',
+  ),
+  TASK_HELD_OUT: entry(
+    'request',
+    409,
+    'A task that is held out for evaluation was asked for in training.',
+    'Train on tasks of another split.',
   ),
   TASK_INVALID: entry('request', 400, 'A task does not have the shape of its format.', 'Correct the named place.'),
   TASK_NOT_READY: entry(

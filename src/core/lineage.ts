@@ -1,5 +1,21 @@
 /** What a call is to its rollout. Exports act on the class: by default only `main` and `subagent` are trained. */
-export type CallClass = 'main' | 'subagent' | 'compaction' | 'title' | 'count' | 'probe' | 'judge' | 'other'
+export type CallClass =
+  | 'main'
+  | 'subagent'
+  | 'compaction'
+  | 'title'
+  | 'count'
+  | 'probe'
+  | 'judge'
+  | BesideClass
+  | 'other'
+
+/** Calls beside the conversation: recorded, never gone on with and never trained. */
+export type BesideClass = 'completion' | 'embedding'
+
+export function isBeside(callClass: CallClass): callClass is BesideClass {
+  return callClass === 'completion' || callClass === 'embedding'
+}
 
 /**
  * What is known of a call's place in the harness's own structure, extracted by the proxy from headers and body.

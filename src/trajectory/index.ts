@@ -1,5 +1,5 @@
 export type * from './contract/index.ts'
-export { tokenFlag, wireFaultOf, wireFaults } from './contract/index.ts'
+export { dispositionOutcomes, isEval, tokenFlag, wireFaultOf, wireFaults } from './contract/index.ts'
 export type * from './rows-contract.ts'
 export {
   builtInExporters,
@@ -22,7 +22,7 @@ export {
   type WriteRequest,
   writeExport,
 } from './export/index.ts'
-export { fingerprintDigest } from './catalogue/index.ts'
+export { carriedSlots, fingerprintDigest, isOutcomeStopped } from './catalogue/index.ts'
 export {
   announceOwner,
   liveOwner,
@@ -34,6 +34,16 @@ export {
 } from './store/index.ts'
 export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
 export { selectForExport, type SelectionSource, verdictInForce, verifiersVerdict } from './select/index.ts'
+export {
+  draftRound,
+  encodeRows,
+  type HandedRound,
+  handedRound,
+  type HandoutRules,
+  roundJson,
+  type RowMode,
+  rowsToOwn,
+} from './handout/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { salvage, type SalvageReport } from './salvage/index.ts'
 export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'

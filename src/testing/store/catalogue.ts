@@ -153,6 +153,8 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       })
       await expect(catalogue.putRollout({ ...record, id: newId() })).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
       expect(await catalogue.rollouts({})).toHaveLength(1)
+      expect(await catalogue.rollouts({ slots: [3, 0] })).toHaveLength(1)
+      expect(await catalogue.rollouts({ slots: [1] })).toEqual([])
     })
 
     it('lets only the first end count', async () => {
@@ -191,6 +193,7 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       over: 1,
       minUsable: 1,
       stopWhen: { kind: 'usable', count: 2 },
+      carry: false,
       topUp: 0,
       deadlineMs: 60_000,
       labels: { set: 'a' },
@@ -218,6 +221,7 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       ],
       usable: 0,
       censored: { members: 0, sampledTokens: 0 },
+      carried: { members: 0, sampledTokens: 0 },
       neverBegan: 0,
       ...more,
     })
@@ -226,6 +230,21 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       (await catalogue.runEvents(runId, { after: 0, limit: 99 })).map(({ kind }) => kind)
 
     describe('rounds of a group', () => {
+      it('take over slots that the round before left going on, until they are in a list', async () => {
+        const record = await rollout()
+        const carrying = (round: number) => ({ ...roundOf(record, round), spec: { ...spec, carry: true } })
+        await catalogue.openRound(carrying(0))
+        const [listed, carried] = await catalogue.openSlots(record.groupId, [slot(), slot()])
+        await catalogue.settleRound(settledOf(record))
+        await catalogue.openRound(carrying(1))
+        const [own] = await catalogue.openSlots(record.groupId, [slot()])
+        expect(own?.slot).toBe(2)
+        await catalogue.settleRound(settledOf(record, { round: 1, members: [], stoppedBy: 'cancelled' }))
+        await catalogue.openRound(carrying(2))
+        const rounds = await (await made.reader()).rounds(record.groupId)
+        expect(rounds.map(({ slots }) => slots)).toEqual([[listed, carried], [carried, own], []])
+      })
+
       it('open once, with their slots numbered through all of them, for every reader', async () => {
         const record = await rollout()
         await catalogue.openRound(roundOf(record))

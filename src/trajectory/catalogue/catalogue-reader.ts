@@ -11,17 +11,17 @@ import {
 } from '../../core/index.ts'
 import type {
   GroupRecord,
+  RolloutFilter,
   RolloutRecord,
   RolloutView,
   RolloutWork,
-  RoundRecord,
   RoundView,
   RunEvent,
   RunRecord,
-  SettledRound,
   SlotRecord,
 } from '../contract/index.ts'
 import { Statements, wholeRows } from '../sqlite/index.ts'
+import { carriedSlots, parseRound, parseSettled } from './rounds.ts'
 import { catalogueTables, type CoveredTable } from './schema.ts'
 
 interface RecordRow {
@@ -52,6 +52,14 @@ export class SqliteCatalogueReader {
     return this.#records<RunRecord>(runs, 'ORDER BY n DESC LIMIT ?', limit)
   }
 
+  unfinishedRuns(of: 'all' | 'evals'): readonly RunRecord[] {
+    const isOpen = `id NOT IN (SELECT run FROM closed_runs) AND record ->> '$.config.trainer' IS NOT NULL`
+    const goesOn = `EXISTS (SELECT 1 FROM groups g JOIN group_rounds r ON r."group" = g.id WHERE g.run = runs.id
+      AND NOT EXISTS (SELECT 1 FROM settled_rounds s WHERE s."group" = r."group" AND s.round = r.round))`
+    const isOne = of === 'all' ? '' : `record ->> '$.config.eval' IS NOT NULL AND `
+    return this.#records<RunRecord>(runs, `WHERE ${isOne}((${isOpen}) OR ${goesOn}) ORDER BY n DESC`)
+  }
+
   task(digest: Digest): Task {
     return this.#one<Task>(tasks, 'task', digest)
   }
@@ -74,12 +82,16 @@ export class SqliteCatalogueReader {
     return this.#view(row)
   }
 
-  rollouts(filter: { runId?: Id; groupId?: Id; taskDigest?: Digest; limit?: number }): readonly RolloutView[] {
+  rollouts(filter: RolloutFilter): readonly RolloutView[] {
     const conditions: string[] = []
     const values: unknown[] = []
     for (const [condition, value] of [
       ['run = ?', filter.runId],
       ['"group" = ?', filter.groupId],
+      [
+        'slot IN (SELECT value FROM json_each(?))',
+        filter.slots === undefined ? undefined : JSON.stringify(filter.slots),
+      ],
       ['"group" IN (SELECT id FROM groups WHERE task = ?)', filter.taskDigest],
     ] as const) {
       if (value === undefined) continue
@@ -100,16 +112,20 @@ export class SqliteCatalogueReader {
     const lists = new Map(of<RecordRow & { round: number }>(settled, 'round').map((row) => [row.round, row.record]))
     const places = of<{ slot: number; round: number; job: Id; key: string | null }>(slots, 'slot')
     const now = this.databaseNow()
+    let carried: readonly SlotRecord[] = []
     return known.map(({ round, record, opened_at: openedAt }) => {
       const list = lists.get(round)
-      return {
-        ...parseOwn<RoundRecord>(record),
+      const own = places
+        .filter((place) => place.round === round)
+        .map(({ slot, job, key }): SlotRecord => ({ slot, round, jobId: job, key }))
+      const view = {
+        ...parseRound(record),
         ageMs: now - openedAt,
-        slots: places
-          .filter((place) => place.round === round)
-          .map(({ slot, job, key }): SlotRecord => ({ slot, round, jobId: job, key })),
-        settled: list === undefined ? null : parseOwn<SettledRound>(list),
+        slots: [...carried, ...own],
+        settled: list === undefined ? null : parseSettled(list),
       }
+      carried = carriedSlots(view)
+      return view
     })
   }
 
@@ -122,6 +138,13 @@ export class SqliteCatalogueReader {
       limit,
     )
     return rows.map(({ seq, kind, at, data }) => ({ seq, runId, kind, at, data: parseOwn<RunEvent['data']>(data) }))
+  }
+
+  lastRunEvent(runId: Id): number {
+    return (
+      this.statements.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM run_events WHERE run = ?', runId)?.seq ??
+      0
+    )
   }
 
   fingerprint(digest: Digest): EngineFingerprint {

@@ -22,6 +22,14 @@ export const catalogueTables = {
   slots: table('group_slots', ['group', 'slot', 'round', 'job', 'key']),
   settled: table('settled_rounds', ['group', 'round', 'record', 'at']),
   runEvents: table('run_events', ['seq', 'run', 'kind', 'at', 'data']),
+  incarnations: table('trainer_incarnations', ['run', 'incarnation', 'resume_step', 'undone_from', 'consumer']),
+  checkpoints: table('trainer_checkpoints', ['run', 'incarnation', 'step']),
+  claims: table('round_claims', ['id', 'run', 'group', 'round', 'incarnation', 'consumer', 'again', 'live_ordinal']),
+  handed: table('handed_rows', ['claim', 'row', 'labels']),
+  dispositions: table('dispositions', ['run', 'incarnation', 'step', 'row', 'use', 'record']),
+  metrics: table('trainer_metrics', ['run', 'incarnation', 'step', 'record']),
+  versions: table('trainer_versions', ['run', 'ordinal', 'label', 'incarnation', 'step']),
+  closedRuns: table('closed_runs', ['run']),
   fingerprints: table('fingerprints', ['id', 'record']),
   tokenTexts: table('token_texts', ['tokenizer', 'token', 'bytes']),
 } as const
@@ -177,6 +185,76 @@ export const catalogueMigrations: readonly Migration[] = [
     digest INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX run_events_run ON run_events (run, seq);
+  CREATE INDEX run_events_policy ON run_events (seq) WHERE kind GLOB 'policy_*';
+  -- A trainer's clock: what a later incarnation went back behind is undone. -1: all of it.
+  CREATE TABLE trainer_incarnations (
+    run TEXT NOT NULL REFERENCES runs (id),
+    incarnation INTEGER NOT NULL,
+    resume_step INTEGER,
+    undone_from INTEGER NOT NULL,
+    consumer TEXT,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (run, incarnation)
+  ) STRICT;
+  CREATE TABLE trainer_checkpoints (
+    run TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (run, step, incarnation)
+  ) STRICT;
+  CREATE TABLE round_claims (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    run TEXT NOT NULL,
+    "group" TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL,
+    consumer TEXT NOT NULL,
+    again INTEGER NOT NULL,
+    live_ordinal INTEGER,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX round_claims_round ON round_claims ("group", round, n);
+  CREATE TABLE handed_rows (
+    claim TEXT NOT NULL REFERENCES round_claims (id),
+    "row" TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (claim, "row")
+  ) STRICT;
+  CREATE INDEX handed_rows_row ON handed_rows ("row");
+  CREATE TABLE dispositions (
+    run TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    "row" TEXT NOT NULL,
+    use INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (run, incarnation, step, "row", use)
+  ) STRICT;
+  CREATE INDEX dispositions_row ON dispositions ("row");
+  CREATE TABLE trainer_metrics (
+    n INTEGER PRIMARY KEY,
+    run TEXT NOT NULL REFERENCES runs (id),
+    incarnation INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX trainer_metrics_run ON trainer_metrics (run, step, incarnation, n);
+  CREATE TABLE trainer_versions (
+    n INTEGER PRIMARY KEY,
+    run TEXT NOT NULL REFERENCES runs (id),
+    ordinal INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    step INTEGER,
+    digest INTEGER NOT NULL,
+    UNIQUE (run, label)
+  ) STRICT;
+  CREATE TABLE closed_runs (run TEXT PRIMARY KEY REFERENCES runs (id), digest INTEGER NOT NULL) STRICT;
   CREATE TABLE fingerprints (id TEXT PRIMARY KEY, record TEXT NOT NULL, digest INTEGER NOT NULL) STRICT;
   CREATE TABLE token_texts (
     tokenizer TEXT NOT NULL,
@@ -186,6 +264,35 @@ export const catalogueMigrations: readonly Migration[] = [
     PRIMARY KEY (tokenizer, token)
   ) STRICT, WITHOUT ROWID;
   ${Object.values(catalogueTables).map(counting).join('')}
+
+  -- Where each settled round is: 'ready', 'claimed', 'done', 'stale' (its weights are gone) or 'failed'. In order of settling.
+  CREATE TABLE handouts (
+    n INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    "group" TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    claim TEXT,
+    expires_at REAL,
+    again INTEGER NOT NULL DEFAULT 0,
+    UNIQUE ("group", round)
+  ) STRICT;
+  CREATE TRIGGER handouts_settled AFTER INSERT ON settled_rounds BEGIN
+    INSERT INTO handouts (run, "group", round, state) VALUES (NEW.record ->> '$.runId', NEW."group", NEW.round,
+      CASE NEW.record ->> '$.state' WHEN 'settled' THEN 'ready' ELSE 'failed' END);
+  END;
+  CREATE INDEX handouts_open ON handouts (run, n) WHERE state IN ('ready', 'claimed');
+  CREATE INDEX handouts_run ON handouts (run, state);
+  -- Which row trains a sampled segment.
+  CREATE TABLE owned_segments (
+    run TEXT NOT NULL,
+    segment TEXT NOT NULL,
+    "row" TEXT NOT NULL,
+    "group" TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    PRIMARY KEY (run, segment)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX owned_segments_round ON owned_segments ("group", round);
 
   CREATE TABLE node_sessions (
     n INTEGER PRIMARY KEY,

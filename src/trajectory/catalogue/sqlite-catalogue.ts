@@ -122,14 +122,14 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
         record: JSON.stringify(round),
         opened_at: this.databaseNow(),
       })
-      this.#tell(round.runId, 'group_opened', { groupId: round.groupId, round: round.round, n: round.spec.n })
+      this.tell(round.runId, 'group_opened', { groupId: round.groupId, round: round.round, n: round.spec.n })
     })
   }
 
   openSlots(groupId: Id, asked: readonly { readonly jobId: Id; readonly key: string | null }[]): readonly SlotRecord[] {
     return this.#transaction(() => {
       const rounds = this.rounds(groupId)
-      const known = rounds.flatMap(({ slots }) => slots)
+      const known = rounds.flatMap(({ round, slots }) => slots.filter((one) => one.round === round))
       const open = rounds.find(({ settled }) => settled === null)
       return asked.map(({ jobId, key }) => {
         const before = known.find((one) => one.jobId === jobId || (key !== null && one.key === key))
@@ -153,7 +153,7 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
       if (known.settled !== null) return known.settled
       const record = JSON.stringify(settled)
       this.#insert(settledTable, { group: groupId, round, record, at: this.databaseNow() })
-      this.#tell(runId, 'group_settled', { groupId, round, state, usable, members: members.length })
+      this.tell(runId, 'group_settled', { groupId, round, state, usable, members: members.length })
       return settled
     })
   }
@@ -178,10 +178,11 @@ export class SqliteCatalogue extends SqliteCatalogueReader {
       settled?.members.some((member) => member.rolloutId === rolloutId),
     )
     if (round === undefined) return
-    this.#tell(runId, 'verdict_late', { groupId, round: round.round, rolloutId, verdictId, status, reward })
+    this.tell(runId, 'verdict_late', { groupId, round: round.round, rolloutId, verdictId, status, reward })
   }
 
-  #tell(runId: Id, kind: RunEvent['kind'], data: RunEvent['data']): void {
+  /** Writes what happened in a run, for whoever follows it. */
+  tell(runId: Id, kind: RunEvent['kind'], data: RunEvent['data']): void {
     const seq = this.statements.get<{ next: number }>('SELECT coalesce(max(seq), 0) + 1 AS next FROM run_events')?.next
     const row = { seq: seq ?? 1, run: runId, kind, at: this.databaseNow(), data: JSON.stringify(data) }
     this.#insert(runEventsTable, row)

@@ -10,7 +10,7 @@ export interface CallIntent {
   /** 0-based, strictly increasing in order of arrival within the session. */
   readonly seq: number
   readonly startedAt: number
-  readonly dialect: 'chat' | 'responses' | 'messages' | 'gemini'
+  readonly dialect: 'chat' | 'responses' | 'messages' | 'gemini' | 'completions' | 'embeddings'
   readonly path: string
   readonly streamed: boolean
   /** SHA-256 of the request without `stream`, `stream_options`, `cache_control`, metadata: what a retry repeats. */

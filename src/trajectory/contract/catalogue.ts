@@ -10,6 +10,11 @@ export interface RunRecord {
   readonly config: unknown
 }
 
+/** True for a run that only evaluates: nothing of it is ever trained. */
+export function isEval({ config }: RunRecord): boolean {
+  return typeof config === 'object' && config !== null && 'eval' in config
+}
+
 /** Rollouts of the same task digest and prompt variant. */
 export interface GroupRecord {
   readonly id: Id
@@ -17,6 +22,15 @@ export interface GroupRecord {
   readonly taskDigest: Digest
   readonly promptVariant: string
   readonly createdAt: number
+}
+
+/** Which rollouts; all that is left out holds for any. */
+export interface RolloutFilter {
+  readonly runId?: Id
+  readonly groupId?: Id
+  readonly slots?: readonly number[]
+  readonly taskDigest?: Digest
+  readonly limit?: number
 }
 
 /** One attempt: (run, group, slot, attempt). */
@@ -69,17 +83,21 @@ export interface RolloutView extends RolloutRecord {
 export interface CatalogueReader {
   run(id: Id): Promise<RunRecord>
   runs(limit?: number): Promise<readonly RunRecord[]>
+  /** Runs of trainers that are not closed, and runs with a round that goes on; newest first. */
+  unfinishedRuns(of: 'all' | 'evals'): Promise<readonly RunRecord[]>
   task(digest: Digest): Promise<Task>
   tasks(): Promise<readonly Task[]>
   group(id: Id): Promise<GroupRecord>
   groups(runId: Id): Promise<readonly GroupRecord[]>
   /** Throws `NOT_FOUND`. */
   rollout(id: Id): Promise<RolloutView>
-  rollouts(filter: { runId?: Id; groupId?: Id; taskDigest?: Digest; limit?: number }): Promise<readonly RolloutView[]>
+  rollouts(filter: RolloutFilter): Promise<readonly RolloutView[]>
   /** Rounds of a group, oldest first. */
   rounds(groupId: Id): Promise<readonly RoundView[]>
   /** Events of a run after `after`, oldest first. */
   runEvents(runId: Id, o: { after: number; limit: number }): Promise<readonly RunEvent[]>
+  /** `seq` of the last event of a run; 0 before the first. */
+  lastRunEvent(runId: Id): Promise<number>
   fingerprint(digest: Digest): Promise<EngineFingerprint>
   /** Texts of token ids for one tokenizer, as far as known. Bytes, because a token may hold a part of a character. */
   tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>

@@ -18,8 +18,16 @@ export interface GroupSpec {
   readonly over: number
   /** Below so many usable members the round settles as `failed`. */
   readonly minUsable: number
-  /** `usable`: the others are stopped as soon as so many members are usable. `deadline`: nobody is stopped before it. */
-  readonly stopWhen: { readonly kind: 'usable'; readonly count: number } | { readonly kind: 'deadline' }
+  /**
+   * When the others are stopped. `usable`: as soon as so many members are usable. `any_pass`: as soon as one that is has a
+   * reward of 1 or more; `variance`: as soon as two have different rewards; both only with `minUsable` usable members.
+   * `deadline`: nobody is stopped before it.
+   */
+  readonly stopWhen:
+    | { readonly kind: 'usable'; readonly count: number }
+    | { readonly kind: 'any_pass' | 'variance' | 'deadline' }
+  /** Members that go on when the round stops are not stopped: they are members of the next round, unless they go on after that too. */
+  readonly carry: boolean
   /** Further slots that may be opened, in all, where members that ended are not usable. */
   readonly topUp: number
   /** From the opening of the round until whoever is not done is left out; null: never. */
@@ -52,6 +60,7 @@ export interface RoundRecord {
 export interface RoundView extends RoundRecord {
   /** Since its opening, on the database's clock. */
   readonly ageMs: number
+  /** Those that the round before left going on are among them, first. */
   readonly slots: readonly SlotRecord[]
   /** Null while it goes on. */
   readonly settled: SettledRound | null
@@ -72,6 +81,8 @@ export interface SettledMember {
   readonly sampledTokens: number
 }
 
+export type StoppedBy = GroupSpec['stopWhen']['kind'] | 'cancelled'
+
 /** What a round came to. Written once; nothing changes it. */
 export interface SettledRound {
   readonly groupId: Id
@@ -79,20 +90,40 @@ export interface SettledRound {
   readonly round: number
   readonly state: 'settled' | 'failed'
   /** What ended it before all members had; null: nothing did. */
-  readonly stoppedBy: 'usable' | 'deadline' | 'cancelled' | null
+  readonly stoppedBy: StoppedBy | null
   readonly members: readonly SettledMember[]
   readonly usable: number
   /** Members that were stopped under way, with what they had. */
   readonly censored: { readonly members: number; readonly sampledTokens: number }
+  /** Members that went on, with what they had by then: they are in no list before the round that they end in. */
+  readonly carried: { readonly members: number; readonly sampledTokens: number }
   /** Slots that were closed before an attempt began. */
   readonly neverBegan: number
 }
+
+/** What of a run's events is of its weights. */
+export type PolicyEventKind = Extract<RunEvent['kind'], `policy_${string}`>
 
 /** Something that happened in a run, for whoever follows it. `seq` grows, and only within one database. */
 export interface RunEvent {
   readonly seq: number
   readonly runId: Id
-  readonly kind: 'group_opened' | 'group_settled' | 'verdict_late'
+  readonly kind:
+    | 'group_opened'
+    | 'group_settled'
+    | 'verdict_late'
+    /** A trainer's process speaks for the run now. */
+    | 'attached'
+    /** A trainer is about to move weights, and nothing is sampled until it says what came of it. */
+    | 'policy_pausing'
+    /** They were not moved, and the old ones are there. */
+    | 'policy_restored'
+    /** Weights were announced as live. */
+    | 'policy_live'
+    /** Weights were not moved, and nobody knows which ones the engine has: it stays paused. */
+    | 'policy_halted'
+    /** Weights went live over groups that they make too old: the run's staleness is `report` from now on. */
+    | 'gate_passed'
   readonly at: number
   /** JSON. */
   readonly data: Readonly<Record<string, unknown>>

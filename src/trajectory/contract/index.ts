@@ -5,17 +5,19 @@
  * - `Recorder`: the log of sessions, calls, segments, events. SQLite only, one writer thread.
  * - `Catalogue`: tasks, runs, groups, rollouts, verdicts, fingerprints, token texts.
  * - `Queue`: jobs, and the node sessions that hold them.
+ * - `TrainerBook`: what a trainer was handed, and what it said of it.
  * - `Blobs`: content by SHA-256.
  *
  * Conformance suites for each live in `src/testing/store/`.
  */
 export type * from './blobs.ts'
 export type * from './call.ts'
-export type * from './catalogue.ts'
 export type * from './group.ts'
 export type * from './queue.ts'
 export type * from './recorder.ts'
 export type * from './session.ts'
 export type * from './store.ts'
+export * from './catalogue.ts'
 export * from './finding.ts'
 export * from './segment.ts'
+export * from './trainer.ts'

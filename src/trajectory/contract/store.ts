@@ -1,8 +1,22 @@
 /** A data directory with all of it. */
+import type { Id } from '../../core/index.ts'
 import type { Blobs } from './blobs.ts'
 import type { Catalogue, CatalogueReader } from './catalogue.ts'
 import type { Queue } from './queue.ts'
+import type { TrainerBook } from './trainer.ts'
 import type { Recorder, RecorderReader } from './recorder.ts'
+
+/** What was written of a run: a round opened or settled, a rollout started, ended or got a verdict. */
+export type StoreChange =
+  | { readonly kind: 'round'; readonly runId: Id }
+  | { readonly kind: 'rollout'; readonly rolloutId: Id }
+  /** It was closed. */
+  | { readonly kind: 'run'; readonly runId: Id }
+
+/** Tells of writes of this process once they are durable. A hint to look, not a record. */
+export interface StoreChanges {
+  on(listener: (change: StoreChange) => void): Disposable
+}
 
 /** A data directory opened by its owner. */
 export interface Store extends AsyncDisposable {
@@ -10,6 +24,8 @@ export interface Store extends AsyncDisposable {
   readonly recorder: Recorder
   readonly catalogue: Catalogue
   readonly queue: Queue
+  readonly trainer: TrainerBook
+  readonly changes: StoreChanges
   readonly blobs: Blobs
   /** What recovery found at opening. */
   readonly recovered: {

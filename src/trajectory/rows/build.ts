@@ -19,6 +19,8 @@ export interface RowOptions {
   readonly maskMixedWeights?: boolean
   /** An answer with a token that lacks its logprob is context only. Default false. */
   readonly wholeAnswersOnly?: boolean
+  /** `call`: a row for each call, which trains its own answer. Default `thread`: one for each path that nothing extends. */
+  readonly rowPer?: 'thread' | 'call'
   /** Rows by id that are not made, and why; what they would have trained falls to the rows that hold it whole. */
   readonly leave?: ReadonlyMap<string, DropReason>
 }
@@ -58,7 +60,7 @@ export function buildRows(stored: SessionLog, options: RowOptions): BuiltRows {
   const leftWith = new Map<Id, DropReason>()
   const rows: Row[] = []
   for (const [leafId, path] of paths) {
-    if (runThrough.has(leafId)) continue
+    if (options.rowPer !== 'call' && runThrough.has(leafId)) continue
     const reason = options.leave?.get(rowId(options, leafId))
     if (reason !== undefined) {
       for (const { segment } of path) if (!leftWith.has(segment.id)) leftWith.set(segment.id, reason)

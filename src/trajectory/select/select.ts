@@ -1,5 +1,12 @@
 import { type Id, PaddockError, type Task } from '../../core/index.ts'
-import type { CatalogueReader, GroupRecord, RecorderReader, RolloutView, SessionLog } from '../contract/index.ts'
+import {
+  type CatalogueReader,
+  type GroupRecord,
+  isEval,
+  type RecorderReader,
+  type RolloutView,
+  type SessionLog,
+} from '../contract/index.ts'
 import type {
   DropReason,
   ExportRollout,
@@ -146,7 +153,7 @@ class SelectionPass {
       return [...found]
     }
     if (groupIds !== undefined) return groupIds
-    const runs = runIds ?? (await catalogue.runs()).map((run) => run.id).toReversed()
+    const runs = runIds ?? (await catalogue.runs()).flatMap((run) => (isEval(run) ? [] : [run.id])).toReversed()
     const found: Id[] = []
     for (const runId of runs) for (const group of await catalogue.groups(runId)) found.push(group.id)
     return found

@@ -101,13 +101,16 @@ export class StoreThread {
     })
   }
 
-  /** Lets everything accepted finish, then ends the thread. Idempotent. */
+  /** Lets everything accepted finish, then ends the thread, also where the last step fails. Idempotent. */
   async close(): Promise<void> {
     if (this.#dead !== null) return
     const ended = this.call('close', () => ({ args: [] }))
     this.#dead = new PaddockError('STORE_CLOSED', 'the store is closed')
-    await ended
-    await this.#worker.terminate()
+    try {
+      await ended
+    } finally {
+      await this.#worker.terminate()
+    }
   }
 
   #fits(sizeBytes: number): boolean {

@@ -2,7 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { blobsContract, catalogueContract, queueContract, recorderContract } from '../../testing/store/index.ts'
+import {
+  blobsContract,
+  catalogueContract,
+  queueContract,
+  recorderContract,
+  trainerBookContract,
+} from '../../testing/store/index.ts'
 import { openReader, openStore, type OwnedStore } from './index.ts'
 
 interface Made {
@@ -65,6 +71,11 @@ catalogueContract('SQLite', async () => {
 queueContract('SQLite', async () => {
   const made = await makeStore()
   return { queue: made.store.queue, catalogue: made.store.catalogue, close: () => made.close() }
+})
+
+trainerBookContract('SQLite', async () => {
+  const made = await makeStore()
+  return { trainer: made.store.trainer, catalogue: made.store.catalogue, close: () => made.close() }
 })
 
 blobsContract('directory', async () => {

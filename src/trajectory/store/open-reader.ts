@@ -66,6 +66,7 @@ function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
   return {
     run: (id) => later(() => reader.run(id)),
     runs: (limit) => later(() => reader.runs(limit)),
+    unfinishedRuns: (of) => later(() => reader.unfinishedRuns(of)),
     task: (digest) => later(() => reader.task(digest)),
     tasks: () => later(() => reader.tasks()),
     group: (id) => later(() => reader.group(id)),
@@ -74,6 +75,7 @@ function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
     rollouts: (filter) => later(() => reader.rollouts(filter)),
     rounds: (groupId) => later(() => reader.rounds(groupId)),
     runEvents: (runId, o) => later(() => reader.runEvents(runId, o)),
+    lastRunEvent: (runId) => later(() => reader.lastRunEvent(runId)),
     fingerprint: (digest) => later(() => reader.fingerprint(digest)),
     tokenTexts: (tokenizer, ids) => later(() => reader.tokenTexts(tokenizer, ids)),
     resolve: (prefix) => later(() => reader.resolve(prefix)),

@@ -2,12 +2,21 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/index.ts'
 import { DirectoryBlobs } from '../blobs/index.ts'
-import type { Blobs, Catalogue, Queue, RecorderReader, Store } from '../contract/index.ts'
+import { catalogueMigrations } from '../catalogue/index.ts'
+import type { Blobs, Catalogue, Queue, RecorderReader, Store, TrainerBook } from '../contract/index.ts'
 import { openRecorder, type OpenedRecorder } from '../recorder/index.ts'
-import { asStoreError, makePrivate, StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
+import {
+  asStoreError,
+  makePrivate,
+  openForWriting,
+  StoreThread,
+  type Synchronous,
+  type ThreadLimits,
+} from '../sqlite/index.ts'
+import { Changes, telling, tellingBook } from './changes.ts'
 import { releaseLock, takeLock } from './lock.ts'
 import { requireLocal } from './network-file-system.ts'
-import { remoteCatalogue, remoteLogReader, remoteQueue } from './remote.ts'
+import { remoteCatalogue, remoteLogReader, remoteQueue, remoteTrainerBook } from './remote.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
 import type { SideData } from './side-worker.ts'
 
@@ -75,6 +84,8 @@ async function openOwned(
     now: options.now,
   }
   const url = new URL(import.meta.url.endsWith('.ts') ? './side-worker.ts' : './side-worker.js', import.meta.url)
+  // Two that make one file at once would lock each other out: nobody waits for a lock while the journal mode changes.
+  openForWriting(catalogueFile, { ...options, migrations: catalogueMigrations }).close()
   // Both threads load at once: loading is nearly all of what opening takes.
   const starting = StoreThread.start(url, data)
   // Told below, once the other thread has come as far.
@@ -98,6 +109,8 @@ class DirectoryStore implements OwnedStore {
   readonly recorder: OpenedRecorder
   readonly catalogue: Catalogue
   readonly queue: Queue
+  readonly trainer: TrainerBook
+  readonly changes = new Changes()
   readonly blobs: Blobs
   readonly recovered: Store['recovered']
   readonly #side: StoreThread
@@ -106,8 +119,9 @@ class DirectoryStore implements OwnedStore {
   constructor(directory: string, recorder: OpenedRecorder, side: StoreThread, recovered: Store['recovered']) {
     this.directory = directory
     this.recorder = recorder
-    this.catalogue = remoteCatalogue(side)
+    this.catalogue = telling(remoteCatalogue(side), this.changes)
     this.queue = remoteQueue(side)
+    this.trainer = tellingBook(remoteTrainerBook(side), this.changes)
     this.blobs = new DirectoryBlobs(join(directory, 'blobs'))
     this.recovered = recovered
     this.#side = side

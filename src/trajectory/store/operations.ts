@@ -1,13 +1,15 @@
-/** Names under which the second thread serves catalogue and queue. */
+/** Names under which the second thread serves catalogue, queue and trainer's book. */
 import type { SqliteCatalogue } from '../catalogue/index.ts'
 import type { SqliteQueue } from '../queue/index.ts'
 import type { Operations } from '../sqlite/index.ts'
+import type { SqliteTrainerBook } from '../trainer/index.ts'
 
 /** Every operation of a catalogue. */
 export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
   return bound('catalogue', catalogue, [
     'run',
     'runs',
+    'unfinishedRuns',
     'task',
     'tasks',
     'group',
@@ -16,6 +18,7 @@ export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
     'rollouts',
     'rounds',
     'runEvents',
+    'lastRunEvent',
     'fingerprint',
     'tokenTexts',
     'resolve',
@@ -53,6 +56,37 @@ export function queueOperations(queue: SqliteQueue): Operations {
     'sweep',
     'jobs',
     'depth',
+  ])
+}
+
+/** Every operation of a trainer's book. */
+export function trainerOperations(book: SqliteTrainerBook): Operations {
+  return bound('trainer', book, [
+    'attach',
+    'checkpoint',
+    'claim',
+    'nextExpiry',
+    'renew',
+    'giveBack',
+    'claimed',
+    'handOut',
+    'dispose',
+    'putMetrics',
+    'metrics',
+    'announce',
+    'versions',
+    'incarnation',
+    'counts',
+    'closeRun',
+    'openRounds',
+    'carryingGroups',
+    'lengths',
+    'requireIncarnation',
+    'tell',
+    'passedGate',
+    'lastPolicy',
+    'policyOwner',
+    'isClosed',
   ])
 }
 

@@ -1,5 +1,5 @@
 /** The contracts over the second thread. */
-import type { Catalogue, Queue, RecorderReader } from '../contract/index.ts'
+import type { Catalogue, Queue, RecorderReader, TrainerBook } from '../contract/index.ts'
 import type { StoreThread } from '../sqlite/index.ts'
 
 type Method = (...args: never[]) => Promise<unknown>
@@ -23,6 +23,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
   return {
     run: remote(thread, 'catalogue.run'),
     runs: remote(thread, 'catalogue.runs'),
+    unfinishedRuns: remote(thread, 'catalogue.unfinishedRuns'),
     task: remote(thread, 'catalogue.task'),
     tasks: remote(thread, 'catalogue.tasks'),
     group: remote(thread, 'catalogue.group'),
@@ -31,6 +32,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     rollouts: remote(thread, 'catalogue.rollouts'),
     rounds: remote(thread, 'catalogue.rounds'),
     runEvents: remote(thread, 'catalogue.runEvents'),
+    lastRunEvent: remote(thread, 'catalogue.lastRunEvent'),
     fingerprint: remote(thread, 'catalogue.fingerprint'),
     tokenTexts: remote(thread, 'catalogue.tokenTexts'),
     resolve: remote(thread, 'catalogue.resolve'),
@@ -70,6 +72,37 @@ export function remoteQueue(thread: StoreThread): Queue {
     jobs: remote(thread, 'queue.jobs'),
     depth: remote(thread, 'queue.depth'),
     close: nothing,
+  }
+}
+
+/** What a trainer was handed and said. */
+export function remoteTrainerBook(thread: StoreThread): TrainerBook {
+  return {
+    attach: remote(thread, 'trainer.attach'),
+    checkpoint: remote(thread, 'trainer.checkpoint'),
+    claim: remote(thread, 'trainer.claim'),
+    nextExpiry: remote(thread, 'trainer.nextExpiry'),
+    renew: remote(thread, 'trainer.renew'),
+    giveBack: remote(thread, 'trainer.giveBack'),
+    claimed: remote(thread, 'trainer.claimed'),
+    handOut: remote(thread, 'trainer.handOut'),
+    dispose: remote(thread, 'trainer.dispose'),
+    putMetrics: remote(thread, 'trainer.putMetrics'),
+    metrics: remote(thread, 'trainer.metrics'),
+    announce: remote(thread, 'trainer.announce'),
+    versions: remote(thread, 'trainer.versions'),
+    incarnation: remote(thread, 'trainer.incarnation'),
+    counts: remote(thread, 'trainer.counts'),
+    closeRun: remote(thread, 'trainer.closeRun'),
+    openRounds: remote(thread, 'trainer.openRounds'),
+    carryingGroups: remote(thread, 'trainer.carryingGroups'),
+    lengths: remote(thread, 'trainer.lengths'),
+    requireIncarnation: remote(thread, 'trainer.requireIncarnation'),
+    tell: remote(thread, 'trainer.tell'),
+    passedGate: remote(thread, 'trainer.passedGate'),
+    lastPolicy: remote(thread, 'trainer.lastPolicy'),
+    policyOwner: remote(thread, 'trainer.policyOwner'),
+    isClosed: remote(thread, 'trainer.isClosed'),
   }
 }
 

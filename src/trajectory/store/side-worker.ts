@@ -14,7 +14,8 @@ import {
   serveEach,
   type Synchronous,
 } from '../sqlite/index.ts'
-import { catalogueOperations, queueOperations } from './operations.ts'
+import { SqliteTrainerBook } from '../trainer/index.ts'
+import { catalogueOperations, queueOperations, trainerOperations } from './operations.ts'
 
 /** What the thread needs to open. */
 export interface SideData {
@@ -52,6 +53,7 @@ if (opened !== null) {
   const operations: Operations = {
     ...catalogueOperations(catalogue),
     ...queueOperations(new SqliteQueue(opened.catalogue, catalogue)),
+    ...trainerOperations(new SqliteTrainerBook(opened.catalogue, catalogue)),
     'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader().sessions(...args),
     'log.sessionKeys': (...args: Parameters<LogReader['sessionKeys']>) => reader().sessionKeys(...args),
     'log.events': (...args: Parameters<LogReader['events']>) => reader().events(...args),

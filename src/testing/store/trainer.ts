@@ -1,0 +1,376 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Id, newId, sha256, type Task } from '../../core/index.ts'
+import type {
+  Catalogue,
+  ClaimAsked,
+  Disposition,
+  RoundClaim,
+  SettledMember,
+  SettledRound,
+  TrainerBook,
+} from '../../trajectory/index.ts'
+
+/** A trainer's book with the catalogue beside it, whose settled rounds it hands out. */
+export interface TrainerBookUnderTest {
+  readonly trainer: TrainerBook
+  readonly catalogue: Catalogue
+  close(): Promise<void>
+}
+
+const long = 60_000
+
+/** What every {@link TrainerBook} driver must do. One is made for all tests; each has a run of its own. */
+export function trainerBookContract(name: string, make: () => Promise<TrainerBookUnderTest>): void {
+  describe(`trainer's book contract: ${name}`, () => {
+    let made: TrainerBookUnderTest
+    let book: TrainerBook
+    beforeAll(async () => {
+      made = await make()
+      book = made.trainer
+    })
+    afterAll(async () => made.close())
+
+    /** A run whose trainer has attached, and its groups, settled in order. */
+    const run = async (groups = 1): Promise<{ runId: Id; groupIds: Id[]; attach: typeof attach }> => {
+      const runId = newId()
+      await made.catalogue.putRun({ id: runId, name: 'r', createdAt: 1, config: {} })
+      const groupIds: Id[] = []
+      for (let i = 0; i < groups; i += 1) groupIds.push(await settle(runId))
+      const attach = (resumeStep: number | null) => book.attach(runId, { resumeStep, consumer: null })
+      await attach(null)
+      return { runId, groupIds, attach }
+    }
+    const settle = async (runId: Id, state: SettledRound['state'] = 'settled'): Promise<Id> => {
+      const groupId = await open(runId)
+      await made.catalogue.settleRound(settledOf(runId, groupId, 0, state))
+      return groupId
+    }
+    const open = async (runId: Id): Promise<Id> => {
+      const groupId = newId()
+      await made.catalogue.putTask(task)
+      const group = { id: groupId, runId, taskDigest: task.digest, promptVariant: 'p', createdAt: 1 }
+      await made.catalogue.putGroup(group)
+      await openRound(runId, groupId, 0)
+      return groupId
+    }
+    const openRound = (runId: Id, groupId: Id, round: number) =>
+      made.catalogue.openRound({ groupId, runId, round, spec })
+    const claim = (runId: Id, more: Partial<ClaimAsked> = {}): Promise<readonly RoundClaim[]> =>
+      book.claim(runId, {
+        incarnation: 1,
+        consumer: 'c',
+        maxGroups: 1,
+        leaseMs: long,
+        ids: Array.from({ length: more.maxGroups ?? 1 }, newId),
+        ...more,
+      })
+    const one = async (runId: Id, more: Partial<ClaimAsked> = {}): Promise<RoundClaim> => {
+      const [found] = await claim(runId, more)
+      if (found === undefined) throw new Error('nothing to claim')
+      return found
+    }
+    const dispose = (runId: Id, dispositions: readonly Disposition[], incarnation = 1) =>
+      book.dispose(runId, { incarnation, dispositions })
+    /** Claims one group, hands its one row out and says that it was used. */
+    const train = async (runId: Id, step: number, labels: readonly string[] = ['1'], incarnation = 1) => {
+      const held = await one(runId, { incarnation })
+      const rowId = `${held.groupId}:row`
+      const segmentIds = [`${held.groupId}:segment`]
+      await book.handOut(held.id, [{ rowId, segmentIds, labels }])
+      await dispose(runId, [used(rowId, step)], incarnation)
+      return { ...held, rowId, segmentIds }
+    }
+    const groupsOf = (claims: readonly RoundClaim[]) => claims.map(({ groupId }) => groupId)
+
+    describe('members that a stop left going on or cut short', () => {
+      it('are known until a further round is opened, and their lengths are', async () => {
+        const { runId } = await run(1)
+        expect(await book.carryingGroups(runId)).toEqual([])
+        expect(await book.lengths(runId)).toEqual({
+          kept: { members: 0, meanTokens: null, mostTokens: null },
+          censored: { members: 0, meanTokens: null, mostTokens: null },
+        })
+        const groupId = await open(runId)
+        const member = (out: SettledMember['out'], sampledTokens: number): SettledMember => {
+          const about = { slot: 0, attempt: 0, end: 'completed', verdict: null, cut: null } as const
+          return { ...about, rolloutId: newId(), out, sampledTokens }
+        }
+        await made.catalogue.settleRound({
+          ...settledOf(runId, groupId, 0),
+          members: [member(null, 2), member(null, 5), member('censored', 9), member('late', 70)],
+          carried: { members: 1, sampledTokens: 4 },
+        })
+        expect(await book.carryingGroups(runId)).toEqual([groupId])
+        expect(await book.lengths(runId)).toEqual({
+          kept: { members: 2, meanTokens: 3.5, mostTokens: 5 },
+          censored: { members: 1, meanTokens: 9, mostTokens: 9 },
+        })
+        await openRound(runId, groupId, 1)
+        expect(await book.carryingGroups(runId)).toEqual([])
+      })
+    })
+
+    describe('claims', () => {
+      it('give what settled first to one only, with its list', async () => {
+        const { runId, groupIds } = await run(3)
+        await settle(runId, 'failed')
+        await open(runId)
+        expect(await book.counts(runId)).toEqual({ ...nothing, running: 1, settledUnclaimed: 3, failed: 1 })
+        const first = await claim(runId, { maxGroups: 2 })
+        const rest = await claim(runId, { maxGroups: 9, consumer: 'd' })
+        expect([...groupsOf(first), ...groupsOf(rest)]).toEqual(groupIds)
+        expect(first[0]).toMatchObject({ consumer: 'c', again: false, liveOrdinal: null, round: 0, incarnation: 1 })
+        expect(first[0]?.settled).toEqual(settledOf(runId, groupIds[0] ?? '', 0))
+        expect(await claim(runId)).toEqual([])
+        expect(await book.counts(runId)).toMatchObject({ claimed: 3, settledUnclaimed: 0 })
+      })
+
+      it('come back when their lease is over, and when they are given back', async () => {
+        const { runId, groupIds } = await run(2)
+        const lapsed = await one(runId, { leaseMs: 0 })
+        const held = await one(runId)
+        expect(held.groupId).toBe(groupIds[0])
+        await expect(book.renew(lapsed.id, { incarnation: 1, leaseMs: long })).rejects.toMatchObject(over)
+        await expect(book.handOut(lapsed.id, [])).rejects.toMatchObject(over)
+        await book.giveBack(held.id, { incarnation: 1 })
+        await book.giveBack(held.id, { incarnation: 1 })
+        const last = await claim(runId, { maxGroups: 2 })
+        expect(last.map(({ groupId, again }) => [groupId, again])).toEqual([
+          [groupIds[0], true],
+          [groupIds[1], false],
+        ])
+        await expect(book.giveBack(held.id, { incarnation: 1 })).rejects.toMatchObject(over)
+      })
+
+      it('are renewed, and stay with whoever renews late while nobody else came', async () => {
+        const { runId } = await run()
+        const held = await one(runId, { leaseMs: 0 })
+        expect(await book.nextExpiry(runId)).toBe(0)
+        await book.renew(held.id, { incarnation: 1, leaseMs: long })
+        expect(await claim(runId)).toEqual([])
+        expect(await book.nextExpiry(runId)).toBeGreaterThan(0)
+        expect(await book.claimed(held.id)).toMatchObject({ id: held.id, groupId: held.groupId })
+        await expect(book.claimed('none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      })
+    })
+
+    describe('ownership', () => {
+      it('is of the row that was handed out first, until its claim is over', async () => {
+        const { runId, groupIds } = await run()
+        const held = await one(runId)
+        const row = { rowId: 'a', segmentIds: ['s1', 's2'], labels: [] }
+        expect(await book.handOut(held.id, [row])).toEqual(whole)
+        expect(await book.handOut(held.id, [row])).toEqual(whole)
+        const groupId = groupIds[0] ?? ''
+        await openRound(runId, groupId, 1)
+        await made.catalogue.settleRound(settledOf(runId, groupId, 1))
+        const next = await one(runId)
+        expect(await book.handOut(next.id, [{ rowId: 'b', segmentIds: ['s2', 's3'], labels: [] }])).toEqual({
+          segmentIds: ['s2'],
+          usedRows: [],
+        })
+        await book.giveBack(next.id, { incarnation: 1 })
+        await book.giveBack(held.id, { incarnation: 1 })
+        const again = await claim(runId, { maxGroups: 2 })
+        expect(again.map(({ round }) => round)).toEqual([0, 1])
+        expect(await book.handOut(again[1]?.id ?? '', [{ rowId: 'b', segmentIds: ['s2', 's3'], labels: [] }])).toEqual(
+          whole,
+        )
+        expect(await book.handOut(again[0]?.id ?? '', [row])).toEqual({ segmentIds: ['s2'], usedRows: [] })
+      })
+
+      it('stays with a row that was used, when the rest of its claim comes back', async () => {
+        const { runId } = await run()
+        const held = await one(runId, { leaseMs: 0 })
+        const rows = ['a', 'b'].map((rowId) => ({
+          rowId: `${held.id}${rowId}`,
+          segmentIds: [`${held.id}${rowId}`],
+          labels: [],
+        }))
+        await book.handOut(held.id, rows)
+        expect(await dispose(runId, [used(`${held.id}a`, 1)])).toEqual({ accepted: 1, repeated: 0, claimsDone: [] })
+        const again = await one(runId)
+        expect(await book.handOut(again.id, rows)).toEqual({ segmentIds: [], usedRows: [`${held.id}a`] })
+        expect(await dispose(runId, [used(`${held.id}b`, 2)])).toMatchObject({ claimsDone: [again.id] })
+      })
+    })
+
+    describe('dispositions', () => {
+      it('end a claim once each of its rows has one, and may be repeated', async () => {
+        const { runId } = await run()
+        const held = await one(runId)
+        const rows = ['x', 'y'].map((letter) => `${held.id}${letter}`)
+        await book.handOut(
+          held.id,
+          rows.map((rowId) => ({ rowId, segmentIds: [], labels: [] })),
+        )
+        const [x = '', y = ''] = rows
+        expect(await dispose(runId, [used(x, 1)])).toEqual({ accepted: 1, repeated: 0, claimsDone: [] })
+        const both = [used(x, 1), { ...used(y, 1), outcome: 'no_signal', advantage: null } as const]
+        const done = { claimsDone: [held.id] }
+        expect(await dispose(runId, both)).toEqual({ accepted: 1, repeated: 1, ...done })
+        expect(await dispose(runId, both)).toEqual({ accepted: 0, repeated: 2, ...done })
+        expect(await book.counts(runId)).toMatchObject({ done: 1, claimed: 0 })
+        await expect(book.renew(held.id, { incarnation: 1, leaseMs: long })).rejects.toMatchObject(over)
+      })
+
+      it('are refused as a whole where one contradicts, uses twice or names no row of the run', async () => {
+        const { runId } = await run()
+        const { rowId } = await train(runId, 1)
+        const conflict = { code: 'STORE_CONFLICT' }
+        await expect(dispose(runId, [{ ...used(rowId, 1), advantage: 3 }])).rejects.toMatchObject(conflict)
+        await expect(dispose(runId, [used(rowId, 2)])).rejects.toMatchObject(conflict)
+        await expect(dispose(runId, [{ ...used(rowId, 2), use: 1 }, used('none', 2)])).rejects.toMatchObject({
+          code: 'NOT_FOUND',
+        })
+        expect(await dispose(runId, [{ ...used(rowId, 2), use: 1 }])).toMatchObject({ accepted: 1 })
+        const other = await run()
+        await expect(dispose(other.runId, [used(rowId, 1)])).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      })
+
+      it('end the claim of a round without rows', async () => {
+        const { runId } = await run()
+        const held = await one(runId)
+        await book.handOut(held.id, [])
+        expect(await book.counts(runId)).toMatchObject({ done: 1 })
+      })
+    })
+
+    describe('incarnations', () => {
+      it('fence older ones in everything that they ask', async () => {
+        const { runId, attach } = await run(2)
+        const held = await one(runId)
+        expect(await attach(null)).toMatchObject({ incarnation: 2, again: [held.groupId] })
+        const fenced = { code: 'FENCED' }
+        await expect(claim(runId)).rejects.toMatchObject(fenced)
+        await expect(book.renew(held.id, { incarnation: 1, leaseMs: long })).rejects.toMatchObject(fenced)
+        await expect(book.giveBack(held.id, { incarnation: 1 })).rejects.toMatchObject(fenced)
+        await expect(dispose(runId, [])).rejects.toMatchObject(fenced)
+        await expect(book.checkpoint(runId, { incarnation: 1, step: 1 })).rejects.toMatchObject(fenced)
+        await expect(book.announce(runId, { incarnation: 1, ordinal: 1, label: 'a' })).rejects.toMatchObject(fenced)
+        const numbers = { incarnation: 1, step: 1, values: {}, mismatch: null }
+        await expect(book.putMetrics(runId, numbers)).rejects.toMatchObject(fenced)
+        await expect(claim(runId, { incarnation: 3 })).rejects.toMatchObject(fenced)
+        expect(await claim(runId, { incarnation: 2 })).toMatchObject([{ groupId: held.groupId, again: true }])
+        await expect(book.attach(newId(), { resumeStep: null, consumer: null })).rejects.toMatchObject({
+          code: 'NOT_FOUND',
+        })
+      })
+
+      it('undo the steps behind the checkpoint that they resume from, and hand those groups out again', async () => {
+        const { runId, attach } = await run(4)
+        await book.announce(runId, { incarnation: 1, ordinal: 1, label: '1' })
+        const trained = [await train(runId, 10), await train(runId, 11), await train(runId, 12)]
+        expect(await attach(10)).toEqual({
+          incarnation: 2,
+          resumeStep: 10,
+          undone: { dispositions: 2, rows: 2 },
+          final: 0,
+          again: trained.slice(1).map(({ groupId }) => groupId),
+          stale: [],
+        })
+        expect(await book.counts(runId)).toMatchObject({ done: 1, settledUnclaimed: 3 })
+        const again = await train(runId, 11, ['1'], 2)
+        expect(again).toMatchObject({ groupId: trained[1]?.groupId, again: true })
+        // The first trainer's own words of step 10 still stand.
+        await expect(dispose(runId, [used(trained[0]?.rowId ?? '', 11)], 2)).rejects.toMatchObject({
+          code: 'STORE_CONFLICT',
+        })
+      })
+
+      it('leave what a checkpoint made final', async () => {
+        const { runId, attach } = await run(2)
+        await train(runId, 1)
+        await train(runId, 2)
+        await book.checkpoint(runId, { incarnation: 1, step: 1 })
+        await book.checkpoint(runId, { incarnation: 1, step: 1 })
+        expect(await attach(null)).toMatchObject({ undone: { dispositions: 1 }, final: 1 })
+      })
+
+      it('end groups as stale whose weights are gone with the undone steps', async () => {
+        const { runId, attach } = await run(3)
+        await book.announce(runId, { incarnation: 1, ordinal: 1, label: '1' })
+        await train(runId, 1, ['1'])
+        await book.announce(runId, { incarnation: 1, ordinal: 2, label: '2' })
+        const kept = await train(runId, 2, ['1'])
+        const gone = await train(runId, 2, ['2'])
+        expect(await attach(0)).toMatchObject({ stale: [gone.groupId] })
+        expect((await book.versions(runId)).map((version) => [version.label, version.step, version.gone])).toEqual([
+          ['1', null, false],
+          ['2', 1, true],
+        ])
+        expect(await book.counts(runId)).toMatchObject({ stale: 1, settledUnclaimed: 2 })
+        expect(groupsOf(await claim(runId, { incarnation: 2, maxGroups: 9 }))).toContain(kept.groupId)
+        const refused = { code: 'STORE_CONFLICT' }
+        await expect(book.announce(runId, { incarnation: 2, ordinal: 2, label: '2' })).rejects.toMatchObject(refused)
+        await book.announce(runId, { incarnation: 2, ordinal: 2, label: '2b' })
+        await book.announce(runId, { incarnation: 2, ordinal: 2, label: '2b' })
+        await expect(book.announce(runId, { incarnation: 2, ordinal: 2, label: '3' })).rejects.toMatchObject(refused)
+      })
+    })
+
+    it('puts the numbers of a step together, and marks those of steps that are undone', async () => {
+      const { runId, attach } = await run()
+      const put = (
+        incarnation: number,
+        step: number,
+        values: Record<string, number>,
+        mismatch = null as null | { kl: number },
+      ) => book.putMetrics(runId, { incarnation, step, values, mismatch })
+      await put(1, 1, { loss: 1 })
+      await put(1, 2, { loss: 2, kl: 0 })
+      await put(1, 2, { loss: 3 }, { kl: 0.5 })
+      await attach(1)
+      await put(2, 2, { loss: 4 })
+      expect(await book.metrics(runId, { afterStep: 1 })).toEqual([
+        { incarnation: 1, step: 2, values: { loss: 3, kl: 0 }, mismatch: { kl: 0.5 }, undone: true },
+        { incarnation: 2, step: 2, values: { loss: 4 }, mismatch: null, undone: false },
+      ])
+      expect(await book.metrics(runId, { afterStep: null })).toHaveLength(3)
+    })
+  })
+}
+
+const over = { code: 'CLAIM_OVER' }
+const whole = { segmentIds: [], usedRows: [] }
+const nothing = { running: 0, settledUnclaimed: 0, claimed: 0, done: 0, stale: 0, failed: 0 }
+
+const used = (row: string, step: number): Disposition => ({
+  row,
+  step,
+  use: 0,
+  outcome: 'used',
+  tokens: null,
+  advantage: 0.5,
+  rewardUsed: 1,
+  reason: null,
+})
+
+const task: Task = {
+  digest: sha256('task'),
+  name: 'task',
+  environment: 'terminal',
+  instruction: 'do',
+  split: 'train',
+  source: 'test',
+  data: {},
+}
+
+const spec = {
+  n: 1,
+  over: 0,
+  minUsable: 1,
+  stopWhen: { kind: 'usable', count: 1 },
+  carry: false,
+  topUp: 0,
+  deadlineMs: null,
+  labels: {},
+  horizon: null,
+  onCut: { horizon: 'verify', budget: 'verify', context_overflow: 'verify', agent_timeout: 'verify' },
+} as const
+
+function settledOf(runId: Id, groupId: Id, round: number, state: SettledRound['state'] = 'settled'): SettledRound {
+  const none = { members: 0, sampledTokens: 0 }
+  const counts = { usable: 0, censored: none, carried: none, neverBegan: 0 }
+  return { groupId, runId, round, state, stoppedBy: null, members: [], ...counts }
+}

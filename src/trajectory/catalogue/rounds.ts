@@ -1,0 +1,30 @@
+import type { RoundRecord, RoundView, SettledRound, SlotRecord } from '../contract/index.ts'
+
+/** A round as it was asked for; stores from before `carry` do not say it. */
+export function parseRound(record: string): RoundRecord {
+  // Only openRound writes these.
+  const round = JSON.parse(record) as RoundRecord
+  return { ...round, spec: { ...round.spec, carry: (round.spec as Partial<RoundRecord['spec']>).carry ?? false } }
+}
+
+/** What a round came to; stores from before `carry` carried nobody. */
+export function parseSettled(record: string): SettledRound {
+  // Only settleRound writes these.
+  return { carried: { members: 0, sampledTokens: 0 }, ...(JSON.parse(record) as Omit<SettledRound, 'carried'>) }
+}
+
+/** Whether a round was stopped on rewards, which selects what it holds: means over it are biased. */
+export function isOutcomeStopped({ stoppedBy }: Pick<SettledRound, 'stoppedBy'>): boolean {
+  return stoppedBy === 'any_pass' || stoppedBy === 'variance'
+}
+
+/** Slots whose members go on after their round has settled; none while it has not. */
+export function carriedSlots({
+  spec,
+  slots,
+  settled,
+}: Pick<RoundView, 'spec' | 'slots' | 'settled'>): readonly SlotRecord[] {
+  if (!spec.carry || settled === null || settled.stoppedBy === 'cancelled') return []
+  const listed = new Set(settled.members.map(({ slot }) => slot))
+  return slots.filter(({ slot }) => !listed.has(slot))
+}

@@ -1,0 +1,186 @@
+/** What a trainer was handed, what it said of it, and the clock by which it is told: (incarnation, step). */
+import type { Id } from '../../core/index.ts'
+import type { PolicyEventKind, RunEvent, SettledRound } from './group.ts'
+
+/** Who speaks for a run now. Every later request of an older incarnation is `FENCED`. */
+export interface Attached {
+  readonly incarnation: number
+  readonly resumeStep: number | null
+  /** Of earlier incarnations, by this attaching. */
+  readonly undone: { readonly dispositions: number; readonly rows: number }
+  /** Dispositions of later steps than `resumeStep` that a checkpoint had made final: they stay. */
+  readonly final: number
+  /** Groups that will be handed out once more. */
+  readonly again: readonly Id[]
+  /** Groups whose weights are gone: nobody gets them. */
+  readonly stale: readonly Id[]
+}
+
+/** A settled round that somebody has for a time. */
+export interface RoundClaim {
+  readonly id: Id
+  readonly runId: Id
+  readonly groupId: Id
+  readonly round: number
+  readonly incarnation: number
+  readonly consumer: string
+  readonly leaseMs: number
+  /** True where it was handed out before. */
+  readonly again: boolean
+  /** The weights that are live when it is claimed: what ages are counted from. Null: none were announced. */
+  readonly liveOrdinal: number | null
+  readonly settled: SettledRound
+}
+
+export interface ClaimAsked {
+  readonly incarnation: number
+  readonly consumer: string
+  readonly maxGroups: number
+  readonly leaseMs: number
+  /** Ids of the claims, as many as `maxGroups`. */
+  readonly ids: readonly Id[]
+}
+
+/** A row as it is handed out. */
+export interface HandedRow {
+  readonly rowId: string
+  /** The sampled segments that it would train. */
+  readonly segmentIds: readonly Id[]
+  /** What the engine called the weights that sampled them. */
+  readonly labels: readonly string[]
+}
+
+/** What of a hand-out may not train. */
+export interface NotOwned {
+  /** Segments that rows of other rounds own. */
+  readonly segmentIds: readonly Id[]
+  /** Rows that were used before: their claim ran out before all of its rows were disposed of. */
+  readonly usedRows: readonly string[]
+}
+
+export const dispositionOutcomes = ['used', 'stale', 'filtered', 'no_signal', 'truncated', 'skipped'] as const
+
+/** What became of a row. */
+export interface Disposition {
+  readonly row: string
+  readonly step: number
+  /** 0 for the first use; using a row again is counted, not owned again. */
+  readonly use: number
+  readonly outcome: (typeof dispositionOutcomes)[number]
+  /** Positions of the row, where not all of it was used. */
+  readonly tokens: readonly [number, number] | null
+  readonly advantage: number | null
+  readonly rewardUsed: number | null
+  readonly reason: string | null
+}
+
+export interface Disposed {
+  readonly accepted: number
+  readonly repeated: number
+  /** Claims that have a disposition for each of their rows by now. */
+  readonly claimsDone: readonly Id[]
+}
+
+/** Numbers of a trainer's step. */
+export interface StepMetrics {
+  readonly incarnation: number
+  readonly step: number
+  readonly values: Readonly<Record<string, number>>
+  /** How far the trainer's logprobs are from the recorded ones. Null: not said. */
+  readonly mismatch: Readonly<Record<string, number>> | null
+  /** True where a later incarnation went back behind this step. */
+  readonly undone: boolean
+}
+
+/** Weights by number; the label is what the engine calls them, and no other weights of the run have it. */
+export interface AnnouncedVersion {
+  readonly ordinal: number
+  readonly label: string
+  readonly incarnation: number
+  /** The last step with a disposition before it was announced. Null: none had one. */
+  readonly step: number | null
+  /** True where a later incarnation went back behind that step: no weights of its lineage are these. */
+  readonly gone: boolean
+}
+
+/** How a run's settled rounds stand. Rounds, but for `failed`. */
+export interface HandoutCounts {
+  readonly running: number
+  readonly settledUnclaimed: number
+  readonly claimed: number
+  readonly done: number
+  readonly stale: number
+  readonly failed: number
+}
+
+/** Sampled tokens of members. */
+export interface MemberLengths {
+  readonly members: number
+  /** Null where there are none. */
+  readonly meanTokens: number | null
+  readonly mostTokens: number | null
+}
+
+/** What early stops do to the lengths of a run's members. */
+export interface RunLengths {
+  /** Usable members of settled rounds. */
+  readonly kept: MemberLengths
+  /** Those that were stopped under way, with what they had. */
+  readonly censored: MemberLengths
+}
+
+export type PolicyEvent = RunEvent & { readonly kind: PolicyEventKind }
+
+/** The trainer's side of the catalogue. Each method is one transaction; leases are on the database's clock. */
+export interface TrainerBook {
+  /** Opens an incarnation; older ones are fenced and what they held goes back. Throws `NOT_FOUND`. */
+  attach(runId: Id, o: { resumeStep: number | null; consumer: string | null }): Promise<Attached>
+  /** Dispositions up to `step` are final. Throws `FENCED`. */
+  checkpoint(runId: Id, o: { incarnation: number; step: number }): Promise<void>
+  /** Leases settled rounds that nobody has, oldest first; none where there is none. Throws `FENCED`. */
+  claim(runId: Id, asked: ClaimAsked): Promise<readonly RoundClaim[]>
+  /** Milliseconds until the first lease of a run is over; null where nothing is claimed. */
+  nextExpiry(runId: Id): Promise<number | null>
+  /** Throws `FENCED`, `CLAIM_OVER`. */
+  renew(claimId: Id, o: { incarnation: number; leaseMs: number }): Promise<void>
+  /** Throws `FENCED`, `CLAIM_OVER`. Giving back what was given back is nothing. */
+  giveBack(claimId: Id, o: { incarnation: number }): Promise<void>
+  /** Throws `NOT_FOUND`, `CLAIM_OVER`. */
+  claimed(claimId: Id): Promise<RoundClaim>
+  /**
+   * Hands the rows of a claimed round out: each segment that nobody owns is owned by its row from now on. Resolves with
+   * what is masked because it is not theirs. Idempotent. Throws `CLAIM_OVER`.
+   */
+  handOut(claimId: Id, rows: readonly HandedRow[]): Promise<NotOwned>
+  /** Idempotent by (incarnation, step, row, use). Throws `FENCED`, `STORE_CONFLICT`, `NOT_FOUND` for rows never handed out. */
+  dispose(runId: Id, o: { incarnation: number; dispositions: readonly Disposition[] }): Promise<Disposed>
+  /** Values of one step are put together; later ones win. Throws `FENCED`. */
+  putMetrics(runId: Id, metrics: Omit<StepMetrics, 'undone'>): Promise<void>
+  /** By step and incarnation, oldest first. */
+  metrics(runId: Id, o: { afterStep: number | null }): Promise<readonly StepMetrics[]>
+  /** Names weights. Idempotent. Throws `FENCED`, `STORE_CONFLICT` where the label or the number stands for other weights. */
+  announce(runId: Id, version: { incarnation: number; ordinal: number; label: string }): Promise<void>
+  /** Throws `FENCED` for an incarnation that does not speak for the run. */
+  requireIncarnation(runId: Id, incarnation: number): Promise<void>
+  /** Writes what happened to the policy of a run. */
+  tell(runId: Id, kind: Exclude<PolicyEventKind, 'policy_live'> | 'gate_passed', data: RunEvent['data']): Promise<void>
+  /** True once a run's weights have gone live over groups that they made too old. */
+  passedGate(runId: Id): Promise<boolean>
+  /** What was said of a run's weights last; null: nothing. */
+  lastPolicy(runId: Id): Promise<PolicyEvent | null>
+  /** The run whose trainer moves weights: the last one that did and is not closed. Null: none. */
+  policyOwner(): Promise<Id | null>
+  /** All of a run, as announced. */
+  versions(runId: Id): Promise<readonly AnnouncedVersion[]>
+  /** The last incarnation; null before the first attaching. */
+  incarnation(runId: Id): Promise<number | null>
+  counts(runId: Id): Promise<HandoutCounts>
+  /** Rounds that go on, or that have settled and wait to be disposed of. */
+  openRounds(runId: Id): Promise<readonly { readonly groupId: Id; readonly round: number }[]>
+  /** Groups in which no round goes on, and members of the last one do. */
+  carryingGroups(runId: Id): Promise<readonly Id[]>
+  lengths(runId: Id): Promise<RunLengths>
+  /** No more groups come. Idempotent. */
+  closeRun(runId: Id): Promise<void>
+  isClosed(runId: Id): Promise<boolean>
+}

@@ -1,0 +1,117 @@
+/** A settled round as a trainer gets it; names and shapes are those of the wire. */
+import type { Digest, Id, LogprobKind } from '../../core/index.ts'
+import type { DriftCause, MemberOut, OnCut, SettledMember } from '../contract/index.ts'
+import type { MaskReason } from '../rows-contract.ts'
+
+/** Why a sampled token of a handed-out row does not train. */
+export type HandedMaskReason =
+  | MaskReason
+  /** Sampled under a grammar, a forced tool, truncation or penalties: a trainer cannot recompute its probability. */
+  | 'constrained'
+  /** Its logprob is not of the distribution that it was sampled from. */
+  | 'logprob_kind'
+  /** Its row was used before. */
+  | 'used'
+  | UnusableReason
+
+/** Why no token of a row trains. */
+export type UnusableReason =
+  | MemberOut
+  /** Older than the run allows, or sampled by weights that an undone step had made. */
+  | 'stale'
+
+/** Tokens `[start, end)`. */
+export type Place = readonly [start: number, end: number]
+
+/** A member of the round. */
+export interface HandedMember {
+  readonly rollout_id: Id
+  readonly slot: number
+  readonly attempt: number
+  /** Null: usable. */
+  readonly out: MemberOut | null
+  readonly end: SettledMember['end']
+  readonly cut: OnCut | null
+  readonly reward: number | null
+  readonly status: string | null
+  readonly sampled_tokens: number
+  readonly harness: string
+  readonly labels: Readonly<Record<string, string>>
+  /** Findings of its calls, each once. */
+  readonly findings: readonly string[]
+}
+
+/** A path through one rollout. */
+export interface HandedRowHead {
+  /** The same in each hand-out. */
+  readonly row_id: string
+  readonly rollout_id: Id
+  readonly session_id: Id
+  /** Class of its last call: `main`, `subagent`. */
+  readonly role: string
+  /** Its calls, in order. */
+  readonly node_ids: readonly Id[]
+  /** True for the row whose last call began last, of its rollout's. */
+  readonly is_last: boolean
+  /** Why it does not go on from the row before. Null: it begins one, or is a sibling. */
+  readonly fork_reason: DriftCause | null
+  readonly end: SettledMember['end']
+  /** What its group makes of a rollout that was cut; null where it was not. */
+  readonly cut: OnCut | null
+  readonly usable: boolean
+  readonly unusable_reason: UnusableReason | null
+  readonly reward: number | null
+  /** 1/K of the K rows of its rollout that train a token; 0 where it trains none. */
+  readonly weight: number
+  /** Rows of its rollout that train a token. */
+  readonly rows_of_rollout: number
+  /** Tokens that train. */
+  readonly trained_tokens_of: { readonly row: number; readonly rollout: number; readonly group: number }
+  /** Tokens before the first sampled one. */
+  readonly prompt_len: number
+  readonly n_tokens: number
+  /** Numbers of the weights that sampled `[start, end)`: the lowest and the highest that it may have been; -1 -1 of context. */
+  readonly versions: readonly (readonly [start: number, end: number, lowest: number, highest: number])[]
+  /** Of sampled tokens. Null: the engine's own default. */
+  readonly temperatures: readonly (readonly [start: number, end: number, temperature: number | null])[]
+  /** Sampled tokens, turn by turn. */
+  readonly turn_spans: readonly Place[]
+  /** Context behind the first turn. */
+  readonly observation_spans: readonly Place[]
+  /** Sampled tokens that do not train. */
+  readonly mask_reasons: readonly (readonly [start: number, end: number, reason: HandedMaskReason])[]
+  readonly logprob_kind: LogprobKind
+}
+
+/** A row with its arrays, each of `n_tokens` values. */
+export interface HandedRowWhole extends HandedRowHead {
+  readonly token_ids: Int32Array
+  /** 1: trains. */
+  readonly loss_mask: Uint8Array
+  /** 0 of context, NaN where it is not known. */
+  readonly logprobs: Float32Array
+}
+
+/** What stands before the rows. */
+export interface HandedRoundHead {
+  readonly run_id: Id
+  readonly group_id: Id
+  readonly round: number
+  readonly row_mode: RowMode
+  /** Null: read only, nothing is owned. */
+  readonly claim_id: Id | null
+  /** The weights that were live when the round was claimed. */
+  readonly policy: { readonly name: 'default'; readonly version: number | null }
+  readonly task: { readonly digest: Digest; readonly name: string; readonly instruction: string }
+  /** It was stopped on rewards, which selects its members. */
+  readonly outcome_stopped: boolean
+  readonly labels: Readonly<Record<string, string>>
+  readonly members: readonly HandedMember[]
+}
+
+export interface HandedRound extends HandedRoundHead {
+  readonly rows: readonly HandedRowWhole[]
+}
+
+/** `turns`: a row per call. `chains`: a row per append-only thread. */
+export type RowMode = 'turns' | 'chains'

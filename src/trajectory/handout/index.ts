@@ -1,0 +1,3 @@
+export type { HandedRound, RowMode } from './contract.ts'
+export { encodeRows, roundJson } from './encode.ts'
+export { draftRound, handedRound, type HandoutRules, rowsToOwn } from './round.ts'

@@ -1,0 +1,261 @@
+import type { Id, Task } from '../../core/index.ts'
+import { isOutcomeStopped } from '../catalogue/index.ts'
+import type {
+  AnnouncedVersion,
+  CatalogueReader,
+  HandedRow,
+  NotOwned,
+  RecorderReader,
+  SettledMember,
+  SettledRound,
+} from '../contract/index.ts'
+import type { HandedMaskReason, HandedMember, HandedRound, HandedRowWhole, Place } from './contract.ts'
+import { type DraftRow, draftRows, type RowRules } from './draft.ts'
+import { VersionNumbers } from './version-numbers.ts'
+
+/** What a hand-out reads. */
+export interface HandoutSource {
+  readonly recorder: Pick<RecorderReader, 'sessions' | 'session'>
+  readonly catalogue: Pick<CatalogueReader, 'group' | 'rollout' | 'task' | 'rounds'>
+}
+
+/** What of a run bears on the rows of a round. */
+export interface HandoutRules extends RowRules {
+  readonly versions: readonly AnnouncedVersion[]
+  /** The weights that ages are counted from; null: nothing is too old. */
+  readonly liveOrdinal: number | null
+  /** Rows of which a token is older are unusable; null: none is. */
+  readonly maxAge: number | null
+}
+
+/** The rows of a settled round, before it is known which tokens are owned elsewhere. */
+export interface DraftRound {
+  readonly settled: SettledRound
+  readonly task: Task
+  readonly labels: Readonly<Record<string, string>>
+  readonly members: readonly HandedMember[]
+  readonly rows: readonly DraftRow[]
+  readonly rules: HandoutRules
+}
+
+/** Reads a settled round. The same facts give the same rows. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+export async function draftRound(
+  { recorder, catalogue }: HandoutSource,
+  settled: SettledRound,
+  rules: HandoutRules,
+): Promise<DraftRound> {
+  const { groupId, round } = settled
+  const { taskDigest } = await catalogue.group(groupId)
+  const rounds = await catalogue.rounds(groupId)
+  const members: HandedMember[] = []
+  const rows: DraftRow[] = []
+  for (const member of settled.members) {
+    const findings = new Set<string>()
+    for (const { id } of await recorder.sessions({ rolloutId: member.rolloutId })) {
+      const log = await recorder.session(id, { bodies: [] })
+      for (const { commit } of log.calls) for (const finding of commit?.findings ?? []) findings.add(finding)
+      rows.push(...draftRows(log, { member, groupId, taskDigest }, rules))
+    }
+    const { harness, labels } = await catalogue.rollout(member.rolloutId)
+    members.push(memberOf(member, { harness, labels, findings: [...findings] }))
+  }
+  return {
+    settled,
+    task: await catalogue.task(taskDigest),
+    labels: rounds.find((one) => one.round === round)?.spec.labels ?? {},
+    members,
+    rows: aged(rows, rules),
+    rules,
+  }
+}
+
+/** What a hand-out would own: nothing of a row that may not train. */
+export function rowsToOwn({ rows }: DraftRound): readonly HandedRow[] {
+  return rows.map(({ row, turns, unusable }) => ({
+    rowId: row.id,
+    segmentIds: unusable === null ? turns.flatMap(({ segmentId, why }) => (why === null ? [segmentId] : [])) : [],
+    labels: [
+      ...new Set(turns.flatMap(({ why, versions }) => (why === null ? versions.flatMap(({ labels }) => labels) : []))),
+    ],
+  }))
+}
+
+/** The round as it is handed out. `claim` null: to read only. */
+export function handedRound(
+  draft: DraftRound,
+  claim: { readonly id: Id | null; readonly notOwned: NotOwned },
+): HandedRound {
+  const { settled, task, rules } = draft
+  const elsewhere = new Set(claim.notOwned.segmentIds)
+  const used = new Set(claim.notOwned.usedRows)
+  const rows = draft.rows.map((row) => masked(row, { elsewhere, used: used.has(row.row.id) }))
+  const trains = rows.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0))
+  const ofGroup = trains.reduce((sum, count) => sum + count, 0)
+  const numbers = new VersionNumbers(rules.versions)
+  return {
+    run_id: settled.runId,
+    group_id: settled.groupId,
+    round: settled.round,
+    row_mode: rules.rowMode,
+    claim_id: claim.id,
+    policy: { name: 'default', version: rules.liveOrdinal },
+    task: { digest: task.digest, name: task.name, instruction: task.instruction },
+    outcome_stopped: isOutcomeStopped(settled),
+    labels: draft.labels,
+    members: draft.members,
+    rows: rows.map((one, i): HandedRowWhole => {
+      const own = draft.rows.flatMap(({ member }, at) =>
+        member.rolloutId === one.draft.member.rolloutId ? [trains[at] ?? 0] : [],
+      )
+      const training = own.filter((count) => count > 0).length
+      const count = trains[i] ?? 0
+      return {
+        ...headOf(one, numbers),
+        is_last: isLast(one.draft, draft.rows),
+        weight: count === 0 ? 0 : 1 / training,
+        rows_of_rollout: training,
+        trained_tokens_of: { row: count, rollout: own.reduce((sum, tokens) => sum + tokens, 0), group: ofGroup },
+        token_ids: one.draft.row.tokens,
+        loss_mask: one.mask,
+        logprobs: one.draft.logprobs,
+      }
+    }),
+  }
+}
+
+interface MaskedRow {
+  readonly draft: DraftRow
+  readonly mask: Uint8Array
+  readonly reasons: readonly (readonly [number, number, HandedMaskReason])[]
+}
+
+/** Which tokens train, and why the other sampled ones do not. */
+function masked(draft: DraftRow, { elsewhere, used }: { elsewhere: ReadonlySet<Id>; used: boolean }): MaskedRow {
+  const mask = new Uint8Array(draft.row.tokens.length)
+  const reasons: [number, number, HandedMaskReason][] = []
+  for (const { segmentId, start, end, why: own } of draft.turns) {
+    const why = draft.unusable ?? (used ? 'used' : null) ?? own ?? (elsewhere.has(segmentId) ? 'owned_elsewhere' : null)
+    if (why !== null) {
+      reasons.push([start, end, why])
+      continue
+    }
+    mask.set(draft.row.mask.subarray(start, end), start)
+    for (let at = start; at < end; at += 1) {
+      if (mask[at] === 1) continue
+      const last = reasons.at(-1)
+      if (last?.[1] === at && last[2] === 'missing_logprob') last[1] = at + 1
+      else reasons.push([at, at + 1, 'missing_logprob'])
+    }
+  }
+  return { draft, mask, reasons }
+}
+
+function headOf(
+  { draft: { row, member, role, forkReason, turns, unusable }, reasons }: MaskedRow,
+  numbers: VersionNumbers,
+) {
+  const places = turns.map(({ start, end }): Place => [start, end])
+  return {
+    row_id: row.id,
+    rollout_id: row.rolloutId,
+    session_id: row.sessionId,
+    role,
+    node_ids: [
+      ...new Set(
+        row.segments.flatMap(({ callId, origin }) => (callId === null || origin !== 'sampled' ? [] : [callId])),
+      ),
+    ],
+    fork_reason: forkReason,
+    end: member.end,
+    cut: member.cut,
+    usable: unusable === null,
+    unusable_reason: unusable,
+    reward: member.verdict?.reward ?? null,
+    prompt_len: row.promptLength,
+    n_tokens: row.tokens.length,
+    versions: versionsOf(row.tokens.length, turns, numbers),
+    temperatures: turns.map(({ start, end, temperature }) => [start, end, temperature] as const),
+    turn_spans: places,
+    observation_spans: between(places, row.tokens.length),
+    mask_reasons: reasons,
+    logprob_kind: row.logprobKind,
+  }
+}
+
+/** All tokens of a row, without a gap. */
+function versionsOf(
+  length: number,
+  turns: DraftRow['turns'],
+  numbers: VersionNumbers,
+): readonly (readonly [number, number, number, number])[] {
+  const spans: [number, number, number, number][] = []
+  const add = (start: number, end: number, lowest: number, highest: number): void => {
+    const last = spans.at(-1)
+    if (start === end) return
+    if (last !== undefined && last[2] === lowest && last[3] === highest) last[1] = end
+    else spans.push([start, end, lowest, highest])
+  }
+  let at = 0
+  for (const turn of turns) {
+    add(at, turn.start, -1, -1)
+    at = turn.start
+    for (const { start, end, labels } of turn.versions) {
+      add(at, start, ...numbers.between([]))
+      add(start, end, ...numbers.between(labels))
+      at = end
+    }
+    add(at, turn.end, ...numbers.between([]))
+    at = turn.end
+  }
+  add(at, length, -1, -1)
+  return spans
+}
+
+/** What lies behind the first turn and in none. */
+function between(turns: readonly Place[], length: number): Place[] {
+  const found: Place[] = []
+  turns.forEach(([, end], i) => {
+    const next = turns[i + 1]?.[0] ?? length
+    if (next > end) found.push([end, next])
+  })
+  return found
+}
+
+/** Rows whose oldest token that trains is older than the run allows, or was sampled by weights that are gone, are stale. */
+function aged(rows: readonly DraftRow[], { versions, liveOrdinal, maxAge }: HandoutRules): readonly DraftRow[] {
+  const numbers = new VersionNumbers(versions)
+  return rows.map((draft) => {
+    if (draft.unusable !== null) return draft
+    const labels = draft.turns.flatMap((turn) =>
+      turn.why === null ? turn.versions.flatMap((span) => [...span.labels]) : [],
+    )
+    if (labels.some((label) => numbers.isGone(label))) return { ...draft, unusable: 'stale' }
+    if (maxAge === null || liveOrdinal === null || draft.turns.every(({ why }) => why !== null)) return draft
+    const [oldest] = numbers.between(labels)
+    return liveOrdinal - oldest > maxAge ? { ...draft, unusable: 'stale' } : draft
+  })
+}
+
+function isLast({ row, member, startedAt }: DraftRow, all: readonly DraftRow[]): boolean {
+  const own = all.filter((other) => other.member.rolloutId === member.rolloutId)
+  const last = own.reduce((latest, other) => (other.startedAt >= latest.startedAt ? other : latest))
+  return last.row.id === row.id && last.startedAt === startedAt
+}
+
+function memberOf(
+  { rolloutId, slot, attempt, out, end, cut, verdict, sampledTokens }: SettledMember,
+  more: Pick<HandedMember, 'harness' | 'labels' | 'findings'>,
+): HandedMember {
+  return {
+    rollout_id: rolloutId,
+    slot,
+    attempt,
+    out,
+    end,
+    cut,
+    reward: verdict?.reward ?? null,
+    status: verdict?.status ?? null,
+    sampled_tokens: sampledTokens,
+    ...more,
+  }
+}

@@ -1,0 +1,54 @@
+import type { Catalogue, StoreChange, StoreChanges, TrainerBook } from '../contract/index.ts'
+
+/** Who wants to know that something was written, in the process that owns the store. */
+export class Changes implements StoreChanges {
+  readonly #listeners = new Set<(change: StoreChange) => void>()
+
+  on(listener: (change: StoreChange) => void): Disposable {
+    this.#listeners.add(listener)
+    return { [Symbol.dispose]: () => this.#listeners.delete(listener) }
+  }
+
+  tell(change: StoreChange): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+}
+
+/** A catalogue that tells of rounds and rollouts once what was written is durable. */
+export function telling(catalogue: Catalogue, changes: Changes): Catalogue {
+  return {
+    ...catalogue,
+    openRound: async (round) => {
+      await catalogue.openRound(round)
+      changes.tell({ kind: 'round', runId: round.runId })
+    },
+    settleRound: async (settled) => {
+      const stands = await catalogue.settleRound(settled)
+      changes.tell({ kind: 'round', runId: settled.runId })
+      return stands
+    },
+    startRollout: async (id, at) => {
+      await catalogue.startRollout(id, at)
+      changes.tell({ kind: 'rollout', rolloutId: id })
+    },
+    endRollout: async (id, ...how) => {
+      await catalogue.endRollout(id, ...how)
+      changes.tell({ kind: 'rollout', rolloutId: id })
+    },
+    appendVerdict: async (verdict) => {
+      await catalogue.appendVerdict(verdict)
+      changes.tell({ kind: 'rollout', rolloutId: verdict.rolloutId })
+    },
+  }
+}
+
+/** A trainer's book that tells of runs that are closed. */
+export function tellingBook(book: TrainerBook, changes: Changes): TrainerBook {
+  return {
+    ...book,
+    closeRun: async (runId) => {
+      await book.closeRun(runId)
+      changes.tell({ kind: 'run', runId })
+    },
+  }
+}

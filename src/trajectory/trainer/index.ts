@@ -1,0 +1,1 @@
+export { SqliteTrainerBook } from './sqlite-trainer-book.ts'
