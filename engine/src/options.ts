@@ -8,6 +8,13 @@ import type { LogprobsMode } from './generation/sampling.ts'
 
 export type Wire = 'vllm' | 'sglang' | 'openai'
 
+/**
+ * What a render route can do wrong while chat is as ever: open a turn although `add_generation_prompt` is false, leave an
+ * answer at the end out.
+ */
+export const badRenders = ['opens-turns', 'drops-answers'] as const
+export type BadRender = (typeof badRenders)[number]
+
 /** Everything the engine can be told at start. */
 export interface EngineOptions {
   readonly host: string
@@ -24,6 +31,8 @@ export interface EngineOptions {
   readonly weightVersionsInReplies: boolean
   /** vLLM's `--enable-scale-out`: render, generate and derender routes. */
   readonly scaleOut: boolean
+  /** Wire `vllm` only. */
+  readonly badRender: BadRender | undefined
   /** Wire `openai` only: whether logprobs are given when asked for. */
   readonly openaiLogprobs: boolean
   /** The vLLM release whose wire is followed where releases differ. */
@@ -55,6 +64,7 @@ const FLAGS = {
   'no-weight-versions-in-replies': { type: 'boolean', default: false },
   'no-scale-out': { type: 'boolean', default: false },
   'enable-scale-out': { type: 'boolean', default: false },
+  'bad-render': { type: 'string' },
   'no-logprobs': { type: 'boolean', default: false },
   'vllm-version': { type: 'string', default: '0.32.0' },
   'sglang-version': { type: 'string', default: '0.5.16' },
@@ -80,6 +90,7 @@ export const usage = `usage: node engine/src/main.ts [flags]
   --weight-version V        version of the first weights (0)
   --no-weight-versions-in-replies
   --no-scale-out            switch render, generate and derender off
+  --bad-render HOW          wire vllm: ${badRenders.join(' | ')}: what the render route does wrong
   --no-logprobs             wire openai: give no logprobs
   --vllm-version V          wire of this release where releases differ (0.32.0; before 0.32 generate logprobs name
                             tokens "token_id:N")
@@ -101,6 +112,8 @@ export function readOptions(argv: readonly string[]): EngineOptions | 'help' {
   const mode = values['logprobs-mode'] ?? (wire === 'sglang' ? 'temperature_logprobs' : 'raw_logprobs')
   const logprobsMode = modes.find((name) => name === mode)
   if (logprobsMode === undefined) throw new Error(`--logprobs-mode must be one of ${modes.join(', ')}`)
+  const badRender = badRenders.find((name) => name === values['bad-render'])
+  if (values['bad-render'] !== badRender) throw new Error(`--bad-render must be one of ${badRenders.join(', ')}`)
   return {
     host: values.host,
     port: readNumberFlag('port', values.port),
@@ -114,6 +127,7 @@ export function readOptions(argv: readonly string[]): EngineOptions | 'help' {
     weightVersion: values['weight-version'],
     weightVersionsInReplies: !values['no-weight-versions-in-replies'],
     scaleOut: !values['no-scale-out'],
+    badRender,
     openaiLogprobs: !values['no-logprobs'],
     vllmVersion: values['vllm-version'],
     sglangVersion: values['sglang-version'],

@@ -8,6 +8,7 @@ import type { EngineAdapter } from './engines/contract.ts'
 import type { KnownFacts } from './engines/facts.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { LiveSession } from './session/live-session.ts'
+import type { CallTokenDriver } from './tokens/beside.ts'
 import type { SideChannelSubject } from './side-channels.ts'
 
 /** What a running call needs of the proxy around it. */
@@ -45,6 +46,8 @@ export interface EndedCall {
 /** A call that was admitted: the intent and what is sent to the engine. */
 export interface AdmittedCall {
   readonly session: LiveSession
+  /** The session's, or of a call beside its conversation. */
+  readonly tokens: CallTokenDriver
   /** Without its body once it is stored, and so {@link request} and {@link body}. */
   intent: CallIntent
   /** Canonical, whatever the harness speaks. */

@@ -33,7 +33,7 @@ export function commitOf(ended: EndedCall): CallCommit {
   const { session, request, match, intent } = call
   const served = answer.servedBy ?? call.facts
   const changed = isChanged(call.facts, served)
-  const tokens = session.tokens.add({
+  const tokens = call.tokens.add({
     callId: intent.id,
     sessionId: session.record.id,
     answer,

@@ -19,6 +19,7 @@ import type {
   FleetStatus,
   PauseOrder,
   PauseOutcome,
+  ReplicaWeights,
   WeightsOrder,
   WeightsOutcome,
 } from './fleet/contract.ts'
@@ -72,6 +73,8 @@ export type ProxyEvent =
   | CallEvent
   /** Something happened to a replica, or generation was paused or got new weights. */
   | ({ readonly type: 'engine' } & FleetEvent)
+  /** The engine has token routes and nothing can be spliced behind what it renders: `auto` records. */
+  | { readonly type: 'engine'; readonly what: 'splice_void'; readonly replica: string; readonly detail: string }
   | {
       /** An answer left whole (`sent`), or came back in a later prompt (`echoed`). */
       readonly type: 'delivery'
@@ -222,6 +225,10 @@ export interface Proxy {
   resumeEngine(): Promise<void>
   /** Throws what {@link pauseEngine} throws, and `WEIGHTS_REFUSED`. */
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
+  /** Asks each replica which weights it has. */
+  engineWeights(): Promise<readonly ReplicaWeights[]>
+  /** Takes somebody's word for the weights of replicas that do not name them themselves. */
+  believeWeights(version: string): Promise<void>
   /** Takes no new calls and resolves when the running ones are committed. */
   drain(): Promise<void>
   /** Ends listeners and running calls, commits what came. Idempotent. */

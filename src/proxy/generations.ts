@@ -1,5 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { InFlightSet, type Digest, type Id, isPaddockError, newId, PaddockError, sha256 } from '../core/index.ts'
+import {
+  InFlightSet,
+  type Digest,
+  type Id,
+  isBeside,
+  isPaddockError,
+  newId,
+  PaddockError,
+  sha256,
+} from '../core/index.ts'
 import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
 import { isAnswered } from './answered.ts'
 import type { EndedCall, CallSurroundings } from './call-contract.ts'
@@ -8,6 +17,7 @@ import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { Dialect, DialectRequest } from './dialects/contract.ts'
 import { engineBody } from './engine-body.ts'
+import type { EngineRequestPlan } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
 import { untoldDefaults, withDefaults } from './engines/facts.ts'
 import type { KnownEngine } from './engines/known-engine.ts'
@@ -20,6 +30,7 @@ import type { BudgetName, LiveSession } from './session/live-session.ts'
 import type { RememberedCall } from './session/remembered-call.ts'
 import { judgeRetry } from './session/retries.ts'
 import { applySampling, noChange } from './session/sampling.ts'
+import type { CallTokenDriver } from './tokens/beside.ts'
 
 /** What the generation routes need of the proxy around them. */
 export interface GenerationSurroundings extends Omit<
@@ -32,6 +43,8 @@ export interface GenerationSurroundings extends Omit<
   readonly draining: () => boolean
   /** The engine of a session's next call as it is known; null: nobody wants to know. */
   readonly known: (sessionId: Id) => KnownEngine | null
+  /** For calls beside the conversation. */
+  readonly besideTokens: CallTokenDriver
 }
 
 /** A generation route of a dialect. */
@@ -43,7 +56,7 @@ export interface GenerationRoute {
 /** A request as its dialect reads it, and what it repeats. */
 interface AskedGeneration {
   readonly read: DialectRequest
-  readonly dialect: Dialect['name']
+  readonly dialect: Dialect
   readonly digest: Digest
   readonly retryOf: Id | null
   readonly headers: IncomingMessage['headers']
@@ -112,7 +125,7 @@ export class Generations {
     }
     const call = this.admit(session, {
       read: asked,
-      dialect: route.dialect.name,
+      dialect: route.dialect,
       digest,
       retryOf: judgement.kind === 'again' ? judgement.callId : null,
       headers: http.headers,
@@ -151,17 +164,21 @@ export class Generations {
     const facts = this.around.known(session.record.id)?.facts ?? null
     // A harness that writes an engine's own member means it; what another API calls a budget is a policy's business.
     const boundThinking =
-      dialect === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
+      dialect.name === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
     const sampling = applySampling(policy, request.asked, request.body, { boundThinking })
-    const plan = engine.planChat({
-      streamed: request.streamed,
-      hasTools: request.hasTools,
-      askedLogprobs: request.wantsLogprobs,
-      askedTopLogprobs: request.topLogprobs,
-      wholeOnly: session.trust.wholeOnly,
-    })
+    const isBeside = dialect.beside !== undefined
+    const plan: EngineRequestPlan = isBeside
+      ? { path: read.path, set: {}, remove: [], transport: 'as_asked' }
+      : engine.planChat({
+          streamed: request.streamed,
+          hasTools: request.hasTools,
+          askedLogprobs: request.wantsLogprobs,
+          askedTopLogprobs: request.topLogprobs,
+          wholeOnly: session.trust.wholeOnly,
+        })
+    const tokens = isBeside ? this.around.besideTokens : session.tokens
     const lineage = session.knownLineage(request.lineage)
-    const callClass = session.classify(lineage, request.asked.maxTokens)
+    const callClass = dialect.beside ?? session.classify(lineage, request.asked.maxTokens)
     const buffered = plan.transport === 'buffer'
     const id = newId()
     const intent: CallIntent = {
@@ -169,14 +186,14 @@ export class Generations {
       sessionId: session.record.id,
       seq: session.takeSeq(),
       startedAt: clock.now(),
-      dialect,
+      dialect: dialect.name,
       path: read.path,
       streamed: request.streamed,
       requestDigest: digest,
       retryOf,
       lineage,
       callClass,
-      strategy: session.tokens.strategyFor(request.messages),
+      strategy: tokens.strategyFor(request.messages),
       asked: request.asked,
       used: withDefaults(sampling.used, facts?.defaults ?? untoldDefaults),
       fingerprint: facts?.digest ?? null,
@@ -191,7 +208,19 @@ export class Generations {
       buffered,
     })
     return new RunningCall(
-      { session, intent, request, form: read.reply(id), match, facts, path: plan.path, body, buffered, callClass },
+      {
+        session,
+        tokens,
+        intent,
+        request,
+        form: read.reply(id),
+        match,
+        facts,
+        path: plan.path,
+        body,
+        buffered,
+        callClass,
+      },
       this.aroundCalls,
     )
   }
@@ -254,7 +283,7 @@ export class Generations {
     session.ended(call, ended.sampledTokens ?? 0)
     this.forget(call)
     const { outcome } = ended.commit
-    if (isAnswered(outcome)) session.noteAnswered()
+    if (isAnswered(outcome) && !isBeside(ended.line.callClass)) session.noteAnswered()
     session.lastError = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
     this.totals.calls += 1
     this.totals.sampledTokens += ended.sampledTokens ?? 0

@@ -6,11 +6,11 @@ import { Counting } from './counting.ts'
 import { dialectNamed } from './dialects/registry.ts'
 import { Generations, tellError } from './generations.ts'
 import type { EngineAdapter } from './engines/contract.ts'
+import { shownUrl } from './engines/http.ts'
 import { anyReplica } from './fleet/any-replica.ts'
 import { defaultFleetLimits } from './fleet/contract.ts'
 import { Fleet } from './fleet/fleet.ts'
 import { isLoopback, openListener } from './http/listener.ts'
-import { passThrough } from './http/pass-through.ts'
 import { dialectNameOf, readRoute, type Route } from './http/routes.ts'
 import { defaultLimits } from './limits.ts'
 import { EarlierSessions } from './past/earlier-sessions.ts'
@@ -21,8 +21,10 @@ import { LiveSession } from './session/live-session.ts'
 import { OpenSessions } from './session/open-sessions.ts'
 import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
+import { modelShape, serveModels } from './model-routes.ts'
 import { serveStored } from './stored-responses.ts'
 import { storeSideChannels } from './side-channels.ts'
+import { besideTokens } from './tokens/beside.ts'
 import { TokenStrategies } from './tokens/choose.ts'
 
 /** How often keep-alives and stalls are looked for. */
@@ -55,8 +57,14 @@ export function createProxy(options: ProxyOptions): Proxy {
   })
   const now = (): EngineAdapter => upstream.engineNow() ?? options.engine
   const engine = options.replicas === undefined ? options.engine : anyReplica(options.engine, now)
-  const pass = passThrough(now)
-  const strategies = new TokenStrategies(engine, upstream)
+  const strategies = new TokenStrategies(engine, upstream, (why) =>
+    emit({
+      type: 'engine',
+      what: 'splice_void',
+      replica: shownUrl(now().url),
+      detail: `its render: ${why}; auto records`,
+    }),
+  )
   const listeners = new Set<Listener>()
   let draining = false
   let closed: Promise<void> | null = null
@@ -72,6 +80,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     emit,
     draining: () => draining,
     known: (sessionId) => upstream.knownFor(sessionId),
+    besideTokens: besideTokens(upstream),
     keepBeside: (answer, about) =>
       options.blobs === undefined ? null : storeSideChannels(answer, about, { blobs: options.blobs, recorder, clock }),
   })
@@ -185,9 +194,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    if (route.kind === 'pass') {
-      pass.serve(request, response, route.path, (error) => tellError(response, error, dialectNamed('chat')))
-      return Promise.resolve()
+    if (route.kind === 'models') {
+      const shape = modelShape(request.headers, route.path)
+      return serveModels(session, { model: route.model, shape }, now(), response)
     }
     if (route.kind === 'stored') {
       return serveStored(session, route, response, (callId) => {
@@ -239,7 +248,6 @@ export function createProxy(options: ProxyOptions): Proxy {
     clearInterval(ticker)
     await Promise.all([...generations.running].map((call) => call.abort('shutdown')))
     await Promise.all([...listeners].map((listener) => listener.close()))
-    pass.close()
     if (upstream.status().paused !== null) await upstream.resume()
     await upstream.close()
   }
@@ -276,6 +284,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     pauseEngine: (order) => upstream.pause(order),
     resumeEngine: () => upstream.resume(),
     updateWeights: (order) => upstream.update(order),
+    engineWeights: () => upstream.weights(),
+    believeWeights: (version) => upstream.believe(version),
     drain,
     close: () => (closed ??= end()),
   }

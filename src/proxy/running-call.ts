@@ -1,4 +1,4 @@
-import { type Id, isPaddockError, PaddockError } from '../core/index.ts'
+import { type Id, isBeside, isPaddockError, PaddockError } from '../core/index.ts'
 import type { CallCommit, CallOutcome } from '../trajectory/index.ts'
 import { noteAnswers } from './answered.ts'
 import { Audience, type ToldFailure } from './audience.ts'
@@ -70,10 +70,10 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     }
     this.phase = 'running'
     this.times.heard()
-    const { intent, path, body, session, match } = asked
+    const { intent, path, body, session, match, tokens } = asked
     const { strategy } = intent
     const ids = { callId: this.id, sessionId: session.record.id }
-    this.upstream.asked(session.tokens.send({ ...ids, strategy, path, body, match }, this))
+    this.upstream.asked(tokens.send({ ...ids, strategy, path, body, match }, this))
     // The engine reads the request while the intent is written.
     this.intent.write(this.around.recorder.beginCall(intent), this)
   }
@@ -268,7 +268,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
       return
     }
     this.phase = complete ? 'answered' : 'failed'
-    if (complete) {
+    if (complete && !isBeside(asked.callClass)) {
       noteAnswers(asked, this.answer)
       asked.session.tellAnswer(commit)
     }

@@ -58,6 +58,7 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
     await exchange.die()
     return undefined
   }
+  if (engine.options.wire === 'vllm') checkSalt(readText(wish.body, 'cache_salt') ?? null)
   const promptIds = shorten(wish, faults)
   const maxTokens = checkLength(promptIds.length, wish, engine.options)
   const view = viewPrompt(promptIds, vocabulary, grammar)
@@ -135,6 +136,13 @@ export interface LengthWish {
   readonly maxTokens: number | undefined
   readonly maxTokensParam: string
   readonly capOutput?: boolean
+}
+
+/** vLLM 0.32.0, `entrypoints/generate/base/protocol.py` `validate_cache_salt`. */
+function checkSalt(salt: string | null): void {
+  if (salt === null || (salt.length <= 128 && !/[@/\\\0]/.test(salt))) return
+  const rule = "must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
+  throw validationError(`Parameter 'cache_salt' ${rule}`, 'cache_salt')
 }
 
 /**

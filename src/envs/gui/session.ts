@@ -1,4 +1,4 @@
-import { PaddockError } from '../../core/index.ts'
+import { PaddockError, Turns } from '../../core/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { ToolOutcome, ToolPicture } from '../contract.ts'
 import { type Action, type Screen, type SingleAction } from './actions/index.ts'
@@ -20,7 +20,6 @@ import {
 } from './browser/index.ts'
 import type { GuiRecord } from './record.ts'
 import type { Surface } from './surface.ts'
-import { Turns } from './turns.ts'
 
 /** Characters of a snapshot that are shown at once. */
 const pageChars = 12_000

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Id, PaddockError } from '../../core/index.ts'
+import type { BesideClass, Id, PaddockError } from '../../core/index.ts'
 import type { Handles } from '../session/echo-handles.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { Answer } from './chat/answer.ts'
@@ -12,7 +12,9 @@ import type { ResponseCache } from './responses/response-cache.ts'
  * own request into one, and an engine's chat answer into its own events. Plain object; it keeps nothing between calls.
  */
 export interface Dialect {
-  readonly name: 'chat' | 'responses' | 'messages' | 'gemini'
+  readonly name: 'chat' | 'responses' | 'messages' | 'gemini' | 'completions' | 'embeddings'
+  /** The class of its calls where they stand beside the conversation. Absent: what a call is, its place among the others says. */
+  readonly beside?: BesideClass
   /** Reads a generation request. Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`. */
   read(input: DialectInput): DialectRequest
   /** The answer of the counting route, for dialects that have one. */

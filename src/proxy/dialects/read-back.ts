@@ -1,11 +1,13 @@
-import type { Id } from '../../core/index.ts'
+import { type Id, parseLossless } from '../../core/index.ts'
 import type { CallIntent, CallRecord, SessionLog } from '../../trajectory/index.ts'
+import type { ContinuedAnswer } from '../session/conversation.ts'
 import { readStoredHandle } from '../session/echo-handles.ts'
 import type { DialectMemory } from './contract.ts'
 import { dialectNamed } from './registry.ts'
 import { responseId } from './responses/output.ts'
 import { storedAnswer, storedTurn } from './responses/stored-turn.ts'
 import type { CachedResponse, StoredAnswer } from './responses/response-cache.ts'
+import { listAt, textAt } from './translate/read.ts'
 
 const untold: StoredAnswer = {
   answer: { role: 'assistant', text: null, reasoning: null, toolCalls: [] },
@@ -37,11 +39,12 @@ export function requestMessages(intent: ReadIntent): readonly unknown[] {
 /**
  * A recorded request as the chat completion body that it came to, whatever dialect it was asked in: a stored response
  * that it continues is there with all that stood before it, and thinking that travelled in opaque strings is text
- * again. A chat request is given byte for byte. Null where the body is not readable.
+ * again. A chat request is given byte for byte. Null where the body is not readable, or holds no conversation.
  */
 export function chatRequestOf(log: Pick<SessionLog, 'calls'>, call: CallRecord): Uint8Array | null {
   const { intent } = call
   if (intent.dialect === 'chat') return intent.body
+  if (dialectNamed(intent.dialect).beside !== undefined) return null
   try {
     return read(intent, memoryOf(log)).bytes
   } catch {
@@ -54,12 +57,19 @@ function read(intent: ReadIntent, memory: DialectMemory) {
   return dialectNamed(intent.dialect).read(input).chat
 }
 
+/** Of the logs that are read now: each of their calls asks. */
+const memories = new WeakMap<SessionLog['calls'], DialectMemory>()
+
 /** What the session remembered when it was live, as far as its log tells. */
 function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
+  const known = memories.get(calls)
+  if (known !== undefined) return known
   const byId = new Map<Id, CallRecord>(calls.map((call) => [call.intent.id, call]))
   const byResponse = new Map(calls.map((call) => [responseId({ callId: call.intent.id }), call]))
+  let byToolCall: ReadonlyMap<string, ContinuedAnswer | null> | null = null
   const memory: DialectMemory = {
     ...nobody,
+    answerOfToolCall: (id) => (byToolCall ??= answersByToolCall(calls)).get(id) ?? null,
     handles: {
       mint: () => '',
       read: (handle) => {
@@ -86,5 +96,21 @@ function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
       },
     },
   }
+  memories.set(calls, memory)
   return memory
+}
+
+/** By the ids of tool calls; null for one that was given twice, which names no answer. */
+function answersByToolCall(calls: SessionLog['calls']): ReadonlyMap<string, ContinuedAnswer | null> {
+  const answers = new Map<string, ContinuedAnswer | null>()
+  for (const { intent, commit } of calls) {
+    for (const { index, message } of commit?.choices ?? []) {
+      if (!message.includes('"tool_calls"')) continue
+      for (const call of listAt(parseLossless(message), 'tool_calls')) {
+        const id = textAt(call, 'id')
+        if (id !== undefined) answers.set(id, answers.has(id) ? null : { callId: intent.id, choice: index })
+      }
+    }
+  }
+  return answers
 }

@@ -1,3 +1,4 @@
+import { completionsDialect, embeddingsDialect } from './beside/dialects.ts'
 import { chatDialect } from './chat/dialect.ts'
 import type { Dialect } from './contract.ts'
 import { geminiDialect } from './gemini/dialect.ts'
@@ -9,6 +10,8 @@ const dialects: Readonly<Record<Dialect['name'], Dialect>> = {
   responses: responsesDialect,
   messages: messagesDialect,
   gemini: geminiDialect,
+  completions: completionsDialect,
+  embeddings: embeddingsDialect,
 }
 
 export function dialectNamed(name: Dialect['name']): Dialect {

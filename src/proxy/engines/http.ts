@@ -43,6 +43,17 @@ export async function tryEngineText(
   apiKey: string | null,
   body: string | null,
 ): Promise<{ readonly status: number; readonly body: LooseObject | null }> {
+  const { status, body: said } = await tryEngineBytes(root, path, apiKey, body)
+  return { status, body: parseObject(said.toString()) }
+}
+
+/** The same with the bytes of the answer. */
+export async function tryEngineBytes(
+  root: string,
+  path: string,
+  apiKey: string | null,
+  body: string | Buffer | null,
+): Promise<{ readonly status: number; readonly body: Buffer }> {
   try {
     const answer = await request(`${root}${path}`, {
       ...refusesUpgrades(),
@@ -55,7 +66,7 @@ export async function tryEngineText(
       headersTimeout: body === null ? askTimeoutMs : answerTimeoutMs,
       bodyTimeout: body === null ? askTimeoutMs : answerTimeoutMs,
     })
-    return { status: answer.statusCode, body: parseObject(await answer.body.text()) }
+    return { status: answer.statusCode, body: Buffer.from(await answer.body.arrayBuffer()) }
   } catch (cause) {
     throw new PaddockError('ENGINE_UNREACHABLE', `The engine at ${root} cannot be reached: ${reason(cause)}.`, {
       cause,

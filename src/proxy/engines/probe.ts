@@ -4,6 +4,7 @@ import { engineRoot, tellEngine, tryEngine } from './http.ts'
 import { contextLength, listedModels } from './models.ts'
 import { probeLogprobKind } from './probe-logprobs.ts'
 import { serverInfo, sglangTokens } from './sglang/index.ts'
+import { whyVoid } from '../tokens/void-render.ts'
 import type { TokenAbility } from './token-engine.ts'
 import { vllmTokens } from './vllm/index.ts'
 
@@ -28,6 +29,8 @@ export interface EngineProbe {
   readonly strictThinking: boolean
   /** How the strategy `splice` works with this engine, null where it does not: `auto` records then. */
   readonly splice: TokenAbility['way'] | null
+  /** Why `splice` is null although the engine has the routes for it. */
+  readonly spliceVoid: string | null
   readonly logprobKind: LogprobKind
   readonly maxModelLen: number | null
   /** What is missing, each with what to do about it. */
@@ -79,12 +82,10 @@ export async function probeEngine(
   const version = text(about.body?.['version']) ?? (sglang ? text(server?.['version']) : null)
   const kind = sglang ? 'sglang' : gives.ids || version !== null ? 'vllm' : 'openai'
   const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : gives.ids
-  const ability =
-    kind === 'vllm'
-      ? await vllmTokens(root, apiKey).probe()
-      : kind === 'sglang'
-        ? await sglangTokens(root, apiKey, { streamsIds }).probe()
-        : null
+  const tokens =
+    kind === 'vllm' ? vllmTokens(root, apiKey) : kind === 'sglang' ? sglangTokens(root, apiKey, { streamsIds }) : null
+  const ability = (await tokens?.probe()) ?? null
+  const spliceVoid = tokens === null || ability === null ? null : await whyVoid(tokens, ability)
   return {
     url: root,
     kind,
@@ -98,7 +99,8 @@ export async function probeEngine(
     streamsIds,
     routedExperts: sglang && server?.['enable_return_routed_experts'] === true,
     strictThinking: sglang && isStrict(server),
-    splice: ability?.way ?? null,
+    splice: spliceVoid === null ? (ability?.way ?? null) : null,
+    spliceVoid,
     logprobKind: gives.logprobs ? await probeLogprobKind(ask) : 'unknown',
     maxModelLen: contextLength(listed.body, model),
     missing: missingOf(sglang, gives, tools),

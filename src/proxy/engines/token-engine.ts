@@ -119,6 +119,8 @@ export interface DerenderRoute {
 export interface TokenEngine {
   /** Finds out which routes there are; generates a token at most. Null where there are none. Throws `ENGINE_UNREACHABLE`. */
   probe(): Promise<TokenAbility | null>
+  /** A question beside all calls. Throws `ENGINE_UNREACHABLE`. */
+  readonly ask: AskEngine
   render(chat: Buffer): EngineAsk
   /** Null where the reply is no rendered prompt. */
   readRender(reply: Buffer): RenderedPrompt | null

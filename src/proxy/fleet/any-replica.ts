@@ -40,6 +40,7 @@ export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): Eng
               knownTokens = asked
               return ability
             },
+            ask: (question) => (knownTokens ?? tokens).ask(question),
             derenderWhole: (...facts) => (knownTokens ?? tokens).derenderWhole(...facts),
           },
         }),

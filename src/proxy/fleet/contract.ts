@@ -86,10 +86,18 @@ export interface PauseOutcome {
   readonly durationMs: number
 }
 
+/** The weights of a replica. */
+export interface ReplicaWeights {
+  readonly url: string
+  readonly weightVersion: string | null
+  /** True where the server says so itself, false where somebody's word is taken. */
+  readonly told: boolean
+}
+
 /** What a weight update came to. */
 export interface WeightsOutcome extends PauseOutcome {
   readonly version: string
-  readonly replicas: readonly { readonly url: string; readonly weightVersion: string | null }[]
+  readonly replicas: readonly ReplicaWeights[]
   /** Every replica forgot the prefix cache of older weights, or requests carry a salt from now on. */
   readonly cacheIsolated: boolean
 }

@@ -10,6 +10,7 @@ import type {
   FleetStatus,
   PauseOrder,
   PauseOutcome,
+  ReplicaWeights,
   WeightsOrder,
   WeightsOutcome,
 } from './contract.ts'
@@ -18,7 +19,7 @@ import { Pause } from './pause.ts'
 import { Replica } from './replica.ts'
 import { FleetRequest, type RequestSurroundings } from './request.ts'
 import { choose } from './routing.ts'
-import { WeightUpdates } from './updates.ts'
+import { WeightUpdates, weightsOf } from './updates.ts'
 
 /** What a fleet is made of. */
 export interface FleetParts {
@@ -124,6 +125,18 @@ export class Fleet implements Upstream, RequestSurroundings {
     return this.updates.update(order).finally(() => {
       for (const { known } of this.replicas) known.suspect({ gone: false })
     })
+  }
+
+  /** Asks each replica which weights it has. */
+  async weights(): Promise<readonly ReplicaWeights[]> {
+    await Promise.all(this.replicas.map((replica) => replica.weights.read()))
+    return this.replicas.map(weightsOf)
+  }
+
+  /** Takes somebody's word for the weights of replicas that do not name them themselves. */
+  async believe(version: string): Promise<void> {
+    await this.weights()
+    for (const { weights } of this.replicas) if (!weights.told) weights.note(version)
   }
 
   status(): FleetStatus {

@@ -27,6 +27,11 @@ export class KnownWeights {
     return this.version === null && this.route === 'missing'
   }
 
+  /** The server itself names its weights when it is asked. */
+  get told(): boolean {
+    return this.route === 'present'
+  }
+
   note(version: string): void {
     if (this.version !== null && this.version !== version) this.changed = true
     this.version = version

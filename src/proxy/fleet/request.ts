@@ -1,4 +1,4 @@
-import { editObject, PaddockError, scanMembers } from '../../core/index.ts'
+import { editObject, PaddockError, scanMembers, sha256 } from '../../core/index.ts'
 import { reason } from '../engines/http.ts'
 import type { LineBreak, LineExchange, LineSink } from '../http/engine-line/index.ts'
 import type { SeenWeights, UpstreamIds, UpstreamRequest } from '../upstream.ts'
@@ -251,14 +251,20 @@ class Attempt implements LineSink {
 const noBody = Buffer.alloc(0)
 const untried: ReadonlySet<Replica> = new Set()
 
-/** The request in a prefix cache of its weights. A salt of the harness's own is kept. */
+/** The request in a prefix cache of its weights, and of the harness's own salt where it has one. */
 function salted(body: Buffer, { engine, weights }: Replica): Buffer {
   const member = engine.control?.saltMember ?? null
   if (member === null || weights.version === null) return body
   const own = scanMembers(body).members.findLast(({ key }) => key === member)
   const given: unknown = own === undefined ? null : JSON.parse(body.subarray(own.valueStart, own.valueEnd).toString())
-  const prefix = typeof given === 'string' ? `${given}/` : ''
-  return editObject(body, { set: { [member]: JSON.stringify(`${prefix}weights-${weights.version}`) } })
+  const salt = saltOf(typeof given === 'string' ? given : null, weights.version)
+  return editObject(body, { set: { [member]: JSON.stringify(salt) } })
+}
+
+/** Engines take short and plain salts only (vLLM 0.32.0: 128 characters, none of `@`, `/`, `\`); names of weights are anything. */
+function saltOf(given: string | null, version: string): string {
+  if (given === null && /^[\w.-]{1,100}$/.test(version)) return `weights-${version}`
+  return `weights-${sha256(JSON.stringify([given, version]))}`
 }
 
 function upstreamFailure({ kind, cause }: LineBreak): PaddockError {

@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { FleetEvent, WeightsOrder, WeightsOutcome } from './contract.ts'
+import type { FleetEvent, ReplicaWeights, WeightsOrder, WeightsOutcome } from './contract.ts'
 import type { Pause } from './pause.ts'
 import type { Replica } from './replica.ts'
 
@@ -46,7 +46,7 @@ export class WeightUpdates {
       return {
         ...paused,
         version: order.version,
-        replicas: this.parts.replicas.map(({ url, weights }) => ({ url, weightVersion: weights.version })),
+        replicas: this.parts.replicas.map(weightsOf),
         cacheIsolated: reached.every(({ staleCache }) => !staleCache),
       }
     } finally {
@@ -77,6 +77,11 @@ export class WeightUpdates {
     const cleared = mode === 'keep' && cache === 'keep' ? false : await control.clearCache().catch(() => false)
     replica.staleCache = !cleared && control.saltMember === null
   }
+}
+
+/** What is known of a replica's weights. */
+export function weightsOf({ url, weights }: Replica): ReplicaWeights {
+  return { url, weightVersion: weights.version, told: weights.told }
 }
 
 function refuse(replica: Replica, what: string): never {

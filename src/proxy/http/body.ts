@@ -3,17 +3,19 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { PaddockError } from '../../core/index.ts'
 
-const decoders = {
-  gzip: promisify(gunzip),
-  'x-gzip': promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-  zstd: promisify(zstdDecompress),
-}
+type Decoder = (bytes: Buffer, bounds: { readonly maxOutputLength: number }) => Promise<Buffer>
+
+const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
+  ['zstd', promisify(zstdDecompress)],
+])
 
 /**
  * Reads a request body, counting while it comes: the limit also holds for bodies without `content-length`, and for the
- * decoded size of compressed ones. Throws `BODY_TOO_LARGE`, `BODY_INVALID_SHAPE` (unknown encoding), and
+ * decoded size of compressed ones. Throws `BODY_TOO_LARGE`, `BODY_ENCODING_UNKNOWN`, and
  * `BODY_INVALID_JSON` when the client goes away before the end.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
@@ -57,11 +59,11 @@ function readRaw(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 const noBytes = Buffer.alloc(0)
 
 async function decode(raw: Buffer, encoding: string, maxBytes: number): Promise<Buffer> {
-  const decoder = isKnown(encoding) ? decoders[encoding] : null
-  if (decoder === null) {
-    throw new PaddockError('BODY_INVALID_SHAPE', `The content-encoding ${encoding} is not known.`, {
+  const decoder = decoders.get(encoding)
+  if (decoder === undefined) {
+    throw new PaddockError('BODY_ENCODING_UNKNOWN', `The content-encoding ${encoding.slice(0, 80)} is not known.`, {
       data: { field: 'content-encoding' },
-      fix: `Send the body as it is, or as ${Object.keys(decoders).join(', ')}.`,
+      fix: `Send the body as it is, or as ${[...decoders.keys()].join(', ')}.`,
     })
   }
   try {
@@ -70,10 +72,6 @@ async function decode(raw: Buffer, encoding: string, maxBytes: number): Promise<
     if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes)
     throw new PaddockError('BODY_INVALID_JSON', `The body is not valid ${encoding}.`, { cause })
   }
-}
-
-function isKnown(encoding: string): encoding is keyof typeof decoders {
-  return encoding in decoders
 }
 
 function tooLarge(maxBytes: number): PaddockError {

@@ -1,5 +1,6 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { Dialect } from '../dialects/contract.ts'
+import type { ModelRoute } from '../model-routes.ts'
 import type { StoredRoute } from '../stored-responses.ts'
 
 /** A request path of the inference listener, read. */
@@ -16,11 +17,12 @@ export type Route =
   | { readonly kind: 'count'; readonly dialect: Dialect['name']; readonly path: string }
   /** A stored response, read again or deleted. */
   | ({ readonly kind: 'stored' } & StoredRoute)
-  /** Read-only, passed through to the engine under this path. */
-  | { readonly kind: 'pass'; readonly path: string }
+  | ({ readonly kind: 'models' } & ModelRoute)
 
 const posted = [
   { path: /^\/v1\/chat\/completions$/, kind: 'generate', dialect: 'chat' },
+  { path: /^\/v1\/completions$/, kind: 'generate', dialect: 'completions' },
+  { path: /^\/v1\/embeddings$/, kind: 'generate', dialect: 'embeddings' },
   { path: /^\/v1\/responses$/, kind: 'generate', dialect: 'responses' },
   { path: /^\/v1\/responses\/input_tokens$/, kind: 'count', dialect: 'responses' },
   { path: /^\/v1\/messages$/, kind: 'generate', dialect: 'messages' },
@@ -59,14 +61,21 @@ export function readRoute(method: string, url: string): RoutePath {
     })
   }
   if (served !== undefined) return { sessionId, route: { kind: served.kind, dialect: served.dialect, path: rest } }
-  const responseId = /^\/v1\/responses\/(resp_[0-9a-z]+)$/.exec(rest)?.[1]
-  if (responseId !== undefined && (method === 'GET' || method === 'DELETE')) {
-    return { sessionId, route: { kind: 'stored', verb: method === 'GET' ? 'read' : 'delete', responseId } }
+  const [, responseId, items] = /^\/v1\/responses\/(resp_[0-9a-z]+)(\/input_items)?$/.exec(rest) ?? []
+  if (responseId !== undefined && (method === 'GET' || (method === 'DELETE' && items === undefined))) {
+    const verb = items !== undefined ? 'items' : method === 'GET' ? 'read' : 'delete'
+    return { sessionId, route: { kind: 'stored', verb, responseId, query: url.slice(url.indexOf('?') + 1) } }
   }
-  if (method === 'GET' && (rest === '/v1/models' || /^\/v1\/models\/[\w.:-]+(\/[\w.:-]+)*$/.test(rest))) {
-    if (!rest.split('/').includes('..')) return { sessionId, route: { kind: 'pass', path: rest } }
-  }
+  const route = method === 'GET' ? modelRoute(rest) : null
+  if (route !== null) return { sessionId, route }
   throw new PaddockError('ROUTE_DENIED', `${method} ${rest.slice(0, 200)} is not served on a session.`)
+}
+
+/** A route that tells of models; null for any other. */
+function modelRoute(path: string): Route | null {
+  const found = /^\/v1(?:beta|alpha)?\/models(?:\/([\w.:-]+(?:(?:\/|%2F)[\w.:-]+)*))?$/i.exec(path)
+  // The name is looked up in a list: it goes into no path, and SDKs write its slash encoded.
+  return found === null ? null : { kind: 'models', path, model: found[1]?.replace(/%2F/gi, '/') ?? null }
 }
 
 /** The path alone, without decoding: an encoded path matches no route. A request in absolute form keeps its path. */

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { isBeside } from '../../core/index.ts'
 import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
 import { isAnswered } from '../answered.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
@@ -22,13 +23,12 @@ export async function takeUp(
   const segments = Map.groupBy(log.segments, (segment) => segment.callId)
   for (const call of log.calls) {
     await setImmediate()
-    session.rememberClass(call.intent)
     const asked = readAgain(session, call)
+    if (!isBeside(call.intent.callClass)) {
+      session.rememberClass(call.intent)
+      if (asked !== null) takeUpTurn(session, call, { asked, segments: segments.get(call.intent.id) ?? [] })
+    }
     if (asked === null) continue
-    takeUpTokens(session, call, { asked, segments: segments.get(call.intent.id) ?? [] })
-    if (call.commit !== null && segments.has(call.intent.id))
-      session.trust.note(call.commit.findings, call.intent.streamed)
-    if (call.commit !== null && isAnswered(call.commit.outcome)) takeUpAnswers(session, call, asked)
     const stored: StoredAnswer = new StoredAnswer(call, asked, () => delivered(stored))
     session.rememberPast(stored, call.intent.requestDigest, call.intent.lineage.idempotencyKey)
   }
@@ -36,6 +36,18 @@ export async function takeUp(
     if (event.kind === 'response_deleted') session.responses.delete(event.responseId)
   }
   session.takeUpFigures(figuresOf(log, segments))
+}
+
+/** What a call was to the conversation. */
+function takeUpTurn(
+  session: LiveSession,
+  call: CallRecord,
+  { asked, segments }: { readonly asked: DialectRequest; readonly segments: readonly Segment[] },
+): void {
+  const { commit, intent } = call
+  takeUpTokens(session, call, { asked, segments })
+  if (commit !== null && segments.length > 0) session.trust.note(commit.findings, intent.streamed)
+  if (commit !== null && isAnswered(commit.outcome)) takeUpAnswers(session, call, asked)
 }
 
 /** Null for a request that was recorded and cannot be read any more: nothing continues it. */
@@ -118,7 +130,7 @@ function figuresOf(
     // A refused call was never begun.
     if (commit === null || commit.outcome.kind === 'refused') continue
     calls += 1
-    if (isAnswered(commit.outcome)) answered += 1
+    if (isAnswered(commit.outcome) && !isBeside(intent.callClass)) answered += 1
     const ids = (segments.get(intent.id) ?? []).reduce(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
       0,

@@ -1,38 +1,43 @@
 import type { TokenAbility, TokenEngine } from '../engines/token-engine.ts'
+import { whyVoid } from './void-render.ts'
 
 /** What is known of an engine's token routes; asked once, and again after a failure to reach it. */
 export class KnownAbility {
   private readonly engine: TokenEngine
-  private known: TokenAbility | 'missing' | 'unknown' = 'unknown'
+  private readonly voided: (why: string) => void
+  private known: TokenAbility | 'missing' | 'unknown' | { readonly void: string } = 'unknown'
   private asking: Promise<void> | null = null
 
-  constructor(engine: TokenEngine) {
+  /** `voided` hears why nothing can be spliced behind the engine's renders, whenever that is found out. */
+  constructor(engine: TokenEngine, voided: (why: string) => void) {
     this.engine = engine
+    this.voided = voided
   }
 
-  /** Null: the engine has no token routes, or nobody could ask it yet. */
+  /** Null: the engine has no token routes that are of use, or nobody could ask it yet. */
   get ability(): TokenAbility | null {
-    return typeof this.known === 'string' ? null : this.known
+    return typeof this.known === 'string' || 'void' in this.known ? null : this.known
+  }
+
+  /** Why its token routes are of no use although it has them; null where they are, or there are none. */
+  get void(): string | null {
+    return typeof this.known === 'object' && 'void' in this.known ? this.known.void : null
   }
 
   /** Asks again. What was known stays until the engine has answered. */
   async relearn(): Promise<void> {
     if (this.known === 'unknown') return
     try {
-      this.known = (await this.engine.probe()) ?? 'missing'
+      await this.ask()
     } catch {
       this.known = 'unknown'
     }
   }
 
-  /** Null for an engine that could not be asked. */
+  /** False: nothing can be spliced. Null for an engine that could not be asked. */
   async learn(): Promise<boolean | null> {
     if (this.known === 'unknown') {
-      this.asking ??= this.engine
-        .probe()
-        .then((ability) => {
-          this.known = ability ?? 'missing'
-        })
+      this.asking ??= this.ask()
         .catch(() => {
           // An engine that is down now is asked again with the next session.
         })
@@ -41,6 +46,13 @@ export class KnownAbility {
         })
       await this.asking
     }
-    return this.known === 'unknown' ? null : this.known !== 'missing'
+    return this.known === 'unknown' ? null : this.ability !== null
+  }
+
+  private async ask(): Promise<void> {
+    const ability = await this.engine.probe()
+    const why = ability === null ? null : await whyVoid(this.engine, ability)
+    this.known = why === null ? (ability ?? 'missing') : { void: why }
+    if (why !== null) this.voided(why)
   }
 }

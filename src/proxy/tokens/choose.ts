@@ -15,15 +15,11 @@ export class TokenStrategies {
   private readonly ability: KnownAbility | null
   private readonly closings = new Closings()
 
-  constructor(engine: EngineAdapter, upstream: Upstream) {
+  /** `voided` hears why the engine has token routes and `auto` does not splice. */
+  constructor(engine: EngineAdapter, upstream: Upstream, voided: (why: string) => void) {
     this.engine = engine
     this.upstream = upstream
-    this.ability = engine.tokens === undefined ? null : new KnownAbility(engine.tokens)
-  }
-
-  /** What `auto` comes to with this engine now. */
-  get strongest(): 'record' | 'splice' {
-    return this.ability?.ability == null ? 'record' : 'splice'
+    this.ability = engine.tokens === undefined ? null : new KnownAbility(engine.tokens, voided)
   }
 
   /** The engine became another one, maybe with other routes. */
@@ -31,17 +27,24 @@ export class TokenStrategies {
     await this.ability?.relearn()
   }
 
-  /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes. */
+  /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes, or its renders make them void. */
   async of(sessionId: Id, policy: SessionPolicy): Promise<TokenStrategyDriver> {
     const { engine, upstream, ability, closings } = this
     if (policy.strategy === 'record') return recordStrategy(sessionId, upstream, engine)
     const able = ability === null ? false : await ability.learn()
+    const why = ability?.void ?? null
     if (policy.strategy === 'splice' && able === false) {
+      if (why !== null) {
+        const what = `Nothing can be spliced behind what the engine ${engine.name} at ${engine.url} renders: ${why}.`
+        throw new PaddockError('ENGINE_INCAPABLE', what, {
+          fix: 'Mend its render route (`paddock doctor` asks it again), or take the strategy `record` or `auto`.',
+        })
+      }
       throw new PaddockError('ENGINE_INCAPABLE', `The engine ${engine.name} at ${engine.url} has no token routes.`, {
         fix: 'Start vLLM with `--enable-scale-out` (render, generate, derender) or use SGLang 0.5.13 or newer, or take the strategy `record` or `auto`.',
       })
     }
-    if (engine.tokens === undefined || ability === null || able === false)
+    if (engine.tokens === undefined || ability === null || (able === false && why === null))
       return recordStrategy(sessionId, upstream, engine)
     return spliceStrategy({
       sessionId,
@@ -49,6 +52,7 @@ export class TokenStrategies {
       engine: engine.tokens,
       readsChat: engine.readsChat ?? ((sink) => sink),
       ability: () => ability.ability,
+      isVoid: () => ability.void !== null,
       closings,
       upstream,
     })

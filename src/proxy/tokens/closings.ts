@@ -63,7 +63,7 @@ async function learn(renders: TurnRenders): Promise<LearnedClosing> {
   const other = await renders.ended([question, message('assistant', 'b')])
   const closing = one === null || other === null ? null : closingOf(one, other)
   const [terminator, ...tail] = closing ?? []
-  if (one === null || closing === null || terminator === undefined) return none(closing ?? unknownLast(renders))
+  if (one === null || closing === null || terminator === undefined) return none(closing ?? unknownLast)
   if (renders.endsTurns) {
     return { terminators: new Set([terminator]), tail: Int32Array.from(tail), last: Int32Array.from(tail) }
   }
@@ -83,11 +83,10 @@ function none(last: Int32Array): LearnedClosing {
   return { terminators: new Set(), tail: new Int32Array(0), last }
 }
 
-/** Where a dummy turn stands behind answers and nobody knows its ids, no render ends as learned. */
-function unknownLast({ endsTurns }: TurnRenders): Int32Array {
-  return endsTurns ? new Int32Array(0) : Int32Array.of(-1)
-}
+/** Where nobody knows how a render ends behind an answer, none ends as learned. */
+const unknownLast = Int32Array.of(-1)
 
-function message(role: 'user' | 'assistant', content: string): Buffer {
+/** A message of a few letters, for renders that are about everything else. */
+export function message(role: 'user' | 'assistant', content: string): Buffer {
   return Buffer.from(JSON.stringify({ role, content }))
 }

@@ -17,6 +17,8 @@ export interface SpliceParts {
   readonly readsChat: (sink: UpstreamSink) => UpstreamSink
   /** Null while it is not known, or known to be missing: calls are recorded then. */
   readonly ability: () => TokenAbility | null
+  /** It has token routes that are of no use: that is a finding of the calls that are recorded instead. */
+  readonly isVoid: () => boolean
   readonly closings: Closings
   readonly upstream: Upstream
 }
@@ -58,6 +60,7 @@ class SpliceStrategy implements TokenStrategyDriver {
     const running: Running = { chat: new ChatBody(call.body), plan: null, findings: [], weightVersions: new Map() }
     this.running.set(call.callId, running)
     if (call.strategy === 'record' || ability === null) {
+      if (this.parts.isVoid()) running.findings.push('splice_void')
       return upstream.send(call.path, call.body, call, readsChat(sink))
     }
     return new TokenExchange({

@@ -4,6 +4,7 @@ import { checkLength, uuidHex } from '../begin.ts'
 import { readChatRequest } from './chat-request.ts'
 import { structuredOutputs } from './tool-choice.ts'
 import type { Engine } from '../../engine.ts'
+import type { BadRender } from '../../options.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Json, JsonObject } from '../../json/lossless.ts'
 import type { ChatRequest } from './chat-request.ts'
@@ -14,7 +15,7 @@ import type { ChatRequest } from './chat-request.ts'
  */
 export async function render(exchange: Exchange, engine: Engine): Promise<void> {
   const body = await exchange.body()
-  const request = await readChatRequest(body, engine)
+  const request = await readChatRequest(rendered(body, engine.options.badRender), engine)
   // Rendered by the chat route's own renderer, so that what that one refuses is refused here.
   checkLength(request.promptIds.length, request, engine.options)
   const room = engine.options.maxModelLen - request.promptIds.length
@@ -39,6 +40,17 @@ export async function render(exchange: Exchange, engine: Engine): Promise<void> 
   ])
   // Written by our own writer, so that a schema inside keeps its number lexemes.
   exchange.text(dumpJson(answer), 200, { 'content-type': 'application/json' })
+}
+
+/** The request as a render route reads it that does something wrong. */
+function rendered(body: JsonObject, how: BadRender | undefined): JsonObject {
+  if (how === undefined || readFlag(body, 'continue_final_message') === true) return body
+  const messages = readList(body, 'messages') ?? []
+  const last = messages.at(-1)
+  if (how === 'opens-turns') return new Map([...body, ['add_generation_prompt', true]])
+  return last instanceof Map && last.get('role') === 'assistant'
+    ? new Map([...body, ['messages', messages.slice(0, -1)]])
+    : body
 }
 
 /** The fields of vLLM's SamplingParams (`vllm/sampling_params.py`) that a chat request sets. */

@@ -1,4 +1,4 @@
-import { Turns } from '../turns.ts'
+import { Turns } from '../../../core/index.ts'
 import type { Rows, XDisplay } from './x-display.ts'
 
 /** Gives the pixels of so many rows of the screen, from the first on. */

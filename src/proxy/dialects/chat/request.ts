@@ -38,11 +38,13 @@ export interface ChatRequest {
   readonly digest: Digest
 }
 
-/**
- * Reads a chat completion request (OpenAI API reference, "Create chat completion").
- * Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`.
- */
-export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): ChatRequest {
+/** A request of OpenAI's routes: what all of them have. */
+interface ReadMembers extends Pick<ChatRequest, 'body' | 'scanned' | 'model' | 'streamed' | 'wantsUsage'> {
+  readonly text: string
+}
+
+/** Reads the members of a request. Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`. */
+export function readMembers(bytes: Buffer): ReadMembers {
   if (!isUtf8(bytes)) throw new PaddockError('BODY_INVALID_JSON', 'The body is not valid UTF-8.')
   const text = bytes.toString('utf8')
   const body = parseObject(text)
@@ -52,9 +54,6 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
   if (nesting.deepest + 1 > maxNesting) {
     throw new PaddockError('BODY_INVALID_JSON', `The body is nested more than ${maxNesting} deep.`)
   }
-  const { members } = scanned
-  const messages = body['messages']
-  if (!Array.isArray(messages) || messages.length === 0) throw shape('messages', 'a list with at least one message')
   const model = body['model']
   if (model !== undefined && typeof model !== 'string') throw shape('model', 'a string')
   const stream = body['stream'] ?? false
@@ -62,6 +61,19 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
   const n = body['n'] ?? 1
   if (typeof n !== 'number' || !Number.isInteger(n) || n < 1) throw shape('n', 'an integer of at least 1')
   const options = body['stream_options']
+  const wantsUsage = stream && isObject(options) && options['include_usage'] === true
+  return { text, body, scanned, model: model ?? null, streamed: stream, wantsUsage }
+}
+
+/**
+ * Reads a chat completion request (OpenAI API reference, "Create chat completion").
+ * Throws `BODY_INVALID_JSON`, `BODY_INVALID_SHAPE`.
+ */
+export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): ChatRequest {
+  const { text, body, scanned, model, streamed, wantsUsage } = readMembers(bytes)
+  const { members } = scanned
+  const messages = body['messages']
+  if (!Array.isArray(messages) || messages.length === 0) throw shape('messages', 'a list with at least one message')
   const tools = body['tools']
   const toolsMember = tools === undefined ? null : memberOf(members, 'tools')
   const topLogprobs = body['top_logprobs']
@@ -69,12 +81,12 @@ export function readChatRequest(bytes: Buffer, headers: IncomingHttpHeaders): Ch
     bytes,
     body,
     scanned,
-    streamed: stream,
-    wantsUsage: stream && isObject(options) && options['include_usage'] === true,
+    streamed,
+    wantsUsage,
     wantsLogprobs: body['logprobs'] === true,
     topLogprobs: typeof topLogprobs === 'number' ? topLogprobs : null,
     hasTools: Array.isArray(tools) && tools.length > 0,
-    model: model ?? null,
+    model,
     messages,
     turns: new Turns(messages, textOf(bytes, members)),
     asked: askedSampling(body),
@@ -105,7 +117,7 @@ function textOf(bytes: Buffer, members: readonly JsonMember[]): MessagesText | n
 const ignored = new Set(['stream', 'stream_options', 'metadata', 'user', 'cache_control', 'prompt_cache_key'])
 
 /** What a retry repeats (invariant I6). Key order of the top level and white space around values do not count. */
-function requestDigest(bytes: Buffer, marked: boolean, members: readonly JsonMember[]): Digest {
+export function requestDigest(bytes: Buffer, marked: boolean, members: readonly JsonMember[]): Digest {
   if (marked) return digestWithoutMarks(bytes, members)
   const named = inOrder(members)
   let size = 0

@@ -33,8 +33,10 @@ export class ContentReader {
   /** Calls whose response is still to come, oldest first: clients may leave ids out, names and order remain. */
   private readonly waiting: { readonly id: string; readonly name: string }[] = []
   private unnamed = 0
-  /** The answer that the last content was of, while nothing else came behind it. */
+  /** The answer that the last content of the model was of, while nothing but responses to its calls came behind it. */
   private open: OpenAnswer | null = null
+  /** Such responses came. */
+  private isAnswered = false
 
   constructor(memory: DialectMemory) {
     this.memory = memory
@@ -45,13 +47,19 @@ export class ContentReader {
     const role = textAt(content, 'role') ?? 'user'
     const parts = listAt(content, 'parts')
     if (role === 'model') return this.model(parts, field)
-    this.open = null
+    this.isAnswered = parts.length > 0 && parts.every((part) => fieldOf(part, 'functionResponse') !== undefined)
+    if (!this.isAnswered) this.open = null
     if (role === 'user' || role === 'function') this.user(parts, field)
     else throw shape(`${field}.role`, 'user or model')
   }
 
-  /** Clients keep the pieces of a stream as contents of their own: until a user speaks, they are one turn. */
+  /**
+   * Clients keep the pieces of a stream as contents of their own: until a user speaks, they are one turn. ADK puts the
+   * response to each of several calls right behind it: their ids say that they are of one answer.
+   */
   private model(parts: readonly LosslessJson[], field: string): void {
+    if (this.isAnswered && !this.areOfOpen(parts)) this.open = null
+    this.isAnswered = false
     const answer = this.open ?? { at: this.messages.length, text: null, thoughts: null, signed: null, toolCalls: [] }
     this.open = answer
     for (const [index, part] of parts.entries()) {
@@ -69,6 +77,16 @@ export class ContentReader {
     }
     const { at, text, thoughts, signed, toolCalls } = answer
     this.messages[at] = { role: 'assistant', text, reasoning: signed ?? thoughts, toolCalls }
+  }
+
+  /** Calls that the model made in the same answer as those of the open one. */
+  private areOfOpen(parts: readonly LosslessJson[]): boolean {
+    const ids = parts.map((part) => textAt(fieldOf(part, 'functionCall'), 'id'))
+    const answers = [this.open?.toolCalls[0]?.id, ...ids].map((id) =>
+      id === undefined ? null : this.memory.answerOfToolCall(id),
+    )
+    const [first] = answers
+    return answers.every((one) => one != null && one.callId === first?.callId && one.choice === first.choice)
   }
 
   private call(call: LosslessJson, field: string): CanonicalToolCall {

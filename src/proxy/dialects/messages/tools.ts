@@ -11,7 +11,7 @@ export function readMessagesTool(tool: LosslessJson, index: number): CanonicalTo
   const field = `tools.${index}`
   const type = textAt(tool, 'type') ?? 'custom'
   const name = textAt(tool, 'name')
-  const known = type === 'custom' ? undefined : clientTools[type]
+  const known = Object.hasOwn(clientTools, type) ? clientTools[type] : undefined
   if (type !== 'custom' && known === undefined) {
     throw refused(
       `${field}.type`,

@@ -3,6 +3,7 @@ import type { ContinuedAnswer } from '../../session/conversation.ts'
 import type { DialectMemory } from '../contract.ts'
 import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
 import { listAt, member, refused, shape, textAt, textOfDataUrl } from '../translate/read.ts'
+import { computerCall } from './computer.ts'
 import { flatName, freeformArguments } from './tools.ts'
 
 type AssistantMessage = Extract<CanonicalMessage, { role: 'assistant' }>
@@ -44,6 +45,10 @@ export class ItemReader {
         const input = textAt(item, 'input')
         return this.call(item, field, input === undefined ? undefined : freeformArguments(input))
       }
+      case 'computer_call':
+        return this.computerCall(item, field)
+      case 'computer_call_output':
+        return this.screenshot(item, field)
       case 'item_reference':
         return this.reference(item, field)
       case 'function_call_output':
@@ -92,7 +97,17 @@ export class ItemReader {
     if (id === undefined || name === undefined || argumentsText === undefined) {
       throw shape(field, 'a call with call_id, name and arguments')
     }
-    const call = { id, name: flatName(name, textAt(item, 'namespace')), argumentsText }
+    this.called({ id, name: flatName(name, textAt(item, 'namespace')), argumentsText })
+  }
+
+  private computerCall(item: LosslessJson, field: string): void {
+    const [id, call] = [textAt(item, 'call_id'), computerCall(item)]
+    if (id === undefined || call === null) throw shape(field, 'a call with call_id, and action or actions')
+    this.called({ id, ...call })
+  }
+
+  private called(call: CanonicalToolCall): void {
+    const { id } = call
     const handle = this.memory.answerOfToolCall(id)
     const behindOutputs = this.answerAt !== this.messages.length - 1
     this.extend({ call, handle, fresh: () => behindOutputs && !this.sameAnswer(handle) })
@@ -101,14 +116,14 @@ export class ItemReader {
   /** An item of a stored answer, named by the id under which the client got it (the Vercel AI SDK's default). */
   private reference(item: LosslessJson, field: string): void {
     const id = textAt(item, 'id') ?? ''
-    const [, kind, response, index] = /^(rs|msg|fc|ctc)_([0-9a-f]{32})(\d+)$/.exec(id) ?? []
+    const [, kind, response, index] = /^(rs|msg|fc|ctc|cu)_([0-9a-f]{32})(\d+)$/.exec(id) ?? []
     const stored = response === undefined ? null : this.memory.responses.answered(`resp_${response}`)
     if (stored === null) throw unknownItem(id, field)
     const { answer, handle } = stored
     if (handle === null || answer.role !== 'assistant') return
     const { text, reasoning, toolCalls } = answer
     const before = (reasoning === null ? 0 : 1) + (text === null ? 0 : 1)
-    const call = kind === 'fc' || kind === 'ctc' ? toolCalls[Number(index) - before] : undefined
+    const call = kind === 'fc' || kind === 'ctc' || kind === 'cu' ? toolCalls[Number(index) - before] : undefined
     const named = { handle, fresh: () => !this.sameAnswer(handle) }
     if (kind === 'rs' && reasoning !== null) this.extend({ reasoning, ...named })
     else if (kind === 'msg' && text !== null) this.extend({ text, ...named })
@@ -121,6 +136,17 @@ export class ItemReader {
     if (callId === undefined) throw shape(`${field}.call_id`, 'a string')
     const parts = readParts(member(item, 'output'), `${field}.output`)
     this.push({ role: 'tool', callId, content: parts })
+  }
+
+  private screenshot(item: LosslessJson, field: string): void {
+    const callId = textAt(item, 'call_id')
+    if (callId === undefined) throw shape(`${field}.call_id`, 'a string')
+    const url = textAt(member(item, 'output'), 'image_url')
+    if (url === undefined) {
+      const fix = 'Send the screenshot itself: `image_url` with a data URL.'
+      throw refused(`${field}.output`, 'a screenshot that lies elsewhere is not served', fix)
+    }
+    this.push({ role: 'tool', callId, content: [{ type: 'image', url }] })
   }
 
   private sameAnswer(handle: ContinuedAnswer | null): boolean {

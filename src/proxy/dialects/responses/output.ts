@@ -4,6 +4,7 @@ import { type Answer, tokenCount } from '../chat/answer.ts'
 import type { CanonicalMessage } from '../translate/canonical.ts'
 import type { ResponsesRequest } from './request.ts'
 import type { ResponseCache } from './response-cache.ts'
+import { computerActions, computerTypeOf } from './computer.ts'
 import { freeformInput } from './tools.ts'
 
 /** What the answer of one call is written from. */
@@ -22,7 +23,7 @@ export function responseId({ callId }: Pick<ResponsesCall, 'callId'>): string {
 }
 
 /** The id of an output item; `index` is its place in the output. */
-export function itemId(call: ResponsesCall, kind: 'rs' | 'msg' | 'fc' | 'ctc', index: number): string {
+export function itemId(call: ResponsesCall, kind: 'rs' | 'msg' | 'fc' | 'ctc' | 'cu', index: number): string {
   return `${kind}_${call.callId.replaceAll('-', '')}${index}`
 }
 
@@ -60,6 +61,12 @@ export function callItem(
   status: string,
 ): LooseObject {
   const offered = call.request.offered.get(tool.name) ?? { kind: 'function', name: tool.name, namespace: null }
+  const computer = offered.kind === 'computer' ? computerTypeOf(offered.name) : null
+  if (computer !== null) {
+    const done = tool.argumentsText === '' ? {} : computerActions(computer, tool.argumentsText)
+    const call_id = tool.id
+    return { id: itemId(call, 'cu', index), type: 'computer_call', status, call_id, pending_safety_checks: [], ...done }
+  }
   const head = { status, call_id: tool.id, name: offered.name }
   if (offered.kind === 'custom') {
     const input = freeformInput(tool.argumentsText)
@@ -170,6 +177,7 @@ export function shelve(call: ResponsesCall, answer: Answer, response: LooseObjec
   call.cache.put(responseId(call), {
     previous: call.request.previous,
     input: call.request.input,
+    inputText: call.request.inputText,
     answer: message,
     handle: { callId: call.callId, choice: 0 },
     response,

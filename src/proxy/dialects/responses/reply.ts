@@ -17,6 +17,7 @@ import {
   shelve,
   textPart,
 } from './output.ts'
+import type { OfferedTool } from './tools.ts'
 
 /** The answers of a Responses call: events as in OpenAI's reference "Streaming events", or one response object. */
 export function responsesForm(call: ResponsesCall): ReplyForm {
@@ -77,7 +78,7 @@ type OpenItem =
       readonly call: number
       readonly id: string
       readonly name: string
-      readonly freeform: boolean
+      readonly form: OfferedTool['kind']
       text: string
     }
 
@@ -150,8 +151,8 @@ class ResponsesEvents implements EventWriter {
 
   private enterCall(index: number, id: string, name: string): StreamPiece[] {
     const left = this.leave('completed')
-    const freeform = this.call.request.offered.get(name)?.kind === 'custom'
-    this.open = { kind: 'call', call: index, id, name, freeform, text: '' }
+    const form = this.call.request.offered.get(name)?.kind ?? 'function'
+    this.open = { kind: 'call', call: index, id, name, form, text: '' }
     this.index += 1
     const item = callItem(this.call, this.index, { id, name, argumentsText: '' }, 'in_progress')
     return [...left, this.told('response.output_item.added', { output_index: this.index, item })]
@@ -163,8 +164,8 @@ class ResponsesEvents implements EventWriter {
       throw new PaddockError('ENGINE_ERROR', 'The engine went back to a tool call after the next one had begun.')
     }
     open.text += delta
-    // The input of a freeform tool is a string inside the arguments: it is known when they are whole.
-    if (open.freeform || delta === '') return []
+    // What a freeform tool or the computer is told is a part of the arguments: it is known when they are whole.
+    if (open.form !== 'function' || delta === '') return []
     const place = { item_id: this.itemId(), output_index: this.index }
     return [this.told('response.function_call_arguments.delta', { ...place, delta })]
   }
@@ -196,7 +197,8 @@ class ResponsesEvents implements EventWriter {
     const item = callItem(this.call, this.index, { id: open.id, name: open.name, argumentsText: open.text }, status)
     const place = { item_id: item['id'], output_index: this.index }
     const done = { output_index: this.index, item }
-    if (open.freeform) {
+    if (open.form === 'computer') return [this.told('response.output_item.done', done, true)]
+    if (open.form === 'custom') {
       const input = item['input']
       return [
         this.told('response.custom_tool_call_input.delta', { ...place, delta: input }),

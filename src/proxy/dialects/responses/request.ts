@@ -13,6 +13,8 @@ export interface ResponsesRequest {
   readonly offered: OfferedTools['offered']
   /** What this request adds to the conversation: kept where it is to be stored. */
   readonly input: readonly CanonicalMessage[]
+  /** The same as the client wrote it, JSON text. */
+  readonly inputText: string
   readonly previous: string | null
   readonly store: boolean
   /** Reasoning travels in `encrypted_content`. */
@@ -42,13 +44,15 @@ export function readResponsesRequest(body: JsonObject, memory: DialectMemory): R
     reader.add([turn.answer], turn.handle)
   }
   const from = reader.messages.length
-  readInput(member(body, 'input'), reader)
+  const given = member(body, 'input')
+  readInput(given, reader)
   if (reader.messages.length === 0) throw shape('input', 'a string or a list of items')
   const { tools, offered } = readTools(body)
   return {
     handles: reader.handles,
     offered,
     input: reader.messages.slice(from),
+    inputText: given === undefined ? '[]' : stringifyLossless(given),
     previous,
     store: flagAt(body, 'store') ?? true,
     encrypted: listAt(body, 'include').some((item) => textOf(item) === 'reasoning.encrypted_content'),

@@ -14,6 +14,8 @@ export interface CachedResponse {
   readonly previous: string | null
   /** Input of the request without its instructions, which are not carried over. */
   readonly input: readonly CanonicalMessage[]
+  /** The same as the client wrote it, JSON text. */
+  readonly inputText: string
   readonly answer: CanonicalMessage
   readonly handle: ContinuedAnswer
   /** The response object as the client got it. */

@@ -37,10 +37,14 @@ function readTurn(
   // What it continues is read by the caller, turn by turn.
   const answered = (id: string) => memory.responses.answered(id)
   const alone = { ...memory, responses: { put: () => {}, until: () => [], answered } }
-  const { previous, input, store } = readResponsesRequest(readObjectBody(Buffer.from(call.intent.body)), alone)
+  const { previous, input, inputText, store } = readResponsesRequest(
+    readObjectBody(Buffer.from(call.intent.body)),
+    alone,
+  )
   const turn = {
     previous,
     input,
+    inputText,
     answer: canonicalAnswer(answer),
     handle: { callId: call.intent.id, choice: 0 },
     response: {},

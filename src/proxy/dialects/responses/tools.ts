@@ -1,10 +1,11 @@
 import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { CanonicalRequest, CanonicalTool } from '../translate/canonical.ts'
 import { listAt, member, refused, shape, textAt } from '../translate/read.ts'
+import { computerTool, computerTypeOf } from './computer.ts'
 
 /** How the client knows a tool that the engine knows as a function. */
 export interface OfferedTool {
-  readonly kind: 'function' | 'custom'
+  readonly kind: 'function' | 'custom' | 'computer'
   readonly name: string
   readonly namespace: string | null
 }
@@ -21,14 +22,11 @@ export function flatName(name: string, namespace: string | undefined | null): st
   return namespace.endsWith('_') ? `${namespace}${name}` : `${namespace}__${name}`
 }
 
-/** Tools of the client's own that have no schema on the wire. Without them the model would be another agent's. */
-const clientTools: ReadonlySet<string> = new Set(['computer', 'computer_use', 'computer_use_preview'])
-
 /**
  * The tools of a request. Functions go to the engine; freeform (`custom`) tools as functions of one string `input`;
- * namespaces are flattened. Tools that OpenAI's servers would run (`web_search`, `code_interpreter`, `mcp`, …) are left
+ * namespaces are flattened; computer tools, which the client runs, go with the schema that OpenAI's models know. Tools that OpenAI's servers would run (`web_search`, `code_interpreter`, `mcp`, …) are left
  * out, because Codex offers some of them always: the model is not told of them, so nothing can call them. Throws
- * `BODY_INVALID_SHAPE` for tools that the client runs and that cannot be told to an engine.
+ * `BODY_INVALID_SHAPE`.
  */
 export function readTools(body: LosslessJson): OfferedTools {
   const tools: CanonicalTool[] = []
@@ -41,12 +39,11 @@ export function readTools(body: LosslessJson): OfferedTools {
       for (const [index, one] of listAt(tool, 'tools').entries()) add(one, `${field}.tools.${index}`, inner)
       return
     }
-    if (type !== undefined && clientTools.has(type)) {
-      throw refused(
-        field,
-        `the tool type ${type} is not served: the client runs it, and the engine cannot be told its form`,
-        'Offer it as a function with the parameters that the client understands.',
-      )
+    const computer = computerTypeOf(type)
+    if (computer !== null) {
+      offered.set(computer, { kind: 'computer', name: computer, namespace: null })
+      tools.push(computerTool(computer, tool))
+      return
     }
     if (type !== 'function' && type !== 'custom') return
     const name = textAt(tool, 'name')
@@ -106,6 +103,8 @@ export function readToolChoice(body: LosslessJson, offered: OfferedTools['offere
   const word = choice.kind === 'string' ? choice.value : textAt(choice, 'mode')
   if (word === 'auto' || word === 'none' || word === 'required') return word
   const type = textAt(choice, 'type')
+  const computer = computerTypeOf(type)
+  if (computer !== null && offered.get(computer)?.kind === 'computer') return { name: computer }
   const name = flatName(textAt(choice, 'name') ?? '', textAt(choice, 'namespace'))
   if ((type === 'function' || type === 'custom') && offered.has(name)) return { name }
   throw refused(

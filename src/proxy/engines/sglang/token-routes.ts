@@ -2,7 +2,7 @@ import { editObject } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import { isTokenId } from '../../dialects/chat/wire-values.ts'
 import { promptOf } from '../count-tokens.ts'
-import { tellEngine, tryEngine } from '../http.ts'
+import { tellEngine, tryEngine, tryEngineBytes } from '../http.ts'
 import { contextLength } from '../models.ts'
 import { PromptIds } from '../prompt-ids.ts'
 import type { TokenEngine } from '../token-engine.ts'
@@ -38,6 +38,7 @@ export function sglangTokens(root: string, apiKey: string | null, facts: ServerF
       if (await chatTakesIds(root, apiKey, ids)) return { ...common, way: 'chat', streams: facts.streamsIds }
       return (await canParse(root, apiKey, parsers)) ? { ...common, way: 'parse', streams: false } : null
     },
+    ask: ({ path, body }) => tryEngineBytes(root, path, apiKey, body),
     render: (chat) => ({ path: paths.tokenize, body: Buffer.from(promptOf(chat)) }),
     readRender(reply) {
       const ids = parseEngineJson(reply)?.['tokens']

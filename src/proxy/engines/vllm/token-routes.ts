@@ -3,7 +3,7 @@ import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import { readIds } from '../../dialects/chat/chunk-scan.ts'
 import { choiceIndexOf, noPrompt, tokenIdOf } from '../../dialects/chat/wire-values.ts'
 import type { LooseObject } from '../../session/sampling.ts'
-import { tryEngine } from '../http.ts'
+import { tryEngine, tryEngineBytes } from '../http.ts'
 import { contextLength } from '../models.ts'
 import { PromptIds } from '../prompt-ids.ts'
 import type {
@@ -61,6 +61,7 @@ export function vllmTokens(root: string, apiKey: string | null): TokenEngine {
         maxModelLen: contextLength(models.body, null),
       }
     },
+    ask: ({ path, body }) => tryEngineBytes(root, path, apiKey, body),
     render: (chat) => ({ path: paths.render, body: chat }),
     readRender,
     generate: (prompt, ids, how) => ({ path: paths.generate, body: generateBody(prompt, ids, how) }),
