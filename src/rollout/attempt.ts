@@ -8,7 +8,7 @@ import { type AgentPart, agentStage, neverBegan } from './agent-stage.ts'
 import { type AttemptContext, stage } from './attempt-context.ts'
 import { boot, type Booted, prefetch } from './boot.ts'
 import { Closing } from './closing.ts'
-import { GroupStopped } from './group/stopped.ts'
+import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
 import { verifyDraft } from './verify.ts'
@@ -98,7 +98,7 @@ function planned(
   { stats }: AgentPart,
   judged: Pick<Attempted, 'end' | 'detail'>,
 ): Pick<Attempted, 'end' | 'detail'> {
-  if (judged.end === 'cancelled' && signal.reason instanceof GroupStopped) {
+  if (judged.end === 'cancelled' && signal.reason instanceof Stopped) {
     return { ...judged, detail: signal.reason.message }
   }
   if (judged.end !== 'budget' || stats.exhausted !== 'maxCalls' || horizon === null) return judged

@@ -24,7 +24,7 @@ export interface RunOptions {
   /** Rollouts per task: the size of each group. Default 1. */
   readonly n?: number
   /** What else is asked of each group. Default: all members are waited for. */
-  readonly group?: Omit<GroupRequest, 'n' | 'labels'>
+  readonly group?: Omit<GroupRequest, 'n' | 'labels' | 'carry'>
   readonly runId?: Id
   /**
    * Goes on with the run `runId`, whose tasks, in their order, and options these are: what has ended stays, what is

@@ -4,7 +4,7 @@ import { isOutside } from './group/outside.ts'
 import { isUnverified, type UnverifiedRollout } from './left.ts'
 import { isRecording } from './recording.ts'
 
-/** How far back is looked; an owner does this at each start, so only the newest runs can have any. */
+/** How far back is looked, beyond runs that are not at their end: those that ended may have left verifications. */
 const lookBackRuns = 50
 
 /**
@@ -20,7 +20,8 @@ export async function endInterrupted(
   const now = (o.clock ?? systemClock).now()
   let ended = 0
   const unverified: UnverifiedRollout[] = []
-  for (const run of await catalogue.runs(lookBackRuns)) {
+  const newest = [...(await catalogue.runs(lookBackRuns)), ...(await catalogue.unfinishedRuns('all'))]
+  for (const run of new Map(newest.map((one) => [one.id, one])).values()) {
     if (isRecording(run) || isOutside(run)) continue
     for (const rollout of await catalogue.rollouts({ runId: run.id })) {
       if (isUnverified(rollout)) unverified.push(rollout)

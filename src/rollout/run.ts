@@ -5,7 +5,7 @@ import type { GroupSpec, SessionPolicy } from '../trajectory/index.ts'
 import { defaultLimits, runBudgets } from './budgets.ts'
 import type { RunOptions, RunSummary } from './contract.ts'
 import { Gate } from './gate.ts'
-import { type RunGroup, runGroups } from './group/run-groups.ts'
+import { type GroupWork, type RunGroup, RunGroups, runGroups } from './group/run-groups.ts'
 import { groupSpec } from './group/spec.ts'
 import { summariseGroup } from './groups.ts'
 import { repeatsOf } from './repeats.ts'
@@ -20,6 +20,55 @@ import type { RunParts } from './run-parts.ts'
  * `HARNESS_INVALID`, engine codes of the scripts; later only `STORE_*`.
  */
 export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
+  const spec = groupSpec({ ...asked.group, n: asked.n ?? 1, labels: asked.labels ?? {} })
+  await using begun = await begin(asked, spec)
+  return await runAll(begun.options, begun.run, spec)
+}
+
+/** A run to which groups come as somebody asks for them. */
+export interface OpenRun {
+  readonly groups: Pick<RunGroups, 'add' | 'openRound' | 'cancel' | 'stopSlot' | 'advance' | 'end'>
+  /** What is a group's own of what its rollouts share. */
+  ownOf(spec: GroupSpec): GroupWork['own']
+  /** Resolves when no more groups come and all have settled, or the signal has aborted. Rejects with `STORE_*`. */
+  readonly ended: Promise<void>
+}
+
+/**
+ * Opens a run that is in the catalogue, and works on its groups in the background until they are at their end. `tasks` are all that
+ * there may be groups of. Throws what {@link runRollouts} throws before any rollout.
+ */
+export async function openRun(asked: RunOptions): Promise<OpenRun> {
+  const begun = await begin(asked, groupSpec({ n: 1 }))
+  const { options, run } = begun
+  const groups = new RunGroups(run, {
+    infraRetries: options.infraRetries ?? 2,
+    places: placesOf(options),
+    forgets: true,
+  })
+  const ended = (async () => {
+    await using _begun = begun
+    try {
+      await groups.run()
+      await run.store.recorder.flush()
+    } finally {
+      groups.close()
+    }
+  })()
+  return {
+    groups,
+    ownOf: ({ horizon, labels }) => ({ ...horizonOf(options, horizon), labels: { ...run.labels, ...labels } }),
+    ended,
+  }
+}
+
+interface Begun extends AsyncDisposable {
+  readonly options: RunOptions
+  readonly run: RunParts
+}
+
+/** All that a run needs before its first rollout. */
+async function begin(asked: RunOptions, spec: GroupSpec): Promise<Begun> {
   // Without a box there is nothing to ask of the sandbox, which then need not even be there.
   const options = needsBox(asked.harness) ? asked : { ...asked, sandbox: null }
   const cancel = new AbortController()
@@ -27,6 +76,10 @@ export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
   if (options.signal?.aborted === true) stop()
   options.signal?.addEventListener('abort', stop, { once: true })
   let listener: Listener | null = null
+  const close = async (): Promise<void> => {
+    options.signal?.removeEventListener('abort', stop)
+    await listener?.close()
+  }
   try {
     const bundle = await prepare(options, cancel.signal).catch((error: unknown) => {
       // The run is recorded all the same, with its rollouts as cancelled.
@@ -38,12 +91,11 @@ export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
       listener = await options.proxy.listen({ host: '127.0.0.1', port: 0 })
       origin = listener.origin
     }
-    const spec = groupSpec({ ...options.group, n: options.n ?? 1, labels: options.labels ?? {} })
     const made = { bundle, inferenceOrigin: origin ?? '', signal: cancel.signal }
-    return await runAll(options, partsOf(options, made, spec), spec)
-  } finally {
-    options.signal?.removeEventListener('abort', stop)
-    await listener?.close()
+    return { options, run: partsOf(options, made, spec), [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
@@ -93,8 +145,7 @@ function partsOf(
     environment,
     harness,
     model,
-    policy: withHorizon(options.policy ?? {}, horizon),
-    horizon: horizon !== null && (options.policy?.budget?.maxCalls ?? horizon) >= horizon ? horizon : null,
+    ...horizonOf(options, horizon),
     labels: options.labels ?? {},
     budgets: runBudgets(options.budgets ?? {}),
     gates: {
@@ -111,6 +162,13 @@ function partsOf(
     onProgress: onProgress ?? (() => undefined),
     imageReady: imagesOf(options, made.signal),
     leftovers: [],
+  }
+}
+
+function horizonOf({ policy = {} }: RunOptions, horizon: number | null): Pick<RunParts, 'policy' | 'horizon'> {
+  return {
+    policy: withHorizon(policy, horizon),
+    horizon: horizon !== null && (policy.budget?.maxCalls ?? horizon) >= horizon ? horizon : null,
   }
 }
 
@@ -138,8 +196,7 @@ async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Prom
   const { tasks, infraRetries = 2 } = options
   const groups = await groupsOf(options, run, spec)
   run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * (spec.n + spec.over) })
-  const { agent, boot } = { ...defaultLimits(), ...options.limits }
-  const ended = await runGroups(run, groups, { spec, infraRetries, places: 2 * agent + boot })
+  const ended = await runGroups(run, groups, { spec, infraRetries, places: placesOf(options) })
   await run.store.recorder.flush()
   const rollouts = ended.flatMap((one) => one.rollouts)
   return {
@@ -150,6 +207,12 @@ async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Prom
     repeats: repeatsOf(rollouts),
     leftovers: run.leftovers,
   }
+}
+
+/** Rollouts that may have begun at once. */
+function placesOf({ limits }: RunOptions): number {
+  const { agent, boot } = { ...defaultLimits(), ...limits }
+  return 2 * agent + boot
 }
 
 /** The groups in the order of the tasks. Those of a run that is gone on with are there, as far as it came. */

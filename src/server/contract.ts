@@ -3,6 +3,7 @@ import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { LateVerdict, OutsideGroups } from '../rollout/index.ts'
 import type { StoreReader } from '../trajectory/index.ts'
+import type { RlParts } from './rl/index.ts'
 import type { RunRequest } from './run-request.ts'
 
 /** A run that was taken in. */
@@ -31,6 +32,8 @@ export interface ControlParts {
   appendLate(rolloutId: Id, given: LateVerdict): Promise<Verdict>
   /** Groups of harnesses that run elsewhere. */
   readonly outside: Pick<OutsideGroups, 'openGroup' | 'openRound' | 'openRollout' | 'end' | 'cancel'>
+  /** The trainer's side. */
+  readonly rl: RlParts
   /** Starts a run and resolves when it has an id. Throws what keeps it from beginning. */
   submitRun(request: RunRequest): Promise<SubmittedRun>
   /** Goes on with a recorded run, likewise. Throws `NOT_FOUND`, and `RUN_REFUSED` for one that cannot be gone on with. */

@@ -8,6 +8,7 @@ import type { ControlParts } from './contract.ts'
 import { answerFailure, noRoute } from './failure.ts'
 import type { LiveFeed } from './live.ts'
 import { metrics } from './metrics.ts'
+import { rlRoutes } from './rl/index.ts'
 import { controlRoutes } from './routes.ts'
 
 export interface ControlOptions {
@@ -47,6 +48,7 @@ export async function startControl(parts: ControlParts, options: ControlOptions)
   const console = options.engineConsole === null ? null : engineConsole(options.engineConsole, token)
   // Before the body parser: the console's bodies pass through untouched.
   if (console !== null) app.use(consolePath, console.request)
+  app.use('/rl/v1', rlRoutes(parts.rl))
   app.use(express.json({ limit: maxBodyBytes, strict: true }))
   const registry = metrics(parts, () => live.readers)
   app.get('/metrics', async (_request, response) => {

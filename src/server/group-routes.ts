@@ -5,6 +5,7 @@ import { bareTask, groupSpec } from '../rollout/index.ts'
 import type { ControlParts } from './contract.ts'
 import { parse } from './parse.ts'
 import { present, sessionPolicy } from './policy.ts'
+import { rolloutEnd } from './rollout-end.ts'
 import { rolloutView, sessionView } from './views.ts'
 import { verdictBody } from './verdict-body.ts'
 
@@ -21,6 +22,7 @@ const specShape = {
       z.strictObject({ kind: z.literal('deadline') }),
     ])
     .optional(),
+  carry: z.boolean().optional(),
   topUp: z.int().min(0).optional(),
   deadlineMs: z.int().min(1).nullable().optional(),
   labels: labels.optional(),
@@ -57,16 +59,7 @@ const rolloutBody = z.strictObject({
 })
 
 const endBody = z.strictObject({
-  end: z.enum([
-    'completed',
-    'agent_timeout',
-    'budget',
-    'context_overflow',
-    'horizon',
-    'harness_crash',
-    'cancelled',
-    'infra',
-  ]),
+  end: rolloutEnd,
   detail: z.string().default(''),
   verdict: verdictBody.nullable().default(null),
 })

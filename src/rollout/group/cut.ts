@@ -25,6 +25,6 @@ export async function cutVerdict(
   catalogue: Pick<CatalogueReader, 'rounds'>,
   { groupId, slot, end }: { readonly groupId: Id; readonly slot: number; readonly end: RolloutEnd },
 ): Promise<VerdictDraft | null> {
-  const round = (await catalogue.rounds(groupId)).find(({ slots }) => slots.some((one) => one.slot === slot))
+  const round = (await catalogue.rounds(groupId)).findLast(({ slots }) => slots.some((one) => one.slot === slot))
   return round === undefined ? null : cutDraft(round.spec, end)
 }

@@ -74,7 +74,7 @@ describe('a round', () => {
   it('waits for every member, whatever most of them came to', () => {
     expect(of({ n: 3 }, [good(), good(), running()])).toEqual({ kind: 'wait' })
     expect(of({ n: 3 }, [good(), good(), waiting()])).toEqual({ kind: 'wait' })
-    expect(of({ n: 3 }, [good(), good(), ended('infra')])).toEqual({
+    expect(of({ n: 3 }, [good(), good(), ended('infra')])).toMatchObject({
       kind: 'settle',
       state: 'settled',
       stoppedBy: null,
@@ -92,17 +92,17 @@ describe('a round', () => {
     const asked = { n: 2, over: 1 }
     expect(of(asked, [good(), ended('completed', 'unscorable'), running()])).toEqual({ kind: 'wait' })
     expect(of(asked, [good(), good(), running()])).toEqual({ kind: 'stop', why: 'usable' })
-    expect(of(asked, [good(), good(), ended('cancelled')])).toEqual({
+    expect(of(asked, [good(), good(), ended('cancelled')])).toMatchObject({
       kind: 'settle',
       state: 'settled',
       stoppedBy: 'usable',
     })
-    expect(of(asked, [good(), good(), good()])).toEqual({ kind: 'settle', state: 'settled', stoppedBy: null })
+    expect(of(asked, [good(), good(), good()])).toMatchObject({ kind: 'settle', state: 'settled', stoppedBy: null })
   })
 
   it('waits for a verifier, but not once it stops', () => {
     expect(of({ n: 2 }, [good(), verifying()])).toEqual({ kind: 'wait' })
-    expect(of({ n: 1, over: 1 }, [good(), verifying()])).toEqual({
+    expect(of({ n: 1, over: 1 }, [good(), verifying()])).toMatchObject({
       kind: 'settle',
       state: 'settled',
       stoppedBy: 'usable',
@@ -123,7 +123,7 @@ describe('a round', () => {
     const asked = { n: 2, deadlineMs: 100, minUsable: 2 }
     expect(of(asked, [good(), running()], 99)).toEqual({ kind: 'wait' })
     expect(of(asked, [good(), running()], 100)).toEqual({ kind: 'stop', why: 'deadline' })
-    expect(of(asked, [good(), ended('cancelled')], 100)).toEqual({
+    expect(of(asked, [good(), ended('cancelled')], 100)).toMatchObject({
       kind: 'settle',
       state: 'failed',
       stoppedBy: 'deadline',
@@ -152,10 +152,35 @@ describe('a round', () => {
     expect(of({ n: 2, minUsable: 1 }, members)).toMatchObject({ kind: 'settle', state: 'settled' })
   })
 
+  it('stops on rewards only where so many members as it needs are usable', () => {
+    const [zero, one] = [0, 1].map((reward) => over({ verdicts: [{ ...verdictOf('scored'), reward } as Verdict] }))
+    if (zero === undefined || one === undefined) throw new Error('no members')
+    const pass = { n: 4, stopWhen: { kind: 'any_pass' } } as const
+    expect(of(pass, [zero, zero, running(), running()])).toEqual({ kind: 'wait' })
+    expect(of(pass, [zero, one, running(), running()])).toEqual({ kind: 'stop', why: 'any_pass' })
+    expect(of({ ...pass, minUsable: 3 }, [zero, one, running(), running()])).toEqual({ kind: 'wait' })
+    const variance = { n: 4, stopWhen: { kind: 'variance' } } as const
+    expect(of(variance, [one, one, running(), running()])).toEqual({ kind: 'wait' })
+    expect(of(variance, [zero, one, running(), running()])).toEqual({ kind: 'stop', why: 'variance' })
+  })
+
+  it('leaves members going on under carry, and stops them where it is cancelled', () => {
+    const carrying = { n: 1, over: 1, carry: true, deadlineMs: 60 }
+    const [one, other] = [
+      { ...running(), slot: 4 },
+      { ...waiting(), slot: 5 },
+    ]
+    const carried = new Set([4, 5])
+    expect(of(carrying, [good(), one, other])).toMatchObject({ kind: 'settle', stoppedBy: 'usable', carried })
+    expect(of(carrying, [one, other], 60)).toMatchObject({ kind: 'settle', stoppedBy: 'deadline', carried })
+    const round = { spec: groupSpec(carrying), ageMs: 0 }
+    expect(decide(round, [good(), one], true)).toEqual({ kind: 'stop', why: 'cancelled' })
+  })
+
   it('stops when it is cancelled, and tops nothing up', () => {
     const round = { spec: groupSpec({ n: 2, topUp: 4 }), ageMs: 0 }
     expect(decide(round, [good(), running()], true)).toEqual({ kind: 'stop', why: 'cancelled' })
-    expect(decide(round, [good(), ended('cancelled')], true)).toEqual({
+    expect(decide(round, [good(), ended('cancelled')], true)).toMatchObject({
       kind: 'settle',
       state: 'settled',
       stoppedBy: 'cancelled',
@@ -195,8 +220,11 @@ describe('what is asked of a group', () => {
     expect(groupSpec({ n: 4 }).stopWhen).toEqual({ kind: 'deadline' })
   })
 
-  it.each([{ n: 2, minUsable: 3 }, { n: 2, stopWhen: { kind: 'usable', count: 4 }, over: 1 } as const])(
-    'is refused where it could never be met: %j',
-    (asked) => expect(() => groupSpec(asked)).toThrow(expect.objectContaining({ code: 'GROUP_INVALID' })),
+  it.each([
+    { n: 2, minUsable: 3 },
+    { n: 2, stopWhen: { kind: 'usable', count: 4 }, over: 1 } as const,
+    { n: 2, carry: true },
+  ])('is refused where it could never be met: %j', (asked) =>
+    expect(() => groupSpec(asked)).toThrow(expect.objectContaining({ code: 'GROUP_INVALID' })),
   )
 })

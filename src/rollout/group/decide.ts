@@ -5,6 +5,7 @@ import {
   type RolloutView,
   type RoundView,
   type SettledMember,
+  type StoppedBy,
   verdictInForce,
 } from '../../trajectory/index.ts'
 
@@ -27,9 +28,13 @@ export type Decision =
   | { readonly kind: 'top_up'; readonly count: number }
   /** Those that are not over are stopped. */
   | { readonly kind: 'stop'; readonly why: StoppedBy }
-  | { readonly kind: 'settle'; readonly state: 'settled' | 'failed'; readonly stoppedBy: StoppedBy | null }
-
-type StoppedBy = 'usable' | 'deadline' | 'cancelled'
+  | {
+      readonly kind: 'settle'
+      readonly state: 'settled' | 'failed'
+      readonly stoppedBy: StoppedBy | null
+      /** Slots that go on into the next round. */
+      readonly carried: ReadonlySet<number>
+    }
 
 /**
  * Decides over a round from what is recorded alone, so that whoever takes a run up after a crash decides the same.
@@ -42,16 +47,22 @@ export function decide(
 ): Decision {
   const { spec, ageMs } = round
   const working = slots.filter(({ over }) => !over)
-  const usable = slots.filter((one) => one.over && outOf(one, false) === null).length
+  const rewards = slots.flatMap((one) =>
+    one.over && outOf(one, false) === null ? [verdictInForce(one.rollout?.verdicts ?? [])?.reward ?? 0] : [],
+  )
+  const usable = rewards.length
   const pending = slots.filter((one) => one.over && isPending(one)).length
-  const why = stopOf(spec, { usable, ageMs, cancelled })
-  const settle = (stoppedBy: StoppedBy | null): Decision => ({
+  const why = stopOf(spec, { rewards, ageMs, cancelled })
+  const settle = (stoppedBy: StoppedBy | null, carried: ReadonlySet<number> = new Set()): Decision => ({
     kind: 'settle',
     state: usable >= spec.minUsable ? 'settled' : 'failed',
     stoppedBy,
+    carried,
   })
   if (why !== null) {
-    if (slots.some(isWorking)) return { kind: 'stop', why }
+    const goOn = slots.filter(isWorking)
+    if (goOn.length > 0 && spec.carry && why !== 'cancelled') return settle(why, new Set(goOn.map(({ slot }) => slot)))
+    if (goOn.length > 0) return { kind: 'stop', why }
     const whole =
       slots.length >= spec.n &&
       slots.every((one) => one.over && !isPending(one) && one.rollout !== null && one.rollout.end !== 'cancelled')
@@ -65,11 +76,15 @@ export function decide(
 }
 
 function stopOf(
-  { stopWhen, deadlineMs }: GroupSpec,
-  now: { readonly usable: number; readonly ageMs: number; readonly cancelled: boolean },
+  { stopWhen, minUsable, deadlineMs }: GroupSpec,
+  now: { readonly rewards: readonly number[]; readonly ageMs: number; readonly cancelled: boolean },
 ): StoppedBy | null {
   if (now.cancelled) return 'cancelled'
-  if (stopWhen.kind === 'usable' && now.usable >= stopWhen.count) return 'usable'
+  if (stopWhen.kind === 'usable' && now.rewards.length >= stopWhen.count) return 'usable'
+  if (now.rewards.length >= minUsable) {
+    if (stopWhen.kind === 'any_pass' && now.rewards.some((reward) => reward >= 1)) return 'any_pass'
+    if (stopWhen.kind === 'variance' && new Set(now.rewards).size > 1) return 'variance'
+  }
   return deadlineMs !== null && now.ageMs >= deadlineMs ? 'deadline' : null
 }
 

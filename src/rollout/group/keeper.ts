@@ -1,4 +1,4 @@
-import type { Id } from '../../core/index.ts'
+import { type Id, KeyedTurns } from '../../core/index.ts'
 import type { Catalogue, Recorder, RoundView, SettledMember, SettledRound } from '../../trajectory/index.ts'
 import { type Decision, decide, isWorking, memberOf, type SlotState } from './decide.ts'
 
@@ -33,7 +33,7 @@ export interface KeeperParts {
 export class GroupKeeper {
   readonly #parts: KeeperParts
   /** One step at a time per group. */
-  readonly #turns = new Map<Id, Promise<SettledRound | null>>()
+  readonly #turns = new KeyedTurns<Id>()
   readonly #timers = new Map<Id, NodeJS.Timeout>()
   #closed = false
 
@@ -46,10 +46,7 @@ export class GroupKeeper {
    * on. `cancelled`: nobody wants more of it. Throws `STORE_*`.
    */
   advance(groupId: Id, cancelled = false): Promise<SettledRound | null> {
-    const before = this.#turns.get(groupId) ?? Promise.resolve(null)
-    const next = before.catch(() => null).then(() => this.#advance(groupId, cancelled))
-    this.#turns.set(groupId, next)
-    return next
+    return this.#turns.take(groupId, () => this.#advance(groupId, cancelled))
   }
 
   /** No deadline wakes it any more. */
@@ -101,17 +98,16 @@ export class GroupKeeper {
   async #list(
     round: RoundView,
     slots: readonly SlotState[],
-    { state, stoppedBy }: Extract<Decision, { kind: 'settle' }>,
+    { state, stoppedBy, carried }: Extract<Decision, { kind: 'settle' }>,
   ): Promise<SettledRound> {
     const { groupId, runId, spec } = round
-    const stopped = stoppedBy === 'usable' || stoppedBy === 'deadline'
-    const found = slots.map(async (one) =>
-      memberOf(one, {
-        spec,
-        stopped,
-        sampledTokens: one.rollout === null ? 0 : await sampledBy(this.#parts.store.recorder, one.rollout.id),
-      }),
-    )
+    // Under `carry` only somebody else ends a member.
+    const stopped = stoppedBy !== null && stoppedBy !== 'cancelled' && !spec.carry
+    const sampled = async ({ rollout }: SlotState): Promise<number> =>
+      rollout === null ? 0 : sampledBy(this.#parts.store.recorder, rollout.id)
+    const ended = slots.filter(({ slot }) => !carried.has(slot))
+    const goOn = slots.filter(({ slot }) => carried.has(slot))
+    const found = ended.map(async (one) => memberOf(one, { spec, stopped, sampledTokens: await sampled(one) }))
     const own = (await Promise.all(found)).filter((member) => member !== null)
     const members = [...(await this.#lateMembers(round)), ...own]
     const censored = members.filter(({ out }) => out === 'censored')
@@ -127,7 +123,11 @@ export class GroupKeeper {
         members: censored.length,
         sampledTokens: censored.reduce((sum, { sampledTokens }) => sum + sampledTokens, 0),
       },
-      neverBegan: slots.length - own.length,
+      carried: {
+        members: goOn.length,
+        sampledTokens: (await Promise.all(goOn.map(sampled))).reduce((sum, count) => sum + count, 0),
+      },
+      neverBegan: ended.length - own.length,
     }
   }
 

@@ -3,6 +3,7 @@ import {
   type Id,
   type IdMaker,
   isPaddockError,
+  KeyedTurns,
   newId,
   PaddockError,
   type RolloutEnd,
@@ -11,6 +12,7 @@ import {
 } from '../../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../../proxy/index.ts'
 import {
+  carriedSlots,
   type GroupRecord,
   type GroupSpec,
   type RolloutRecord,
@@ -18,9 +20,11 @@ import {
   type RoundView,
   type RunRecord,
   type SettledRound,
+  type SlotRecord,
   type Store,
   verdictInForce,
 } from '../../trajectory/index.ts'
+import { orNull, recordGroup } from './same-group.ts'
 import { appendLate, type LateVerdict } from '../late-verdict.ts'
 import { cutVerdict } from './cut.ts'
 import type { SlotState } from './decide.ts'
@@ -85,7 +89,7 @@ export class OutsideGroups {
   readonly #newId: IdMaker
   readonly #keeper: GroupKeeper
   /** Openings and ends of one group happen one after the other. */
-  readonly #turns = new Map<Id, Promise<unknown>>()
+  readonly #turns = new KeyedTurns<Id>()
 
   constructor({ store, proxy, clock = systemClock, newId: id = newId }: OutsideParts) {
     this.#store = store
@@ -108,7 +112,7 @@ export class OutsideGroups {
 
   /** Goes on with the groups of earlier processes, whose deadlines count on. For an owner, once, at its start. */
   async resume(): Promise<void> {
-    for (const run of (await this.#store.catalogue.runs(lookBackRuns)).filter(isOutside)) {
+    for (const run of (await this.#store.catalogue.unfinishedRuns('all')).filter(isOutside)) {
       for (const { id } of await this.#store.catalogue.groups(run.id)) await this.#keeper.advance(id)
     }
   }
@@ -117,13 +121,10 @@ export class OutsideGroups {
   async openGroup(asked: OpenGroup): Promise<{ readonly group: GroupRecord; readonly round: RoundView }> {
     const { catalogue } = this.#store
     const { task, promptVariant, spec } = asked
-    const known = asked.id === null ? null : await found(catalogue.group(asked.id))
-    const group = known ?? (await this.#putGroup(asked))
-    const [first] = await catalogue.rounds(group.id)
-    const same = group.taskDigest === task.digest && group.promptVariant === promptVariant
-    if (!same || (first !== undefined && JSON.stringify(first.spec) !== JSON.stringify(spec))) {
-      throw new PaddockError('STORE_CONFLICT', `another group stands under ${group.id}`)
-    }
+    const id = asked.id ?? this.#newId()
+    const runId = asked.runId ?? (await orNull(catalogue.group(id)))?.runId ?? (await this.#ownRun(asked.name))
+    if (!isOutside(await catalogue.run(runId))) throw notOutside(`run ${runId}`)
+    const group = await recordGroup(catalogue, { id, runId, task, promptVariant, spec }, this.#clock.now())
     await catalogue.openRound({ groupId: group.id, runId: group.runId, round: 0, spec })
     await this.#keeper.advance(group.id)
     return { group, round: await this.#round(group.id) }
@@ -141,16 +142,14 @@ export class OutsideGroups {
 
   /** Throws `ROUND_SETTLED` where no round of the group goes on, `STORE_CONFLICT` for a slot that is not free. */
   openRollout(asked: OpenOutside): Promise<OutsideRollout> {
-    return this.#inTurn(asked.groupId, () => this.#openRollout(asked))
+    return this.#turns.take(asked.groupId, () => this.#openRollout(asked))
   }
 
   async #openRollout(asked: OpenOutside): Promise<OutsideRollout> {
     const { groupId, key, slot, labels, policy } = asked
     const group = await this.#outsideGroup(groupId)
     const round = await this.#round(groupId)
-    const before = await this.#store.catalogue.rollouts({ groupId })
-    const rollout =
-      slot === null ? await this.#inOwnSlot(group, asked, before) : await this.#again(round, asked, before)
+    const rollout = slot === null ? await this.#inOwnSlot(group, asked) : await this.#again(round, asked, slot)
     const { horizon, labels: shared } = round.spec
     const budget = policy.budget ?? { maxCalls: null, maxSampledTokens: null, maxWallMs: null }
     const session = await this.#proxy.openSession({
@@ -177,15 +176,22 @@ export class OutsideGroups {
     const { catalogue } = this.#store
     const rollout = await catalogue.rollout(rolloutId)
     await this.#outsideGroup(rollout.groupId)
-    await this.#inTurn(rollout.groupId, () => this.#end(rolloutId, { end, detail, verdict }))
+    await this.#turns.take(rollout.groupId, () => this.#end(rolloutId, { end, detail, verdict }))
     const settled = await this.#keeper.advance(rollout.groupId)
     return { rollout: await catalogue.rollout(rolloutId), settled }
+  }
+
+  /** Nobody wants more of a rollout: it ends as `cancelled`, unless it has ended. */
+  async stopRollout(rolloutId: Id, why: string): Promise<void> {
+    await this.end(rolloutId, { end: 'cancelled', detail: why, verdict: null }).catch(unlessEnded)
   }
 
   /** Nobody wants more of a group: what goes on is stopped and kept, and its round settles with what there is. */
   async cancel(groupId: Id): Promise<SettledRound | null> {
     await this.#outsideGroup(groupId)
-    return this.#keeper.advance(groupId, true)
+    const settled = await this.#keeper.advance(groupId, true)
+    if (settled !== null) await this.#stopSlots(groupId, carriedSlots(await this.#round(groupId)), 'cancelled')
+    return settled
   }
 
   /** A verdict came for a rollout. */
@@ -198,38 +204,25 @@ export class OutsideGroups {
     this.#keeper.close()
   }
 
-  async #putGroup({ id, runId, name, task, promptVariant }: OpenGroup): Promise<GroupRecord> {
-    const { catalogue } = this.#store
-    const at = this.#clock.now()
-    await catalogue.putTask(task)
-    if (runId !== null && !isOutside(await catalogue.run(runId))) throw notOutside(`run ${runId}`)
-    const run = runId ?? this.#newId()
-    if (runId === null) await catalogue.putRun({ id: run, name, createdAt: at, config: outsideConfig })
-    const group = { id: id ?? this.#newId(), runId: run, taskDigest: task.digest, promptVariant, createdAt: at }
-    await catalogue.putGroup(group)
-    return group
+  async #ownRun(name: string): Promise<Id> {
+    const id = this.#newId()
+    await this.#store.catalogue.putRun({ id, name, createdAt: this.#clock.now(), config: outsideConfig })
+    return id
   }
 
-  async #inOwnSlot(
-    group: GroupRecord,
-    { key, harness, labels }: OpenOutside,
-    before: readonly RolloutView[],
-  ): Promise<RolloutView> {
+  async #inOwnSlot(group: GroupRecord, { key, harness, labels }: OpenOutside): Promise<RolloutView> {
     const [slot] = await this.#store.catalogue.openSlots(group.id, [{ jobId: this.#newId(), key }])
-    const last = before.findLast((one) => one.slot === slot?.slot)
-    if (slot === undefined || last !== undefined) return last ?? never()
+    if (slot === undefined) return never()
+    const last = await this.#lastOf(group.id, slot.slot)
+    if (last !== undefined) return last
     return this.#begin({ runId: group.runId, groupId: group.id, slot: slot.slot, attempt: 0, harness }, labels)
   }
 
-  async #again(
-    round: RoundView,
-    { groupId, slot, harness, labels }: OpenOutside,
-    before: readonly RolloutView[],
-  ): Promise<RolloutView> {
-    const last = before.findLast((one) => one.slot === slot)
-    if (last === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no slot ${slot ?? ''}`)
+  async #again(round: RoundView, { groupId, harness, labels }: OpenOutside, slot: number): Promise<RolloutView> {
+    const last = await this.#lastOf(groupId, slot)
+    if (last === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no slot ${slot}`)
     if (round.settled !== null || !round.slots.some((one) => one.slot === slot)) {
-      throw new PaddockError('ROUND_SETTLED', `the round of slot ${slot ?? ''} has settled`)
+      throw new PaddockError('ROUND_SETTLED', `the round of slot ${slot} has settled`)
     }
     if (last.end !== 'infra' && last.end !== 'cancelled') {
       throw new PaddockError(
@@ -238,6 +231,10 @@ export class OutsideGroups {
       )
     }
     return this.#begin({ runId: last.runId, groupId, slot: last.slot, attempt: last.attempt + 1, harness }, labels)
+  }
+
+  async #lastOf(groupId: Id, slot: number): Promise<RolloutView | undefined> {
+    return (await this.#store.catalogue.rollouts({ groupId, slots: [slot] })).at(-1)
   }
 
   async #begin(about: Omit<RolloutRecord, 'id' | 'createdAt'>, labels: OpenOutside['labels']): Promise<RolloutView> {
@@ -291,28 +288,23 @@ export class OutsideGroups {
     }
   }
 
-  #inTurn<T>(groupId: Id, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(groupId) ?? Promise.resolve()).then(work, work)
-    this.#turns.set(groupId, turn)
-    return turn
-  }
-
-  async #states({ groupId, slots }: RoundView): Promise<readonly SlotState[]> {
-    const rollouts = await this.#store.catalogue.rollouts({ groupId })
+  async #states({ groupId, slots }: Pick<RoundView, 'groupId' | 'slots'>): Promise<readonly SlotState[]> {
+    const rollouts = await this.#store.catalogue.rollouts({ groupId, slots: slots.map(({ slot }) => slot) })
     return slots.map(({ slot }) => {
       const rollout = rollouts.findLast((one) => one.slot === slot) ?? null
       return { slot, rollout, over: (rollout?.end ?? null) !== null, verifying: false, verdictFromOutside: true }
     })
   }
 
-  async #stop(round: RoundView, why: string): Promise<void> {
-    for (const { rollout } of await this.#states(round)) {
+  #stop({ groupId, slots }: RoundView, why: string): Promise<void> {
+    return this.#stopSlots(groupId, slots, why)
+  }
+
+  async #stopSlots(groupId: Id, slots: readonly SlotRecord[], why: string): Promise<void> {
+    for (const { rollout } of await this.#states({ groupId, slots })) {
       if (rollout === null || rollout.end !== null) continue
       const how = { end: 'cancelled', detail: `its group stopped early (${why})`, verdict: null } as const
-      await this.#end(rollout.id, how).catch((error: unknown) => {
-        // Whoever does it ended it meanwhile: then that is how it ended.
-        if (!isPaddockError(error) || error.code !== 'STORE_CONFLICT') throw error
-      })
+      await this.#end(rollout.id, how).catch(unlessEnded)
     }
   }
 
@@ -327,16 +319,9 @@ export class OutsideGroups {
   }
 }
 
-/** How far back {@link OutsideGroups.resume} looks. */
-const lookBackRuns = 50
-
-async function found<T>(asked: Promise<T>): Promise<T | null> {
-  try {
-    return await asked
-  } catch (error) {
-    if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
-    throw error
-  }
+/** Whoever does it ended it meanwhile: then that is how it ended. */
+function unlessEnded(error: unknown): void {
+  if (!isPaddockError(error) || error.code !== 'STORE_CONFLICT') throw error
 }
 
 function notOutside(what: string): PaddockError {

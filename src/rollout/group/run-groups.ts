@@ -18,7 +18,7 @@ import type { Member, RunParts } from '../run-parts.ts'
 import type { SlotState } from './decide.ts'
 import { type JobOutcome, JobRunner } from './job-runner.ts'
 import { GroupKeeper, type SlotWork } from './keeper.ts'
-import { GroupStopped } from './stopped.ts'
+import { groupStopped, Stopped } from './stopped.ts'
 
 /** A group of a run. */
 export interface RunGroup {
@@ -34,18 +34,30 @@ export interface EndedGroup extends RunGroup {
   readonly settled: SettledRound | null
 }
 
-export interface RunGroupsOptions {
+/** How a group of a run is filled, beyond what is the run's. */
+export interface GroupWork {
   readonly spec: GroupSpec
+  /** Whose members are begun first: higher first. */
+  readonly priority: number
+  /** What is the group's own of what its rollouts share. */
+  readonly own: Partial<Pick<RunParts, 'policy' | 'horizon' | 'labels'>>
+}
+
+export interface RunGroupsOptions {
   readonly infraRetries: number
+  /** Groups that have settled are not kept for {@link RunGroups.ended}: a run that stays open has too many of them. */
+  readonly forgets?: boolean
   /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
   readonly places: number
 }
 
-interface KnownGroup extends RunGroup {
+interface KnownGroup extends RunGroup, GroupWork {
   /** Its place among the groups of the run. */
   readonly at: number
   readonly attempts: Map<Id, RolloutSummary>
   settled: SettledRound | null
+  /** Nobody wants more of its round. */
+  cancelled: boolean
 }
 
 /** Faults that another attempt meets again. */
@@ -69,28 +81,36 @@ const slotsBound = 1_000_000
 export async function runGroups(
   run: RunParts,
   groups: readonly RunGroup[],
-  o: RunGroupsOptions,
+  { spec, ...o }: RunGroupsOptions & { readonly spec: GroupSpec },
 ): Promise<readonly EndedGroup[]> {
-  return new RunGroups(run, groups, o).run()
+  const work = new RunGroups(run, o)
+  try {
+    for (const one of groups) await work.add(one, { spec, priority: 0, own: {} })
+    work.end()
+    await work.run()
+  } finally {
+    work.close()
+  }
+  return work.ended
 }
 
-class RunGroups implements SlotWork {
+/** The groups of a run at work: more may come until {@link RunGroups.end}. */
+export class RunGroups implements SlotWork {
   readonly #run: RunParts
-  readonly #o: RunGroupsOptions
-  readonly #groups: ReadonlyMap<Id, KnownGroup>
+  readonly #infraRetries: number
+  readonly #forgets: boolean
+  readonly #groups = new Map<Id, KnownGroup>()
   readonly #keeper: GroupKeeper
   readonly #runner: JobRunner
   /** Attempts by job that ended as `infra` in this process. */
   readonly #tries = new Map<Id, number>()
+  #added = 0
+  #ending = false
 
-  constructor(run: RunParts, groups: readonly RunGroup[], o: RunGroupsOptions) {
+  constructor(run: RunParts, o: RunGroupsOptions) {
     this.#run = run
-    this.#o = o
-    const known = groups.map((one, at): [Id, KnownGroup] => [
-      one.group.id,
-      { ...one, at, attempts: new Map(), settled: null },
-    ])
-    this.#groups = new Map(known)
+    this.#infraRetries = o.infraRetries
+    this.#forgets = o.forgets ?? false
     this.#runner = new JobRunner({
       queue: run.store.queue,
       topic: this.#topic,
@@ -114,13 +134,69 @@ class RunGroups implements SlotWork {
     return `run/${this.#run.runId}`
   }
 
-  async run(): Promise<readonly EndedGroup[]> {
-    try {
-      for (const known of this.#groups.values()) await this.#open(known)
-      await this.#runner.run(() => [...this.#groups.values()].every(({ settled }) => settled !== null))
-    } finally {
-      this.#keeper.close()
-    }
+  /** Opens a group, or takes up what an earlier process left of it. Throws `STORE_*`. */
+  async add(one: RunGroup, work: GroupWork): Promise<void> {
+    if (this.#groups.has(one.group.id)) return
+    const known = { ...one, ...work, at: this.#added, attempts: new Map(), settled: null, cancelled: false }
+    this.#added += 1
+    this.#groups.set(one.group.id, known)
+    const { group, spec } = known
+    const { catalogue } = this.#run.store
+    await catalogue.openRound({ groupId: group.id, runId: group.runId, round: 0, spec })
+    await this.#takeUpRound(known)
+  }
+
+  /** Opens a further round of a group. Throws `ROUND_OPEN` where one goes on. */
+  async openRound(one: RunGroup, work: GroupWork): Promise<void> {
+    const { group } = one
+    const { catalogue } = this.#run.store
+    const round = (await catalogue.rounds(group.id)).length
+    await catalogue.openRound({ groupId: group.id, runId: group.runId, round, spec: work.spec })
+    const at = this.#added
+    this.#added += 1
+    const known = { ...one, ...work, at, attempts: new Map(), settled: null, cancelled: false }
+    this.#groups.set(group.id, known)
+    await this.#takeUpRound(known)
+  }
+
+  /** Nobody wants more of a group: what goes on is stopped and kept. Resolves with its round if that has settled by this. */
+  async cancel(groupId: Id): Promise<SettledRound | null> {
+    const known = this.#groups.get(groupId)
+    if (known !== undefined) known.cancelled = true
+    return this.#keeper.advance(groupId, true)
+  }
+
+  /** Something was said of a member. */
+  async advance(groupId: Id): Promise<void> {
+    await this.#keeper.advance(groupId)
+  }
+
+  /** Nobody wants more of a slot's attempt. */
+  async stopSlot(groupId: Id, slot: number, why: string): Promise<void> {
+    const slots = (await this.#run.store.catalogue.rounds(groupId)).flatMap((round) => round.slots)
+    const ids = slots.flatMap((one) => (one.slot === slot ? [one.jobId] : []))
+    await this.#run.store.queue.cancel({ ids })
+    this.#runner.stop(ids, new Stopped(why))
+    await this.#keeper.advance(groupId)
+  }
+
+  /** No more groups come. */
+  end(): void {
+    this.#ending = true
+    this.#runner.wake()
+  }
+
+  /** Works until {@link RunGroups.end} was called and all groups have settled, or the run's signal aborts. Throws `STORE_*`. */
+  async run(): Promise<void> {
+    await this.#runner.run(() => this.#ending && [...this.#groups.values()].every(({ settled }) => settled !== null))
+  }
+
+  /** No deadline wakes it any more. */
+  close(): void {
+    this.#keeper.close()
+  }
+
+  get ended(): readonly EndedGroup[] {
     return [...this.#groups.values()].map(({ task, group, attempts, settled }) => ({
       task,
       group,
@@ -132,7 +208,7 @@ class RunGroups implements SlotWork {
   async states({ groupId, slots }: RoundView): Promise<readonly SlotState[]> {
     const { queue, catalogue } = this.#run.store
     const jobs = new Map((await queue.jobs({ ids: slots.map(({ jobId }) => jobId) })).map((job) => [job.id, job]))
-    const rollouts = await catalogue.rollouts({ groupId })
+    const rollouts = await catalogue.rollouts({ groupId, slots: slots.map(({ slot }) => slot) })
     return slots.map(({ slot, jobId }) => {
       const rollout = rollouts.findLast((one) => one.slot === slot) ?? null
       const state = jobs.get(jobId)?.state ?? 'ready'
@@ -150,7 +226,7 @@ class RunGroups implements SlotWork {
   async stop({ slots }: RoundView, why: string): Promise<void> {
     const ids = slots.map(({ jobId }) => jobId)
     await this.#run.store.queue.cancel({ ids })
-    this.#runner.stop(ids, new GroupStopped(why))
+    this.#runner.stop(ids, groupStopped(why))
   }
 
   async compare({ groupId }: RoundView): Promise<void> {
@@ -161,13 +237,15 @@ class RunGroups implements SlotWork {
     }
   }
 
-  /** Opens the first round, or takes up what an earlier process left of it. */
-  async #open(known: KnownGroup): Promise<void> {
+  async #takeUpRound(known: KnownGroup): Promise<void> {
     const { catalogue, queue } = this.#run.store
     const { group } = known
-    await catalogue.openRound({ groupId: group.id, runId: group.runId, round: 0, spec: this.#o.spec })
-    const [round] = await catalogue.rounds(group.id)
+    const round = (await catalogue.rounds(group.id)).at(-1)
     if (round === undefined) return
+    if (round.settled !== null && this.#forgets) {
+      this.#groups.delete(group.id)
+      return
+    }
     const { n, over } = round.spec
     if (round.settled === null) {
       await queue.enqueue(
@@ -192,7 +270,7 @@ class RunGroups implements SlotWork {
   }
 
   #job({ groupId, runId }: RoundView, id: Id, slot: number): NewJob {
-    return { id, payload: { slot }, runId, groupId }
+    return { id, payload: { slot }, runId, groupId, priority: this.#groups.get(groupId)?.priority ?? 0 }
   }
 
   async #work(job: Lease, signal: AbortSignal, leave: () => void): Promise<JobOutcome> {
@@ -207,7 +285,7 @@ class RunGroups implements SlotWork {
     const left = made.unverified && !run.signal.aborted
     const summary = left ? ((await this.#takeUp(known, slot)).last ?? made) : made
     const tries = this.#tries.get(job.jobId) ?? 0
-    const again = summary.end === 'infra' && tries < this.#o.infraRetries && !isLasting(fault) && !signal.aborted
+    const again = summary.end === 'infra' && tries < this.#infraRetries && !isLasting(fault) && !signal.aborted
     this.#tries.set(job.jobId, tries + 1)
     const told = { ...summary, retried: again }
     known.attempts.set(told.rolloutId, told)
@@ -233,19 +311,22 @@ class RunGroups implements SlotWork {
   }> {
     const { task, group, at } = known
     const member = { task, group, slot, order: at * slotsBound + slot }
-    const before = (await this.#run.store.catalogue.rollouts({ groupId: group.id })).filter((one) => one.slot === slot)
-    const { summaries, over } = await takeUpMember(this.#run, member, before)
+    const before = await this.#run.store.catalogue.rollouts({ groupId: group.id, slots: [slot] })
+    const run = { ...this.#run, ...known.own }
+    const { summaries, over } = await takeUpMember(run, member, before)
     for (const one of summaries) if (!known.attempts.has(one.rolloutId) || over) known.attempts.set(one.rolloutId, one)
-    return { run: this.#run, member, before, last: over ? (summaries.at(-1) ?? null) : null }
+    return { run, member, before, last: over ? (summaries.at(-1) ?? null) : null }
   }
 
   async #ended({ groupId }: Lease, answer: HandInAnswer | null): Promise<void> {
-    if (answer !== null && groupId !== null) await this.#keeper.advance(groupId)
+    if (answer === null || groupId === null) return
+    await this.#keeper.advance(groupId, this.#groups.get(groupId)?.cancelled ?? false)
   }
 
   #settled(settled: SettledRound): void {
     const known = this.#groups.get(settled.groupId)
     if (known !== undefined) known.settled = settled
+    if (this.#forgets) this.#groups.delete(settled.groupId)
     this.#runner.wake()
   }
 }

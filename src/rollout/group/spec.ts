@@ -12,18 +12,22 @@ export type GroupRequest = Partial<Omit<GroupSpec, 'n' | 'onCut'>> & {
  * is there for that. Throws `GROUP_INVALID` for what could never be met.
  */
 export function groupSpec(asked: GroupRequest): GroupSpec {
-  const { n, over = 0, minUsable = 1, topUp = 0, deadlineMs = null } = asked
+  const { n, over = 0, minUsable = 1, topUp = 0, deadlineMs = null, carry = false } = asked
   const stopWhen = asked.stopWhen ?? (over > 0 ? { kind: 'usable', count: n } : { kind: 'deadline' })
   const most = n + over + topUp
   if (minUsable > most) throw invalid(`minUsable is ${minUsable}, and there are ${most} members at most`)
   if (stopWhen.kind === 'usable' && stopWhen.count > most) {
     throw invalid(`stopWhen waits for ${stopWhen.count} usable members, and there are ${most} at most`)
   }
+  if (carry && stopWhen.kind === 'deadline' && deadlineMs === null) {
+    throw invalid('carry lets members go on when the round stops, and nothing stops it')
+  }
   return {
     n,
     over,
     minUsable,
     stopWhen,
+    carry,
     topUp,
     deadlineMs,
     labels: asked.labels ?? {},
@@ -33,5 +37,5 @@ export function groupSpec(asked: GroupRequest): GroupSpec {
 }
 
 function invalid(what: string): PaddockError {
-  return new PaddockError('GROUP_INVALID', `The group cannot settle: ${what}.`)
+  return new PaddockError('GROUP_INVALID', `The group cannot be: ${what}.`)
 }

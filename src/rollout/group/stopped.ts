@@ -1,6 +1,7 @@
-/** Why an attempt was aborted whose group needs no more of it. */
-export class GroupStopped extends Error {
-  constructor(why: string) {
-    super(`its group stopped early (${why})`)
-  }
+/** Why an attempt was aborted that nobody wants more of. */
+export class Stopped extends Error {}
+
+/** Its group needs no more of it. */
+export function groupStopped(why: string): Stopped {
+  return new Stopped(`its group stopped early (${why})`)
 }

@@ -1,0 +1,108 @@
+import { type Clock, type Id, type IdMaker, newId, PaddockError, systemClock } from '../../core/index.ts'
+import {
+  draftRound,
+  type HandedRound,
+  handedRound,
+  type HandoutRules,
+  type RoundClaim,
+  rowsToOwn,
+  type Store,
+} from '../../trajectory/index.ts'
+import { requireNoEval } from './eval-run.ts'
+import { trainerRunOf } from './run-config.ts'
+import { untilChange } from './until-change.ts'
+
+export interface ClaimOrder {
+  readonly incarnation: number
+  readonly consumer: string
+  readonly maxGroups: number
+  readonly leaseMs: number
+  /** How long to wait where nothing has settled. */
+  readonly waitMs: number
+  readonly signal: AbortSignal
+}
+
+export interface HandOutParts {
+  readonly store: Pick<Store, 'recorder' | 'catalogue' | 'trainer' | 'changes'>
+  readonly clock?: Clock
+  readonly newId?: IdMaker
+}
+
+/** Settled rounds as trainers take them. */
+export class HandOuts {
+  readonly #store: HandOutParts['store']
+  readonly #clock: Clock
+  readonly #newId: IdMaker
+
+  constructor({ store, clock = systemClock, newId: id = newId }: HandOutParts) {
+    this.#store = store
+    this.#clock = clock
+    this.#newId = id
+  }
+
+  /** Settled rounds that nobody has, oldest first; none where there is none within `waitMs`. Throws `FENCED`, `RUN_IS_EVAL`. */
+  async claim(runId: Id, { waitMs, signal, ...asked }: ClaimOrder): Promise<readonly RoundClaim[]> {
+    const { catalogue, trainer, changes } = this.#store
+    requireNoEval(await catalogue.run(runId))
+    const ids = Array.from({ length: asked.maxGroups }, () => this.#newId())
+    return untilChange(
+      {
+        changes,
+        clock: this.#clock,
+        waitMs,
+        signal,
+        concerns: (change) => change.kind === 'round' && change.runId === runId,
+        next: () => trainer.nextExpiry(runId),
+      },
+      async () => {
+        const claims = await trainer.claim(runId, { ...asked, ids })
+        return claims.length > 0 ? claims : null
+      },
+    ).then((claims) => claims ?? [])
+  }
+
+  /**
+   * The rows of a settled round. With a claim, what it trains is owned by it from now on; without one, nothing is. Throws
+   * `NOT_FOUND`, `CLAIM_OVER`.
+   */
+  async rows(groupId: Id, round: number, claimId: Id | null): Promise<HandedRound> {
+    return claimId === null ? this.#toRead(groupId, round) : this.#toTrain(groupId, round, claimId)
+  }
+
+  async #toTrain(groupId: Id, round: number, claimId: Id): Promise<HandedRound> {
+    const { trainer } = this.#store
+    const claim = await trainer.claimed(claimId)
+    if (claim.groupId !== groupId || claim.round !== round) {
+      throw new PaddockError('NOT_FOUND', `claim ${claimId} is of round ${claim.round} of group ${claim.groupId}`)
+    }
+    const draft = await draftRound(this.#store, claim.settled, await this.#rules(claim.runId, claim.liveOrdinal))
+    const notOwned = await trainer.handOut(claimId, rowsToOwn(draft))
+    return handedRound(draft, { id: claimId, notOwned })
+  }
+
+  async #toRead(groupId: Id, round: number): Promise<HandedRound> {
+    const found = (await this.#store.catalogue.rounds(groupId)).find((one) => one.round === round)
+    if (found === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no round ${round}`)
+    if (found.settled === null) {
+      throw new PaddockError('ROUND_OPEN', `round ${round} of group ${groupId} has not settled`, {
+        fix: 'Wait for it: claims and events tell when a round has settled.',
+      })
+    }
+    const versions = await this.#store.trainer.versions(found.runId)
+    const live = versions.findLast(({ gone }) => !gone)?.ordinal ?? null
+    const draft = await draftRound(this.#store, found.settled, await this.#rules(found.runId, live))
+    return handedRound(draft, { id: null, notOwned: { segmentIds: [], usedRows: [] } })
+  }
+
+  async #rules(runId: Id, liveOrdinal: number | null): Promise<HandoutRules> {
+    const { rowMode, mixed, staleness, constrained } = trainerRunOf(await this.#store.catalogue.run(runId))
+    return {
+      rowMode,
+      trainMixed: mixed === 'train',
+      trainConstrained: constrained === 'train',
+      versions: await this.#store.trainer.versions(runId),
+      liveOrdinal,
+      maxAge: staleness.mode === 'cancel' ? staleness.max : null,
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { type Id, PaddockError } from '../../core/index.ts'
+import type { GroupSpec, RoundView, SettledRound, Store } from '../../trajectory/index.ts'
+import { isOutside, type OutsideGroups } from '../group/outside.ts'
+import type { AskedGroup } from '../group/same-group.ts'
+import { requireNoEval } from './eval-run.ts'
+import { isOwn, type OwnRuns } from './own-runs.ts'
+import { trainerRunOf } from './run-config.ts'
+
+/** Groups of trainers' runs, by whomever their rollouts are done. */
+export class TrainerGroups {
+  readonly #store: Pick<Store, 'catalogue'>
+  readonly #outside: OutsideGroups
+  readonly #own: OwnRuns
+
+  constructor(parts: {
+    readonly store: Pick<Store, 'catalogue'>
+    readonly outside: OutsideGroups
+    readonly own: OwnRuns
+  }) {
+    this.#store = parts.store
+    this.#outside = parts.outside
+    this.#own = parts.own
+  }
+
+  /** Throws `STORE_CONFLICT` where the id stands for something else, `GROUP_INVALID`. */
+  async open(asked: AskedGroup, priority: number): Promise<RoundView> {
+    await this.#requireCarries(asked.runId, asked.spec)
+    if (!(await this.#isOutside(asked.runId))) return this.#own.openGroup(asked, priority)
+    return (await this.#outside.openGroup({ ...asked, name: asked.id })).round
+  }
+
+  /** Opens a further round. Throws `ROUND_OPEN` where one goes on, `RUN_IS_EVAL`, `GROUP_INVALID`. */
+  async openRound(groupId: Id, spec: GroupSpec): Promise<RoundView> {
+    const runId = await this.#runOf(groupId)
+    requireNoEval(await this.#store.catalogue.run(runId))
+    await this.#requireCarries(runId, spec)
+    const by = (await this.#isOutside(runId)) ? this.#outside : this.#own
+    return by.openRound(groupId, spec)
+  }
+
+  /** Nobody wants more of a group: what goes on is stopped and kept. Resolves with its round if that has settled by this. */
+  async cancel(groupId: Id): Promise<SettledRound | null> {
+    const by = (await this.#isOutside(await this.#runOf(groupId))) ? this.#outside : this.#own
+    return by.cancel(groupId)
+  }
+
+  /** Nobody wants more of a rollout: it ends as `cancelled`, unless it has ended. */
+  async stopRollout(rolloutId: Id, why: string): Promise<void> {
+    const { runId } = await this.#store.catalogue.rollout(rolloutId)
+    const by = (await this.#isOutside(runId)) ? this.#outside : this.#own
+    await by.stopRollout(rolloutId, why)
+  }
+
+  /** A verdict came for a rollout. */
+  async judged(rolloutId: Id): Promise<void> {
+    const { runId } = await this.#store.catalogue.rollout(rolloutId)
+    const by = (await this.#isOutside(runId)) ? this.#outside : this.#own
+    await by.judged(rolloutId)
+  }
+
+  async #requireCarries(runId: Id, { carry }: GroupSpec): Promise<void> {
+    if (!carry) return
+    const run = trainerRunOf(await this.#store.catalogue.run(runId))
+    if (isOwn(run)) throw cannotCarry('Paddock does the rollouts of this run, and carries none into a next round')
+    if (run.staleness.mode === 'gate')
+      throw cannotCarry('between two rounds nothing holds a gate for members that go on')
+  }
+
+  async #runOf(groupId: Id): Promise<Id> {
+    return (await this.#store.catalogue.group(groupId)).runId
+  }
+
+  async #isOutside(runId: Id): Promise<boolean> {
+    return isOutside(await this.#store.catalogue.run(runId))
+  }
+}
+
+function cannotCarry(why: string): PaddockError {
+  return new PaddockError('GROUP_INVALID', `\`carry\` is not for this run: ${why}.`, { fix: 'Leave `carry` out.' })
+}

@@ -1,0 +1,272 @@
+import {
+  type Clock,
+  type Id,
+  type IdMaker,
+  KeyedTurns,
+  newId,
+  PaddockError,
+  systemClock,
+  type Task,
+} from '../../core/index.ts'
+import {
+  type Attached,
+  type GroupSpec,
+  type HandoutCounts,
+  type PolicyEvent,
+  type RoundView,
+  type RunEvent,
+  type RunRecord,
+  type SessionPolicy,
+  type Store,
+  type TrainerBook,
+} from '../../trajectory/index.ts'
+import { orNull } from '../group/same-group.ts'
+import { type AskedTask, heldOutSplits, taskOf } from './asked-task.ts'
+import { requireNoEval } from './eval-run.ts'
+import type { OwnRuns } from './own-runs.ts'
+import { isPaused } from './policy-updates.ts'
+import { type TrainerRun, trainerRunOf } from './run-config.ts'
+import type { TrainerGroups } from './trainer-groups.ts'
+import { untilChange } from './until-change.ts'
+
+export interface SubmittedGroup {
+  readonly id: Id
+  readonly task: AskedTask
+  readonly promptVariant: string
+  readonly spec: GroupSpec
+  /** Higher first, among the groups of runs whose rollouts Paddock does. */
+  readonly priority: number
+}
+
+export interface GroupsTaken {
+  readonly accepted: readonly { readonly id: Id; readonly round: RoundView }[]
+  /** Ids for which there is no room now. */
+  readonly refused: readonly Id[]
+  readonly capacity: Capacity
+}
+
+/** How many groups of a run may be open or waiting for its trainer, and are. */
+export interface Capacity {
+  readonly groups: number | null
+  readonly taken: number
+}
+
+/** How a trainer's run stands. */
+export interface TrainerRunState {
+  readonly run: RunRecord
+  readonly asked: TrainerRun
+  readonly closed: boolean
+  readonly incarnation: number | null
+  readonly counts: HandoutCounts
+  readonly capacity: Capacity
+  /** The weights that are live; null: none were announced. */
+  readonly version: { readonly ordinal: number; readonly label: string } | null
+  /** What was said of weights last; null: nothing. */
+  readonly policy: PolicyEvent['kind'] | null
+  /** True once weights went live over groups that they made too old: staleness is `report` from then on. */
+  readonly passedGate: boolean
+}
+
+export interface TrainerRunsParts {
+  readonly store: Store
+  readonly groups: Pick<TrainerGroups, 'open' | 'openRound'>
+  readonly own: Pick<OwnRuns, 'check' | 'begin' | 'task' | 'end'>
+  /** What the engine gives, as last learned. */
+  readonly engine: { readonly name: string; readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean } }
+  readonly clock?: Clock
+  readonly newId?: IdMaker
+}
+
+/** Sampling from which recorded logprobs of any kind are those of the policy itself. */
+export const neutralSampling: SessionPolicy['pin'] = {
+  temperature: 1,
+  topP: 1,
+  topK: -1,
+  minP: 0,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  repetitionPenalty: 1,
+}
+
+/** Runs that a trainer drives: it opens them, asks for groups, and takes what settles. Everything is in the store. */
+export class TrainerRuns {
+  readonly #parts: TrainerRunsParts
+  readonly #clock: Clock
+  readonly #newId: IdMaker
+  /** Groups of one run are taken one after the other, so that no two see the same room. */
+  readonly #turns = new KeyedTurns<Id>()
+
+  constructor(parts: TrainerRunsParts) {
+    this.#parts = parts
+    this.#clock = parts.clock ?? systemClock
+    this.#newId = parts.newId ?? newId
+  }
+
+  /** Opens a run. Asking again for the same is nothing. Throws `STORE_CONFLICT` for another one, `RUN_REFUSED`. */
+  async open(asked: {
+    readonly id: Id | null
+    readonly name: string
+    readonly trainer: TrainerRun
+  }): Promise<TrainerRunState> {
+    const { store, engine } = this.#parts
+    const { trainer } = asked
+    const { gives } = engine
+    if (trainer.purpose === 'train' && !(gives.tokenIds && gives.logprobs)) {
+      const lacks = gives.tokenIds ? 'no logprobs' : 'no token ids'
+      throw new PaddockError(
+        'RUN_REFUSED',
+        `the engine (${engine.name}) gives ${lacks}, so nothing of this run could train`,
+        {
+          fix: 'Use vLLM or SGLang (`--engine-kind`), or ask for purpose `collect`.',
+        },
+      )
+    }
+    const id = asked.id ?? this.#newId()
+    const before = await orNull(store.catalogue.run(id))
+    const config = { outside: trainer.own === null, trainer }
+    if (before === null) {
+      if (trainer.own !== null) await this.#parts.own.check(trainer)
+      await store.catalogue.putRun({ id, name: asked.name, createdAt: this.#clock.now(), config })
+    } else if (before.name !== asked.name || JSON.stringify(before.config) !== JSON.stringify(config)) {
+      throw new PaddockError('STORE_CONFLICT', `run ${id} was opened otherwise`, {
+        fix: 'Give another run_id, or ask for exactly what was asked for first.',
+      })
+    }
+    if (trainer.own !== null && !(await store.trainer.isClosed(id))) await this.#parts.own.begin(id)
+    return this.state(id)
+  }
+
+  /** Throws `NOT_FOUND`. */
+  async state(runId: Id): Promise<TrainerRunState> {
+    const { trainer, catalogue } = this.#parts.store
+    const run = await catalogue.run(runId)
+    const counts = await trainer.counts(runId)
+    const live = (await trainer.versions(runId)).findLast(({ gone }) => !gone)
+    return {
+      run,
+      asked: trainerRunOf(run),
+      closed: await trainer.isClosed(runId),
+      incarnation: await trainer.incarnation(runId),
+      counts,
+      capacity: capacityOf(trainerRunOf(run), counts),
+      passedGate: await trainer.passedGate(runId),
+      policy: (await trainer.lastPolicy(runId))?.kind ?? null,
+      version: live === undefined ? null : { ordinal: live.ordinal, label: live.label },
+    }
+  }
+
+  /** From now on whoever asks speaks for the run. Throws `NOT_FOUND`, `RUN_IS_EVAL`. */
+  async attach(runId: Id, o: Parameters<TrainerBook['attach']>[1]): Promise<Attached> {
+    const { catalogue, trainer } = this.#parts.store
+    requireNoEval(await catalogue.run(runId))
+    return trainer.attach(runId, o)
+  }
+
+  /** Takes as many groups as there is room for. Groups that are there already are accepted again. Throws `RUN_CLOSED`, `RUN_IS_EVAL`, `TASK_HELD_OUT`. */
+  submit(runId: Id, groups: readonly SubmittedGroup[]): Promise<GroupsTaken> {
+    return this.#turns.take(runId, () => this.#submit(runId, groups))
+  }
+
+  /** Opens a further round of a group, where there is room for one. Throws `RUN_FULL`, `ROUND_OPEN`, `RUN_IS_EVAL`, `GROUP_INVALID`. */
+  async openRound(groupId: Id, spec: GroupSpec): Promise<RoundView> {
+    const { runId } = await this.#parts.store.catalogue.group(groupId)
+    return this.#turns.take(runId, async () => {
+      const { groups, taken } = (await this.state(runId)).capacity
+      if (groups !== null && taken >= groups) {
+        throw new PaddockError(
+          'RUN_FULL',
+          `run ${runId} has room for ${groups} groups, and there is none for a round of ${groupId}`,
+        )
+      }
+      return this.#parts.groups.openRound(groupId, spec)
+    })
+  }
+
+  /** No more groups will be asked for; what runs goes on to its end. Throws `ENGINE_PAUSED` where the run has it paused, `RUN_IS_EVAL`. */
+  async close(runId: Id): Promise<void> {
+    requireNoEval(await this.#parts.store.catalogue.run(runId))
+    const last = await this.#parts.store.trainer.lastPolicy(runId)
+    if (last !== null && isPaused(last) && !(await this.#parts.store.trainer.isClosed(runId))) {
+      throw new PaddockError('ENGINE_PAUSED', `run ${runId} has the engine paused`, {
+        fix: 'Say which weights are live, or that moving them failed, and close the run then.',
+      })
+    }
+    await this.#parts.store.trainer.closeRun(runId)
+    await this.#parts.own.end(runId)
+  }
+
+  /** Events behind `after`, oldest first; none where there is none within `waitMs`. */
+  async events(
+    runId: Id,
+    o: { readonly after: number; readonly limit: number; readonly waitMs: number; readonly signal: AbortSignal },
+  ): Promise<readonly RunEvent[]> {
+    const { catalogue, changes } = this.#parts.store
+    await catalogue.run(runId)
+    const found = await untilChange(
+      {
+        changes,
+        clock: this.#clock,
+        waitMs: o.waitMs,
+        signal: o.signal,
+        // A late verdict is told by its rollout.
+        concerns: (change) => change.kind === 'rollout' || change.runId === runId,
+      },
+      async () => {
+        const events = await catalogue.runEvents(runId, { after: o.after, limit: o.limit })
+        return events.length > 0 ? events : null
+      },
+    )
+    return found ?? []
+  }
+
+  async #submit(runId: Id, groups: readonly SubmittedGroup[]): Promise<GroupsTaken> {
+    const { store } = this.#parts
+    const { run, asked, closed, counts } = await this.state(runId)
+    requireNoEval(run)
+    const known = new Set((await store.catalogue.groups(runId)).map(({ id }) => id))
+    if (closed && groups.some(({ id }) => !known.has(id))) {
+      throw new PaddockError('RUN_CLOSED', `run ${runId} takes no more groups`)
+    }
+    const wanted: (Omit<SubmittedGroup, 'task'> & { readonly task: Task })[] = []
+    for (const one of groups) {
+      const task = await taskOf(this.#parts, { id: runId, own: asked.own }, one.task)
+      requireTraining(asked, one.id, task)
+      wanted.push({ ...one, task })
+    }
+    const accepted: { id: Id; round: RoundView }[] = []
+    const refused: Id[] = []
+    const room = capacityOf(asked, counts)
+    let { taken } = room
+    for (const { id, task, promptVariant, spec, priority } of wanted) {
+      const isNew = !known.has(id)
+      if (isNew && room.groups !== null && taken >= room.groups) {
+        refused.push(id)
+        continue
+      }
+      const labels = { ...asked.labels, ...spec.labels }
+      const group = { id, runId, task, promptVariant, spec: { ...spec, labels } }
+      const round = await this.#parts.groups.open(group, priority)
+      known.add(id)
+      if (isNew) taken += 1
+      accepted.push({ id, round })
+    }
+    return { accepted, refused, capacity: { groups: room.groups, taken } }
+  }
+}
+
+/** A gate lets in what can be trained before it is too old: `max + 1` steps of groups. */
+function capacityOf(
+  { capacity, staleness, groupsPerStep }: TrainerRun,
+  { running, settledUnclaimed, claimed }: HandoutCounts,
+): Capacity {
+  const gate = staleness.mode === 'gate' && groupsPerStep !== null ? (staleness.max + 1) * groupsPerStep : null
+  const bounds = [capacity, gate].filter((bound) => bound !== null)
+  return { groups: bounds.length === 0 ? null : Math.min(...bounds), taken: running + settledUnclaimed + claimed }
+}
+
+function requireTraining({ purpose }: TrainerRun, groupId: Id, { name, split }: Task): void {
+  if (purpose !== 'train' || !heldOutSplits.has(split)) return
+  throw new PaddockError('TASK_HELD_OUT', `group ${groupId}: task ${name} is of split ${split}`, {
+    fix: 'Train on tasks of another split, or ask for purpose `collect`.',
+  })
+}

@@ -1,0 +1,36 @@
+import type { Config, Id, Verdict } from '../../core/index.ts'
+import type {
+  Evals,
+  HandOuts,
+  LateVerdict,
+  OutsideGroups,
+  PolicyUpdates,
+  TrainerGroups,
+  TrainerRuns,
+} from '../../rollout/index.ts'
+import type { Store, StoreReader } from '../../trajectory/index.ts'
+
+/** What the trainer's routes are built on. */
+export interface RlParts {
+  readonly reader: Pick<StoreReader, 'recorder' | 'catalogue'>
+  /** Origin of the inference listener. */
+  readonly inferenceOrigin: string
+  readonly sessionDefaults: Config['session']
+  /** The model of sessions whose run names none; null: as the harness asks. */
+  readonly defaultModel: string | null
+  appendLate(rolloutId: Id, given: LateVerdict): Promise<Verdict>
+  readonly outside: Pick<OutsideGroups, 'openRollout' | 'end'>
+  readonly groups: Pick<TrainerGroups, 'openRound' | 'cancel' | 'stopRollout'>
+  readonly runs: TrainerRuns
+  readonly handOuts: HandOuts
+  readonly policy: PolicyUpdates
+  readonly evals: Pick<Evals, 'open' | 'wait' | 'cancel'>
+  readonly trainer: Store['trainer']
+  readonly changes: Store['changes']
+  /** What the engine gives, as last learned. */
+  readonly engine: {
+    readonly name: string
+    readonly logprobKind: string
+    readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  }
+}

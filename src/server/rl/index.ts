@@ -1,0 +1,39 @@
+import express, { Router } from 'express'
+import { RlApi } from './api.ts'
+import { claimRoutes } from './claims.ts'
+import type { RlParts } from './contract.ts'
+import { evalRoutes } from './evals.ts'
+import { eventRoutes } from './events.ts'
+import { groupRoutes } from './groups.ts'
+import { describeRoutes } from './openapi.ts'
+import { policyRoutes } from './policy.ts'
+import { rolloutRoutes } from './rollouts.ts'
+import { runRoutes } from './runs.ts'
+import { saidRoutes } from './said.ts'
+
+export type { RlParts } from './contract.ts'
+
+/** Groups and dispositions come by the thousand. */
+const maxBodyBytes = '64mb'
+
+/** The trainer's side, below `/rl/v1`; `docs/reference/rl.md` tells it. */
+export function rlRoutes(parts: RlParts): Router {
+  const routes = Router()
+  routes.use(express.text({ limit: maxBodyBytes, type: 'application/x-ndjson' }))
+  routes.use(express.json({ limit: maxBodyBytes, strict: true }))
+  const api = new RlApi()
+  for (const add of [
+    runRoutes,
+    groupRoutes,
+    rolloutRoutes,
+    claimRoutes,
+    saidRoutes,
+    policyRoutes,
+    evalRoutes,
+    eventRoutes,
+    describeRoutes,
+  ])
+    add(api, parts)
+  routes.use(api.router)
+  return routes
+}

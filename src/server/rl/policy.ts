@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { RlApi } from './api.ts'
+import type { RlParts } from './contract.ts'
+import { incarnation, name, whileThere } from './shapes.ts'
+
+const policyBody = z.strictObject({
+  incarnation,
+  version: z.int().min(0),
+  phase: z.enum(['pausing', 'live', 'failed']),
+  label: z.string().min(1).max(200).nullable().default(null),
+  mode: z.enum(['drain', 'keep', 'abort-resubmit']).default('drain'),
+  timeout_s: z.number().min(1).max(86_400).default(600),
+  requests: z
+    .array(z.strictObject({ path: z.string().regex(/^\/[!-~]*$/, 'must be a path'), body: z.unknown() }))
+    .default([]),
+})
+
+const version = z.int()
+const policyAnswer = z.union([
+  z.strictObject({
+    phase: z.literal('pausing'),
+    version,
+    interrupted: z.int(),
+    drained: z.int(),
+    kept: z.int(),
+    duration_s: z.number(),
+  }),
+  z.strictObject({
+    phase: z.literal('live'),
+    version,
+    label: z.string(),
+    replicas: z.array(
+      z.strictObject({ url: z.string(), label: z.string().nullable(), source: z.enum(['told', 'noticed']) }),
+    ),
+    stopped: z.array(name),
+  }),
+  z.strictObject({ phase: z.literal('failed'), version, restored: z.literal(true) }),
+  z.strictObject({
+    phase: z.literal('failed'),
+    version,
+    restored: z.literal(false),
+    halted: z.literal('unknown_weights'),
+  }),
+])
+
+/** What a trainer says of weights. */
+export function policyRoutes(api: RlApi, { policy }: RlParts): void {
+  const about = { name: 'policy', says: 'What becomes of weights', body: policyBody, answer: policyAnswer }
+  api.add('post', '/runs/:id/policy', about, async ({ request, response, params: { id: runId }, body: asked }) => {
+    const order = {
+      incarnation: asked.incarnation,
+      ordinal: asked.version,
+      label: asked.label,
+      mode: asked.mode,
+      timeoutMs: asked.timeout_s * 1000,
+      requests: asked.requests.map(({ path, body }) => ({ path, body: body ?? {} })),
+    }
+    const { version: ordinal, phase } = asked
+    switch (phase) {
+      case 'pausing': {
+        const { interrupted, drained, kept, durationMs } = await policy.pausing(
+          runId,
+          order,
+          whileThere(request, response),
+        )
+        return { phase, version: ordinal, interrupted, drained, kept, duration_s: durationMs / 1000 }
+      }
+      case 'live': {
+        const { label, replicas, stopped } = await policy.live(runId, order)
+        const seen = replicas.map(({ url, weightVersion, told }) => ({
+          url,
+          label: weightVersion,
+          source: told ? ('told' as const) : ('noticed' as const),
+        }))
+        return { phase, version: ordinal, label, replicas: seen, stopped }
+      }
+      case 'failed':
+        return { phase, version: ordinal, ...(await policy.failed(runId, order)) }
+    }
+  })
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { mergeSessionConfig, systemClock } from '../../core/index.ts'
+import { trainerRunOf, untilChange } from '../../rollout/index.ts'
+import { type RolloutView, verdictInForce } from '../../trajectory/index.ts'
+import { sessionPolicy } from '../policy.ts'
+import { recordedName } from '../recorded-name.ts'
+import { verdictBody } from '../verdict-body.ts'
+import { nothing, type RlApi } from './api.ts'
+import type { RlParts } from './contract.ts'
+import { labels, name, number, rolloutEnd, waitS, whileThere } from './shapes.ts'
+
+const openBody = z.strictObject({
+  group_id: recordedName,
+  idempotency_key: z.string().min(1).max(200).nullable().default(null),
+  /** A slot whose last attempt came to nothing gets another one. */
+  slot: z.int().min(0).nullable().default(null),
+  harness: z.string().min(1).max(200).nullable().default(null),
+  labels: labels.default({}),
+})
+
+const endBody = z.strictObject({
+  end: rolloutEnd,
+  detail: z.string().default(''),
+  verdict: verdictBody.nullable().default(null),
+})
+
+const rolloutAnswer = z.strictObject({
+  rollout_id: name,
+  run_id: name,
+  group_id: name,
+  slot: z.int(),
+  attempt: z.int(),
+  harness: z.string(),
+  end: rolloutEnd.nullable(),
+  end_detail: z.string(),
+  reward: number,
+  status: z.string().nullable(),
+  labels,
+})
+const opened = rolloutAnswer.extend({ session_id: name, key: z.string(), base_url: z.string() })
+const judged = z.strictObject({ rollout_id: name, reward: number, status: z.string() })
+
+/** Rollouts of a harness that runs elsewhere. */
+export function rolloutRoutes(api: RlApi, parts: RlParts): void {
+  const { outside, groups, reader, sessionDefaults, defaultModel, inferenceOrigin, changes } = parts
+  const opening = { name: 'openRollout', says: 'Opens a rollout', body: openBody, status: 201, answer: opened }
+  api.add('post', '/rollouts', opening, async ({ body }) => {
+    const { group_id: groupId, idempotency_key: key, ...asked } = body
+    const { runId } = await reader.catalogue.group(groupId)
+    const { pin, model, harness } = trainerRunOf(await reader.catalogue.run(runId))
+    const config = await mergeSessionConfig(sessionDefaults, { pin }, 'sampling')
+    const policy = sessionPolicy(config, model ?? defaultModel)
+    const { rollout, session } = await outside.openRollout({
+      ...asked,
+      groupId,
+      key,
+      harness: asked.harness ?? harness,
+      policy,
+    })
+    return {
+      ...rolloutView(rollout),
+      session_id: session.session.id,
+      key: session.key,
+      base_url: session.baseUrl(inferenceOrigin),
+    }
+  })
+  const waiting = z.object({ wait_s: waitS })
+  const looking = { name: 'rollout', says: 'How a rollout stands', query: waiting, answer: rolloutAnswer }
+  api.add('get', '/rollouts/:id', looking, async ({ request, response, params: { id: rolloutId }, query }) => {
+    const ended = await untilChange(
+      {
+        changes,
+        clock: systemClock,
+        waitMs: query.wait_s * 1000,
+        signal: whileThere(request, response),
+        concerns: (change) => change.kind === 'rollout' && change.rolloutId === rolloutId,
+      },
+      async () => {
+        const rollout = await reader.catalogue.rollout(rolloutId)
+        return rollout.end === null ? null : rollout
+      },
+    )
+    return rolloutView(ended ?? (await reader.catalogue.rollout(rolloutId)))
+  })
+  const ending = { name: 'endRollout', says: 'Ends a rollout', body: endBody, answer: rolloutAnswer }
+  api.add('post', '/rollouts/:id/end', ending, async ({ params, body }) => {
+    const { rollout } = await outside.end(params.id, body)
+    return rolloutView(rollout)
+  })
+  const cancelling = { name: 'cancelRollout', says: 'Stops a rollout', body: nothing, answer: rolloutAnswer }
+  api.add('post', '/rollouts/:id/cancel', cancelling, async ({ params }) => {
+    await groups.stopRollout(params.id, 'cancelled by its trainer')
+    return rolloutView(await reader.catalogue.rollout(params.id))
+  })
+  const judging = { name: 'verdict', says: 'A verdict of a rollout', body: verdictBody, status: 201, answer: judged }
+  api.add('post', '/rollouts/:id/verdict', judging, async ({ params, body }) => {
+    const { reward, status } = await parts.appendLate(params.id, body)
+    return { rollout_id: params.id, reward, status }
+  })
+}
+
+function rolloutView({
+  id,
+  runId,
+  groupId,
+  slot,
+  attempt,
+  harness,
+  end,
+  endDetail,
+  verdicts,
+  labels: given,
+}: RolloutView) {
+  const verdict = verdictInForce(verdicts)
+  return {
+    rollout_id: id,
+    run_id: runId,
+    group_id: groupId,
+    slot,
+    attempt,
+    harness,
+    end,
+    end_detail: endDetail,
+    reward: verdict?.reward ?? null,
+    status: verdict?.status ?? null,
+    labels: given,
+  }
+}

@@ -1,0 +1,247 @@
+import { isAbsolute } from 'node:path'
+import { z } from 'zod'
+import { neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
+import type { MemberLengths } from '../../trajectory/index.ts'
+import { recordedName } from '../recorded-name.ts'
+import { nothing, type RlApi } from './api.ts'
+import type { RlParts } from './contract.ts'
+import { cursorOf } from './cursor.ts'
+import { incarnation, labels, name, number, pinOf, sampling, step } from './shapes.ts'
+
+const runShape = z.strictObject({
+  run_id: recordedName.nullable().default(null),
+  name: z.string().min(1).max(200).default('train'),
+  purpose: z.enum(['train', 'collect']).default('train'),
+  model: z.string().nullable().default(null),
+  row_mode: z.enum(['turns', 'chains']).default('chains'),
+  staleness: z
+    .strictObject({ max: z.int().min(0).default(1), mode: z.enum(['report', 'cancel', 'gate']).default('report') })
+    .prefault({}),
+  groups_per_step: z.int().min(1).nullable().default(null),
+  mixed: z.enum(['train', 'mask']).default('train'),
+  constrained: z.enum(['train', 'mask']).default('mask'),
+  sampling: sampling.prefault({}),
+  capacity: z
+    .strictObject({ groups: z.int().min(1) })
+    .nullable()
+    .default(null),
+  harness: z.string().min(1).max(200).optional(),
+  tasks: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
+  environment: z.string().min(1).optional(),
+  command: z.string().min(1).optional(),
+  budgets: z.record(z.string(), z.unknown()).optional(),
+  trust_tasks: z.boolean().optional(),
+  labels: labels.default({}),
+})
+
+/** What only means something where Paddock does the rollouts. */
+const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks'] as const
+
+const runBody = runShape
+  .refine(({ staleness, groups_per_step: perStep }) => staleness.mode !== 'gate' || perStep !== null, {
+    path: ['groups_per_step'],
+    message: 'a gate has to know how many groups a step trains on',
+  })
+  .superRefine((asked, context) => {
+    if (asked.tasks !== undefined) return
+    for (const key of ownKeys) {
+      if (asked[key] === undefined) continue
+      context.addIssue({ code: 'custom', path: [key], message: 'goes with `tasks`, where Paddock does the rollouts' })
+    }
+  })
+
+const attachBody = z.strictObject({
+  resume_step: step.nullable(),
+  consumer: z.string().min(1).max(200).nullable().default(null),
+})
+
+const checkpointBody = z.strictObject({ incarnation, step })
+
+const runState = z.strictObject({
+  run_id: name,
+  name: z.string(),
+  purpose: z.enum(['train', 'collect']),
+  harness: z.string(),
+  tasks: z.string().nullable(),
+  row_mode: z.enum(['turns', 'chains']),
+  staleness: z.strictObject({ max: z.int(), mode: z.enum(['report', 'cancel', 'gate']) }),
+  mixed: z.enum(['train', 'mask']),
+  closed: z.boolean(),
+  incarnation: incarnation.nullable(),
+  policy: z.strictObject({
+    phase: z.enum(['pausing', 'live', 'failed']).nullable(),
+    version: z.int().nullable(),
+    label: z.string().nullable(),
+  }),
+  halted: z.literal('unknown_weights').nullable(),
+  counts: z.strictObject({
+    running: z.int(),
+    settled_unclaimed: z.int(),
+    claimed: z.int(),
+    done: z.int(),
+    stale: z.int(),
+    failed: z.int(),
+  }),
+  capacity: z.strictObject({ groups: z.int().nullable(), taken: z.int() }),
+})
+
+const length = z.strictObject({ members: z.int(), mean_tokens: number, most_tokens: z.int().nullable() })
+const lookedAt = runState.extend({ lengths: z.strictObject({ kept: length, censored: length }) })
+
+const openedRun = runState.extend({
+  strategy: z.string(),
+  capture: z.enum(['tokens', 'ids', 'text']),
+  logprobs_mode: z.string(),
+  notes: z.array(z.string()),
+})
+
+const attachedAnswer = z.strictObject({
+  incarnation,
+  resume_step: step.nullable(),
+  undone: z.strictObject({ dispositions: z.int(), rows: z.int() }),
+  final: z.int(),
+  again: z.array(name),
+  stale: z.array(name),
+  cursor: z.string(),
+})
+
+/** Opening a run, attaching to it, and how it stands. */
+export function runRoutes(api: RlApi, { runs, trainer, reader, engine, sessionDefaults }: RlParts): void {
+  const opening = { name: 'openRun', says: 'Opens a run', body: runBody, status: 201, answer: openedRun }
+  api.add('post', '/runs', opening, async ({ body }) => {
+    const {
+      run_id: id,
+      name: called,
+      staleness,
+      capacity,
+      sampling: asked,
+      harness,
+      tasks,
+      environment = 'terminal',
+      command = null,
+      budgets = {},
+      trust_tasks: trustTasks = false,
+      ...rest
+    } = body
+    const own = pinOf(asked)
+    const { row_mode: rowMode, groups_per_step: groupsPerStep, ...more } = rest
+    const pin = rest.purpose === 'train' ? { ...neutralSampling, ...own } : own
+    const opened = await runs.open({
+      id,
+      name: called,
+      trainer: {
+        ...more,
+        harness: harness ?? (tasks === undefined ? 'external' : 'reference'),
+        own: tasks === undefined ? null : { tasks, environment, command, budgets, trustTasks },
+        rowMode,
+        groupsPerStep,
+        staleness,
+        capacity: capacity?.groups ?? null,
+        pin,
+      },
+    })
+    const capture = engine.gives.tokenIds ? (engine.gives.logprobs ? 'tokens' : 'ids') : 'text'
+    return {
+      ...stateView(opened),
+      strategy: sessionDefaults.strategy,
+      capture,
+      logprobs_mode: engine.logprobKind,
+      notes: notesOf(sessionDefaults.strategy),
+    } as const
+  })
+  const looking = { name: 'run', says: 'How a run stands', answer: lookedAt }
+  api.add('get', '/runs/:id', looking, async ({ params }) => {
+    const state = await runs.state(params.id)
+    const { kept, censored } = await trainer.lengths(params.id)
+    return { ...stateView(state), lengths: { kept: lengthView(kept), censored: lengthView(censored) } }
+  })
+  const closing = { name: 'closeRun', says: 'No more groups come', body: nothing, answer: nothing }
+  api.add('post', '/runs/:id/close', closing, async ({ params }) => {
+    await runs.close(params.id)
+    return {}
+  })
+  const attaching = { name: 'attach', says: 'Speaks for the run from now on', body: attachBody, answer: attachedAnswer }
+  api.add('post', '/runs/:id/attach', attaching, async ({ params: { id: runId }, body }) => {
+    const { resume_step: resumeStep, consumer } = body
+    const attached = await runs.attach(runId, { resumeStep, consumer })
+    const { again, stale, undone } = attached
+    const seq = await reader.catalogue.lastRunEvent(runId)
+    const cursor = cursorOf(runId, attached.incarnation, seq)
+    return {
+      incarnation: attached.incarnation,
+      resume_step: resumeStep,
+      undone,
+      final: attached.final,
+      again,
+      stale,
+      cursor,
+    }
+  })
+  const final = { name: 'checkpoint', says: 'Makes dispositions final', body: checkpointBody, answer: nothing }
+  api.add('post', '/runs/:id/checkpoint', final, async ({ params, body }) => {
+    await trainer.checkpoint(params.id, body)
+    return {}
+  })
+}
+
+function lengthView({ members, meanTokens, mostTokens }: MemberLengths) {
+  return { members, mean_tokens: meanTokens, most_tokens: mostTokens }
+}
+
+function stateView({
+  run,
+  asked,
+  closed,
+  incarnation: last,
+  counts,
+  capacity,
+  version,
+  policy,
+  passedGate,
+}: TrainerRunState) {
+  return {
+    run_id: run.id,
+    name: run.name,
+    purpose: asked.purpose,
+    harness: asked.harness,
+    tasks: asked.own?.tasks ?? null,
+    row_mode: asked.rowMode,
+    staleness: { ...asked.staleness, mode: passedGate ? 'report' : asked.staleness.mode },
+    mixed: asked.mixed,
+    closed,
+    incarnation: last,
+    policy: { phase: phaseOf(policy), version: version?.ordinal ?? null, label: version?.label ?? null },
+    halted: policy === 'policy_halted' ? ('unknown_weights' as const) : null,
+    counts: {
+      running: counts.running,
+      settled_unclaimed: counts.settledUnclaimed,
+      claimed: counts.claimed,
+      done: counts.done,
+      stale: counts.stale,
+      failed: counts.failed,
+    },
+    capacity,
+  }
+}
+
+/** Null: nothing was said of weights. */
+function phaseOf(last: TrainerRunState['policy']): 'pausing' | 'live' | 'failed' | null {
+  switch (last) {
+    case null:
+      return null
+    case 'policy_pausing':
+      return 'pausing'
+    case 'policy_halted':
+      return 'failed'
+    case 'policy_live':
+    case 'policy_restored':
+      return 'live'
+  }
+}
+
+function notesOf(strategy: string): readonly string[] {
+  if (strategy === 'splice') return []
+  return [
+    'Under strategy record a prompt that the engine renders anew may fork from what was sampled: a rollout may have several rows. `paddock drift` names each fork and its cause.',
+  ]
+}
