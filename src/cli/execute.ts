@@ -12,11 +12,14 @@ import {
 } from '../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 import {
+  type FoundRun,
   type Harness,
+  openRun,
   recordBoxEvents,
   type RunOptions,
   type RunProgress,
   type RunSummary,
+  type TrainerRun,
   runRollouts,
   followEngine,
   policyPause,
@@ -119,67 +122,133 @@ async function partsOf(loaded: LoadedConfig, request: RunRequest): Promise<Parts
   }
 }
 
-function prepared({ config }: LoadedConfig, parts: Parts, tasks: readonly Task[], resumes: Id | null): PreparedRun {
-  const { environments, environment, harness, request, session, budgets, group, n } = parts
+function prepared(loaded: LoadedConfig, parts: Parts, tasks: readonly Task[], resumes: Id | null): PreparedRun {
+  const { environments, request, session, budgets, group, n } = parts
   return {
     resumes,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
-      const model = request.model ?? owner.engine.model
-      const sandbox = await sandboxOf(
-        config,
-        logBoxEvents(owner.log.room('sandbox'), recordBoxEvents(owner.store.recorder)),
-      )
-      const logRun = logProgress(owner.log.room('rollout'))
-      const pause = policyPause(sandbox)
-      const follow = followEngine(pause, logMissedPause(owner.log.room('sandbox')))
-      owner.engineListeners.add(follow)
-      const tell = (progress: RunProgress): void => {
-        logRun(progress)
-        onProgress(progress)
-      }
+      await using stand = await standOf(loaded, { owner, parts, onProgress })
+      if (resumes !== null) await owner.left.leaveTo(resumes)
+      const left = owner.left.verify({
+        environments,
+        sandbox: stand.sandbox,
+        signal: stop,
+        note: (line) => stand.tell({ type: 'note', line }),
+      })
+      const { model } = stand.options
+      const summary = await runRollouts({
+        ...stand.options,
+        tasks,
+        n,
+        runId,
+        resume: resumes !== null,
+        // Whole, so that whoever goes on with it needs no configuration of today.
+        request: { ...request, model, n, policy: session, budgets, group },
+        group: groupOf(group),
+        signal: stop,
+      })
+      await left
+      return summary
+    },
+  }
+}
+
+/** A run of a trainer whose groups come over time. Throws what {@link prepareRun} throws. */
+export async function findTrainerRun(
+  loaded: LoadedConfig,
+  owner: Owner,
+  asked: TrainerRun,
+  signal: AbortSignal,
+): Promise<FoundRun> {
+  const { own, harness, model, pin, labels } = asked
+  if (own === null) throw new PaddockError('INTERNAL', 'a run without tasks is not done here')
+  const { tasks: directory, environment, command, budgets, trustTasks } = own
+  const about = { harness, environment, command, model, labels, policy: { pin }, budgets, trustTasks }
+  const parts = await partsOf(loaded, runRequest.parse({ ...about, tasks: directory }))
+  const tasks = await parts.environment.load(resolve(directory), { signal })
+  return {
+    tasks,
+    begin: async (runId, stop) => {
+      const publish = (progress: RunProgress): void =>
+        owner.live.publish({ kind: 'progress', data: { runId, progress } })
+      const stand = await standOf(loaded, { owner, parts, onProgress: publish })
       try {
-        if (needsBox(harness)) await requireDocker(sandbox)
-        if (resumes !== null) await owner.left.leaveTo(resumes)
-        const left = owner.left.verify({
-          environments,
-          sandbox,
-          signal: stop,
-          note: (line) => tell({ type: 'note', line }),
-        })
-        const summary = await runRollouts({
-          store: owner.store,
-          proxy: owner.proxy,
-          inferenceOrigin: owner.listener.origin,
-          sandbox,
-          environment,
-          tasks,
-          harness,
-          model,
-          n,
-          runId,
-          resume: resumes !== null,
-          // Whole, so that whoever goes on with it needs no configuration of today.
-          request: { ...request, model, n, policy: session, budgets, group },
-          policy: sessionPolicy(session, model),
-          labels: request.labels,
-          budgets: present(budgets),
-          group: groupOf(group),
-          limits: present(config.run.limits),
-          trainingStep: request.step,
-          snapshotEvery: config.run.snapshotEvery,
-          policyPause: pause,
-          scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
-          signal: stop,
-          onProgress: tell,
-          ...(request.name === null ? {} : { name: request.name }),
-        })
-        await left
-        return summary
-      } finally {
-        owner.engineListeners.delete(follow)
-        await sandbox.close()
+        await owner.left.leaveTo(runId)
+        const run = await openRun({ ...stand.options, tasks, runId, signal: AbortSignal.any([signal, stop]) })
+        const ended = (async () => {
+          await using _stand = stand
+          await run.ended
+        })()
+        return { ...run, ended }
+      } catch (error) {
+        await stand[Symbol.asyncDispose]()
+        throw error
       }
     },
+  }
+}
+
+/** What a run stands on at its owner, beside its tasks: a sandbox of its own, which is closed with this. */
+interface Stand extends AsyncDisposable {
+  readonly sandbox: SandboxProvider
+  readonly options: Omit<RunOptions, 'tasks'>
+  readonly tell: (progress: RunProgress) => void
+}
+
+async function standOf(
+  { config }: LoadedConfig,
+  {
+    owner,
+    parts: { environment, harness, request, session, budgets },
+    onProgress,
+  }: { readonly owner: Owner; readonly parts: Parts; readonly onProgress: (progress: RunProgress) => void },
+): Promise<Stand> {
+  const model = request.model ?? owner.engine.model
+  const sandbox = await sandboxOf(
+    config,
+    logBoxEvents(owner.log.room('sandbox'), recordBoxEvents(owner.store.recorder)),
+  )
+  const logRun = logProgress(owner.log.room('rollout'))
+  const pause = policyPause(sandbox)
+  const follow = followEngine(pause, logMissedPause(owner.log.room('sandbox')))
+  owner.engineListeners.add(follow)
+  const tell = (progress: RunProgress): void => {
+    logRun(progress)
+    onProgress(progress)
+  }
+  const close = async (): Promise<void> => {
+    owner.engineListeners.delete(follow)
+    await sandbox.close()
+  }
+  try {
+    if (needsBox(harness)) await requireDocker(sandbox)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    sandbox,
+    tell,
+    options: {
+      store: owner.store,
+      proxy: owner.proxy,
+      inferenceOrigin: owner.listener.origin,
+      sandbox,
+      environment,
+      harness,
+      model,
+      policy: sessionPolicy(session, model),
+      labels: request.labels,
+      budgets: present(budgets),
+      limits: present(config.run.limits),
+      trainingStep: request.step,
+      snapshotEvery: config.run.snapshotEvery,
+      policyPause: pause,
+      scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
+      onProgress: tell,
+      ...(request.name === null ? {} : { name: request.name }),
+    },
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -1,6 +1,21 @@
 import { type Config, type Id, type Log, openLog, PaddockError, withoutSecrets } from '../core/index.ts'
 import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
-import { appendLate, endInterrupted, isOutside, mayGoOn, OutsideGroups, Recordings } from '../rollout/index.ts'
+import {
+  appendLate,
+  endInterrupted,
+  Evals,
+  type FoundRun,
+  HandOuts,
+  type LateVerdict,
+  mayGoOn,
+  OutsideGroups,
+  OwnRuns,
+  PolicyUpdates,
+  Recordings,
+  TrainerGroups,
+  type TrainerRun,
+  TrainerRuns,
+} from '../rollout/index.ts'
 import {
   CallTally,
   type ControlServer,
@@ -16,6 +31,7 @@ import { Closers } from './closers.ts'
 import { type ResolvedEngine, resolveEngine } from './engine.ts'
 import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
+import { asPaddockError } from './present/failure.ts'
 import { TokenTextCache } from './token-texts.ts'
 
 /** A run that another process handed in. */
@@ -26,6 +42,9 @@ export interface SubmittedWork {
 
 /** Begins a run of another process, or goes on with a recorded one. */
 export type Submit = (owner: Owner, asked: RunRequest | { readonly resume: Id }) => Promise<SubmittedRun>
+
+/** Finds what a trainer's run is made of. */
+export type FindRun = (owner: Owner, asked: TrainerRun) => Promise<FoundRun>
 
 /** Everything that the one process which owns a data directory runs: store, engine, proxy, control API. */
 export interface Owner {
@@ -59,6 +78,8 @@ export interface OwnerOptions {
   readonly onProxyEvent?: (event: ProxyEvent) => void
   /** Takes runs that other processes submit. */
   readonly submit: Submit
+  /** Finds what a trainer's run is made of, whose rollouts are done here. */
+  readonly findRun: FindRun
 }
 
 /** Opens the data directory, the engine and both listeners. On a failure everything opened so far is closed again. */
@@ -117,10 +138,30 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
     })
     closers.add(() => proxy.close())
-    const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
-    const token = config.control.token ?? (await controlToken(config.store.directory))
     const outside = new OutsideGroups({ store, proxy })
     closers.add(async () => outside.close())
+    const own = new OwnRuns({
+      store,
+      find: (asked) => options.findRun(owner, asked),
+      onFailure: (runId, error) => {
+        log.room('rollout').error({ runId, error }, 'a run of a trainer failed')
+        live.publish({ kind: 'run', data: { runId, error: asPaddockError(error) } })
+      },
+    })
+    closers.add(() => own.close())
+    const groups = new TrainerGroups({ store, outside, own })
+    const policy = new PolicyUpdates({ store, proxy, groups })
+    const evals = new Evals({
+      store,
+      groups,
+      own,
+      policy,
+      onFailure: (runId, error) =>
+        log.room('rollout').error({ runId, error }, 'an evaluation could not be gone on with'),
+    })
+    await policy.resume()
+    const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
+    const token = config.control.token ?? (await controlToken(config.store.directory))
     await outside.resume()
     const submitted = new Map<Id, SubmittedWork>()
     const recordings = new Recordings({ store, proxy })
@@ -133,26 +174,39 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       stopping = true
       await Promise.allSettled([...submitted.values()].map((work) => work.ended))
     }
+    const reading = {
+      reader: store,
+      inferenceOrigin: listener.origin,
+      sessionDefaults: config.session,
+      defaultModel: engine.model,
+      outside,
+      appendLate: async (rolloutId: Id, given: LateVerdict) => {
+        const verdict = await appendLate(store, rolloutId, given)
+        await groups.judged(rolloutId)
+        return verdict
+      },
+    }
     const control = await startControl(
       {
-        reader: store,
+        ...reading,
+        rl: {
+          ...reading,
+          runs: new TrainerRuns({ store, groups, own, engine: engine.adapter }),
+          handOuts: new HandOuts({ store }),
+          policy,
+          evals,
+          groups,
+          trainer: store.trainer,
+          changes: store.changes,
+          engine: engine.adapter,
+        },
         proxy,
         tally,
-        inferenceOrigin: listener.origin,
-        sessionDefaults: config.session,
-        defaultModel: engine.model,
         storeQueueDepth: () => store.load.requests,
         cancelRun: (runId) => {
           const work = submitted.get(runId)
           if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)
           work.cancel()
-        },
-        outside,
-        appendLate: async (rolloutId, given) => {
-          const verdict = await appendLate(store, rolloutId, given)
-          const { runId } = await store.catalogue.rollout(rolloutId)
-          if (isOutside(await store.catalogue.run(runId))) await outside.judged(rolloutId)
-          return verdict
         },
         submitRun: submit,
         resumeRun: (resume) => submit({ resume }),
@@ -181,6 +235,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       settle,
     }
     const owner: Owner = { ...parts, close: () => closers.close() }
+    await own.resume()
+    await evals.resume()
     return owner
   } catch (error) {
     await closers.close()

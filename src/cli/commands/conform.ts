@@ -46,6 +46,7 @@ async function run(
   const { harnessFor, harnessNames, takesCommand } = await import('../harnesses.ts')
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
+  const { findTrainerRun } = await import('../execute.ts')
   const { sandboxOf } = await import('../sandbox.ts')
   const asked = names.length > 0 ? names : await harnessNames(loaded)
   const known = await Promise.all(
@@ -69,6 +70,7 @@ async function run(
     openMode: false,
     signal: io.signal,
     submit: (inner, asked) => submitRun(inner, { ...loaded, config: own }, asked, io.signal),
+    findRun: (inner, asked) => findTrainerRun({ ...loaded, config: own }, inner, asked, io.signal),
   })
   const found: Conformance[] = []
   try {

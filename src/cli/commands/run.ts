@@ -7,7 +7,7 @@ import { type Cli, type CommandContext, labels, repeated, wholeNumber } from '..
 import { pluginPath } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { ownerOf } from '../find-owner.ts'
-import type { Owner, Submit } from '../owner.ts'
+import type { Owner, OwnerOptions } from '../owner.ts'
 import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../quarantine.ts'
 import { resolveId } from '../resolve.ts'
@@ -138,11 +138,14 @@ async function summaryOf(context: CommandContext, asked: Asked, options: RunOpti
 /** Null where another process has come to own the data directory meanwhile. */
 async function runHere(context: CommandContext, asked: Asked): Promise<RunSummary | null> {
   const { io, loaded } = context
-  const { prepareResume, prepareRun } = await import('../execute.ts')
+  const { findTrainerRun, prepareResume, prepareRun } = await import('../execute.ts')
   const { claimRun, submitRun } = await import('../submit.ts')
   // What is wrong with the request is told before anything is started.
   const begun = 'resume' in asked ? null : await prepareRun(loaded, asked, io.signal)
-  const owner = await openUnlessOwned(context, (inner, submitted) => submitRun(inner, loaded, submitted, io.signal))
+  const owner = await openUnlessOwned(context, {
+    submit: (inner, submitted) => submitRun(inner, loaded, submitted, io.signal),
+    findRun: (inner, found) => findTrainerRun(loaded, inner, found, io.signal),
+  })
   if (owner === null) return null
   const progress = new RunProgressView(io, context.paint)
   const runId = 'resume' in asked ? asked.resume : newId()
@@ -170,7 +173,10 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
   }
 }
 
-async function openUnlessOwned({ io, loaded }: CommandContext, submit: Submit): Promise<Owner | null> {
+async function openUnlessOwned(
+  { io, loaded }: CommandContext,
+  takes: Pick<OwnerOptions, 'submit' | 'findRun'>,
+): Promise<Owner | null> {
   const { openOwner } = await import('../owner.ts')
   // A run of its own takes free ports: nobody has to know them.
   const config = {
@@ -179,7 +185,7 @@ async function openUnlessOwned({ io, loaded }: CommandContext, submit: Submit): 
     control: { ...loaded.config.control, port: 0 },
   }
   try {
-    return await openOwner({ config, openMode: false, signal: io.signal, submit })
+    return await openOwner({ config, openMode: false, signal: io.signal, ...takes })
   } catch (error) {
     if (isPaddockError(error) && error.code === 'STORE_LOCKED') return null
     throw error

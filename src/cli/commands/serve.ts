@@ -49,6 +49,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
   const { io, paint } = context
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
+  const { findTrainerRun } = await import('../execute.ts')
   const { sessionPolicy } = await import('../../server/index.ts')
   const { endRecordings, openRecording } = await import('../../rollout/index.ts')
   const { config } = context.loaded
@@ -59,6 +60,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     openMode: options.open ?? false,
     signal: io.signal,
     submit: (inner, asked) => submitRun(inner, context.loaded, asked, io.signal),
+    findRun: (inner, asked) => findTrainerRun(context.loaded, inner, asked, io.signal),
     onCall: (call) => {
       calls += 1
       io.out(context.json ? JSON.stringify({ type: 'call', ...call }) : callLine(call, Date.now(), paint))
@@ -89,9 +91,13 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     await aborted(io.signal)
     context.notice('\nStopping: running calls are recorded to their end (Ctrl-C again leaves at once) …')
   } finally {
-    await owner.proxy.drain()
-    await end()
-    await owner.close()
+    try {
+      await owner.proxy.drain()
+      await end()
+    } finally {
+      // A store that cannot write any more must not keep the process from ending.
+      await owner.close()
+    }
   }
   context.notice(`${plural(calls, 'call')} recorded in ${config.store.directory}. \`paddock list\` shows them.`)
   return exitCode.ok
@@ -118,6 +124,7 @@ function readyText(
     '',
     'Point your harness here:',
     ...Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`),
+    `  export PADDOCK_CONTROL_URL=${owner.control.origin}`,
     // The scripted engine does nothing of its own: this is where it is told what.
     ...(owner.engine.scripted === null ? [] : [`  export ENGINE_CONTROL=${owner.engine.scripted.control}`]),
     ...(open ? [`or, without a key: export OPENAI_BASE_URL=${owner.listener.origin}/v1`] : []),

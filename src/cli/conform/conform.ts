@@ -4,7 +4,7 @@ import type { SandboxProvider } from '../../sandbox/index.ts'
 import type { CallRecord, SessionLog } from '../../trajectory/index.ts'
 import type { Owner } from '../owner.ts'
 import type { Conformance, FaultProbe, RetryFacts, SubagentFacts } from './contract.ts'
-import { echoOf } from './echo.ts'
+import { echoesOf } from './echo.ts'
 import { conformEnvironment } from './environment.ts'
 import { type Journal, readJournal } from './exact.ts'
 import { appendOf, callsOf, classesOf, deliveredTokens, exactOf, parallelOf, retryOf } from './measure.ts'
@@ -62,8 +62,9 @@ function conformanceOf(harness: Harness, probed: readonly Probed[], journal: Jou
   const talk = find(probed, 'talk')
   const splice = find(probed, 'splice')
   const main = agentCalls(talk)
-  const [talkLog] = talk.logs
-  const clean = [...talk.logs, ...splice.logs].map((log) => deliveredTokens(log))
+  const plain = [talk, find(probed, 'habits'), find(probed, 'long')]
+  const recorded = plain.flatMap((one) => one.logs)
+  const clean = [...recorded, ...splice.logs].map((log) => deliveredTokens(log))
   return {
     harness: harness.name,
     version: harness.version,
@@ -73,8 +74,8 @@ function conformanceOf(harness: Harness, probed: readonly Probed[], journal: Jou
     streams: streamsOf(all),
     tools: Math.max(0, ...main.map(({ intent }) => intent.lineage.toolCount)),
     parallel: parallelOf(main),
-    echo: echoOf(main),
-    appendOnly: talkLog === undefined ? noTurns : appendOf(talkLog),
+    echo: echoesOf(plain.map((one) => agentCalls(one))),
+    appendOnly: appendOf(recorded),
     classes: classesOf(all),
     retries: {
       limited: faultFacts(probed, 'limited'),
@@ -83,11 +84,9 @@ function conformanceOf(harness: Harness, probed: readonly Probed[], journal: Jou
     },
     subagents: subagentFacts(probed, agentToolOf(talk)?.name ?? null),
     delivered: ratio(sum(clean, 'delivered'), sum(clean, 'sampled')),
-    exact: { record: exactRatio(talk, journal), splice: exactRatio(splice, journal) },
+    exact: { record: exactRatio(recorded, journal), splice: exactRatio(splice.logs, journal) },
   }
 }
-
-const noTurns: Conformance['appendOnly'] = { turns: 0, extended: 0, causes: {} }
 
 async function runProbes(options: ConformOptions, own: readonly Probe[]): Promise<readonly Probed[]> {
   const { owner, harness, signal, onNote } = options
@@ -166,7 +165,7 @@ function streamsOf(calls: readonly CallRecord[]): Conformance['streams'] {
   return streamed === calls.length ? 'always' : 'sometimes'
 }
 
-function exactRatio({ logs }: Probed, journal: Journal): number | null {
+function exactRatio(logs: readonly SessionLog[], journal: Journal): number | null {
   const counts = logs.map((log) => exactOf(log, journal))
   return ratio(sum(counts, 'exact'), sum(counts, 'trainable'))
 }

@@ -8,12 +8,25 @@ type TextEcho = keyof EchoFacts['text']
 type ArgumentsEcho = keyof EchoFacts['arguments']
 
 /**
- * How the answers of a conversation come back: each call's answer is compared with the assistant turn that the next
+ * How the answers of conversations come back: each call's answer is compared with the assistant turn that the next
  * request of the same class has in its place, counted from the first.
  */
-export function echoOf(calls: readonly CallRecord[]): EchoFacts {
-  const text: Record<TextEcho, number> = { same: 0, trimmed: 0, edited: 0, lost: 0 }
-  const args: Record<ArgumentsEcho, number> = { same: 0, reserialised: 0, edited: 0, lost: 0 }
+export function echoesOf(conversations: readonly (readonly CallRecord[])[]): EchoFacts {
+  const facts = {
+    text: { same: 0, trimmed: 0, edited: 0, lost: 0 },
+    arguments: { same: 0, reserialised: 0, edited: 0, lost: 0 },
+  }
+  for (const calls of conversations) countEchoes(calls, facts)
+  return facts
+}
+
+function countEchoes(
+  calls: readonly CallRecord[],
+  {
+    text,
+    arguments: args,
+  }: { readonly text: Record<TextEcho, number>; readonly arguments: Record<ArgumentsEcho, number> },
+): void {
   const turns = calls.map((call) => ({ answer: answerOf(call), echoes: assistantTurns(call) }))
   for (const [at, { answer, echoes }] of turns.entries()) {
     const next = turns[at + 1]
@@ -24,7 +37,6 @@ export function echoOf(calls: readonly CallRecord[]): EchoFacts {
       args[argumentsEcho(argumentsText, echo?.toolCalls[index]?.argumentsText ?? null)] += 1
     }
   }
-  return { text, arguments: args }
 }
 
 function answerOf({ commit }: CallRecord): ReadMessage | null {

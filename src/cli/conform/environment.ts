@@ -11,6 +11,8 @@ import {
 import { unscored } from '../../reward/index.ts'
 
 const name = 'conform'
+/** Where the harness's shell begins. */
+export const workdir = '/workspace'
 const data = z.strictObject({ steps: z.array(z.custom<ScriptStep>()) })
 
 /** Runs a line of bash: what the reference agent is offered. Harnesses in a box bring their own. */
@@ -32,7 +34,7 @@ export const conformEnvironment: Environment = defineEnvironment({
   box: () => ({
     image: { kind: 'paddock-base' },
     profile: 'user',
-    workdir: '/workspace',
+    workdir,
     user: null,
     env: {},
     network: 'none',

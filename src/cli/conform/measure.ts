@@ -25,21 +25,24 @@ export function classesOf(calls: readonly CallRecord[]): Readonly<Partial<Record
 }
 
 /**
- * Extension of the agent's own conversation: whether the prompt of each main call stands, in the stored tree of tokens,
+ * Extension of the agent's own conversations: whether the prompt of each main call stands, in the stored tree of tokens,
  * behind the whole answer of the main call before it; where not, the causes that the drift report gives, or `untold`.
  */
-export function appendOf(log: SessionLog): AppendFacts {
-  const segments = new Map(log.segments.map((segment) => [segment.id, segment]))
-  const main = callsOf(log).filter(({ intent, commit }) => intent.callClass === 'main' && answered(commit))
+export function appendOf(logs: readonly SessionLog[]): AppendFacts {
   const causes: Partial<Record<DriftCause | 'untold', number>> = {}
-  let extended = 0
-  for (const [at, { commit }] of main.entries()) {
-    const before = main[at - 1]
-    if (before === undefined || commit === null) continue
-    if (standsBehind(commit.promptLeaf, before, segments)) extended += 1
-    else for (const cause of told(commit.forks)) causes[cause] = (causes[cause] ?? 0) + 1
+  let [turns, extended] = [0, 0]
+  for (const log of logs) {
+    const segments = new Map(log.segments.map((segment) => [segment.id, segment]))
+    const main = callsOf(log).filter(({ intent, commit }) => intent.callClass === 'main' && answered(commit))
+    for (const [at, { commit }] of main.entries()) {
+      const before = main[at - 1]
+      if (before === undefined || commit === null) continue
+      turns += 1
+      if (standsBehind(commit.promptLeaf, before, segments)) extended += 1
+      else for (const cause of told(commit.forks)) causes[cause] = (causes[cause] ?? 0) + 1
+    }
   }
-  return { turns: Math.max(0, main.length - 1), extended, causes }
+  return { turns, extended, causes }
 }
 
 function answered(commit: CallRecord['commit']): boolean {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { intentFact, sessionFact } from '../../testing/store/index.ts'
-import type { CallIntent } from '../../trajectory/index.ts'
 import { agentTool } from './offered-tools.ts'
 
 const other = { name: 'bash', parameters: { type: 'object', properties: { command: { type: 'string' } } } }
@@ -21,7 +20,7 @@ const role = { type: 'string', enum: ['explore', 'build'] }
 
 /** Tools as the dialects write them down; names and parameters in the manner of the harnesses. */
 describe('the tool that starts another agent', () => {
-  test.each<[CallIntent['dialect'], string, readonly object[], object | null]>([
+  test.each<[keyof typeof asked, string, readonly object[], object | null]>([
     [
       'chat',
       'opencode',

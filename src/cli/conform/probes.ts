@@ -1,14 +1,14 @@
 import type { Task } from '../../core/index.ts'
 import type { ScriptStep } from '../../envs/index.ts'
 import type { FaultProbe } from './contract.ts'
-import { probeTask } from './environment.ts'
+import { probeTask, workdir } from './environment.ts'
 
 /** A fault order for the scripted engine, without its match. */
 type Fault = Readonly<Record<string, string | number>>
 
 /** One thing that is tried, as a task of its own. */
 export interface Probe {
-  readonly name: 'talk' | 'splice' | 'subagent' | FaultProbe
+  readonly name: 'talk' | 'habits' | 'long' | 'splice' | 'subagent' | FaultProbe
   readonly strategy: 'record' | 'splice'
   readonly task: Task
   /** Strikes once, at the third call that carries the instruction: behind a title request and the first turn. */
@@ -26,6 +26,29 @@ const talk: readonly ScriptStep[] = [
   { say: 'I have looked around; nothing is missing. 🙂' },
 ]
 
+/** Commands and words as models write them, and as some programs tidy them up in their history. */
+const habits: readonly ScriptStep[] = [
+  { say: ' I begin in the working  directory.' },
+  { shell: `cd ${workdir} && ls` },
+  { shell: 'ls -la   ' },
+  // A harness on the host runs where its user is: nothing may be left there.
+  { shell: "cat <<'EOF'\nfirst line\n  second line, indented\nEOF" },
+  { shell: `cd ${workdir} && ls -a && cd ${workdir}` },
+  { shell: 'cd "$(mktemp -d)" && mkdir -p deep/er && cd deep/er && pwd' },
+  { shell: `cd ${workdir}; pwd\n` },
+  { say: 'That is all.\n' },
+]
+
+/** So many turns that whatever a program does with a history that grows has begun. */
+const longTurns = 30
+
+const long: readonly ScriptStep[] = [
+  ...Array.from({ length: longTurns }, (_, turn) => ({
+    shell: turn % 3 === 2 ? `cd ${workdir} && echo turn ${turn}` : `echo turn ${turn}`,
+  })),
+  { say: 'Every turn is done.' },
+]
+
 const short: readonly ScriptStep[] = [{ shell: 'echo one' }, { shell: 'echo two' }, { say: 'Both are done.' }]
 
 /** Seconds that a limited client is told to wait. */
@@ -34,6 +57,8 @@ const retryAfterSeconds = 1
 /** The probes that every harness is put to. Names are in the instructions, so that faults find their own. */
 export const probes: readonly Probe[] = [
   probe('talk', 'record', talk, null),
+  probe('habits', 'record', habits, null),
+  probe('long', 'record', long, null),
   probe('splice', 'splice', talk, null),
   probe('limited', 'record', short, { kind: 'http_error', status: 429, retryAfterSeconds }),
   probe('failed', 'record', short, { kind: 'http_error', status: 500 }),

@@ -22,7 +22,7 @@ export async function engineFindings(config: Config, signal: AbortSignal): Promi
           : [ok('engine', 'no ENGINE_URL is set; `ENGINE_URL=http://host:port paddock doctor` probes a real server')]),
         ok('engine', `gives ${given(report)}`),
         ok('engine', `logprob kind: ${report.logprobKind}`),
-        ok('engine', `strategy auto: ${strategy(report)}`),
+        strategyFinding(report),
         ...report.missing.map((flag) => warning('engine', flag.what, flag.fix)),
       ]
     } finally {
@@ -48,6 +48,17 @@ const ways = {
   chat: 'splice, by tokenize and chat from ids',
   parse: 'splice, by tokenize, generate and the parser routes; answers come whole',
 } as const
+
+function strategyFinding(report: EngineProbe): Finding {
+  const { spliceVoid: why } = report
+  return why === null
+    ? ok('engine', `strategy auto: ${strategy(report)}`)
+    : warning(
+        'engine',
+        `strategy auto: record (splice is void, the engine's render: ${why})`,
+        'Use an engine whose render route honours `add_generation_prompt: false` and renders answers at the end.',
+      )
+}
 
 function strategy({ splice, kind, streamsIds }: EngineProbe): string {
   if (splice === null) return `record${kind === 'openai' ? '' : ' (the engine has no token routes)'}`

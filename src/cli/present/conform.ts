@@ -34,7 +34,9 @@ const facts: readonly Fact[] = [
   },
   {
     title: 'append-only',
-    means: 'main calls behind the first whose prompt extends what was sampled (`record`), and causes of the others',
+    means:
+      'main calls behind the first whose prompt extends what was sampled, over three sessions with `record` (awkward text; `cd` into the ' +
+      'working directory, blanks at edges, a heredoc; thirty turns), and causes of the others',
     cell: ({ appendOnly: { turns, extended, causes } }) =>
       [`${extended}/${turns}`, ...Object.entries(causes).map(([cause, count]) => `${cause} ${count}`)].join(', '),
   },
