@@ -51,6 +51,13 @@ def _project() -> dict[str, str]:
     return dict(re.findall(r'^([\w-]+) = "(.*)"$', section, re.MULTILINE))
 
 
+def _extras() -> dict[str, list[str]]:
+    """What each extra needs: lists of plain strings, one to a line."""
+    text = (_HERE / "pyproject.toml").read_text()
+    section = text.split("[project.optional-dependencies]\n", 1)[1].split("\n[", 1)[0]
+    return {name: re.findall(r'"(.*?)"', needs) for name, needs in re.findall(r"^([\w-]+) = \[(.*)\]$", section, re.MULTILINE)}
+
+
 def _metadata(project: Mapping[str, str]) -> bytes:
     head = [
         "Metadata-Version: 2.4",
@@ -61,6 +68,8 @@ def _metadata(project: Mapping[str, str]) -> bytes:
         f"Requires-Python: {project['requires-python']}",
         "Description-Content-Type: text/markdown",
     ]
+    for extra, needs in _extras().items():
+        head += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {need}; extra == "{extra}"' for need in needs)]
     return "\n".join([*head, "", (_HERE / project["readme"]).read_text()]).encode()
 
 

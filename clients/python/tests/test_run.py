@@ -9,6 +9,7 @@ from paddock_rl import (
     AsyncRun,
     ClaimLost,
     CursorGone,
+    Evaluating,
     Fenced,
     Full,
     Paddock,
@@ -156,8 +157,9 @@ class Trainer(Scripted):
             "GET /rl/v1/rollouts/r": lambda: self.paddock.rollout("r", wait_s=5),
             "POST /rl/v1/rollouts/r/end": lambda: self.paddock.end_rollout("r"),
             "POST /rl/v1/rollouts/r/verdict": lambda: self.paddock.verdict("r", "late", None),
-            "GET /rl/v1/evals/e": lambda: self.paddock.eval("e"),
-            f"POST {RUN}/evals": lambda: run.eval(["sum"], split="test", k=4),
+            f"POST {RUN}/evals": lambda: run.eval(["sum"], split="test", k=4, version=2),
+            f"GET {RUN}/evals/e%2F1": lambda: run.eval_state("e/1", wait_s=5),
+            f"POST {RUN}/evals/e/cancel": lambda: run.cancel_eval("e"),
             f"POST {RUN}/close": run.finish,
             f"GET {RUN}/metrics": lambda: run.recorded_metrics(3),
             f"GET {RUN}": run.state,
@@ -168,18 +170,42 @@ class Trainer(Scripted):
             asked = self.server.asked[-1]
             self.assertEqual(f"{asked.method} {asked.path.split('?')[0]}", route)
         self.assertEqual(self.server.bodies("POST /rl/v1/rollouts/r/verdict"), [{"source": "late", "reward": None}])
+        evaluated = self.server.bodies(f"POST {RUN}/evals")[0]
+        self.assertTrue(evaluated.pop("eval_id"))
+        self.assertEqual(evaluated, {"tasks": ["sum"], "split": "test", "k": 4, "version": 2})
         opened = self.server.bodies("POST /rl/v1/rollouts")[0]
         self.assertEqual((opened["group_id"], opened["slot"]), ("g", 1))
         self.assertTrue(opened["idempotency_key"])
+
+    def test_an_evaluation_is_waited_for_until_it_has_ended(self) -> None:
+        running, done = {"state": "running", "result": None}, {"state": "done", "result": {"mean": 0.5}}
+        self.server.on(f"GET {RUN}/evals/e", says(running), says(done))
+        self.assertEqual(self.run_of(attached=False).eval_result("e"), done)
+
+        async def waited() -> Any:
+            async with AsyncPaddock(self.server.url, "secret") as paddock, await paddock.run("run") as run:
+                return await run.eval_result("e")
+
+        self.server.on(f"GET {RUN}/evals/e", says(running), says(done))
+        self.assertEqual(asyncio.run(waited()), done)
+
+    def test_a_push_that_evaluations_hold_up_names_them(self) -> None:
+        body = {"error": {"code": "EVAL_RUNNING", "message": "no", "data": {"evals": ["e1", "e2"]}}}
+        self.server.on(f"POST {RUN}/policy", says(body, 409))
+        with self.assertRaises(Evaluating) as caught:
+            self.run_of().policy(3, "pausing")
+        self.assertEqual(caught.exception.evals, ["e1", "e2"])
 
     def test_policy_and_metrics_say_what_they_were_told(self) -> None:
         run = self.run_of()
         self.server.on(f"POST {RUN}/policy", says({"phase": "live"}))
         self.server.on(f"POST {RUN}/metrics", says({}))
-        run.policy(3, "live", label="step-3")
+        reload = {"path": "/collective_rpc", "body": {"method": "reload_weights"}}
+        run.policy(3, "live", label="step-3", requests=[reload], wait_s=5)
         run.metrics(3, {"loss": 0.5}, mismatch={"kl": 0.0, "max": 0.1, "p99": 0.1})
         (policy,) = self.server.bodies(f"POST {RUN}/policy")
-        self.assertEqual(policy, {"incarnation": 7, "version": 3, "phase": "live", "mode": "drain", "label": "step-3"})
+        said = {"incarnation": 7, "version": 3, "phase": "live", "mode": "drain", "timeout_s": 5}
+        self.assertEqual(policy, {**said, "label": "step-3", "requests": [reload]})
         (metrics,) = self.server.bodies(f"POST {RUN}/metrics")
         self.assertEqual(metrics["mismatch"], {"kl": 0.0, "max": 0.1, "p99": 0.1})
 

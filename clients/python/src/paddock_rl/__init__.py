@@ -32,6 +32,7 @@ from .convert import (
 from .errors import (
     ClaimLost,
     CursorGone,
+    Evaluating,
     Fenced,
     Full,
     Gated,
@@ -57,6 +58,7 @@ __all__ = [
     "ClaimLost",
     "CursorGone",
     "Disposed",
+    "Evaluating",
     "Event",
     "Fenced",
     "Full",

@@ -99,9 +99,6 @@ class AsyncPaddock:
     async def verdict(self, rollout_id: str, source: str, reward: float | None, **more: Any) -> dict[str, Any]:
         return await self.off(lambda: self.sync.verdict(rollout_id, source, reward, **more))
 
-    async def eval(self, eval_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
-        return await self.off(lambda: self.sync.eval(eval_id, wait_s=wait_s))
-
 
 class AsyncRun:
     """`Run` for asyncio."""
@@ -181,10 +178,11 @@ class AsyncRun:
         *,
         mode: UpdateMode = "drain",
         label: str | None = None,
-        replicas: Sequence[str] | None = None,
+        requests: Sequence[Mapping[str, Any]] = (),
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
-        return await self._off(lambda: self.sync.policy(version, phase, mode=mode, label=label, replicas=replicas, wait_s=wait_s))
+        said = {"mode": mode, "label": label, "requests": requests, "wait_s": wait_s}
+        return await self._off(lambda: self.sync.policy(version, phase, **said))
 
     async def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
         await self._off(lambda: self.sync.metrics(step, values, mismatch=mismatch))
@@ -201,8 +199,25 @@ class AsyncRun:
     async def poll_events(self, after: str | None = None, *, wait_s: float = 30.0) -> tuple[list[Event], str | None]:
         return await self._off(lambda: self.sync.poll_events(after, wait_s=wait_s))
 
-    async def eval(self, tasks: Sequence[Any], *, split: str, k: int = 1, **asked: Any) -> dict[str, Any]:
-        return await self._off(lambda: self.sync.eval(tasks, split=split, k=k, **asked))
+    async def eval(
+        self,
+        tasks: Sequence[Any] | None = None,
+        *,
+        split: str | None = None,
+        k: int = 1,
+        eval_id: str | None = None,
+        **asked: Any,
+    ) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.eval(tasks, split=split, k=k, eval_id=eval_id, **asked))
+
+    async def eval_state(self, eval_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.eval_state(eval_id, wait_s=wait_s))
+
+    async def eval_result(self, eval_id: str) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.eval_result(eval_id))
+
+    async def cancel_eval(self, eval_id: str) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.cancel_eval(eval_id))
 
     async def finish(self) -> None:
         await self._off(self.sync.finish)

@@ -142,10 +142,6 @@ class Paddock:
         body = {"source": source, "reward": reward, **more}
         return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/verdict", body)
 
-    def eval(self, eval_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
-        """An evaluation as it stands; with `wait_s`, once it is done or the time is over."""
-        return self.ask("GET", f"{_API}/evals/{_part(eval_id)}?{urlencode({'wait_s': wait_s})}", wait_s=wait_s)
-
     def _rows(self, group_id: str, round: int, claim_id: str | None) -> Group:
         query = "" if claim_id is None else f"?{urlencode({'claim_id': claim_id})}"
         path = f"{_API}/groups/{_part(group_id)}/rounds/{round}/rows{query}"
@@ -195,7 +191,7 @@ class Run:
         return self._ask("GET", "")
 
     def submit(self, groups: Mapping[str, Any] | Iterable[Mapping[str, Any]], *, wait_s: float = 0.0) -> Submitted:
-        """Asks for groups: `{task, n, group_id?, over?, stop_when?, ...}` each; one without `group_id` gets one.
+        """Asks for groups: `{task, n, group_id?, over?, stop_when?, carry?, ...}` each; one without `group_id` gets one.
 
         Raises `Full` where there is no room for all. With `wait_s`, those that were refused are asked for again, as often as Paddock
         says; do not wait where nobody else claims meanwhile.
@@ -313,15 +309,17 @@ class Run:
         *,
         mode: UpdateMode = "drain",
         label: str | None = None,
-        replicas: Sequence[str] | None = None,
+        requests: Sequence[Mapping[str, Any]] = (),
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
         """Tells Paddock of weights: `pausing` answers when new calls wait and open ones are dealt with as `mode` says; move the weights
-        then, and say `live`, or `failed`. Raises `Gated` where groups under way would become too old.
+        then, and say `live`, or `failed`. `requests` (`{path, body}`) are posted to each replica before weights are `live`: what makes
+        it load them. Raises `Gated` where groups under way would become too old, `Evaluating` where evaluations are not done within
+        `wait_s`.
         """
-        body: dict[str, Any] = {"version": version, "phase": phase, "mode": mode}
+        body: dict[str, Any] = {"version": version, "phase": phase, "mode": mode, "timeout_s": wait_s}
+        body |= {"requests": [dict(each) for each in requests]} if requests else {}
         body |= {} if label is None else {"label": label}
-        body |= {} if replicas is None else {"replicas": list(replicas)}
         return self._own("/policy", body, repeatable=True, wait_s=wait_s)
 
     def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
@@ -352,10 +350,36 @@ class Run:
         cursor = events[-1].cursor if events else after
         return [event for event in events if event.type != "heartbeat"], cursor
 
-    def eval(self, tasks: Sequence[Any], *, split: str, k: int = 1, **asked: Any) -> dict[str, Any]:
-        """Begins an evaluation, which is never trained; `Paddock.eval(eval_id)` waits for it."""
-        body = {"eval_id": f"eval-{uuid.uuid4()}", "tasks": list(tasks), "split": split, "k": k, **asked}
+    def eval(
+        self,
+        tasks: Sequence[Any] | None = None,
+        *,
+        split: str | None = None,
+        k: int = 1,
+        eval_id: str | None = None,
+        **asked: Any,
+    ) -> dict[str, Any]:
+        """Begins an evaluation, which is never trained: `k` rollouts of each task, with the weights that are live. Without `tasks` it is of
+        all that the run has of `split`. `asked` holds the route's other keys: `sampling, version, pass_reward, deadline_s`.
+        """
+        body = {"eval_id": eval_id or f"eval-{uuid.uuid4()}", "split": split, "k": k, **asked}
+        body |= {} if tasks is None else {"tasks": list(tasks)}
         return self._ask("POST", "/evals", body, repeatable=True)
+
+    def eval_state(self, eval_id: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        """An evaluation as it stands; with `wait_s`, once it has ended or the time is over. `result` is None while it runs."""
+        return self._ask("GET", f"/evals/{_part(eval_id)}?{urlencode({'wait_s': wait_s})}", wait_s=wait_s)
+
+    def eval_result(self, eval_id: str) -> dict[str, Any]:
+        """Waits until an evaluation has ended. `result` has mean, interval, pass and nulls; `state` is `cancelled` where it was stopped."""
+        while True:
+            found = self.eval_state(eval_id, wait_s=_LONGEST_WAIT_S)
+            if found["state"] != "running":
+                return found
+
+    def cancel_eval(self, eval_id: str) -> dict[str, Any]:
+        """Stops what goes on of an evaluation; its result is of what there is."""
+        return self._ask("POST", f"/evals/{_part(eval_id)}/cancel", {}, repeatable=True)
 
     def finish(self) -> None:
         """No more groups will be asked for; what runs goes on to its end."""

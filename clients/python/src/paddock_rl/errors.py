@@ -52,6 +52,14 @@ class Gated(Rejected):
         return [str(item.get("group_id")) if isinstance(item, Mapping) else str(item) for item in found]
 
 
+class Evaluating(Rejected):
+    """The new version has to wait: evaluations run on the weights that are live. `evals` names them."""
+
+    @property
+    def evals(self) -> Sequence[str]:
+        return [str(item) for item in _data(self.body).get("evals") or []]
+
+
 class Full(Rejected):
     """There is no room for more groups now. `refused` names those that were not taken; ask again after `retry_after_s`."""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from .errors import CursorGone, Fenced, Full, Gated, Malformed, Rejected, Unanswered, Unreachable
+from .errors import CursorGone, Evaluating, Fenced, Full, Gated, Malformed, Rejected, Unanswered, Unreachable
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Transport:
 
 
 _Make = Callable[[int, str, str, Mapping[str, Any]], Rejected]
-_BY_CODE: Mapping[str, _Make] = {"FENCED": Fenced, "GATE": Gated}
+_BY_CODE: Mapping[str, _Make] = {"FENCED": Fenced, "GATE": Gated, "EVAL_RUNNING": Evaluating}
 
 
 def _rejected(answer: Answer) -> Rejected:

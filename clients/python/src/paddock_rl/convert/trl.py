@@ -1,4 +1,4 @@
-"""TRL's `GRPOTrainer.rollout_func` and its asynchronous worker's `RolloutSample`.
+"""TRL's `GRPOTrainer.rollout_func` and its asynchronous worker's `RolloutSample`. `paddock_rl.trl` is the whole way for the first.
 
 | | `to_trl` | `to_trl_async` |
 |---|---|---|
@@ -39,7 +39,7 @@ def to_trl(group: Group, *, several: Several = "refuse") -> dict[str, list[Any]]
 
 def to_trl_async(group: Group, computed: Advantages, group_number: int) -> list[dict[str, Any]]:
     """`RolloutSample`s for the buffer of a `RolloutWorkerProtocol` (trl 1.13.0, experimental/async_grpo): full length, 0 and 0.0 on
-    context. `group_number` is TRL's integer id of the group; epochs are counted in distinct ones.
+    context. trl 1.16.0 takes numpy's arrays: `paddock_rl.trl.rollout_samples`. `group_number` is TRL's integer id of the group; epochs are counted in distinct ones.
     """
     out = []
     rows = {row.row_id: row for row in group.rows}
