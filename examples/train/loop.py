@@ -1,17 +1,18 @@
 """A whole trainer in one file: GRPO on what Paddock recorded. `python loop.py --model DIR --tasks DIR --push ./push.sh`
 
 `lag` + 1 steps of groups are under way, so that sampling goes on while it trains: rows are up to `lag` versions old when they are
-used. The loss corrects for that token by token, with the clipped ratio to the recorded logprobs. All rows of a rollout train
-(sub-agents, compaction, forks) with its one advantage; the mean is over trained tokens. After each step the weights are saved and
-`--push` is run with their directory, between `pausing` and `live`: it makes the engine load them. Killed and started again with the
-same arguments, it goes on from its last checkpoint, and Paddock hands out again what was lost.
+used. The loss corrects for that token by token, with the clipped ratio to the recorded logprobs; `--kl` holds the model near what it
+began as. All rows of a rollout train (sub-agents, compaction, forks) with its one advantage; the mean is over trained tokens. After
+each step the weights are saved and the engine loads them: by `--push`, a program that is given their directory, or by `--requests`,
+which Paddock posts to each replica. Started again as before, it goes on from its checkpoint, and what was lost is handed out again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import torch
 from paddock_rl import Advantages, Bound, Full, Gated, Group, Mismatch, Outcome, Paddock, Row, Run
 from paddock_rl import advantages, check_mismatch, row_scales
+from transformers import AutoModelForCausalLM
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,21 @@ def token_logprobs(model: Any, rows: Sequence[Row]) -> torch.Tensor:
     return torch.nn.functional.pad(found * there[:, 1:], (1, 0))
 
 
-def clipped_loss(model: Any, samples: Sequence[Sample], low: float, high: float) -> tuple[torch.Tensor, int]:
-    """The summed loss of these rows, and how many of their trained tokens were clipped."""
-    new = token_logprobs(model, [sample.row for sample in samples])
-    old = padded(sample.row.logprobs for sample in samples)
-    mask = padded(sample.row.loss_mask for sample in samples) > 0
-    worth = torch.tensor([sample.advantage for sample in samples])[:, None]
-    scale = torch.tensor([sample.scale for sample in samples])[:, None]
+def clipped_loss(model: Any, samples: Sequence[Sample], low: float, high: float, kl: float = 0.0, reference: Any = None) -> Any:
+    """The summed loss of these rows, with `kl` times their distance (k3) from the reference; and how many tokens were clipped."""
+    rows = [sample.row for sample in samples]
+    new = token_logprobs(model, rows)
+    old = padded(row.logprobs for row in rows)
+    mask = padded(row.loss_mask for row in rows) > 0
+    worth, scale = torch.tensor([(sample.advantage, sample.scale) for sample in samples]).T[..., None]
     # Behind the mask logprobs may be unknown; a NaN there must not reach the gradient.
     ratio = torch.exp(torch.where(mask, new - old, torch.zeros_like(new)))
     clipped = torch.clamp(ratio, 1 - low, 1 + high)
-    loss = -torch.minimum(ratio * worth, clipped * worth) * scale * mask
-    return loss.sum(), int(((clipped * worth < ratio * worth) & mask).sum())
+    loss = -torch.minimum(ratio * worth, clipped * worth)
+    if kl:
+        apart = torch.where(mask, token_logprobs(reference, rows).detach() - new, torch.zeros_like(new))
+        loss = loss + kl * (apart.exp() - apart - 1)
+    return (loss * scale * mask).sum(), int(((clipped * worth < ratio * worth) & mask).sum())
 
 
 def batches(samples: Sequence[Sample], most_tokens: int) -> Iterator[list[Sample]]:
@@ -71,9 +76,8 @@ def batches(samples: Sequence[Sample], most_tokens: int) -> Iterator[list[Sample
 
 
 def why_not(row: Row, step: int, args: Any) -> Outcome | None:
-    if row.n_tokens > args.most_tokens:
-        return "skipped"
-    return "stale" if row.oldest_version is not None and step - row.oldest_version > args.lag else None
+    old = row.oldest_version is not None and step - row.oldest_version > args.lag
+    return "skipped" if row.n_tokens > args.most_tokens else "stale" if old else None
 
 
 def samples_of(judged: Sequence[tuple[Group, Advantages]], step: int, args: Any) -> list[Sample]:
@@ -86,14 +90,13 @@ def samples_of(judged: Sequence[tuple[Group, Advantages]], step: int, args: Any)
     return [Sample(*each, scale) for each, scale in zip(chosen, row_scales([row for row, _ in chosen], "token"))]
 
 
+@torch.no_grad()
 def mismatch_of(model: Any, samples: Sequence[Sample], version: int, args: Any) -> Mismatch:
     """Rows that the very weights at hand have sampled must have the logprobs that these weights give."""
     rows, found = [], []
     for batch in batches([s for s in samples if s.row.oldest_version == version], args.most_tokens):
-        with torch.no_grad():
-            computed = token_logprobs(model, [sample.row for sample in batch])
         rows += [sample.row for sample in batch]
-        found += [line[: sample.row.n_tokens].tolist() for sample, line in zip(batch, computed)]
+        found += [line[: row.n_tokens].tolist() for row, line in zip(rows[-len(batch) :], token_logprobs(model, rows[-len(batch) :]))]
     return check_mismatch(rows, found, Bound(kl=args.most_kl))
 
 
@@ -105,15 +108,14 @@ def learn(model: Any, optimizer: Any, run: Run, groups: Sequence[Group], step: i
     total, clipped = 0.0, 0
     optimizer.zero_grad()
     for batch in batches(samples, args.most_tokens):
-        loss, cut = clipped_loss(model, batch, args.clip_low, args.clip_high)
+        loss, cut = clipped_loss(model, batch, args.clip_low, args.clip_high, args.kl, args.reference)
         loss.backward()
         total, clipped = total + loss.item(), clipped + cut
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), args.max_norm))
     if samples:
         optimizer.step()
     for group, found in judged:
-        left = {row.row_id: why for row in group.rows if (why := why_not(row, step, args))}
-        run.dispose_group(group, step, computed=found, left_out=left)
+        run.dispose_group(group, step, computed=found, left_out={r.row_id: w for r in group.rows if (w := why_not(r, step, args))})
     rewards = [member.number for group in groups for member in group.members if member.number is not None]
     ages = [step - sample.row.oldest_version for sample in samples if sample.row.oldest_version is not None]
     tokens = sum(sample.row.trained_tokens for sample in samples)
@@ -134,16 +136,16 @@ def push(model: Any, optimizer: Any, run: Run, version: int, args: Any) -> None:
             if waiting := run.claim(max(1, len(gate.blocking)), lease_s=args.lease_s):
                 learn(model, optimizer, run, waiting, version - 1, args, first=False)
     try:
-        model.save_pretrained(Path(args.save) / "weights")
-        if args.push is not None:
-            subprocess.run([args.push, Path(args.save) / "weights"], check=True)
+        model.save_pretrained(weights := args.weights or Path(args.save) / "weights")
+        subprocess.run([args.push, weights], check=True) if args.push is not None else None
     except BaseException:
         run.policy(version, "failed")
         raise
-    run.policy(version, "live")
+    run.policy(version, "live", requests=json.loads(args.requests))
 
 
-def train(model: Any, run: Run, tasks: Sequence[str], args: Any) -> None:
+def train(model: Any, run: Run, ask: Callable[[str, int], Any], args: Any) -> None:
+    """`ask(name, number)` asks for the group of this name, which is the process's `number`th, from 0; it may raise `Full`."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.0)
     saved = Path(args.save) / "checkpoint.pt"
     saved.parent.mkdir(parents=True, exist_ok=True)
@@ -156,44 +158,42 @@ def train(model: Any, run: Run, tasks: Sequence[str], args: Any) -> None:
     incarnation = run.attach(done - 1 if done else None).incarnation
     push(model, optimizer, run, done, args)
     for step in range(done, args.steps):
-        counts = run.state()["counts"]
-        wanted = min(args.lag + 1, args.steps - step) * args.groups
-        for _ in range(wanted - counts["running"] - counts["settled_unclaimed"] - counts["claimed"]):
-            try:
-                run.submit({"group_id": f"{run.run_id}-{incarnation}-{asked}", "task": tasks[asked % len(tasks)], "n": args.n})
-            except Full:
-                break
-            asked += 1
         owed: list[Group] = []
         while len(owed) < args.groups:
+            counts = run.state()["counts"]  # Each time anew: a group that has failed is asked for again.
+            there = counts["running"] + counts["settled_unclaimed"] + counts["claimed"]
+            for _ in range(min(args.lag + 1, args.steps - step) * args.groups - there):
+                try:
+                    ask(f"{run.run_id}-{incarnation}-{asked}", asked)
+                except Full:
+                    break
+                asked += 1
             owed += run.claim(args.groups - len(owed), lease_s=args.lease_s)
         learn(model, optimizer, run, owed, step, args)
         push(model, optimizer, run, step + 1, args)
         if (step + 1) % args.save_every == 0 or step + 1 == args.steps:
-            torch.save(
-                {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, saved.with_suffix(".new")
-            )
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+            torch.save(state, saved.with_suffix(".new"))
             saved.with_suffix(".new").rename(saved)
             run.checkpoint(step)
 
 
 def main() -> None:
-    from transformers import AutoModelForCausalLM
-
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     known = {"url": "http://127.0.0.1:8791", "run": "loop", "harness": "reference", "save": "out/loop", "mode": "drain"}
     known |= {"steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 5, "most_tokens": 8192, "lease_s": 600.0}
-    known |= {"lr": 1e-5, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 0.05}
+    known |= {"weights": "", "requests": "[]", "lr": 1e-5, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "kl": 0.0, "most_kl": 0.05}
     for name, default in known.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
     for name, help in {"model": "what transformers can load", "tasks": "a directory of tasks", "push": "a program"}.items():
         parser.add_argument(f"--{name}", required=name != "push", help=help)
     args = parser.parse_args()
     model = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32)
+    args.reference = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32) if args.kl else None
     tasks = sorted(path.name for path in Path(args.tasks).iterdir() if path.is_dir())
     asked = {"purpose": "train", "harness": args.harness, "tasks": str(Path(args.tasks).resolve()), "groups_per_step": args.groups}
     with Paddock(args.url).run(args.run, **asked, staleness={"max": args.lag, "mode": "gate"}) as run:
-        train(model, run, tasks, args)
+        train(model, run, lambda name, at: run.submit({"group_id": name, "task": tasks[at % len(tasks)], "n": args.n}), args)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,151 @@
+"""The model learns `doors`: `learn.py --base DIRECTORY --weights DIRECTORY --out FILE`, beside vLLM and `paddock serve`.
+
+vLLM serves `--weights`, which begin as those of `--base` (made by tiny.py). All that trains was sampled by it, through Paddock, by
+harness.py; after each step it loads the weights anew. `--out` gets rewards of held-out clues before and after, and of each step.
+`--url` is Paddock's control listener, PADDOCK_CONTROL_TOKEN its token. `--control` shuffles rewards within their groups: nothing to learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+from paddock_rl import Group, Paddock, Run
+from transformers import AutoModelForCausalLM
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import loop  # noqa: E402
+from play import Players  # noqa: E402
+from world import Clue, held_out, training  # noqa: E402
+
+RELOAD = [{"path": "/collective_rpc", "body": {"method": "reload_weights"}}]
+
+
+def task_of(clue: Clue) -> dict[str, str]:
+    return {"name": clue.name, "instruction": clue.instruction}
+
+
+def examine(run: Run, name: str, players: Players) -> list[float]:
+    """Rewards of the held-out clues, in their order, one attempt each, by the weights that are live."""
+    asked = held_out()
+    opened = run.eval([task_of(clue) for clue in asked], split="test", eval_id=name)
+    for clue, task in zip(asked, opened["tasks"], strict=True):
+        players.group(task["group_id"], clue, 1)
+    while (found := run.eval_state(name, wait_s=20))["state"] == "running":
+        players.failed()
+    if found["result"]["mixed"] or found["state"] != "done":
+        raise RuntimeError(f"evaluation {name} is {found['state']}, and its weights changed: {found['result']['mixed']}")
+    rewards = [member["reward"] for task in found["tasks"] for member in task["members"]]
+    if None in rewards:
+        raise RuntimeError(f"{rewards.count(None)} of {len(rewards)} rollouts have no reward")
+    return [float(reward) for reward in rewards]
+
+
+def shuffled(group: Group, random: Random) -> Group:
+    """Any member may have got any reward of its group: what was done and what it was worth have nothing to do with each other."""
+    rewards = [member.reward for member in group.members]
+    random.shuffle(rewards)
+    members = [replace(member, reward=reward) for member, reward in zip(group.members, rewards, strict=True)]
+    by_rollout = {member.rollout_id: member.reward for member in members}
+    return replace(group, members=members, rows=[replace(row, reward=by_rollout[row.rollout_id]) for row in group.rows])
+
+
+def mcnemar(before: list[float], after: list[float]) -> float:
+    """Two-sided exact p of as many changes for the better and for the worse, were both as likely."""
+    better = sum(one < two for one, two in zip(before, after, strict=True))
+    worse = sum(one > two for one, two in zip(before, after, strict=True))
+    changed = better + worse
+    return min(1.0, 2 * sum(comb(changed, at) for at in range(min(better, worse) + 1)) / 2**changed)
+
+
+def learn(paddock: Paddock, args: argparse.Namespace) -> dict[str, Any]:
+    """Held-out clues, training, held-out clues: what came of it."""
+    torch.manual_seed(args.seed)
+    model, args.reference = (AutoModelForCausalLM.from_pretrained(args.base, dtype=torch.float32) for _ in range(2))
+    clues = training(args.seed)
+    staleness = {"max": args.lag, "mode": "gate"}
+    players = Players(paddock, seed=args.seed)
+    with paddock.run(args.name, purpose="train", harness="doors", groups_per_step=args.groups, staleness=staleness) as run:
+
+        def ask(name: str, number: int) -> None:
+            clue = clues[number % len(clues)]
+            run.submit({"group_id": name, "task": task_of(clue), "n": args.n})
+            players.group(name, clue, args.n)
+
+        run.attach()
+        run.policy(0, "live", requests=RELOAD)
+        before = examine(run, f"{args.name}-before", players)
+        watched = Watched(run, players, Random(args.seed) if args.control else None)
+        loop.train(model, watched, ask, args)  # type: ignore[arg-type]
+        after = examine(run, f"{args.name}-after", players)
+        players.close()
+        run.finish()
+        found = {"before": mean(before), "after": mean(after), "p": mcnemar(before, after), "tasks": len(before)}
+        return {**found, "steps": run.recorded_metrics()["metrics"], "trained": watched.trained}
+
+
+class Watched:
+    """A run that notes what was trained; as a control, its groups come with shuffled rewards. Everything else is the run's."""
+
+    def __init__(self, run: Run, players: Players, shuffling: Random | None) -> None:
+        self._run = run
+        self._players = players
+        self._shuffling = shuffling
+        self.trained: list[list[Any]] = []
+        """[step, call, trained tokens of it]"""
+
+    def claim(self, *args: Any, **more: Any) -> list[Group]:
+        self._players.failed()
+        groups = self._run.claim(*args, **more)
+        return groups if self._shuffling is None else [shuffled(group, self._shuffling) for group in groups]
+
+    def dispose_group(self, group: Group, step: int, **more: Any) -> Any:
+        for row in group.rows:
+            turns = zip(row.node_ids, row.turn_spans, strict=True)
+            self.trained += [[step, call, sum(row.loss_mask[start:end])] for call, (start, end) in turns]
+        return self._run.dispose_group(group, step, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    known = {"name": "doors", "seed": 1, "steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 10, "most_tokens": 4096}
+    known |= {"lr": 3e-4, "max_norm": 0.1, "kl": 0.1, "clip_low": 0.2, "clip_high": 0.28, "most_kl": 1e-3, "lease_s": 600.0, "mode": "drain"}
+    for name, default in known.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
+    for name, says in {"base": "where it starts", "weights": "what vLLM serves", "out": "a file for what came of it"}.items():
+        parser.add_argument(f"--{name}", required=True, help=says)
+    parser.add_argument("--control", action="store_true", help="shuffle rewards within groups")
+    parser.add_argument("--url", required=True, help="Paddock's control listener")
+    args = parser.parse_args()
+    args.push, args.requests = None, json.dumps(RELOAD)
+    paddock = Paddock(args.url)
+    began = time.monotonic()
+    shutil.copytree(args.base, args.weights, dirs_exist_ok=True)
+    with tempfile.TemporaryDirectory() as args.save:
+        found = learn(paddock, args)
+    found["seconds"] = round(time.monotonic() - began)
+    Path(args.out).write_text(json.dumps(found))
+    said = ("before", "after", "p", "tasks", "seconds")
+    print(json.dumps({name: found[name] for name in said}), flush=True)
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+if __name__ == "__main__":
+    main()
