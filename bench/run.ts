@@ -2,7 +2,7 @@
  * Runs every bench and keeps the tables in `bench/RESULTS.md`. Each figure stands beside a baseline of the same run, so
  * the ratios are what counts. `node bench/run.ts [proxy|store|box …] [-- flags of the bench]`.
  */
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -18,6 +18,14 @@ const all = [
   { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
   { name: 'sql', about: 'SQL of agents in boxes (`bench/sql.ts`), beside a bare loop in the same boxes' },
   { name: 'math', about: 'Math answers (`bench/math.ts`), beside the graders that others publish' },
+  {
+    name: 'rl',
+    about: 'Rounds that stop early, beside waiting for all, and slow tasks while weights change fast (`bench/rl.ts`)',
+  },
+  {
+    name: 'learn',
+    about: 'A model that learns (`bench/learn.ts`, `npm run learn:proof`), beside one whose rewards are shuffled',
+  },
   { name: 'gui', about: 'Gui tiers (`bench/gui.ts`), beside a command in the same box' },
 ]
 const given = process.argv.slice(2)
@@ -32,11 +40,19 @@ const sections = readSections()
 for (const { name, about } of all) {
   if (asked.length > 0 && !asked.includes(name)) continue
   console.log(`\n== ${about}`)
-  const table = execFileSync(process.execPath, [fileURLToPath(new URL(`${name}.ts`, import.meta.url)), ...flags], {
+  const ran = spawnSync(process.execPath, [fileURLToPath(new URL(`${name}.ts`, import.meta.url)), ...flags], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
-  }).trim()
+  })
+  const table = ran.stdout.trim()
   console.log(table)
+  if (ran.status !== 0) {
+    console.error(
+      `${name} ended with exit code ${String(ran.status ?? ran.signal)}; its last table in RESULTS.md stays.`,
+    )
+    process.exitCode = 1
+    continue
+  }
   sections.set(
     name,
     `## ${about}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${machine()}.\n\n\`\`\`\n${table}\n\`\`\`\n`,

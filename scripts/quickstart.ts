@@ -10,6 +10,7 @@ import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { learn } from './quickstart-learn.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { values: options } = parseArgs({
@@ -17,6 +18,7 @@ const { values: options } = parseArgs({
     yes: { type: 'boolean', default: false },
     act: { type: 'string' },
     env: { type: 'string', default: 'terminal' },
+    learn: { type: 'boolean', default: false },
     data: { type: 'string', default: '.paddock/quickstart' },
     out: { type: 'string', default: 'out/quickstart' },
     help: { type: 'boolean', short: 'h', default: false },
@@ -65,10 +67,12 @@ class StepFailed extends Error {
 }
 
 const usage = `Usage: ./quickstart [--yes] [--act 1|2] [--env NAME] [--data DIR] [--out DIR]
+       ./quickstart --learn [--data DIR] [--out DIR]
 
   --yes        install and start Docker without asking, where that is needed
   --act 1|2    only this act (default: both; without Docker act 1 only)
   --env NAME   environment of act 2: terminal (default), sql, search or gui
+  --learn      a small model learns behind a real vLLM, trained on what was recorded (15 minutes; no Docker)
   --data DIR   data directory (default: .paddock/quickstart)
   --out DIR    where the exports go (default: out/quickstart)
 
@@ -84,6 +88,11 @@ async function main(): Promise<number> {
     console.error(`USAGE: --act ${options.act} is not an act. Fix: --act 1 or --act 2.`)
     return 2
   }
+  if (options.learn && (options.act !== undefined || options.env !== 'terminal')) {
+    console.error('USAGE: --learn has no acts and no environments. Fix: leave --act and --env out.')
+    return 2
+  }
+  if (options.learn) return learn({ data: options.data, out: options.out, say })
   if (set === undefined) {
     console.error(`USAGE: --env ${options.env} is not shown here. Fix: --env ${Object.keys(sets).join(', --env ')}.`)
     return 2

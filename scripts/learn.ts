@@ -1,0 +1,195 @@
+/** A model that learns `doors` (examples/train/doors): a real vLLM, a real `paddock serve`, the reference loop. */
+import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const doors = join(root, 'examples/train/doors')
+
+export interface VllmOrder {
+  /** The directory that `scripts/real-up` printed. */
+  readonly cache: string
+  /** Weights and tokenizer. */
+  readonly directory: string
+  /** What requests call the model. */
+  readonly model: string
+  readonly flags: readonly string[]
+}
+
+/** A running server. */
+export interface Vllm extends AsyncDisposable {
+  readonly url: string
+}
+
+/** One thread and little memory: these servers share a small machine with what asks them. */
+const small = {
+  VLLM_CPU_KVCACHE_SPACE: '1',
+  VLLM_CPU_OMP_THREADS_BIND: 'nobind',
+  OMP_NUM_THREADS: '2',
+  HF_HUB_OFFLINE: '1',
+  VLLM_NO_USAGE_STATS: '1',
+  DO_NOT_TRACK: '1',
+  VLLM_SERVER_DEV_MODE: '1',
+}
+
+/** Starts vLLM on loopback and waits until it says that it is ready. Rejects with its last words when it ends before. */
+export async function startVllm({ cache, directory, model, flags }: VllmOrder): Promise<Vllm> {
+  const port = await freePort()
+  // The console script of the CPU package asks for a package of another name; its module does not.
+  const args = ['-m', 'vllm.entrypoints.openai.api_server', '--model', directory, '--served-model-name', model]
+  const size = ['--max-model-len', '2048', '--max-num-seqs', '8', '--dtype', 'float32', '--enforce-eager']
+  const open = ['--host', '127.0.0.1', '--port', String(port), '--enable-scale-out', '--generation-config', 'vllm']
+  const child = spawn(join(cache, 'venv/bin/python'), [...args, ...size, ...open, ...flags], {
+    env: { ...process.env, ...small },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const gone = once(child, 'exit')
+  const last: string[] = []
+  const ready = Promise.withResolvers<void>()
+  for (const output of [child.stdout, child.stderr]) {
+    createInterface({ input: output }).on('line', (line) => {
+      last.push(line)
+      if (last.length > 60) last.shift()
+      if (line.includes('Application startup complete')) ready.resolve()
+    })
+  }
+  void gone.then(() => ready.reject(new Error(`vLLM ended before it was ready:\n${last.join('\n')}`)))
+  await ready.promise
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      await gone
+    },
+  }
+}
+
+/** vLLM on a copy of the base model, which every run begins by loading anew. */
+export interface Classroom extends AsyncDisposable {
+  readonly cache: string
+  readonly base: string
+  readonly served: string
+  readonly engine: Vllm
+}
+
+/** Makes the base model, once per content of what it is made from, and serves it. */
+export async function openClassroom(cache: string, told: 'inherit' | 'ignore' = 'ignore'): Promise<Classroom> {
+  const made = execFileSync(join(cache, 'venv/bin/python'), ['-B', join(doors, 'tiny.py'), cache], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', told],
+  })
+  const base = made.trim().split('\n').at(-1) ?? ''
+  const served = await mkdtemp(join(tmpdir(), 'paddock-doors-'))
+  await cp(base, served, { recursive: true })
+  const flags = ['--max-model-len', '256', '--max-num-seqs', '32']
+  const engine = await startVllm({ cache, directory: served, model: 'policy', flags })
+  return {
+    cache,
+    base,
+    served,
+    engine,
+    async [Symbol.asyncDispose]() {
+      await engine[Symbol.asyncDispose]()
+      await rm(served, { recursive: true })
+    },
+  }
+}
+
+export interface Lesson {
+  /** Name of the run; those of its two evaluations begin with it. */
+  readonly name: string
+  /** Paddock's data directory. */
+  readonly data: string
+  readonly seed: number
+  readonly steps: number
+  readonly lag: number
+  /** Rewards are shuffled within their groups. */
+  readonly control: boolean
+}
+
+/** What learn.py wrote. */
+export interface Learned {
+  /** Mean reward of held-out clues. */
+  readonly before: number
+  readonly after: number
+  /** Of as many changes among them, were nothing learned (McNemar, exact, two-sided). */
+  readonly p: number
+  readonly tasks: number
+  readonly seconds: number
+  readonly steps: readonly {
+    readonly step: number
+    readonly values: Readonly<Record<string, number>>
+    readonly mismatch: { readonly kl: number; readonly max: number; readonly p99: number }
+  }[]
+  /** Every call that came to the trainer, when, and how many tokens of it train. */
+  readonly trained: readonly (readonly [step: number, callId: string, tokens: number])[]
+}
+
+/** One whole run: held-out clues, training, held-out clues. `onLine` gets what learn.py prints. */
+export async function learnDoors(
+  room: Classroom,
+  { name, data, seed, steps, lag, control }: Lesson,
+  onLine: (line: string) => void = () => undefined,
+): Promise<Learned> {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-learned-'))
+  const paddock = await serve(data, room.engine.url)
+  try {
+    const out = join(directory, 'out.json')
+    const numbers = ['--name', name, '--seed', `${seed}`, '--steps', `${steps}`, '--lag', `${lag}`]
+    const places = ['--base', room.base, '--weights', room.served, '--out', out, '--url', paddock.control]
+    const args = ['-B', join(doors, 'learn.py'), ...places, ...numbers, ...(control ? ['--control'] : [])]
+    const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
+    const child = spawn(join(room.cache, 'venv/bin/python'), args, {
+      env: { ...process.env, PYTHONPATH: join(root, 'clients/python/src'), PADDOCK_CONTROL_TOKEN: token },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const last: string[] = []
+    for (const output of [child.stdout, child.stderr]) {
+      createInterface({ input: output }).on('line', (line) => {
+        last.push(line)
+        if (last.length > 60) last.shift()
+        onLine(line)
+      })
+    }
+    const [code] = await once(child, 'close')
+    if (code !== 0) throw new Error(`learn.py ended with ${String(code)}:\n${last.join('\n')}`)
+    return JSON.parse(await readFile(out, 'utf8')) as Learned
+  } finally {
+    paddock.child.kill('SIGINT')
+    await once(paddock.child, 'exit')
+    await rm(directory, { recursive: true })
+  }
+}
+
+/** `paddock serve` in the background, once it is ready. */
+async function serve(
+  data: string,
+  engine: string,
+): Promise<{ readonly child: ChildProcessByStdio<null, Readable, null>; readonly control: string }> {
+  const ports = ['--port', '0', '--control-port', '0']
+  const child = spawn(join(root, 'paddock'), ['--data', data, '--json', 'serve', '--engine', engine, ...ports], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { type, control } = JSON.parse(line) as { type?: string; control: string }
+    if (type !== 'ready') continue
+    child.stdout.resume()
+    return { child, control }
+  }
+  throw new Error('paddock serve ended before it was ready')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
