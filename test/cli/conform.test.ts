@@ -34,8 +34,11 @@ describe('paddock conform', () => {
           streams: 'never',
           tools: 1,
           parallel: true,
-          echo: { text: { same: 1, edited: 0, lost: 0 }, arguments: { same: 4, reserialised: 0, edited: 0, lost: 0 } },
-          appendOnly: { turns: 3, extended: 3, causes: {} },
+          echo: {
+            text: { same: 2, trimmed: 0, edited: 0, lost: 0 },
+            arguments: { same: 40, reserialised: 0, edited: 0, lost: 0 },
+          },
+          appendOnly: { turns: 39, extended: 39, causes: {} },
           retries: { limited: repeats, failed: repeats, cut: repeats },
           subagents: null,
           delivered: 1,
@@ -54,14 +57,26 @@ describe('paddock conform', () => {
     expect(harnesses).toMatchObject([
       {
         harness: 'script',
-        echo: { text: { same: 0, edited: 1 }, arguments: { same: 0, reserialised: 4 } },
-        appendOnly: { turns: 3, causes: { harness_rewrite: expect.any(Number) } },
+        echo: { text: { same: 0, edited: 2 }, arguments: { same: 0, reserialised: 40 } },
+        appendOnly: { turns: 39, causes: { harness_rewrite: expect.any(Number) } },
         retries: { limited: stops, failed: stops, cut: stops },
         exact: { record: 1, splice: 1 },
       },
     ])
-    expect(harnesses[0].appendOnly.extended).toBeLessThan(3)
+    expect(harnesses[0].appendOnly.extended).toBeLessThan(39)
     expect(code).toBe(0)
+  })
+
+  it('sees a harness that tidies its history now and then, and only there', async () => {
+    const command = `'${process.execPath}' test/cli/sloppy-agent.mjs tidy`
+    const { harnesses } = await conform('script', '--command', command)
+    const { appendOnly, echo, exact } = harnesses[0]
+    expect(echo.text).toMatchObject({ trimmed: 2, edited: 0, lost: 0 })
+    // The two commands that begin with a `cd` to where the shell is, and ten of the thirty turns.
+    expect(echo.arguments).toMatchObject({ edited: 12, lost: 0 })
+    expect(appendOnly.turns).toBe(39)
+    expect(appendOnly.turns - appendOnly.extended).toBe(12)
+    expect(exact).toEqual({ record: 1, splice: 1 })
   })
 
   it('refuses a harness that there is not, and a command that nobody takes', async () => {

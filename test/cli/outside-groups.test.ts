@@ -205,7 +205,7 @@ describe('a group of a harness elsewhere', () => {
 
   it.each([
     ['more usable members than there can be', { n: 1, stopWhen: { kind: 'usable', count: 2 } }, 'GROUP_INVALID'],
-    ['an unknown key', { n: 1, carry: true }, 'BODY_INVALID_SHAPE'],
+    ['an unknown key', { n: 1, borrow: true }, 'BODY_INVALID_SHAPE'],
   ])('is refused where it asks for %s', async (_what, asked, code) => {
     const { error } = await ask<{ error: { code: string } }>('POST', '/groups', { task, ...asked }, 400)
     expect(error.code).toBe(code)

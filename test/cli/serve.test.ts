@@ -1,5 +1,5 @@
 /** What a newcomer does first: serve, point something at it, look, export; with the real programs. */
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,6 +44,17 @@ describe('paddock serve --open', () => {
     expect(answer.status).toBe(200)
     expect(await open.nextCall()).toMatchObject({ status: 200, outcome: { kind: 'complete' } })
     expect((await open.stop()).code).toBe(0)
+  })
+})
+
+describe('paddock serve whose data directory is gone', () => {
+  it('says so when it is stopped, and ends', async () => {
+    const lost = join(directory, 'lost')
+    const losing = await serve(lost)
+    await rename(lost, `${lost}-elsewhere`)
+    const { code, out, err } = await losing.stop()
+    expect(code).toBe(3)
+    expect(`${out}${err}`).toContain('STORE_FAILED')
   })
 })
 

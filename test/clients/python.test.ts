@@ -38,6 +38,9 @@ import importlib.metadata, importlib.resources, paddock_rl
 for name in paddock_rl.__all__: getattr(paddock_rl, name)
 assert importlib.resources.files(paddock_rl).joinpath("py.typed").is_file()
 assert importlib.metadata.version("paddock-rl") == paddock_rl.__version__
+assert importlib.metadata.requires("paddock-rl") == ['trl>=1.6; extra == "trl"']
+assert importlib.metadata.metadata("paddock-rl").get_all("Provides-Extra") == ["trl"]
+import paddock_rl.trl
 print(paddock_rl.__file__)`
   await writeFile(join(directory, 'program.py'), program)
   const { stdout } = await run(python, ['-I', join(directory, 'program.py')], { cwd: directory, env })

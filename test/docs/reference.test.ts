@@ -6,6 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { buildProgram } from '../../src/cli/program.ts'
 import { liveKinds } from '../../src/server/index.ts'
+import { type RlParts, rlRoutes } from '../../src/server/rl/index.ts'
+import { servedBy } from '../rl/served.ts'
 import { cliPage, configKeys, configPage, errorsPage } from './render.ts'
 
 const page = (name: string): URL => new URL(`../../docs/reference/${name}`, import.meta.url)
@@ -47,6 +49,18 @@ describe('events.md', () => {
     const stored = [...(await source('src/core/event.ts')).matchAll(/kind: '(\w+)'/g)].map((match) => match[1])
     expect(stored.length).toBeGreaterThan(8)
     for (const kind of [...stored, ...Object.keys(liveKinds)]) expect(text).toContain(`| \`${kind}\` |`)
+  })
+})
+
+describe('rl.md', () => {
+  it('names every route of the trainer, and no other', async () => {
+    const text = await readFile(page('rl.md'), 'utf8')
+    const named = [...text.matchAll(/^\| `([A-Z]+ \/rl\/v1[^`]+)` \|/gm)].map((match) => match[1])
+    // Nobody asks them anything here.
+    const served = servedBy(rlRoutes({} as RlParts)).map(([method, path]) => `${method.toUpperCase()} /rl/v1${path}`)
+    expect(served.length).toBeGreaterThan(25)
+    expect(named.length).toBe(served.length)
+    expect(new Set(named)).toEqual(new Set(served))
   })
 })
 

@@ -258,6 +258,19 @@ describe('pitfall 20: new weights while generations are frozen', () => {
     expect(lines.map(({ cacheSalt }) => cacheSalt)).toContain(`weights-${name}`)
   })
 
+  it('whatever the weights are called, and whatever salt the harness has, engines take the salt', async () => {
+    await using paddock = await engines.proxy()
+    const session = await paddock.open()
+    const names = [`${nextVersion()}@2`, `step/${nextVersion()}`, 'x'.repeat(200)]
+    for (const version of names) {
+      await paddock.proxy.updateWeights(weights({ version }))
+      for (const more of [{}, { cache_salt: 'its/own@salt' }, { cache_salt: 'another' }]) await ask(session, more)
+    }
+    const lines = (await Promise.all(engines.running.map(journal))).flat()
+    const salts = lines.flatMap(({ cacheSalt }) => cacheSalt ?? []).slice(-9)
+    expect(new Set(salts).size).toBe(9)
+  })
+
   it('on the chat route, which tells no spans: one span that says mixed', async () => {
     await using paddock = await engines.proxy()
     const session = await paddock.open()

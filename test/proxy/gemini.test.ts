@@ -3,11 +3,13 @@ import {
   type Content,
   type GenerateContentResponse,
   GoogleGenAI,
+  type Part,
   type PartListUnion,
   ThinkingLevel,
   Type,
 } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { chatRequestOf } from '../../src/proxy/index.ts'
 import {
   script,
   rawPost,
@@ -120,6 +122,40 @@ describe.each([false, true])('the gemini dialect (stream %s)', (stream) => {
     const segments = new Map(log.segments.map((segment) => [segment.id, segment]))
     const parents = log.calls.map((call) => segments.get(call.commit?.promptLeaf ?? '')?.parent?.segmentId)
     expect(parents.slice(1)).toEqual(log.calls.slice(0, -1).map((call) => call.commit?.choices[0]?.segmentId))
+  })
+
+  it('extends where a client puts the response of each parallel call right behind it, as ADK does with a stream', async () => {
+    const session = await paddock.open({ policy: { strategy: 'splice', history: 'sampled' } })
+    const { models } = gemini(session)
+    const contents: Content[] = []
+    for (const instruction of ['Look twice.', 'List the files.', 'Look twice.']) {
+      contents.push({ role: 'user', parts: [{ text: instruction }] })
+      for (;;) {
+        const asked = { model, contents: [...contents], config: { tools } }
+        const parts: Part[] = []
+        if (stream) {
+          for await (const one of await models.generateContentStream(asked)) {
+            parts.push(...(one.candidates?.[0]?.content?.parts ?? []))
+          }
+        } else parts.push(...((await models.generateContent(asked)).candidates?.[0]?.content?.parts ?? []))
+        for (const part of parts) {
+          contents.push({ role: 'model', parts: [part] })
+          const { id, name } = part.functionCall ?? {}
+          if (id === undefined || name === undefined) continue
+          contents.push({ role: 'user', parts: [{ functionResponse: { id, name, response: { output: id } } }] })
+        }
+        if (parts.every(({ functionCall }) => functionCall === undefined)) break
+      }
+    }
+    const log = await session.log()
+    expect(log.calls).toHaveLength(6)
+    expect(log.calls.flatMap((call) => call.commit?.forks ?? [])).toEqual([])
+    expect(log.segments.filter(({ parent }) => parent === null)).toHaveLength(1)
+    const last = log.calls[5]
+    if (last === undefined) throw new Error('no sixth call')
+    const told = JSON.parse(Buffer.from(chatRequestOf(log, last) ?? []).toString())
+    const roles = (told.messages as { role: string }[]).map(({ role }) => role)
+    expect(roles.slice(0, 5)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant'])
   })
 
   it('gives text with true usage, and records the ids', async () => {

@@ -105,12 +105,6 @@ describe.each([false, true])('the responses dialect (stream %s)', (stream) => {
     },
   )
 
-  it.each(['computer_use_preview', 'computer'])('refuses the client’s own tool %s by name', async (type) => {
-    const session = await paddock.open(record)
-    const tools = [{ type } as unknown as OpenAI.Responses.Tool]
-    await expect(ask(session, false, { model, input: 'Count.', tools })).rejects.toThrow(`the tool type ${type}`)
-  })
-
   it('gives text with true usage, and records the ids', async () => {
     const session = await paddock.open(record)
     const response = await ask(session, stream, { model, input: 'Count.' })

@@ -165,9 +165,13 @@ class Played(StandIn):
         return says({})
 
 
+def asking(run: Any, tasks: list[str], args: argparse.Namespace) -> Any:
+    return lambda name, at: run.submit({"group_id": name, "task": tasks[at % len(tasks)], "n": args.n})
+
+
 def arguments(save: str, **more: Any) -> argparse.Namespace:
     known = {"save": save, "mode": "drain", "steps": 40, "groups": 4, "n": 9, "lag": 1, "save_every": 10, "most_tokens": 200}
-    rest = {"lease_s": 600.0, "lr": 1e-2, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 1e-3, "push": None}
+    rest = {"weights": "", "requests": "[]", "kl": 0.0, "reference": None, "lease_s": 600.0, "lr": 1e-2, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 1e-3, "push": None}
     return argparse.Namespace(**{**known, **rest, **more})
 
 
@@ -177,7 +181,8 @@ class Loop(unittest.TestCase):
             paddock = Played(Path(directory) / "weights", damage)
             self.addCleanup(paddock.close)
             with Paddock(paddock.url, "t").run("run") as run:
-                loop.train(new_model(), run, [f"clue{clue}" for clue in range(CLUES)], arguments(directory, **more))
+                args = arguments(directory, **more)
+                loop.train(new_model(), run, asking(run, [f"clue{clue}" for clue in range(CLUES)], args), args)
             return paddock
 
     def test_learns_at_every_lag_and_says_what_became_of_each_row(self) -> None:
@@ -240,6 +245,21 @@ class Loop(unittest.TestCase):
         for one, two in zip(own, other, strict=True):
             torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-3)
 
+    def test_distance_from_the_reference_is_none_at_first_and_holds_on_to_it(self) -> None:
+        model, reference = new_model(), new_model()
+        with torch.no_grad():
+            header = encoder.simple([1.0, 0.0])
+            for row in header["rows"]:
+                row["arrays"]["token_ids"] = torch.randint(VOCABULARY, (row["n_tokens"],)).tolist()
+            rows = decode(encoder.encode(header)).rows
+            samples = [loop.Sample(row, 0.0, 1.0) for row in rows]
+            self.assertEqual(float(loop.clipped_loss(model, samples, 0.2, 0.28, 0.5, reference)[0]), 0.0)
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+            near, far = (float(loop.clipped_loss(model, samples, 0.2, 0.28, kl, reference)[0]) for kl in (0.0, 0.5))
+        self.assertEqual(near, 0.0)
+        self.assertGreater(far, 0.01)
+
     def test_goes_on_from_its_checkpoint(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             paddock = Played(Path(directory) / "weights")
@@ -247,7 +267,8 @@ class Loop(unittest.TestCase):
             live = []
             for steps in (10, 10, 20):
                 with Paddock(paddock.url, "t").run("run") as run:
-                    loop.train(new_model(), run, ["clue0"], arguments(directory, steps=steps))
+                    args = arguments(directory, steps=steps)
+                    loop.train(new_model(), run, asking(run, ["clue0"], args), args)
                 live.append(paddock.model.state_dict())
             torch.testing.assert_close(live[1], live[0], rtol=0, atol=0)
             asked = paddock.bodies("POST /rl/v1/runs/run/attach")
@@ -269,7 +290,8 @@ class Loop(unittest.TestCase):
 
             paddock.on("POST /rl/v1/runs/run/policy", gate)
             with Paddock(paddock.url, "t").run("run") as run:
-                loop.train(new_model(), run, ["clue0"], arguments(directory, steps=3))
+                args = arguments(directory, steps=3)
+                loop.train(new_model(), run, asking(run, ["clue0"], args), args)
             self.assertEqual(pausing, [0, 1, 2, 2, 3])
             extra = [each["step"] for each in paddock.dispositions if each["row"].startswith("run-1-4-")]
             self.assertEqual(set(extra), {1})

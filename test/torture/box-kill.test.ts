@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { nastyCommands, requireDocker } from '../../src/testing/sandbox/index.ts'
+import { randomFrom } from './random.ts'
 
 /**
  * 1,000 commands that try to outlive their end, over four boxes at once:
@@ -25,7 +26,7 @@ describe.runIf(await requireDocker())('a thousand commands that try to survive',
   afterAll(() => provider.close())
 
   it(`leave no process (seed ${seed})`, async () => {
-    const random = mulberry32(seed)
+    const random = randomFrom(seed)
     const plan = Array.from({ length: cases }, () => ({
       nasty: nastyCommands[Math.floor(random() * nastyCommands.length)],
       timeoutMs: 60 + Math.floor(random() * 140),
@@ -53,13 +54,3 @@ describe.runIf(await requireDocker())('a thousand commands that try to survive',
     console.log(`end after grace, ${sorted.length} cases: p50 ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)}`)
   })
 })
-
-function mulberry32(seedOf: number): () => number {
-  let state = seedOf
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
 /**
@@ -31,7 +32,7 @@ describe.runIf(await requireDocker())('an owner of boxes that is killed', () => 
   afterAll(() => provider.close())
 
   it(`leaves nothing after a minute, ${kills} times (seed ${seed})`, async () => {
-    const random = mulberry32(seed)
+    const random = randomFrom(seed)
     const tookMs: number[] = []
     for (let kill = 0; kill < kills; kill++) {
       const child = fork(new URL('./box-owner.fixture.ts', import.meta.url), [String(Math.floor(random() * 2 ** 31))], {
@@ -100,15 +101,5 @@ function readOwner(name: string): string {
     return readFileSync(`/run/paddock/${name}`, 'utf8')
   } catch {
     return ''
-  }
-}
-
-function mulberry32(seedOf: number): () => number {
-  let state = seedOf
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
   }
 }

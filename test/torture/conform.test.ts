@@ -9,9 +9,12 @@ import { paddock } from '../cli/paddock.ts'
 /** Presets that start another agent through a tool. */
 const withSubagents = ['claude-code', 'cline', 'codex', 'gemini-cli', 'opencode', 'qwen-code']
 const names = [...withSubagents, 'pi']
+/** Commands that begin with a `cd` to where the shell is: Claude Code's history leaves it out. */
+const tidied = 12
+const turns = 39
 const hasDocker = await requireDocker()
 
-/** Every preset, unmodified, at every probe: five to eight minutes on two cores, fetched from npm once. */
+/** Every preset, unmodified, at every probe: eight to twelve minutes on two cores, fetched from npm once. */
 describe.runIf(hasDocker)('paddock conform with every preset', () => {
   let data: string
   let found: readonly Conformance[]
@@ -26,10 +29,15 @@ describe.runIf(hasDocker)('paddock conform with every preset', () => {
 
   it.each(names)('%s loses nothing and trains only what the engine conditioned on', (name) => {
     const one = found.find(({ harness }) => harness === name)
+    const edited = name === 'claude-code' ? tidied : 0
+    expect(one?.appendOnly).toEqual({
+      turns,
+      extended: turns - edited,
+      causes: edited === 0 ? {} : { harness_rewrite: edited },
+    })
     expect(one).toMatchObject({
       parallel: true,
-      echo: { text: { lost: 0, edited: 0 }, arguments: { lost: 0, edited: 0 } },
-      appendOnly: { turns: 3, extended: 3, causes: {} },
+      echo: { text: { lost: 0, edited: 0 }, arguments: { lost: 0, edited } },
       delivered: 1,
       exact: { record: 1, splice: 1 },
       retries: { limited: { struck: 'main', recovered: true }, failed: { struck: 'main', recovered: true } },

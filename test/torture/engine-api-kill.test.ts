@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { payloads, script, rawPost, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
 const kills = sized(50, 8)
@@ -57,7 +58,7 @@ it(
   async () => {
     const file = join(directory, 'client.jsonl')
     const fd = openSync(file, 'a')
-    const random = mulberry(seed)
+    const random = randomFrom(seed)
     const targets: Target[] = []
     for (let round = 0; round < kills; round += 1) {
       const child = spawn(
@@ -222,15 +223,4 @@ async function oneCall(target: Target, body: object, stream: boolean): Promise<O
       tools[call.index] = (tools[call.index] ?? '') + (call.function.arguments ?? '')
   }
   return { callId, content, tools }
-}
-
-/** A small seeded generator (mulberry32): the same moments on each run. */
-function mulberry(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { words } from '../fleet/support.ts'
 import { payloads, script, shellTool } from '../proxy/support.ts'
+import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
 const seed = 20_261_121
@@ -47,7 +48,7 @@ interface Target {
 
 let directory: string
 const engines: { port: string; child: ChildProcess; ready: Promise<void> }[] = []
-const random = mulberry(seed)
+const random = randomFrom(seed)
 let weights = 'w0'
 
 beforeAll(async () => {
@@ -351,15 +352,4 @@ function pick<T>(list: readonly T[]): T {
   const one = list[Math.floor(random() * list.length)]
   if (one === undefined) throw new Error('nothing to pick from')
   return one
-}
-
-/** A small seeded generator (mulberry32): the same order of events on each run. */
-function mulberry(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }

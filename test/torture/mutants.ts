@@ -234,8 +234,8 @@ export const parts: readonly Part[] = [
     mutants: [
       {
         name: 'forgets what was answered',
-        from: 'if (call.commit !== null && isAnswered(call.commit.outcome)) takeUpAnswers',
-        to: 'if (call.commit === null) takeUpAnswers',
+        from: 'if (commit !== null && isAnswered(commit.outcome)) takeUpAnswers',
+        to: 'if (commit === null) takeUpAnswers',
       },
       { name: 'counts from the start', from: 'Math.max(nextSeq, intent.seq + 1)', to: 'Math.max(nextSeq, 0)' },
       { name: 'gives deleted responses out', from: "event.kind === 'response_deleted'", to: 'event === undefined' },

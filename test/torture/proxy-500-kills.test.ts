@@ -7,6 +7,7 @@ import { fsck, openReader, openStore, type SessionLog } from '../../src/trajecto
 import { type FidelityEngine, startEngine } from '../fidelity/world.ts'
 import { ClientJournal, type DoomedSession, missingFrom, type Seen, warmProxy, witnessedCall } from '../lab/doomed.ts'
 import { dialects } from '../lab/official.ts'
+import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
 /**
@@ -46,7 +47,7 @@ afterAll(async () => {
 const limits = { timeout: Math.max(900_000, kills * 20_000) }
 
 it(`holds everything that a client could act on, over ${kills} kills (seed ${seed})`, limits, async () => {
-  const random = mulberry(seed)
+  const random = randomFrom(seed)
   const total = { acted: 0, seen: 0, interrupted: 0, killed: 0 }
   for (let first = 0; first < kills; first += killsPerStore) {
     const store = join(directory, `data-${first}`)
@@ -133,16 +134,5 @@ async function judge(
     acted: seen.filter((one) => one.acted !== null).length,
     seen: seen.length,
     interrupted: outcomes.filter((outcome) => outcome === 'interrupted').length,
-  }
-}
-
-/** A small seeded generator (mulberry32, public domain): the same instants on each run. */
-function mulberry(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
   }
 }

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
 import { payloads, script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { randomFrom } from './random.ts'
 
 const kills = 20
 const seed = 20_261_120
@@ -62,7 +63,7 @@ class Journal extends EventEmitter<{ acted: [] }> {
 
 it('nothing that a client could act on is missing after kill -9 at any moment', async () => {
   const journal = new Journal(join(directory, 'client.jsonl'))
-  const random = mulberry(seed)
+  const random = randomFrom(seed)
   const sessions: string[] = []
   for (let round = 0; round < kills; round += 1) {
     const { child, url, key, session } = await startRunner()
@@ -191,15 +192,4 @@ function readEvents(text: string): Seen['acted'] {
     }
   }
   return { content, tools }
-}
-
-/** A small seeded generator (mulberry32): the same moments on each run. */
-function mulberry(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openStore } from '../../src/trajectory/index.ts'
 import { revivingProxy } from '../kill/reviving.ts'
 import { script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
 const seed = 20_261_122
@@ -77,7 +78,7 @@ it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, as
     for (const hear of heard) hear()
     return retries
   })
-  const random = mulberry(seed)
+  const random = randomFrom(seed)
   let kills = 0
   while (working > 0) {
     // After some further answers, however slow the machine is, and a moment that lies anywhere in the next ones.
@@ -112,12 +113,3 @@ it(`${harnesses} harnesses of ${turns} turns each over kill -9 and restarts`, as
 })
 
 /** Mulberry32. */
-function mulberry(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { randomFrom } from './random.ts'
 
 /**
  * Invariant I9 through the public interface: `paddock run` is ended by SIGKILL and by SIGINT at seeded moments, and nothing
@@ -15,7 +16,7 @@ const seed = Number(process.env.SEED ?? 20261120)
 const kills = 6
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const docker = new Docker()
-const random = mulberry32(seed)
+const random = randomFrom(seed)
 let data: string
 
 beforeAll(async () => {
@@ -122,15 +123,4 @@ async function namedNow(text: string): Promise<string[]> {
     if (command.includes(text)) found.push(`${pid} ${command.replaceAll('\0', ' ')}`)
   }
   return found
-}
-
-/** A small seeded generator (mulberry32, public domain). */
-function mulberry32(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
 }

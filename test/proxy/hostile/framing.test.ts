@@ -61,14 +61,14 @@ describe('a change of the protocol', () => {
     },
   )
 
-  it.each(ways)('%s hangs neither a question that is passed on nor the one for what the engine is', async (headers) => {
+  it.each(ways)('%s hangs neither the question for its models nor the one for what the engine is', async (headers) => {
     await using server = await saying(upgrades[headers], 'waits')
     await using paddock = await startProxy(server.url)
     const session = await paddock.open()
     const models = await fetch(`${session.url}/models`, { headers: { authorization: `Bearer ${session.key}` } })
     expect([models.status, ((await models.json()) as { error: { code: string } }).error.code]).toEqual([
       502,
-      'ENGINE_ERROR',
+      'ENGINE_UNREACHABLE',
     ])
     await expect(vllmEngine({ url: server.url }).fingerprint()).rejects.toMatchObject({ code: 'ENGINE_UNREACHABLE' })
     await paddock.proxy.close()

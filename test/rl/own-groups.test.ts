@@ -1,0 +1,123 @@
+/** A trainer's groups whose rollouts Paddock does: submitted over `/rl/v1` to a real `paddock serve`, with real boxes. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { serve, type Serving } from '../cli/paddock.ts'
+import { type Claim, type Json, Trainer } from './trainer.ts'
+
+const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
+let directory: string
+let data: string
+let serving: Serving
+let trainer: Trainer
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-own-'))
+  data = join(directory, 'data')
+  await start()
+})
+afterAll(async () => {
+  await serving.stop()
+  await rm(directory, { recursive: true })
+})
+
+async function start(): Promise<void> {
+  serving = await serve(data)
+  trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
+}
+
+async function openRun(run: string, more: Json = {}): Promise<Json> {
+  const opened = await trainer.ask('POST', '/runs', { run_id: run, tasks, ...more })
+  await trainer.attach(run)
+  return opened
+}
+const submit = (run: string, ...groups: readonly Json[]) =>
+  trainer.ask('POST', `/runs/${run}/groups`, { groups: groups.map((one) => ({ task: 'log-forensics', n: 1, ...one })) })
+const settled = async (run: string, more: Json = {}): Promise<Claim> => {
+  for (;;) {
+    const [claim] = await trainer.claim(run, { wait_s: 60, ...more })
+    if (claim !== undefined) return claim
+  }
+}
+const rolloutsOf = async (group: string) => {
+  const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
+  const headers = { authorization: `Bearer ${token}` }
+  const answer = await fetch(`${serving.ready.control}/groups/${group}`, { headers })
+  return (
+    (await answer.json()) as { rollouts: readonly { id: string; startedAt: number | null; end: string | null }[] }
+  ).rollouts
+}
+const begun = async (group: string): Promise<string> => {
+  for (;;) {
+    const found = (await rolloutsOf(group)).find(({ startedAt, end }) => startedAt !== null && end === null)
+    if (found !== undefined) return found.id
+  }
+}
+
+describe('groups that Paddock does', () => {
+  it('settle with verdicts of their environment, and are claimed with rows', async () => {
+    expect(await openRun('train')).toMatchObject({ harness: 'reference', tasks })
+    const taken = { accepted: [{ group_id: 'g', round: 0, state: 'running' }], refused: [] }
+    expect(await submit('train', { group_id: 'g', n: 2, labels: { set: 'a' }, priority: 3 })).toMatchObject(taken)
+    expect(await submit('train', { group_id: 'g', n: 2, labels: { set: 'a' }, priority: 3 })).toMatchObject(taken)
+    const other = { groups: [{ group_id: 'g', task: 'log-forensics', n: 3 }] }
+    expect(await trainer.refused('POST', '/runs/train/groups', other)).toEqual([409, 'STORE_CONFLICT'])
+    const claim = await settled('train')
+    expect(claim).toMatchObject({ group_id: 'g', round: 0, settled: { state: 'settled', usable: 2 } })
+    const { rows, members } = await trainer.rows('g', claim.claim_id)
+    expect(members).toMatchObject([{ out: null, labels: { set: 'a' } }, { out: null }])
+    for (const { reward, usable, trained_tokens_of: trained } of rows) {
+      expect([0, 1]).toContain(reward)
+      expect(usable).toBe(true)
+      expect(trained.row).toBeGreaterThan(0)
+    }
+  })
+
+  it('have further rounds, and are cancelled', async () => {
+    const settledBefore = await trainer.ask('GET', '/groups/g')
+    expect(settledBefore).toMatchObject({ rounds: [{ round: 0, state: 'settled' }] })
+    expect(await trainer.ask('POST', '/groups/g/rounds', { n: 1 })).toMatchObject({ round: 1, state: 'running' })
+    expect(await trainer.refused('POST', '/groups/g/rounds', { n: 1 })).toEqual([409, 'ROUND_OPEN'])
+    const claim = await settled('train')
+    expect(claim).toMatchObject({ group_id: 'g', round: 1, settled: { usable: 1 } })
+    await submit('train', { group_id: 'stopped', n: 1 })
+    const rollout = await begun('stopped')
+    await trainer.ask('POST', '/groups/stopped/cancel', {})
+    expect(await trainer.ask('GET', `/rollouts/${rollout}?wait_s=60`)).toMatchObject({ end: 'cancelled' })
+    await submit('train', { group_id: 'one', n: 1, min_usable: 0 })
+    const one = await begun('one')
+    await trainer.ask('POST', `/rollouts/${one}/cancel`, {})
+    expect(await trainer.ask('GET', `/rollouts/${one}?wait_s=60`)).toMatchObject({
+      end: 'cancelled',
+      end_detail: 'cancelled by its trainer',
+    })
+  })
+
+  it('are of tasks that are there, and not of ones that are held out', async () => {
+    const asked = (task: unknown) => ({ groups: [{ group_id: 'x', task, n: 1 }] })
+    expect(await trainer.refused('POST', '/runs/train/groups', asked('nothing'))).toEqual([404, 'NOT_FOUND'])
+    const bare = { name: 'sum', instruction: 'Add.' }
+    expect(await trainer.refused('POST', '/runs/train/groups', asked(bare))).toEqual([501, 'TASK_UNSUPPORTED'])
+    expect(await trainer.refused('POST', '/runs', { tasks: '/nowhere' })).toEqual([400, 'TASK_INVALID'])
+    expect(await trainer.refused('POST', '/runs', { tasks, harness: 'nobody' })).toEqual([404, 'HARNESS_UNKNOWN'])
+    expect(await trainer.refused('POST', '/runs', { tasks: 'relative' })).toEqual([400, 'BODY_INVALID_SHAPE'])
+    expect(await trainer.refused('POST', '/runs', { environment: 'terminal' })).toEqual([400, 'BODY_INVALID_SHAPE'])
+    const group = { group_id: 'g', idempotency_key: 'k' }
+    expect(await trainer.refused('POST', '/rollouts', group)).toEqual([409, 'GROUP_INSIDE'])
+  })
+
+  it('go on after a kill of Paddock, closed or not', async () => {
+    await openRun('killed')
+    await submit('killed', { group_id: 'k', n: 2 })
+    await begun('k')
+    await trainer.ask('POST', '/runs/killed/close', {})
+    serving.kill('SIGKILL')
+    await serving.ended
+    await start()
+    const claim = await settled('killed')
+    expect(claim).toMatchObject({ group_id: 'k', settled: { state: 'settled', usable: 2 } })
+    expect(await trainer.ask('GET', '/runs/killed')).toMatchObject({ closed: true, counts: { running: 0, claimed: 1 } })
+  })
+})
