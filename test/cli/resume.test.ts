@@ -11,12 +11,32 @@ import { launcher, paddock } from './paddock.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 let directory: string
-/** Agents work one after the other. */
+/** Agents work one after the other, and none but a program's first while `held` is there. */
 let config: string
+let held: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-cli-resume-'))
   config = join(directory, 'paddock.config.mjs')
-  await writeFile(config, 'export default { run: { limits: { agent: 1 } } }\n')
+  held = join(directory, 'held')
+  const rollouts = new URL('../../src/rollout/index.ts', import.meta.url)
+  await writeFile(
+    join(directory, 'patient.mjs'),
+    `import { existsSync } from 'node:fs'
+    import { setTimeout as wait } from 'node:timers/promises'
+    import { referenceAgent } from ${JSON.stringify(rollouts.href)}
+    const agent = referenceAgent()
+    let begun = 0
+    export default {
+      ...agent,
+      name: 'patient',
+      async run(context) {
+        begun += 1
+        while (begun > 1 && existsSync(${JSON.stringify(held)})) await wait(20, undefined, { signal: context.signal })
+        return agent.run(context)
+      },
+    }\n`,
+  )
+  await writeFile(config, "export default { run: { limits: { agent: 1 } }, harnesses: ['./patient.mjs'] }\n")
 })
 afterAll(() => rm(directory, { recursive: true }))
 
@@ -35,17 +55,20 @@ async function rollouts(data: string): Promise<readonly RolloutView[]> {
 it.each(['SIGKILL', 'SIGINT'] as const)('a run that ended by %s goes on', async (signal) => {
   const data = join(directory, signal)
   const common = ['--data', data, '--config', config, '--json']
-  const child = spawn(launcher, ['run', task, '--n', '2', ...common], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await writeFile(held, '')
+  const begin = ['run', task, '--n', '2', '--harness', 'patient']
+  const child = spawn(launcher, [...begin, ...common], { stdio: ['ignore', 'pipe', 'inherit'] })
   const gone = once(child, 'close')
   child.stdout.resume()
-  while (!(await rollouts(data)).some(({ verdicts }) => verdicts.length > 0)) expect(child.exitCode).toBeNull()
+  while (!(await rollouts(data)).some(({ end }) => end === 'completed')) expect(child.exitCode).toBeNull()
   child.kill(signal)
   const [code] = await gone
+  await rm(held)
   expect(code).toBe(signal === 'SIGINT' ? 130 : null)
 
   const before = await rollouts(data)
   const judged = before.filter(({ verdicts }) => verdicts.length > 0)
-  expect(judged.length).toBeLessThan(2)
+  expect(judged).toHaveLength(1)
   const [run] = before
   const resumed = await paddock(['run', '--resume', (run?.runId ?? '').slice(-8), ...common])
   expect([resumed.code, resumed.err]).toEqual([0, expect.any(String)])
