@@ -38,9 +38,10 @@ import importlib.metadata, importlib.resources, paddock_rl
 for name in paddock_rl.__all__: getattr(paddock_rl, name)
 assert importlib.resources.files(paddock_rl).joinpath("py.typed").is_file()
 assert importlib.metadata.version("paddock-rl") == paddock_rl.__version__
-assert importlib.metadata.requires("paddock-rl") == ['trl>=1.6; extra == "trl"']
-assert importlib.metadata.metadata("paddock-rl").get_all("Provides-Extra") == ["trl"]
-import paddock_rl.trl
+needs = ['trl>=1.6; extra == "trl"', 'verl>=0.9; extra == "verl"', 'skyrl>=0.4; extra == "skyrl"']
+assert importlib.metadata.requires("paddock-rl") == needs
+assert importlib.metadata.metadata("paddock-rl").get_all("Provides-Extra") == ["trl", "verl", "skyrl"]
+import paddock_rl.trl, paddock_rl.verl, paddock_rl.slime, paddock_rl.skyrl
 print(paddock_rl.__file__)`
   await writeFile(join(directory, 'program.py'), program)
   const { stdout } = await run(python, ['-I', join(directory, 'program.py')], { cwd: directory, env })

@@ -26,20 +26,17 @@ Nothing of TRL, torch or transformers is imported before `bind`.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, get_args
 
 from .advantages import Advantages, advantages
 from .client import Run
-from .convert._rows import MultiRow, NoNumber, Several, one_row, response, rows_of, slots
+from .convert._rows import MultiRow, NoNumber, Several, one_row, response, rows_of
 from .convert.trl import to_trl_async
-from .errors import Rejected, Unanswered
+from .groups import Asked, Groups, Harness, OpenRollout, Refused, Task, check_temperature, chosen
 from .rows import Group, Member, Row
 
 __all__ = ["MultiRow", "NoNumber", "Null", "OpenRollout", "Refused", "Rollouts", "paddock_reward", "rollout_samples"]
@@ -49,36 +46,6 @@ Null = Literal["left_out", "masked_mean", "raise"]
 or `NoNumber`. Its mask is zeros either way, and it is never 0."""
 
 _OLDEST = (1, 6)
-_NOTHING = ("infra", "cancelled")
-_GROUP_KEYS = frozenset({"deadline_s", "horizon", "labels", "min_usable", "on_cut", "priority", "prompt_variant"})
-_GONE = ("ROUND_SETTLED", "STORE_CONFLICT")
-
-
-class Refused(ValueError):
-    """A setting under which the trainer would train on something else than was recorded. `code` names it."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-
-
-@dataclass(frozen=True)
-class OpenRollout:
-    """A rollout that waits for its harness: call the model at `base_url` with `key`."""
-
-    prompt: Any
-    """TRL's: a text, or a list of messages."""
-    base_url: str
-    key: str
-    rollout_id: str
-    group_id: str
-    slot: int
-    attempt: int
-
-
-Harness = Callable[[OpenRollout], "float | None | Mapping[str, Any]"]
-"""Does a rollout and answers its reward, None where nobody can tell, or a body of `POST /rollouts/{id}/end` with a verdict. What
-it raises is a failure of the infrastructure: the rollout ends as `infra`. A failure of the agent is a reward."""
 
 
 def paddock_reward(
@@ -86,21 +53,6 @@ def paddock_reward(
 ) -> list[float | None]:
     """The reward function to give `GRPOTrainer`: the verdicts of Paddock, None where there is none."""
     return list(paddock_number)
-
-
-@dataclass
-class _Wanted:
-    """A group that was asked for, and how many further rollouts it may have."""
-
-    group_id: str
-    prompt: Any
-    spare: int
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def again(self) -> bool:
-        with self.lock:
-            self.spare -= 1
-            return self.spare >= 0
 
 
 @dataclass(frozen=True)
@@ -127,7 +79,7 @@ class Rollouts:
         run: Run,
         *,
         harness: Harness | None = None,
-        task: Callable[[Any], Mapping[str, Any] | str] | None = None,
+        task: Task | None = None,
         move_weights: Callable[[Any, int], object] | None = None,
         spare: int = 0,
         null: Null = "left_out",
@@ -135,35 +87,19 @@ class Rollouts:
         group: Mapping[str, Any] | None = None,
         at_once: int = 16,
     ) -> None:
-        inside = run.opened.get("tasks") is not None
-        if harness is None and not inside:
-            raise Refused("no_harness", "nobody does the rollouts. Fix: give harness, or open the run with tasks.")
-        if harness is not None and inside:
-            raise Refused("two_harnesses", "Paddock does the rollouts of a run with tasks. Fix: leave out harness, or tasks.")
-        if inside and task is None:
-            raise Refused("no_task", "which of the run's tasks is a prompt of? Fix: give task.")
-        if unknown := set(group or {}) - _GROUP_KEYS:
-            raise Refused("group_key", f"{sorted(unknown)} cannot be said of a group here; {sorted(_GROUP_KEYS)} can.")
         if null not in get_args(Null) or several not in get_args(Several):
             raise Refused("choice", f"null is one of {get_args(Null)}, and several one of {get_args(Several)}.")
-        if spare < 0 or at_once < 1:
-            raise Refused("number", "spare is 0 or more, and at_once 1 or more.")
+        self._groups = Groups(run, harness=harness, task=task, spare=spare, group=group, at_once=at_once)
         self.run = run
         self.lost_tokens = 0
         """Trained tokens that several="main_chain" left out so far."""
-        self._harness = harness
-        self._task = task or _task_of
         self._move_weights = move_weights
-        self._spare = spare
         self._null: Null = null
         self._several: Several = several
-        self._group = dict(group or {})
-        self._at_once = at_once
         self._bound: Any = None
         self._live: int | None = None
         self._begun: int | None = None
         self._label: str | None = None
-        self._asked = 0
         self._uses: list[_Use] = []
 
     def bind(self, trainer: Any) -> None:
@@ -195,7 +131,7 @@ class Rollouts:
             move = self._move_weights
             self._announce(step, lambda: move(trainer, step) if move else None)
         each = trainer.num_generations
-        groups = self._settled(_chunks(prompts, each), each)
+        groups = self._groups.settled([Asked(prompt, each) for prompt in _chunks(prompts, each)], step)
         ids = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
         said: list[Mapping[str, Any]] = []
         known = trainer.multi_objective_aggregation == "sum_then_normalize" and trainer.scale_rewards in ("group", "none")
@@ -218,85 +154,11 @@ class Rollouts:
         self.run.policy(version, "live", label=self._label if version == self._begun else None)
         self._live = version
 
-    def _settled(self, prompts: Sequence[Any], each: int) -> list[Group | None]:
-        """A group for each prompt, once all have settled; None where no member of it is usable."""
-        wanted = []
-        for prompt in prompts:
-            name = f"{self.run.run_id}-{self.run.incarnation}-{self._asked}"
-            wanted.append(_Wanted(name, prompt, self._spare))
-            self._asked += 1
-        asked = [
-            {**self._group, "group_id": one.group_id, "task": self._task(one.prompt), "n": each, "top_up": self._spare}
-            for one in wanted
-        ]
-        self.run.submit(asked)
-        if self._harness is not None:
-            self._do(wanted, each, self._harness)
-        return self._claimed([one.group_id for one in wanted])
-
-    def _do(self, wanted: Sequence[_Wanted], each: int, harness: Harness) -> None:
-        with ThreadPoolExecutor(self._at_once) as pool:
-            members = [pool.submit(self._fill, one, harness) for one in wanted for _ in range(each)]
-            try:
-                for member in members:
-                    member.result()
-            finally:
-                pool.shutdown(cancel_futures=True)
-                # A group that may still have further rollouts waits for them; there will be none.
-                for one in wanted:
-                    self.run.paddock.cancel_group(one.group_id)
-
-    def _fill(self, wanted: _Wanted, harness: Harness) -> None:
-        """A member of a group: rollouts until one has a number, or the group may have no more."""
-        slot: dict[str, Any] = {}
-        paddock = self.run.paddock
-        while True:
-            try:
-                opened = paddock.open_rollout(wanted.group_id, **slot)
-                place = {key: opened[key] for key in ("base_url", "key", "rollout_id", "slot", "attempt")}
-                ended = paddock.end_rollout(
-                    opened["rollout_id"], **_ended(harness, OpenRollout(wanted.prompt, group_id=wanted.group_id, **place))
-                )
-            except Rejected as error:
-                # Its deadline came meanwhile, and the group has settled with what there was.
-                if error.code in _GONE and self._state(wanted.group_id) != "running":
-                    return
-                raise
-            nothing = ended["end"] in _NOTHING
-            if (not nothing and ended["reward"] is not None) or not wanted.again():
-                return
-            # A slot whose rollout counts keeps it: another one begins beside it.
-            slot = {"slot": ended["slot"]} if nothing else {}
-
-    def _state(self, group_id: str) -> str:
-        found = self.run.paddock.ask("GET", f"/rl/v1/groups/{group_id}")
-        return str(found["rounds"][-1]["state"])
-
-    def _claimed(self, names: Sequence[str]) -> list[Group | None]:
-        found: dict[str, Group | None] = {}
-        while missing := [name for name in names if name not in found]:
-            # A group without a usable member is never handed out.
-            failed = [name for name in missing if self._state(name) == "failed"]
-            found.update(dict.fromkeys(failed))
-            if len(failed) == len(missing):
-                continue
-            try:
-                claimed = self.run.claim(len(missing), consumer="trl")
-            except Unanswered:
-                continue
-            for group in claimed:
-                if group.group_id in names:
-                    found[group.group_id] = group
-                else:
-                    # Of a process before this one: TRL takes rollouts of its own prompts under its own weights.
-                    self.run.dispose_group(group, self._bound.state.global_step, "stale", reason="another process asked for it")
-        return [found[name] for name in names]
-
     def _rows(
         self, group: Group | None, each: int, pad: int, temperature: float, method: str | None, said: list[Mapping[str, Any]]
     ) -> list[dict[str, Any]]:
         """A row of TRL for each of `each` members; adds to `said` what became of the group's rows."""
-        members = [] if group is None else _chosen(group, each)
+        members = [] if group is None else chosen(group, each)
         numbers = [member.number for member in members if member.number is not None]
         out = []
         trained: dict[str, Row] = {}
@@ -352,11 +214,7 @@ class Rollouts:
     def _check_row(self, row: Row, temperature: float) -> None:
         if row.oldest_version != self._live:
             raise Refused("stale", f"row {row.row_id} was sampled under version {row.oldest_version}, and {self._live} is live.")
-        other = [value for _, _, value in row.temperatures if value is not None and value != temperature]
-        if other:
-            raise Refused(
-                "temperature", f"row {row.row_id} was sampled at {other[0]}, and the trainer counts with {temperature}."
-            )
+        check_temperature(row, temperature)
 
     def _begin(self, step: int) -> None:
         self.run.attach(step or None)
@@ -482,15 +340,6 @@ def _said(group: Group, members: Sequence[Member], trained: Mapping[str, Row], m
     return said
 
 
-def _chosen(group: Group, each: int) -> list[Member]:
-    """`each` members at most, those with a number first; in the order of their slots."""
-    members = slots(group)
-    known = [member for member in members if member.number is not None]
-    rest = [member for member in members if member.number is None]
-    found = {member.rollout_id for member in (known + rest)[:each]}
-    return [member for member in members if member.rollout_id in found]
-
-
 def _chunks(prompts: Sequence[Any], each: int) -> list[Any]:
     """The prompt of each group: TRL takes `each` neighbours for one."""
     found = []
@@ -500,27 +349,6 @@ def _chunks(prompts: Sequence[Any], each: int) -> list[Any]:
             raise Refused("groups", f"rows {start} to {start + each} are not {each} of one prompt, and TRL would compare them.")
         found.append(chunk[0])
     return found
-
-
-def _ended(harness: Harness, opened: OpenRollout) -> dict[str, Any]:
-    """How a rollout ended, as the route takes it."""
-    try:
-        said = harness(opened)
-    except Exception as error:
-        return {"end": "infra", "detail": f"{type(error).__name__}: {error}"[:500]}
-    if isinstance(said, Mapping):
-        if said.get("verdict") is None and said.get("end") not in _NOTHING:
-            raise Refused("verdict", "TRL does not wait for a later verdict. Fix: answer a body with verdict, a number, or None.")
-        return dict(said)
-    if said is None:
-        return {"verdict": {"source": "harness", "reward": None, "status": "unscorable", "reason": "the harness gave no number"}}
-    return {"verdict": {"source": "harness", "reward": float(said)}}
-
-
-def _task_of(prompt: Any) -> dict[str, Any]:
-    """A task of a prompt's own words: the text, or what the messages say."""
-    text = prompt if isinstance(prompt, str) else "\n".join(str(message["content"]) for message in prompt)
-    return {"name": f"prompt-{hashlib.sha256(text.encode()).hexdigest()[:12]}", "instruction": text}
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rows import Group
+from ..rows import Group, Row
 from ._rows import Null, response, reward, rows_of, slots
 
 _CUT = {"budget", "context_overflow", "horizon", "agent_timeout"}
@@ -22,24 +22,22 @@ def to_slime(group: Group, group_index: int, first_index: int = 0, *, null: Null
     out = []
     for place, member in enumerate(slots(group)):
         score, masked = reward(group, member, null)
-        samples = []
-        for row in rows_of(group, member):
-            cut = response(row, masked=masked)
-            samples.append(
-                {
-                    "group_index": group_index,
-                    "index": first_index + place,
-                    "rollout_id": first_index + place,
-                    "tokens": cut.prompt_ids + cut.response_ids,
-                    "response_length": len(cut.response_ids),
-                    "loss_mask": cut.mask,
-                    "rollout_log_probs": cut.logprobs,
-                    "reward": score,
-                    "weight_versions": [str(low) for _, _, low, _ in row.versions if low >= 0],
-                    "remove_sample": masked,
-                    "status": "truncated" if row.end in _CUT else "aborted" if masked else "completed",
-                    "metadata": {"rollout": row.rollout_id, "row": row.row_id},
-                }
-            )
-        out.append(samples)
+        ids = {"group_index": group_index, "index": first_index + place, "rollout_id": first_index + place}
+        out.append([{**ids, **sample_of(row, score, masked)} for row in rows_of(group, member)])
     return out
+
+
+def sample_of(row: Row, score: float, masked: bool) -> dict[str, Any]:
+    """The fields of one sample; with `masked` nothing of it trains."""
+    cut = response(row, masked=masked)
+    return {
+        "tokens": cut.prompt_ids + cut.response_ids,
+        "response_length": len(cut.response_ids),
+        "loss_mask": cut.mask,
+        "rollout_log_probs": cut.logprobs,
+        "reward": score,
+        "weight_versions": [str(low) for _, _, low, _ in row.versions if low >= 0],
+        "remove_sample": masked,
+        "status": "truncated" if row.end in _CUT else "aborted" if masked else "completed",
+        "metadata": {"rollout": row.rollout_id, "row": row.row_id},
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rows import Group
+from ..rows import Group, Row
 from ._rows import Null, extent, response, reward, rows_of, slots
 
 
@@ -22,29 +22,32 @@ def to_verl(group: Group, *, null: Null = "raise") -> list[list[dict[str, Any]]]
     out = []
     for session, member in enumerate(slots(group)):
         score, masked = reward(group, member, null)
-        outputs = []
-        for index, row in enumerate(rows_of(group, member)):
-            cut = response(row, masked=masked)
-            lowest, highest = extent(row)
-            outputs.append(
-                {
-                    "prompt_ids": cut.prompt_ids,
-                    "response_ids": cut.response_ids,
-                    "response_mask": cut.mask,
-                    "response_logprobs": cut.logprobs,
-                    "reward_score": score,
-                    "num_turns": len(row.turn_spans),
-                    "metrics": {},
-                    "extra_fields": {
-                        "uid": group.group_id,
-                        "session": session,
-                        "index": index,
-                        "rollout_id": row.rollout_id,
-                        "row_id": row.row_id,
-                        "min_global_steps": lowest,
-                        "max_global_steps": highest,
-                    },
-                }
-            )
-        out.append(outputs)
+        rows = rows_of(group, member)
+        out.append([output_of(row, score, masked, group.group_id, session, index) for index, row in enumerate(rows)])
     return out
+
+
+def output_of(row: Row, score: float, masked: bool, uid: str, session: int, index: int) -> dict[str, Any]:
+    """The fields of one output; with `masked` nothing of it trains."""
+    cut = response(row, masked=masked)
+    lowest, highest = extent(row)
+    return {
+        "prompt_ids": cut.prompt_ids,
+        "response_ids": cut.response_ids,
+        "response_mask": cut.mask,
+        "response_logprobs": cut.logprobs,
+        "reward_score": score,
+        "num_turns": len(row.turn_spans),
+        "metrics": {},
+        "extra_fields": {
+            "uid": uid,
+            "session": session,
+            "index": index,
+            "rollout_id": row.rollout_id,
+            "row_id": row.row_id,
+            "min_global_steps": lowest,
+            "max_global_steps": highest,
+            # `_agent_loop_postprocess` copies it to siblings and does not ask whether it is there.
+            "reward_extra_info": {},
+        },
+    }
