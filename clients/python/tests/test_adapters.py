@@ -17,6 +17,7 @@ from paddock_rl import Paddock, skyrl, slime, verl
 from paddock_rl.groups import Asked, Groups, MultiRow, NoNumber, Refused, Steps
 
 from . import encoder, slime_fixture
+from .stand_in import says
 from .test_trl import Server
 
 KNOWN = [1.0, 0.0, 0.5]
@@ -84,6 +85,19 @@ class TheClock(Adapters):
         self.assertEqual(len(self.disposed(server)), 4)
         with self.assertRaisesRegex(Refused, "clock"):
             steps.at(4, 3, 3)
+
+    def test_the_end_of_the_training_is_that_of_the_run(self) -> None:
+        server = Server(encoder.simple([1.0, 0.0]))
+        server.on("POST /rl/v1/runs/run/close", says({}))
+        groups = self.groups(server)
+        steps = Steps(groups.run)
+        steps.at(0, 0, None)
+        (group,) = groups.settled([Asked("one", 2)], 0)
+        assert group is not None
+        steps.gave(0, group, ["row0"])
+        steps.finish()
+        self.assertEqual([outcome for _, outcome, _, _ in self.disposed(server)], ["used", "skipped"])
+        self.assertEqual(len(server.bodies("POST /rl/v1/runs/run/close")), 1)
 
     def test_weights_of_a_checkpoint_keep_their_name_and_others_can_announce(self) -> None:
         server = Server()

@@ -394,6 +394,12 @@ class Steps:
         self.done(step)
         self.run.checkpoint(step)
 
+    def finish(self) -> None:
+        """The training is over: whatever was given is trained, and another run may announce weights."""
+        self.done()
+        self.run.finish()
+        self.run.close()
+
     def _say(self, before: float) -> None:
         due = [one for one in self._given if one[0] < before]
         self._given = [one for one in self._given if one[0] >= before]

@@ -15,7 +15,7 @@ Written against skyrl 0.4.0 and its classes. There
 
 SkyRL has no word for null. The mean in its place leaves the mean of the group as it is and makes the deviation a little smaller.
 
-Nothing of SkyRL is imported here, and of its own types only those that it gave are given back.
+test/real/trainers_test.py puts it through them. Nothing of SkyRL is imported here, and of its own types only those that it gave are given back.
 """
 
 from __future__ import annotations

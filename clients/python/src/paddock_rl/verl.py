@@ -19,7 +19,7 @@ Written against verl 0.9.1 and its classes, `trainer.use_v1` (its default) and `
 - `verl/trainer/ppo/v1/utils.py`, `compute_advantage_for_multi_trajectories`: advantages are of the last output of each session and read at its first trained
   token, so an output that trains nothing is never put last. A session without output is in no mean: **verl has a word for null**.
 
-Nothing of verl is imported before the first batch.
+test/real/trainers_test.py puts it through them. Nothing of verl is imported before the first batch.
 """
 
 from __future__ import annotations
