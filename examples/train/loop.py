@@ -1,10 +1,11 @@
 """A whole trainer in one file: GRPO on what Paddock recorded. `python loop.py --model DIR --tasks DIR --push ./push.sh`
 
-`lag` + 1 steps of groups are under way, so that sampling goes on while it trains: rows are up to `lag` versions old when they are
-used. The loss corrects for that token by token, with the clipped ratio to the recorded logprobs; `--kl` holds the model near what it
-began as. All rows of a rollout train (sub-agents, compaction, forks) with its one advantage; the mean is over trained tokens. After
-each step the weights are saved and the engine loads them: by `--push`, a program that is given their directory, or by `--requests`,
-which Paddock posts to each replica. Started again as before, it goes on from its checkpoint, and what was lost is handed out again.
+`lag` + 1 steps of groups are under way, so that sampling goes on while it trains: rows are up to `lag` versions old when they are used.
+The loss corrects for that token by token, with the clipped ratio to the recorded logprobs; `--kl` holds the model near what it began as;
+of `--lr`, the share `--decay` is gone at the end. All rows of a rollout (sub-agents, compaction, forks) have its one advantage; the mean
+is over trained tokens. After each step the engine loads the weights: by `--push`, a program that is given their directory, or by
+`--requests`, which Paddock posts to each replica. Started again as before, it goes on from its checkpoint, and what was lost is handed out
+again.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def learn(model: Any, optimizer: Any, run: Run, groups: Sequence[Group], step: i
         total, clipped = total + loss.item(), clipped + cut
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), args.max_norm))
     if samples:
+        optimizer.param_groups[0]["lr"] = args.lr * (1 - args.decay * step / args.steps)
         optimizer.step()
     for group, found in judged:
         run.dispose_group(group, step, computed=found, left_out={r.row_id: w for r in group.rows if (w := why_not(r, step, args))})
@@ -172,8 +174,7 @@ def train(model: Any, run: Run, ask: Callable[[str, int], Any], args: Any) -> No
         learn(model, optimizer, run, owed, step, args)
         push(model, optimizer, run, step + 1, args)
         if (step + 1) % args.save_every == 0 or step + 1 == args.steps:
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
-            torch.save(state, saved.with_suffix(".new"))
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, saved.with_suffix(".new"))
             saved.with_suffix(".new").rename(saved)
             run.checkpoint(step)
 
@@ -181,7 +182,7 @@ def train(model: Any, run: Run, ask: Callable[[str, int], Any], args: Any) -> No
 def main() -> None:
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     known = {"url": "http://127.0.0.1:8791", "run": "loop", "harness": "reference", "save": "out/loop", "mode": "drain"}
-    known |= {"steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 5, "most_tokens": 8192, "lease_s": 600.0}
+    known |= {"steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 5, "most_tokens": 8192, "lease_s": 600.0, "decay": 0.0}
     known |= {"weights": "", "requests": "[]", "lr": 1e-5, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "kl": 0.0, "most_kl": 0.05}
     for name, default in known.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")

@@ -171,7 +171,7 @@ def asking(run: Any, tasks: list[str], args: argparse.Namespace) -> Any:
 
 def arguments(save: str, **more: Any) -> argparse.Namespace:
     known = {"save": save, "mode": "drain", "steps": 40, "groups": 4, "n": 9, "lag": 1, "save_every": 10, "most_tokens": 200}
-    rest = {"weights": "", "requests": "[]", "kl": 0.0, "reference": None, "lease_s": 600.0, "lr": 1e-2, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 1e-3, "push": None}
+    rest = {"weights": "", "requests": "[]", "kl": 0.0, "reference": None, "lease_s": 600.0, "lr": 1e-2, "decay": 0.0, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 1e-3, "push": None}
     return argparse.Namespace(**{**known, **rest, **more})
 
 

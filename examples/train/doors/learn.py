@@ -123,7 +123,8 @@ class Watched:
 def main() -> None:
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     known = {"name": "doors", "seed": 1, "steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 10, "most_tokens": 4096}
-    known |= {"lr": 3e-4, "max_norm": 0.1, "kl": 0.1, "clip_low": 0.2, "clip_high": 0.28, "most_kl": 1e-3, "lease_s": 600.0, "mode": "drain"}
+    known |= {"lr": 4e-4, "decay": 1.0, "max_norm": 0.1, "kl": 0.1, "clip_low": 0.2, "clip_high": 0.28, "most_kl": 1e-3}
+    known |= {"lease_s": 600.0, "mode": "drain"}
     for name, default in known.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
     for name, says in {"base": "where it starts", "weights": "what vLLM serves", "out": "a file for what came of it"}.items():
