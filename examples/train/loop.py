@@ -4,8 +4,7 @@
 The loss corrects for that token by token, with the clipped ratio to the recorded logprobs; `--kl` holds the model near what it began as;
 of `--lr`, the share `--decay` is gone at the end. All rows of a rollout (sub-agents, compaction, forks) have its one advantage; the mean
 is over trained tokens. After each step the engine loads the weights: by `--push`, a program that is given their directory, or by
-`--requests`, which Paddock posts to each replica. Started again as before, it goes on from its checkpoint, and what was lost is handed out
-again.
+`--requests`, which Paddock posts to each replica. Started again as before, it goes on from its checkpoint, and what was lost comes again.
 """
 
 from __future__ import annotations
