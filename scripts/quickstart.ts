@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { learn } from './quickstart-learn.ts'
+import { about, smallModel } from './quickstart-small.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { values: options } = parseArgs({
@@ -19,12 +20,13 @@ const { values: options } = parseArgs({
     act: { type: 'string' },
     env: { type: 'string', default: 'terminal' },
     learn: { type: 'boolean', default: false },
+    model: { type: 'string' },
     data: { type: 'string', default: '.paddock/quickstart' },
     out: { type: 'string', default: 'out/quickstart' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 })
-const scripted = process.env.ENGINE_URL === undefined || process.env.ENGINE_URL === ''
+const scripted = (): boolean => (process.env.ENGINE_URL ?? '') === ''
 const paint = process.stdout.isTTY && process.env.NO_COLOR === undefined
 const bold = (text: string): string => (paint ? `\u001b[1m${text}\u001b[0m` : text)
 const dim = (text: string): string => (paint ? `\u001b[2m${text}\u001b[0m` : text)
@@ -67,11 +69,13 @@ class StepFailed extends Error {
 }
 
 const usage = `Usage: ./quickstart [--yes] [--act 1|2] [--env NAME] [--data DIR] [--out DIR]
+       ./quickstart --model small [--yes] [--data DIR] [--out DIR]
        ./quickstart --learn [--data DIR] [--out DIR]
 
   --yes        install and start Docker without asking, where that is needed
   --act 1|2    only this act (default: both; without Docker act 1 only)
   --env NAME   environment of act 2: terminal (default), sql, search or gui
+  --model small  act 1 with a real model of 135 million parameters on this CPU (asks before it downloads 130 MB)
   --learn      a small model learns behind a real vLLM, trained on what was recorded (15 minutes; no Docker)
   --data DIR   data directory (default: .paddock/quickstart)
   --out DIR    where the exports go (default: out/quickstart)
@@ -93,12 +97,13 @@ async function main(): Promise<number> {
     return 2
   }
   if (options.learn) return learn({ data: options.data, out: options.out, say })
+  if (options.model !== undefined) return small(options.model)
   if (set === undefined) {
     console.error(`USAGE: --env ${options.env} is not shown here. Fix: --env ${Object.keys(sets).join(', --env ')}.`)
     return 2
   }
   plan(set)
-  if (!scripted) await preflight()
+  if (!scripted()) await preflight()
   if (options.act !== '2') await actOne()
   if (options.act === '1') return 0
   if (!(await dockerUp())) return options.act === '2' ? 3 : 0
@@ -118,11 +123,31 @@ function plan({ needs }: { readonly needs: string }): void {
     say('         and fetches Qwen Code from npm (about 350 MB with Node, into a volume).')
   }
   say(
-    scripted
+    scripted()
       ? 'Engine   the scripted engine: no language model, it runs prepared steps.'
       : `Engine   ${process.env.ENGINE_URL}`,
   )
   say()
+}
+
+/** Act 1 with a model that is fetched for it. */
+async function small(model: string): Promise<number> {
+  if (model !== 'small' || !scripted() || options.act === '2' || options.env !== 'terminal') {
+    console.error(
+      'USAGE: --model takes `small`, act 1 and no engine. Fix: ./quickstart --model small, without ENGINE_URL.',
+    )
+    return 2
+  }
+  say(bold('Paddock quickstart: act 1 with a real model'))
+  for (const line of about) say(line)
+  say()
+  const server = await smallModel(options)
+  if (typeof server === 'number') return server
+  await using engine = server
+  process.env.ENGINE_URL = engine.url
+  await preflight()
+  await actOne()
+  return 0
 }
 
 /** A real server: one tool call, ids and logprobs, before anything else. */
