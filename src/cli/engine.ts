@@ -6,6 +6,7 @@ import {
   type EngineProbe,
   openaiEngine,
   probeEngine,
+  llamacppEngine,
   sglangEngine,
   vllmEngine,
 } from '../proxy/index.ts'
@@ -130,6 +131,8 @@ function adapterFor(kind: EngineProbe['kind'], url: string, apiKey: string | nul
         strictThinking: report.strictThinking,
         logprobKind: report.logprobKind,
       })
+    case 'llamacpp':
+      return llamacppEngine({ url, apiKey })
     case 'openai':
       return openaiEngine({ url, apiKey, logprobs: report.givesLogprobs })
   }

@@ -27,6 +27,7 @@ export type {
 export type { EngineAdapter, EngineRequestFacts, EngineRequestPlan } from './engines/contract.ts'
 export { openaiEngine, type OpenaiOptions } from './engines/openai/index.ts'
 export { type EngineProbe, probeEngine } from './engines/probe.ts'
+export { llamacppEngine, type LlamacppOptions } from './engines/llamacpp/index.ts'
 export { sglangEngine, type SglangOptions } from './engines/sglang/index.ts'
 export { vllmEngine, type VllmOptions } from './engines/vllm/index.ts'
 export { defaultLimits } from './limits.ts'

@@ -1,8 +1,16 @@
 /** The engine suite on transcribed shapes, on the scripted engine's APIs, and on a real server where one is named. */
-import { type EngineAdapter, openaiEngine, probeEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
+import {
+  type EngineAdapter,
+  llamacppEngine,
+  openaiEngine,
+  probeEngine,
+  sglangEngine,
+  vllmEngine,
+} from '../../src/proxy/index.ts'
 import {
   engineContract,
   type EngineFixture,
+  llamacpp11549,
   openaiPlain,
   serveFixture,
   sglang0513,
@@ -17,11 +25,12 @@ const fixtures: readonly (readonly [EngineFixture, (url: string) => EngineAdapte
   [vllm011, (url) => vllmEngine({ url, version: '0.11.2' })],
   [sglangSglext, (url) => sglangEngine({ url, streamsIds: true })],
   [sglang0513, (url) => sglangEngine({ url, version: '0.5.13' })],
+  [llamacpp11549, (url) => llamacppEngine({ url })],
   [openaiPlain, (url) => openaiEngine({ url })],
 ]
 for (const [fixture, adapter] of fixtures) {
   const { promptIds, sampled } = fixture
-  engineContract(`${fixture.engine} ${fixture.version ?? ''}, documented, not run`, {
+  engineContract(`${fixture.engine} ${fixture.version ?? ''}, transcribed`, {
     start: async () => {
       const server = await serveFixture(fixture)
       return {
@@ -32,6 +41,7 @@ for (const [fixture, adapter] of fixtures) {
     },
     givesIds: promptIds.length > 0,
     splices: false,
+    takesTools: fixture.engine !== 'llamacpp',
     alive: false,
     ...(promptIds.length > 0 ? { expected: { promptIds, ...sampled } } : {}),
   })
@@ -60,6 +70,7 @@ if (url !== undefined && url !== '') {
   const apiKey = key ?? null
   const report = await probeEngine(url, { apiKey, model: named ?? null })
   const { kind, version, logprobKind, streamsIds } = report
+  const own = kind === 'llamacpp'
   engineContract(`${kind} ${version ?? ''} at ENGINE_URL`, {
     start: async () => ({
       adapter:
@@ -67,12 +78,17 @@ if (url !== undefined && url !== '') {
           ? vllmEngine({ url, apiKey, version, logprobKind })
           : kind === 'sglang'
             ? sglangEngine({ url, apiKey, version, logprobKind, streamsIds })
-            : openaiEngine({ url, apiKey, logprobs: report.givesLogprobs }),
+            : own
+              ? llamacppEngine({ url, apiKey })
+              : openaiEngine({ url, apiKey, logprobs: report.givesLogprobs }),
       model: report.model,
       [Symbol.asyncDispose]: async () => {},
     }),
     givesIds: report.givesIds,
     splices: report.splice !== null,
+    takesTools: report.givesToolCalls,
+    severalChoices: !own,
+    cutsAtContext: own,
     alive: true,
   })
 }

@@ -46,7 +46,7 @@ function replicaFinding({ url, report, problem: what }: FoundReplica): Finding {
 const ways = {
   derender: 'splice, by render, generate and derender',
   chat: 'splice, by tokenize and chat from ids',
-  parse: 'splice, by tokenize, generate and the parser routes; answers come whole',
+  parse: 'splice, by tokenize, generate and parsers of text; answers come whole',
 } as const
 
 function strategyFinding(report: EngineProbe): Finding {

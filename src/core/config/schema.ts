@@ -20,7 +20,7 @@ const engine = z.strictObject({
     ),
   apiKey: z.string().nullable().default(null).describe('Bearer key of the backend.'),
   kind: z
-    .enum(['auto', 'vllm', 'sglang', 'openai'])
+    .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
     .default('auto')
     .describe('Adapter; `auto` asks the engine who it is.'),
   model: z.string().nullable().default(null).describe('Model name; null: the only one that the engine lists.'),

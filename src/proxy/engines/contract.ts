@@ -56,6 +56,8 @@ export interface EngineAdapter {
   learn(how: Learning): Promise<EngineFacts>
   /** Its token-in/token-out routes, where this kind of engine can have them: what the strategy `splice` needs. */
   readonly tokens?: TokenEngine
+  /** Its chat route never tells the ids of a prompt: the strategy `record` goes by its token routes too. */
+  readonly recordsByTokens?: boolean
   /** Its pause, abort and weight routes, where this kind of engine can have them. */
   readonly control?: EngineControl
   /** Where requests go; null: a pool of the proxy's own. For tests and for engines behind unix sockets. */

@@ -3,7 +3,7 @@ import type { LooseObject } from '../session/sampling.ts'
 import { tryEngine } from './http.ts'
 
 /** Words, scripts, digits, blanks, JSON and marks of control tokens: two tokenizers that agree on it agree. */
-const specimen =
+export const specimen =
   'The quick brown fox, naïve façade: 漢字かな 한국어 Ünïcödé → 🙂👩‍🚀\r\n\t  x+=1234567890; {"a": 1.0, "b": [null, true]} ' +
   'def f(x):\n        return x ** 2\n<|im_start|>user <|im_end|><think></think><|eot_id|></s>[INST] <tool_call>'
 

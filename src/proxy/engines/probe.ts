@@ -3,16 +3,17 @@ import type { LooseObject } from '../session/sampling.ts'
 import { engineRoot, tellEngine, tryEngine } from './http.ts'
 import { contextLength, listedModels } from './models.ts'
 import { probeLogprobKind } from './probe-logprobs.ts'
+import { llamacppTokens, serverProps, templateTakesTools } from './llamacpp/index.ts'
 import { serverInfo, sglangTokens } from './sglang/index.ts'
 import { whyVoid } from '../tokens/void-render.ts'
-import type { TokenAbility } from './token-engine.ts'
+import type { TokenAbility, TokenEngine } from './token-engine.ts'
 import { vllmTokens } from './vllm/index.ts'
 
 /** What an engine can do, found out by asking it. */
 export interface EngineProbe {
   /** Root without `/v1`. */
   readonly url: string
-  readonly kind: 'vllm' | 'sglang' | 'openai'
+  readonly kind: 'vllm' | 'sglang' | 'llamacpp' | 'openai'
   readonly models: readonly string[]
   /** The model that was asked. */
   readonly model: string
@@ -56,10 +57,11 @@ export async function probeEngine(
 ): Promise<EngineProbe> {
   const root = engineRoot(url)
   const apiKey = options.apiKey ?? null
-  const [listed, about, server] = await Promise.all([
+  const [listed, about, server, props] = await Promise.all([
     tryEngine(root, '/v1/models', apiKey),
     tryEngine(root, '/version', apiKey),
     serverInfo(root, apiKey),
+    serverProps(root, apiKey),
   ])
   if (listed.status === 401 || listed.status === 403) {
     throw new PaddockError('ENGINE_ERROR', `The engine at ${root} refuses the key (${listed.status}).`, {
@@ -72,19 +74,23 @@ export async function probeEngine(
   const ask = (more: LooseObject) => tryEngine(root, '/v1/chat/completions', apiKey, { ...hello, ...more })
   // SGLang tells its arguments; vLLM's `/server_info` says other things.
   const sglang = typeof server?.['model_path'] === 'string'
+  const llamacpp = props !== null
   const rich = await ask(sglang ? sglangAsk : vllmAsk)
   const plain = rich.status < 400 ? rich : await ask({})
   if (plain.status >= 400) {
     throw new PaddockError('ENGINE_ERROR', `The engine at ${root} answers ${plain.status}: ${message(plain.body)}.`)
   }
-  const gives = sglang ? sglangGives(rich.body) : vllmGives(rich.body)
-  const tools = await ask({ tools: [probeTool], tool_choice: 'auto' })
-  const version = text(about.body?.['version']) ?? (sglang ? text(server?.['version']) : null)
-  const kind = sglang ? 'sglang' : gives.ids || version !== null ? 'vllm' : 'openai'
-  const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : gives.ids
-  const tokens =
-    kind === 'vllm' ? vllmTokens(root, apiKey) : kind === 'sglang' ? sglangTokens(root, apiKey, { streamsIds }) : null
+  const chatGives = sglang ? sglangGives(rich.body) : vllmGives(rich.body)
+  const called = await ask({ tools: [probeTool], tool_choice: 'auto' })
+  const tools = props === null || templateTakesTools(props) ? called : toolless
+  const version =
+    text(about.body?.['version']) ?? (sglang ? text(server?.['version']) : null) ?? text(props?.['build_info'])
+  const kind = llamacpp ? 'llamacpp' : sglang ? 'sglang' : chatGives.ids || version !== null ? 'vllm' : 'openai'
+  const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : chatGives.ids
+  const tokens = tokensOf(kind, root, apiKey, streamsIds)
   const ability = (await tokens?.probe()) ?? null
+  // Calls go by its token routes, which give all of it.
+  const gives = llamacpp && ability !== null ? { ids: true, promptIds: true, logprobs: true } : chatGives
   const spliceVoid = tokens === null || ability === null ? null : await whyVoid(tokens, ability)
   return {
     url: root,
@@ -102,8 +108,8 @@ export async function probeEngine(
     splice: spliceVoid === null ? (ability?.way ?? null) : null,
     spliceVoid,
     logprobKind: gives.logprobs ? await probeLogprobKind(ask) : 'unknown',
-    maxModelLen: contextLength(listed.body, model),
-    missing: missingOf(sglang, gives, tools),
+    maxModelLen: contextLength(listed.body, model) ?? ability?.maxModelLen ?? null,
+    missing: missingOf(kind, gives, tools),
   }
 }
 
@@ -113,6 +119,9 @@ function isStrict(about: LooseObject | null): boolean {
     .map(object)
     .some((group) => group['enable_strict_thinking'] === true && text(group['reasoning_parser']) !== null)
 }
+
+/** As if it had said so. */
+const toolless = { status: 501, body: { message: 'the template of its model takes no tools' } }
 
 const vllmAsk: LooseObject = { return_token_ids: true, logprobs: true, top_logprobs: 0 }
 const sglangAsk: LooseObject = { return_meta_info: true, return_prompt_token_ids: true, logprobs: true }
@@ -152,17 +161,41 @@ async function streamsSglext(root: string, apiKey: string | null, hello: LooseOb
   return status < 400 && /"sglext":\s*\{.*"output_ids":\s*\[/.test(events)
 }
 
+function tokensOf(
+  kind: EngineProbe['kind'],
+  root: string,
+  apiKey: string | null,
+  streamsIds: boolean,
+): TokenEngine | null {
+  if (kind === 'llamacpp') return llamacppTokens(root, apiKey)
+  if (kind === 'sglang') return sglangTokens(root, apiKey, { streamsIds })
+  return kind === 'vllm' ? vllmTokens(root, apiKey) : null
+}
+
+const idsFrom: Readonly<Record<EngineProbe['kind'], string>> = {
+  vllm: 'Use vLLM 0.10.2 or newer (`return_token_ids`)',
+  sglang: 'Use SGLang 0.5.13 or newer',
+  llamacpp: 'Use a llama-server whose `/apply-template` and `/tokenize` answer',
+  openai: 'Use vLLM 0.10.2 or newer (`return_token_ids`)',
+}
+
+const toolsFrom: Readonly<Record<EngineProbe['kind'], string>> = {
+  vllm: 'Start vLLM with `--enable-auto-tool-choice --tool-call-parser <parser of the model>`.',
+  sglang: 'Start SGLang with `--tool-call-parser <parser of the model>`.',
+  llamacpp: 'Serve a model whose chat template takes tools, with `--jinja` where that is not the default.',
+  openai: 'Start vLLM with `--enable-auto-tool-choice --tool-call-parser <parser of the model>`.',
+}
+
 function missingOf(
-  sglang: boolean,
+  kind: EngineProbe['kind'],
   gives: Given,
   tools: { readonly status: number; readonly body: LooseObject | null },
 ): EngineProbe['missing'] {
   const missing: { what: string; fix: string }[] = []
   if (!gives.ids || !gives.promptIds) {
-    const which = sglang ? 'SGLang 0.5.13 or newer' : 'vLLM 0.10.2 or newer (`return_token_ids`)'
     missing.push({
       what: 'token ids',
-      fix: `Use ${which}; without ids calls are recorded as text and RL exports refuse them.`,
+      fix: `${idsFrom[kind]}; without ids calls are recorded as text and RL exports refuse them.`,
     })
   }
   if (!gives.logprobs) {
@@ -171,9 +204,7 @@ function missingOf(
   if (tools.status >= 400) {
     missing.push({
       what: `tool calls (${message(tools.body)})`,
-      fix: sglang
-        ? 'Start SGLang with `--tool-call-parser <parser of the model>`.'
-        : 'Start vLLM with `--enable-auto-tool-choice --tool-call-parser <parser of the model>`.',
+      fix: toolsFrom[kind],
     })
   }
   return missing

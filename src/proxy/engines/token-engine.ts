@@ -65,6 +65,17 @@ export interface Generated {
   readonly error: Readonly<Record<string, unknown>> | null
 }
 
+/** A chat request to the engine's reply with its prompt, in as many questions as it takes. */
+export async function askRender<Reply extends { readonly status: number; readonly body: Buffer }>(
+  engine: Pick<TokenEngine, 'render' | 'tokenize'>,
+  ask: (ask: EngineAsk) => Promise<Reply>,
+  chat: Buffer,
+): Promise<Reply> {
+  const reply = await ask(engine.render(chat))
+  const next = reply.status >= 400 ? null : (engine.tokenize?.(reply.body) ?? null)
+  return next === null ? reply : ask(next)
+}
+
 /** What is turned back into a message. */
 export interface DerenderFacts {
   readonly chat: ChatText
@@ -122,6 +133,8 @@ export interface TokenEngine {
   /** A question beside all calls. Throws `ENGINE_UNREACHABLE`. */
   readonly ask: AskEngine
   render(chat: Buffer): EngineAsk
+  /** The second question where the first reply is the prompt as text; null where it is none. Absent where it is ids. */
+  readonly tokenize?: (reply: Buffer) => EngineAsk | null
   /** Null where the reply is no rendered prompt. */
   readRender(reply: Buffer): RenderedPrompt | null
   /** The chat request with ids in the place of what its messages render to. Way `chat` only. */

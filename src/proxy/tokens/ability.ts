@@ -5,7 +5,7 @@ import { whyVoid } from './void-render.ts'
 export class KnownAbility {
   private readonly engine: TokenEngine
   private readonly voided: (why: string) => void
-  private known: TokenAbility | 'missing' | 'unknown' | { readonly void: string } = 'unknown'
+  private known: { readonly routes: TokenAbility; readonly void: string | null } | 'missing' | 'unknown' = 'unknown'
   private asking: Promise<void> | null = null
 
   /** `voided` hears why nothing can be spliced behind the engine's renders, whenever that is found out. */
@@ -14,14 +14,19 @@ export class KnownAbility {
     this.voided = voided
   }
 
-  /** Null: the engine has no token routes that are of use, or nobody could ask it yet. */
+  /** Null: the engine has no token routes, or nobody could ask it yet. */
+  get routes(): TokenAbility | null {
+    return typeof this.known === 'string' ? null : this.known.routes
+  }
+
+  /** The same where something can be spliced. */
   get ability(): TokenAbility | null {
-    return typeof this.known === 'string' || 'void' in this.known ? null : this.known
+    return this.void === null ? this.routes : null
   }
 
   /** Why its token routes are of no use although it has them; null where they are, or there are none. */
   get void(): string | null {
-    return typeof this.known === 'object' && 'void' in this.known ? this.known.void : null
+    return typeof this.known === 'string' ? null : this.known.void
   }
 
   /** Asks again. What was known stays until the engine has answered. */
@@ -52,7 +57,7 @@ export class KnownAbility {
   private async ask(): Promise<void> {
     const ability = await this.engine.probe()
     const why = ability === null ? null : await whyVoid(this.engine, ability)
-    this.known = why === null ? (ability ?? 'missing') : { void: why }
+    this.known = ability === null ? 'missing' : { routes: ability, void: why }
     if (why !== null) this.voided(why)
   }
 }

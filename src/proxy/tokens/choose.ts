@@ -30,7 +30,8 @@ export class TokenStrategies {
   /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes, or its renders make them void. */
   async of(sessionId: Id, policy: SessionPolicy): Promise<TokenStrategyDriver> {
     const { engine, upstream, ability, closings } = this
-    if (policy.strategy === 'record') return recordStrategy(sessionId, upstream, engine)
+    if (policy.strategy === 'record' && engine.recordsByTokens !== true)
+      return recordStrategy(sessionId, upstream, engine)
     const able = ability === null ? false : await ability.learn()
     const why = ability?.void ?? null
     if (policy.strategy === 'splice' && able === false) {
@@ -41,18 +42,20 @@ export class TokenStrategies {
         })
       }
       throw new PaddockError('ENGINE_INCAPABLE', `The engine ${engine.name} at ${engine.url} has no token routes.`, {
-        fix: 'Start vLLM with `--enable-scale-out` (render, generate, derender) or use SGLang 0.5.13 or newer, or take the strategy `record` or `auto`.',
+        fix: 'Start vLLM with `--enable-scale-out` (render, generate, derender) or use SGLang 0.5.13 or newer or llama.cpp, or take the strategy `record` or `auto`.',
       })
     }
     if (engine.tokens === undefined || ability === null || (able === false && why === null))
       return recordStrategy(sessionId, upstream, engine)
+    const records = policy.strategy === 'record' || (engine.recordsByTokens === true && why !== null)
     return spliceStrategy({
       sessionId,
+      records,
       history: policy.history,
       engine: engine.tokens,
       readsChat: engine.readsChat ?? ((sink) => sink),
-      ability: () => ability.ability,
-      isVoid: () => ability.void !== null,
+      ability: () => (records ? ability.routes : ability.ability),
+      isVoid: () => !records && ability.void !== null,
       closings,
       upstream,
     })

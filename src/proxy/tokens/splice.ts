@@ -12,6 +12,8 @@ import { TokenExchange } from './token-exchange.ts'
 /** What the strategy works with. */
 export interface SpliceParts {
   readonly sessionId: Id
+  /** The strategy `record` by token routes: every prompt is what the template renders. */
+  readonly records: boolean
   readonly history: SessionPolicy['history']
   readonly engine: TokenEngine
   readonly readsChat: (sink: UpstreamSink) => UpstreamSink
@@ -51,15 +53,15 @@ class SpliceStrategy implements TokenStrategyDriver {
   }
 
   strategyFor(messages: readonly unknown[]): 'record' | 'splice' {
-    return this.parts.ability() === null || hasMedia(messages) ? 'record' : 'splice'
+    return this.parts.records || this.parts.ability() === null || hasMedia(messages) ? 'record' : 'splice'
   }
 
   send(call: OutgoingCall, sink: Parameters<TokenStrategyDriver['send']>[1]): ReturnType<TokenStrategyDriver['send']> {
-    const { upstream, engine, readsChat, closings, history } = this.parts
+    const { upstream, engine, readsChat, closings, history, records } = this.parts
     const ability = this.parts.ability()
     const running: Running = { chat: new ChatBody(call.body), plan: null, findings: [], weightVersions: new Map() }
     this.running.set(call.callId, running)
-    if (call.strategy === 'record' || ability === null) {
+    if ((call.strategy === 'record' && !records) || ability === null) {
       if (this.parts.isVoid()) running.findings.push('splice_void')
       return upstream.send(call.path, call.body, call, readsChat(sink))
     }
@@ -71,23 +73,27 @@ class SpliceStrategy implements TokenStrategyDriver {
       upstream,
       readsChat,
       sink,
-      plan: (rendered, render) =>
-        planPrompt(
-          {
-            tree: this.tree,
-            closings,
-            history,
-            render,
-            endsTurns: ability.endsTurns,
-            shaped: ({ node }) => (node.callId === null ? undefined : this.shaped.get(node.callId)),
-          },
-          { chat: running.chat, match: call.match, rendered },
-        ),
+      plan: async (rendered, render) =>
+        records
+          ? { ids: rendered, way: 'rendered', forked: null }
+          : planPrompt(
+              {
+                tree: this.tree,
+                closings,
+                history,
+                render,
+                endsTurns: ability.endsTurns,
+                shaped: ({ node }) => (node.callId === null ? undefined : this.shaped.get(node.callId)),
+              },
+              { chat: running.chat, match: call.match, rendered },
+            ),
       notes: {
         planned: (plan) => {
           running.plan = plan
         },
-        fellBack: (why) => running.findings.push(why),
+        fellBack: (why) => {
+          if (!records) running.findings.push(why)
+        },
         untold: () => running.findings.push('derender_failed'),
         faulted: (fault) => running.findings.push(fault),
         versions: (spans) => {

@@ -1,14 +1,15 @@
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { PromptIds } from '../engines/prompt-ids.ts'
-import type {
-  DerenderRoute,
-  EngineAsk,
-  Generated,
-  GeneratedPart,
-  RenderedPrompt,
-  TokenAbility,
-  TokenEngine,
-  VersionSpan,
+import {
+  askRender,
+  type DerenderRoute,
+  type EngineAsk,
+  type Generated,
+  type GeneratedPart,
+  type RenderedPrompt,
+  type TokenAbility,
+  type TokenEngine,
+  type VersionSpan,
 } from '../engines/token-engine.ts'
 import type { WireFault } from '../../trajectory/index.ts'
 import type { SeenWeights, Upstream, UpstreamRequest, UpstreamSink } from '../upstream.ts'
@@ -88,13 +89,14 @@ export class TokenExchange implements UpstreamRequest {
   private async run(): Promise<void> {
     const { call, chat, engine, ability, plan, notes, sink } = this.parts
     if (ability.way === 'parse' && engine.takes?.(chat) === false) return this.chatRoute('splice_unavailable')
-    const reply = await this.asking.ask(engine.render(call.body))
+    const ask = (one: EngineAsk) => this.asking.ask(one)
+    const reply = await askRender(engine, ask, call.body)
     if ([404, 405, 501].includes(reply.status)) return this.chatRoute('splice_unavailable')
     if (reply.status >= 400) return this.pass(reply)
     const rendered = engine.readRender(reply.body)
     if (rendered === null || rendered.media) return this.chatRoute('splice_unavailable')
     const planned = await plan(rendered.ids.ids, async (body) => {
-      const answer = await this.asking.ask(engine.render(body))
+      const answer = await askRender(engine, ask, body)
       return answer.status >= 400 ? null : (engine.readRender(answer.body)?.ids.ids ?? null)
     })
     sink.chunk(nothing)

@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { TokenAbility, TokenEngine } from '../engines/token-engine.ts'
+import { askRender, type TokenAbility, type TokenEngine } from '../engines/token-engine.ts'
 import { ChatBody } from './chat-body.ts'
 import { Closings, message, TurnRenders } from './closings.ts'
 import { behindByCount, startsWith } from './splice-ids.ts'
@@ -28,7 +28,7 @@ export async function whyVoid(engine: TokenEngine, { endsTurns }: TokenAbility):
 }
 
 async function rendered(engine: TokenEngine, chat: Buffer): Promise<Int32Array | null> {
-  const reply = await engine.ask(engine.render(chat))
+  const reply = await askRender(engine, engine.ask, chat)
   if (reply.status >= 500) throw new PaddockError('ENGINE_ERROR', `The engine answers ${reply.status} to a render.`)
   return reply.status >= 400 ? null : (engine.readRender(reply.body)?.ids.ids ?? null)
 }

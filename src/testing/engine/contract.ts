@@ -20,6 +20,12 @@ export interface EngineContractOptions {
   readonly givesIds: boolean
   /** It has token routes: `splice` must extend. */
   readonly splices: boolean
+  /** Its model's template takes tools. Default true. */
+  readonly takesTools?: boolean
+  /** It gives several choices to one request, each with its ids. Default true. */
+  readonly severalChoices?: boolean
+  /** It generates up to its context where more is asked for, and refuses nothing. */
+  readonly cutsAtContext?: boolean
   /** It answers any request (false: a fixture that knows two answers). */
   readonly alive: boolean
   /** Ids that it must have given, where they are known beforehand. */
@@ -91,7 +97,7 @@ export function engineContract(name: string, given: EngineContractOptions): void
       expect(answer.usage?.completion_tokens).toBe((await log()).calls[0]?.commit?.choices[0]?.claimedTokens)
     })
 
-    it.each([false, true])('a tool call, streamed: %s', async (stream) => {
+    it.skipIf(given.takesTools === false).each([false, true])('a tool call, streamed: %s', async (stream) => {
       const { client, log } = await open()
       const body = {
         model: engine.model,
@@ -132,7 +138,7 @@ export function engineContract(name: string, given: EngineContractOptions): void
         if (given.givesIds) expect(sampledOf(await log())[0]?.tokens).toHaveLength(1)
       })
 
-    if (given.alive && given.givesIds)
+    if (given.alive && given.givesIds && given.severalChoices !== false)
       it('gives each of several choices its own ids', async () => {
         const { client, log } = await open()
         await client.chat.completions.create({ model: engine.model, messages, max_tokens: 16, n: 2 })
@@ -143,7 +149,7 @@ export function engineContract(name: string, given: EngineContractOptions): void
         )
       })
 
-    if (given.alive && given.givesIds)
+    if (given.alive && given.givesIds && given.cutsAtContext !== true)
       it('refuses what does not fit into its context, as an overflow', async () => {
         const { client } = await open()
         const asked = client.chat.completions.create({ model: engine.model, messages, max_tokens: 50_000_000 })

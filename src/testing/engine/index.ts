@@ -1,5 +1,6 @@
 export { engineContract, type EngineContractOptions, type EngineUnderTest } from './contract.ts'
 export { type EngineFixture, eventsOf, type FixtureRequest, serveFixture } from './fixture-server.ts'
+export { llamacpp11549 } from './fixtures/llamacpp.ts'
 export { openaiPlain } from './fixtures/openai.ts'
 export { sglang0513, sglangSglext } from './fixtures/sglang.ts'
 export { vllm011, vllm032 } from './fixtures/vllm.ts'

@@ -49,13 +49,6 @@ export function generateBody(chat: ChatText, ids: PromptIds, spent = 0): Buffer 
   )
 }
 
-/** Tool choice and response format become grammars inside the chat route; nobody outside makes the same ones. */
-export function hasGrammar(chat: ChatText): boolean {
-  const choice: unknown = JSON.parse(chat.text('tool_choice') ?? 'null')
-  const format = object(JSON.parse(chat.text('response_format') ?? 'null'))['type'] ?? 'text'
-  return (choice !== null && choice !== 'auto' && choice !== 'none') || format !== 'text'
-}
-
 /** A whole answer of `/generate`; with several choices it is a list (`tokenizer_manager.py`, `_handle_batch_request`). */
 export function readGenerated(payload: Buffer): Generated | null {
   const wrapped = parseEngineJson(Buffer.concat([Buffer.from('{"answers":'), payload, Buffer.from('}')]))

@@ -1,0 +1,2 @@
+export { llamacppEngine, type LlamacppOptions } from './llamacpp.ts'
+export { llamacppTokens, serverProps, templateTakesTools } from './token-routes.ts'
