@@ -14,7 +14,7 @@ import { learnDoors, openClassroom } from '../scripts/learn.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const cache = execFileSync('sh', [join(root, 'scripts/real-up')], { encoding: 'utf8' }).trim()
 
-const steps = 40
+const steps = 50
 const orders = [
   { name: 'seed 1', seed: 1, lag: 1, control: false },
   { name: 'seed 2', seed: 2, lag: 1, control: false },

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { type Learned, learnDoors, openClassroom } from './learn.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const steps = 40
+const steps = 50
 /** What vLLM, the trainer and Paddock take together. */
 const neededBytes = 4 * 2 ** 30
 

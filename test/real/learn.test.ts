@@ -7,7 +7,7 @@ import { type Classroom, type Learned, learnDoors, openClassroom } from '../../s
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { cache } from './vllm.ts'
 
-const steps = 40
+const steps = 50
 
 describe.skipIf(cache === '')('a model of two million parameters', () => {
   let room: Classroom

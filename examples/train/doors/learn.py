@@ -122,8 +122,8 @@ class Watched:
 
 def main() -> None:
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    known = {"name": "doors", "seed": 1, "steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 10, "most_tokens": 4096}
-    known |= {"lr": 4e-4, "decay": 1.0, "max_norm": 0.1, "kl": 0.1, "clip_low": 0.2, "clip_high": 0.28, "most_kl": 1e-3}
+    known = {"name": "doors", "seed": 1, "steps": 50, "groups": 4, "n": 8, "lag": 1, "save_every": 10, "most_tokens": 4096}
+    known |= {"lr": 4e-4, "decay": 0.8, "max_norm": 0.1, "kl": 0.15, "clip_low": 0.2, "clip_high": 0.28, "most_kl": 1e-3}
     known |= {"lease_s": 600.0, "mode": "drain"}
     for name, default in known.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
