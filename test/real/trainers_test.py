@@ -1,4 +1,4 @@
-"""`paddock_rl.verl`, `.skyrl` and `.slime` on a real `paddock serve`, with tiny_engine.py: put through the own classes of verl and SkyRL.
+"""`paddock_rl.verl`, `.skyrl`, `.areal` and `.slime` on a real `paddock serve`, with tiny_engine.py: put through the own classes of verl, SkyRL and AReaL.
 
 Truth is what the engine noted of each call and what the harness answered. Advantages are those that verl's and SkyRL's functions compute of what they
 were given, against a computation here. TransferQueue, which needs Ray's processes, is a dict.
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import io
 import json
+import logging
 import os
 import runpy
 import signal
@@ -26,6 +27,7 @@ from concurrent.futures import wait
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import typing_extensions
 
@@ -38,8 +40,10 @@ sys.path[:0] = [str(ROOT / place) for place in ("clients/python/src", "clients/p
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import transfer_queue  # noqa: E402
+from areal.infra.remote_inf_engine import GroupedRolloutWorkflow  # noqa: E402
+from areal.infra.workflow_executor import check_trajectory_format  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
-from paddock_rl import Paddock, skyrl, verl  # noqa: E402
+from paddock_rl import Paddock, areal, skyrl, verl  # noqa: E402
 from paddock_rl.groups import Groups, OpenRollout, Refused  # noqa: E402
 from skyrl.backends.skyrl_train.utils.ppo_utils import compute_grpo_outcome_advantage  # noqa: E402
 from skyrl.train.generators.utils import prepare_generator_input  # noqa: E402
@@ -238,10 +242,11 @@ class Trainers(unittest.TestCase):
         for script, null in ((Script(("null", "infra", "null", "infra", "null")), "left_out"), (Script(), "raise")):
             queue = Queue()
             manager = self.manager(script, null=null)
-            with self.assertLogs("paddock_rl.verl"):
+            with mock.patch.object(verl, "_log") as log:
                 manager.generate_sequences(prompts_of(1, one="w5 w6"))
                 wait(manager.under_way)
             self.assertEqual((queue.states, queue.rows), ({"one": ["running", "failure"]}, {}))
+            log.exception.assert_called_once()
             manager.steps.finish()
 
     def test_verl_is_refused_what_it_would_measure_or_train_otherwise(self) -> None:
@@ -329,6 +334,26 @@ class Trainers(unittest.TestCase):
             self.assertEqual(output["loss_masks"][place], mask[prompt:])
             for found, own in zip(output["rollout_logprobs"][place], logprobs[prompt:], strict=True):
                 self.assertAlmostEqual(found, own, 5)
+
+    def test_areals_group_is_of_those_with_a_number(self) -> None:
+        script = Script(("number", "number", "null", "budget", "infra"))
+        groups = self.groups(script)
+        workflow = areal.Workflow(groups, EACH)
+        grouped = GroupedRolloutWorkflow(workflow, EACH, logging.getLogger("areal"))
+        engine = SimpleNamespace(get_version=lambda: 0)
+        found = asyncio.run(grouped.arun_episode(engine, {"messages": "w5 w6"}))
+        self.assertTrue(check_trajectory_format(found, batch_size=3))
+        self.assertEqual(found["rewards"].tolist(), [1.0, 0.75, 0.25])
+        for rollout, reward in script.rewards.items():
+            place = found["rewards"].tolist().index(reward)
+            there = found["attention_mask"][place].bool()
+            ids, mask, logprobs = self.spoken(rollout)
+            self.assertEqual(found["input_ids"][place][there].tolist(), ids)
+            self.assertEqual(found["loss_mask"][place][there].tolist(), mask)
+            self.assertEqual(found["versions"][place][there].tolist(), [0 if bit else -1 for bit in mask])
+            self.assertTrue(torch.allclose(found["logprobs"][place][there], torch.tensor(logprobs)))
+        workflow.steps.finish()
+        self.assertEqual(self.outcomes(groups), Counter(done=1))
 
     def test_the_quickstarts_run_as_far_as_a_cpu_can(self) -> None:
         for name in ("verl", "skyrl"):

@@ -1,4 +1,4 @@
-"""The adapters of verl, slime and SkyRL without those: what they ask of Paddock, what they give, what they refuse. test/real has verl's and SkyRL's
+"""The adapters of verl, slime, SkyRL and AReaL without those: what they ask of Paddock, what they give, what they refuse. test/real has verl's and SkyRL's
 own classes; slime is in no package index, so its shapes are those of slime_fixture.py."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from paddock_rl import Paddock, skyrl, slime, verl
+from paddock_rl import Paddock, areal, skyrl, slime, verl
 from paddock_rl.groups import Asked, Groups, MultiRow, NoNumber, Refused, Steps
 
 from . import encoder, slime_fixture
@@ -104,8 +104,20 @@ class TheClock(Adapters):
         run = self.groups(server).run
         Steps(run).at(8, 7, 7)
         self.assertEqual(server.bodies("POST /rl/v1/runs/run/policy")[1]["label"], "seven")
-        Steps(run, announce=False).at(8, 7, 7)
         self.assertEqual(len(self.phases(server)), 2)
+
+    def test_where_a_hook_announces_it_also_says_what_became_of_rows(self) -> None:
+        server = Server(encoder.simple([1.0, 0.0]))
+        groups = self.groups(server)
+        steps = Steps(groups.run, announce=False)
+        steps.at(8, 7, 7)
+        (group,) = groups.settled([Asked("one", 2)], 8)
+        assert group is not None
+        steps.gave(8, group, ["row0"])
+        steps.at(9, 8, 8)
+        steps.done()
+        self.assertEqual((self.phases(server), self.disposed(server)), ([], []))
+        self.assertEqual(len(server.bodies("POST /rl/v1/runs/run/attach")), 1)
 
 
 class SampleBySample(Adapters):
@@ -382,6 +394,71 @@ class SkyRl(Adapters):
                 asyncio.run(generator.generate(batch))
         with self.assertRaisesRegex(Refused, "temperature"):
             asyncio.run(skyrl.Generator(self.groups(Server(encoder.simple([1.0, 0.0])))).generate(warm))
+
+
+class Areal(Adapters):
+    """`GroupedRolloutWorkflow` of areal 1.0.4 (areal/infra/remote_inf_engine.py 84-118) begins `n` episodes of one `data` and drops those that are None."""
+
+    def setUp(self) -> None:
+        torch = types.ModuleType("torch")
+        torch.tensor = lambda value, dtype: (value, dtype)  # type: ignore[attr-defined]
+        for name in ("int32", "float32", "bool"):
+            setattr(torch, name, name)
+        patched = mock.patch.dict(sys.modules, {"torch": torch})
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def episodes(self, workflow: areal.Workflow, n: int, version: int = 0, times: int = 1) -> list[Any]:
+        engine = SimpleNamespace(get_version=lambda: version)
+        data = {"messages": "one"}
+
+        async def grouped() -> list[Any]:
+            rows = [workflow.arun_episode(engine, data) for _ in range(times * n)]
+            return await asyncio.gather(*rows)
+
+        return asyncio.run(grouped())
+
+    def test_a_rollout_without_a_number_is_rejected_and_the_others_are_whole(self) -> None:
+        server = Server(uneven())
+        workflow = areal.Workflow(self.groups(server), EACH)
+        found = self.episodes(workflow, EACH)
+        rewards = [None if each is None else each["rewards"] for each in found]
+        self.assertEqual(rewards, [([1.0], "float32"), ([0.0], "float32"), None, ([0.5], "float32"), None])
+        self.assertEqual(found[3]["input_ids"], ([[100, 101, 102, 103, 104, 105, 106, 107]], "int32"))
+        self.assertEqual(found[3]["loss_mask"], ([[0, 0, 0, 1, 1, 0, 0, 1]], "int32"))
+        self.assertEqual(found[3]["versions"], ([[-1, -1, -1, 3, 3, -1, -1, 3]], "int32"))
+        self.assertEqual(set(found[3]), {"input_ids", "loss_mask", "logprobs", "versions", "attention_mask", "rewards"})
+        numbers = [each["rewards"][0][0] for each in found if each is not None]
+        self.assertEqual([grpo(numbers, own) for own in numbers], [grpo(KNOWN, own) for own in KNOWN])
+        workflow.steps.done()
+        used = [row for row, outcome, _, _ in self.disposed(server) if outcome == "used"]
+        self.assertEqual(used, ["row0", "row1", "row3"])
+
+    def test_one_prompt_twice_at_once_is_two_groups(self) -> None:
+        server = Server(encoder.simple([1.0, 0.0]), encoder.simple([0.5, 0.25]))
+        found = self.episodes(areal.Workflow(self.groups(server), 2), 2, times=2)
+        self.assertEqual(sorted(each["rewards"][0][0] for each in found), [0.0, 0.25, 0.5, 1.0])
+        self.assertEqual(len(server.named), 2)
+
+    def test_a_group_without_any_number_is_rejected_whole(self) -> None:
+        self.assertEqual(self.episodes(areal.Workflow(self.groups(Server(encoder.simple([None, None]))), 2), 2), [None, None])
+        self.assertEqual(self.episodes(areal.Workflow(self.groups(Server(None)), 2), 2), [None, None])
+
+    def test_versions_are_steps_and_several_rows_are_refused_or_the_main_chain(self) -> None:
+        server = Server(two_rows())
+        workflow = areal.Workflow(self.groups(server), 2, several="main_chain")
+        first, _ = self.episodes(workflow, 2, version=4)
+        self.assertEqual((len(first["input_ids"][0][0]), workflow.lost_tokens), (7, 1))
+        self.assertEqual(self.phases(server), [(4, "pausing"), (4, "live")])
+        self.assertEqual(server.bodies("POST /rl/v1/runs/run/attach")[0]["resume_step"], 3)
+        with self.assertRaises(MultiRow):
+            self.episodes(areal.Workflow(self.groups(Server(two_rows())), 2), 2)
+
+    def test_a_rollout_that_never_called_the_model_keeps_its_number_and_trains_nothing(self) -> None:
+        header = encoder.simple([1.0, 0.0])
+        header["rows"].pop()
+        _, second = self.episodes(areal.Workflow(self.groups(Server(header)), 2, pad_token_id=9), 2)
+        self.assertEqual((second["input_ids"][0], second["loss_mask"][0], second["rewards"][0]), ([[9, 9]], [[0, 0]], [0.0]))
 
 
 if __name__ == "__main__":

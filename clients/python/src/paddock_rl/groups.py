@@ -350,7 +350,8 @@ class Steps:
     """The clock of a trainer that only asks for batches: attaches at its first one, announces weights, says what became of rows.
 
     `at(step)` is called before the rollouts of a step: what earlier steps were given has been trained then. `weights` is the number of the
-    weights that sample them. `announce` False: your own hook says `pausing` and `live`, as trainers that sample while they train need.
+    weights that sample them. `announce` False: your own hook says `pausing` and `live`, and what became of rows, as trainers that sample while they train need: which rows
+    a step has taken is not known here then.
     `method` is the preset of `advantages` by which the trainer computes, where dispositions shall tell the advantage.
     """
 
@@ -371,8 +372,8 @@ class Steps:
                 self.run.attach(resume_step)
             if self._step == step:
                 return
-            self._say(step)
             if self._announce:
+                self._say(step)
                 there = self.run.state()["policy"] if self._step is None else {"version": None}
                 label = there["label"] if there["version"] == weights else None
                 self.run.policy(weights, "pausing")
@@ -381,6 +382,8 @@ class Steps:
 
     def gave(self, step: int, group: Group, rows: Sequence[str]) -> None:
         """The trainer has these rows of a group."""
+        if not self._announce:
+            return
         with self._lock:
             self._given.append((step, group, frozenset(rows)))
 

@@ -38,7 +38,7 @@ class Generator:
     """SkyRL's `GeneratorInterface`. `pad_token_id` stands for a rollout that has no row.
 
     Rows are said to be `used` when the next step asks, or by `steps.done()`; `steps.checkpoint(step)` is yours. `method` is the preset whose advantages
-    dispositions tell. The fully asynchronous trainer moves weights while rollouts go on: `announce=False`, and a hook of yours says so.
+    dispositions tell. The fully asynchronous trainer moves weights while rollouts go on: `announce=False`, and a hook of yours says so, and what became of rows.
     """
 
     def __init__(

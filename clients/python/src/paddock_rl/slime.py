@@ -73,7 +73,7 @@ class Rollouts:
     """The rollout function of slime's `train.py`, in its rollout process. `pad_token_id` stands for a rollout that has no row.
 
     Rows are said to be `used` when the next rollout id asks, or by `steps.done()`; `steps.checkpoint(rollout_id)` is yours. `method` is the preset whose
-    advantages dispositions tell. `train_async.py` moves weights while rollouts go on: `announce=False`, and a hook of yours says so.
+    advantages dispositions tell. `train_async.py` moves weights while rollouts go on: `announce=False`, and a hook of yours says so, and what became of rows.
     """
 
     def __init__(

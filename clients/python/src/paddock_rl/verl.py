@@ -91,7 +91,7 @@ class Manager:
 
     null: Null = "left_out"
     announce = True
-    """False: your own hook says `pausing` and `live`. Without one, verl's asynchronous trainers are refused."""
+    """False: your own hook says `pausing` and `live`, and what became of rows. Without one, verl's asynchronous trainers are refused."""
     method: str | None = "verl"
     """The advantages that dispositions tell: `verl` with `norm_adv_by_std_in_grpo`, `mean` without; None tells none."""
 

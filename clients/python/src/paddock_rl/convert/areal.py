@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rows import Group
+from ..rows import Group, Row
 from ._rows import numbers, rows_of, slots, versions
 
 
@@ -23,17 +23,17 @@ def to_areal(group: Group) -> list[list[dict[str, list[Any]]] | None]:
         if member.number is None:
             out.append(None)
             continue
-        out.append(
-            [
-                {
-                    "input_ids": [list(row.token_ids)],
-                    "attention_mask": [[True] * row.n_tokens],
-                    "loss_mask": [list(row.loss_mask)],
-                    "logprobs": [numbers(row)],
-                    "versions": [versions(row)],
-                    "rewards": [member.number],
-                }
-                for row in rows_of(group, member)
-            ]
-        )
+        out.append([tensors_of(row, member.number) for row in rows_of(group, member)])
     return out
+
+
+def tensors_of(row: Row, reward: float) -> dict[str, list[Any]]:
+    """The lists of one row."""
+    return {
+        "input_ids": [list(row.token_ids)],
+        "attention_mask": [[True] * row.n_tokens],
+        "loss_mask": [list(row.loss_mask)],
+        "logprobs": [numbers(row)],
+        "versions": [versions(row)],
+        "rewards": [reward],
+    }
