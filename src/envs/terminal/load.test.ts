@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -112,6 +112,40 @@ describe('a task folder', () => {
     expect(await network(`${toml}\n[agent]\nallowed_hosts = ["*.example.org:80"]\n`)).toEqual({
       allow: ['*.example.org:80'],
     })
+  })
+})
+
+describe('a link', () => {
+  const outside = async (name: string): Promise<string> => {
+    await folder('else', { secret: 'secret', 'task.toml': toml, 'tests/test.sh': 'true\n' })
+    const path = await folder('bad', { ...whole, 'steps/one/instruction.md': 'Do it.\n' })
+    await rm(join(path, name), { recursive: true })
+    return path
+  }
+
+  it.each([
+    ['instruction.md', 'secret'],
+    ['task.toml', 'task.toml'],
+    ['tests', 'tests'],
+    ['tests/test.sh', 'secret'],
+    ['environment/Dockerfile', 'secret'],
+    ['steps/one', '.'],
+    ['steps/one/instruction.md', 'secret'],
+  ])('out of the task folder is refused by name: %s', async (name, target) => {
+    const path = await outside(name)
+    await symlink(join(root, 'else', target), join(path, name))
+    await expect(terminal.load(path)).rejects.toMatchObject({
+      code: 'TASK_INVALID',
+      message: `${join(path, name)}: is a link that leads out of the task folder`,
+    })
+  })
+
+  it('inside the task folder is followed, and so is one to the folder', async () => {
+    const path = await folder('good', { ...whole, 'text/words.md': 'Say so.\n' })
+    await rm(join(path, 'instruction.md'))
+    await symlink('text/words.md', join(path, 'instruction.md'))
+    await symlink(path, join(root, 'linked'))
+    expect(await terminal.load(join(root, 'linked'))).toMatchObject([{ instruction: 'Say so.' }])
   })
 })
 

@@ -1,5 +1,5 @@
-import { access, readdir, readFile, stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { access, readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { basename, join, resolve, sep } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../../core/index.ts'
 import { directoryDigest } from '../../reward/index.ts'
@@ -40,6 +40,7 @@ async function isTaskFolder(folder: string): Promise<boolean> {
 async function loadTask(folder: string, shown: string, publicNetwork: PublicNetwork): Promise<Task> {
   const at = (name: string) => join(shown, name)
   const file = at('task.toml')
+  await requireInside(folder, at)
   const text = await readText(join(folder, 'task.toml'), file, 'Every task has a task.toml.')
   const toml = parseToml(text, file, taskTomlSchema)
   requireSupported(toml, file, publicNetwork)
@@ -66,6 +67,27 @@ async function loadTask(folder: string, shown: string, publicNetwork: PublicNetw
     data,
     source: folder,
   })
+}
+
+/**
+ * What is read on this machine, shown to the model or put into a box as a folder lies in the task's own folder: a link may
+ * lead about inside of it, not out of it. Links within such folders are put into the box as links, and lead about there.
+ */
+async function requireInside(folder: string, at: (name: string) => string): Promise<void> {
+  const root = await realpath(folder)
+  const inStep = (await entriesOf(folder, 'steps')).map(async (step) => [step, ...(await entriesOf(folder, step))])
+  const inBuilds = ['environment/Dockerfile', 'tests/Dockerfile', 'tests/test.sh']
+  const names = [...(await entriesOf(folder, '.')), ...(await Promise.all(inStep)).flat(), ...inBuilds]
+  for (const name of names) {
+    const led = await realpath(join(folder, name)).catch(() => null)
+    if (led === null || led.startsWith(root + sep)) continue
+    throw invalid(at(name), 'is a link that leads out of the task folder', 'Put a copy of the file there.')
+  }
+}
+
+async function entriesOf(folder: string, below: string): Promise<readonly string[]> {
+  const names = await readdir(join(folder, below)).catch(() => [])
+  return names.map((name) => join(below, name))
 }
 
 async function instructionOf(folder: string, at: (name: string) => string, below: string): Promise<string> {
