@@ -14,7 +14,9 @@ it('paddock validate proves all terminal tasks: oracle 1, null agent 0, cheats 0
       cwd: root,
       maxBuffer: 16 * 2 ** 20,
     },
-  )
+  ).catch((error: Error & { readonly stdout?: string; readonly stderr?: string }) => {
+    throw new Error(`${error.message}\n${error.stderr ?? ''}\n${error.stdout ?? ''}`)
+  })
   const { tasks }: { tasks: { task: string; status: string; proofs: { name: string; status: string }[] }[] } =
     JSON.parse(stdout)
   const folders = (await readdir(`${root}/examples/tasks/terminal`, { withFileTypes: true }))
