@@ -17,6 +17,8 @@ params.model.path = str(next(package.rglob('*.gguf')))
 params.model_alias = {'smollm2'}
 params.n_ctx = 4096
 params.n_parallel = 2
+# Where a request sets no bound: a small model may go on for ever.
+params.n_predict = 256
 params.cpuparams.n_threads = 2
 params.hostnames = ['127.0.0.1']
 params.port = int(sys.argv[1])

@@ -89,6 +89,7 @@ if (url !== undefined && url !== '') {
     takesTools: report.givesToolCalls,
     severalChoices: !own,
     cutsAtContext: own,
+    missesLogprobs: own,
     alive: true,
   })
 }

@@ -38,6 +38,21 @@ describe('an answer of /completion', () => {
     expect(part?.entries.map(({ token }) => token)).toEqual(['Hi', 'Hello', ''])
   })
 
+  it('has no logprob for a token that ends within a character, and the right ones behind it', () => {
+    const told = [entry(7, 'Hi', -1), entry(9, '🙂', -0.5), entry(2, '', -0.25)]
+    const part = read({ content: 'Hi🙂', tokens: [7, 8, 9, 2], stop_type: 'eos', completion_probabilities: told })
+    expect(part?.logprobs).toEqual([-1, null, -0.5, -0.25])
+    expect(part?.entries.map(({ token_id: id }) => id)).toEqual([7, 8, 9, 2])
+  })
+
+  it('gives no logprob to a token where it could be that of another one, or of none of them', () => {
+    const told = [entry(7, 'a', -1), entry(9, 'b', -0.5), entry(2, '', -0.25)]
+    const part = (tokens: readonly number[]) =>
+      read({ content: 'ab', tokens, stop_type: 'eos', completion_probabilities: told })
+    expect(part([7, 9, 9, 2])?.logprobs).toEqual([-1, null, null, -0.25])
+    expect(part([7, 9, 3])?.logprobs).toEqual([null, null, null])
+  })
+
   it('calls the lowest float no logprob, and a bound that was reached a length', () => {
     const part = read({
       content: 'Hi',

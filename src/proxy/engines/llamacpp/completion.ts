@@ -45,7 +45,7 @@ export function readCompletion(payload: Buffer): Generated | null {
   const tokens = answer?.['tokens']
   if (answer === null || !Array.isArray(tokens)) return null
   const ids = tokens.map(tokenIdOf)
-  const told = Array.isArray(answer['completion_probabilities']) ? answer['completion_probabilities'] : []
+  const told = Array.isArray(answer['completion_probabilities']) ? answer['completion_probabilities'].map(entryOf) : []
   const text = typeof answer['content'] === 'string' ? answer['content'] : ''
   const stopReason = answer['stop_type'] === 'word' ? String(answer['stopping_word']) : null
   const entries = entriesOf(told, ids, text + (stopReason ?? ''))
@@ -77,16 +77,39 @@ export function readCompletion(payload: Buffer): Generated | null {
 }
 
 /**
- * One entry per id. The tokens of a matched stop string come without theirs (run against build 11549): they have no
- * logprob, and the first of them the rest of the text.
+ * One entry per id. The server leaves out those of tokens that end within a character and those of a matched stop string
+ * (run against build 11549), wherever they stand; what it gives has the ids in their order. Where that can be read in two
+ * ways nobody knows whose logprob it is: an id counts as given only where the first and the last way agree.
  */
-function entriesOf(told: readonly unknown[], ids: readonly number[], text: string): LooseObject[] {
-  const entries = told.map(entryOf)
-  for (const id of ids.slice(entries.length)) {
-    const rest = text.slice(entries.map(({ token }) => String(token)).join('').length)
-    entries.push({ ...entryOf({ token: rest }), token_id: id })
-  }
-  return entries
+function entriesOf(told: readonly LooseObject[], ids: readonly number[], text: string): LooseObject[] {
+  const given = told.map(({ token_id: id }) => id)
+  const first = placesOf(given, ids)
+  const last = placesOf(given.toReversed(), ids.toReversed())
+    .map((at) => ids.length - 1 - at)
+    .toReversed()
+  const entries: (LooseObject | undefined)[] = ids.map(() => undefined)
+  for (const [at, place] of first.entries()) if (last[at] === place) entries[place] = told[at]
+  let rest = text
+  return ids.map((id, at) => {
+    const entry = entries[at]
+    const next = entries.slice(at + 1).find((one) => one !== undefined)
+    const token = entry === undefined ? textBefore(rest, next) : String(entry['token'])
+    rest = rest.startsWith(token) ? rest.slice(token.length) : ''
+    return entry ?? { ...entryOf({ token }), token_id: id }
+  })
+}
+
+/** Where each of `given` stands in `ids`, as early as can be; empty where they are not all there, in their order. */
+function placesOf(given: readonly unknown[], ids: readonly number[]): number[] {
+  const places: number[] = []
+  for (const [at, id] of ids.entries()) if (places.length < given.length && given[places.length] === id) places.push(at)
+  return places.length === given.length ? places : []
+}
+
+/** The text up to the next token that is known, all of it where none is. */
+function textBefore(rest: string, next: LooseObject | undefined): string {
+  const at = next === undefined || next['token'] === '' ? -1 : rest.indexOf(String(next['token']))
+  return at === -1 ? rest : rest.slice(0, at)
 }
 
 function entryOf(value: unknown): LooseObject {
