@@ -106,7 +106,11 @@ export const parts: readonly Part[] = [
     file: 'src/proxy/tokens/splice-ids.ts',
     tests: ['src/proxy/tokens/splice-ids.test.ts', 'test/pitfalls/templates.test.ts'],
     mutants: [
-      { name: 'counts one terminator too many', from: 'if (left > 0) continue', to: 'if (left >= 0) continue' },
+      {
+        name: 'does not look at the end of the whole prompt',
+        from: ' || !isTail(full, full.length - behind.length, behind)',
+        to: '',
+      },
       {
         name: 'leaves a cut answer open',
         from: 'behind.terminator === null ? [] : [behind.terminator]',
@@ -122,7 +126,7 @@ export const parts: readonly Part[] = [
         from: 'if (ids[at + i] !== tail[i]) return false\n  return true',
         to: 'if (ids[at + i] !== tail[i]) return true\n  return true',
       },
-      { name: 'is always sure of its count', from: 'sure: false }', to: 'sure: true }' },
+      { name: 'takes any id for a terminator', from: ' || !closing.terminators.has(terminator)', to: '' },
       {
         name: 'takes any beginning for the same',
         from: 'if (ids[i] !== prefix[i]) return false',

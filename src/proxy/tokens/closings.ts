@@ -46,6 +46,7 @@ type LearnedClosing = Closing & { readonly terminators: Set<number> }
  */
 export class Closings {
   private readonly known = new Map<string, Promise<LearnedClosing>>()
+  private readonly calls = new Map<string, Promise<number>>()
 
   of(renders: TurnRenders): Promise<LearnedClosing> {
     const found = this.known.get(renders.key)
@@ -55,6 +56,45 @@ export class Closings {
     learned.catch(() => this.known.delete(renders.key))
     return learned
   }
+
+  /** Ids between the last argument of an answer's last tool call and its terminator; -1 where they cannot be told. */
+  behindCall(renders: TurnRenders): Promise<number> {
+    const found = this.calls.get(renders.key)
+    if (found !== undefined) return found
+    const learned = this.of(renders).then((closing) => learnBehindCall(renders, closing))
+    this.calls.set(renders.key, learned)
+    learned.catch(() => this.calls.delete(renders.key))
+    return learned
+  }
+}
+
+async function learnBehindCall(renders: TurnRenders, { terminators, last }: Closing): Promise<number> {
+  const call = { id: 'call_x', type: 'function', function: { name: 'x' } }
+  const answer = { role: 'assistant', content: null, tool_calls: [call] }
+  const said = (letter: string): Promise<Int32Array | null> =>
+    renders.ended([message('user', 'x'), Buffer.from(JSON.stringify(withLetter(answer, letter)))])
+  const one = await said('a')
+  const other = one === null ? null : await said('b')
+  const common = one === null || other === null ? null : closingOf(one, other)
+  const end = (common?.length ?? 0) - last.length - 1
+  return terminators.has(common?.[end] ?? -1) ? end : -1
+}
+
+/** An answer with a letter for what stands last in it: its text, or the arguments of its last tool call. */
+export function withLetter(
+  answer: Readonly<Record<string, unknown>>,
+  letter: string,
+): Readonly<Record<string, unknown>> {
+  const calls: unknown = answer['tool_calls']
+  if (!Array.isArray(calls) || calls.length === 0) return { ...answer, content: letter }
+  const last = members(calls.at(-1))
+  const called = { ...members(last['function']), arguments: JSON.stringify({ a: letter }) }
+  return { ...answer, tool_calls: calls.with(-1, { ...last, function: called }) }
+}
+
+/** Of an object; of anything else none. */
+export function members(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
 async function learn(renders: TurnRenders): Promise<LearnedClosing> {

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import type { DriftCause } from '../../trajectory/index.ts'
 import type { ConversationMatch } from '../session/conversation.ts'
 import type { ChatBody } from './chat-body.ts'
-import { type Closings, type Render, TurnRenders } from './closings.ts'
+import { type Closings, members, message, type Render, TurnRenders, withLetter } from './closings.ts'
 import { reasoningOf, scaffoldTokens } from './drift.ts'
 import type { KnownAnswer, RecordedTree } from './recorded-tree.ts'
-import { behindByCount, behindByDelta, type Behind, type Closing, joined, startsWith } from './splice-ids.ts'
+import { behindLetter, behindPrefix, type Behind, type Closing, joined, startsWith } from './splice-ids.ts'
 
 /** What a prompt was made of, as far as a later one has to be made of the same. */
 export interface ShapedPrompt {
@@ -38,7 +38,7 @@ function thoughtDigest(thinking: string): string {
 export interface PromptPlan {
   readonly ids: Int32Array
   /** `rendered`: the template's own ids; they extend the earlier path, or there is none. */
-  readonly way: 'rendered' | 'count' | 'delta'
+  readonly way: 'rendered' | 'prefix' | 'letter' | 'dummy'
   /** Why the earlier path was not extended although the conversation goes on from it. Null: it was, or the tree knows. */
   readonly forked: DriftCause | null
 }
@@ -84,30 +84,46 @@ export async function planPrompt(
   const closing = await parts.closings.of(renders)
   const ended = endOf(answer, closing)
   if (chat.continuesLast && answer.index === chat.messages.length - 1) {
-    return ended === null ? { ids: path, way: 'count', forked: null } : asIs('template')
+    return ended === null ? { ids: path, way: 'prefix', forked: null } : asIs('template')
   }
   // A model may end its turn with another terminator than the dummies showed (Llama: end of message after a call).
   if (ended !== null && closing.terminators.size > 0 && chat.text('stop_token_ids') === null) {
     closing.terminators.add(ended)
   }
-  const found = await behindAnswer(renders, { chat, answer, rendered, closing })
+  const found = await behindAnswer(parts, renders, { chat, answer, rendered, closing })
   const ids = found === null ? null : joined(path, ended !== null, found.behind)
   return ids === null || found === null ? asIs('template') : { ids, way: found.way, forked: null }
 }
 
+interface BehindFacts {
+  readonly chat: ChatBody
+  readonly answer: KnownAnswer
+  readonly rendered: Int32Array
+  readonly closing: Closing
+}
+
 /**
- * By count where the rendered prompt begins with the render up to the answer; where the template changed something
- * before it, a count may have met a terminator that stands in text, so the dummy context has to agree.
+ * By prefix where the rendered prompt begins with the render up to the answer. Where the template changed something
+ * before it, or writes an answer otherwise once somebody spoke behind it (Qwen3), letters in the answer's place show what
+ * stands behind it; a template without terminators is shown the answer behind a short conversation instead.
  */
 async function behindAnswer(
+  parts: PlanParts,
   renders: TurnRenders,
-  facts: { chat: ChatBody; answer: KnownAnswer; rendered: Int32Array; closing: Closing },
-): Promise<{ readonly behind: Behind; readonly way: 'count' | 'delta' } | null> {
-  const counted = await byCount(renders, facts)
-  if (counted?.sure === true) return { behind: counted, way: 'count' }
-  const delta = await byDelta(renders, facts)
-  if (counted === null) return delta === null ? null : { behind: delta, way: 'delta' }
-  return delta !== null && sameIds(counted.rest, delta.rest) ? { behind: counted, way: 'count' } : null
+  facts: BehindFacts,
+): Promise<{ readonly behind: Behind; readonly way: PromptPlan['way'] } | null> {
+  const { chat, answer, rendered, closing } = facts
+  const upTo = await renders.ended(chat.messages.slice(0, answer.index + 1))
+  const plain = upTo === null ? null : behindPrefix(rendered, upTo, closing)
+  if (plain !== null) return { behind: plain, way: 'prefix' }
+  if (closing.terminators.size === 0) {
+    const short = await behindDummy(renders, facts)
+    return short === null ? null : { behind: short, way: 'dummy' }
+  }
+  // A template may leave thinking out that no parser took from the text; with its own history that is a fork.
+  if (parts.history === 'template' && (answer.facts.content ?? '').includes('</think>')) return null
+  const lettered = await byLetter(parts, renders, facts)
+  return lettered === null ? null : { behind: lettered, way: 'letter' }
 }
 
 /** The terminator that the model sampled at the end of an answer; null where it was cut off before. */
@@ -118,25 +134,28 @@ function endOf({ node, facts }: KnownAnswer, closing: Closing): number | null {
   return facts.finishReason === 'stop' || facts.finishReason === 'tool_calls' ? last : null
 }
 
-async function byCount(
-  renders: TurnRenders,
-  facts: { chat: ChatBody; answer: KnownAnswer; rendered: Int32Array; closing: Closing },
-): Promise<(Behind & { readonly sure: boolean }) | null> {
-  const { chat, answer, rendered, closing } = facts
-  const upTo = await renders.ended(chat.messages.slice(0, answer.index + 1))
-  return upTo === null ? null : behindByCount(rendered, upTo, closing)
-}
-
-async function byDelta(
-  renders: TurnRenders,
-  { chat, answer, closing }: { chat: ChatBody; answer: KnownAnswer; closing: Closing },
-): Promise<Behind | null> {
-  const { reasoning: _one, reasoning_content: _other, ...echo } = object(chat.message(answer.index))
-  const dummy = [Buffer.from('{"role":"user","content":"x"}'), Buffer.from(JSON.stringify(echo))]
+async function behindDummy(renders: TurnRenders, { chat, answer, closing }: BehindFacts): Promise<Behind | null> {
+  const { reasoning: _one, reasoning_content: _other, ...echo } = members(chat.message(answer.index))
+  const dummy = [message('user', 'x'), Buffer.from(JSON.stringify(echo))]
   const without = await renders.ended(dummy)
   const rest = chat.messages.slice(answer.index + 1)
   const withRest = without === null ? null : await renders.opened([...dummy, ...rest])
-  return without === null || withRest === null ? null : behindByDelta(without, withRest, closing)
+  return without === null || withRest === null ? null : behindPrefix(withRest, without, closing)
+}
+
+async function byLetter(
+  { closings }: PlanParts,
+  renders: TurnRenders,
+  { chat, answer, rendered, closing }: BehindFacts,
+): Promise<Behind | null> {
+  const echo = members(chat.message(answer.index))
+  const end = answer.facts.argumentTexts.length === 0 ? 0 : await closings.behindCall(renders)
+  if (end === -1) return null
+  const said = (letter: string): Promise<Int32Array | null> =>
+    renders.opened(chat.messages.with(answer.index, Buffer.from(JSON.stringify(withLetter(echo, letter)))))
+  const one = await said('a')
+  const other = one === null ? null : await said('b')
+  return one === null || other === null ? null : behindLetter(rendered, { one, other, end }, closing)
 }
 
 /**
@@ -162,7 +181,7 @@ async function byTemplate(
 }
 
 function withReasoning(message: Buffer, reasoning: string | null): Buffer {
-  const { reasoning: _one, reasoning_content: _other, ...rest } = object(JSON.parse(message.toString()))
+  const { reasoning: _one, reasoning_content: _other, ...rest } = members(JSON.parse(message.toString()))
   // Under both of its names: engines read the one that they write.
   return Buffer.from(JSON.stringify(reasoning === null ? rest : { ...rest, reasoning, reasoning_content: reasoning }))
 }
@@ -204,8 +223,4 @@ async function sameBeginning(
 
 function sameIds(one: Int32Array, other: Int32Array): boolean {
   return one.length === other.length && startsWith(one, other)
-}
-
-function object(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {}
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { answerEnd, behindByCount, behindByDelta, type Closing, closingOf, joined, startsWith } from './splice-ids.ts'
+import { answerEnd, behindLetter, behindPrefix, type Closing, closingOf, joined, startsWith } from './splice-ids.ts'
 
 /** Text ids are 10 and up, 1 to 3 are special, so nothing in a text is a terminator unless a test says so. */
 const text = fc.array(fc.integer({ min: 10, max: 30 }), { maxLength: 8 })
@@ -29,8 +29,11 @@ describe('the splice', () => {
         const rest = behind.flatMap((words) => turn(words, tail))
         const upTo = ids(before, turn(echo, tail))
         const full = ids(changed, turn(echo, tail), rest, [header])
-        const found = behindByCount(full, upTo, closing)
-        expect(found?.sure).toBe(startsWith(full, upTo))
+        const plain = behindPrefix(full, upTo, closing)
+        expect(plain !== null).toBe(startsWith(full, upTo))
+        const [one, other] = [31, 32].map((letter) => ids(changed, turn([letter], tail), rest, [header]))
+        const found = behindLetter(full, { one: one ?? ids(), other: other ?? ids(), end: 0 }, closing)
+        if (plain !== null) expect(found).toEqual(plain)
         const path = ids(before, [header, ...sampled, 1])
         const prompt = found === null ? null : joined(path, true, found)
         expect([...(prompt ?? [])]).toEqual([...path, ...tail, ...rest, header])
@@ -41,42 +44,50 @@ describe('the splice', () => {
     )
   })
 
-  it('count and dummy context agree, and only the second knows a terminator that stands in stripped text', () => {
-    const closing: Closing = { terminators: new Set([1]), tail: new Int32Array(0), last: new Int32Array(0) }
-    const upTo = ids(turn([10, 1, 11], []), turn([12], []))
-    const full = ids(turn([11], []), turn([12], []), turn([13], []), [header])
-    const delta = behindByDelta(
-      ids(turn([20], []), turn([12], [])),
-      ids(turn([20], []), turn([12], []), turn([13], []), [header]),
-      closing,
-    )
-    expect([...(delta?.rest ?? [])]).toEqual([...turn([13], []), header])
-    const counted = behindByCount(full, upTo, closing)
-    expect(counted?.sure).toBe(false)
-    expect([...(counted?.rest ?? [])]).not.toEqual([...(delta?.rest ?? [])])
+  it('a letter in the place of the answer shows what stands behind it, where it is the end of the whole prompt too', () => {
+    const closing: Closing = { terminators: new Set([1]), tail: Int32Array.of(9), last: Int32Array.of(9) }
+    const behind = [1, 9, ...turn([13], [9]), header]
+    const full = ids(turn([11, 1], [9]), [header, 12, 14], behind)
+    const lettered = (letter: number, end = behind): Int32Array => ids(turn([11, 1], [9]), [header, letter], end)
+    const behindText = (
+      prompt: Int32Array,
+      [one, other]: readonly [Int32Array, Int32Array],
+      more: Partial<Closing> = {},
+    ): ReturnType<typeof behindLetter> => behindLetter(prompt, { one, other, end: 0 }, { ...closing, ...more })
+    const found = behindText(full, [lettered(20), lettered(21)])
+    expect(found).toEqual({ terminator: 1, rest: Int32Array.from(behind.slice(1)) })
+    // Another end than the prompt's, no terminator behind the letter, another tail, a letter that changes more.
+    const other = [1, 9, ...turn([15], [9]), header]
+    expect(behindText(full, [lettered(20, other), lettered(21, other)])).toBeNull()
+    const bare = ids(turn([11, 1], [9]), [header, 12, 14], turn([13], [9]))
+    expect(behindText(bare, [lettered(20, turn([13], [9])), lettered(21, turn([13], [9]))])).toBeNull()
+    expect(behindText(full, [lettered(20), lettered(21)], { tail: Int32Array.of(8) })).toBeNull()
+    expect(behindText(full, [lettered(20), ids([22], [...lettered(21)])])).toBeNull()
+    expect(behindText(ids([9]), [lettered(20), lettered(21)])).toBeNull()
+    // What closes a tool call stands before the terminator: the model sampled it.
+    const called = (letter: number): Int32Array => ids([header, letter, 17, 18], behind)
+    const spelled = ids([header, 12, 17, 18], behind)
+    expect(behindLetter(spelled, { one: called(20), other: called(21), end: 2 }, closing)).toEqual(found)
+    expect(behindText(spelled, [called(20), called(21)])).toBeNull()
   })
 
   it('finds nothing where the echo does not end as turns of this template end', () => {
     const closing: Closing = { terminators: new Set([1]), tail: Int32Array.of(9), last: Int32Array.of(9) }
     const upTo = ids(turn([10], [9]), [header, 11, 2, 9])
-    expect(behindByCount(ids([...upTo], turn([12], [9])), upTo, closing)).toBeNull()
-    expect(behindByDelta(upTo, ids([...upTo], turn([12], [9])), closing)).toBeNull()
-    expect(behindByDelta(upTo, ids([5], [...upTo]), closing)).toBeNull()
+    expect(behindPrefix(ids([...upTo], turn([12], [9])), upTo, closing)).toBeNull()
+    expect(behindPrefix(ids([5], [...upTo]), upTo, closing)).toBeNull()
   })
 
-  it('finds nothing where another tail stands behind the counted terminator', () => {
+  it('finds nothing where another tail stands behind the terminator', () => {
     const closing: Closing = { terminators: new Set([1]), tail: Int32Array.of(9), last: Int32Array.of(9) }
     const upTo = ids(turn([10], [9]), turn([11], [9]))
-    expect(behindByCount(ids(turn([12], [9]), turn([11], [8]), turn([13], [9])), upTo, closing)).toBeNull()
-    expect(behindByCount(ids(turn([12], [9]), turn([11], [9]), turn([13], [9])), upTo, closing)).toMatchObject({
-      terminator: 1,
-      sure: false,
-    })
+    expect(behindPrefix(ids(turn([10], [9]), turn([11], [8]), turn([13], [9])), upTo, closing)).toBeNull()
+    expect(behindPrefix(ids(turn([10], [9]), turn([11], [9]), turn([13], [9])), upTo, closing)).not.toBeNull()
   })
 
   it('without terminators the token that ended an answer must be the one that opens the next turn', () => {
     const closing: Closing = { terminators: new Set(), tail: new Int32Array(0), last: new Int32Array(0) }
-    const behind = behindByDelta(ids([header, 10]), ids([header, 10, 2, 11, header]), closing)
+    const behind = behindPrefix(ids([header, 10, 2, 11, header]), ids([header, 10]), closing)
     expect(behind).toEqual({ terminator: null, rest: Int32Array.of(2, 11, header) })
     const [fits, other] = [ids([header, 20, 2]), ids([header, 20, 7])]
     expect([...((behind && joined(fits, true, behind)) ?? [])]).toEqual([header, 20, 2, 11, header])
@@ -94,23 +105,18 @@ describe('the splice', () => {
     const full = ids(turn([10], [9]), turn([11], [9]), turn([12], [9]), [header])
     expect(answerEnd(upTo, closing)).toBe(6)
     const behind = { terminator: 1, rest: Int32Array.of(9, ...turn([12], [9]), header) }
-    expect(behindByCount(full, upTo, closing)).toEqual({ ...behind, sure: true })
-    expect(behindByDelta(upTo, full, closing)).toEqual(behind)
-    // The dummy turn has terminators of its own, which count for nothing.
-    const stripped = ids(turn([], [9]), turn([11], [9]), turn([12], [9]), [header])
-    expect(behindByCount(stripped, upTo, closing)).toEqual({ ...behind, sure: false })
+    expect(behindPrefix(full, upTo, closing)).toEqual(behind)
     expect(answerEnd(ids([...upTo], [7]), closing)).toBe(-1)
   })
 
   it('without terminators a prompt that begins with the echo goes on right behind it', () => {
     const closing: Closing = { terminators: new Set(), tail: new Int32Array(0), last: Int32Array.of(2, 29, header) }
     const upTo = ids([header, 10], [2, 29, header])
-    expect(behindByCount(ids([header, 10, 4, 11]), upTo, closing)).toEqual({
+    expect(behindPrefix(ids([header, 10, 4, 11]), upTo, closing)).toEqual({
       terminator: null,
       rest: Int32Array.of(4, 11),
-      sure: true,
     })
-    expect(behindByCount(ids([header, 12, 4, 11]), upTo, closing)).toBeNull()
+    expect(behindPrefix(ids([header, 12, 4, 11]), upTo, closing)).toBeNull()
   })
 
   it('learns a closing from two prompts that differ in one token, and from no others', () => {

@@ -58,49 +58,37 @@ export function answerEnd(ids: Int32Array, closing: Closing): number {
 }
 
 /**
- * EOS-count splice: `upTo` is asked to end with the echoed answer, `full` renders all messages. The n-th terminator of
- * `full` ends the answer where `upTo` has n of them up to its end, whatever else the template changed before it. `sure`
- * where `full` begins with the same ids, so that nothing had to be counted on; without terminators only that will do.
- * Null where the end cannot be found.
+ * What `full` has behind the answer that ends `upTo`, a render that was asked to end with it. Null where `full` does not
+ * begin with the same ids.
  */
-export function behindByCount(
-  full: Int32Array,
-  upTo: Int32Array,
-  closing: Closing,
-): (Behind & { readonly sure: boolean }) | null {
+export function behindPrefix(full: Int32Array, upTo: Int32Array, closing: Closing): Behind | null {
   const end = answerEnd(upTo, closing)
   if (end === -1) return null
-  const before = behindPrefix(full, upTo, end, closing)
-  if (before !== null) return { ...before, sure: true }
-  const terminator = upTo[end]
-  if (closing.terminators.size === 0 || terminator === undefined) return null
-  let left = 0
-  for (let i = 0; i <= end; i += 1) if (upTo[i] === terminator) left += 1
-  for (let i = 0; i < full.length; i += 1) {
-    if (full[i] !== terminator) continue
-    left -= 1
-    if (left > 0) continue
-    return isTail(full, i + 1, closing.tail) ? { terminator, rest: full.slice(i + 1), sure: false } : null
-  }
-  return null
-}
-
-/**
- * Dummy-context delta: `without` is asked to end with the answer behind a short conversation, `withRest` has the new
- * messages behind it. Null where the one does not begin with the other.
- */
-export function behindByDelta(without: Int32Array, withRest: Int32Array, closing: Closing): Behind | null {
-  const end = answerEnd(without, closing)
-  return end === -1 ? null : behindPrefix(withRest, without, end, closing)
-}
-
-/** What `full` has behind the answer that ends at `end` of `upTo`; null where it does not begin with the same ids. */
-function behindPrefix(full: Int32Array, upTo: Int32Array, end: number, closing: Closing): Behind | null {
   if (closing.terminators.size === 0) {
     return startsWith(full, upTo.subarray(0, end)) ? { terminator: null, rest: full.slice(end) } : null
   }
   if (!startsWith(full, upTo.subarray(0, end + 1)) || !isTail(full, end + 1, closing.tail)) return null
   return { terminator: upTo[end] ?? null, rest: full.slice(end + 1) }
+}
+
+/** Renders of a whole conversation with single letters for what stands last in an answer. */
+export interface Lettered {
+  readonly one: Int32Array
+  readonly other: Int32Array
+  /** Ids between the letter and the answer's terminator. */
+  readonly end: number
+}
+
+/**
+ * Letters in the answer's place: what both renders have behind them ends the answer and goes on. Null where no terminator
+ * stands where it should, and where `full` does not end with what stands there from it on.
+ */
+export function behindLetter(full: Int32Array, { one, other, end }: Lettered, closing: Closing): Behind | null {
+  const behind = closingOf(one, other)?.subarray(end) ?? null
+  const [terminator] = behind ?? []
+  if (behind === null || terminator === undefined || !closing.terminators.has(terminator)) return null
+  if (!isTail(behind, 1, closing.tail) || !isTail(full, full.length - behind.length, behind)) return null
+  return { terminator, rest: behind.slice(1) }
 }
 
 /**
@@ -131,7 +119,7 @@ function concat(path: Int32Array, middle: readonly number[], rest: Int32Array): 
 }
 
 function isTail(ids: Int32Array, at: number, tail: Int32Array): boolean {
-  if (at + tail.length > ids.length) return false
+  if (at < 0 || at + tail.length > ids.length) return false
   for (let i = 0; i < tail.length; i += 1) if (ids[at + i] !== tail[i]) return false
   return true
 }

@@ -2,7 +2,7 @@ import { PaddockError } from '../../core/index.ts'
 import { askRender, type TokenAbility, type TokenEngine } from '../engines/token-engine.ts'
 import { ChatBody } from './chat-body.ts'
 import { Closings, message, TurnRenders } from './closings.ts'
-import { behindByCount, startsWith } from './splice-ids.ts'
+import { behindLetter, behindPrefix, startsWith } from './splice-ids.ts'
 
 /**
  * Why nothing could ever be spliced behind what this engine renders, null where it can: a short conversation is rendered
@@ -20,11 +20,13 @@ export async function whyVoid(engine: TokenEngine, { endsTurns }: TokenAbility):
   const ended = await renders.ended(answered)
   const longer = await renders.opened([...answered, message('user', 'y')])
   if (ended === null || longer === null) return 'it refuses messages that go on behind an answer'
-  const behind = behindByCount(longer, ended, closing)
-  if (behind?.sure === true) return null
+  if (behindPrefix(longer, ended, closing) !== null) return null
   if (endsTurns && sameIds(await renders.opened(answered), ended))
     return 'it opens a turn behind an answer, asked not to'
-  return behind === null ? 'a longer conversation does not go on as a render of the answer alone ends' : null
+  // A template may write an answer that stands last otherwise.
+  const other = await renders.opened([message('user', 'x'), message('assistant', 'b'), message('user', 'y')])
+  const goesOn = other !== null && behindLetter(longer, { one: longer, other, end: 0 }, closing) !== null
+  return goesOn ? null : 'a longer conversation does not go on as a render of the answer alone ends'
 }
 
 async function rendered(engine: TokenEngine, chat: Buffer): Promise<Int32Array | null> {
