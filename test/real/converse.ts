@@ -7,7 +7,10 @@ import { exportRows, type Row } from './rows.ts'
 import type { RealServer } from './vllm.ts'
 
 /** An answer with the thinking that vLLM's reasoning parsers take out of it. */
-type Said = OpenAI.ChatCompletionAssistantMessageParam & { readonly content: string | null; readonly reasoning?: string }
+type Said = OpenAI.ChatCompletionAssistantMessageParam & {
+  readonly content: string | null
+  readonly reasoning?: string
+}
 
 export interface Conversation {
   readonly rows: readonly Row[]
