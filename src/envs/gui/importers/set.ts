@@ -54,17 +54,22 @@ export class Imported {
   readonly #tasks: Task[] = []
   readonly #refused: PaddockError[] = []
 
-  /** Takes a task, or notes why it cannot be run (`TASK_UNSUPPORTED`); anything else that is thrown goes on. */
-  async take(read: () => Promise<Task>): Promise<void> {
+  /**
+   * Takes a task, or notes why its row cannot be read (`TASK_INVALID`) or run here (`TASK_UNSUPPORTED`); anything else that
+   * is thrown goes on.
+   */
+  async take(read: () => Promise<Task | readonly Task[]>): Promise<void> {
     try {
-      this.#tasks.push(await read())
+      this.#tasks.push(...[await read()].flat())
     } catch (error) {
-      if (!isPaddockError(error) || error.code !== 'TASK_UNSUPPORTED') throw error
+      if (!isPaddockError(error) || (error.code !== 'TASK_UNSUPPORTED' && error.code !== 'TASK_INVALID')) throw error
       this.#refused.push(error)
     }
   }
 
-  /** By name. Throws `TASK_UNSUPPORTED` unless the set leaves out what cannot be run, `TASK_INVALID` for an empty set. */
+  /**
+   * By name. Throws what the first row was refused for unless the set leaves such rows out, `TASK_INVALID` for an empty set.
+   */
   tasks(
     file: string,
     set: { readonly unsupported: 'refuse' | 'leave-out'; readonly oracles: Readonly<Record<string, unknown>> },
@@ -73,16 +78,17 @@ export class Imported {
     if (first !== undefined && set.unsupported === 'refuse') {
       const all = this.#refused.length + this.#tasks.length
       throw new PaddockError(
-        'TASK_UNSUPPORTED',
+        first.code,
         `${first.message} (${this.#refused.length} of ${all} tasks cannot be run here)`,
         {
-          data: { file, tasks: this.#refused.map((one) => one.message) },
+          data: { ...first.data, file, tasks: this.#refused.map((one) => one.message) },
           fix: `${first.fix} Or set "unsupported": "leave-out".`,
         },
       )
     }
     if (this.#tasks.length === 0) {
-      throw invalid(file, 'ids', 'no task is left', 'Name tasks that are there and can be run.')
+      const why = first === undefined ? '' : `; the first that was left out: ${first.message}`
+      throw invalid(file, 'ids', `no task is left${why}`, 'Name tasks that are there and can be run.')
     }
     requireKnown(
       file,

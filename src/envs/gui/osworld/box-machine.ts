@@ -85,9 +85,10 @@ export async function boxMachine(box: Box, surface: Surface): Promise<Machine & 
         if (urls.length > 0) await machine.openTabs(urls)
         return
       }
-      const there = await run(['sh', '-c', 'command -v "$1"', 'sh', words[0] ?? ''], false, false)
-      if (!shell && !(there.kind === 'exited' && there.code === 0)) {
-        throw new PaddockError('TASK_UNSUPPORTED', `The desktop's image has no program ${words[0] ?? ''}`, {
+      const program = shell ? programOf(command) : (words[0] ?? '')
+      const there = await run(['bash', '-c', 'command -v "$1"', 'bash', program ?? 'true'], false, false)
+      if (!(there.kind === 'exited' && there.code === 0)) {
+        throw new PaddockError('TASK_UNSUPPORTED', `The desktop's image has no program ${program ?? ''}`, {
           fix: 'Give the set an image of your own that has it ("boxImage").',
         })
       }
@@ -223,6 +224,13 @@ function lineOf(command: MachineCommand, shell: boolean): readonly string[] {
   )
   if (!isPython(program)) return [program, ...rest]
   return ['python3', ...rest.map((word, at) => (rest[at - 1] === '-c' ? withoutPrefix(word) : word))]
+}
+
+/** The program that a line for a shell begins with; null where more than its name stands there. */
+function programOf(command: MachineCommand): string | null {
+  const line = typeof command === 'string' ? command : (command[0] ?? '')
+  const [first = ''] = line.trim().split(/\s+/)
+  return /^[\w./+-]+$/.test(first) ? first : null
 }
 
 /** Words of a line with quotes, as Python's `shlex.split` gives them. */

@@ -65,6 +65,47 @@ describe('a folder of cua-bench', () => {
   })
 })
 
+describe('a folder of cua-bench with modules that cannot be run', () => {
+  const module = (setup: string, more = '') => `import cua_bench as cb
+@cb.tasks_config(split="train")
+def load():
+    return [cb.Task(description="x", computer={"provider": "native"})]
+@cb.setup_task(split="train")
+async def start(task_cfg, session: cb.DesktopSession):
+    await ${setup}
+@cb.evaluate_task(split="train")
+async def evaluate(task_cfg, desktop: cb.DesktopSession):
+    return [1.0]
+${more}`
+  const solver = `@cb.solve_task(split="train")
+async def solve(task_cfg, session):
+    await session.apps.kicad.draw()`
+
+  it('is refused at load with what they use, or keeps the others', async () => {
+    write('mixed/apps/main.py', module('session.apps.kicad.install()'))
+    write(
+      'mixed/command/main.py',
+      module('helper(session)', 'async def helper(session):\n    session.run_command("ls")'),
+    )
+    write('mixed/folder/main.py', module('session.launch_window(folder="gui")'))
+    write('mixed/broken/main.py', 'import cua_bench, no_such_module')
+    write('mixed/plain/main.py', module('session.launch_window(html="x")', solver))
+    for (const [name, what] of [
+      ['apps', /TASK_UNSUPPORTED.*apps.main\.py: it uses session\.apps,.*launch_window/],
+      ['command', /session\.run_command/],
+      ['folder', /launch_window\(folder=…\)/],
+    ] as const) {
+      expect(await wrong(join(directory, 'mixed', name))).toMatch(what)
+    }
+    const set = { format: 'cua-bench', directory: 'mixed' }
+    expect(await wrong(write('mixed.json', JSON.stringify(set)))).toMatch(/4 of 5 tasks.*leave-out/)
+    const [task, other] = await gui.load(write('some.json', JSON.stringify({ ...set, unsupported: 'leave-out' })))
+    expect([task?.name, other]).toEqual(['plain-0', undefined])
+    // It can be run and judged, but not solved by a solution that uses what is not here.
+    expect(task?.data).toMatchObject({ solves: false })
+  })
+})
+
 describe.runIf(await requireDocker())('a task of cua-bench', () => {
   let sandbox: SandboxProvider
   beforeAll(() => {

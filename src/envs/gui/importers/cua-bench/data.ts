@@ -26,4 +26,6 @@ export const cuaBenchSetSchema = setShape.extend({
   tasks: z.array(z.string()).min(1).optional(),
   screen: screenShape,
   assets: z.string().nullable().default(null),
+  /** What becomes of modules that cannot be read or run here: the set is refused, or they are left out. */
+  unsupported: z.enum(['refuse', 'leave-out']).default('refuse'),
 })

@@ -1,12 +1,13 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { sha256, type Task } from '../../../../core/index.ts'
+import { PaddockError, sha256, type Task } from '../../../../core/index.ts'
 import { makeTask } from '../../../task.ts'
 import type { FormatOptions, Place } from '../format.ts'
-import { fitted, invalid, requireKnown } from '../set.ts'
+import { fitted, Imported, invalid } from '../set.ts'
 import { requireTrust } from '../trust.ts'
 import { type CuaBenchData, cuaBenchSetSchema } from './data.ts'
 import { CuaModule } from './module.ts'
+import { sessionMembers } from './program.ts'
 
 const fix = 'A set is {"format": "cua-bench", "directory": "<folder of tasks>"}, with tasks, assets where wanted.'
 
@@ -39,45 +40,49 @@ async function tasksOf(
   file: string,
   o: FormatOptions,
 ): Promise<readonly Task[]> {
-  const tasks: Task[] = []
+  const imported = new Imported()
   for (const path of modules) {
     requireTrust(path, o)
-    await using module = await CuaModule.open(path)
-    const digest = sha256(await readFile(path, 'utf8'))
-    for (const { split, index, solves, judges, description } of module.variants) {
-      if (!judges)
-        throw invalid(
-          path,
-          'evaluate_task',
-          `there is none for the split ${split}`,
-          'Give the module an @evaluate_task.',
-        )
-      const name = `${nameOf(path)}-${split === 'train' ? '' : `${split}-`}${index}`
-      const { image, schema, maxActions, oracles } = set
-      const data: CuaBenchData = {
-        format: 'cua-bench',
-        module: nameOf(path),
-        index,
-        split,
-        sha256: digest,
-        solves,
-        assets: set.assets === null ? null : relative(dirname(path), resolve(dirname(file), set.assets)),
-        screen: set.screen ?? { width: 1024, height: 768 },
-        tier: 'browser',
-        image,
-        schema,
-        maxActions,
-        oracle: oracles[name] ?? null,
-      }
-      tasks.push(makeTask({ name, environment: 'gui', instruction: description, split, data, source: path }))
-    }
+    await imported.take(() => variantsOf(path, set, file))
   }
-  requireKnown(
-    file,
-    set.oracles,
-    tasks.map(({ name }) => name),
-  )
-  return tasks
+  return imported.tasks(file, set)
+}
+
+async function variantsOf(
+  path: string,
+  set: ReturnType<typeof cuaBenchSetSchema.parse>,
+  file: string,
+): Promise<readonly Task[]> {
+  await using module = await CuaModule.open(path)
+  const digest = sha256(await readFile(path, 'utf8'))
+  return module.variants.map(({ split, index, solves, judges, lacks, description }) => {
+    if (!judges)
+      throw invalid(path, 'evaluate_task', `there is none for the split ${split}`, 'Give the module an @evaluate_task.')
+    const [missing] = lacks
+    if (missing !== undefined)
+      throw new PaddockError('TASK_UNSUPPORTED', `${path}: it uses session.${missing}, which is not here`, {
+        data: { file: path, lacks: lacks.join(', ') },
+        fix: `Modules that use only ${sessionMembers.join(', ')} can be run.`,
+      })
+    const name = `${nameOf(path)}-${split === 'train' ? '' : `${split}-`}${index}`
+    const { image, schema, maxActions, oracles } = set
+    const data: CuaBenchData = {
+      format: 'cua-bench',
+      module: nameOf(path),
+      index,
+      split,
+      sha256: digest,
+      solves,
+      assets: set.assets === null ? null : relative(dirname(path), resolve(dirname(file), set.assets)),
+      screen: set.screen ?? { width: 1024, height: 768 },
+      tier: 'browser',
+      image,
+      schema,
+      maxActions,
+      oracle: oracles[name] ?? null,
+    }
+    return makeTask({ name, environment: 'gui', instruction: description, split, data, source: path })
+  })
 }
 
 /** The modules in a folder and in those directly below it. */

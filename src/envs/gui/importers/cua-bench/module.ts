@@ -20,6 +20,8 @@ const variant = z.object({
   index: z.int(),
   solves: z.boolean(),
   judges: z.boolean(),
+  /** Members of the session that set-up or evaluation use and that are not here. */
+  lacks: z.array(z.string()),
   description: z.string().min(1),
   task_id: z.string().nullable(),
   metadata: z.unknown(),

@@ -1,10 +1,21 @@
+/** What the session of a module can do here. */
+export const sessionMembers = [
+  'launch_window',
+  'execute_javascript',
+  'get_element_rect',
+  'click_element',
+  'right_click_element',
+  'execute_action',
+  'screenshot',
+] as const
+
 /**
  * Runs the functions of a task module of cua-bench (`main.py`; docs/content/docs/reference/cua-bench/task-definition.mdx and
  * libs/cua-bench/cua_bench/{decorators,types,computers/base}.py of trycua/cua at b296ec9) under a module `cua_bench` of its
  * own, whose session asks the host. One JSON value a line: the host says what to do, this asks back, and answers at last.
  */
 export const moduleProgram = `
-import asyncio, dataclasses, importlib.util, json, os, sys, types
+import ast, asyncio, dataclasses, importlib.util, json, os, sys, types
 wire = os.fdopen(os.dup(1), 'w')
 os.dup2(2, 1)
 
@@ -80,9 +91,21 @@ try:
     found = {one._cua: one for one in vars(module).values() if hasattr(one, '_cua')}
     splits = sorted({split for kind, split in found if kind == 'tasks_config'})
     variants = {split: found[('tasks_config', split)]() for split in splits}
+    solvers = {one.__name__ for (kind, split), one in found.items() if kind == 'solve_task'}
+    used = {'set up': set(), 'solved': set()}
+    for part in ast.parse(open(path, encoding='utf-8').read()).body:
+        who = 'solved' if getattr(part, 'name', None) in solvers else 'set up'
+        sessions = {given.arg for inner in ast.walk(part) if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef))
+                    for given in inner.args.args if given.arg == 'session' or 'Session' in ast.dump(given)}
+        for node in ast.walk(part):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in sessions:
+                used[who].add(node.attr)
+            if isinstance(node, ast.Call) and getattr(node.func, 'attr', None) == 'launch_window':
+                used[who].update('launch_window(folder=…)' for word in node.keywords if word.arg == 'folder')
+    lacks = {who: sorted(name for name in names if name not in vars(Session)) for who, names in used.items()}
     tell({'done': [
-        {'split': split, 'index': index, 'solves': ('solve_task', split) in found,
-         'judges': ('evaluate_task', split) in found, **dataclasses.asdict(task)}
+        {'split': split, 'index': index, 'solves': ('solve_task', split) in found and not lacks['solved'],
+         'judges': ('evaluate_task', split) in found, 'lacks': lacks['set up'], **dataclasses.asdict(task)}
         for split in splits for index, task in enumerate(variants[split])]})
 except Exception as error:
     tell({'failed': type(error).__name__ + ': ' + str(error)})

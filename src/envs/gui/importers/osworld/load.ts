@@ -49,8 +49,7 @@ async function tasksOf(files: readonly string[], set: OsworldSet, file: string):
     const json = await readJson(path)
     const id = isTask(json) ? String(json.id) : null
     if (set.ids !== undefined && (id === null || !set.ids.some((one) => id.startsWith(one)))) continue
-    const parsed = fitted(osworldFileSchema, json, path, fileFix)
-    await imported.take(() => taskOf(parsed, set, path, file))
+    await imported.take(async () => taskOf(fitted(osworldFileSchema, json, path, fileFix), set, path, file))
   }
   return imported.tasks(file, set)
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isPaddockError } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
@@ -13,6 +13,7 @@ import { uuid5 } from './assets.ts'
 import type { Found } from './metrics/index.ts'
 import { renameTask, searchTask, terminalSet, terminalTask } from './osworld.fixture.ts'
 import { osworldMachine } from '../../osworld/index.ts'
+import { windowNamed } from '../../osworld/window-named.ts'
 import { runSteps, type Stage } from './setup.ts'
 import { foundArtifact } from './verify.ts'
 
@@ -68,8 +69,15 @@ describe('task files of OSWorld', () => {
     expect(await wrong(setOf(evaluator({ func: ['exact_match', 'exact_match'] })))).toMatch(/result: must be a list/)
     expect(await wrong(setOf(renameTask, { oracles: { other: [{ say: 'x' }] } }))).toMatch(/no task other/)
     expect(await wrong(setOf(evaluator({ func: 'compare_table' }), { unsupported: 'leave-out' }))).toMatch(
-      /no task is left/,
+      /no task is left.*compare_table/,
     )
+  })
+
+  it('are left out one by one where the set says so, also those that cannot be read', async () => {
+    const path = setOf(renameTask, { unsupported: 'leave-out' })
+    write(`${made}/tasks/os/unread.json`, { ...renameTask, id: 'other', instruction: '' })
+    write(`${made}/tasks/os/unknown.json`, { ...step('googledrive', {}), id: 'third' })
+    expect((await gui.load(path)).map(({ name }) => name)).toEqual([renameTask.id])
   })
 
   it('take what they would download from a folder, as OSWorld caches it or by address', async () => {
@@ -144,6 +152,32 @@ describe('set-up steps of OSWorld', () => {
     })
     await runSteps([command('pkill', { returncode: 1 })], stage, 'before')
     expect(ran.filter((one) => one === 'late')).toHaveLength(3)
+  })
+
+  it.each([
+    ['activate_window', { window_name: 'Budget' }, /no window "Budget"/],
+    ['open', { path: '/home/user/budget.xlsx' }, /no window of .*budget\.xlsx has opened/],
+  ])('are one where %s waits for a window that never comes', async (type, parameters, message) => {
+    const windowless = { ...stage.machine, activateWindow: async () => false, file: async () => null }
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    try {
+      const ran = runSteps(
+        [{ type, parameters }],
+        { ...stage, machine: { ...windowless, launch: async () => undefined } },
+        'before',
+      )
+      const refused = expect(ran).rejects.toMatchObject({ family: 'infra', message: expect.stringMatching(message) })
+      await vi.advanceTimersByTimeAsync(21_000)
+      await refused
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('find the browser by the name that OSWorld gives it', () => {
+    const window = { id: 1, pid: 1, isActive: true, title: 'New Tab - Chromium', classes: ['chromium'] }
+    const query = (name: string) => windowNamed([window], { name, strict: false, byClass: false })
+    expect([query('Google Chrome'), query('chrome'), query('Chromeleon')]).toEqual([window, window, null])
   })
 
   it('go on after an attempt, where the work of the agent may be why they fail', async () => {

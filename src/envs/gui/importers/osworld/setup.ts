@@ -21,7 +21,7 @@ export interface Stage {
 const command = z.union([z.string(), z.array(z.string())])
 /** Some files write `"shell": "true"`, which Python takes for true as well. */
 const shell = z.union([z.boolean(), z.string().transform((text) => text !== '')]).default(false)
-const window = z.object({
+const windowShape = z.object({
   window_name: z.string(),
   strict: z.boolean().default(false),
   by_class: z.boolean().default(false),
@@ -47,8 +47,8 @@ const shapes = {
   execute,
   command: execute,
   sleep: z.object({ seconds: z.number().min(0).max(600) }),
-  activate_window: window,
-  close_window: window,
+  activate_window: windowShape,
+  close_window: windowShape,
   chrome_open_tabs: z.object({ urls_to_open: z.array(z.string()) }),
   chrome_close_tabs: z.object({ urls_to_close: z.array(z.string()) }),
 } as const
@@ -69,7 +69,7 @@ export function neededBy({ type, parameters }: Step): readonly { readonly url: s
 }
 
 /**
- * Runs steps one after the other. `before` an attempt a command that fails throws `ENVIRONMENT_SETUP_FAILED`; `after` it the
+ * Runs steps one after the other. `before` an attempt a step that fails throws `ENVIRONMENT_SETUP_FAILED`; `after` it the
  * agent's work may be why, and it goes on as OSWorld does. Throws `TASK_UNSUPPORTED` and faults of the machine, naming the step.
  */
 export async function runSteps(steps: readonly Step[], stage: Stage, when: 'before' | 'after'): Promise<void> {
@@ -108,11 +108,9 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<string
     case 'open': {
       const { path } = shapes.open.parse(parameters)
       await machine.launch((await machine.file(path)) === null ? [path] : ['xdg-open', path], false)
-      await untilHeld(
-        () => machine.activateWindow({ name: basename(path), strict: false, byClass: false }),
-        stage.signal,
-      )
-      return null
+      const window = { name: basename(path), strict: false, byClass: false }
+      const opened = await untilHeld(() => machine.activateWindow(window), stage.signal)
+      return opened ? null : `no window of ${path} has opened`
     }
     case 'execute':
     case 'command':
@@ -121,13 +119,13 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<string
       await new Promise((resolve) => setTimeout(resolve, shapes.sleep.parse(parameters).seconds * 1000))
       return null
     case 'activate_window': {
-      const { window_name: name, strict, by_class: byClass } = window.parse(parameters)
+      const { window_name: name, strict, by_class: byClass } = windowShape.parse(parameters)
       // A program that was launched before may not have opened it yet.
-      await untilHeld(() => machine.activateWindow({ name, strict, byClass }), stage.signal)
-      return null
+      const there = await untilHeld(() => machine.activateWindow({ name, strict, byClass }), stage.signal)
+      return there ? null : `there is no window ${JSON.stringify(name)} to activate`
     }
     case 'close_window': {
-      const { window_name: name, strict, by_class: byClass } = window.parse(parameters)
+      const { window_name: name, strict, by_class: byClass } = windowShape.parse(parameters)
       await machine.closeWindow({ name, strict, byClass })
       return null
     }
@@ -183,11 +181,14 @@ function filled<T extends string | readonly string[]>(given: T, { screen }: Mach
   return typeof given === 'string' ? fill(given) : given.map(fill)
 }
 
-async function untilHeld(test: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
-  for (let time = 0; time < 100 && !(await test()); time += 1) {
+/** False: it did not hold for twenty seconds. */
+async function untilHeld(test: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  for (let time = 0; time < 100; time += 1) {
+    if (await test()) return true
     signal.throwIfAborted()
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
+  return false
 }
 
 function isStep(type: string): type is StepName {

@@ -41,6 +41,8 @@ export const webarenaFileSchema = z.looseObject({
   storage_state: z.string().nullish(),
   start_url: z.string().min(1),
   intent: z.string().min(1),
+  /** A picture, or several, that VisualWebArena shows beside the intent. */
+  image: z.union([z.string(), z.array(z.string())]).nullish(),
   eval: z.looseObject({
     eval_types: z.array(z.enum(['string_match', 'url_match', 'program_html'])).min(1),
     reference_answers: z.unknown(),

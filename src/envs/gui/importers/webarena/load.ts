@@ -58,6 +58,10 @@ async function taskOf(row: unknown, set: WebarenaSet, place: string, file: strin
   const { eval: judged, intent, task_id: id } = given
   const cannot = (what: string, fix: string) =>
     new PaddockError('TASK_UNSUPPORTED', `${place}: ${what}`, { data: { file, place }, fix })
+  const [picture] = [given.image ?? []].flat()
+  if (picture !== undefined) {
+    throw cannot(`it shows the picture ${picture}, which no agent would be given here`, 'Leave it out.')
+  }
   const types = new Set(judged.eval_types)
   const answers = types.has('string_match')
     ? fitted(answersSchema, judged.reference_answers, `${place}: eval.reference_answers`, fileFix)

@@ -82,6 +82,23 @@ describe('task files of WebArena', () => {
   })
 })
 
+describe('a set of WebArena that leaves out', () => {
+  it('keeps the others, whatever a row says: unknown evaluations, sites and places, pictures, missing members', async () => {
+    const rows = [
+      whole,
+      row(2, { eval_types: ['page_image_query'] }),
+      row(3, { eval_types: ['url_match'] }, { start_url: '__CLASSIFIEDS__/x' }),
+      row(4, { eval_types: ['string_match'], reference_answers: { must_exclude: ['a'] } }),
+      { ...whole, task_id: 5, image: 'https://a.test/lamp.png' },
+      { ...whole, task_id: 6, image: ['a.png', 'b.png'] },
+      { task_id: 8, intent: 'Look.', start_url: 'http://a.test' },
+    ]
+    expect(await wrong(setOf(rows))).toMatch(/row 1: eval\.eval_types.*6 of 7.*leave-out/)
+    expect((await gui.load(setOf(rows, { unsupported: 'leave-out' }))).map(({ name }) => name)).toEqual(['webarena-7'])
+    expect(await wrong(setOf({ ...whole, image: 'lamp.png' }))).toMatch(/TASK_UNSUPPORTED.*the picture lamp\.png/)
+  })
+})
+
 describe('a verdict on a task of WebArena', () => {
   const verdict = async (evaluation: object, answer: string | null, more: object = {}) => {
     const [task] = await gui.load(setOf(row(1, evaluation), more))
