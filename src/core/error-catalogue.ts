@@ -62,6 +62,12 @@ export const catalogue = {
     'The box died before the operation ended.',
     'The rollout ends as infra and can be tried again.',
   ),
+  BOX_FILES_UNFIT: entry(
+    'agent',
+    422,
+    'What an agent left in its box cannot be listed, packed or kept: paths too long, too many files, too much of them.',
+    'Nothing of ours is broken; the attempt counts as the agent left it.',
+  ),
   BOX_START_FAILED: entry(
     'infra',
     503,
@@ -394,6 +400,12 @@ export const catalogue = {
     501,
     'The sandbox provider cannot do what the task needs.',
     'Remove the need or use another provider.',
+  ),
+  SANDBOX_DISK_FULL: entry(
+    'infra',
+    507,
+    "The daemon's disk has no room for a copy of a box.",
+    'Free space (`paddock gc`), or give tasks a smaller storage_mb.',
   ),
   SANDBOX_TIMEOUT: entry('infra', 504, 'The sandbox daemon did not answer in time.', 'Run `paddock doctor`.'),
   SANDBOX_UNAVAILABLE: entry(

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
-import { PaddockError } from '../core/index.ts'
+import { isPaddockError, PaddockError } from '../core/index.ts'
 import type { Box, BoxChange } from '../sandbox/index.ts'
 import type { ArtifactItem, Artifacts } from './contract.ts'
 
@@ -12,6 +12,7 @@ import type { ArtifactItem, Artifacts } from './contract.ts'
  * - `shadowed_tool`: another program under the name of one that every test script uses.
  * - `preload`: a library that is loaded into every program.
  * - `protected_changed`: a file that the task declares as not the agent's to change.
+ * - `unlistable`: files that keep everybody from seeing what else was changed.
  */
 export interface TamperSign {
   readonly kind: (typeof kinds)[number]
@@ -25,11 +26,15 @@ const kinds = [
   'shadowed_tool',
   'preload',
   'protected_changed',
+  'unlistable',
 ] as const
 const record = z.array(z.object({ kind: z.enum(kinds), path: z.string() }))
 
 /** Where the record stands among artifacts: no agent's file, and never restored. */
 const recordPath = '/.paddock/signs.json'
+
+/** Where signs stand. Never left out, also where it is work. */
+const judged = /^\/(?:$|s?bin|lib|usr|etc|opt|root|home|logs|tests|solution)/
 
 const most = 50
 const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
@@ -42,6 +47,8 @@ const plainTools = new Set(
 export interface TamperPlaces {
   /** Directories that only a verifier has. */
   readonly verifier: readonly string[]
+  /** Directories that the agent is meant to work in. */
+  readonly work: readonly string[]
   /** Files and directories that the task's agent may not change. */
   readonly protected: readonly string[]
 }
@@ -76,13 +83,40 @@ export function signsAmong(artifacts: Artifacts): {
   }
 }
 
-/** A look at what was touched, each taken for the worst that it can be, spares most boxes the daemon's comparison. */
+/**
+ * A look at what was touched, each taken for the worst that it can be, spares most boxes the daemon's comparison, and is
+ * all that there is where files of the agent keep the daemon from comparing.
+ */
 async function signsIn(box: Box, places: TamperPlaces): Promise<readonly TamperSign[]> {
+  const unlistable = { kind: 'unlistable' as const, path: '/' }
+  const except = places.work.filter((place) => !judged.test(place))
+  const touched = await unlessUnfit(() => box.touched({ except }))
+  if (touched === 'unfit') return [unlistable]
+  const suspect =
+    touched === null
+      ? null
+      : signsOf(
+          touched.map((path) => ({ path, kind: 'added' as const })),
+          places,
+        )
   // Deleted with its directory, a protected file leaves no trace there.
-  const touched = places.protected.length > 0 ? null : await box.touched()
-  const suspect = touched?.map((path) => ({ path, kind: 'added' as const }))
-  if (suspect !== undefined && signsOf(suspect, places).length === 0) return []
-  return signsOf(await box.changes(), places)
+  if (suspect?.length === 0 && places.protected.length === 0) return []
+  const changes = await unlessUnfit(async () => {
+    await box.touched()
+    return box.changes()
+  })
+  if (changes !== 'unfit') return signsOf(changes, places)
+  return suspect === null || places.protected.length > 0 ? [unlistable] : suspect
+}
+
+/** What cannot be done because of an agent's files is no fault of ours. */
+async function unlessUnfit<T>(look: () => Promise<T>): Promise<T | 'unfit'> {
+  try {
+    return await look()
+  } catch (error) {
+    if (isPaddockError(error) && error.code === 'BOX_FILES_UNFIT') return 'unfit'
+    throw error
+  }
 }
 
 function signsOf(changes: readonly BoxChange[], places: TamperPlaces): TamperSign[] {

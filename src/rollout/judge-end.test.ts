@@ -21,6 +21,7 @@ describe('the end of a rollout', () => {
     ['no wall time left', { report: null, expired: 'wall' }, 'agent_timeout'],
     ['Ctrl-C, whatever else', { cancelled: true, fault: new Error('x'), expired: 'budget' }, 'cancelled'],
     ['a box that died', { report: null, fault: new PaddockError('BOX_DEAD', 'gone') }, 'infra'],
+    ['files that nobody can list', { fault: new PaddockError('BOX_FILES_UNFIT', 'deep') }, 'harness_crash'],
     ['a fault of our own code', { report: null, fault: new TypeError('x is not a function') }, 'infra'],
     [
       'a refusal over budget',

@@ -17,11 +17,14 @@ export interface EndFacts {
 
 /**
  * How the rollout ended. A fault of engine, proxy or box is `infra`, whatever the harness made of it: what such an
- * attempt achieved says nothing of the policy (invariant I7).
+ * attempt achieved says nothing of the policy (invariant I7). Files of the agent that cannot be handled are the agent's.
  */
 export function judgeEnd(facts: EndFacts): { readonly end: RolloutEnd; readonly detail: string } {
   const { report, stats } = facts
   if (facts.cancelled) return { end: 'cancelled', detail: 'the run was cancelled' }
+  if (isPaddockError(facts.fault) && facts.fault.code === 'BOX_FILES_UNFIT') {
+    return { end: 'harness_crash', detail: faultLine(facts.fault) }
+  }
   if (facts.fault !== null) return { end: 'infra', detail: faultLine(facts.fault) }
   // A session whose last allowed call was also the last one needed has ended in its own way.
   if (stats.lastError === 'BUDGET_EXHAUSTED') {

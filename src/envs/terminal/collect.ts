@@ -36,10 +36,14 @@ export async function collectArtifacts(
     signal.throwIfAborted()
     items.push({ path: source, content: withoutExcluded(await box.getFiles(source), exclude) })
   }
-  const signs = await collectSigns(box, items, { verifier: verifierPlaces, protected: task.data.protected ?? [] })
+  const signs = await collectSigns(box, items, {
+    verifier: verifierPlaces,
+    work: [task.data.agent.workdir, ...task.data.artifacts.map(({ source }) => source), '/tmp'],
+    protected: task.data.protected ?? [],
+  })
   if (task.data.verifier.shared !== true) return { items: [...items, ...signs] }
   const kept = await collectFilesystem(box)
-  return { items: [...items, ...signs, ...kept], filesystem: await box.snapshot() }
+  return { ...kept, items: [...items, ...signs, ...kept.items] }
 }
 
 /** Directories of the format that only a verifier has. */

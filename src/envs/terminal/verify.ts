@@ -1,4 +1,4 @@
-import { PaddockError, sha256 } from '../../core/index.ts'
+import { isPaddockError, PaddockError, sha256 } from '../../core/index.ts'
 import {
   type CheckOutcome,
   directoryDigest,
@@ -19,7 +19,7 @@ import type { TerminalData } from './data.ts'
 import { testsOf } from './folders.ts'
 
 /** Changes when the way of verifying does; the tests of a task have their own digest. */
-export const terminalVerifierVersion = '2'
+export const terminalVerifierVersion = '3'
 
 type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalData> }
 
@@ -29,14 +29,14 @@ type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalDat
  * tests are readable by root alone, so that code of the agent which they run as another user sees neither them nor the
  * place of the reward.
  *
- * An agent that was seen to tamper is `hacked`, with 0, whatever the tests say. A verifier that gives no reward is tried
- * without what the agent left: if it gives one then, and again none with it, it is the agent's doing that there is none,
- * and that is 0 too; else nobody knows, and there is no number.
+ * An agent that was seen to tamper is `hacked`, with 0, whatever the tests say. A verifier that gives no reward, or a box
+ * that fails, is tried without what the agent left: if there is a reward then, and again none with it, it is the agent's
+ * doing that there is none, and that is 0 too; else nobody knows, and there is no number.
  */
 export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promise<VerdictDraft> {
   const { task, artifacts } = context
   const { signs, rest: items } = signsAmong(artifacts)
-  const { layer, rest } = filesystemAmong(items)
+  const { layer, unfit, rest } = filesystemAmong(items)
   await using filesystem = artifacts.filesystem ?? null
   const packed = await Promise.all(artifacts.items.filter((item) => item.content.found).map(packArtifact))
   const shared = task.data.verifier.shared === true
@@ -44,6 +44,10 @@ export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promis
     verifier: { id: `terminal/${task.name}`, version: terminalVerifierVersion, sha256: await testsDigest(task) },
     trust: shared ? 'shared' : 'separate',
     artifacts: packed.map(({ path, sha256, sizeBytes }) => ({ path, sha256, sizeBytes })),
+  }
+  if (shared && unfit !== null) {
+    const told = { ...facts, components: { files_unfit: 1 }, evidence: evidenceOf(unfit, rest, signs) }
+    return signs.length > 0 ? hacked(0, told) : scored(0, told)
   }
   const left = shared ? groundOfAgent(needs, filesystem, layer) : { items: rest, needs, layer: null }
   if (left === null) return unscored('unscorable', "The files of the agent's box are gone.", facts)
@@ -66,19 +70,33 @@ function groundOfAgent(needs: BoxNeeds, filesystem: Snapshot | null, layer: BoxL
   return { items: [], needs: { ...needs, image }, layer: null }
 }
 
-/** A check that gives no reward is repeated without what the agent left, and then with it. */
+/**
+ * A check that gives no reward is repeated without what the agent left, and then with it. A fault of ours may come and
+ * go, so that after one the same is done once more.
+ */
 async function settled(context: Context, left: Ground, untouched: Ground): Promise<CheckOutcome> {
   const first = await check(context, left)
-  if (first.kind !== 'broken') return first
+  if (first.kind === 'measured') return first
   const control = await check(context, untouched)
   if (control.kind !== 'measured') return control.kind === 'fault' ? control : first
   const second = await check(context, left)
-  if (second.kind !== 'broken') return second
+  if (second.kind === 'measured') return second
+  if (second.kind === 'fault' && (await check(context, untouched)).kind !== 'measured') return second
   const output = `${second.output}\nThe verifier gives no reward on what the agent left (${second.reason}), twice, and one without it.`
   return { kind: 'measured', reward: 0, components: { verifier_broken: 1 }, output }
 }
 
-async function check(context: Context, { items, needs, layer }: Ground): Promise<CheckOutcome> {
+async function check(context: Context, ground: Ground): Promise<CheckOutcome> {
+  try {
+    return await checkOn(context, ground)
+  } catch (error) {
+    context.signal.throwIfAborted()
+    if (!isPaddockError(error) || (error.family !== 'infra' && error.family !== 'agent')) throw error
+    return { kind: 'fault', reason: error.line(), output: '' }
+  }
+}
+
+async function checkOn(context: Context, { items, needs, layer }: Ground): Promise<CheckOutcome> {
   const { task, signal } = context
   await using box = await context.openBox(needs)
   if (layer !== null) await box.applyLayer(layer)

@@ -86,10 +86,14 @@ export interface Box extends AsyncDisposable {
   getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>
   /**
    * Every path that may differ from the box's image, but for what was deleted together with its directory; cheap. Null
-   * where only {@link Box.changes} can tell.
+   * where only {@link Box.changes} can tell. `except`: directories into which it does not look. Throws `BOX_FILES_UNFIT`
+   * for more files than anybody should list.
    */
-  touched(): Promise<readonly string[] | null>
-  /** Paths whose files differ from the box's image, works frozen too. Mounts are not looked at. May take a second. */
+  touched(o?: { readonly except?: readonly string[] }): Promise<readonly string[] | null>
+  /**
+   * Paths whose files differ from the box's image, works frozen too. Mounts are not looked at. May take a second. Throws
+   * `BOX_FILES_UNFIT` where the files themselves make that impossible.
+   */
   changes(): Promise<readonly BoxChange[]>
   /**
    * All that differs from the box's image, as it is, where that stays within the limits; else null. For
@@ -107,6 +111,8 @@ export interface Box extends AsyncDisposable {
   /**
    * Keeps the box's files as an image that boxes can be started from: a fork. Processes and memory are not kept, nor what
    * lies in mounts; a box whose image declares volumes is refused (`SANDBOX_CAPABILITY`). The box stands still meanwhile.
+   * What was written may be as large as the box's `diskMb` (default 10,240), holes counted as if they were written, because
+   * a copy fills them; else `BOX_FILES_UNFIT`, as for files that cannot be copied. `SANDBOX_DISK_FULL` where the host has no room.
    */
   snapshot(o?: SnapshotOptions): Promise<Snapshot>
   /** Ends the box and everything in it; resolves when the daemon has forgotten it. Idempotent. */

@@ -55,3 +55,5 @@ export type RefusedReason =
   | 'duplicate'
   | 'too_large'
   | 'too_many'
+  /** The whole place: the daemon cannot pack what stands there. */
+  | 'unreadable'

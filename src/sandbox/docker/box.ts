@@ -29,6 +29,7 @@ import { readArchive } from './archive-out.ts'
 import type { AttachedContainer } from './attached.ts'
 import { Channel } from './channel.ts'
 import { ask, messageOf, pathExists, statusOf } from './daemon.ts'
+import { askOfFiles, requirePackable } from './files-fault.ts'
 import { takeLayer } from './layer.ts'
 import { execEvent } from './events.ts'
 import { claimedName, profileUser, programsMount } from './hardened.ts'
@@ -39,6 +40,9 @@ import { BoxTerminal } from './terminal.ts'
 import type { UpperDirectories } from './touched.ts'
 
 const defaultDeadlineMs = 6 * 3600_000
+
+/** Largest snapshot of a box without a `diskMb`. */
+const defaultSnapshotMb = 10_240
 
 /** `GET /containers/{id}/changes` (Docker Engine API, "Get changes on a container's filesystem"). */
 const changesShape = z.array(z.object({ Path: z.string(), Kind: z.int() }))
@@ -61,6 +65,10 @@ async function pauseSurely(container: Docker.Container): Promise<void> {
       await sleep(Math.min(1000, 50 * 2 ** tries))
     }
   }
+}
+
+function isUnfit(error: unknown): boolean {
+  return error instanceof PaddockError && error.code === 'BOX_FILES_UNFIT'
 }
 
 /** What a box is made of, beside its spec. */
@@ -93,6 +101,7 @@ export class DockerBox implements Box {
   readonly #relay: AttachedContainer | null
   readonly #mounts: readonly string[]
   readonly #short: string | null
+  readonly #diskMb: number
   readonly #death = Promise.withResolvers<BoxDeath>()
   #labels: BoxLabels
   #deadline: NodeJS.Timeout | undefined
@@ -141,6 +150,7 @@ export class DockerBox implements Box {
       onBroken: (detail) => void this.#end({ why: 'unresponsive', detail }),
     })
     this.#limitAge(spec.deadlineMs)
+    this.#diskMb = spec.diskMb ?? defaultSnapshotMb
     if (spec.diskMb !== undefined) {
       const limitBytes = spec.diskMb * 2 ** 20
       const leave = parts.disk.watch({ id: this.id, limitBytes, onFull: () => this.channel.diskIsFull() })
@@ -198,16 +208,18 @@ export class DockerBox implements Box {
 
   async getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact> {
     this.#requireAlive('read files')
+    const nothing = { entries: [], refused: [], cutShort: false, totalBytes: 0 }
     try {
+      await requirePackable(this.#running.container)
       // The daemon answers with a stream of tar; the typings say less.
-      const tar = (await this.#running.container.getArchive({ path })) as Readable
-      return await readArchive(tar, limits)
+      return await this.#askOfFiles('read files of a box', async (container) =>
+        readArchive((await container.getArchive({ path })) as Readable, limits),
+      )
     } catch (error) {
-      if (statusOf(error) === 404 && this.#cause === null) {
-        return { found: false, entries: [], refused: [], cutShort: false, totalBytes: 0 }
-      }
+      if (statusOf(error) === 404 && this.#cause === null) return { ...nothing, found: false }
       this.#requireAlive('read files')
-      return ask('read files of a box', Promise.reject(error), 'BOX_DEAD')
+      if (!isUnfit(error)) throw error
+      return { ...nothing, found: true, refused: [{ path: posix.basename(path), reason: 'unreadable' }] }
     }
   }
 
@@ -230,14 +242,14 @@ export class DockerBox implements Box {
     if (this.#cause === null) await this.#holds.release(reason)
   }
 
-  touched(): Promise<readonly string[] | null> {
+  touched(o: { readonly except?: readonly string[] } = {}): Promise<readonly string[] | null> {
     this.#requireAlive('list changes')
-    return this.#parts.upper.paths(this.#running.container)
+    return this.#parts.upper.paths(this.#running.container, o.except ?? [])
   }
 
   async changes(): Promise<readonly BoxChange[]> {
     this.#requireAlive('list changes')
-    const list: unknown = await ask('list changes of a box', this.#running.container.changes(), 'BOX_DEAD')
+    const list: unknown = await this.#askOfFiles('list changes of a box', (container) => container.changes())
     return changesShape
       .parse(list ?? [])
       .map(({ Path, Kind }) => ({ path: Path, kind: changeKinds[Kind] ?? 'modified' }))
@@ -270,6 +282,8 @@ export class DockerBox implements Box {
       const snapshot = await commitSnapshot(this.#parts.docker, this.#running.container, {
         parent: this.image,
         mounts: this.#mounts,
+        mostBytes: this.#diskMb * 2 ** 20,
+        upper: this.#parts.upper,
       })
       const { tag: image } = snapshot.image
       const callId = o.callId ?? null
@@ -298,7 +312,9 @@ export class DockerBox implements Box {
     this.#requireAlive('write files')
     const missing: string[] = []
     let at = posix.resolve('/', path)
-    while (at !== '/' && !(await pathExists(this.#running.container, at, 'BOX_DEAD'))) {
+    const exists = (path: string) =>
+      this.#askOfFiles('look into a container', (container) => pathExists(container, path, 'BOX_DEAD'))
+    while (at !== '/' && !(await exists(at))) {
       missing.unshift(posix.basename(at))
       at = posix.dirname(at)
     }
@@ -334,6 +350,11 @@ export class DockerBox implements Box {
     } catch (error) {
       throw packing ?? error
     }
+  }
+
+  #askOfFiles<T>(doing: string, work: (container: Docker.Container) => Promise<T>): Promise<T> {
+    const { docker, image } = this.#parts
+    return askOfFiles(doing, { docker, image, container: this.#running.container }, work)
   }
 
   #requireAlive(doing: string): void {

@@ -101,7 +101,8 @@ export class DiskWatch {
   }
 }
 
-async function rootOf(docker: Docker): Promise<string | null> {
+/** Directory of the daemon's own files; null where it does not say. */
+export async function rootOf(docker: Docker): Promise<string | null> {
   const info: unknown = await docker.info().catch(() => null)
   if (typeof info !== 'object' || info === null || !('DockerRootDir' in info)) return null
   return typeof info.DockerRootDir === 'string' ? info.DockerRootDir : null

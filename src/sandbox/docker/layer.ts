@@ -46,12 +46,12 @@ export async function takeLayer(
   return { tar: await bytes, deleted: places.deleted }
 }
 
-/** Null for a path that cannot be asked for: its name is no UTF-8, which the daemon's list does not say. */
+/** Null for a path that cannot be asked for: its name is no UTF-8, which the daemon's list does not say, or it is a link to itself. */
 async function archiveOf(container: Docker.Container, path: string): Promise<Readable | null> {
   try {
     return (await container.getArchive({ path })) as Readable
   } catch (error) {
-    if (statusOf(error) === 404) return null
+    if (statusOf(error) !== null) return null
     throw daemonFault(error, 'read files of a box', 'BOX_DEAD')
   }
 }

@@ -1,19 +1,37 @@
 import type Docker from 'dockerode'
 import { randomBytes } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
 import { PaddockError, sha256 } from '../../core/index.ts'
 import type { ImageRef, Snapshot } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
+import { rootOf } from './disk-watch.ts'
+import { askOfFiles } from './files-fault.ts'
 import { depthLabel, markLabel, ownerLabel, parentLabel } from './labels.ts'
 import { thisOwner } from './owner.ts'
+import type { UpperDirectories } from './touched.ts'
 
 /** An image has at most 127 layers (overlay2), and what snapshots lie on has layers of its own. */
 const deepest = 96
 
-/** Commits a container whose mounts, beside `mounts`, hold nothing that would be lost. */
+/** What a copy leaves free on the daemon's disk. */
+const reservedBytes = 2 ** 30
+
+/** What copies that are being made will take of each daemon's disk. */
+const growing = new WeakMap<Docker, number>()
+
+/**
+ * Commits a container whose mounts, beside `mounts`, hold nothing that would be lost. The daemon writes holes out, so that
+ * the size that counts is the one that files say they have.
+ */
 export async function commitSnapshot(
   docker: Docker,
   container: Docker.Container,
-  o: { readonly parent: string; readonly mounts: readonly string[] },
+  o: {
+    readonly parent: string
+    readonly mounts: readonly string[]
+    readonly mostBytes: number
+    readonly upper: UpperDirectories
+  },
 ): Promise<Snapshot> {
   const facts = await ask('look at a box', container.inspect(), 'BOX_DEAD')
   const lost = facts.Mounts.find((mount) => !o.mounts.includes(mount.Destination))
@@ -28,20 +46,69 @@ export async function commitSnapshot(
       fix: 'Fork from an earlier one.',
     })
   }
+  // Throws for too many of them.
+  await o.upper.paths(container)
+  const sizeBytes = await writtenBytes(docker, container)
+  if (sizeBytes > o.mostBytes) {
+    const [size, most] = [sizeBytes, o.mostBytes].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`)
+    throw new PaddockError('BOX_FILES_UNFIT', `The files of the box say that they are ${size}; it may have ${most}.`)
+  }
+  const before = growing.get(docker) ?? 0
+  growing.set(docker, before + sizeBytes)
+  try {
+    await requireRoom(docker, container, sizeBytes, o.upper)
+    return await commit(docker, container, { parent: o.parent, depth })
+  } finally {
+    growing.set(docker, (growing.get(docker) ?? sizeBytes) - sizeBytes)
+  }
+}
+
+/** `SizeRw` of `GET /containers/json?size=true`: what files say, and not what they take. */
+async function writtenBytes(docker: Docker, container: Docker.Container): Promise<number> {
+  const list = docker.listContainers({ all: true, size: true, filters: { id: [container.id] } })
+  const [facts] = await ask('measure a box', list, 'BOX_DEAD')
+  return facts !== undefined && 'SizeRw' in facts && typeof facts.SizeRw === 'number' ? facts.SizeRw : 0
+}
+
+/** Where the disk cannot be asked, there is room. What is mostly holes is whose files they are, not a lack of ours. */
+async function requireRoom(
+  docker: Docker,
+  container: Docker.Container,
+  sizeBytes: number,
+  upper: UpperDirectories,
+): Promise<void> {
+  const root = await rootOf(docker)
+  const disk = root === null ? null : await statfs(root).catch(() => null)
+  if (disk === null || disk.bavail * disk.bsize >= (growing.get(docker) ?? 0) + reservedBytes) return
+  const onDisk = await upper.bytesOnDisk(container)
+  if (onDisk !== null && onDisk < sizeBytes / 2) {
+    throw new PaddockError(
+      'BOX_FILES_UNFIT',
+      'The files of the box are mostly holes, and there is no room to fill them.',
+    )
+  }
+  throw new PaddockError('SANDBOX_DISK_FULL', `No room for a copy of ${Math.ceil(sizeBytes / 2 ** 20)} MB.`)
+}
+
+async function commit(
+  docker: Docker,
+  container: Docker.Container,
+  o: { readonly parent: string; readonly depth: number },
+): Promise<Snapshot> {
   const version = randomBytes(6).toString('hex')
   const tag = `paddock-snapshot:${version}`
   const labels = {
     [markLabel]: 'snapshot',
     [ownerLabel]: thisOwner(),
-    [depthLabel]: String(depth),
+    [depthLabel]: String(o.depth),
     [parentLabel]: o.parent,
   }
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-  const commit = { repo: 'paddock-snapshot', tag: version, pause: true, changes: `LABEL ${pairs.join(' ')}` }
-  await ask('commit a box', container.commit(commit), 'BOX_DEAD')
+  const options = { repo: 'paddock-snapshot', tag: version, pause: true, changes: `LABEL ${pairs.join(' ')}` }
+  await askOfFiles('commit a box', { docker, container, image: o.parent }, (of) => of.commit(options))
   const { Id: id } = await ask('look at a snapshot', docker.getImage(tag).inspect())
   const image: ImageRef = { tag, id, recipeDigest: sha256(id), fresh: true }
-  return { image, parent: o.parent, depth, [Symbol.asyncDispose]: () => removeImage(docker, tag) }
+  return { image, parent: o.parent, depth: o.depth, [Symbol.asyncDispose]: () => removeImage(docker, tag) }
 }
 
 /** Removes all snapshots of this process, those that others lie on last. */

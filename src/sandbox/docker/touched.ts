@@ -1,11 +1,15 @@
 import type Docker from 'dockerode'
-import { readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path/posix'
 import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
 import { ask } from './daemon.ts'
 
-/** Beyond this the daemon's own comparison is no slower. */
-const mostPaths = 20_000
+/** A few times what the largest installations of packages have. Listing or copying so many takes half a minute. */
+const defaultMostFiles = 300_000
+
+/** Longest path that the kernel takes (PATH_MAX). What lies deeper cannot be opened by its path by anybody. */
+const longestPath = 4095
 
 /** `Driver` and `DriverStatus` of `GET /info`, `GraphDriver` of `GET /containers/{id}/json` (Docker Engine API 1.41). */
 const infoShape = z.object({ Driver: z.string(), DriverStatus: z.array(z.tuple([z.string(), z.string()])).nullish() })
@@ -18,18 +22,38 @@ const overlayShape = z.object({ Name: z.literal('overlay2'), Data: z.object({ Up
  */
 export class UpperDirectories {
   readonly #docker: Docker
+  readonly #mostFiles: number
   #complete: Promise<boolean> | null = null
 
-  constructor(docker: Docker) {
+  constructor(docker: Docker, mostFiles = defaultMostFiles) {
     this.#docker = docker
+    this.#mostFiles = mostFiles
   }
 
-  async paths(container: Docker.Container): Promise<readonly string[] | null> {
+  /** Absolute, as the box sees them, but for what lies below `except`. Throws `BOX_FILES_UNFIT` for too many. */
+  async paths(container: Docker.Container, except: readonly string[] = []): Promise<readonly string[] | null> {
+    const upper = await this.#of(container)
+    if (upper === null) return null
+    return this.#walk(upper, new Set(except))
+  }
+
+  /** Bytes that its files take on the disk, holes left out; null where that cannot be told. */
+  async bytesOnDisk(container: Docker.Container): Promise<number | null> {
+    const upper = await this.#of(container)
+    if (upper === null) return null
+    const paths = await this.#walk(upper, new Set())
+    if (paths === null) return null
+    let blocks = 0
+    for (const path of paths) blocks += (await lstat(join(upper, path)).catch(() => null))?.blocks ?? 0
+    return blocks * 512
+  }
+
+  async #of(container: Docker.Container): Promise<string | null> {
     this.#complete ??= this.#holdsEverything()
     if (!(await this.#complete)) return null
     const facts = await ask('look at a box', container.inspect(), 'BOX_DEAD')
     const overlay = overlayShape.safeParse('GraphDriver' in facts ? facts.GraphDriver : null)
-    return overlay.success ? pathsBelow(overlay.data.Data.UpperDir) : null
+    return overlay.success ? overlay.data.Data.UpperDir : null
   }
 
   async #holdsEverything(): Promise<boolean> {
@@ -37,21 +61,31 @@ export class UpperDirectories {
     if (!info.success || info.data.Driver !== 'overlay2') return false
     return (info.data.DriverStatus ?? []).some(([name, value]) => name === 'Native Overlay Diff' && value === 'true')
   }
-}
 
-/** Absolute, as the box sees them. Links are not followed. */
-async function pathsBelow(upper: string): Promise<readonly string[] | null> {
-  const found: string[] = []
-  const waiting = ['/']
-  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-    const here = at
-    const entries = await readdir(join(upper, here), { withFileTypes: true }).catch(() => null)
-    if (entries === null || found.length + entries.length > mostPaths) return null
-    for (const entry of entries) {
-      const path = join(here, entry.name)
-      found.push(path)
-      if (entry.isDirectory()) waiting.push(path)
+  /** Null where a directory cannot be read. Links are not followed, and nothing is looked for below a path that is too long. */
+  async #walk(upper: string, except: ReadonlySet<string>): Promise<readonly string[] | null> {
+    const found: string[] = []
+    const waiting = ['/']
+    for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+      const here = at
+      // As bytes, each a character: a name need not be UTF-8, and must be found again.
+      const place = Buffer.from(join(upper, here), 'latin1')
+      const entries = await readdir(place, { withFileTypes: true, encoding: 'buffer' }).catch(() => null)
+      if (entries === null) return null
+      if (found.length + entries.length > this.#mostFiles) {
+        throw new PaddockError(
+          'BOX_FILES_UNFIT',
+          `More than ${this.#mostFiles} files of the box differ from its image.`,
+        )
+      }
+      for (const entry of entries) {
+        const path = join(here, entry.name.toString('latin1'))
+        const name = Buffer.from(path, 'latin1').toString()
+        found.push(name)
+        const fits = upper.length + path.length < longestPath
+        if (entry.isDirectory() && fits && !except.has(name)) waiting.push(path)
+      }
     }
+    return found
   }
-  return found
 }
