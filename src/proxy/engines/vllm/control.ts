@@ -5,8 +5,8 @@ import { tellEngine, tryEngine } from '../http.ts'
  * vLLM's routes for reinforcement learning, served with `VLLM_SERVER_DEV_MODE=1` (docs.vllm.ai stable, "Async
  * Reinforcement Learning" and `entrypoints/rl/online/api_router.py`): `/pause?mode=keep&clear_cache=`, `/resume`,
  * `/abort_requests` with external request ids, `/weight_info`, `/update_weight_version` (vllm-project/vllm#49040),
- * `/reset_prefix_cache`; `cache_salt` on requests (vllm-project/vllm#17045). All but the salt were
- * answered by a real, idle vLLM 0.32.0; what they do to running calls is documented, not run.
+ * `/reset_prefix_cache`; `cache_salt` on requests (vllm-project/vllm#17045). Run against a real vLLM 0.32.0, with
+ * generation going on (test/real/weights.test.ts).
  */
 export function vllmControl(root: string, apiKey: string | null): EngineControl {
   const tell = async (path: string, body: unknown = {}) => (await tellEngine(root, path, apiKey, body)).status < 300
