@@ -82,6 +82,31 @@ describe.each(profileNames)('%s', (model) => {
   })
 })
 
+describe('a script of answers in text', () => {
+  it('goes on by the number of answers, and stays at its last', async () => {
+    await using engine = await startEngine()
+    const { model } = engine.engine.profile
+    const steps = [
+      { answer: 'Action: look' },
+      { think: 'Now.' },
+      { answer: 'Action: click' },
+      { answer: 'Action: end' },
+    ]
+    const ask = { role: 'user', content: 'Click the box in the middle.' }
+    await post(engine, '/control/scripts', { instruction: ask.content, candidates: [{ name: 'only', steps }] })
+    const said: string[] = []
+    for (let turn = 0; turn < 4; turn += 1) {
+      const before = said.flatMap((content) => [
+        { role: 'assistant', content },
+        { role: 'user', content: 'The screen.' },
+      ])
+      const body = await post(engine, '/v1/chat/completions', { model, messages: [ask, ...before], seed: 1 })
+      said.push(body.choices[0].message.content)
+    }
+    expect(said).toEqual(['Action: look', 'Action: click', 'Action: end', 'Action: end'])
+  })
+})
+
 describe('what the policy looks at', () => {
   it('is at home in the last instruction when a conversation has several', async () => {
     await using engine = await startEngine()

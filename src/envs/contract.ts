@@ -168,6 +168,11 @@ export interface Tool {
   /** `[a-z][a-z0-9_]*`. */
   readonly name: string
   readonly description: string
+  /**
+   * How a model that writes its calls as text is told to use this tool, with what its words mean; what it wrote is then the
+   * argument `text`. Left out: the tool takes no text.
+   */
+  readonly spoken?: string
   /** Schema of the arguments, an object. */
   readonly input: z.ZodType
   /** JSON schema of {@link input}, as chat APIs take it. */

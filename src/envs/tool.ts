@@ -6,6 +6,8 @@ import type { Tool, ToolContext, ToolOutcome } from './contract.ts'
 export interface ToolSpec<Input> {
   readonly name: string
   readonly description: string
+  /** How a model that writes its calls as text is told to use it; see {@link Tool}. */
+  readonly spoken?: string
   readonly input: z.ZodType<Input>
   /** True: a harness in the box has the like of it by itself (a shell), so it is not offered over MCP. */
   readonly nativeToHarness?: true
@@ -31,6 +33,7 @@ export function defineTool<Input>(spec: ToolSpec<Input>): Tool {
   return {
     name: spec.name,
     description: spec.description,
+    ...(spec.spoken === undefined ? {} : { spoken: spec.spoken }),
     input: spec.input,
     inputSchema,
     ...(spec.nativeToHarness === undefined ? {} : { nativeToHarness: spec.nativeToHarness }),

@@ -1,5 +1,5 @@
 /** Gui tasks with the reference agent: pictures reach the model, the log and the export; the verdict is the host's. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { sha256, type Task } from '../../src/core/index.ts'
 import { writeFrames } from '../../src/cli/frames/index.ts'
 import { gui } from '../../src/envs/index.ts'
 import { chatRequestOf } from '../../src/proxy/index.ts'
-import { referenceAgent } from '../../src/rollout/index.ts'
+import { guiTextAgent, referenceAgent } from '../../src/rollout/index.ts'
 import { runExport } from '../../src/trajectory/index.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -61,6 +61,32 @@ describe('the reference agent on a gui task', () => {
     const [line = ''] = (await readFile(join(out, 'messages.jsonl'), 'utf8')).split('\n')
     const url = /"url":"(media\/[0-9a-f]{64}\.png)"/.exec(line)?.[1] ?? ''
     expect(sha256(await readFile(join(out, url)))).toBe(seen[0]?.sha256)
+  })
+
+  test('models that write UI-TARS, pyautogui or BrowserGym text solve tasks with the harness for these', async () => {
+    const ends = {
+      'ui-tars': "Thought: it is drawn.\nAction: finished(content='It is done.')",
+      'osworld-pyautogui': '```python\nDONE\n```',
+      browsergym: "<think>It is drawn.</think>\n<action>send_msg_to_user('It is done.')</action>",
+    }
+    const tasks: Task[] = []
+    for (const [at, [name, end]] of Object.entries(ends).entries()) {
+      const schema = name === 'browsergym' ? { name, coordinates: 'relative1000' } : name
+      const set = join(directory, `${name}.json`)
+      await writeFile(set, JSON.stringify({ app: 'sketch', goals: ['turn-dial'], seeds: [at + 1], schema }))
+      const [one] = await gui.load(set)
+      if (one === undefined) throw new Error(name)
+      const { steps } = (await gui.scripts.oracle(one)).script
+      const said = steps.flatMap((step) => {
+        const text = 'tool' in step ? step.args['text'] : undefined
+        return typeof text === 'string' ? [{ answer: text }] : []
+      })
+      await world.script(one, [{ answer: 'I look at the screen first.' }, ...said, { answer: end }])
+      tasks.push(one)
+    }
+    const { rollouts } = await world.run({ tasks, environment: gui, harness: guiTextAgent() })
+    const won = { end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }
+    expect(rollouts).toMatchObject([won, won, won])
   })
 })
 

@@ -13,8 +13,14 @@ interface SeenCall {
   readonly args: JsonObject
 }
 
-/** What comes next in a candidate after `count` calls: a whole turn, or the rest of a parallel one. */
-export function nextTurn(candidate: ScriptCandidate, count: number): ScriptTurn {
+/**
+ * What comes next in a candidate after `count` calls: a whole turn, or the rest of a parallel one. Where it has answers of
+ * text before its last, which make no call that could be counted, it comes after `answers` answers.
+ */
+export function nextTurn(candidate: ScriptCandidate, count: number, answers: number): ScriptTurn {
+  if (candidate.turns.slice(0, -1).some((turn) => turn.calls.length === 0)) {
+    return candidate.turns[Math.min(answers, candidate.turns.length - 1)] ?? { think: '', say: '', calls: [] }
+  }
   let passed = 0
   for (const turn of candidate.turns) {
     const rest = turn.calls.slice(count - passed)

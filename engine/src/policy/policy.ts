@@ -58,9 +58,11 @@ export async function answersTo(
   const form: AnswerForm = constraint.kind === 'json' ? { kind: 'free' } : constraint
   let plans: WeightedPlan[] | undefined
   if (found !== undefined && constraint.kind !== 'json') {
-    const seen = callsIn(view.turns.slice(found.turn + 1), profile)
+    const since = view.turns.slice(found.turn + 1)
+    const seen = callsIn(since, profile)
+    const answers = since.filter(({ role }) => role === 'assistant').length
     plans = compatible(found.script.candidates, seen, tools).flatMap((candidate) =>
-      weightedPlan(candidate, nextTurn(candidate, seen.length), tools, form),
+      weightedPlan(candidate, nextTurn(candidate, seen.length, answers), tools, form),
     )
   }
   const known = plans !== undefined && plans.length > 0

@@ -8,7 +8,7 @@ export type AbstractCall =
   | { readonly kind: 'shell'; readonly command: string }
   | { readonly kind: 'tool'; readonly name: string; readonly args: JsonObject }
 
-/** What one answer does: thinks, says, calls. An answer without calls ends the script. */
+/** What one answer does: thinks, says, calls. An answer without calls ends the script, or is a step `answer` of it. */
 export interface ScriptTurn {
   readonly think: string
   readonly say: string
@@ -65,10 +65,16 @@ function readCandidate(item: Json, index: number): ScriptCandidate {
   return { name: readText(item, 'name') ?? `candidate-${index}`, weight, turns: toTurns(steps.flat()) }
 }
 
-type Step = { readonly think: string } | { readonly say: string } | { readonly calls: readonly AbstractCall[] }
+type Step =
+  | { readonly answer: string }
+  | { readonly think: string }
+  | { readonly say: string }
+  | { readonly calls: readonly AbstractCall[] }
 
 function readStep(step: Json, place: string): Step {
   if (!(step instanceof Map)) throw validationError('Input should be a valid dictionary', place)
+  const answer = readText(step, 'answer')
+  if (answer !== undefined) return { answer }
   const say = readText(step, 'say')
   if (say !== undefined) return { say }
   const think = readText(step, 'think')
@@ -84,10 +90,10 @@ function readCall(step: Json, place: string): AbstractCall {
   if (command !== undefined) return { kind: 'shell', command }
   const name = readText(step, 'tool')
   if (name !== undefined) return { kind: 'tool', name, args: readObject(step, 'args') ?? new Map() }
-  throw new EngineError(`${place}: a step is one of shell, tool, say, think, parallel`, { param: place })
+  throw new EngineError(`${place}: a step is one of shell, tool, say, think, parallel, answer`, { param: place })
 }
 
-/** Steps up to and including a call are one answer; what follows the last call is the final answer. */
+/** Steps up to and including a call, or a whole answer of text, are one answer; what follows the last call is the final answer. */
 function toTurns(steps: readonly Step[]): ScriptTurn[] {
   const turns: ScriptTurn[] = []
   let think: string[] = []
@@ -100,8 +106,13 @@ function toTurns(steps: readonly Step[]): ScriptTurn[] {
   for (const step of steps) {
     if ('think' in step) think.push(step.think)
     else if ('say' in step) say.push(step.say)
-    else if (step.calls.length > 0) close(step.calls)
+    else if ('answer' in step) {
+      say.push(step.answer)
+      close([])
+    } else if (step.calls.length > 0) close(step.calls)
   }
+  const last = steps.at(-1)
+  if (last !== undefined && 'answer' in last) return turns
   if (say.length === 0) say.push(LAST_WORDS)
   close([])
   return turns

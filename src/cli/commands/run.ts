@@ -44,7 +44,7 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option(
       '--harness <name>',
-      'reference, claude-code, cline, codex, gemini-cli, opencode, pi, qwen-code, shell, script, or one of the configuration',
+      'reference, claude-code, cline, codex, gemini-cli, gui-text, opencode, pi, qwen-code, shell, script, or one of the configuration',
       'reference',
     )
     .option('--command <line>', 'what the shell and script harnesses run')

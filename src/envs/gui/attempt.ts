@@ -1,7 +1,7 @@
 import { PaddockError } from '../../core/index.ts'
 import { type Box, type ImageRecipe, sandboxSource } from '../../sandbox/index.ts'
 import type { BoxNeeds, Tool } from '../contract.ts'
-import { actionAdapters } from './adapters/index.ts'
+import { adapterOf } from './adapters/index.ts'
 import type { AppSite } from './apps/index.ts'
 import { GuiBrowser } from './browser/index.ts'
 import type { GuiData } from './data.ts'
@@ -22,8 +22,8 @@ export const guiPrompt =
 /** The tools of an attempt, with `computer` in the words of the schema that the task names. */
 export function guiTools({ screen, schema }: Shown, session: (box: Box) => Promise<GuiSession>): readonly Tool[] {
   const of = ({ box }: { readonly box: Box }) => session(box)
-  const adapter = schema === null ? undefined : actionAdapters.get(schema)
-  const computer = adapter === undefined ? computerTool(screen, of) : adaptedTool(adapter, screen, of)
+  const adapter = adapterOf(schema)
+  const computer = adapter === null ? computerTool(screen, of) : adaptedTool(adapter, screen, of)
   return [...browserTools(of), clipboardTool(of), ...fileTools(of), computer]
 }
 
@@ -40,8 +40,8 @@ export async function openAttempt(
   if (death !== null) throw new PaddockError('BOX_DEAD', `The box died: ${death.detail}`)
   return sessionOf(box, async () => {
     const { tier, screen, schema, maxActions } = shown
-    const adapter = schema === null ? undefined : actionAdapters.get(schema)
-    const image = adapter === undefined ? shown.image : { ...shown.image, scale: pictureScale(adapter, screen) }
+    const adapter = adapterOf(schema)
+    const image = adapter === null ? shown.image : { ...shown.image, scale: pictureScale(adapter, screen) }
     const served = site()
     const surface =
       tier === 'desktop'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { actionAdapters, coordinatesSchema, withCoordinates } from './adapters/index.ts'
 
 /** How a task is shown and what it is about. */
 const screen = z.strictObject({
@@ -12,6 +13,25 @@ const image = z.strictObject({
   scale: z.number().min(0.1).max(2).default(1),
 })
 
+/** A schema by its name, or with what its model's coordinates are where they are not those that the schema has by itself. */
+const schema = z.union(
+  [
+    z
+      .string()
+      .refine((name) => actionAdapters.has(name), `is no schema; use one of ${[...actionAdapters.keys()].join(', ')}`),
+    z.strictObject({
+      name: z
+        .string()
+        .refine(
+          (name) => withCoordinates.includes(name),
+          `has no coordinates to choose; ${withCoordinates.join(', ')} have`,
+        ),
+      coordinates: coordinatesSchema,
+    }),
+  ],
+  'is the name of a schema, or {"name", "coordinates"} with "absolute", "relative1000", "fraction" or {"resized": 28}',
+)
+
 /** `Task.data` of a gui task: which goal of which app, on which seed. Instruction and expected state follow from these. */
 export const guiDataSchema = z.strictObject({
   app: z.string(),
@@ -22,7 +42,7 @@ export const guiDataSchema = z.strictObject({
   screen: screen.prefault({}),
   image: image.prefault({}),
   /** Name of a schema that models are trained on, for the tool `computer`; null: the canonical actions. */
-  schema: z.string().nullable().default(null),
+  schema: schema.nullable().default(null),
   /** Actions of one attempt; null: any number. */
   maxActions: z.int().min(1).nullable().default(null),
 })

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../../core/index.ts'
 import { makeTask } from '../task.ts'
-import { actionAdapters } from './adapters/index.ts'
+import { adapterOf } from './adapters/index.ts'
 import { apps } from './apps/index.ts'
 import { screenBeside } from './desktop/index.ts'
 import { type GuiData, guiDataSchema } from './data.ts'
@@ -61,15 +61,8 @@ async function readTasks(file: string): Promise<readonly Task[]> {
   if (unknown !== undefined) {
     throw invalid(file, 'goals', `${data.app} has no goal ${unknown}; use some of ${app.goals.join(', ')}`)
   }
-  const adapter = data.schema === null ? undefined : actionAdapters.get(data.schema)
-  if (data.schema !== null && adapter === undefined) {
-    throw invalid(
-      file,
-      'schema',
-      `there is no schema ${data.schema}; use one of ${[...actionAdapters.keys()].join(', ')}`,
-    )
-  }
-  if (adapter !== undefined && data.tier === 'desktop' && pictureScale(adapter, data.screen) !== 1) {
+  const adapter = adapterOf(data.schema)
+  if (adapter !== null && data.tier === 'desktop' && pictureScale(adapter, data.screen) !== 1) {
     throw invalid(
       file,
       'screen',

@@ -1,7 +1,7 @@
 import { PaddockError } from '../../core/index.ts'
 import type { NamedScript, ScriptStep } from '../contract.ts'
 import { type Action, parseAction, type Screen } from './actions/index.ts'
-import { type ActionAdapter, actionAdapters } from './adapters/index.ts'
+import { type ActionAdapter, adapterOf } from './adapters/index.ts'
 import { type Plan, steps } from './apps/index.ts'
 import type { GuiData } from './data.ts'
 
@@ -27,8 +27,8 @@ export function cheatOf(data: GuiData): readonly NamedScript[] {
  * it has no words for; how an attempt ends is said in the canonical way everywhere.
  */
 function spoken(list: readonly ScriptStep[], { schema, screen }: GuiData): readonly ScriptStep[] {
-  const adapter = schema === null ? undefined : actionAdapters.get(schema)
-  if (adapter === undefined) return list
+  const adapter = adapterOf(schema)
+  if (adapter === null) return list
   return list.flatMap((step) => {
     if (!('tool' in step) || step.tool !== 'computer') return [step]
     const parsed = parseAction(step.args, screen)

@@ -31,6 +31,15 @@ export interface GuiSessionParts {
   readonly maxActions: number | null
 }
 
+const answerIt = 'Answer it with browser_dialog, or with the keys Enter or Escape.'
+/** What keys do to a dialog that cannot be seen: true accepts it. */
+const dialogKeys: ReadonlyMap<string, boolean> = new Map([
+  ['enter', true],
+  ['return', true],
+  ['escape', false],
+  ['esc', false],
+])
+
 /** What a tool shows of the screen after it has worked. */
 export type Shown = 'picture' | 'tree' | 'line'
 
@@ -130,6 +139,7 @@ export class GuiSession {
         return { ...outcome, text: `${[...said, `${at + 1}. ${outcome.text}`].join('\n')}` }
       }
       said.push(`${at + 1}. ${outcome}`)
+      if (this.#record.ended !== null) break
       if (this.busy && at + 1 < action.actions.length) {
         return { status: 'error', text: `${said.join('\n')}\nA dialog opened; the rest of the batch was not done.` }
       }
@@ -184,15 +194,19 @@ export class GuiSession {
 
   async #guarded(shown: Shown, run: () => Promise<string | ToolOutcome>): Promise<ToolOutcome> {
     if (this.#record.ended !== null) {
-      return { status: 'error', text: 'The attempt is over: it was ended before. Nothing more can be done.' }
+      const facts = { ended: this.#record.ended }
+      return { status: 'error', text: 'The attempt is over: it was ended before. Nothing more can be done.', facts }
     }
     const { maxActions } = this.#o
     if (maxActions !== null && this.#record.actions >= maxActions) {
-      return { status: 'error', text: `All ${maxActions} actions of this task are used up.` }
+      return { status: 'error', text: `All ${maxActions} actions of this task are used up.`, facts: { ended: 'limit' } }
     }
     this.#record.actions += 1
     const outcome = await run().catch(pageMoved)
-    if (this.#record.ended !== null) return typeof outcome === 'string' ? { status: 'ok', text: outcome } : outcome
+    if (this.#record.ended !== null) {
+      const last: ToolOutcome = typeof outcome === 'string' ? { status: 'ok', text: outcome } : outcome
+      return { ...last, facts: { ...last.facts, ended: this.#record.ended } }
+    }
     const { surface, image } = this.#o
     const wanted = shown === 'picture' && (typeof outcome === 'string' || outcome.pictures === undefined)
     const settled = await surface.settle(wanted ? { see: image } : {})
@@ -206,9 +220,7 @@ export class GuiSession {
     if (this.browser.tabs.length > 1) lines.push(`${this.browser.tabs.length} tabs are open.`)
     if (settled.by === 'cap') lines.push('The page is still changing.')
     if (dialog !== null) {
-      lines.push(
-        `A dialog is open (${dialog.type}): ${JSON.stringify(dialog.message.slice(0, 500))}. Answer it with browser_dialog.`,
-      )
+      lines.push(`A dialog is open (${dialog.type}): ${JSON.stringify(dialog.message.slice(0, 500))}. ${answerIt}`)
       return { ...outcome, text: lines.join('\n'), facts }
     }
     const downloads = this.browser.downloads.map(({ name, state }) => `${name.slice(0, 100)} (${state})`)
@@ -231,9 +243,12 @@ export class GuiSession {
 
   async #single(action: SingleAction): Promise<ToolOutcome | string> {
     if (isInput(action)) {
-      if (this.busy) {
-        return { status: 'error', text: 'A dialog is open, so the page takes no input. Answer it with browser_dialog.' }
+      const accepts = action.action === 'key' ? dialogKeys.get(action.keys.toLowerCase()) : undefined
+      if (this.busy && accepts !== undefined) {
+        await this.page.answerDialog(accepts, null)
+        return accepts ? 'Accepted the dialog.' : 'Dismissed the dialog.'
       }
+      if (this.busy) return { status: 'error', text: `A dialog is open, so the page takes no input. ${answerIt}` }
       await this.#o.surface.input(action)
       this.#pointer = pointerAfter(action) ?? this.#pointer
       return `Did ${action.action}.`

@@ -203,6 +203,7 @@ describe('the registry', () => {
       'cline',
       'codex',
       'gemini-cli',
+      'gui-text',
       'opencode',
       'pi',
       'qwen-code',

@@ -5,6 +5,7 @@ import { codex } from './codex/index.ts'
 import type { Harness } from './contract.ts'
 import { defineHarness } from './define.ts'
 import { geminiCli } from './gemini-cli/index.ts'
+import { guiTextAgent } from './gui-text/index.ts'
 import { opencode } from './opencode/index.ts'
 import { piHarness } from './pi/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
@@ -32,6 +33,7 @@ const builtIn: Readonly<Record<string, (options: HarnessOptions) => Harness>> = 
   cline: () => cline(),
   codex: () => codex(),
   'gemini-cli': () => geminiCli(),
+  'gui-text': () => guiTextAgent(),
   opencode: () => opencode(),
   pi: () => piHarness(),
   'qwen-code': () => qwenCode(),

@@ -21,6 +21,10 @@ export interface ActionAdapter {
   readonly name: string
   /** What the model sees of a screen: the size that its coordinates are on. */
   picture(screen: Screen): Screen
+  /** What its coordinates are, in words for the model. */
+  places(screen: Screen): string
+  /** How a model that writes its actions as text is told to; left out: its actions are no text. */
+  readonly spoken?: (screen: Screen) => string
   /** Reads what the model said: the arguments of a tool call, or a text. What does not fit is told with its fix. */
   read(said: unknown, scene: Scene): ParsedAction
   /** The action in the words of this schema; null where it has none for it. */

@@ -16,16 +16,37 @@ export type ParsedCalls =
 
 /**
  * Reads calls with literal arguments, one behind the other, divided by line ends or semicolons; comments are left out. A
- * small part of Python's grammar and no more: nothing is evaluated, so nothing can be run by it.
+ * small part of Python's grammar and no more: nothing is evaluated, so nothing can be run by it. `bareWords` are calls
+ * without parentheses.
  */
-export function parseCalls(text: string): ParsedCalls {
-  const reader = new CallReader(text)
+export function parseCalls(text: string, bareWords: readonly string[] = []): ParsedCalls {
+  const reader = new CallReader(text, bareWords)
   try {
     return { ok: true, calls: reader.all() }
   } catch (cause) {
     if (cause instanceof NotACall) return { ok: false, error: cause.message }
     throw cause
   }
+}
+
+/**
+ * The arguments of a call by the names of its parameters, or a text that says which it does not take: an argument that
+ * nobody reads would be something else done than what was said.
+ */
+export function argumentsOf(call: Call, parameters: readonly string[]): ReadonlyMap<string, Literal> | string {
+  const takes = `${call.name} takes ${parameters.length === 0 ? 'no arguments' : parameters.join(', ')}`
+  const given = new Map<string, Literal>()
+  for (const [at, value] of call.positional.entries()) {
+    const name = parameters[at]
+    if (name === undefined) return `${takes}: ${call.positional.length} arguments are too many.`
+    given.set(name, value)
+  }
+  for (const [name, value] of call.keyword) {
+    if (!parameters.includes(name)) return `${takes}, and no ${name}.`
+    if (given.has(name)) return `${takes}: ${name} is given twice.`
+    given.set(name, value)
+  }
+  return given
 }
 
 class NotACall extends Error {}
@@ -44,9 +65,11 @@ const words: Readonly<Record<string, Literal>> = { True: true, False: false, Non
 class CallReader {
   private at = 0
   private readonly text: string
+  private readonly bareWords: readonly string[]
 
-  constructor(text: string) {
+  constructor(text: string, bareWords: readonly string[]) {
     this.text = text
+    this.bareWords = bareWords
   }
 
   all(): Call[] {
@@ -60,6 +83,9 @@ class CallReader {
 
   private call(): Call {
     const name = this.take(/[A-Za-z_][\w.]*/y) ?? this.fail('a call such as click(x=10, y=20) was expected')
+    if (this.bareWords.includes(name) && !/^\s*\(/.test(this.text.slice(this.at))) {
+      return { name, positional: [], keyword: new Map() }
+    }
     this.space()
     if (!this.eat('(')) this.fail(`${name} must be followed by its arguments in parentheses`)
     const positional: Literal[] = []
@@ -71,6 +97,7 @@ class CallReader {
       if (key === null) positional.push(this.literal())
       else {
         this.skip(/\s*=\s*/y)
+        if (keyword.has(key)) this.fail(`${key} is given twice`)
         keyword.set(key, this.literal())
       }
       this.space()
@@ -112,7 +139,9 @@ class CallReader {
       }
       const sign = this.text[this.at] ?? ''
       const escaped = this.text[this.at + 1] ?? ''
-      if (sign === '\\' && escaped in escapes) {
+      const code = sign === '\\' ? this.code() : null
+      if (code !== null) value += code
+      else if (sign === '\\' && escaped in escapes) {
         value += escapes[escaped] ?? ''
         this.at += 2
       } else {
@@ -121,6 +150,14 @@ class CallReader {
       }
     }
     return this.fail('a text in quotes does not end')
+  }
+
+  /** The sign of an escape by its number (`\x41`, `\u00e9`, `\U0001f600`); null for anything else. */
+  private code(): string | null {
+    const found = this.take(/\\(?:x[\da-f]{2}|u[\da-f]{4}|U[\da-f]{8})/iy)
+    if (found === null) return null
+    const point = Number.parseInt(found.slice(2), 16)
+    return point <= 0x10_ffff ? String.fromCodePoint(point) : this.fail(`${found} is no character`)
   }
 
   private space(): void {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type Action, outsideOf, type ParsedAction, parseAction, type SingleAction } from '../actions/index.ts'
-import { type Scene, told } from './contract.ts'
+import { type Point, type Scene, told } from './contract.ts'
 
 /** A canonical action as an adapter makes it, checked as every other is. */
 export function canonical(action: Action | SingleAction, { screen }: Scene): ParsedAction {
@@ -39,6 +39,41 @@ export function fitting<T>(schema: z.ZodType<T>, said: unknown): { ok: true; val
 /** A point on another picture of the screen, on the screen; rounded, and never beside its last pixel. */
 export function scaled(value: number, from: number, to: number): number {
   return Math.min(to - 1, Math.max(0, Math.round((value * to) / from)))
+}
+
+/** Where an action leaves the mouse; null where it does not move it. */
+export function pointerAfter(read: ParsedAction): Point | null {
+  if (!read.ok) return null
+  const { action } = read
+  if (action.action === 'drag') return action.path.at(-1) ?? null
+  return 'x' in action && action.action !== 'zoom' ? { x: action.x, y: action.y } : null
+}
+
+/** Reads actions one after the other, each from where the one before has left the mouse. */
+export function inTurn<T>(
+  given: readonly T[],
+  scene: Scene,
+  read: (one: T, scene: Scene) => ParsedAction,
+): ParsedAction {
+  let { pointer } = scene
+  const parsed = given.map((one) => {
+    const action = read(one, { ...scene, pointer })
+    pointer = pointerAfter(action) ?? pointer
+    return action
+  })
+  return batched(parsed, scene)
+}
+
+/** What a model said without what it thought before. */
+export function spokenPart(text: string): string {
+  return text.split('</think>').at(-1) ?? text
+}
+
+/** The code in all fenced blocks of a text, or the text itself where there are none. */
+export function codeIn(text: string): string {
+  const said = spokenPart(text)
+  const blocks = Array.from(said.matchAll(/```(?:[a-z]+(?=\s))?([\s\S]*?)```/gi), ([, code = '']) => code)
+  return blocks.length === 0 ? said : blocks.join('\n')
 }
 
 /** A point on a picture must lie on it, before it is scaled. */

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { isPaddockError, PaddockError, type Task } from '../../../core/index.ts'
 import type { NamedScript, ScriptStep } from '../../contract.ts'
 import { scriptStepSchema } from '../../run-script.ts'
-import { actionAdapters } from '../adapters/index.ts'
 import { guiDataSchema } from '../data.ts'
 
 const steps = z.array(scriptStepSchema).min(1)
@@ -20,15 +19,7 @@ export const shownShape = guiDataSchema
 export const screenShape = guiDataSchema.shape.screen.unwrap().optional()
 
 /** What every set has: how its tasks are shown, and what is known of them beyond their format. */
-export const setShape = guiDataSchema.pick({ image: true, maxActions: true }).extend({
-  schema: z
-    .string()
-    .nullable()
-    .default(null)
-    .refine(
-      (name) => name === null || actionAdapters.has(name),
-      `is no schema; use one of ${[...actionAdapters.keys()].join(', ')}`,
-    ),
+export const setShape = guiDataSchema.pick({ image: true, maxActions: true, schema: true }).extend({
   split: z.string().default('train'),
   /** Steps that solve a task, by its name. */
   oracles: z.record(z.string(), steps).default({}),

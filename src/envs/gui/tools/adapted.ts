@@ -8,26 +8,26 @@ import type { ComputerOf } from './computer.ts'
 /** What a schema says stands in its own members, or in `text` where it is a text. */
 const input = z.looseObject({ text: z.string().optional() })
 
-const endings = new Set<string>(['done', 'answer', 'fail'])
+/** Canonical actions that are always understood: few schemas have words for the end of an attempt, or for a first look. */
+const always = new Set<string>(['done', 'answer', 'fail', 'screenshot'])
 
 /** The tool `computer` in the words of a schema that models are trained on; what it does are the canonical actions. */
 export function adaptedTool(adapter: ActionAdapter, screen: Screen, sessionOf: ComputerOf): Tool {
-  const { width, height } = adapter.picture(screen)
   return defineTool({
     name: 'computer',
     description:
       `Uses mouse, keyboard and screen by the schema ${adapter.name}: its arguments as they are, or its text as "text". ` +
-      `Coordinates are on a picture of ${width}x${height} pixels. Returns a screenshot. ` +
+      `${adapter.places(screen)} Returns a screenshot. ` +
       'End the attempt with {"action": "done"}, with {"action": "answer", "text": …} where something was asked, or with {"action": "fail"}.',
+    ...(adapter.spoken === undefined ? {} : { spoken: adapter.spoken(screen) }),
     input,
     run: async (context, given) => {
       const session = await sessionOf(context)
       const scene = { screen: session.screen, pointer: session.pointer }
       const members = Object.keys(given)
       const said = members.length === 1 && given.text !== undefined ? given.text : given
-      // Few schemas have words for the end of an attempt, so that the canonical ones are always understood.
-      const ending = parseAction(given, session.screen)
-      const parsed = ending.ok && endings.has(ending.action.action) ? ending : adapter.read(said, scene)
+      const plain = parseAction(given, session.screen)
+      const parsed = plain.ok && always.has(plain.action.action) ? plain : adapter.read(said, scene)
       if (!parsed.ok) return { status: 'error', text: parsed.error }
       return session.work('picture', () => session.act(parsed.action))
     },

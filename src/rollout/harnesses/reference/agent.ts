@@ -1,9 +1,7 @@
-import OpenAI from 'openai'
-import { Agent, fetch as undiciFetch } from 'undici'
-import { isPaddockError, PaddockError } from '../../../core/index.ts'
-import { runToolCall, type ToolOutcome } from '../../../envs/index.ts'
+import type OpenAI from 'openai'
+import type { ToolOutcome } from '../../../envs/index.ts'
+import { pictureParts, runTool, withChat } from '../chat.ts'
 import type { HarnessReport, HostContext, HostHarness } from '../contract.ts'
-import { toldOf } from '../../pictures.ts'
 import { defineHarness } from '../define.ts'
 
 export interface ReferenceOptions {
@@ -30,28 +28,7 @@ export function referenceAgent(options: ReferenceOptions = {}): HostHarness {
     dialect: 'chat',
     place: 'host',
     box: 'tools',
-    run: async (context) => {
-      // A model may think for longer than the five minutes after which fetch gives up by itself.
-      const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
-      try {
-        return await converse(context, clientOf(context, dispatcher), maxTurns)
-      } catch (error) {
-        if (context.signal.aborted) throw context.signal.reason
-        return reportError(error)
-      } finally {
-        await dispatcher.destroy()
-      }
-    },
-  })
-}
-
-function clientOf({ baseUrl, apiKey }: HostContext, dispatcher: Agent): OpenAI {
-  return new OpenAI({
-    baseURL: baseUrl,
-    apiKey,
-    timeout: 2 ** 31 - 1,
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undici's fetch is the platform's, typed apart
-    fetch: ((url, init) => undiciFetch(url as string, { ...(init as object), dispatcher })) as typeof fetch,
+    run: (context) => withChat(context, (client) => converse(context, client, maxTurns)),
   })
 }
 
@@ -97,7 +74,16 @@ function answerCalls(
   calls: readonly FunctionCall[],
   callId: string | null,
 ): Promise<readonly Answered[]> {
-  return Promise.all(calls.map(async (call) => ({ call, outcome: await runTool(context, call, callId) })))
+  return Promise.all(
+    calls.map(async (call) => ({
+      call,
+      outcome: await runTool(
+        context,
+        { id: call.id, name: call.function.name, argumentsText: call.function.arguments },
+        callId,
+      ),
+    })),
+  )
 }
 
 function toolMessage({ call, outcome }: Answered): Message {
@@ -106,46 +92,6 @@ function toolMessage({ call, outcome }: Answered): Message {
 
 /** Pictures follow the results as the user's: a tool message of this API holds text only. */
 function picturesMessage(answered: readonly Answered[]): readonly Message[] {
-  const parts = answered
-    .flatMap(({ outcome }) => outcome.pictures ?? [])
-    .map(({ mediaType, data }) => ({
-      type: 'image_url' as const,
-      image_url: { url: `data:${mediaType};base64,${Buffer.from(data).toString('base64')}` },
-    }))
+  const parts = answered.flatMap(({ outcome }) => pictureParts(outcome))
   return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
-}
-
-/** Throws `BOX_DEAD` when the box or the tool's service failed: nothing can be said of the agent then. */
-async function runTool(context: HostContext, call: FunctionCall, callId: string | null): Promise<ToolOutcome> {
-  const { task, attempt, box, tools, signal, emit, keep } = context
-  const { name, arguments: argumentsText } = call.function
-  const startedAt = performance.now()
-  const outcome =
-    box === null
-      ? { status: 'error' as const, text: 'There are no tools here.' }
-      : await runToolCall(tools, { name, argumentsText }, { task, attempt, box, signal })
-  const durationMs = Math.round(performance.now() - startedAt)
-  const told = await toldOf(outcome, keep)
-  emit({
-    kind: 'tool_result',
-    // The proxy names the call of an answer in its `x-request-id`.
-    callId,
-    toolCallId: call.id,
-    tool: name,
-    status: outcome.status,
-    durationMs,
-    result: outcome.text,
-    ...told,
-  })
-  if (outcome.status === 'infra') throw new PaddockError('BOX_DEAD', `The tool ${name} could not run: ${outcome.text}`)
-  return outcome
-}
-
-/** What the harness itself makes of an error; the rollout judges faults of engine and box by its own knowledge. */
-function reportError(error: unknown): HarnessReport {
-  if (isPaddockError(error) && error.family === 'infra') throw error
-  const detail = error instanceof Error ? error.message : String(error)
-  const overflow =
-    error instanceof OpenAI.APIError && (error.code === 'CONTEXT_OVERFLOW' || /maximum context length/i.test(detail))
-  return { end: overflow ? 'context_overflow' : 'harness_crash', detail, answer: null }
 }

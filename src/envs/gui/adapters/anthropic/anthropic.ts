@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ParsedAction, Screen, SingleAction } from '../../actions/index.ts'
 import { clickNames, clicks } from '../clicks.ts'
 import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
+import { pixelsOf } from '../coordinates.ts'
 import { canonical, fitting, outside, scaled } from '../read.ts'
 
 /** Versions of Anthropic's computer tool; 20251124 can zoom. */
@@ -51,6 +52,7 @@ export function anthropicAdapter(version: AnthropicVersion): ActionAdapter {
   return {
     name: `anthropic-${version}`,
     picture,
+    places: (screen) => pixelsOf(picture(screen)),
     read(said, scene) {
       const parsed = fitting(input, said)
       if (!parsed.ok) return told(`The computer action does not fit: ${parsed.error}.`)

@@ -1,8 +1,9 @@
 import type { ParsedAction, SingleAction } from '../../actions/index.ts'
-import { type ActionAdapter, type Scene, told } from '../contract.ts'
+import { type ActionAdapter, type Point, type Scene, told } from '../contract.ts'
+import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { type Call, parseCalls, quoted } from '../python-calls.ts'
-import { batched, canonical, writeAll } from '../read.ts'
+import { argumentsOf, type Call, type Literal, parseCalls, quoted } from '../python-calls.ts'
+import { canonical, codeIn, inTurn, spokenPart, writeAll } from '../read.ts'
 
 const offered =
   'mouse_move, mouse_click, mouse_dblclick, mouse_drag_and_drop, scroll, keyboard_press, keyboard_type, noop, send_msg_to_user, report_infeasible'
@@ -20,73 +21,112 @@ const elements = new Set([
 
 /**
  * BrowserGym's action calls by coordinates (ServiceNow/BrowserGym `core/action/functions.py`, sets `coord`, `chat`,
- * `infeas`): Python calls in text, parsed and never executed. Pixels. Calls by element id belong to that system's own
+ * `infeas`): Python calls in text (also in `<action>…</action>` or fenced), parsed and never executed. Pixels. Calls by element id belong to that system's own
  * marking of the page; here elements have refs and tools of their own.
  */
-export const browsergymAdapter: ActionAdapter = {
+export const browsergymAdapter = (coordinates: Coordinates = 'absolute'): ActionAdapter => ({
   name: 'browsergym',
-  picture: (screen) => screen,
+  picture: (screen) => gridOf(coordinates, screen).picture,
+  places: (screen) => gridOf(coordinates, screen).words,
+  spoken: (screen) => spoken(gridOf(coordinates, screen)),
   read(said, scene) {
     if (typeof said !== 'string') return told('BrowserGym actions are text.')
-    const parsed = parseCalls(/```\w*\s*\n([\s\S]*?)```/.exec(said)?.[1] ?? said)
+    const parsed = parseCalls(codeIn(actionIn(said)))
     if (!parsed.ok) return told(`The action cannot be read: ${parsed.error}.`)
     if (parsed.calls.length === 0) return told(`There is no action. Use one of ${offered}.`)
-    return batched(
-      parsed.calls.map((call) => readCall(call, scene)),
-      scene,
-    )
+    return inTurn(parsed.calls, scene, (call, here) => readCall(call, here, gridOf(coordinates, scene.screen)))
   },
   write(action, scene) {
-    const lines = writeAll(action, (single) => writeCall(single, scene))
+    const lines = writeAll(action, (single) => writeCall(single, scene, gridOf(coordinates, scene.screen)))
     return lines === null ? null : lines.join('\n')
   },
+})
+
+/** What stands between the tags that BrowserGym's own agents ask for; the text itself without them. */
+function actionIn(text: string): string {
+  const said = spokenPart(text)
+  const found = Array.from(said.matchAll(/<action>([\s\S]*?)<\/action>/g), ([, action = '']) => action)
+  return found.length === 0 ? said : found.join('\n')
 }
 
-function readCall(call: Call, scene: Scene): ParsedAction {
-  const given = (at: number, key: string) => call.keyword.get(key) ?? call.positional[at]
+function spoken({ words }: Grid): string {
+  return [
+    'You use a web browser to do what the user asks. You are shown the page after each action. Think about what to do next, then write one action between <action> and </action>:',
+    [
+      'mouse_move(x, y)',
+      "mouse_click(x, y, button='left')",
+      'mouse_dblclick(x, y)',
+      'mouse_drag_and_drop(from_x, from_y, to_x, to_y)',
+      'scroll(delta_x, delta_y)  # pixels, down and right are positive',
+      "keyboard_press('Control+a')",
+      "keyboard_type('text')",
+      'noop(wait_ms)',
+      "send_msg_to_user('answer')  # ends: where something is asked, this is the answer; else say that it is done",
+      "report_infeasible('reason')  # ends: it cannot be done",
+    ].join('\n'),
+    words,
+    'For example:\n<think>The field comes first.</think>\n<action>mouse_click(' +
+      (words.includes('fractions') ? '0.41, 0.23' : '412, 230') +
+      ')</action>',
+  ].join('\n\n')
+}
+
+const signatures: Readonly<Record<string, readonly string[]>> = {
+  mouse_move: ['x', 'y'],
+  mouse_click: ['x', 'y', 'button'],
+  mouse_dblclick: ['x', 'y', 'button'],
+  mouse_drag_and_drop: ['from_x', 'from_y', 'to_x', 'to_y'],
+  scroll: ['delta_x', 'delta_y'],
+  keyboard_press: ['key'],
+  keyboard_type: ['text'],
+  keyboard_insert_text: ['text'],
+  noop: ['wait_ms'],
+  send_msg_to_user: ['text'],
+  report_infeasible: ['reason'],
+}
+
+function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
+  const signature = signatures[call.name]
+  const given = signature === undefined ? new Map<string, Literal>() : argumentsOf(call, signature)
+  if (typeof given === 'string') return told(given)
   const numbers = (...keys: readonly string[]): number[] | null => {
-    const values = keys.map((key, at) => given(at, key))
+    const values = keys.map((key) => given.get(key))
     return values.every((value) => typeof value === 'number') ? values : null
   }
   const text = (key: string): string | null => {
-    const value = given(0, key)
+    const value = given.get(key)
     return typeof value === 'string' ? value : null
   }
   const needs = (what: string) => told(`${call.name} needs ${what}.`)
+  const place = (across: string, down: string): Point | ParsedAction => {
+    const [x, y] = numbers(across, down) ?? []
+    if (x === undefined || y === undefined) return needs(`the numbers ${across} and ${down}`)
+    const meant = grid.toScreen({ x, y })
+    return meant.ok ? meant.point : told(meant.error)
+  }
   switch (call.name) {
     case 'mouse_move': {
-      const [x, y] = numbers('x', 'y') ?? []
-      return x === undefined || y === undefined ? needs('x and y') : canonical({ action: 'move', x, y }, scene)
+      const at = place('x', 'y')
+      return 'ok' in at ? at : canonical({ action: 'move', ...at }, scene)
     }
     case 'mouse_click':
     case 'mouse_dblclick': {
-      const [x, y] = numbers('x', 'y') ?? []
-      if (x === undefined || y === undefined) return needs('x and y')
-      const button = given(2, 'button') ?? 'left'
+      const at = place('x', 'y')
+      if ('ok' in at) return at
+      const button = given.get('button') ?? 'left'
       if (call.name === 'mouse_dblclick') {
-        return button === 'left' ? canonical({ action: 'double_click', x, y }, scene) : needs("button='left'")
+        return button === 'left' ? canonical({ action: 'double_click', ...at }, scene) : needs("button='left'")
       }
-      if (button === 'left') return canonical({ action: 'click', x, y }, scene)
-      if (button === 'right') return canonical({ action: 'right_click', x, y }, scene)
+      if (button === 'left') return canonical({ action: 'click', ...at }, scene)
+      if (button === 'right') return canonical({ action: 'right_click', ...at }, scene)
       return button === 'middle'
-        ? canonical({ action: 'middle_click', x, y }, scene)
+        ? canonical({ action: 'middle_click', ...at }, scene)
         : needs("button='left', 'middle' or 'right'")
     }
     case 'mouse_drag_and_drop': {
-      const [fromX, fromY, x, y] = numbers('from_x', 'from_y', 'to_x', 'to_y') ?? []
-      if (fromX === undefined || fromY === undefined || x === undefined || y === undefined) {
-        return needs('from_x, from_y, to_x and to_y')
-      }
-      return canonical(
-        {
-          action: 'drag',
-          path: [
-            { x: fromX, y: fromY },
-            { x, y },
-          ],
-        },
-        scene,
-      )
+      const [from, to] = [place('from_x', 'from_y'), place('to_x', 'to_y')]
+      if ('ok' in from) return from
+      return 'ok' in to ? to : canonical({ action: 'drag', path: [from, to] }, scene)
     }
     case 'scroll': {
       const [dx, dy] = numbers('delta_x', 'delta_y') ?? []
@@ -106,8 +146,8 @@ function readCall(call: Call, scene: Scene): ParsedAction {
       return typed === null ? needs('text') : canonical({ action: 'type', text: typed }, scene)
     }
     case 'noop': {
-      const [ms] = numbers('wait_ms') ?? []
-      return canonical({ action: 'wait', seconds: (ms ?? 1000) / 1000 }, scene)
+      const ms = given.get('wait_ms') ?? 1000
+      return typeof ms === 'number' ? canonical({ action: 'wait', seconds: ms / 1000 }, scene) : needs('wait_ms')
     }
     case 'send_msg_to_user': {
       const said = text('text')
@@ -130,23 +170,27 @@ function readCall(call: Call, scene: Scene): ParsedAction {
   return told(`There is no action ${call.name}. Use one of ${offered}.`)
 }
 
-function writeCall(action: SingleAction, { pointer }: Scene): string | null {
+function writeCall(action: SingleAction, { pointer }: Scene, grid: Grid): string | null {
+  const pair = (point: Point) => {
+    const { x, y } = grid.fromScreen(point)
+    return `${x}, ${y}`
+  }
   if ('keys' in action && action.keys !== undefined && action.action !== 'key') return null
   switch (action.action) {
     case 'click':
-      return `mouse_click(${action.x}, ${action.y})`
+      return `mouse_click(${pair(action)})`
     case 'right_click':
-      return `mouse_click(${action.x}, ${action.y}, button='right')`
+      return `mouse_click(${pair(action)}, button='right')`
     case 'middle_click':
-      return `mouse_click(${action.x}, ${action.y}, button='middle')`
+      return `mouse_click(${pair(action)}, button='middle')`
     case 'double_click':
-      return `mouse_dblclick(${action.x}, ${action.y})`
+      return `mouse_dblclick(${pair(action)})`
     case 'move':
-      return `mouse_move(${action.x}, ${action.y})`
+      return `mouse_move(${pair(action)})`
     case 'drag': {
       const [from, to, third] = action.path
       if (from === undefined || to === undefined || third !== undefined) return null
-      return `mouse_drag_and_drop(${from.x}, ${from.y}, ${to.x}, ${to.y})`
+      return `mouse_drag_and_drop(${pair(from)}, ${pair(to)})`
     }
     case 'scroll':
       return action.x === pointer?.x && action.y === pointer.y ? `scroll(${action.dx}, ${action.dy})` : null

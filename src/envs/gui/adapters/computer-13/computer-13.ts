@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ParsedAction, SingleAction } from '../../actions/index.ts'
 import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
+import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
 import { canonical, fitting } from '../read.ts'
 
@@ -24,23 +25,29 @@ const offered = 'MOVE_TO, CLICK, RIGHT_CLICK, DOUBLE_CLICK, DRAG_TO, SCROLL, TYP
  * beside the type, and the bare words `WAIT`, `FAIL` and `DONE`. Pixels; the wheel turns in notches, upwards and to the
  * right for positive numbers, as `pyautogui` does it; clicks without a place happen where the mouse is.
  */
-export const computer13Adapter: ActionAdapter = {
+export const computer13Adapter = (coordinates: Coordinates = 'absolute'): ActionAdapter => ({
   name: 'osworld-computer-13',
-  picture: (screen) => screen,
+  picture: (screen) => gridOf(coordinates, screen).picture,
+  places: (screen) => gridOf(coordinates, screen).words,
   read(said, scene) {
     const given = fitting(named, typeof said === 'string' ? { action_type: said } : said)
     if (!given.ok) return told(`An action needs "action_type", one of ${offered}.`)
     const parsed = fitting(parameters, given.value.parameters ?? (typeof said === 'string' ? {} : said))
     if (!parsed.ok) return told(`The action ${given.value.action_type} does not fit: ${parsed.error}.`)
-    return readOne(given.value.action_type, parsed.value, scene)
+    return readOne(given.value.action_type, parsed.value, scene, gridOf(coordinates, scene.screen))
   },
-  write: (action, scene) => (action.action === 'batch' ? null : writeOne(action, scene)),
-}
+  write: (action, scene) =>
+    action.action === 'batch' ? null : writeOne(action, scene, gridOf(coordinates, scene.screen)),
+})
 
-function readOne(type: string, given: z.infer<typeof parameters>, scene: Scene): ParsedAction {
+function readOne(type: string, given: z.infer<typeof parameters>, scene: Scene, grid: Grid): ParsedAction {
   const { x, y } = given
-  const place: Point | null = x === undefined || y === undefined ? scene.pointer : { x, y }
   const needs = (what: string) => told(`${type} needs ${what}.`)
+  if ((x === undefined) !== (y === undefined)) return needs('both x and y')
+  const meant = x === undefined || y === undefined ? null : grid.toScreen({ x, y })
+  if (meant?.ok === false) return told(meant.error)
+  const named = meant?.point ?? null
+  const place: Point | null = named ?? scene.pointer
   const click = (button: 'left' | 'right' | 'middle', times: number): ParsedAction => {
     if (place === null) return needs('x and y')
     if (button === 'left') {
@@ -52,17 +59,19 @@ function readOne(type: string, given: z.infer<typeof parameters>, scene: Scene):
   }
   switch (type) {
     case 'MOVE_TO':
-      return x === undefined || y === undefined ? needs('x and y') : canonical({ action: 'move', x, y }, scene)
+      return named === null ? needs('x and y') : canonical({ action: 'move', ...named }, scene)
     case 'CLICK':
       return click(given.button ?? 'left', given.num_clicks ?? 1)
     case 'RIGHT_CLICK':
-      return click('right', 1)
+      return given.button === undefined || given.button === 'right'
+        ? click('right', given.num_clicks ?? 1)
+        : needs('no other button')
     case 'DOUBLE_CLICK':
-      return click('left', 2)
+      return click(given.button ?? 'left', given.num_clicks ?? 2)
     case 'DRAG_TO':
-      if (x === undefined || y === undefined) return needs('x and y')
+      if (named === null) return needs('x and y')
       if (scene.pointer === null) return told('DRAG_TO begins where the mouse is: use MOVE_TO first.')
-      return canonical({ action: 'drag', path: [scene.pointer, { x, y }] }, scene)
+      return canonical({ action: 'drag', path: [scene.pointer, named] }, scene)
     case 'SCROLL': {
       const { width, height } = scene.screen
       const at = scene.pointer ?? { x: Math.floor(width / 2), y: Math.floor(height / 2) }
@@ -95,27 +104,27 @@ function readOne(type: string, given: z.infer<typeof parameters>, scene: Scene):
   return told(`There is no action ${JSON.stringify(type.slice(0, 40))}. Use one of ${offered}.`)
 }
 
-function writeOne(action: SingleAction, { pointer }: Scene): unknown {
+function writeOne(action: SingleAction, { pointer }: Scene, grid: Grid): unknown {
   const made = (action_type: string, given: object = {}) => ({ action_type, parameters: given })
   const bare = 'keys' in action && action.keys !== undefined && action.action !== 'key' && action.action !== 'hold'
   if (bare) return null
   switch (action.action) {
     case 'click':
-      return made('CLICK', { x: action.x, y: action.y, button: 'left', num_clicks: 1 })
+      return made('CLICK', { ...grid.fromScreen(action), button: 'left', num_clicks: 1 })
     case 'double_click':
-      return made('DOUBLE_CLICK', { x: action.x, y: action.y })
+      return made('DOUBLE_CLICK', grid.fromScreen(action))
     case 'triple_click':
-      return made('CLICK', { x: action.x, y: action.y, button: 'left', num_clicks: 3 })
+      return made('CLICK', { ...grid.fromScreen(action), button: 'left', num_clicks: 3 })
     case 'right_click':
-      return made('RIGHT_CLICK', { x: action.x, y: action.y })
+      return made('RIGHT_CLICK', grid.fromScreen(action))
     case 'middle_click':
-      return made('CLICK', { x: action.x, y: action.y, button: 'middle', num_clicks: 1 })
+      return made('CLICK', { ...grid.fromScreen(action), button: 'middle', num_clicks: 1 })
     case 'move':
-      return made('MOVE_TO', { x: action.x, y: action.y })
+      return made('MOVE_TO', grid.fromScreen(action))
     case 'drag': {
       const [from, to, third] = action.path
       const here = from !== undefined && from.x === pointer?.x && from.y === pointer.y
-      return here && to !== undefined && third === undefined ? made('DRAG_TO', { x: to.x, y: to.y }) : null
+      return here && to !== undefined && third === undefined ? made('DRAG_TO', grid.fromScreen(to)) : null
     }
     case 'scroll': {
       const here = action.x === pointer?.x && action.y === pointer.y

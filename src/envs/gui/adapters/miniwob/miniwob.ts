@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ParsedAction, SingleAction } from '../../actions/index.ts'
 import { type ActionAdapter, notch, type Scene, told } from '../contract.ts'
+import { pixelsOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
 import { canonical, fitting } from '../read.ts'
 
@@ -28,6 +29,7 @@ const prefixes: Readonly<Record<string, string>> = { C: 'ctrl', S: 'shift', A: '
 export const miniwobAdapter: ActionAdapter = {
   name: 'miniwob',
   picture: (screen) => screen,
+  places: pixelsOf,
   read(said, scene) {
     const parsed = fitting(input, said)
     return parsed.ok ? readOne(parsed.value, scene) : told(`The action does not fit: ${parsed.error}.`)

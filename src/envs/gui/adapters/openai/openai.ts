@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ParsedAction, Screen, SingleAction } from '../../actions/index.ts'
 import { type ActionAdapter, type Scene, told } from '../contract.ts'
+import { pixelsOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
 import { batched, canonical, fitting, writeAll } from '../read.ts'
 
@@ -34,6 +35,7 @@ const clicks = { left: 'click', right: 'right_click', wheel: 'middle_click' } as
 export const openaiAdapter: ActionAdapter = {
   name: 'openai',
   picture: (screen: Screen) => screen,
+  places: pixelsOf,
   read(said, scene) {
     const many = typeof said === 'object' && said !== null && 'actions' in said
     const parsed = many ? fitting(batch, said) : fitting(single, said)

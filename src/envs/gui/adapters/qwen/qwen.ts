@@ -2,10 +2,11 @@ import { z } from 'zod'
 import type { ParsedAction, SingleAction } from '../../actions/index.ts'
 import { clickNames, clicks } from '../clicks.ts'
 import { type ActionAdapter, type Point, type Scene, told } from '../contract.ts'
+import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { canonical, fitting, scaled } from '../read.ts'
+import { canonical, fitting, inTurn, spokenPart } from '../read.ts'
 
-const input = z.object({
+const input = z.strictObject({
   action: z.string(),
   keys: z.array(z.string()).nullish(),
   text: z.string().nullish(),
@@ -19,53 +20,65 @@ type Input = z.infer<typeof input>
 const others = ['mouse_move', 'left_click_drag', 'key', 'type', 'scroll', 'wait', 'answer', 'terminate']
 
 /**
- * Coordinates go from 0 to here on both axes: models are told of a screen of 1000x1000 and their answers are divided by 1000
- * (Qwen3-VL cookbook `computer_use`). EvoCUA's `--coordinate_type relative` ends at 999, which lies within. The end itself is
- * the last pixel.
+ * Qwen's `computer_use`, as tool arguments or as the text in which the model writes its calls
+ * (`<tool_call>{"name": "computer_use", "arguments": {...}}</tool_call>`, one or several). Coordinates are thousandths of the
+ * screen unless it is told otherwise: models are told of a screen of 1000x1000 and their answers are divided by 1000 (Qwen3-VL
+ * cookbook `computer_use`), EvoCUA's `--coordinate_type relative` ends at 999; Qwen2.5-VL counts pixels of the picture that
+ * its image processor makes. `pixels` is positive upwards; a drag goes from where the mouse is.
  */
-const span = 1000
-
-/**
- * Qwen's `computer_use`, as tool arguments or as the text in which the model writes the call
- * (`<tool_call>{"name": "computer_use", "arguments": {...}}</tool_call>`). Coordinates are thousandths of the screen;
- * `pixels` is positive upwards; a drag goes from where the mouse is.
- */
-export const qwenAdapter: ActionAdapter = {
+export const qwenAdapter = (coordinates: Coordinates = 'relative1000'): ActionAdapter => ({
   name: 'qwen',
-  picture: (screen) => screen,
+  picture: (screen) => gridOf(coordinates, screen).picture,
+  places: (screen) => gridOf(coordinates, screen).words,
+  spoken: (screen) => spoken(gridOf(coordinates, screen)),
   read(said, scene) {
-    const given = typeof said === 'string' ? argumentsIn(said) : said
-    if (given === null) {
+    const calls = typeof said === 'string' ? callsIn(spokenPart(said)) : [said]
+    if (calls === null) {
       return told(
         'No call was found. Write <tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>.',
       )
     }
-    const parsed = fitting(input, given)
-    return parsed.ok ? readInput(parsed.value, scene) : told(`The computer_use call does not fit: ${parsed.error}.`)
+    return inTurn(calls, scene, (given, here) => {
+      const parsed = fitting(input, given)
+      if (!parsed.ok) return told(`The computer_use call does not fit: ${parsed.error}.`)
+      return readInput(parsed.value, here, gridOf(coordinates, scene.screen))
+    })
   },
-  write: (action, scene) => (action.action === 'batch' ? null : writeInput(action, scene)),
+  write: (action, scene) =>
+    action.action === 'batch' ? null : writeInput(action, scene, gridOf(coordinates, scene.screen)),
+})
+
+function spoken({ words }: Grid): string {
+  const actions = [...Object.keys(clicks), ...others].join(', ')
+  return [
+    'You use a computer to do what the user asks. You are shown its screen after each action.',
+    `Say in a sentence what you do next, then write one call:\n<tool_call>\n{"name": "computer_use", "arguments": {"action": …}}\n</tool_call>`,
+    `"action" is one of ${actions}. With it go "coordinate": [x, y] (clicks, mouse_move, left_click_drag, scroll), "keys": [names] (key), "text" (type, answer), "pixels" (scroll, up is positive), "time" in seconds (wait), "status": "success" or "failure" (terminate).`,
+    words,
+    'End with terminate, or with answer where something is asked.',
+  ].join('\n\n')
 }
 
-function argumentsIn(text: string): unknown {
-  const call = /<tool_call>\s*([\s\S]*?)\s*<\/tool_call>/.exec(text)?.[1] ?? text
+/** The arguments of all calls in a text; null where there are none, or where one cannot be read. */
+function callsIn(text: string): readonly unknown[] | null {
+  const found = Array.from(text.matchAll(/<tool_call>\s*([\s\S]*?)\s*<\/tool_call>/g), ([, call = '']) => call)
+  if (text.split('<tool_call>').length - 1 !== found.length) return null
   try {
-    const parsed: unknown = JSON.parse(call)
-    return typeof parsed === 'object' && parsed !== null && 'arguments' in parsed ? parsed.arguments : parsed
+    return (found.length === 0 ? [text] : found).map((call) => {
+      const parsed: unknown = JSON.parse(call)
+      return typeof parsed === 'object' && parsed !== null && 'arguments' in parsed ? parsed.arguments : parsed
+    })
   } catch {
     return null
   }
 }
 
-function readInput(said: Input, scene: Scene): ParsedAction {
+function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
   const { screen, pointer } = scene
   const { coordinate } = said
-  if (coordinate != null && coordinate.some((part) => part < 0 || part > span)) {
-    return told(`The coordinate [${coordinate.join(', ')}] is outside of the screen: both parts go from 0 to ${span}.`)
-  }
-  const named: Point | null =
-    coordinate == null
-      ? null
-      : { x: scaled(coordinate[0], span, screen.width), y: scaled(coordinate[1], span, screen.height) }
+  const meant = coordinate == null ? null : grid.toScreen({ x: coordinate[0], y: coordinate[1] })
+  if (meant?.ok === false) return told(meant.error)
+  const named: Point | null = meant === null ? null : meant.point
   const point = named ?? pointer
   const needs = (what: string) => told(`The action ${said.action} needs ${what}.`)
   const click = clickNames.find(([name]) => name === said.action)?.[1]
@@ -102,11 +115,11 @@ function readInput(said: Input, scene: Scene): ParsedAction {
   return told(`The action ${JSON.stringify(said.action.slice(0, 40))} is not offered. Use one of ${known}.`)
 }
 
-function writeInput(action: SingleAction, { screen, pointer }: Scene): unknown {
-  const pair = ({ x, y }: Point): [number, number] => [
-    Math.round((x * span) / screen.width),
-    Math.round((y * span) / screen.height),
-  ]
+function writeInput(action: SingleAction, { pointer }: Scene, grid: Grid): unknown {
+  const pair = (point: Point): [number, number] => {
+    const { x, y } = grid.fromScreen(point)
+    return [x, y]
+  }
   switch (action.action) {
     case 'click':
     case 'right_click':

@@ -1,13 +1,12 @@
-import type { ParsedAction, Screen, SingleAction } from '../../actions/index.ts'
+import type { ParsedAction, SingleAction } from '../../actions/index.ts'
 import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
+import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { type Call, parseCalls, quoted } from '../python-calls.ts'
-import { batched, canonical, outside, scaled } from '../read.ts'
+import { argumentsOf, type Call, type Literal, parseCalls, quoted } from '../python-calls.ts'
+import { canonical, inTurn, spokenPart } from '../read.ts'
 
-/** Sides are multiples of this (Qwen2.5-VL: 14-pixel patches, merged two by two). */
-const factor = 28
-const fewestPixels = 100 * factor * factor
-const mostPixels = 16_384 * factor * factor
+/** Of version 1.5: the picture of Qwen2.5-VL's image processor, with the bounds of UI-TARS' `action_parser.py`. */
+const resized: Coordinates = { resized: 28, minPixels: 100 * 28 * 28, maxPixels: 16_384 * 28 * 28 }
 /** One `scroll` turns the wheel by this many notches (`pyautogui.scroll(5)` of UI-TARS' `action_parser.py`). */
 const scrollNotches = 5
 /** `wait()` sleeps this long, as the model is told. */
@@ -21,68 +20,99 @@ const offered =
 /**
  * UI-TARS text: `Thought: … Action: click(point='<point>200 300</point>')` (bytedance/UI-TARS `codes/ui_tars/prompt.py`,
  * `action_parser.py`), also the boxes of version 1 (`start_box='(200,300)'`). Coordinates are on the picture as the
- * model's image processor resizes it (`smart_resize`).
+ * model's image processor resizes it, unless it is told otherwise: version 1 and Doubao count thousandths.
  */
-export const uiTarsAdapter: ActionAdapter = {
+export const uiTarsAdapter = (coordinates: Coordinates = resized): ActionAdapter => ({
   name: 'ui-tars',
-  picture: smartResize,
-  read(said, scene) {
-    if (typeof said !== 'string') return told('UI-TARS speaks in text: Thought: ... Action: ...')
+  picture: (screen) => gridOf(coordinates, screen).picture,
+  places: (screen) => gridOf(coordinates, screen).words,
+  spoken: (screen) => spoken(gridOf(coordinates, screen)),
+  read(whole, scene) {
+    if (typeof whole !== 'string') return told('UI-TARS speaks in text: Thought: ... Action: ...')
+    const said = spokenPart(whole)
+    const actions = said.match(/^\s*Action:/gm)?.length ?? 0
+    if (actions > 1) return told(`There are ${actions} lines that begin with Action: and one is done at a time.`)
     const text = (said.includes('Action:') ? said.slice(said.lastIndexOf('Action:') + 7) : said).trim()
     const parsed = parseCalls(text)
     if (!parsed.ok) return told(`The action cannot be read: ${parsed.error}.`)
     if (parsed.calls.length === 0) return told(`There is no action. Write Action: and one of ${offered}.`)
-    return batched(
-      parsed.calls.map((call) => readCall(call, scene)),
-      scene,
-    )
+    const grid = gridOf(coordinates, scene.screen)
+    return inTurn(parsed.calls, scene, (call, here) => readCall(withPoints(call), here, grid))
   },
-  write: (action, { screen }) => (action.action === 'batch' ? null : writeCall(action, screen)),
+  write: (action, { screen }) => (action.action === 'batch' ? null : writeCall(action, gridOf(coordinates, screen))),
+})
+
+const spokenActions = [
+  "click(point='<point>x1 y1</point>')",
+  "left_double(point='<point>x1 y1</point>')",
+  "right_single(point='<point>x1 y1</point>')",
+  "drag(start_point='<point>x1 y1</point>', end_point='<point>x2 y2</point>')",
+  "hotkey(key='ctrl c') # keys in lower case with a blank between, at most three",
+  "type(content='xxx') # with the escapes \\', \\\" and \\n; end it with \\n to submit",
+  "scroll(point='<point>x1 y1</point>', direction='down or up or right or left')",
+  `wait() # ${waitSeconds} s, then a screenshot`,
+  "finished(content='xxx') # ends; content is the answer where something is asked",
+  'call_user() # ends: it cannot be done',
+]
+
+function spoken({ words }: Grid): string {
+  return [
+    'You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform the next action to complete the task.',
+    '## Output Format\n```\nThought: ...\nAction: ...\n```',
+    `## Action Space\n\n${spokenActions.join('\n')}`,
+    `## Note\n- Write a small plan and, in one sentence, your next action with its target in the \`Thought\` part.\n- ${words}`,
+  ].join('\n\n')
 }
 
-/** The size to which Qwen2-VL's image processor brings a picture (`smart_resize` of qwen-vl-utils). */
-function smartResize({ width, height }: Screen): Screen {
-  const near = (value: number) => Math.max(factor, Math.round(value / factor) * factor)
-  const [w, h] = [near(width), near(height)]
-  if (w * h > mostPixels) {
-    const by = Math.sqrt((width * height) / mostPixels)
-    return { width: Math.floor(width / by / factor) * factor, height: Math.floor(height / by / factor) * factor }
-  }
-  if (w * h < fewestPixels) {
-    const by = Math.sqrt(fewestPixels / (width * height))
-    return { width: Math.ceil((width * by) / factor) * factor, height: Math.ceil((height * by) / factor) * factor }
-  }
-  return { width: w, height: h }
+/** Version 1 says boxes where version 1.5 says points. */
+function withPoints(call: Call): Call {
+  const names: Readonly<Record<string, string>> =
+    call.name === 'drag' ? { start_box: 'start_point', end_box: 'end_point' } : { start_box: 'point' }
+  const renamed = [...call.keyword].map(([name, value]) => [names[name] ?? name, value] as const)
+  return { ...call, keyword: new Map(renamed) }
 }
 
-function readCall(call: Call, scene: Scene): ParsedAction {
-  const point = (...names: readonly string[]): Point | ParsedAction => {
-    const given = names.map((name) => call.keyword.get(name)).find((value) => value !== undefined) ?? call.positional[0]
-    const numbers = typeof given === 'string' ? (given.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number) : []
-    const [x, y, right, bottom] = numbers
-    if (x === undefined || y === undefined) return told(`${call.name} needs ${names[0]}='<point>x y</point>'.`)
-    const middle = right === undefined || bottom === undefined ? { x, y } : { x: (x + right) / 2, y: (y + bottom) / 2 }
-    const picture = smartResize(scene.screen)
-    const beside = outside(middle, picture)
-    if (beside !== null) return told(beside)
-    return {
-      x: scaled(middle.x, picture.width, scene.screen.width),
-      y: scaled(middle.y, picture.height, scene.screen.height),
+const signatures: Readonly<Record<string, readonly string[]>> = {
+  click: ['point'],
+  left_double: ['point'],
+  right_single: ['point'],
+  drag: ['start_point', 'end_point'],
+  hotkey: ['key'],
+  type: ['content'],
+  scroll: ['point', 'direction'],
+  wait: [],
+  finished: ['content'],
+  call_user: [],
+}
+
+function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
+  const signature = signatures[call.name]
+  if (signature === undefined) return told(`There is no action ${call.name}. Use one of ${offered}.`)
+  const given = argumentsOf(call, signature)
+  if (typeof given === 'string') return told(given)
+  /** A point, or the middle of a box. */
+  const point = (name: string): Point | ParsedAction => {
+    const numbers = numbersIn(given.get(name))
+    const [x, y, right = x, bottom = y] = numbers
+    if (x === undefined || y === undefined || right === undefined || bottom === undefined) {
+      return told(`${call.name} needs ${name}='<point>x y</point>'.`)
     }
+    const meant = grid.toScreen({ x: (x + right) / 2, y: (y + bottom) / 2 })
+    return meant.ok ? meant.point : told(meant.error)
   }
   const text = (name: string): string | null => {
-    const given = call.keyword.get(name) ?? call.positional[0]
-    return typeof given === 'string' ? given : null
+    const value = given.get(name)
+    return typeof value === 'string' ? value : null
   }
   const click = clickNames.find(([name]) => name === call.name)?.[1]
   if (click !== undefined) {
-    const at = point('point', 'start_box')
+    const at = point('point')
     return 'ok' in at ? at : canonical({ action: click, ...at }, scene)
   }
   switch (call.name) {
     case 'drag': {
-      const from = point('start_point', 'start_box')
-      const to = point('end_point', 'end_box')
+      const from = point('start_point')
+      const to = point('end_point')
       if ('ok' in from) return from
       return 'ok' in to ? to : canonical({ action: 'drag', path: [from, to] }, scene)
     }
@@ -100,11 +130,11 @@ function readCall(call: Call, scene: Scene): ParsedAction {
       return content === null ? told("type needs content='...'.") : canonical({ action: 'type', text: content }, scene)
     }
     case 'scroll': {
-      const at = point('point', 'start_box')
+      const at = point('point')
       if ('ok' in at) return at
       const way = scrollNotches * notch
       const ways = { up: [0, -way], down: [0, way], left: [-way, 0], right: [way, 0] } as const
-      const direction = Object.entries(ways).find(([name]) => name === call.keyword.get('direction'))?.[1]
+      const direction = Object.entries(ways).find(([name]) => name === given.get('direction'))?.[1]
       if (direction === undefined) return told("scroll needs direction='down', 'up', 'left' or 'right'.")
       return canonical({ action: 'scroll', ...at, dx: direction[0], dy: direction[1] }, scene)
     }
@@ -120,10 +150,21 @@ function readCall(call: Call, scene: Scene): ParsedAction {
   return told(`There is no action ${call.name}. Use one of ${offered}.`)
 }
 
-function writeCall(action: SingleAction, screen: Screen): string | null {
-  const picture = smartResize(screen)
-  const point = ({ x, y }: Point) =>
-    `'<point>${scaled(x, screen.width, picture.width)} ${scaled(y, screen.height, picture.height)}</point>'`
+/** Two numbers of a point or four of a box, in a text or as a tuple; nothing for any other number of them. */
+function numbersIn(given: Literal | undefined): readonly number[] {
+  const numbers = Array.isArray(given)
+    ? given.filter((value) => typeof value === 'number')
+    : typeof given === 'string'
+      ? (given.match(/-?(?:\d+\.?\d*|\.\d+)/g) ?? []).map(Number)
+      : []
+  return numbers.length === 2 || numbers.length === 4 ? numbers : []
+}
+
+function writeCall(action: SingleAction, grid: Grid): string | null {
+  const point = (place: Point) => {
+    const { x, y } = grid.fromScreen(place)
+    return `'<point>${x} ${y}</point>'`
+  }
   switch (action.action) {
     case 'click':
     case 'double_click':

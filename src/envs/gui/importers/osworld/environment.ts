@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import type { Box } from '../../../../sandbox/index.ts'
 import type { Environment, ScriptStep } from '../../../contract.ts'
 import { defineEnvironment, type TaskOf } from '../../../define.ts'
-import { actionAdapters } from '../../adapters/index.ts'
+import { adapterOf } from '../../adapters/index.ts'
 import { steps } from '../../apps/index.ts'
 import { guiBox, guiTools, openAttempt } from '../../attempt.ts'
 import { boxMachine, type Machine, type MachineBrowser } from '../../osworld/index.ts'
@@ -68,8 +68,8 @@ export const osworldEnvironment: Environment = defineEnvironment({
       return guiTools(task.data, (box) => attemptOf(task, box)).filter(({ name }) => name === 'computer')
     }
     const session = async ({ box }: { readonly box: Box }) => remoteOf(box).session
-    const adapter = schema === null ? undefined : actionAdapters.get(schema)
-    return [adapter === undefined ? computerTool(screen, session) : adaptedTool(adapter, screen, session)]
+    const adapter = adapterOf(schema)
+    return [adapter === null ? computerTool(screen, session) : adaptedTool(adapter, screen, session)]
   },
   systemPrompt: () => prompt,
   collect: async ({ task, box, signal }) => {

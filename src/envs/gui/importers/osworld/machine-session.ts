@@ -47,15 +47,22 @@ export class MachineSession implements ComputerSession {
 
   async #guarded(shown: Shown, run: () => Promise<string | ToolOutcome>): Promise<ToolOutcome> {
     if (this.#record.ended !== null) {
-      return { status: 'error', text: 'The attempt is over: it was ended before. Nothing more can be done.' }
+      const facts = { ended: this.#record.ended }
+      return { status: 'error', text: 'The attempt is over: it was ended before. Nothing more can be done.', facts }
     }
     if (this.#maxActions !== null && this.#record.actions >= this.#maxActions) {
-      return { status: 'error', text: `All ${this.#maxActions} actions of this task are used up.` }
+      return {
+        status: 'error',
+        text: `All ${this.#maxActions} actions of this task are used up.`,
+        facts: { ended: 'limit' },
+      }
     }
     this.#record = { ...this.#record, actions: this.#record.actions + 1 }
     const done = await run()
     const outcome: ToolOutcome = typeof done === 'string' ? { status: 'ok', text: done } : done
-    if (this.#record.ended !== null || shown !== 'picture') return outcome
+    const { ended } = this.#record
+    if (ended !== null) return { ...outcome, facts: { ended } }
+    if (shown !== 'picture') return outcome
     await new Promise((resolve) => setTimeout(resolve, paintMs))
     const data = await this.#machine.screenshot()
     return { ...outcome, pictures: [{ mediaType: 'image/png', data, ...this.screen }] }

@@ -36,8 +36,10 @@ export async function verifyWebarena({
   const record = fromArtifacts(artifacts)
   const seen = seenIn(artifacts)
   const { answers, urls, targets } = task.data
+  // Who says that it cannot be done has given the answer for that (BrowserGym takes `report_infeasible` so, too).
+  const given = record.answer ?? (record.ended === 'failed' ? 'N/A' : '')
   const components: Record<string, number> = {}
-  if (answers !== null) components['string_match'] = await answerScore(record.answer ?? '', task, signal)
+  if (answers !== null) components['string_match'] = await answerScore(given, task, signal)
   if (urls !== null) components['url_match'] = urlScore(seen.url, urls)
   if (targets.length > 0) {
     components['program_html'] = Number(

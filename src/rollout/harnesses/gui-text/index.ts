@@ -1,0 +1,1 @@
+export { guiTextAgent, type GuiTextOptions } from './agent.ts'
