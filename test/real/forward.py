@@ -11,10 +11,10 @@ import torch
 from transformers import AutoModelForCausalLM
 
 
+@torch.no_grad()
 def differences(model, row):
     ids = row['token_ids']
-    with torch.no_grad():
-        logits = model(torch.tensor([ids])).logits[0].float()
+    hidden = model.model(torch.tensor([ids])).last_hidden_state[0]
     temperature = {call['call_id']: call['temperature'] for call in row['sampling']}
     for part in row['segments']:
         if not part['trained']:
@@ -26,14 +26,15 @@ def differences(model, row):
         for at in range(part['start'], part['end']):
             if row['loss_mask'][at] != 1:
                 continue
-            expected = torch.log_softmax(logits[at - 1] / heat, dim=-1)[ids[at]].item()
+            logits = model.lm_head(hidden[at - 1]).float()
+            expected = torch.log_softmax(logits / heat, dim=-1)[ids[at]].item()
             yield abs(expected - row['logprobs'][at])
 
 
 def main():
     torch.set_num_threads(2)
     directory, *files = sys.argv[1:]
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation='eager').eval()
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation='sdpa').eval()
     for file in files:
         with open(file) as lines:
             rows = [json.loads(line) for line in lines]

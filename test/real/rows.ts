@@ -32,10 +32,10 @@ export async function exportRows(data: string, out: string): Promise<readonly Ro
   return lines.map((line) => JSON.parse(line) as Row)
 }
 
-/** Judges each set of rows by a forward pass of the model. */
+/** Judges each set of rows by a forward pass of the model: one of the lane, or the directory of another. */
 export async function judge(
   directory: string,
-  model: RealModel,
+  model: RealModel | { readonly at: string },
   sets: Readonly<Record<string, readonly Row[]>>,
 ): Promise<Readonly<Record<string, Judged>>> {
   const names = Object.keys(sets)
@@ -44,9 +44,13 @@ export async function judge(
     await writeFile(files[at] ?? '', rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
   }
   const program = join(import.meta.dirname, 'forward.py')
-  const child = spawn(join(cache, 'venv/bin/python'), [program, weights(model), ...files], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    join(cache, 'venv/bin/python'),
+    [program, typeof model === 'string' ? weights(model) : model.at, ...files],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   const said: string[] = []
   let complaint = ''
   createInterface({ input: child.stdout }).on('line', (line) => said.push(line))
