@@ -43,6 +43,14 @@ a.href=URL.createObjectURL(new Blob([...Array(times).fill(part),'tail']));a.down
   '/resize': `<button onclick="resizeTo(300,200);document.documentElement.requestFullscreen?.()">Resize</button>`,
   '/upload': `<input type=file aria-label=File onchange="this.files[0].text().then(t=>a.textContent=this.files[0].name+': '+t)"><p id=a></p><input aria-label=Name>`,
   '/many': `<ul>${Array.from({ length: 95 }, (_, at) => `<li><button>Item ${at}</button>`).join('')}</ul>`,
+  '/frames': `<div onclick="out.textContent='one'">Only</div><div id=both><div>Left</div><div>Right</div></div>
+<div style="cursor:pointer">Hand</div><div style="width:20px;height:20px" onclick="out.textContent='square'"></div><p>Words</p><p id=out></p>
+<div id=root><h2>Head</h2><p>Under</p></div><svg><text y=20>Sign</text></svg><script>both.addEventListener('click',(e)=>{out.textContent=e.target.textContent})
+root.onclick=()=>{};document.querySelector('text').addEventListener('mousedown',()=>{});document.onclick=()=>{};document.body.onclick=()=>{}</script>
+<div style="height:900px"></div><iframe src="/framed" title=Near></iframe><iframe src="http://other.test/framed" title=Far></iframe>`,
+  '/framed': `<button onclick="parent.out.textContent='framed'">Inside</button><div onclick="1">Bare</div><iframe srcdoc="<input aria-label=Deep oninput='top.out.textContent=this.value'>"></iframe>`,
+  '/agent': `<p id=a></p><script>a.textContent=navigator.webdriver+' '+navigator.userAgent</script>`,
+  '/huge': `<p id=a></p><script>for(let i=0;i<20000;i++)document.body.append(Object.assign(document.createElement('a'),{href:'/'+i,textContent:i}),' ')</script>`,
   '/storage': `<p id=a></p><script>a.textContent='found '+(localStorage.x??'nothing')+document.cookie;localStorage.x='left';document.cookie='left=1'</script>`,
 }
 
@@ -197,6 +205,57 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
     expect(first.text).toMatch(/Item 39"[\s\S]*page 1 of 3; 95 elements/)
     expect(await use('browser_find', { text: 'button "Item', page: 3 })).toMatchObject({ text: /Item 94"/ })
     expect(await use('browser_find', { text: 'button "Item', page: 4 })).toMatchObject({ status: 'error' })
+  })
+
+  it('names what answers to clicks without a role, and what is in frames, and reaches both', async () => {
+    const { use } = await begin('/frames')
+    const { text } = await use('browser_snapshot', {})
+    const lines = text.replaceAll(/ \[ref=e\d+\]/g, '').split('\n')
+    const framed = (title: string) => [
+      `- Iframe "${title}"`,
+      '  - button "Inside"',
+      '  - clickable "Bare"',
+      '  - Iframe',
+      '    - textbox "Deep"',
+    ]
+    expect(lines.slice(0, 20)).toEqual([
+      '- clickable "Only"',
+      '- clickable "Left Right"',
+      '  - clickable "Left"',
+      '  - clickable "Right"',
+      '- clickable "Hand"',
+      '- clickable',
+      '- text: Words',
+      // Whoever clicks on the heading has clicked on what is around it.
+      '- heading "Head" [level=2]',
+      '- text: Under',
+      '- SvgRoot',
+      '  - clickable "Sign"',
+      ...framed('Near'),
+      ...framed('Far').slice(0, 4),
+    ])
+    for (const [target, says] of [
+      ['clickable "Only"', 'one'],
+      ['clickable "Right"', 'Right'],
+      ['Iframe "Near" > button "Inside"', 'framed'],
+    ] as const) {
+      expect((await use('browser_click', { target })).text).toContain(`- text: ${says}`)
+    }
+    const typed = await use('browser_type', { target: 'Iframe "Near" > textbox "Deep"', text: 'below' })
+    expect(typed.text).toContain('- text: below')
+    await use('browser_navigate', { url: 'http://evil.test/agent' })
+    expect((await use('browser_text', {})).text).toMatch(/^false .* Chrome\/\d/)
+  })
+
+  it('says of a page with more than its tree can hold that it has too much, and goes on', async () => {
+    const { use } = await begin('/')
+    expect(await use('browser_navigate', { url: 'http://evil.test/huge' })).toMatchObject({
+      status: 'ok',
+      text: /\d+ elements, too many.*browser_text/,
+    })
+    expect(await use('browser_click', { target: 'link "7"' })).toMatchObject({ status: 'error', text: /too many/ })
+    expect(await use('browser_text', {})).toMatchObject({ text: /characters in all/ })
+    expect(await use('browser_navigate', { url: 'http://evil.test/' })).toMatchObject({ text: /button "Nothing"/ })
   })
 
   it('keeps the size of its screen, whatever a page asks for', async () => {

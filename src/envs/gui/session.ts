@@ -13,6 +13,7 @@ import {
   isInput,
   lineOf,
   placeOf,
+  PageTooLarge,
   readTree,
   RefBook,
   type ReferredNode,
@@ -225,7 +226,7 @@ export class GuiSession {
     }
     const downloads = this.browser.downloads.map(({ name, state }) => `${name.slice(0, 100)} (${state})`)
     if (downloads.length > 0) lines.push(`Downloads: ${downloads.slice(-5).join(', ')}`)
-    if (shown === 'tree') lines.push(await this.snapshot(1).catch(() => 'The page is on its way to another.'))
+    if (shown === 'tree') lines.push(await this.snapshot(1).catch((error: unknown) => pageMoved(error).text))
     const pictures = outcome.pictures ?? (shown === 'picture' ? [await this.#picture(settled)] : [])
     return { ...outcome, text: lines.join('\n'), facts, ...(pictures.length === 0 ? {} : { pictures }) }
   }
@@ -284,6 +285,7 @@ function pointerAfter(action: InputAction): { readonly x: number; readonly y: nu
 
 /** The browser refuses what is about a page or an element that has gone away meanwhile: the agent looks again. */
 function pageMoved(error: unknown): ToolOutcome {
+  if (error instanceof PageTooLarge) return { status: 'error', text: error.message }
   if (!(error instanceof CdpRefusal)) throw error
   return { status: 'error', text: 'The page changed meanwhile. Take a new snapshot and try again.' }
 }

@@ -7,6 +7,7 @@ import { launchBrowser } from './launch.ts'
 import { GuiPage } from './page.ts'
 import {
   attached,
+  browserVersion,
   contextCreated,
   downloadBegins,
   downloadProgress,
@@ -58,6 +59,8 @@ export class GuiBrowser implements AsyncDisposable {
   readonly #byGuid = new Map<string, Download>()
 
   readonly #inWindow: boolean
+  /** What pages are told in place of the browser's own name; null: that. */
+  #userAgent: string | null = null
 
   readonly #wipe: () => Promise<unknown>
 
@@ -202,6 +205,8 @@ export class GuiBrowser implements AsyncDisposable {
 
   /** Every page target, now and later, is ours to watch before it runs. */
   async #attachToAll(): Promise<void> {
+    const { userAgent } = await this.#pipe.send('Browser.getVersion', {}, { answer: browserVersion })
+    if (userAgent.includes('Headless')) this.#userAgent = userAgent.replace('Headless', '')
     await this.#ask('Target.setAutoAttach', {
       autoAttach: true,
       waitForDebuggerOnStart: true,
@@ -260,6 +265,7 @@ export class GuiBrowser implements AsyncDisposable {
       site: { start: '', serve: (request) => this.#site.serve(request) },
       screen: this.#screen,
       inWindow: this.#inWindow,
+      userAgent: this.#userAgent,
       isFront: () => this.#active === page,
     })
     this.#tabs = [...this.#tabs, page]

@@ -21,7 +21,11 @@ const switches = [
   '--disable-sync',
   '--disable-default-apps',
   '--disable-breakpad',
-  '--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,BackForwardCache,PaintHolding',
+  // Pages are to be what they are for a person.
+  '--disable-blink-features=AutomationControlled',
+  // Frames of all origins are in the page's own process, where they are served and read.
+  '--disable-site-isolation-trials',
+  '--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,BackForwardCache,PaintHolding,IsolateOrigins,site-per-process',
   '--no-first-run',
   '--mute-audio',
   '--hide-scrollbars',

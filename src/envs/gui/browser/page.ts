@@ -27,6 +27,8 @@ export interface PageParts {
   readonly screen: Screen
   /** True: it is in a window of a desktop, which gives it size and focus. */
   readonly inWindow: boolean
+  /** What its pages are told of the browser; null: the browser's own. */
+  readonly userAgent: string | null
   /** Whether this tab is in front: the browser acknowledges no input of one that is not. */
   readonly isFront: () => boolean
 }
@@ -79,8 +81,10 @@ export class GuiPage {
 
   /** A target waits for its debugger: it runs once everything is watched. */
   async #prepare(): Promise<void> {
-    const { width, height } = this.#o.screen
+    const { screen, userAgent } = this.#o
+    const { width, height } = screen
     await Promise.all([
+      ...(userAgent === null ? [] : [this.send('Emulation.setUserAgentOverride', { userAgent }, nothing)]),
       this.send('Page.enable', {}, nothing),
       this.send('DOM.enable', {}, nothing),
       this.send('Inspector.enable', {}, nothing),

@@ -30,6 +30,36 @@ export const evaluated = z.object({
   result: z.object({ value: z.unknown().optional() }),
   exceptionDetails: z.object({ text: z.string() }).optional(),
 })
+export const frameOwner = z.object({ backendNodeId: z.number() })
+export const browserVersion = z.object({ userAgent: z.string() })
+const numbers = z.array(z.number())
+export const domSnapshot = z.object({
+  strings: z.array(z.string()),
+  documents: z.array(
+    z.object({
+      nodes: z.object({
+        parentIndex: numbers,
+        nodeName: numbers,
+        backendNodeId: numbers,
+        isClickable: z.object({ index: numbers }),
+      }),
+      layout: z.object({ nodeIndex: numbers, styles: z.array(numbers) }),
+    }),
+  ),
+})
+
+interface FrameBranch {
+  readonly frame: { readonly id: string }
+  readonly childFrames?: readonly FrameBranch[] | undefined
+}
+const frameBranch: z.ZodType<FrameBranch> = z.object({
+  frame: z.object({ id: z.string() }),
+  get childFrames() {
+    return z.array(frameBranch).optional()
+  },
+})
+export const frameTree = z.object({ frameTree: frameBranch })
+export type { FrameBranch }
 export const shot = z.object({ data: z.string() })
 export const quads = z.object({ quads: z.array(z.array(z.number()).length(8)) })
 export const resolvedNode = z.object({ object: z.object({ objectId: z.string() }) })

@@ -1,5 +1,6 @@
 import type { GuiPage } from './page.ts'
-import { type AxNode, axTree, nothing } from './shapes.ts'
+import { CdpRefusal } from './cdp-pipe.ts'
+import { type AxNode, axTree, domSnapshot, type FrameBranch, frameOwner, frameTree } from './shapes.ts'
 
 /** A node of a page as assistive programs see it. */
 export interface TreeNode {
@@ -30,33 +31,120 @@ const transparent = new Set([
   'MenuListPopup',
 ])
 
-/** The accessibility tree of a tab's document, without what only groups. */
-export async function readTree(page: GuiPage): Promise<readonly TreeNode[]> {
-  await page.send('Accessibility.enable', {}, nothing)
-  const { nodes } = await page.send('Accessibility.getFullAXTree', {}, axTree)
-  const byId = new Map(nodes.map((node) => [node.nodeId, node]))
-  const [root] = nodes
-  return root === undefined ? [] : below(root, byId, '')
+/**
+ * Elements of a document from which on its tree is not read: 40,000 are 47 MB of answer, and take a busy machine longer than
+ * a browser may be silent.
+ */
+const mostElements = 20_000
+/** Texts of something that can be clicked, from which on it is taken for a whole page and its texts for plain. */
+const mostTexts = 30
+
+/** The page has more elements than its tree can be read of. */
+export class PageTooLarge extends Error {}
+
+/** The accessibility tree of one document. */
+interface Document {
+  readonly root: AxNode
+  readonly byId: ReadonlyMap<string, AxNode>
 }
 
-function below(node: AxNode, byId: ReadonlyMap<string, AxNode>, nameAbove: string): readonly TreeNode[] {
+interface Reading {
+  /** Documents of frames, by the node that the frame is in. */
+  readonly frames: ReadonlyMap<number, Document>
+  /** Nodes that answer to clicks, whatever their role. */
+  readonly clickable: ReadonlySet<number>
+}
+
+/**
+ * The accessibility tree of a tab's document and of the documents in its frames, without what only groups. What has no role
+ * but answers to clicks is of role `clickable`. Throws {@link PageTooLarge}.
+ */
+export async function readTree(page: GuiPage): Promise<readonly TreeNode[]> {
+  const elements = await page.look('() => document.getElementsByTagName("*").length', null)
+  if (typeof elements === 'number' && elements > mostElements) {
+    throw new PageTooLarge(
+      `The page has ${elements} elements, too many to be shown as a tree. Use browser_text, and \`computer\` with its screenshots.`,
+    )
+  }
+  const [top, clickable] = await Promise.all([readDocument(page, null), clickableIn(page)])
+  if (top === null) return []
+  const hasFrames = [...top.byId.values()].some(({ role }) => role?.value === 'Iframe')
+  return below(top.root, top.byId, '', { frames: hasFrames ? await framesIn(page) : new Map(), clickable })
+}
+
+async function readDocument(page: GuiPage, frameId: string | null): Promise<Document | null> {
+  const { nodes } = await page.send('Accessibility.getFullAXTree', frameId === null ? {} : { frameId }, axTree)
+  const [root] = nodes
+  return root === undefined ? null : { root, byId: new Map(nodes.map((node) => [node.nodeId, node])) }
+}
+
+async function framesIn(page: GuiPage): Promise<ReadonlyMap<number, Document>> {
+  const { frameTree: tree } = await page.send('Page.getFrameTree', {}, frameTree)
+  const ids = (branch: FrameBranch): readonly string[] =>
+    (branch.childFrames ?? []).flatMap((child) => [child.frame.id, ...ids(child)])
+  const read = async (frameId: string): Promise<readonly (readonly [number, Document])[]> => {
+    try {
+      const { backendNodeId } = await page.send('DOM.getFrameOwner', { frameId }, frameOwner)
+      const document = await readDocument(page, frameId)
+      return document === null ? [] : [[backendNodeId, document]]
+    } catch (error) {
+      // A frame that went away meanwhile.
+      if (error instanceof CdpRefusal) return []
+      throw error
+    }
+  }
+  return new Map((await Promise.all(ids(tree).slice(0, mostFrames).map(read))).flat())
+}
+
+const mostFrames = 50
+const whole = new Set(['HTML', 'BODY', '#document'])
+
+/** Nodes that listen to clicks, or over which the pointer becomes a hand, in all documents. */
+async function clickableIn(page: GuiPage): Promise<ReadonlySet<number>> {
+  const { documents, strings } = await page.send(
+    'DOMSnapshot.captureSnapshot',
+    { computedStyles: ['cursor'] },
+    domSnapshot,
+  )
+  const found = new Set<number>()
+  for (const { nodes, layout } of documents) {
+    const hands = new Set(layout.nodeIndex.filter((_, at) => strings[layout.styles[at]?.[0] ?? -1] === 'pointer'))
+    const outer = [...hands].filter((index) => !hands.has(nodes.parentIndex[index] ?? -1))
+    for (const index of [...nodes.isClickable.index, ...outer]) {
+      const id = nodes.backendNodeId[index]
+      if (id !== undefined && !whole.has(strings[nodes.nodeName[index] ?? -1] ?? '')) found.add(id)
+    }
+  }
+  return found
+}
+
+function below(
+  node: AxNode,
+  byId: ReadonlyMap<string, AxNode>,
+  nameAbove: string,
+  reading: Reading,
+): readonly TreeNode[] {
   const role = text(node.role?.value)
   const name = text(node.name?.value)
   const skipped = node.ignored || transparent.has(role)
   const inner = (above: string): readonly TreeNode[] =>
     (node.childIds ?? []).flatMap((id) => {
       const child = byId.get(id)
-      return child === undefined ? [] : below(child, byId, above)
+      return child === undefined ? [] : below(child, byId, above, reading)
     })
-  if (skipped) return inner(nameAbove)
+  if (skipped) {
+    const id = node.backendDOMNodeId
+    return id !== undefined && reading.clickable.has(id) ? clickableNode(id, inner('')) : inner(nameAbove)
+  }
   if (role === 'StaticText') {
     // A button's own label is its name already.
     if (name === '' || nameAbove.includes(name)) return []
     return [{ role: 'text', name, value: '', states: [], backendNodeId: node.backendDOMNodeId ?? null, children: [] }]
   }
+  const frame = role === 'Iframe' ? reading.frames.get(node.backendDOMNodeId ?? -1) : undefined
   const value = valueOf(node, role)
   // What a field holds is its value already.
-  const children = inner(`${name} ${value}`)
+  const children = frame === undefined ? inner(`${name} ${value}`) : below(frame.root, frame.byId, '', reading)
   return [
     {
       role: role === 'MenuListOption' ? 'option' : role,
@@ -67,6 +155,17 @@ function below(node: AxNode, byId: ReadonlyMap<string, AxNode>, nameAbove: strin
       children,
     },
   ]
+}
+
+/**
+ * What answers to clicks and has no role. It is named by its texts; of several each can be clicked, since a listener may tell
+ * them apart. Where it holds something that can be pointed at already, that is enough: a click on it arrives here too.
+ */
+function clickableNode(backendNodeId: number, inside: readonly TreeNode[]): readonly TreeNode[] {
+  if (inside.length > mostTexts || inside.some(({ role }) => role !== 'text')) return inside
+  const name = inside.map((one) => one.name).join(' ')
+  const children = inside.length < 2 ? [] : inside.map((one) => ({ ...one, role: 'clickable' }))
+  return [{ role: 'clickable', name, value: '', states: [], backendNodeId, children }]
 }
 
 function valueOf(node: AxNode, role: string): string {

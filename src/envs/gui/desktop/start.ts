@@ -108,7 +108,10 @@ function switchesFor({ width, height }: Screen, browserWidth: number | null): re
     '--disable-background-networking',
     '--disable-component-update',
     '--disable-breakpad',
-    '--disable-features=Translate,MediaRouter,OptimizationHints,BackForwardCache,PaintHolding,SpareRendererForSitePerProcess',
+    // As in the browser tier: pages for a person, frames in the page's own process.
+    '--disable-blink-features=AutomationControlled',
+    '--disable-site-isolation-trials',
+    '--disable-features=Translate,MediaRouter,OptimizationHints,BackForwardCache,PaintHolding,SpareRendererForSitePerProcess,IsolateOrigins,site-per-process',
     '--no-first-run',
     '--no-default-browser-check',
     '--mute-audio',

@@ -1,5 +1,5 @@
 import type { GuiPage } from '../browser/index.ts'
-import { readTree } from '../browser/index.ts'
+import { PageTooLarge, readTree } from '../browser/index.ts'
 import { placeOnPage } from './place.ts'
 import type { XWindow } from '../desktop/windows.ts'
 
@@ -49,7 +49,11 @@ export async function accessibilityXml(parts: AccessibilityParts): Promise<strin
         : ` cp:screencoord="(${place.x + origin.x}, ${place.y + origin.y})" cp:size="(${place.width}, ${place.height})"`
     return element(tagOf(one.role), one.name, states, `${where}`, text(one.value) + children)
   }
-  const body = (await Promise.all((await readTree(page)).map(node))).join('')
+  const tree = await readTree(page).catch((error: unknown) => {
+    if (error instanceof PageTooLarge) return []
+    throw error
+  })
+  const body = (await Promise.all(tree.map(node))).join('')
   const frames = windows.map((window) => {
     const { place, classes, isActive } = window
     const where = ` cp:screencoord="(${place.x}, ${place.y})" cp:size="(${place.width}, ${place.height})"`
