@@ -2,7 +2,14 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/setup/order.ts'
 
+/** Plugins of the examples import the package by its name; here that means the sources. */
+export const ownName = [
+  { find: /^paddock-rl$/, replacement: join(import.meta.dirname, 'src/kits/index.ts') },
+  { find: /^paddock-rl\/(.+)$/, replacement: join(import.meta.dirname, 'src/kits/$1.ts') },
+]
+
 export default defineConfig({
+  resolve: { alias: ownName },
   test: {
     include: ['src/**/*.test.ts', 'engine/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: ['**/node_modules/**', 'test/{torture,real,world}/**'],

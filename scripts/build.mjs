@@ -1,7 +1,8 @@
 // Compiles what npm ships into dist/: src/ and the scripted engine, with the files that they read beside themselves.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { thirdParty } from './third-party.mjs'
 
 const root = new URL('..', import.meta.url)
 const at = (path) => fileURLToPath(new URL(path, root))
@@ -17,9 +18,6 @@ const web = spawnSync(
 if (web.status !== 0) process.exit(web.status ?? 1)
 for (const folder of ['tokenizers', 'templates'])
   cpSync(at(`engine/${folder}`), at(`dist/engine/${folder}`), { recursive: true })
-cpSync(at('examples/environments'), at('dist/examples/environments'), {
-  recursive: true,
-  filter: (path) => !path.endsWith('.test.ts'),
-})
 cpSync(at('sandboxes'), at('dist/sandboxes'), { recursive: true })
 chmodSync(at('dist/src/cli/main.js'), 0o755)
+writeFileSync(at('dist/THIRD_PARTY.md'), thirdParty(at('.')))

@@ -414,6 +414,18 @@ export const catalogue = {
     'The Docker daemon cannot be reached.',
     'Start it (`dockerd` or `systemctl start docker`) and run `paddock doctor`.',
   ),
+  SELECTOR_INVALID: entry(
+    'request',
+    400,
+    'A selector plugin does not fulfil the contract.',
+    'Correct the named part of the plugin.',
+  ),
+  SELECTOR_UNKNOWN: entry(
+    'request',
+    400,
+    'There is no selector of that name.',
+    'Use one of the listed selectors, or list the plugin under `selectors`.',
+  ),
   SESSION_CLOSED: entry('request', 409, 'The session is closed.', 'Open a new session.'),
   SESSION_UNKNOWN: entry(
     'request',

@@ -23,7 +23,7 @@ export type {
   LaunchContext,
 } from './harnesses/contract.ts'
 export { defineHarness, reportExit } from './harnesses/define.ts'
-export { bundledNode, npmBundle, type NpmBundleOptions } from './harnesses/npm-bundle.ts'
+export { bundledNode, nodeCommand, npmBundle, type NpmBundleOptions } from './harnesses/npm-bundle.ts'
 export { claudeCode } from './harnesses/claude-code/index.ts'
 export { cline } from './harnesses/cline/index.ts'
 export { codex } from './harnesses/codex/index.ts'

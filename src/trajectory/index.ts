@@ -33,7 +33,13 @@ export {
   type StoreOptions,
 } from './store/index.ts'
 export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
-export { selectForExport, type SelectionSource, verdictInForce, verifiersVerdict } from './select/index.ts'
+export {
+  defineSelector,
+  selectForExport,
+  type SelectionSource,
+  verdictInForce,
+  verifiersVerdict,
+} from './select/index.ts'
 export {
   draftRound,
   encodeRows,

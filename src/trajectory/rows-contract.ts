@@ -9,6 +9,7 @@ import type {
   LogprobKind,
   PolicySpan,
   SamplingParams,
+  Task,
   Verdict,
   VerdictStatus,
 } from '../core/index.ts'
@@ -169,6 +170,24 @@ export type WeightRule = 'full' | '1/K' | 'per-token' | 'first-owner'
  */
 export type OneRowRule = 'longest' | 'last' | 'split-advantage'
 
+/** A group as a selector sees it: its rollouts that nothing else leaves out, at least one. */
+export interface SelectorGroup {
+  readonly group: GroupRecord
+  readonly task: Task
+  readonly rollouts: readonly { readonly rollout: RolloutView; readonly verdict: Verdict | null }[]
+}
+
+/** A plugin that chooses among the usable rollouts of each group. Made by `defineSelector`. */
+export interface Selector {
+  /** Lower-case letters, digits, dashes. */
+  readonly name: string
+  readonly apiVersion: 1
+  /** Semantic version of what it chooses; stands in the manifest. */
+  readonly version: string
+  /** The ids that stay. Pure: the same group gives the same ids, or an export cannot be made again. */
+  select(group: SelectorGroup): readonly Id[]
+}
+
 /** What is selected for an export. Lists: any of; absent: everything. Stored as it is in the manifest. */
 export interface SelectionQuery {
   readonly runIds?: readonly Id[]
@@ -203,6 +222,8 @@ export interface SelectionQuery {
   readonly includeUnfinished?: boolean
   /** The stored events of each rollout come with it. Default false; true in `archive` exports. */
   readonly includeEvents?: boolean
+  /** Chooses among the usable rollouts of each group; those that it does not name are dropped as `filtered`. Default: all stay. */
+  readonly selector?: Selector
   /** Groups with fewer rollouts left are dropped whole (`group_dropped`). Counts rollouts, not rows. Default 1. */
   readonly minGroupSize?: number
   /**

@@ -22,7 +22,7 @@ it('npm run build makes a program that starts its engine', () => {
     expect(built.stdout).toBe('')
     expect(built.status).toBe(0)
   }
-  const ran = spawnSync(join(root, 'dist/src/cli/main.js'), ['doctor', '--no-docker', '--json'], {
+  const ran = spawnSync(join(root, 'bin/paddock.cjs'), ['doctor', '--no-docker', '--json'], {
     cwd: directory,
     encoding: 'utf8',
     env: { ...process.env, PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}` },
@@ -33,12 +33,15 @@ it('npm run build makes a program that starts its engine', () => {
 })
 
 it('the compiled program makes an environment that loads and knows its types', async () => {
-  const main = join(root, 'dist/src/cli/main.js')
+  const main = join(root, 'bin/paddock.cjs')
   const options = { cwd: directory, encoding: 'utf8' } as const
   expect(spawnSync(process.execPath, [main, 'env', 'new', 'mine'], options)).toMatchObject({ status: 0, stderr: '' })
   const plugin = join(directory, 'mine/environment.ts')
   const types = /from '(.*\/src\/envs\/index\.js)'/.exec(await readFile(plugin, 'utf8'))?.[1] ?? ''
   await access(join(directory, 'mine', types.replace(/\.js$/, '.d.ts')))
+  // The examples come with the package, wherever one stands; these are no tasks of that environment.
+  const shipped = ['validate', 'examples/tasks/sql', '--env', './mine/environment.ts']
+  expect(spawnSync(process.execPath, [main, ...shipped], options).stderr).toContain(join(root, 'examples/tasks/sql'))
   // The tasks stand where no task is, which only a loaded environment can say.
   const nowhere = spawnSync(process.execPath, [main, 'validate', 'nowhere', '--env', './mine/environment.ts'], options)
   expect(nowhere).toMatchObject({ status: 2, stderr: expect.stringMatching(/^TASK_INVALID/) })

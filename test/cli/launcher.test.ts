@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { launcher } from './paddock.ts'
 
@@ -51,6 +51,16 @@ it.each([
   ],
 ])('runs with %s', (name, o, out) => {
   expect(checkout(name, o)).toMatchObject({ status: 0, out })
+})
+
+it.each(['20.20.2', '22.18.0', '18.0.0'])('what npm installs says on Node %s what to do, in one line', (version) => {
+  const fake = join(root, `fake-${version}.cjs`)
+  writeFileSync(fake, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
+  const bin = join(dirname(launcher), 'bin/paddock.cjs')
+  const ran = spawnSync(process.execPath, ['--require', fake, bin, 'doctor'], { encoding: 'utf8' })
+  expect(ran).toMatchObject({ status: 3, stdout: '' })
+  expect(ran.stderr).toMatch(/^paddock: Node [\d.]+ is too old; 22\.19 is the least\. Fix: .*\n$/)
+  expect(ran.stderr).toContain(version)
 })
 
 it.each([

@@ -14,9 +14,19 @@ export interface Ended {
 
 type Env = Readonly<Record<string, string>>
 
+/** What is run, and where: by default the launcher, here. */
+export interface Place {
+  readonly program?: string
+  readonly cwd?: string
+}
+
 /** One command to its end. */
-export async function paddock(args: readonly string[], env: Env = {}): Promise<Ended> {
-  const child = spawn(launcher, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+export async function paddock(args: readonly string[], env: Env = {}, place: Place = {}): Promise<Ended> {
+  const child = spawn(place.program ?? launcher, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(place.cwd === undefined ? {} : { cwd: place.cwd }),
+  })
   return ended(child)
 }
 
@@ -52,10 +62,17 @@ export interface Serving {
 }
 
 /** Starts `paddock serve` on free ports. Rejects with what it printed when it ends instead. */
-export async function serve(data: string, args: readonly string[] = [], env: Env = {}): Promise<Serving> {
-  const child = spawn(launcher, ['serve', '--json', '--data', data, '--port', '0', '--control-port', '0', ...args], {
+export async function serve(
+  data: string,
+  args: readonly string[] = [],
+  env: Env = {},
+  place: Place = {},
+): Promise<Serving> {
+  const own = ['serve', '--json', '--data', data, '--port', '0', '--control-port', '0']
+  const child = spawn(place.program ?? launcher, [...own, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...(place.cwd === undefined ? {} : { cwd: place.cwd }),
   })
   const end = ended(child)
   const waiting: Record<string, unknown>[] = []

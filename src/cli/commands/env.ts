@@ -5,9 +5,9 @@ import { Argument, type Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import type { Cli } from '../cli.ts'
 import { exitCode } from '../exit.ts'
+import { packageDirectory } from '../version.ts'
 
-// The same place seen from the sources and from the compiled program, which the build gives a copy.
-const template = new URL('../../../examples/environments/receipts/', import.meta.url)
+const template = new URL('examples/environments/receipts/', packageDirectory)
 const contract = new URL(
   import.meta.url.endsWith('.ts') ? '../../envs/index.ts' : '../../envs/index.js',
   import.meta.url,

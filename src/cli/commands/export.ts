@@ -8,6 +8,7 @@ import { exitCode, type ExitCode } from '../exit.ts'
 import { exportersOf } from '../exporters.ts'
 import { exportText } from '../present/manifest.ts'
 import { resolveId } from '../resolve.ts'
+import { selectorFor } from '../selectors.ts'
 import { openForReading } from '../store.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 
@@ -25,6 +26,7 @@ interface ExportOptions {
   readonly exactGroupSize?: number
   readonly oneRowPerRollout?: OneRowRule
   readonly wholeAnswers?: boolean
+  readonly select?: string
   readonly dropZeroVariance?: boolean
   readonly weightRule?: WeightRule
   readonly includeNullVerdicts?: boolean
@@ -66,6 +68,10 @@ export function addExport(program: Command, cli: Cli): void {
       ).choices(['longest', 'last', 'split-advantage']),
     )
     .option('--whole-answers', 'answers with a token that lacks its logprob are context, not trained')
+    .option(
+      '--select <name>',
+      'leave the choice among the rollouts of each group to this selector of the configuration',
+    )
     .option('--drop-zero-variance', 'leave out groups whose rewards are all the same')
     .addOption(
       new Option('--weight-rule <rule>', 'how a reward is spread over the rows of a rollout').choices([
@@ -104,7 +110,7 @@ async function writeOut(context: CommandContext, options: ExportOptions): Promis
   const manifest = await runExport({
     reader,
     readRequest: chatRequestOf,
-    query: await queryOf(reader, options),
+    query: await queryOf(context, reader, options),
     exporter,
     options: options.option ?? {},
     out,
@@ -123,7 +129,7 @@ async function writeOut(context: CommandContext, options: ExportOptions): Promis
   return exitCode.ok
 }
 
-async function queryOf(reader: StoreReader, options: ExportOptions): Promise<SelectionQuery> {
+async function queryOf(context: CommandContext, reader: StoreReader, options: ExportOptions): Promise<SelectionQuery> {
   const ids = async (kind: 'run' | 'group' | 'rollout', texts: readonly string[] | undefined) => {
     if (texts === undefined) return undefined
     const found = await Promise.all(texts.map((text) => resolveId(reader, text)))
@@ -144,6 +150,7 @@ async function queryOf(reader: StoreReader, options: ExportOptions): Promise<Sel
     exactGroupSize: options.exactGroupSize,
     oneRowPerRollout: options.oneRowPerRollout,
     wholeAnswersOnly: options.wholeAnswers,
+    selector: options.select === undefined ? undefined : await selectorFor(context.loaded, options.select),
     dropZeroVariance: options.dropZeroVariance,
     weightRule: options.weightRule,
     includeNullVerdicts: options.includeNullVerdicts,

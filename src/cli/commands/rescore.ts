@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { PaddockError, type Task } from '../../core/index.ts'
 import type { EnvironmentRegistry } from '../../envs/index.ts'
@@ -12,6 +11,7 @@ import { plural, shortId } from '../present/units.ts'
 import { resolveId } from '../resolve.ts'
 import { sandboxOf } from '../sandbox.ts'
 import { openForReading } from '../store.ts'
+import { taskPlace } from '../task-place.ts'
 
 interface RescoreOptions {
   readonly trustTasks?: boolean
@@ -89,7 +89,7 @@ async function tasksOf(
   options: RescoreOptions,
 ): Promise<readonly Task[]> {
   if (options.tasks === undefined) return []
-  return environments.get(options.env ?? 'terminal').load(resolve(io.cwd, options.tasks), { signal: io.signal })
+  return environments.get(options.env ?? 'terminal').load(taskPlace(io.cwd, options.tasks), { signal: io.signal })
 }
 
 async function chosen(store: Store, ids: readonly string[], { all }: RescoreOptions): Promise<readonly RolloutView[]> {

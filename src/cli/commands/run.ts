@@ -12,6 +12,7 @@ import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../quarantine.ts'
 import { resolveId } from '../resolve.ts'
 import { openForReading } from '../store.ts'
+import { taskPlace } from '../task-place.ts'
 
 interface RunOptions {
   readonly trustTasks?: boolean
@@ -262,7 +263,7 @@ const groupOptions = ['over', 'minUsable', 'stopAt', 'topUp', 'deadlineMs', 'hor
 async function requestOf({ io, loaded }: CommandContext, tasks: string, options: RunOptions): Promise<RunRequest> {
   const { session, engine, run: configured } = loaded.config
   return {
-    tasks: resolve(io.cwd, tasks),
+    tasks: taskPlace(io.cwd, tasks),
     environment: pluginPath(options.env, io.cwd) ?? options.env,
     harness: options.harness,
     command: options.command ?? null,

@@ -7,6 +7,7 @@ import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
 import { writeQuarantine } from '../quarantine.ts'
 import { sandboxOf } from '../sandbox.ts'
+import { taskPlace } from '../task-place.ts'
 import type { ValidationRow } from '../../envs/index.ts'
 import type { Paint } from '../present/colour.ts'
 import { resolve } from 'node:path'
@@ -43,7 +44,7 @@ export function addValidate(program: Command, cli: Cli): void {
             trustTasks: options.trustTasks ?? false,
           })
         ).get(options.env)
-        const tasks = await environment.load(resolve(io.cwd, path), { signal: io.signal })
+        const tasks = await environment.load(taskPlace(io.cwd, path), { signal: io.signal })
         const sandbox = await sandboxOf(context.loaded.config)
         try {
           context.notice(`Validating ${plural(tasks.length, 'task')} of ${path} …`)

@@ -12,6 +12,7 @@ const leastFreeBytes = 5e9
 export async function machineFindings(config: Config): Promise<readonly Finding[]> {
   return [
     nodeFinding(process.versions.node),
+    supportFinding(process.platform, process.arch),
     ok('machine', `${plural(availableParallelism(), 'core')}, ${bytes(totalmem())} memory`),
     await openFilesFinding(config.proxy.maxInFlight),
     ...watchesFindings(
@@ -26,7 +27,24 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
 export function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > 22 || (major === 22 && minor >= 19)) return ok('node', version)
-  return problem('node', `${version} is too old`, 'Use Node 22.19 or newer; `npm ci` installs Node 24 in node_modules.')
+  return problem(
+    'node',
+    `${version} is too old`,
+    'Install Node 24, or run Paddock with one of npm: `npx --package node@24 --package paddock-rl paddock`.',
+  )
+}
+
+/** What is promised of this kind of machine, as docs/guides/plugins.md says it. Exported for its test. */
+export function supportFinding(platform: string, processor: string): Finding {
+  const what = `${platform} ${processor}`
+  if (platform === 'linux' && processor === 'x64') return ok('support', `${what}: everything is tested here`)
+  if (platform === 'linux')
+    return warning('support', `${what}: should work, not tested`, 'Use Linux x64 where it matters.')
+  return warning(
+    'support',
+    `${what}: proxy, store, export and view should work, not tested; boxes need Linux`,
+    'Run boxes in WSL2 or on the Docker daemon of a Linux machine.',
+  )
 }
 
 /** Each call needs a socket on both sides. */

@@ -6,7 +6,7 @@ import { commonPrefix, readMessage } from '../../server/index.ts'
 import { table } from './table.ts'
 import { maskBar, tokenStrip, tokenText } from './tokens.ts'
 import { bytes, duration } from './units.ts'
-import { nodeFinding, watchesFindings } from '../doctor/machine.ts'
+import { nodeFinding, supportFinding, watchesFindings } from '../doctor/machine.ts'
 
 const plain = painter(false)
 const bytesOf = (text: string) => new TextEncoder().encode(text)
@@ -116,6 +116,15 @@ describe('doctor', () => {
     ['20.20.2', 'problem'],
   ])('judges Node %s as %s', (version, status) => {
     expect(nodeFinding(version).status).toBe(status)
+  })
+
+  it.each([
+    ['linux', 'x64', 'ok', 'tested'],
+    ['linux', 'arm64', 'warning', 'should work'],
+    ['darwin', 'arm64', 'warning', 'boxes need Linux'],
+    ['win32', 'x64', 'warning', 'boxes need Linux'],
+  ])('says what is promised on %s %s', (platform, processor, status, word) => {
+    expect(supportFinding(platform, processor)).toMatchObject({ status, what: expect.stringContaining(word) })
   })
 
   it('the limits of file watching are told with what to set', () => {

@@ -259,6 +259,7 @@ export const configSchema = z.strictObject({
   environments: z.array(plugin).default([]).describe('Environment plugins: objects, npm names, or paths.'),
   harnesses: z.array(plugin).default([]).describe('Harness presets, likewise.'),
   exporters: z.array(plugin).default([]).describe('Exporters, likewise.'),
+  selectors: z.array(plugin).default([]).describe('Selectors of `paddock export --select`, likewise.'),
   tasks: z
     .strictObject({
       trust: z

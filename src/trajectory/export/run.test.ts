@@ -2,6 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { newId } from '../../core/index.ts'
+import type { Selector } from '../rows-contract.ts'
 import { openStore } from '../store/index.ts'
 import { type ExportRequest, runExport } from './index.ts'
 import type { Manifest } from './index.ts'
@@ -93,6 +95,41 @@ describe('runExport', () => {
       const small = await run({ exporter: 'verl', query: { minGroupSize: 2, dropZeroVariance: true } })
       expect(small.manifest.groups.dropped).toMatchObject([{ reason: 'too_small', rollouts: 1 }])
       expect(small.manifest.tokens.not_exported).toEqual({ group_dropped: sampledPerRollout })
+    })
+  })
+
+  it('leaves the choice among usable rollouts of a group to a selector, and counts what it left out', async () => {
+    const rollouts = [{ group: 'a', reward: 0.5 }, { group: 'a', reward: 0 }, { group: 'a' }, { group: 'a', end: null }]
+    await withStore(rollouts as readonly RecordedRollout[], async ({ ids, run, entries }) => {
+      const asked: number[] = []
+      const select: Selector['select'] = ({ rollouts: usable }) => {
+        asked.push(usable.length)
+        return usable.filter(({ verdict }) => verdict?.reward !== 0.5).map(({ rollout }) => rollout.id)
+      }
+      const selector: Selector = { name: 'no-halves', apiVersion: 1, version: '2.0.0', select }
+      const { manifest } = await run({ exporter: 'verl', query: { selector } })
+      expect(asked).toEqual([3])
+      expect(manifest.selection).toMatchObject({ selector: 'no-halves 2.0.0' })
+      expect(manifest.rollouts.dropped).toContainEqual({
+        rollout_id: ids[0],
+        reason: 'filtered',
+        detail: 'selector no-halves',
+      })
+      expect(manifest.rewards).toMatchObject({ count: 2, mean: 0.5 })
+      expect(manifest.tokens).toMatchObject({ not_exported: { filtered: sampledPerRollout } })
+      const before = await entries()
+      const wrong: readonly Selector['select'][] = [
+        () => [newId()],
+        () => null as never,
+        () => {
+          throw new Error('no idea')
+        },
+      ]
+      for (const bad of wrong) {
+        const refused = run({ exporter: 'verl', query: { selector: { ...selector, select: bad } } })
+        await expect(refused).rejects.toMatchObject({ code: 'SELECTOR_INVALID' })
+      }
+      expect(await entries()).toEqual(before)
     })
   })
 

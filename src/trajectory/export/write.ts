@@ -60,7 +60,7 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
       trainer: exporter.trainer,
       options: request.options ?? {},
     },
-    query: request.query,
+    query: told(request.query),
     weightRule: weightRuleOf(request.query),
     allowances: request.allow,
     tokens: pass.settle(summary.accounting),
@@ -133,4 +133,9 @@ class ExportPass {
       reason,
     }
   }
+}
+
+/** A query as the manifest tells it: a selector by its name and version. */
+function told({ selector, ...query }: SelectionQuery): object {
+  return selector === undefined ? query : { ...query, selector: `${selector.name} ${selector.version}` }
 }

@@ -1,5 +1,6 @@
 export type { RequestReader } from './conversation.ts'
 export { type SelectionSource, selectForExport } from './select.ts'
+export { defineSelector } from './selector.ts'
 export { advantageRule } from './advantage.ts'
 export { verdictInForce, verifiersVerdict } from './verdict-in-force.ts'
 export { weightRuleOf } from './weights.ts'

@@ -20,6 +20,7 @@ import { conversationOf, type RequestReader } from './conversation.ts'
 import { DriftTally } from './drift.ts'
 import { type Member, planGroup } from './group-plan.ts'
 import { dropOf, isSelected } from './matches.ts'
+import { chosenBy } from './selector.ts'
 import { sideChannelsOf } from './side-channels.ts'
 import { needsSurvey, survey } from './survey.ts'
 import { verdictInForce } from './verdict-in-force.ts'
@@ -113,7 +114,7 @@ class SelectionPass {
       for (const rollout of rollouts) {
         if (isSelected(rollout, task, this.#query)) members.push(await this.#member(rollout, group))
       }
-      if (members.length > 0) yield { group, members }
+      if (members.length > 0) yield { group, members: chosenBy(this.#query.selector, group, task, members) }
     }
   }
 

@@ -1,0 +1,9 @@
+/** A project that uses all of them. `npm install paddock-rl`, then `npx paddock run tasks --env sums --harness plain-loop`. */
+import { defineConfig } from 'paddock-rl'
+
+export default defineConfig({
+  environments: ['./environment.ts'],
+  harnesses: ['./harness.ts'],
+  exporters: ['./exporter.ts'],
+  selectors: ['./selector.ts'],
+})

@@ -1,0 +1,38 @@
+import { type LoadedConfig, PaddockError } from '../core/index.ts'
+import type { Selector } from '../trajectory/index.ts'
+import { loadPlugin } from './plugins.ts'
+
+/** A selector of the configuration. Throws `SELECTOR_UNKNOWN` with the names that exist, `SELECTOR_INVALID`. */
+export async function selectorFor({ config, directory }: LoadedConfig, name: string): Promise<Selector> {
+  const { defineSelector } = await import('../trajectory/index.ts')
+  const plugins = await Promise.all(config.selectors.map((plugin) => loadPlugin(plugin, directory, 'SELECTOR_INVALID')))
+  const selectors = plugins.map((plugin) => defineSelector(asSelector(plugin)))
+  const names = selectors.map((selector) => selector.name)
+  const twice = names.find((one, at) => names.indexOf(one) !== at)
+  if (twice !== undefined) {
+    throw new PaddockError('SELECTOR_INVALID', `There are two selectors named ${twice}`, {
+      fix: 'Rename one of them, or list it once.',
+    })
+  }
+  const found = selectors.find((selector) => selector.name === name)
+  if (found !== undefined) return found
+  throw new PaddockError('SELECTOR_UNKNOWN', `There is no selector ${JSON.stringify(name)}`, {
+    data: { name, known: names },
+    fix:
+      names.length === 0
+        ? 'List the plugin under selectors in paddock.config.ts.'
+        : `Use one of ${names.join(', ')}, or list the plugin under selectors in paddock.config.ts.`,
+  })
+}
+
+function asSelector(value: unknown): Selector {
+  if (isSelector(value)) return value
+  throw new PaddockError('SELECTOR_INVALID', 'a plugin under selectors is no selector', {
+    fix: 'Export default defineSelector({ … }).',
+  })
+}
+
+/** Enough to hand it to `defineSelector`, which checks the rest. */
+function isSelector(value: unknown): value is Selector {
+  return typeof value === 'object' && value !== null && 'select' in value && 'name' in value
+}

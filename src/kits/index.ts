@@ -1,0 +1,48 @@
+/** `paddock-rl`: what a program that runs rollouts or reads what was recorded needs. */
+export {
+  type Clock,
+  type Config,
+  type ConfigInput,
+  defineConfig,
+  type Digest,
+  type ErrorCode,
+  type ErrorFamily,
+  type Event,
+  type Id,
+  isPaddockError,
+  loadConfig,
+  type LoadConfigOptions,
+  type LoadedConfig,
+  newId,
+  PaddockError,
+  type RolloutEnd,
+  type Task,
+  type Verdict,
+} from '../core/index.ts'
+export {
+  type ExportRequest,
+  type Manifest,
+  openReader,
+  openStore,
+  runExport,
+  type SelectionQuery,
+  type Store,
+  type StoreOptions,
+  type StoreReader,
+} from '../trajectory/index.ts'
+export { createProxy, type Listener, type Proxy, type ProxyOptions } from '../proxy/index.ts'
+export { dockerProvider, type DockerProviderOptions } from '../sandbox/index.ts'
+export { type EnvironmentRegistry, environmentRegistry, validateTasks, type ValidateOptions } from '../envs/index.ts'
+export {
+  bareTask,
+  type HarnessOptions,
+  type HarnessRegistry,
+  harnessRegistry,
+  rescoreRollouts,
+  type RescoreOptions,
+  type RolloutSummary,
+  type RunOptions,
+  type RunProgress,
+  runRollouts,
+  type RunSummary,
+} from '../rollout/index.ts'

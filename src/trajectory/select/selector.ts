@@ -1,0 +1,66 @@
+import { type Id, PaddockError, type Task } from '../../core/index.ts'
+import type { GroupRecord } from '../contract/index.ts'
+import type { Selector, SelectorGroup } from '../rows-contract.ts'
+import type { Member } from './group-plan.ts'
+import { verdictInForce } from './verdict-in-force.ts'
+
+/**
+ * Checks a selector's plain object.
+ *
+ * @param spec the plugin as its author wrote it
+ * @returns the same object
+ * @throws `SELECTOR_INVALID` that names the part to correct
+ * @example
+ * export default defineSelector({
+ *   name: 'best', apiVersion: 1, version: '1.0.0',
+ *   select: ({ rollouts }) => rollouts.filter(({ verdict }) => verdict?.reward === 1).map(({ rollout }) => rollout.id),
+ * })
+ */
+export function defineSelector(spec: Selector): Selector {
+  const refuse = (problem: string): never => {
+    throw new PaddockError('SELECTOR_INVALID', `Selector ${JSON.stringify(spec.name)}: ${problem}`)
+  }
+  if (typeof spec.name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(spec.name)) {
+    refuse('`name` must be lower-case letters, digits and dashes')
+  }
+  if (spec.apiVersion !== 1) refuse('`apiVersion` must be 1')
+  if (typeof spec.version !== 'string' || !/^\d+\.\d+\.\d+$/.test(spec.version)) refuse('`version` must be like 1.0.0')
+  if (typeof spec.select !== 'function') refuse('`select` must be a function')
+  return spec
+}
+
+/** Members that the selector does not name are left out as `filtered`. Throws `SELECTOR_INVALID`. */
+export function chosenBy(
+  selector: Selector | undefined,
+  group: GroupRecord,
+  task: Task,
+  members: readonly Member[],
+): readonly Member[] {
+  const usable = members.filter(({ drop }) => drop === null)
+  if (selector === undefined || usable.length === 0) return members
+  const rollouts = usable.map(({ rollout }) => ({ rollout, verdict: verdictInForce(rollout.verdicts) }))
+  const kept = new Set(selected(selector, { group, task, rollouts }))
+  const known = new Set(usable.map(({ rollout }) => rollout.id))
+  for (const id of kept) {
+    if (!known.has(id)) throw wrong(selector, `it names ${String(id)}, which is no usable rollout of group ${group.id}`)
+  }
+  const drop = { reason: 'filtered', detail: `selector ${selector.name}` } as const
+  return members.map((member) =>
+    member.drop === null && !kept.has(member.rollout.id) ? { ...member, drop, leave: new Map() } : member,
+  )
+}
+
+function selected(selector: Selector, group: SelectorGroup): readonly Id[] {
+  let ids: unknown
+  try {
+    ids = selector.select(group)
+  } catch (cause) {
+    throw wrong(selector, `it threw: ${String(cause)}`, cause)
+  }
+  if (!Array.isArray(ids)) throw wrong(selector, '`select` must return a list of rollout ids')
+  return ids
+}
+
+function wrong(selector: Selector, what: string, cause?: unknown): PaddockError {
+  return new PaddockError('SELECTOR_INVALID', `Selector ${JSON.stringify(selector.name)}: ${what}`, { cause })
+}

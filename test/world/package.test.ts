@@ -1,0 +1,102 @@
+/** The package as npm gives it: packed, installed into an empty project, used there with plugins of the project's own. */
+import { execFile, spawnSync } from 'node:child_process'
+import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { chat, type Ended, paddock, serve } from '../cli/paddock.ts'
+
+const root = join(import.meta.dirname, '../..')
+const run = promisify(execFile)
+/** Other versions of Node that the package is for. npm has each as a package with the program alone. */
+const otherNodes = ['22', '26']
+const nodeAlias = (major: string): string => `node-${major}@npm:node-linux-${process.arch}@${major}`
+
+let directory: string
+let project: string
+let place: { readonly program: string; readonly cwd: string }
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-package-'))
+  project = join(directory, 'project')
+  await mkdir(project)
+  await cp(join(root, 'examples/plugins'), project, { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
+  await writeFile(join(project, 'package.json'), '{"private":true,"type":"module"}')
+  await run('npm', ['pack', '--silent', '--pack-destination', directory], { cwd: root })
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const tarball = join(directory, `paddock-rl-${version}.tgz`)
+  const flags = ['--silent', '--prefer-offline', '--no-audit', '--no-fund']
+  await run('npm', ['install', ...flags, tarball, ...otherNodes.map(nodeAlias)], { cwd: project })
+  place = { program: join(project, 'node_modules/.bin/paddock'), cwd: project }
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+/** One command of the installed program in the project, which must end well. */
+async function ran(...args: readonly string[]): Promise<Ended> {
+  const ended = await paddock(args, {}, place)
+  expect(ended, ended.err).toMatchObject({ code: 0 })
+  return ended
+}
+
+it.each(otherNodes)('doctor finds nothing broken on Node %s, the scripted engine included', (major) => {
+  const node = join(project, `node_modules/node-${major}/bin/node`)
+  const options = { cwd: project, encoding: 'utf8' } as const
+  expect(spawnSync(node, ['--version'], options).stdout).toMatch(new RegExp(`^v${major}\\.`))
+  const ended = spawnSync(node, [place.program, 'doctor', '--no-docker', '--json'], options)
+  expect(ended.status, ended.stderr).toBe(0)
+  const { findings } = JSON.parse(ended.stdout)
+  expect(findings).toContainEqual({ about: 'engine', status: 'ok', what: 'gives token ids, logprobs, tool calls' })
+})
+
+it('records a call', async () => {
+  const serving = await serve(join(directory, 'data'), [], {}, place)
+  const answer = await chat(serving.ready, { messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 16 })
+  expect(answer.status).toBe(200)
+  expect(await serving.nextCall()).toMatchObject({ type: 'call' })
+  await serving.stop()
+  const shown = await ran('show', serving.ready.sessionId, '--json', '--data', join(directory, 'data'))
+  expect(shown.out).toContain('Say hello.')
+})
+
+it('brings the example tasks and what it owes to others', async () => {
+  const installed = join(project, 'node_modules/paddock-rl')
+  const wrong = await paddock(['validate', 'examples/tasks/sql', '--env', 'sums'], {}, place)
+  expect(wrong.err).toContain(join(installed, 'examples/tasks/sql'))
+  const owed = await readFile(join(installed, 'dist/THIRD_PARTY.md'), 'utf8')
+  for (const name of ['zod', 'tokenizers', 'preact', '@preact/signals-core']) expect(owed).toContain(`| ${name} |`)
+})
+
+describe('plugins of the project', () => {
+  it('have types', async () => {
+    const options = { module: 'nodenext', target: 'es2024', lib: ['es2024', 'esnext.disposable'], strict: true }
+    const more = { noEmit: true, allowImportingTsExtensions: true, types: ['node'], skipLibCheck: true }
+    await writeFile(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...options, ...more }, include: ['*.ts'] }),
+    )
+    const tsc = (): string =>
+      spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', project], { encoding: 'utf8' }).stdout
+    const good = join(project, 'selector.ts')
+    expect(tsc()).toBe('')
+    const text = await readFile(good, 'utf8')
+    await writeFile(good, text.replace('rollout.id', 'rollout.slot'))
+    expect(tsc()).toContain('selector.ts')
+    await writeFile(good, text)
+  })
+
+  it('an environment with a reward and a harness run, a selector and an exporter write', async () => {
+    await ran('validate', 'tasks', '--env', 'sums')
+    const { summary } = JSON.parse(
+      (await ran('run', 'tasks', '--env', 'sums', '--harness', 'plain-loop', '--n', '3', '--json')).out,
+    )
+    expect(summary.rollouts).toHaveLength(6)
+    expect(new Set(summary.rollouts.map((one: { end: string }) => one.end))).toEqual(new Set(['completed']))
+    const out = join(directory, 'out')
+    await ran('export', '--format', 'transcripts', '--select', 'extremes', '--out', out)
+    const lines = (await readFile(join(out, 'transcripts.jsonl'), 'utf8')).trim().split('\n')
+    expect(lines).toHaveLength(4)
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ messages: expect.any(Array) })
+    const manifest = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'))
+    expect(manifest.selection).toMatchObject({ selector: 'extremes 1.0.0' })
+  })
+})
