@@ -3,32 +3,35 @@ import { z } from 'zod'
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import type { Box, BoxChange } from '../sandbox/index.ts'
 import type { ArtifactItem, Artifacts } from './contract.ts'
+import { cachesIn, type PlaceKind, placeKinds, type Suspect, suspectsIn } from './verifier-places.ts'
 
 /**
  * What an agent left in its box that has no honest use. Seen by the host in the frozen box, not by any program in it.
  * - `planted_verdict`: a reward file where the format's verifier writes it.
  * - `planted_tests`: tests where the host puts them for the verifier.
  * - `link_to_verifier`: an artifact that is, or holds, a link to what belongs to the verifier.
- * - `shadowed_tool`: another program under the name of one that every test script uses.
+ * - those of {@link Suspect}, by difference from the image.
  * - `preload`: a library that is loaded into every program.
  * - `protected_changed`: a file that the task declares as not the agent's to change.
  * - `unlistable`: files that keep everybody from seeing what else was changed.
  */
 export interface TamperSign {
-  readonly kind: (typeof kinds)[number]
+  readonly kind: (typeof kinds)[number] | PlaceKind
   readonly path: string
+  /** It may as well have been installed: told, and no reason for 0. */
+  readonly maybe?: true
 }
 
 const kinds = [
   'planted_verdict',
   'planted_tests',
   'link_to_verifier',
-  'shadowed_tool',
   'preload',
   'protected_changed',
   'unlistable',
 ] as const
-const record = z.array(z.object({ kind: z.enum(kinds), path: z.string() }))
+const sign = z.object({ kind: z.enum([...kinds, ...placeKinds]), path: z.string(), maybe: z.literal(true).optional() })
+const record = z.object({ signs: z.array(sign), caches: z.array(z.string()) })
 
 /** Where the record stands among artifacts: no agent's file, and never restored. */
 const recordPath = '/.paddock/signs.json'
@@ -37,18 +40,19 @@ const recordPath = '/.paddock/signs.json'
 const judged = /^\/(?:$|s?bin|lib|usr|etc|opt|root|home|logs|tests|solution)/
 
 const most = 50
-const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
-/** Nobody installs another one of these to solve a task. */
-const plainTools = new Set(
-  'bash sh dash env test [ true false cat head tail cut cmp diff id timeout sleep setpriv su'.split(' '),
-)
-
 /** What {@link collectSigns} looks for. */
 export interface TamperPlaces {
   /** Directories that only a verifier has. */
   readonly verifier: readonly string[]
-  /** Directories that the agent is meant to work in. */
+  /** Directories and files that are the agent's to change. */
   readonly work: readonly string[]
+  readonly instruction: string
+  /** The verdict is given on the agent's own files, so that all of them count. */
+  readonly shared: boolean
+  /** The box could reach a network, so that packages may have been installed. */
+  readonly networked: boolean
+  /** The tests run login shells or read what those read. */
+  readonly readsProfiles: boolean
   /** Files and directories that the task's agent may not change. */
   readonly protected: readonly string[]
 }
@@ -59,10 +63,13 @@ export async function collectSigns(
   items: readonly ArtifactItem[],
   places: TamperPlaces,
 ): Promise<readonly ArtifactItem[]> {
-  const found = [...(await signsIn(box, places)), ...linksOf(items, places)]
-  if (found.length === 0) return []
-  const signs = [...new Map(found.map((sign) => [`${sign.kind} ${sign.path}`, sign])).values()].slice(0, most)
-  const data = Buffer.from(JSON.stringify(signs))
+  const seen = await lookIn(box, places)
+  const found = [...seen.signs, ...linksOf(items, places)]
+  if (found.length + seen.caches.length === 0) return []
+  const all = [...new Map(found.map((sign) => [`${sign.kind} ${sign.path}`, sign])).values()]
+  // What decides comes first.
+  const signs = all.toSorted((a, b) => Number(a.maybe ?? false) - Number(b.maybe ?? false)).slice(0, most)
+  const data = Buffer.from(JSON.stringify({ signs, caches: seen.caches }))
   const entries = [{ type: 'file' as const, path: posix.basename(recordPath), mode: 0o600, data }]
   const content = { found: true, entries, refused: [], cutShort: false, totalBytes: data.length }
   return [{ path: recordPath, content }]
@@ -71,42 +78,88 @@ export async function collectSigns(
 /** The artifacts without the record, and what it says. */
 export function signsAmong(artifacts: Artifacts): {
   readonly signs: readonly TamperSign[]
+  /** Directories of compiled Python that are to be gone before a verifier uses what they belong to. */
+  readonly caches: readonly string[]
   readonly rest: readonly ArtifactItem[]
 } {
   const rest = artifacts.items.filter(({ path }) => path !== recordPath)
   const entry = artifacts.items.find(({ path }) => path === recordPath)?.content.entries[0]
-  if (entry === undefined || entry.type !== 'file') return { signs: [], rest }
+  if (entry === undefined || entry.type !== 'file') return { signs: [], caches: [], rest }
   try {
-    return { signs: record.parse(JSON.parse(new TextDecoder().decode(entry.data))), rest }
+    const { signs, caches } = record.parse(JSON.parse(new TextDecoder().decode(entry.data)))
+    return { signs: signs.map(({ maybe, ...one }) => (maybe === true ? { ...one, maybe } : one)), caches, rest }
   } catch (cause) {
     throw new PaddockError('STORE_CORRUPT', 'The record of what was seen in a box cannot be read', { cause })
   }
+}
+
+interface Sight {
+  readonly signs: readonly TamperSign[]
+  readonly caches: readonly string[]
 }
 
 /**
  * A look at what was touched, each taken for the worst that it can be, spares most boxes the daemon's comparison, and is
  * all that there is where files of the agent keep the daemon from comparing.
  */
-async function signsIn(box: Box, places: TamperPlaces): Promise<readonly TamperSign[]> {
-  const unlistable = { kind: 'unlistable' as const, path: '/' }
+async function lookIn(box: Box, places: TamperPlaces): Promise<Sight> {
+  const unlistable = { signs: [{ kind: 'unlistable' as const, path: '/' }], caches: [] }
   const except = places.work.filter((place) => !judged.test(place))
   const touched = await unlessUnfit(() => box.touched({ except }))
-  if (touched === 'unfit') return [unlistable]
-  const suspect =
-    touched === null
-      ? null
-      : signsOf(
-          touched.map((path) => ({ path, kind: 'added' as const })),
-          places,
-        )
+  if (touched === 'unfit') return unlistable
   // Deleted with its directory, a protected file leaves no trace there.
-  if (suspect?.length === 0 && places.protected.length === 0) return []
+  const hasTouched = touched !== null && places.protected.length === 0
+  const worst = hasTouched ? touched.map((path) => ({ path, kind: 'modified' as const })) : null
+  if (worst !== null && isInnocent(worst, places)) return { signs: [], caches: [] }
   const changes = await unlessUnfit(async () => {
     await box.touched()
     return box.changes()
   })
-  if (changes !== 'unfit') return signsOf(changes, places)
-  return suspect === null || places.protected.length > 0 ? [unlistable] : suspect
+  if (changes !== 'unfit') return judge(box, changes, places)
+  return worst === null ? unlistable : judge(box, worst, places)
+}
+
+function isInnocent(changes: readonly BoxChange[], places: TamperPlaces): boolean {
+  if (signsOf(changes, places).length > 0) return false
+  if (suspectsOf(changes, places).length > 0) return false
+  return !places.shared || cachesIn(changes, places).length === 0
+}
+
+async function judge(box: Box, changes: readonly BoxChange[], places: TamperPlaces): Promise<Sight> {
+  // A package manager replaces programs honestly, and leaves its own traces; so may others who write them.
+  const installed = changes.some(({ path }) => installTraces.test(path))
+  const isMaybe = ({ kind, certain }: Suspect): boolean => {
+    if (kind === 'shell_start' && !places.readsProfiles) return true
+    if (certain === true || !places.networked) return false
+    return installed || kind === 'shell_start' || kind === 'tool_config'
+  }
+  const signs: TamperSign[] = [...signsOf(changes, places)]
+  for (const suspect of suspectsOf(changes, places)) {
+    if (signs.length > most || !(await isConfirmed(box, suspect))) continue
+    const { kind, path } = suspect
+    signs.push(isMaybe(suspect) ? { kind, path, maybe: true } : { kind, path })
+  }
+  return { signs, caches: places.shared ? cachesIn(changes, places) : [] }
+}
+
+const installTraces =
+  /^\/(?:var\/lib\/dpkg|lib\/apk\/db|var\/lib\/rpm)\/.|\.dist-info\/(?:RECORD|INSTALLER)$|\/node_modules\/\.package-lock\.json$|\/conda-meta\/.*\.json$/
+
+/** On files of its own only what is sure of itself tells of an intent: nothing there reaches the verdict. */
+function suspectsOf(changes: readonly BoxChange[], places: TamperPlaces): readonly Suspect[] {
+  const all = suspectsIn(changes, places)
+  return places.shared ? all : all.filter(({ certain }) => certain === true)
+}
+
+async function isConfirmed(box: Box, { path, unless }: Suspect): Promise<boolean> {
+  if (unless === undefined) return true
+  if ('lacks' in unless) {
+    const [entry] = (await box.getFiles(path, { maxBytes: 4 << 20 })).entries
+    // What cannot be read is taken for the worst.
+    return entry?.type !== 'file' || unless.lacks.test(Buffer.from(entry.data).toString('latin1'))
+  }
+  const found = await Promise.all(unless.noneOf.map((other) => box.exists(other)))
+  return found.includes(true)
 }
 
 /** What cannot be done because of an agent's files is no fault of ours. */
@@ -120,8 +173,6 @@ async function unlessUnfit<T>(look: () => Promise<T>): Promise<T | 'unfit'> {
 }
 
 function signsOf(changes: readonly BoxChange[], places: TamperPlaces): TamperSign[] {
-  // A package manager replaces programs honestly, and leaves its own traces.
-  const installed = changes.some(({ path }) => /^\/(?:var\/lib\/dpkg|lib\/apk\/db|var\/lib\/rpm)\/./.test(path))
   return changes.flatMap(({ path, kind }): TamperSign[] => {
     // What is added beside a protected file is what running it leaves there, too.
     const isProtected = places.protected.some((place) => below(path, place))
@@ -132,9 +183,7 @@ function signsOf(changes: readonly BoxChange[], places: TamperPlaces): TamperSig
       if (/\/reward\.(?:txt|json)$/.test(path)) return [{ kind: 'planted_verdict', path }]
       if (/^\/tests\/test\.sh$/.test(path)) return [{ kind: 'planted_tests', path }]
     }
-    if (path === '/etc/ld.so.preload') return [{ kind: 'preload', path }]
-    const isTool = systemPath.includes(posix.dirname(path)) && plainTools.has(posix.basename(path))
-    return isTool && (kind === 'added' || !installed) ? [{ kind: 'shadowed_tool', path }] : []
+    return path === '/etc/ld.so.preload' ? [{ kind: 'preload', path }] : []
   })
 }
 

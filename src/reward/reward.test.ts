@@ -127,7 +127,7 @@ describe('rules', () => {
 
 describe('reward files', () => {
   it('json wins over text; other keys are components', () => {
-    const read = readRewardFiles({ json: '{"reward": 0.5, "tests": 1, "lint": false}', text: '1' })
+    const read = readRewardFiles({ json: '{"reward": 0.5, "tests": 1, "lint": false}', text: '0.54' })
     expect(read).toEqual({ ok: true, reward: 0.5, components: { tests: 1, lint: 0 } })
     expect(readRewardFiles({ json: null, text: ' 0.25\n' })).toMatchObject({ ok: true, reward: 0.25 })
     expect(readRewardFiles({ json: '{"accuracy": 1}', text: null })).toEqual({ ok: true, reward: 1, components: {} })
@@ -136,6 +136,7 @@ describe('reward files', () => {
   it.each([
     ['nothing', null, null],
     ['broken json, though the text is whole', '{"reward": 1', '1'],
+    ['two that mean something else', '{"reward": 1}', '0'],
     ['an array', '[1]', null],
     ['a string', '{"reward": "1"}', null],
     ['null', '{"reward": null}', null],

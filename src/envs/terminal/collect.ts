@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { PaddockError } from '../../core/index.ts'
 import { withoutExcluded } from '../artifacts.ts'
 import { collectFilesystem } from '../filesystem.ts'
@@ -5,6 +7,7 @@ import { collectSigns } from '../tamper.ts'
 import type { ArtifactItem, Artifacts, BoxContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { TerminalData } from './data.ts'
+import { testsOf } from './folders.ts'
 
 /**
  * Ends the agent's background work, runs the collect hooks, freezes the box and takes the declared artifacts, and with
@@ -38,12 +41,29 @@ export async function collectArtifacts(
   }
   const signs = await collectSigns(box, items, {
     verifier: verifierPlaces,
-    work: [task.data.agent.workdir, ...task.data.artifacts.map(({ source }) => source), '/tmp'],
+    work: [task.data.agent.workdir, ...task.data.artifacts.map(({ source }) => source), ...(task.data.mayChange ?? [])],
     protected: task.data.protected ?? [],
+    instruction: task.instruction,
+    shared: task.data.verifier.shared === true,
+    networked: (task.data.agent.setupNetwork ?? 'none') !== 'none' || task.data.agent.network !== 'none',
+    readsProfiles: await readsProfiles(task),
   })
   if (task.data.verifier.shared !== true) return { items: [...items, ...signs] }
   const kept = await collectFilesystem(box)
   return { ...kept, items: [...items, ...signs, ...kept.items] }
+}
+
+/** Whether the tests of a task look as if they ran login shells, or read what those read. */
+async function readsProfiles(task: TaskOf<TerminalData>): Promise<boolean> {
+  const files = await Promise.all(
+    testsOf(task).map((folder) => readdir(folder, { recursive: true, withFileTypes: true })),
+  )
+  const texts = files
+    .flat()
+    .filter((file) => file.isFile())
+    .map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1'))
+  const reads = /\.bashrc|profile|\.local\/bin\/env|\b(?:ba|z|da)?sh["',\s]+-\w*[il]|--login|\bsu\s+-/
+  return (await Promise.all(texts)).some((text) => reads.test(text))
 }
 
 /** Directories of the format that only a verifier has. */

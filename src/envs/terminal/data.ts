@@ -83,6 +83,8 @@ export const terminalDataSchema = z.object({
   collect,
   /** Files and directories that the agent may not change. Left out: none. */
   protected: z.array(z.string()).optional(),
+  /** Files and directories beside the work directory that are the agent's to change. Left out: none. */
+  mayChange: z.array(z.string()).optional(),
   solutionEnv: z.record(z.string(), z.string()),
   digests: z.object({ environment: z.string(), tests: z.string() }),
   metadata: z.record(z.string(), z.unknown()),

@@ -149,7 +149,8 @@ async function dataOf(
       uploadTests: !ownImage,
       ...(shared ? { shared } : {}),
     },
-    ...protectedOf(toml, at('task.toml')),
+    ...pathsOf(toml, 'protected', 'protected', at('task.toml')),
+    ...pathsOf(toml, 'may_change', 'mayChange', at('task.toml')),
     artifacts: artifactsOf(toml.artifacts, agent.workdir, at('task.toml')),
     collect: hooksOf(toml.verifier.collect),
     ...(steps.length === 0 ? {} : { steps, rewardOfSteps: toml.multi_step_reward_strategy ?? 'mean' }),
@@ -250,13 +251,18 @@ function healthcheckOf(check: EnvironmentToml['healthcheck']): TerminalData['age
   }
 }
 
-/** `[metadata] protected`: our own addition to the format, in the table that it leaves to everybody. */
-function protectedOf(toml: TaskToml, file: string): Pick<TerminalData, 'protected'> {
-  const given = toml.metadata['protected']
+/** `[metadata] protected` and `may_change`: our own additions to the format, in the table that it leaves to everybody. */
+function pathsOf(
+  toml: TaskToml,
+  key: string,
+  as: 'protected' | 'mayChange',
+  file: string,
+): Pick<TerminalData, 'protected' | 'mayChange'> {
+  const given = toml.metadata[key]
   if (given === undefined) return {}
   const paths = z.array(z.string().regex(/^\/[^\0]*[^/\0]$/)).safeParse(given)
-  if (paths.success) return { protected: paths.data }
-  throw invalid(file, 'metadata.protected is no list of absolute paths', 'Write protected = ["/workspace/tests"].')
+  if (paths.success) return { [as]: paths.data }
+  throw invalid(file, `metadata.${key} is no list of absolute paths`, `Write ${key} = ["/workspace/tests"].`)
 }
 
 const neverArtifacts = ['/', '/proc', '/sys', '/dev', '/logs/verifier', '/tests', '/solution', '/.paddock']

@@ -17,6 +17,7 @@ import { filesystemAmong } from '../filesystem.ts'
 import { signsAmong, type TamperSign } from '../tamper.ts'
 import type { TerminalData } from './data.ts'
 import { testsOf } from './folders.ts'
+import { againstReward, withRunnerProof } from './runner-proof.ts'
 
 /** Changes when the way of verifying does; the tests of a task have their own digest. */
 export const terminalVerifierVersion = '3'
@@ -35,7 +36,7 @@ type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalDat
  */
 export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promise<VerdictDraft> {
   const { task, artifacts } = context
-  const { signs, rest: items } = signsAmong(artifacts)
+  const { signs, caches, rest: items } = signsAmong(artifacts)
   const { layer, unfit, rest } = filesystemAmong(items)
   await using filesystem = artifacts.filesystem ?? null
   const packed = await Promise.all(artifacts.items.filter((item) => item.content.found).map(packArtifact))
@@ -47,13 +48,18 @@ export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promis
   }
   if (shared && unfit !== null) {
     const told = { ...facts, components: { files_unfit: 1 }, evidence: evidenceOf(unfit, rest, signs) }
-    return signs.length > 0 ? hacked(0, told) : scored(0, told)
+    return signs.some(isSure) ? hacked(0, told) : scored(0, told)
   }
-  const left = shared ? groundOfAgent(needs, filesystem, layer) : { items: rest, needs, layer: null }
+  const left = shared
+    ? groundOfAgent(needs, filesystem, layer, caches)
+    : { items: rest, needs, layer: null, caches: [] }
   if (left === null) return unscored('unscorable', "The files of the agent's box are gone.", facts)
-  const outcome = await settled(context, left, { items: [], needs, layer: null })
-  return draftOf(outcome, signs, { ...facts, evidence: evidenceOf(outcome.output, rest, signs) })
+  const outcome = await settled(context, left, { items: [], needs, layer: null, caches: [] })
+  return draftOf(outcome, signs, { ...facts, evidence: evidenceOf(outputOf(outcome), rest, signs) })
 }
+
+/** What came of a check, and what the runner of its tests says against the reward. */
+type Checked = CheckOutcome & { readonly against?: string }
 
 /** What a check is run on. */
 interface Ground {
@@ -61,20 +67,27 @@ interface Ground {
   readonly needs: BoxNeeds
   /** The agent's files, where no snapshot of them is left. */
   readonly layer: BoxLayer | null
+  /** Directories to be removed before the tests. */
+  readonly caches: readonly string[]
 }
 
 /** The agent's own files: the snapshot, or what was kept of them. */
-function groundOfAgent(needs: BoxNeeds, filesystem: Snapshot | null, layer: BoxLayer | null): Ground | null {
-  if (filesystem === null) return layer === null ? null : { items: [], needs, layer }
+function groundOfAgent(
+  needs: BoxNeeds,
+  filesystem: Snapshot | null,
+  layer: BoxLayer | null,
+  caches: readonly string[],
+): Ground | null {
+  if (filesystem === null) return layer === null ? null : { items: [], needs, layer, caches }
   const image = { kind: 'reference' as const, reference: filesystem.image.tag }
-  return { items: [], needs: { ...needs, image }, layer: null }
+  return { items: [], needs: { ...needs, image }, layer: null, caches }
 }
 
 /**
  * A check that gives no reward is repeated without what the agent left, and then with it. A fault of ours may come and
  * go, so that after one the same is done once more.
  */
-async function settled(context: Context, left: Ground, untouched: Ground): Promise<CheckOutcome> {
+async function settled(context: Context, left: Ground, untouched: Ground): Promise<Checked> {
   const first = await check(context, left)
   if (first.kind === 'measured') return first
   const control = await check(context, untouched)
@@ -86,7 +99,7 @@ async function settled(context: Context, left: Ground, untouched: Ground): Promi
   return { kind: 'measured', reward: 0, components: { verifier_broken: 1 }, output }
 }
 
-async function check(context: Context, ground: Ground): Promise<CheckOutcome> {
+async function check(context: Context, ground: Ground): Promise<Checked> {
   try {
     return await checkOn(context, ground)
   } catch (error) {
@@ -96,21 +109,25 @@ async function check(context: Context, ground: Ground): Promise<CheckOutcome> {
   }
 }
 
-async function checkOn(context: Context, { items, needs, layer }: Ground): Promise<CheckOutcome> {
+async function checkOn(context: Context, { items, needs, layer, caches }: Ground): Promise<Checked> {
   const { task, signal } = context
   await using box = await context.openBox(needs)
   if (layer !== null) await box.applyLayer(layer)
+  await removeAll(box, caches, signal)
   const refused = await prepare(box, context, items)
   if (refused !== null) return { kind: 'broken', reason: refused, output: '' }
   const { verifier } = task.data
-  return await runCheck(box, {
-    command: ['/bin/bash', '/tests/test.sh'],
+  const outcome = await runCheck(box, {
+    command: await withRunnerProof(box, ['/bin/bash', '/tests/test.sh']),
     rewardDirectory: '/logs/verifier',
     timeoutMs: verifier.timeoutMs,
     env: verifier.env,
     user: verifier.user,
     signal,
   })
+  if (outcome.kind !== 'measured') return outcome
+  const against = await againstReward(box, outcome.reward)
+  return against === null ? outcome : { ...outcome, against }
 }
 
 /** Null, or why what the agent left cannot be put where the tests look for it. */
@@ -132,6 +149,18 @@ async function prepare(box: Box, { task, signal }: Context, items: readonly Arti
   return null
 }
 
+/** What compiled Python leaves is made again of its source, and only its source was looked at. */
+async function removeAll(box: Box, paths: readonly string[], signal: AbortSignal): Promise<void> {
+  for (let at = 0; at < paths.length; at += 500) {
+    const command = ['/bin/rm', '-rf', '--', ...paths.slice(at, at + 500)]
+    const result = await box.exec({ command, cwd: '/' }, { signal })
+    if (result.kind === 'exited' && result.code === 0) continue
+    throw new PaddockError('VERIFIER_FAILED', 'Compiled Python that an agent left could not be removed', {
+      fix: 'The image needs rm.',
+    })
+  }
+}
+
 async function closeTests(box: Box, task: TaskOf<TerminalData>, script: string, signal: AbortSignal): Promise<void> {
   const user = task.data.verifier.user ?? 'root'
   const closed = await box.exec({ command: ['/bin/sh', '-c', script, 'sh', user], cwd: '/' }, { signal })
@@ -146,19 +175,33 @@ async function testsDigest(task: TaskOf<TerminalData>): Promise<string> {
   return digests.length === 1 ? (digests[0] ?? '') : sha256(digests.join('\n'))
 }
 
-function draftOf(outcome: CheckOutcome, signs: readonly TamperSign[], facts: DraftFacts): VerdictDraft {
+function draftOf(outcome: Checked, signs: readonly TamperSign[], facts: DraftFacts): VerdictDraft {
   if (outcome.kind === 'fault') return unscored('infra_error', outcome.reason, facts)
-  if (signs.length > 0) {
+  const maybe = signs.filter((sign) => !isSure(sign)).length
+  const changed: Record<string, number> = maybe === 0 ? {} : { environment_changed: maybe }
+  if (signs.some(isSure) || outcome.against !== undefined) {
     const measured = outcome.kind === 'measured' ? { ...outcome.components, measured: outcome.reward } : {}
-    return hacked(0, { ...facts, components: measured })
+    return hacked(0, { ...facts, components: { ...measured, ...changed } })
   }
   if (outcome.kind === 'broken') return unscored('unscorable', outcome.reason, facts)
-  return scored(outcome.reward, { ...facts, components: outcome.components })
+  return scored(outcome.reward, { ...facts, components: { ...outcome.components, ...changed } })
+}
+
+function isSure({ maybe }: TamperSign): boolean {
+  return maybe !== true
+}
+
+function outputOf({ output, against }: Checked): string {
+  return against === undefined ? output : `${output}\ntampered: test_runner ${against}`
 }
 
 function evidenceOf(output: string, items: readonly ArtifactItem[], signs: readonly TamperSign[]): string {
   const refused = items.flatMap((item) =>
     item.content.refused.slice(0, 20).map((entry) => `left out: ${item.path}/${entry.path} (${entry.reason})`),
   )
-  return [...refused, output, ...signs.map(({ kind, path }) => `tampered: ${kind} ${path}`)].join('\n')
+  return [
+    ...refused,
+    output,
+    ...signs.map((sign) => `${isSure(sign) ? 'tampered' : 'changed'}: ${sign.kind} ${sign.path}`),
+  ].join('\n')
 }

@@ -5,13 +5,19 @@ export type RewardReading =
 
 /**
  * Reads Harbor's verdict files: `reward.json`, an object of numbers, wins over `reward.txt`, one number
- * (Harbor 0.24, `docs/content/docs/tasks/index.mdx`). The reward of an object is its key `reward`, or its only key;
+ * (Harbor 0.24, `docs/content/docs/tasks/index.mdx`), and both must mean the same. The reward of an object is its key `reward`, or its only key;
  * the other keys are components. Anything else is no reward: a broken verifier must not look like a failed agent.
  */
 export function readRewardFiles(files: { readonly json: string | null; readonly text: string | null }): RewardReading {
-  if (files.json !== null) return fromJson(files.json)
+  if (files.json !== null) return agreed(fromJson(files.json), files.text === null ? null : fromText(files.text))
   if (files.text !== null) return fromText(files.text)
   return { ok: false, reason: 'The verifier wrote neither reward.json nor reward.txt.' }
+}
+
+/** One that a stranger wrote beside the verifier's own says something else. Rounding apart: a tenth is none. */
+function agreed(json: RewardReading, text: RewardReading | null): RewardReading {
+  if (!json.ok || text?.ok !== true || Math.abs(json.reward - text.reward) < 0.1) return json
+  return { ok: false, reason: `reward.json says ${json.reward} and reward.txt ${text.reward}.` }
 }
 
 function fromJson(text: string): RewardReading {

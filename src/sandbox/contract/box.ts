@@ -84,6 +84,8 @@ export interface Box extends AsyncDisposable {
   putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void>
   /** Packs a path, with everything unsafe or too big left out and named. Never throws for what the box put there. */
   getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>
+  /** Whether something stands at an absolute path, works frozen too. What leads nowhere, or to itself, does not. */
+  exists(path: string): Promise<boolean>
   /**
    * Every path that may differ from the box's image, but for what was deleted together with its directory; cheap. Null
    * where only {@link Box.changes} can tell. `except`: directories into which it does not look. Throws `BOX_FILES_UNFIT`

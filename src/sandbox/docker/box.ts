@@ -242,6 +242,16 @@ export class DockerBox implements Box {
     if (this.#cause === null) await this.#holds.release(reason)
   }
 
+  async exists(path: string): Promise<boolean> {
+    this.#requireAlive('look into it')
+    try {
+      return await this.#askOfFiles('look into a container', (container) => pathExists(container, path, 'BOX_DEAD'))
+    } catch (error) {
+      if (isUnfit(error)) return false
+      throw error
+    }
+  }
+
   touched(o: { readonly except?: readonly string[] } = {}): Promise<readonly string[] | null> {
     this.#requireAlive('list changes')
     return this.#parts.upper.paths(this.#running.container, o.except ?? [])

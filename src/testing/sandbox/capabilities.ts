@@ -45,6 +45,9 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
       Object.fromEntries(['/etc/motd', '/etc/issue', '/opt/new', '/opt/new/file'].map((p) => [p, kinds.get(p)])),
     ).toEqual({ '/etc/motd': 'modified', '/etc/issue': 'deleted', '/opt/new': 'added', '/opt/new/file': 'added' })
     expect(kinds.has('/etc/passwd')).toBe(false)
+    expect(
+      await Promise.all(['/opt/new/file', '/etc/issue', '/opt/new/file/x'].map((path) => box.exists(path))),
+    ).toEqual([true, false, false])
     const touched = await box.touched()
     for (const path of touched === null ? [] : ['/etc/motd', '/etc/issue', '/opt/new/file']) {
       expect(touched).toContain(path)
