@@ -114,7 +114,8 @@ async function prepare(options: RunOptions, signal: AbortSignal): Promise<Bundle
   if (signal.aborted) return null
   if (sandbox !== null) await ready(sandbox)
   if (scriptedEngine !== null && environment !== null) {
-    await postScripts({ control: scriptedEngine.control, environment, tasks, signal })
+    const actsInText = harness.actsInText === true
+    await postScripts({ control: scriptedEngine.control, environment, tasks, actsInText, signal })
   }
   if (harness.place === 'host' || harness.bundle === null || sandbox === null) return null
   const note = (line: string) => onProgress?.({ type: 'note', line })

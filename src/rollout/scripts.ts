@@ -10,11 +10,14 @@ export async function postScripts(o: {
   readonly control: string
   readonly environment: Environment
   readonly tasks: readonly Task[]
+  /** The harness's model acts by the text of its answers: only scripts that do are posted. */
+  readonly actsInText: boolean
   readonly signal: AbortSignal
 }): Promise<void> {
   // An agent sees the instruction of the step that it is at.
   const asked = o.tasks.flatMap((task) => o.environment.steps(task)?.tasks ?? [task])
-  const scripts = await Promise.all(asked.map((task) => scriptOf(o.environment, task)))
+  const known = await Promise.all(asked.map((task) => scriptOf(o.environment, task)))
+  const scripts = o.actsInText ? known.flatMap(inText) : known
   const url = `${o.control.replace(/\/$/, '')}/scripts`
   let response: Response
   try {
@@ -41,6 +44,19 @@ async function scriptOf(environment: Environment, task: Task) {
     environment.scripts.distractors(task),
   ])
   return { instruction: task.instruction, candidates: [oracle, ...distractors].map(candidate) }
+}
+
+/** A script as answers of text, without candidates that use tools in another way; nothing when none is left. */
+function inText({ instruction, candidates }: Awaited<ReturnType<typeof scriptOf>>) {
+  const spoken = candidates.flatMap(({ steps, ...one }) => {
+    const acts = steps.filter((step) => 'tool' in step || 'parallel' in step || 'shell' in step)
+    const texts = acts.flatMap((step) => {
+      const text = 'tool' in step && Object.keys(step.args).length === 1 ? step.args['text'] : undefined
+      return typeof text === 'string' ? [{ answer: text }] : []
+    })
+    return texts.length === acts.length ? [{ ...one, steps: texts }] : []
+  })
+  return spoken.length === 0 ? [] : [{ instruction, candidates: spoken }]
 }
 
 // The engine takes logits of a softmax, the scripts carry relative weights.

@@ -64,24 +64,19 @@ describe('the reference agent on a gui task', () => {
   })
 
   test('models that write UI-TARS, pyautogui or BrowserGym text solve tasks with the harness for these', async () => {
-    const ends = {
-      'ui-tars': "Thought: it is drawn.\nAction: finished(content='It is done.')",
-      'osworld-pyautogui': '```python\nDONE\n```',
-      browsergym: "<think>It is drawn.</think>\n<action>send_msg_to_user('It is done.')</action>",
-    }
+    const schemas = ['ui-tars', 'osworld-pyautogui', { name: 'browsergym', coordinates: 'relative1000' }]
     const tasks: Task[] = []
-    for (const [at, [name, end]] of Object.entries(ends).entries()) {
-      const schema = name === 'browsergym' ? { name, coordinates: 'relative1000' } : name
-      const set = join(directory, `${name}.json`)
+    for (const [at, schema] of schemas.entries()) {
+      const set = join(directory, `text-${at}.json`)
       await writeFile(set, JSON.stringify({ app: 'sketch', goals: ['turn-dial'], seeds: [at + 1], schema }))
       const [one] = await gui.load(set)
-      if (one === undefined) throw new Error(name)
+      if (one === undefined) throw new Error('no task')
       const { steps } = (await gui.scripts.oracle(one)).script
       const said = steps.flatMap((step) => {
         const text = 'tool' in step ? step.args['text'] : undefined
         return typeof text === 'string' ? [{ answer: text }] : []
       })
-      await world.script(one, [{ answer: 'I look at the screen first.' }, ...said, { answer: end }])
+      await world.script(one, [{ answer: 'I look at the screen first.' }, ...said])
       tasks.push(one)
     }
     const { rollouts } = await world.run({ tasks, environment: gui, harness: guiTextAgent() })

@@ -24,15 +24,18 @@ export function cheatOf(data: GuiData): readonly NamedScript[] {
 
 /**
  * The steps with their canonical actions in the words of the task's schema. Throws `TASK_UNSUPPORTED` for an action that
- * it has no words for; how an attempt ends is said in the canonical way everywhere.
+ * it has no words for; how an attempt ends is said in the canonical way, which is always understood, unless it is said in text.
  */
 function spoken(list: readonly ScriptStep[], { schema, screen }: GuiData): readonly ScriptStep[] {
   const adapter = adapterOf(schema)
   if (adapter === null) return list
   return list.flatMap((step) => {
+    // A model that writes its actions sees the screen without asking for it.
+    if ('tool' in step && step.tool === 'browser_snapshot' && adapter.spoken !== undefined) return []
     if (!('tool' in step) || step.tool !== 'computer') return [step]
     const parsed = parseAction(step.args, screen)
-    if (!parsed.ok || ending(parsed.action)) return [step]
+    if (!parsed.ok) return [step]
+    if (ending(parsed.action)) return [endInWords(adapter, parsed.action, screen) ?? step]
     return inWords(adapter, parsed.action, screen).map((said): ScriptStep => {
       if (typeof said === 'string') return { tool: 'computer', args: { text: said } }
       if (typeof said === 'object' && said !== null) return { tool: 'computer', args: { ...said } }
@@ -48,6 +51,15 @@ function inWords(adapter: ActionAdapter, action: Action, screen: Screen): readon
   // Some schemas drag from where the mouse is.
   const move = adapter.write({ action: 'move', ...start }, { screen, pointer: null })
   return [move, adapter.write(action, { screen, pointer: start })]
+}
+
+/** The end of an attempt as text; of schemas without a word for it, as the answer that nobody asked for. Null: not text. */
+function endInWords(adapter: ActionAdapter, action: Action, screen: Screen): ScriptStep | null {
+  if (adapter.spoken === undefined) return null
+  const scene = { screen, pointer: null }
+  const plain: Action = { action: 'answer', text: 'Done.' }
+  const said = adapter.write(action, scene) ?? (action.action === 'done' ? adapter.write(plain, scene) : null)
+  return typeof said === 'string' ? { tool: 'computer', args: { text: said } } : null
 }
 
 function ending({ action, ...rest }: Action): boolean {

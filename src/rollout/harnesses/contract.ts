@@ -17,6 +17,8 @@ export interface HarnessFacts {
   readonly version: string
   /** The client-side wire API that it speaks. */
   readonly dialect: 'chat' | 'responses' | 'messages' | 'gemini'
+  /** True: its model calls no tools, what it does is the text of its answers. Default: it calls tools. */
+  readonly actsInText?: true
 }
 
 /** A program that runs as one command inside the task's box and sees only the model path. */

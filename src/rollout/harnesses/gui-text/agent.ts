@@ -23,6 +23,7 @@ export function guiTextAgent(options: GuiTextOptions = {}): HostHarness {
     apiVersion: 1,
     version: '1',
     dialect: 'chat',
+    actsInText: true,
     place: 'host',
     box: 'tools',
     run: (context) => withChat(context, (client) => converse(context, client, maxTurns)),
