@@ -1,14 +1,21 @@
-import { type LoadedConfig, PaddockError } from '../core/index.ts'
-import { type Harness, type HarnessRegistry, harnessRegistry } from '../rollout/index.ts'
+import { type LoadedConfig, PaddockError, type PluginRef, type PresetInput } from '../core/index.ts'
+import {
+  configuredPresets,
+  type Harness,
+  type HarnessOptions,
+  type HarnessRegistry,
+  harnessRegistry,
+  pinnableHarnesses,
+} from '../rollout/index.ts'
 import { loadPlugin } from './plugins.ts'
 
 /** A built-in harness preset or one of the configuration. Throws `HARNESS_UNKNOWN`, and `USAGE` for a missing command. */
 export async function harnessFor(loaded: LoadedConfig, name: string, command: string | null): Promise<Harness> {
-  const registry = await registryOf(loaded)
+  const { registry, options } = await configured(loaded)
   if (command !== null && registry.names.includes(name) && !takesCommand(name)) {
     throw new PaddockError('USAGE', `--command is for the harnesses shell and script, not for ${name}`)
   }
-  return registry.get(name, { command })
+  return registry.get(name, { ...options, command })
 }
 
 /** Whether a preset runs a command of the user's. */
@@ -18,12 +25,29 @@ export function takesCommand(name: string): boolean {
 
 /** Names of the harnesses that need no command: presets built in and those of the configuration. */
 export async function harnessNames(loaded: LoadedConfig): Promise<readonly string[]> {
-  return (await registryOf(loaded)).names.filter((name) => !takesCommand(name))
+  return (await configured(loaded)).registry.names.filter((name) => !takesCommand(name))
 }
 
-async function registryOf({ config, directory }: LoadedConfig): Promise<HarnessRegistry> {
-  const plugins = await Promise.all(config.harnesses.map((plugin) => loadPlugin(plugin, directory, 'HARNESS_INVALID')))
-  return harnessRegistry({ plugins: plugins.map(asHarness) })
+interface Configured {
+  readonly registry: HarnessRegistry
+  readonly options: HarnessOptions
+}
+
+async function configured({ config, directory }: LoadedConfig): Promise<Configured> {
+  const { harnesses } = config
+  const load = async (plugin: PluginRef): Promise<Harness> =>
+    asHarness(await loadPlugin(plugin, directory, 'HARNESS_INVALID'))
+  if (Array.isArray(harnesses)) {
+    return { registry: harnessRegistry({ plugins: await Promise.all(harnesses.map(load)) }), options: {} }
+  }
+  const presets: Record<string, PresetInput> = {}
+  const plugins: Harness[] = []
+  for (const [name, given] of Object.entries(harnesses)) {
+    if (typeof given === 'string') plugins.push({ ...(await load(given)), name })
+    else presets[name] = given
+  }
+  const { own, options } = await configuredPresets(presets, { directory, pinnable: pinnableHarnesses })
+  return { registry: harnessRegistry({ plugins: [...plugins, ...own] }), options }
 }
 
 function asHarness(value: unknown): Harness {

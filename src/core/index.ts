@@ -15,6 +15,7 @@ export {
   mergeSessionConfig,
   nearest,
   type PluginRef,
+  type PresetInput,
   requireOwnPlace,
 } from './config/index.ts'
 export { InFlightSet } from './in-flight-set.ts'

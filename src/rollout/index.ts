@@ -21,6 +21,7 @@ export type {
   HostContext,
   HostHarness,
   LaunchContext,
+  PinnedVersion,
 } from './harnesses/contract.ts'
 export { defineHarness, reportExit } from './harnesses/define.ts'
 export { bundledNode, nodeCommand, npmBundle, type NpmBundleOptions } from './harnesses/npm-bundle.ts'
@@ -33,9 +34,10 @@ export { piHarness } from './harnesses/pi/index.ts'
 export { qwenCode } from './harnesses/qwen-code/index.ts'
 export { guiTextAgent, type GuiTextOptions } from './harnesses/gui-text/index.ts'
 export { referenceAgent, type ReferenceOptions } from './harnesses/reference/index.ts'
-export { type HarnessOptions, type HarnessRegistry, harnessRegistry } from './harnesses/registry.ts'
+export { type ConfiguredPresets, configuredPresets } from './harnesses/configured.ts'
+export { type HarnessOptions, type HarnessRegistry, harnessRegistry, pinnableHarnesses } from './harnesses/registry.ts'
 export { scriptHarness } from './harnesses/script/index.ts'
-export { shellHarness } from './harnesses/shell/index.ts'
+export { shellHarness, type ShellOptions } from './harnesses/shell/index.ts'
 export { reExSql, skyRlSql, tagAgent, type TagProtocol } from './harnesses/tags/index.ts'
 export { bareTask } from './bare-task.ts'
 export { recordBoxEvents } from './box-events.ts'

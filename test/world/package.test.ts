@@ -55,7 +55,7 @@ it('records a call', async () => {
   expect(await serving.nextCall()).toMatchObject({ type: 'call' })
   await serving.stop()
   const shown = await ran('show', serving.ready.sessionId, '--json', '--data', join(directory, 'data'))
-  expect(shown.out).toContain('Say hello.')
+  expect(shown.out).toMatch(/"trained": ?true/)
 })
 
 it('brings the example tasks and what it owes to others', async () => {
@@ -98,5 +98,24 @@ describe('plugins of the project', () => {
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ messages: expect.any(Array) })
     const manifest = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'))
     expect(manifest.selection).toMatchObject({ selector: 'extremes 1.0.0' })
+  })
+
+  it('a harness without code runs a package of npm in the box, and shell takes one too', async () => {
+    const ask = `fetch(process.env.MY_URL + '/chat/completions', { method: 'POST', body: JSON.stringify({
+      model: process.env.OPENAI_MODEL, messages: [{ role: 'user', content: process.env.PADDOCK_PROMPT }] }),
+      headers: { 'content-type': 'application/json', authorization: 'Bearer ' + process.env.OPENAI_API_KEY } })
+      .then((answer) => process.exit(answer.ok ? 0 : 1))`
+    const npm = 'semver@7.7.3'
+    const harnesses = {
+      mine: { npm, run: `test "$(semver 1.2.3)" = 1.2.3 && node -e "$ASK"`, env: { MY_URL: '{origin}/v1', ASK: ask } },
+      shell: { npm },
+    }
+    const config = join(project, 'presets.config.ts')
+    await writeFile(config, `export default ${JSON.stringify({ environments: ['./environment.ts'], harnesses })}`)
+    const common = ['run', 'tasks', '--env', 'sums', '--task', 'small', '--json', '--config', config, '--harness']
+    const { summary } = JSON.parse((await ran(...common, 'mine')).out)
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', harness: 'mine', calls: 1 }])
+    const shell = JSON.parse((await ran(...common, 'shell', '--command', 'semver 1.2.3 && exit 7')).out)
+    expect(shell.summary.rollouts).toMatchObject([{ end: 'harness_crash', detail: expect.stringContaining('exit 7') }])
   })
 })

@@ -45,6 +45,10 @@ describe('loadConfig', () => {
     [`export default { proxy: { port: 'x' } }`, 'proxy.port: invalid input: expected number', 'Correct `proxy.port`'],
     [`export default { engine: { url: 'nowhere' } }`, 'engine.url', 'Correct `engine.url`'],
     [`export default { run: { n: 0 } }`, 'run.n', 'Correct `run.n`'],
+    [`export default { harnesses: { my: { npmm: 'x@1.2.3' } } }`, 'harnesses.my.npmm', 'Did you mean `npm`?'],
+    [`export default { harnesses: { my: { npm: 'x' } } }`, 'harnesses.my.npm', 'Correct `harnesses.my.npm`'],
+    [`export default { harnesses: { codex: { version: 'latest' } } }`, 'harnesses.codex.version', 'Correct'],
+    [`export default { engine: { url: ['x'] } }`, 'engine.url.0', 'Correct `engine.url.0`'],
     [`export const config = {}`, 'no default export', 'export default'],
     [`export default {`, 'does not load', 'plain TypeScript'],
   ])('names the place and the fix: %s', async (text, what, fix) => {

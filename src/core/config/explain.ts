@@ -43,6 +43,13 @@ function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Finding[] {
       }
     })
   }
+  if (issue.code === 'invalid_union') {
+    // The branch that was meant is the one whose faults lie inside the value.
+    const meant = issue.errors.find((branch) => branch.length > 0 && branch.every(isInside))
+    if (meant !== undefined) {
+      return meant.flatMap((inner) => explainIssue({ ...inner, path: [...issue.path, ...inner.path] }, schema))
+    }
+  }
   return [
     {
       place,
@@ -58,9 +65,35 @@ function placeOf(path: readonly PropertyKey[]): string {
 
 /** The keys that an object schema knows at a path. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
-  let here: unknown = schema
-  for (const key of path) here = shapeOf(here)?.[String(key)]
-  return Object.keys(shapeOf(here) ?? {})
+  let here: readonly unknown[] = [schema]
+  for (const key of path)
+    here = here.flatMap((one) => choicesOf(one).flatMap((choice) => memberOf(choice, String(key))))
+  return here.flatMap((one) => choicesOf(one).flatMap((choice) => Object.keys(shapeOf(choice) ?? {})))
+}
+
+/** False for an issue that says that the value is of another kind altogether. */
+function isInside(issue: z.core.$ZodIssue): boolean {
+  return issue.path.length > 0 || issue.code === 'unrecognized_keys'
+}
+
+/** The branches of a union, seen through wrappers; any other schema alone. */
+function choicesOf(schema: unknown): readonly unknown[] {
+  const inner = innermost(schema)
+  const options = isObject(inner) && isObject(inner['def']) ? inner['def']['options'] : undefined
+  return Array.isArray(options) ? options.flatMap(choicesOf) : [inner]
+}
+
+/** What a schema says of a key: of an object the member's schema, of a record that of its values. */
+function memberOf(schema: unknown, key: string): readonly unknown[] {
+  const member = shapeOf(schema)?.[key]
+  if (member !== undefined) return [member]
+  const values = isObject(schema) && isObject(schema['def']) ? schema['def']['valueType'] : undefined
+  return values === undefined ? [] : [values]
+}
+
+function innermost(schema: unknown): unknown {
+  const inner = isObject(schema) && isObject(schema['def']) ? schema['def']['innerType'] : undefined
+  return inner === undefined ? schema : innermost(inner)
 }
 
 /** Looks through default and optional wrappers; zod keeps the wrapped schema in `def.innerType`. */

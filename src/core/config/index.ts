@@ -12,4 +12,4 @@ export {
 } from './load.ts'
 export { requireOwnPlace } from './own-file.ts'
 export { nearest } from './nearest.ts'
-export type { Config, ConfigInput, PluginRef } from './schema.ts'
+export type { Config, ConfigInput, PluginRef, PresetInput } from './schema.ts'

@@ -248,6 +248,27 @@ const run = z.strictObject({
 /** A plugin: the object itself, an npm name, or a path relative to the configuration file. */
 const plugin = z.union([z.string(), z.custom<object>((value) => typeof value === 'object' && value !== null)])
 
+/** A harness preset without code, by its name in `harnesses`. */
+const presetSchema = z.strictObject({
+  npm: z
+    .string()
+    .regex(/^(@[^/@\s]+\/)?[^/@\s]+@\d+\.\d+\.\d+[^\s]*$/, 'Give package and exact version, like my-agent@1.2.3')
+    .optional()
+    .describe('npm package and exact version that the box gets, with a Node of its own; its programs are on the PATH.'),
+  binary: z.string().min(1).optional().describe('Or: one program of this machine, relative to this file.'),
+  run: z.string().min(1).optional().describe('Line for the shell of the box.'),
+  env: z.record(z.string(), z.string()).optional().describe('Further variables.'),
+  dialect: z.enum(['chat', 'responses', 'messages', 'gemini']).optional().describe('The wire API that it speaks.'),
+  version: z
+    .string()
+    .regex(/^\d+\.\d+\.\d+[^\s]*$/, 'Give an exact version, like 1.2.3')
+    .optional()
+    .describe('Of a built-in preset alone: the version of its program.'),
+})
+
+/** What a preset without code says. */
+export type PresetInput = z.output<typeof presetSchema>
+
 export const configSchema = z.strictObject({
   engine: engine.prefault({}),
   proxy: proxy.prefault({}),
@@ -257,7 +278,12 @@ export const configSchema = z.strictObject({
   sandbox: sandbox.prefault({}),
   session: sessionSchema.prefault({}),
   environments: z.array(plugin).default([]).describe('Environment plugins: objects, npm names, or paths.'),
-  harnesses: z.array(plugin).default([]).describe('Harness presets, likewise.'),
+  harnesses: z
+    .union([z.array(plugin), z.record(z.string(), z.union([z.string(), presetSchema]))])
+    .default([])
+    .describe(
+      'Harness presets, likewise; or an object of presets by name: an npm name or path of a plugin, or a preset without code (`npm` or `binary`, `run`, `env`, `dialect`), or `{version}` for a built-in one. See docs/guides/harness-presets.md.',
+    ),
   exporters: z.array(plugin).default([]).describe('Exporters, likewise.'),
   selectors: z.array(plugin).default([]).describe('Selectors of `paddock export --select`, likewise.'),
   tasks: z

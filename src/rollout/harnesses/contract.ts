@@ -49,6 +49,12 @@ export interface HostHarness extends HarnessFacts {
   run(context: HostContext): Promise<HarnessReport>
 }
 
+/** Which version of its program a preset fetches. */
+export interface PinnedVersion {
+  /** Exact, as npm knows it. Default: the one that the preset was written and tested with. */
+  readonly version?: string
+}
+
 export interface HarnessBundle {
   /** Lower case, digits and dashes. */
   readonly name: string

@@ -56,6 +56,12 @@ export function nodeCommand(o: {
   return [`${modules}/${nodePackage()}/bin/node`, ...(o.flags ?? []), `${modules}/${o.package}/${o.script}`]
 }
 
+/** The directories of a mounted bundle that hold programs, as a `PATH` has them. */
+export function bundledPrograms(bundlePath: string): string {
+  const modules = `${bundlePath}/node_modules`
+  return `${bundlePath}/bin:${modules}/.bin:${modules}/${nodePackage()}/bin`
+}
+
 // Boxes run on this machine, hence its architecture. `node` itself fetches these packages in an install script.
 function nodePackage(): string {
   return `node-linux-${process.arch}`

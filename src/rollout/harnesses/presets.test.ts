@@ -1,4 +1,8 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { sha256 } from '../../core/index.ts'
 import { bareTask } from '../bare-task.ts'
 import type { BoxHarness, HarnessExit, LaunchContext } from './contract.ts'
 import { defineHarness } from './define.ts'
@@ -9,7 +13,8 @@ import { geminiCli } from './gemini-cli/index.ts'
 import { opencode } from './opencode/index.ts'
 import { piHarness } from './pi/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
-import { harnessRegistry } from './registry.ts'
+import { configuredPresets } from './configured.ts'
+import { harnessRegistry, pinnableHarnesses } from './registry.ts'
 import { shellHarness } from './shell/index.ts'
 
 const exit: HarnessExit = { exitCode: 0, signal: null, oom: false, stdout: '', stderr: '' }
@@ -227,5 +232,85 @@ describe('the registry', () => {
     const broken: Partial<typeof plugin> = { ...plugin }
     Reflect.deleteProperty(broken, 'configure')
     expect(() => defineHarness(broken as typeof plugin)).toThrow(invalid)
+  })
+})
+
+describe('presets of a configuration, without code', () => {
+  const directory = import.meta.dirname
+  const made = (presets: Parameters<typeof configuredPresets>[0]) =>
+    configuredPresets(presets, { directory, pinnable: pinnableHarnesses })
+  const context: LaunchContext = {
+    task: bareTask({ name: 'a', instruction: 'Do.' }),
+    prompt: 'Do.',
+    systemPrompt: null,
+    origin: 'http://127.0.0.1:9',
+    apiKey: 'placeholder',
+    model: 'm',
+    mcp: null,
+    bundlePath: '/bundle',
+    home: '/home/h',
+    workdir: '/workspace',
+  }
+
+  test('an npm package with a command line and variables', async () => {
+    const env = { MY_URL: '{origin}/v1', CONFIG: '{"key": "{key}", "home": "{home}"}' }
+    const { own } = await made({ mine: { npm: '@me/agent@1.2.3', run: 'agent --go', env, dialect: 'messages' } })
+    const [mine] = own
+    expect(mine).toMatchObject({ name: 'mine', dialect: 'messages', bundle: { name: 'mine' } })
+    expect(mine?.bundle?.version).toMatch(/^1\.2\.3-/)
+    const launch = mine?.configure(context)
+    expect(launch?.command).toMatch(/^export PATH="\/bundle\/bin:\/bundle\/node_modules\/\.bin:.*:\$PATH"\nagent --go$/)
+    expect(launch?.env).toMatchObject({
+      MY_URL: 'http://127.0.0.1:9/v1',
+      CONFIG: '{"key": "placeholder", "home": "/home/h"}',
+      OPENAI_MODEL: 'm',
+    })
+    const [other] = (await made({ mine: { npm: '@me/agent@1.2.4', run: 'agent --go', env } })).own
+    expect(other?.version).not.toBe(mine?.version)
+  })
+
+  test('a program of this machine', async () => {
+    const into = await mkdtemp(join(tmpdir(), 'paddock-binary-'))
+    try {
+      const { own } = await made({ mine: { binary: './presets.test.ts', run: 'presets.test.ts' } })
+      await own[0]?.bundle?.build(into, {})
+      expect((await stat(join(into, 'bin/presets.test.ts'))).mode & 0o777).toBe(0o755)
+    } finally {
+      await rm(into, { recursive: true })
+    }
+  })
+
+  test.each(pinnableHarnesses)('%s takes a version', async (name) => {
+    const { options } = await made({ [name]: { version: '99.1.0' } })
+    const registry = harnessRegistry()
+    const [pinned, own] = [registry.get(name, options), registry.get(name)]
+    expect(pinned.version).toBe('99.1.0')
+    expect(own.version).not.toBe('99.1.0')
+    expect(pinned.place === 'box' ? pinned.bundle?.version : '').toMatch(/^99\.1\.0-/)
+  })
+
+  test('shell takes a bundle, and without one keeps the version of its command', async () => {
+    const { options } = await made({ shell: { npm: 'agent@1.2.3' } })
+    const shell = harnessRegistry().get('shell', { ...options, command: 'agent' })
+    expect(shell).toMatchObject({ name: 'shell', bundle: { name: 'shell' } })
+    const plain = harnessRegistry().get('shell', { command: 'agent' })
+    expect(plain.version).toBe(sha256('agent').slice(0, 12))
+    expect(shell.version).not.toBe(plain.version)
+  })
+
+  test.each([
+    ['no command', { mine: { npm: 'agent@1.2.3' } }, '`run` is missing'],
+    ['two programs', { mine: { npm: 'agent@1.2.3', binary: './x', run: 'x' } }, '`npm` and `binary`'],
+    ['no such program', { mine: { binary: './nothing', run: 'x' } }, 'cannot be read'],
+    ['a version beside its own command', { mine: { run: 'x', version: '1.2.3' } }, '`version` is for built-in'],
+    ['a built-in preset with a command', { codex: { version: '1.2.3', run: 'x' } }, '`run` is not for'],
+    ['a built-in preset with nothing', { codex: {} }, '`version` is missing'],
+    ['shell with a command', { shell: { run: 'x' } }, 'comes from --command'],
+    ['an unknown word in braces', { mine: { run: 'x', env: { A: '{orgin}' } } }, '{orgin}'],
+  ])('%s is refused', async (_, presets, said) => {
+    await expect(made(presets)).rejects.toMatchObject({
+      code: 'HARNESS_INVALID',
+      message: expect.stringContaining(said),
+    })
   })
 })

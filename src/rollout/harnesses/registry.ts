@@ -2,7 +2,7 @@ import { PaddockError } from '../../core/index.ts'
 import { claudeCode } from './claude-code/index.ts'
 import { cline } from './cline/index.ts'
 import { codex } from './codex/index.ts'
-import type { Harness } from './contract.ts'
+import type { Harness, PinnedVersion } from './contract.ts'
 import { defineHarness } from './define.ts'
 import { geminiCli } from './gemini-cli/index.ts'
 import { guiTextAgent } from './gui-text/index.ts'
@@ -11,13 +11,17 @@ import { piHarness } from './pi/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
 import { referenceAgent } from './reference/index.ts'
 import { scriptHarness } from './script/index.ts'
-import { shellHarness } from './shell/index.ts'
+import { shellHarness, type ShellOptions } from './shell/index.ts'
 import { reExSql, skyRlSql, tagAgent } from './tags/index.ts'
 
 /** What a preset is made with. */
 export interface HarnessOptions {
   /** Command line of `shell` and `script`. */
   readonly command?: string | null
+  /** Versions of the programs of built-in presets, by name. Default: those that the presets were tested with. */
+  readonly versions?: Readonly<Record<string, string>>
+  /** What `shell` brings into the box beside the command. */
+  readonly shell?: Pick<ShellOptions, 'bundle' | 'env'>
 }
 
 /** The harnesses of this process: presets built in and those of the configuration. */
@@ -27,19 +31,35 @@ export interface HarnessRegistry {
   get(name: string, options?: HarnessOptions): Harness
 }
 
+/** Presets whose program comes from npm. */
+const fetched: Readonly<Record<string, (pin: PinnedVersion) => Harness>> = {
+  'claude-code': claudeCode,
+  cline,
+  codex,
+  'gemini-cli': geminiCli,
+  opencode,
+  pi: piHarness,
+  'qwen-code': qwenCode,
+}
+
+/** Names of the presets that take a version. */
+export const pinnableHarnesses: readonly string[] = Object.keys(fetched)
+
 const builtIn: Readonly<Record<string, (options: HarnessOptions) => Harness>> = {
+  ...Object.fromEntries(
+    Object.entries(fetched).map(([name, make]) => [
+      name,
+      ({ versions }: HarnessOptions) => {
+        const version = versions?.[name]
+        return make(version === undefined ? {} : { version })
+      },
+    ]),
+  ),
   reference: () => referenceAgent(),
-  'claude-code': () => claudeCode(),
-  cline: () => cline(),
-  codex: () => codex(),
-  'gemini-cli': () => geminiCli(),
   'gui-text': () => guiTextAgent(),
-  opencode: () => opencode(),
-  pi: () => piHarness(),
-  'qwen-code': () => qwenCode(),
   'reex-sql': () => tagAgent(reExSql),
   'skyrl-sql': () => tagAgent(skyRlSql),
-  shell: (options) => shellHarness({ command: needCommand('shell', options) }),
+  shell: (options) => shellHarness({ ...options.shell, command: needCommand('shell', options) }),
   script: (options) => scriptHarness({ command: needCommand('script', options) }),
 }
 

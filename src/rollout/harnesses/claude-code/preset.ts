@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
+import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport, PinnedVersion } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
 
-const version = '2.1.329'
+const ownVersion = '2.1.329'
 /** The program itself, without its npm wrapper: a glibc binary. */
 const packageName = `@anthropic-ai/claude-code-linux-${process.arch}`
 
@@ -25,7 +25,7 @@ const failurePatterns: readonly FailurePattern[] = [
  * Flags and variables as in its documentation of print mode (version 2.1): one JSON object on stdout. Every model alias
  * is mapped to the one that is trained. Needs an image with glibc.
  */
-export function claudeCode(): BoxHarness {
+export function claudeCode({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'claude-code',
     apiVersion: 1,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext } from '../contract.ts'
+import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext, PinnedVersion } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
 
-const version = '3.0.65'
+const ownVersion = '3.0.65'
 /** The program itself, without its npm wrapper: a glibc binary. */
 const packageName = `@cline/cli-linux-${process.arch}`
 const program = 'bin/cline'
@@ -16,7 +16,7 @@ const settings = { telemetryOptOut: true, autoUpdateEnabled: false }
  * Cline's CLI, unmodified, fetched from npm into a read-only volume. Flags as in its own help, files as its `auth` and `mcp`
  * commands write them (version 3.0): JSON lines on stdout, the last of type `run_result`. Needs an image with glibc.
  */
-export function cline(): BoxHarness {
+export function cline({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'cline',
     apiVersion: 1,

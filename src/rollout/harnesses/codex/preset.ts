@@ -1,10 +1,17 @@
 import { z } from 'zod'
-import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport, LaunchContext } from '../contract.ts'
+import type {
+  BoxHarness,
+  FailurePattern,
+  HarnessExit,
+  HarnessReport,
+  LaunchContext,
+  PinnedVersion,
+} from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
 
-const version = '0.169.0'
+const ownVersion = '0.169.0'
 /** The platform's package under a name of its own: npm publishes it as another version of the same package. */
 const packageName = 'codex-program'
 
@@ -28,7 +35,7 @@ const failurePatterns: readonly FailurePattern[] = [
  * Codex CLI, unmodified, fetched from npm into a read-only volume: one static binary. Configuration as in its
  * documentation of `exec` (version 0.169): JSON lines on stdout. The box is the sandbox, so its own is off.
  */
-export function codex(): BoxHarness {
+export function codex({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'codex',
     apiVersion: 1,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
+import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport, PinnedVersion } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { nodeCommand, npmBundle } from '../npm-bundle.ts'
 
 const packageName = '@google/gemini-cli'
-const version = '0.61.0'
+const ownVersion = '0.61.0'
 
 /** Nothing may be sent but model calls, and nothing may be fetched. */
 const settings = {
@@ -35,7 +35,7 @@ const failurePatterns: readonly FailurePattern[] = [
  * Gemini CLI, unmodified, fetched from npm into a read-only volume. Flags and settings as in its documentation of
  * headless mode (version 0.61): one JSON object on stdout.
  */
-export function geminiCli(): BoxHarness {
+export function geminiCli({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'gemini-cli',
     apiVersion: 1,

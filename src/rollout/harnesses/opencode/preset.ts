@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext } from '../contract.ts'
+import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext, PinnedVersion } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
 
-const version = '1.18.33'
+const ownVersion = '1.18.33'
 /** The program itself, without its npm wrapper: a glibc binary. */
 const packageName = `opencode-linux-${process.arch}`
 const program = 'bin/opencode'
@@ -16,7 +16,7 @@ const instructionsFile = 'paddock-instructions.md'
  * spaces is put into quotes on its way to the model. It asks for a title of the session at once, without tools. Needs an
  * image with glibc.
  */
-export function opencode(): BoxHarness {
+export function opencode({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'opencode',
     apiVersion: 1,

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
-import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext } from '../contract.ts'
+import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext, PinnedVersion } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { nodeCommand, npmBundle } from '../npm-bundle.ts'
 
 const packageName = '@earendil-works/pi-coding-agent'
-const version = '0.87.1'
+const ownVersion = '0.87.1'
 
 /**
  * pi, unmodified, fetched from npm into a read-only volume. Flags, variables and `models.json` as in the documentation in
@@ -14,7 +14,7 @@ const version = '0.87.1'
  * leaves with exit 0 also when the model's server refused it, so its own last message decides. It knows no MCP: tasks
  * whose tools are offered over MCP are refused.
  */
-export function piHarness(): BoxHarness {
+export function piHarness({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'pi',
     apiVersion: 1,

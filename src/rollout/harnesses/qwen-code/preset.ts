@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport } from '../contract.ts'
+import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport, PinnedVersion } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { nodeCommand, npmBundle } from '../npm-bundle.ts'
 
 const packageName = '@qwen-code/qwen-code'
-const version = '0.24.4'
+const ownVersion = '0.24.4'
 const settingsFile = 'qwen-settings.json'
 
 // Its shell parser (tree-sitter-bash.wasm) has one function for which V8's optimising compiler takes 1.9 GB and some
@@ -44,7 +44,7 @@ const failurePatterns: readonly FailurePattern[] = [
  * Qwen Code, unmodified, fetched from npm into a read-only volume. Flags and variables as in its documentation of headless
  * mode (version 0.24): one JSON array of messages on stdout, the last of type `result`.
  */
-export function qwenCode(): BoxHarness {
+export function qwenCode({ version = ownVersion }: PinnedVersion = {}): BoxHarness {
   return defineHarness({
     name: 'qwen-code',
     apiVersion: 1,

@@ -1,1 +1,1 @@
-export { shellHarness } from './preset.ts'
+export { shellHarness, type ShellOptions } from './preset.ts'
