@@ -2,13 +2,27 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineSelector, type SelectorGroup } from 'paddock-rl/selector'
-import { exporterContract } from 'paddock-rl/testing'
+import { engineContract, exporterContract, openaiPlain, serveFixture } from 'paddock-rl/testing'
 import { describe, expect, it } from 'vitest'
+import { gatewayEngine } from './engine.ts'
 import exporter from './exporter.ts'
 import { closeTo } from './reward.ts'
 import selector from './selector.ts'
 
 exporterContract(exporter, {})
+engineContract('gateway', {
+  start: async () => {
+    const server = await serveFixture(openaiPlain)
+    return {
+      adapter: gatewayEngine({ url: server.url }),
+      model: openaiPlain.model,
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    }
+  },
+  givesIds: false,
+  splices: false,
+  alive: false,
+})
 
 it.each(readdirSync(import.meta.dirname).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts')))(
   '%s has under 60 lines',

@@ -4,6 +4,7 @@ export {
   type EngineContractOptions,
   type EngineFixture,
   type EngineUnderTest,
+  openaiPlain,
   serveFixture,
   vllm032,
 } from '../testing/engine/index.ts'
