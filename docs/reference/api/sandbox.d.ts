@@ -13,6 +13,7 @@ export interface Box extends AsyncDisposable {
     killBackground(): Promise<void>;
     putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void>;
     getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>;
+    exists(path: string): Promise<boolean>;
     touched(o?: {
         readonly except?: readonly string[];
     }): Promise<readonly string[] | null>;
