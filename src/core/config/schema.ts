@@ -105,6 +105,14 @@ const sandbox = z.strictObject({
     .nullable()
     .default(null)
     .describe('Unix socket of the daemon; null: `DOCKER_HOST`, else the usual one.'),
+  runtime: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Container runtime of boxes, by its name in the daemon (`docker info`); null: the default of the daemon.',
+    ),
   warmBoxes: z
     .int()
     .min(0)

@@ -84,6 +84,8 @@ export interface BoxParts {
   readonly programs: string
   readonly disk: DiskWatch
   readonly upper: UpperDirectories
+  /** Container runtime of the box; null: the daemon's default. */
+  readonly runtime: string | null
 }
 
 /** A running box. */

@@ -1,11 +1,64 @@
 import Docker from 'dockerode'
 import { attachAgent } from './attach-stream.ts'
+import { z } from 'zod'
 import { type ErrorCode, isPaddockError, PaddockError } from '../../core/index.ts'
+import type { SandboxProblem } from '../contract/index.ts'
 
 /** A client of the daemon at `socketPath`, else where `DOCKER_HOST` or the default socket point. */
 export function connectDaemon(socketPath?: string): Docker {
-  return socketPath === undefined ? new Docker() : new Docker({ socketPath })
+  // A host of `DOCKER_HOST` would win over the socket that was asked for.
+  return socketPath === undefined ? new Docker() : new Docker({ socketPath, host: '', protocol: 'http' })
 }
+
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/
+
+/** Where a daemon is that is not on this machine, as `DOCKER_HOST` would say it; null for one that is. */
+export function remoteHost(docker: Docker): string | null {
+  const { host, protocol } = modemShape.parse(docker.modem)
+  if (!host || (protocol !== 'ssh' && loopback.test(host))) return null
+  return `${protocol === 'ssh' ? 'ssh' : 'tcp'}://${host}`
+}
+
+/** What dockerode's connection knows of its daemon (docker-modem 5, `lib/modem.js`); the typings leave it out. */
+const modemShape = z.looseObject({ host: z.string().nullish(), protocol: z.string().nullish() })
+
+/**
+ * Throws `SANDBOX_CAPABILITY` for a daemon that cannot run boxes as they are asked for: one of another machine, or one
+ * without the container runtime.
+ */
+export async function requireAble(docker: Docker, runtime: string | null): Promise<void> {
+  const [problem] = await inabilities(docker, runtime)
+  if (problem !== undefined) throw new PaddockError('SANDBOX_CAPABILITY', problem.what, { fix: problem.fix })
+}
+
+/** The same as problems that a person is told of. */
+export async function inabilities(docker: Docker, runtime: string | null): Promise<readonly SandboxProblem[]> {
+  const remote = remoteHost(docker)
+  if (remote !== null) {
+    return [
+      {
+        code: 'docker_remote',
+        what: `The Docker daemon is on another machine (${remote}), and the model path of a box is a socket of this one.`,
+        fix: 'Run Paddock on the machine of the daemon, and unset DOCKER_HOST or set sandbox.socketPath.',
+        weight: 'fatal',
+      },
+    ]
+  }
+  if (runtime === null) return []
+  const { Runtimes } = infoShape.parse(await ask('tell its runtimes', docker.info(), 'SANDBOX_UNAVAILABLE'))
+  if (runtime in Runtimes) return []
+  return [
+    {
+      code: 'runtime_unknown',
+      what: `The Docker daemon has no runtime ${runtime}; it has ${Object.keys(Runtimes).toSorted().join(', ')}.`,
+      fix: 'Add it under "runtimes" in daemon.json and restart the daemon, or change sandbox.runtime.',
+      weight: 'fatal',
+    },
+  ]
+}
+
+/** `Runtimes` of `GET /info` (Docker Engine API 1.41). */
+const infoShape = z.looseObject({ Runtimes: z.record(z.string(), z.unknown()).default({}) })
 
 /** A second client of the same daemon, for connections that are upgraded and read by `takeBytes`. */
 export function connectForAttach(socketPath?: string): Docker {

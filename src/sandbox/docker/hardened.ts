@@ -47,7 +47,11 @@ export function profileUser(profile: BoxProfile): { readonly uid: number; readon
 }
 
 /** The container of a box: no capability beyond its profile, no network of its own, no log, gone when it ends. */
-export function boxContainer(spec: BoxSpec, image: string, programs: string, relay: string | null): CreateOptions {
+export function boxContainer(
+  spec: BoxSpec,
+  { image, programs, runtime }: { readonly image: string; readonly programs: string; readonly runtime: string | null },
+  relay: string | null,
+): CreateOptions {
   const memory = (spec.memoryMb ?? 2048) * mebibyte
   const user = profileUser(spec.profile)
   return {
@@ -62,6 +66,7 @@ export function boxContainer(spec: BoxSpec, image: string, programs: string, rel
     ...(relay === null ? { Hostname: 'box' } : {}),
     HostConfig: {
       ...locked(),
+      ...(runtime === null ? {} : { Runtime: runtime }),
       CapAdd: [...(spec.profile === 'root' ? rootCapabilities : supervisorCapabilities)],
       NetworkMode: relay === null ? 'none' : `container:${relay}`,
       Memory: memory,

@@ -2,7 +2,7 @@ import type Docker from 'dockerode'
 import { statfs } from 'node:fs/promises'
 import { z } from 'zod'
 import type { SandboxFacts, SandboxProblem } from '../contract/index.ts'
-import { messageOf } from './daemon.ts'
+import { inabilities, messageOf } from './daemon.ts'
 
 /** The part of `GET /info` and `GET /version` (Docker Engine API) that is read here. */
 const infoShape = z.object({
@@ -24,8 +24,8 @@ const diskWarningBytes = 5 * 2 ** 30
 const manyNetworks = 28
 const clockSkewMs = 5000
 
-/** Asks the daemon who it is. Never throws. */
-export async function probeDaemon(docker: Docker): Promise<SandboxFacts> {
+/** Asks the daemon who it is, and whether it has the container runtime. Never throws. */
+export async function probeDaemon(docker: Docker, runtime: string | null): Promise<SandboxFacts> {
   try {
     const version = versionShape.parse(await docker.version())
     const info = infoShape.parse(await docker.info())
@@ -42,6 +42,7 @@ export async function probeDaemon(docker: Docker): Promise<SandboxFacts> {
       memoryBytes: info.MemTotal,
       diskFreeBytes,
       problems: [
+        ...(await inabilities(docker, runtime)),
         ...problemsOf(info, version.ApiVersion, diskFreeBytes),
         ...sharedProblems({ networks, daemonTime: info.SystemTime ?? null, now: askedAt }),
       ],

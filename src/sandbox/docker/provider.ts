@@ -21,7 +21,7 @@ import { abortable } from './abortable.ts'
 import { Admission } from './admission.ts'
 import type { BoxParts, DockerBox } from './box.ts'
 import { Bundles } from './bundle.ts'
-import { connectDaemon, connectForAttach } from './daemon.ts'
+import { connectDaemon, connectForAttach, requireAble } from './daemon.ts'
 import { noteImageUse } from './image-use.ts'
 import { Images } from './images.ts'
 import { DiskWatch } from './disk-watch.ts'
@@ -54,6 +54,8 @@ export interface DockerProviderOptions {
    * used for longest first. Default 0.85.
    */
   readonly diskWatermark?: number
+  /** Container runtime of boxes, a name that the daemon knows (`runsc`, `kata`). Default: the daemon's own. Relays keep that. */
+  readonly runtime?: string
 }
 
 /** Boxes in the Docker daemon of this machine. Nothing is asked of the daemon before the first call. */
@@ -72,6 +74,7 @@ class DockerProvider implements SandboxProvider {
   readonly #admission: Admission
   readonly #warm: WarmBoxes
   readonly #diskWatermark: number
+  readonly #runtime: string | null
   readonly #disk: DiskWatch
   readonly #upper: UpperDirectories
   readonly #socketPath: string | undefined
@@ -97,6 +100,7 @@ class DockerProvider implements SandboxProvider {
     this.#disk = new DiskWatch(this.#docker)
     this.#upper = new UpperDirectories(this.#docker)
     this.#diskWatermark = options.diskWatermark ?? 0.85
+    this.#runtime = options.runtime ?? null
     this.#warm = new WarmBoxes({
       clock: this.#clock,
       most: options.warmBoxes ?? 4,
@@ -110,7 +114,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   probe(): Promise<SandboxFacts> {
-    return probeDaemon(this.#docker)
+    return probeDaemon(this.#docker, this.#runtime)
   }
 
   ensureImage(recipe: ImageRecipe, o?: ImageOptions): Promise<ImageRef> {
@@ -218,6 +222,7 @@ class DockerProvider implements SandboxProvider {
       image,
       disk: this.#disk,
       upper: this.#upper,
+      runtime: this.#runtime,
       ...common,
     }
     return this.#admission.run(() => startBox(parts, spec, signal), signal)
@@ -231,16 +236,19 @@ class DockerProvider implements SandboxProvider {
   /** What every box needs beside its image; asked of the daemon once. */
   #common(): Promise<CommonParts> {
     if (this.#parts === null) {
-      this.#watchOver()
-      const signal = this.#closing.signal
-      const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
-      this.#parts = Promise.all([programs, this.#images.empty({ signal })]).then(([bundle, empty]) => ({
-        programs: bundle.volume,
-        emptyImage: empty.tag,
-      }))
+      this.#parts = this.#makeCommon()
       this.#parts.catch(() => (this.#parts = null))
     }
     return this.#parts
+  }
+
+  async #makeCommon(): Promise<CommonParts> {
+    await requireAble(this.#docker, this.#runtime)
+    this.#watchOver()
+    const signal = this.#closing.signal
+    const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
+    const [bundle, empty] = await Promise.all([programs, this.#images.empty({ signal })])
+    return { programs: bundle.volume, emptyImage: empty.tag }
   }
 }
 

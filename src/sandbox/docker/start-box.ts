@@ -33,7 +33,7 @@ async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): 
     const port = spec.modelPath?.port ?? defaultModelPort
     const relay = spec.modelPath === undefined ? null : await prepareRelay(parts, spec, port, bounds)
     if (relay !== null) cleanups.push(() => relay.discard())
-    const options = boxContainer(spec, parts.image, parts.programs, relay?.id ?? null)
+    const options = boxContainer(spec, parts, relay?.id ?? null)
     // The relay starts while the box is created; the box itself needs the namespace of a running relay.
     const relayStarts = relay?.start(bounds) ?? null
     relayStarts?.then(

@@ -1,0 +1,44 @@
+import Docker from 'dockerode'
+import { describe, expect, it, vi } from 'vitest'
+import { requireDocker } from '../../testing/sandbox/index.ts'
+import { dockerProvider } from '../index.ts'
+
+const spec = { image: 'any:1', profile: 'user', labels: { role: 'probe' } } as const
+
+describe('a daemon of another machine', () => {
+  it.each(['tcp://192.0.2.7:2375', 'ssh://user@192.0.2.7', 'tcp://build.example:2376'])(
+    '%s is refused',
+    async (host) => {
+      vi.stubEnv('DOCKER_HOST', host)
+      await using provider = dockerProvider({ reaper: false, warmBoxes: 0 })
+      vi.unstubAllEnvs()
+      const where = expect.stringContaining(host.replace('user@', '').replace(/:\d+$/, ''))
+      await expect(provider.createBox(spec)).rejects.toMatchObject({ code: 'SANDBOX_CAPABILITY', message: where })
+    },
+  )
+
+  it('is not asked where a socket of this machine is named', async () => {
+    vi.stubEnv('DOCKER_HOST', 'tcp://192.0.2.7:2375')
+    await using provider = dockerProvider({ socketPath: '/nowhere/docker.sock', reaper: false, warmBoxes: 0 })
+    vi.unstubAllEnvs()
+    await expect(provider.createBox(spec)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' })
+  })
+})
+
+describe.runIf(await requireDocker())('the container runtime of boxes', () => {
+  it('is the one that was named', async () => {
+    await using provider = dockerProvider({ runtime: 'runc', warmBoxes: 0 })
+    const image = await provider.ensureImage({ kind: 'paddock-base' })
+    await using box = await provider.createBox({ ...spec, image })
+    const facts = await new Docker().getContainer(box.id).inspect()
+    expect(facts.HostConfig).toMatchObject({ Runtime: 'runc' })
+  })
+
+  it('is refused by name where the daemon lacks it, by a probe too', async () => {
+    await using provider = dockerProvider({ runtime: 'paddock-none', reaper: false, warmBoxes: 0 })
+    const what = expect.stringMatching(/no runtime paddock-none; it has .*runc/)
+    await expect(provider.createBox(spec)).rejects.toMatchObject({ code: 'SANDBOX_CAPABILITY', message: what })
+    const { problems } = await provider.probe()
+    expect(problems[0]).toMatchObject({ code: 'runtime_unknown', weight: 'fatal', what })
+  })
+})
