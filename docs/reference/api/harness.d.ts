@@ -34,6 +34,7 @@ export interface HarnessFacts {
     readonly apiVersion: 1;
     readonly version: string;
     readonly dialect: 'chat' | 'responses' | 'messages' | 'gemini';
+    readonly actsInText?: true;
 }
 
 export type HarnessFault = 'auth' | 'unknown_model' | 'context_overflow' | 'network' | 'engine' | 'limit';

@@ -17,6 +17,7 @@ export interface DockerProviderOptions {
     readonly parkWarmBoxes?: boolean;
     readonly reaper?: boolean;
     readonly diskWatermark?: number;
+    readonly runtime?: string;
 }
 
 export interface EnvironmentRegistry {

@@ -78,6 +78,7 @@ export interface DockerProviderOptions {
     readonly parkWarmBoxes?: boolean;
     readonly reaper?: boolean;
     readonly diskWatermark?: number;
+    readonly runtime?: string;
 }
 
 export interface EgressGate {
