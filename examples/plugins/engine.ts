@@ -1,6 +1,8 @@
 /** An engine adapter: a gateway with the chat route of OpenAI and nothing else, for programs that call `createProxy` themselves. */
 import type { EngineAdapter } from 'paddock-rl/engine'
 
+const none: Readonly<Record<string, string>> = {}
+
 export function gatewayEngine(o: { readonly url: string; readonly apiKey?: string }): EngineAdapter {
   const learn: EngineAdapter['learn'] = async () => {
     const headers = o.apiKey === undefined ? {} : { authorization: `Bearer ${o.apiKey}` }
@@ -40,7 +42,7 @@ export function gatewayEngine(o: { readonly url: string; readonly apiKey?: strin
     dispatcher: null,
     planChat: ({ askedLogprobs, streamed, wholeOnly }) => ({
       path: '/v1/chat/completions',
-      set: askedLogprobs ? {} : { logprobs: 'true' },
+      set: askedLogprobs ? none : { logprobs: 'true' },
       remove: ['return_token_ids'],
       transport: streamed && wholeOnly ? 'buffer' : 'as_asked',
     }),

@@ -1,8 +1,10 @@
 /** The package as npm gives it: packed, installed into an empty project, used there with plugins of the project's own. */
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chat, type Ended, paddock, serve } from '../cli/paddock.ts'
@@ -58,6 +60,21 @@ it('records a call', async () => {
   expect(shown.out).toMatch(/"trained": ?true/)
 })
 
+it('shows what it recorded, without anything from outside', async () => {
+  const child = spawn(place.program, ['view', '--json', '--data', join(directory, 'data')], { cwd: project })
+  try {
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+    const { origin } = JSON.parse(line) as { origin: string }
+    const page = await fetch(origin)
+    expect(page.status).toBe(200)
+    const [, script = ''] = /<script[^>]* src="([^"]+)"/.exec(await page.text()) ?? []
+    expect((await fetch(new URL(script, origin))).headers.get('content-type')).toContain('javascript')
+  } finally {
+    child.kill('SIGINT')
+    await once(child, 'exit')
+  }
+})
+
 it('brings the example tasks and what it owes to others', async () => {
   const installed = join(project, 'node_modules/paddock-rl')
   const wrong = await paddock(['validate', 'examples/tasks/sql', '--env', 'sums'], {}, place)
@@ -72,8 +89,10 @@ describe('plugins of the project', () => {
     const more = { noEmit: true, allowImportingTsExtensions: true, types: ['node'], skipLibCheck: true }
     await writeFile(
       join(project, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { ...options, ...more }, include: ['*.ts'] }),
+      JSON.stringify({ compilerOptions: { ...options, ...more }, include: ['*.ts', 'made/*.ts'] }),
     )
+    await ran('env', 'new', 'made')
+    expect(await readFile(join(project, 'made/environment.ts'), 'utf8')).toContain("from 'paddock-rl/environment'")
     const tsc = (): string =>
       spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', project], { encoding: 'utf8' }).stdout
     const good = join(project, 'selector.ts')

@@ -1,5 +1,5 @@
 import { cp, readFile, realpath, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Argument, type Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
@@ -62,10 +62,16 @@ async function makeEnvironment(name: string, directory: string): Promise<void> {
   const from = fileURLToPath(template)
   await cp(join(from, 'tasks'), join(directory, 'tasks'), { recursive: true })
   const source = await readFile(join(from, 'environment.ts'), 'utf8')
-  // Only a type is imported, so the path is for editors; at run time the plugin is given what it needs.
-  const types = relative(await realpath(directory), await realpath(dirname(fileURLToPath(contract))))
+  const types = await typesFor(directory)
   const own = source
-    .replace(/'[^']*\/src\/envs\/index\.ts'/, `'${types}/${contract.pathname.split('/').at(-1) ?? ''}'`)
+    .replace(/'[^']*\/src\/envs\/index\.ts'/, `'${types}'`)
     .replace("const name = 'receipts'", `const name = '${name}'`)
   await writeFile(join(directory, 'environment.ts'), own)
+}
+
+/** Where the one type comes from that a plugin imports. It is for editors: at run time the plugin is given what it needs. */
+async function typesFor(directory: string): Promise<string> {
+  if (packageDirectory.pathname.includes('/node_modules/')) return 'paddock-rl/environment'
+  const path = fileURLToPath(contract)
+  return join(relative(await realpath(directory), await realpath(dirname(path))), basename(path))
 }
