@@ -1,17 +1,17 @@
-import type { RolloutEnd, StoredArtifact } from '../core/index.ts'
-import type { Artifacts, Environment, TaskSteps } from '../envs/index.ts'
+import { isPaddockError, type RolloutEnd, type StoredArtifact } from '../core/index.ts'
+import { type Artifacts, type Environment, openTaskBox, type TaskSteps } from '../envs/index.ts'
 import type { OpenedSession, SessionStats } from '../proxy/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
 import type { Box } from '../sandbox/index.ts'
 import type { RolloutWork } from '../trajectory/index.ts'
 import { type AgentPart, agentStage, neverBegan } from './agent-stage.ts'
-import { type AttemptContext, stage } from './attempt-context.ts'
+import { type AttemptContext, boxLabels, stage } from './attempt-context.ts'
 import { boot, type Booted, prefetch } from './boot.ts'
 import { Closing } from './closing.ts'
 import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
-import { verifyDraft } from './verify.ts'
+import { notSetUp, verifyDraft } from './verify.ts'
 import { type Done, keepArtifacts } from './work.ts'
 
 /** What became of the agent's part of a rollout. */
@@ -139,7 +139,8 @@ async function worked(
 }
 
 /**
- * One step after the other in one box, each verified before the next. The last one that is worked on is left to be
+ * One step after the other in one box, each verified before the next. One that cannot be set up because of what the agent
+ * left counts 0 and is the last. The last one that is worked on is left to be
  * verified: nothing of the agent waits for that.
  */
 async function throughSteps(
@@ -156,16 +157,23 @@ async function throughSteps(
   for (const [index, task] of of.tasks.entries()) {
     const step = { ...context, member: { ...context.member, task } }
     await box.thaw()
-    await stage(step, 'setup', run.budgets.setupMs, (signal) =>
-      environment.setup({
-        task,
-        attempt: context.attempt,
-        box,
-        signal,
-        emit: log.emit,
-        trainingStep: run.trainingStep,
-      }),
-    )
+    try {
+      await stage(step, 'setup', run.budgets.setupMs, (signal) =>
+        environment.setup({
+          task,
+          attempt: context.attempt,
+          box,
+          signal,
+          emit: log.emit,
+          trainingStep: run.trainingStep,
+        }),
+      )
+    } catch (error) {
+      if (index === 0 || !isPaddockError(error) || !settingUp.has(error.code)) throw error
+      if (!(await isSetUpWithout(step, environment, of.tasks.slice(0, index + 1)))) throw error
+      drafts.push(notSetUp(environment, task, error.message))
+      break
+    }
     const before = answeredBy(run, session)
     const part = await agentStage(step, booted)
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
@@ -184,6 +192,34 @@ async function throughSteps(
     if (!of.goesOn(index, draft)) break
   }
   return { agent, artifacts, unverified: null, steps: { of, drafts } }
+}
+
+/** How a set-up fails of what stands in a box. */
+const settingUp = new Set(['BOX_FILES_UNFIT', 'TASK_NOT_READY'])
+
+/** Whether steps can be set up one after the other in a box in which no agent has worked. */
+async function isSetUpWithout(
+  { run, log, attempt }: AttemptContext,
+  environment: Environment,
+  tasks: TaskSteps['tasks'],
+): Promise<boolean> {
+  const [first] = tasks
+  if (run.sandbox === null || first === undefined) return false
+  const { signal } = run
+  try {
+    await using box = await openTaskBox(run.sandbox, environment.box(first), {
+      labels: { ...boxLabels(run, log), role: 'setup' },
+      signal,
+    })
+    for (const task of tasks) {
+      await environment.setup({ task, attempt, box, signal, emit: () => undefined, trainingStep: run.trainingStep })
+    }
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isPaddockError(error)) return false
+    throw error
+  }
 }
 
 /** On its own budget alone: a run that is cancelled keeps what an agent that was done has left. */

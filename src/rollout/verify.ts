@@ -1,6 +1,6 @@
 import { sha256, type Task, type Verdict } from '../core/index.ts'
 import { type Environment, verifierBoxes, wholeVerdict } from '../envs/index.ts'
-import { type ToolCallFact, unscored, type VerdictDraft } from '../reward/index.ts'
+import { scored, type ToolCallFact, unscored, type VerdictDraft } from '../reward/index.ts'
 import type { AttemptContext } from './attempt-context.ts'
 import type { Done, Unverified } from './work.ts'
 import { boxLabels, stage, type StageContext, tellEgress } from './attempt-context.ts'
@@ -77,6 +77,16 @@ export async function verifyWith<T>(
 /** Of an agent that the model never answered: whatever its limit, its exit code or its box say, the policy did nothing. */
 export function neverAnswered(environment: Environment, task: Task): VerdictDraft {
   return fallback('unscorable', 'No call of the harness was answered by the model.', environment, task)
+}
+
+/** Of a step that could not be set up in the box as the agent left it after an earlier one. */
+export function notSetUp({ name, verifierVersion }: Environment, task: Task, why: string): VerdictDraft {
+  const verifier = {
+    id: `${name}/${task.name}`,
+    version: verifierVersion,
+    sha256: sha256(`${name}\0${verifierVersion}`),
+  }
+  return scored(0, { verifier, trust: 'separate', components: { files_unfit: 1 }, evidence: why })
 }
 
 /** A draft with its place in the log. */

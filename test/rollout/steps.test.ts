@@ -151,6 +151,14 @@ describe('a task of several steps', () => {
     expect(again).toMatchObject({ outcome: 'not_stored', detail: expect.stringContaining('gate/finish') })
   })
 
+  test('counts a step as failed that the agent made impossible to set up', async () => {
+    const task = await load('blocked')
+    const summary = await running(task, ['touch list; mkdir notes'])
+    const [rollout] = summary.rollouts
+    expect(rollout).toMatchObject({ end: 'completed', verdict: { status: 'scored', reward: 0.5 } })
+    expect(rollout?.verdict?.components).toMatchObject({ 'step/scaffold': 1, 'step/fill': 0 })
+  })
+
   test('is worth its last step where it says so, and nothing where a step has no number or was cheated', async () => {
     const steps = terminal.steps(await load('final', (toml) => toml.replace('"mean"', '"final"')))
     const facts = { verifier: { id: 'x', version: '1', sha256: '0'.repeat(64) }, trust: 'separate' as const }

@@ -28,7 +28,7 @@ import { packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import type { AttachedContainer } from './attached.ts'
 import { Channel } from './channel.ts'
-import { ask, messageOf, pathExists, statusOf } from './daemon.ts'
+import { ask, daemonFault, messageOf, pathExists, statusOf } from './daemon.ts'
 import { askOfFiles, requirePackable } from './files-fault.ts'
 import { takeLayer } from './layer.ts'
 import { execEvent } from './events.ts'
@@ -203,9 +203,9 @@ export class DockerBox implements Box {
   async putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void> {
     const { at, missing } = await this.#nearest(directory)
     const { uid, gid } = profileUser(this.profile)
-    if ('fromDirectory' in files) return this.#put(at, packTree(files, uid, gid, [], missing))
+    if ('fromDirectory' in files) return this.#put(at, () => packTree(files, uid, gid, [], missing))
     const fresh = missing.length > 0 ? files : await this.#withoutDirectoriesIn(directory, files)
-    if (missing.length + fresh.length > 0) await this.#put(at, packFiles(fresh, uid, gid, missing))
+    if (missing.length + fresh.length > 0) await this.#put(at, () => packFiles(fresh, uid, gid, missing))
   }
 
   async getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact> {
@@ -283,7 +283,7 @@ export class DockerBox implements Box {
         })
       }
     }
-    await this.#put('/', Readable.from([Buffer.from(layer.tar)]))
+    await this.#put('/', () => Readable.from([Buffer.from(layer.tar)]))
   }
 
   async snapshot(o: SnapshotOptions = {}): Promise<Snapshot> {
@@ -352,15 +352,18 @@ export class DockerBox implements Box {
     this.#deadline.unref()
   }
 
-  async #put(directory: string, tar: Readable): Promise<void> {
+  async #put(directory: string, pack: () => Readable): Promise<void> {
     this.#requireAlive('write files')
     // A fault of packing ends the request; it is the cause to tell, not the cut connection.
     let packing: Error | null = null
-    tar.once('error', (error) => (packing = error))
     try {
-      await ask('write files into a box', this.#running.container.putArchive(tar, { path: directory }), 'BOX_DEAD')
+      await this.#askOfFiles('write files into a box', (container) => {
+        const tar = pack()
+        tar.once('error', (error) => (packing = error))
+        return container.putArchive(tar, { path: directory })
+      })
     } catch (error) {
-      throw packing ?? error
+      throw packing ?? (statusOf(error) === null ? error : daemonFault(error, 'write files into a box', 'BOX_DEAD'))
     }
   }
 
