@@ -26,6 +26,10 @@ const all = [
     name: 'learn',
     about: 'A model that learns (`bench/learn.ts`, `npm run learn:proof`), beside one whose rewards are shuffled',
   },
+  {
+    name: 'engine',
+    about: 'A real engine (`bench/engine.ts`): tokens per second of vLLM through Paddock, beside vLLM alone',
+  },
   { name: 'gui', about: 'Gui tiers (`bench/gui.ts`), beside a command in the same box' },
 ]
 const given = process.argv.slice(2)
