@@ -177,6 +177,7 @@ export type ImageRecipe =
     readonly dockerfile: string;
     readonly context?: string | readonly ContextFile[];
     readonly buildArgs?: Readonly<Record<string, string>>;
+    readonly timeoutMs?: number;
 };
 
 export interface ImageRef {

@@ -1,7 +1,13 @@
 import { z } from 'zod'
 
 const image = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('dockerfile'), dockerfile: z.string(), directory: z.enum(['environment', 'tests']) }),
+  z.object({
+    kind: z.literal('dockerfile'),
+    dockerfile: z.string(),
+    directory: z.enum(['environment', 'tests']),
+    /** Left out: no bound of the task's own. */
+    buildTimeoutMs: z.number().optional(),
+  }),
   z.object({ kind: z.literal('reference'), reference: z.string() }),
 ])
 

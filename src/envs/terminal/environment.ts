@@ -99,5 +99,6 @@ function recipeOf(task: TaskOf<TerminalData>, image: TerminalData['agent']['imag
     name: `${task.name}${suffix}`,
     dockerfile: image.dockerfile,
     context: join(task.source, image.directory),
+    ...(image.buildTimeoutMs === undefined ? {} : { timeoutMs: image.buildTimeoutMs }),
   }
 }

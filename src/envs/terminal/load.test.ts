@@ -72,6 +72,36 @@ describe('a task folder', () => {
     expect(new Set([same, ...others]).size).toBe(6)
   })
 
+  it('takes from the Dockerfile who its commands run as and where', async () => {
+    const boxOf = async (name: string, dockerfile: string, more = '') => {
+      const files = { ...whole, 'environment/Dockerfile': dockerfile, 'task.toml': toml + more }
+      const [task] = await terminal.load(await folder(name, files))
+      return task && terminal.box(task)
+    }
+    const relative = await boxOf('relative', 'FROM ubuntu:24.04\nWORKDIR /srv\nWORKDIR app\nUSER app\n')
+    expect(relative).toMatchObject({ workdir: '/srv/app', profile: 'root', user: 'app' })
+    // Whoever is called `agent` in an image of somebody else; in ours it is uid 1000.
+    const foreign = await boxOf('foreign', 'FROM ubuntu:24.04\nWORKDIR /srv\n', '[agent]\nuser = "agent"\n')
+    expect(foreign).toMatchObject({ profile: 'root', user: 'agent' })
+    const ours = await boxOf('ours', 'FROM paddock-base\nUSER agent\n')
+    expect(ours).toMatchObject({ workdir: '/workspace', profile: 'user', user: null })
+    const said = await boxOf('said', 'FROM ubuntu:24.04\nWORKDIR /srv\nUSER app\n', '[agent]\nuser = "root"\n')
+    expect(said).toMatchObject({ profile: 'root', user: 'root' })
+  })
+
+  it('has values of a host that nobody reads as the format has them without one', async () => {
+    const env = '[verifier.env]\nKEY = "a ${HOST_KEY:-none} b"\n[solution.env]\nKEY = "${HOST_KEY:-}"\n'
+    const [task] = await terminal.load(await folder('env', { ...whole, 'task.toml': toml + env }))
+    expect(task?.data).toMatchObject({ verifier: { env: { KEY: 'a none b' } }, solutionEnv: { KEY: '' } })
+  })
+
+  it('says how long its build may take', async () => {
+    const [task] = await terminal.load(
+      await folder('slow', { ...whole, 'task.toml': `${toml}build_timeout_sec = 90\n` }),
+    )
+    expect(task && terminal.box(task).image).toMatchObject({ timeoutMs: 90_000 })
+  })
+
   it('is found beside others, in order of the names, and one bad one spoils the set', async () => {
     await folder('set/b', whole)
     await folder('set/a', whole)
@@ -165,6 +195,36 @@ describe('refusals name file, place and fix', () => {
     ['no instruction', { 'instruction.md': null }, 'TASK_INVALID', /instruction\.md: does not exist/],
     ['an empty instruction', { 'instruction.md': ' \n' }, 'TASK_INVALID', /instruction\.md: is empty/],
     ['no image', { 'environment/Dockerfile': null }, 'TASK_INVALID', /Dockerfile/],
+    [
+      'an entry point',
+      { 'environment/Dockerfile': 'FROM ubuntu:24.04\nWORKDIR /app\nENTRYPOINT ["/start"]\n' },
+      'TASK_UNSUPPORTED',
+      /environment\/Dockerfile: ENTRYPOINT.*healthcheck/,
+    ],
+    [
+      'a work directory that only the image knows',
+      { 'environment/Dockerfile': 'FROM ubuntu:24.04\nWORKDIR app\n' },
+      'TASK_UNSUPPORTED',
+      /environment\.workdir.*WORKDIR/,
+    ],
+    [
+      'a work directory from outside',
+      { 'environment/Dockerfile': 'FROM ubuntu:24.04\nARG APP\nWORKDIR /$APP\n' },
+      'TASK_UNSUPPORTED',
+      /environment\.workdir.*\/\$APP/,
+    ],
+    [
+      'a user of another group',
+      { 'environment/Dockerfile': 'FROM paddock-base\nUSER app:staff\n' },
+      'TASK_UNSUPPORTED',
+      /USER: app:staff/,
+    ],
+    [
+      'a value that only a host has',
+      { 'task.toml': `${toml}[verifier.env]\nKEY = "\${API_KEY}"\n` },
+      'TASK_UNSUPPORTED',
+      /verifier\.env\.KEY/,
+    ],
     ['no tests', { 'tests/test.sh': null }, 'TASK_INVALID', /tests\/test\.sh/],
     ['a relative artifact', { 'task.toml': `artifacts = ["out"]\n${toml}` }, 'TASK_INVALID', /artifacts\[0\]/],
     [

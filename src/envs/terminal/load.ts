@@ -6,7 +6,8 @@ import { directoryDigest } from '../../reward/index.ts'
 import { makeTask } from '../task.ts'
 import { type EnvironmentToml, type StepToml, type TaskToml, taskTomlSchema } from './config.ts'
 import type { StepData, TerminalData } from './data.ts'
-import { isPlainUser, isShared, networkOf, type PublicNetwork, requireSupported, unsupported } from './support.ts'
+import { factsOf, type ImageFacts, plain } from './dockerfile.ts'
+import { envOf, isShared, networkOf, type PublicNetwork, requireSupported, unsupported } from './support.ts'
 import { parseToml } from './toml.ts'
 
 /**
@@ -113,6 +114,11 @@ async function dataOf(
   }
   const dockerfile = await optionalText(join(folder, 'environment/Dockerfile'))
   const agent = boxOf(toml.environment, dockerfile, 'environment', at)
+  const facts = toml.environment.docker_image === undefined && dockerfile !== null ? factsOf(dockerfile) : null
+  const user = userOf(toml.agent.user, facts, at('environment/Dockerfile'))
+  // `agent` of our own base is uid 1000; in another image the name is whoever its files say.
+  const isPlain = (one: string | undefined): boolean =>
+    one === '1000' || (one === 'agent' && plain(facts?.base ?? '') === 'paddock-base')
   const testsDockerfile = await optionalText(join(folder, 'tests/Dockerfile'))
   const separate = toml.verifier.environment ?? toml.environment
   const shared = isShared(toml.verifier)
@@ -125,8 +131,10 @@ async function dataOf(
   }
   const common = {
     workdir: agent.workdir,
-    env: { ...verifier.env, ...toml.verifier.env },
+    env: { ...verifier.env, ...envOf(toml.verifier.env, 'verifier.env', at('task.toml')) },
     hasTests: !ownImage,
+    user,
+    isPlain,
   }
   const steps = await Promise.all(toml.steps.map((step) => stepOf(folder, at, toml, step, common)))
   return {
@@ -134,8 +142,8 @@ async function dataOf(
       ...agent,
       network: networkFor('agent'),
       ...(isOwn('agent') ? { setupNetwork: networkFor('environment') } : {}),
-      profile: isPlainUser(toml.agent.user) ? 'user' : 'root',
-      user: isPlainUser(toml.agent.user) ? null : (toml.agent.user ?? null),
+      profile: isPlain(user) ? 'user' : 'root',
+      user: isPlain(user) ? null : (user ?? null),
       timeoutMs: toml.agent.timeout_sec === undefined ? null : toml.agent.timeout_sec * 1000,
       healthcheck: healthcheckOf(toml.environment.healthcheck),
     },
@@ -152,9 +160,9 @@ async function dataOf(
     ...pathsOf(toml, 'protected', 'protected', at('task.toml')),
     ...pathsOf(toml, 'may_change', 'mayChange', at('task.toml')),
     artifacts: artifactsOf(toml.artifacts, agent.workdir, at('task.toml')),
-    collect: hooksOf(toml.verifier.collect),
+    collect: hooksOf(toml.verifier.collect, at('task.toml')),
     ...(steps.length === 0 ? {} : { steps, rewardOfSteps: toml.multi_step_reward_strategy ?? 'mean' }),
-    solutionEnv: toml.solution.env ?? {},
+    solutionEnv: envOf(toml.solution.env, 'solution.env', at('task.toml')),
     digests: {
       environment: await directoryDigest(join(folder, 'environment')),
       tests: await directoryDigest(join(folder, 'tests')),
@@ -163,13 +171,22 @@ async function dataOf(
   }
 }
 
-function hooksOf(hooks: TaskToml['verifier']['collect']): TerminalData['collect'] {
+function hooksOf(hooks: TaskToml['verifier']['collect'], file: string): TerminalData['collect'] {
   return hooks.map(({ command, timeout_sec, user, env }) => ({
     command,
     timeoutMs: timeout_sec * 1000,
     user: user ?? null,
-    env: env ?? {},
+    env: envOf(env, 'verifier.collect.env', file),
   }))
+}
+
+interface StepCommon {
+  readonly workdir: string
+  readonly env: Readonly<Record<string, string>>
+  readonly hasTests: boolean
+  /** Of the task. */
+  readonly user: string | undefined
+  readonly isPlain: (user: string | undefined) => boolean
 }
 
 /** A step with what it leaves out taken from its task. */
@@ -178,7 +195,7 @@ async function stepOf(
   at: (name: string) => string,
   toml: TaskToml,
   step: StepToml,
-  common: { readonly workdir: string; readonly env: Readonly<Record<string, string>>; readonly hasTests: boolean },
+  common: StepCommon,
 ): Promise<StepData> {
   const own = join('steps', step.name)
   const instruction = await instructionOf(folder, at, own)
@@ -186,23 +203,32 @@ async function stepOf(
   if (common.hasTests && !(await exists(join(folder, file))) && !(await exists(join(folder, 'tests/test.sh')))) {
     throw invalid(at(file), 'does not exist', 'It, or tests/test.sh of the task, writes the reward.')
   }
-  const user = step.agent.user ?? toml.agent.user
+  const user = step.agent.user ?? common.user
+  if (common.isPlain(user) !== common.isPlain(common.user)) {
+    const fix = 'Let all steps run as the same kind of user.'
+    throw unsupported(
+      at('task.toml'),
+      `steps[${toml.steps.indexOf(step)}].agent.user`,
+      'the box belongs to another kind of user',
+      fix,
+    )
+  }
   const agentSeconds = step.agent.timeout_sec ?? toml.agent.timeout_sec
   return {
     name: step.name,
     instruction,
     agent: {
-      user: isPlainUser(user) ? null : (user ?? null),
+      user: common.isPlain(user) ? null : (user ?? null),
       timeoutMs: agentSeconds === undefined ? null : agentSeconds * 1000,
       healthcheck: healthcheckOf(step.healthcheck),
     },
     verifier: {
-      env: { ...common.env, ...step.verifier.env },
+      env: { ...common.env, ...envOf(step.verifier.env, `steps.${step.name}.verifier.env`, at('task.toml')) },
       user: step.verifier.user ?? toml.verifier.user ?? null,
       timeoutMs: (step.verifier.timeout_sec ?? toml.verifier.timeout_sec) * 1000,
     },
     artifacts: artifactsOf([...toml.artifacts, ...step.artifacts], common.workdir, at('task.toml')),
-    collect: hooksOf([...toml.verifier.collect, ...step.verifier.collect]),
+    collect: hooksOf([...toml.verifier.collect, ...step.verifier.collect], at('task.toml')),
     minReward: typeof step.min_reward === 'number' ? { reward: step.min_reward } : (step.min_reward ?? {}),
     digest: await directoryDigest(join(folder, own)),
   }
@@ -222,21 +248,54 @@ function boxOf(
   }
   if (e.docker_image !== undefined) {
     const image = { kind: 'reference' as const, reference: e.docker_image }
-    return { ...common, image, workdir: e.workdir ?? defaultWorkdir }
+    return { ...common, image, workdir: workdirOf(e, null, directory, at) }
   }
   if (dockerfile === null) {
     throw invalid(at(`${directory}/Dockerfile`), 'does not exist', 'Write it, or set docker_image under [environment].')
   }
-  const image = { kind: 'dockerfile' as const, dockerfile, directory }
-  return { ...common, image, workdir: e.workdir ?? lastWorkdir(dockerfile) ?? defaultWorkdir }
+  const facts = factsOf(dockerfile)
+  requireNoEntrypoint(facts, at(`${directory}/Dockerfile`))
+  const image = {
+    kind: 'dockerfile' as const,
+    dockerfile,
+    directory,
+    ...(e.build_timeout_sec === undefined ? {} : { buildTimeoutMs: e.build_timeout_sec * 1000 }),
+  }
+  return { ...common, image, workdir: workdirOf(e, facts, directory, at) }
 }
 
-const defaultWorkdir = '/workspace'
+/** Where commands begin: what `task.toml` says, else what the Dockerfile does. */
+function workdirOf(
+  e: EnvironmentToml,
+  facts: ImageFacts | null,
+  directory: 'environment' | 'tests',
+  at: (name: string) => string,
+): string {
+  const found = e.workdir ?? facts?.workdir ?? null
+  if (found !== null && !found.includes('$')) return found
+  const said =
+    found === null
+      ? 'is the image\u2019s own, which is not known before it is there'
+      : `is ${found}, a value from outside`
+  const place = `${directory === 'tests' ? 'verifier.' : ''}environment.workdir`
+  throw unsupported(at('task.toml'), place, said, 'Write it there, or an absolute WORKDIR in the Dockerfile.')
+}
 
-/** The last absolute `WORKDIR` of a Dockerfile without variables; null when it has none. */
-function lastWorkdir(dockerfile: string): string | null {
-  const found = [...dockerfile.matchAll(/^[ \t]*WORKDIR[ \t]+(["']?)(\/[^\s"'$]*)\1[ \t]*$/gim)]
-  return found.at(-1)?.[2] ?? null
+/** Who commands run as: what `task.toml` says, else what the Dockerfile does. */
+function userOf(user: string | undefined, facts: ImageFacts | null, file: string): string | undefined {
+  if (user !== undefined || facts === null || facts.user === null) return user
+  const [name = '', group] = facts.user.split(':')
+  if (name.includes('$') || (group !== undefined && group !== name)) {
+    const what = `${facts.user} is not one name or number`
+    throw unsupported(file, 'USER', what, 'Write user under [agent], or USER with a name.')
+  }
+  return name
+}
+
+function requireNoEntrypoint(facts: ImageFacts, file: string): void {
+  if (!facts.hasEntrypoint) return
+  const fix = 'Start what it starts in a healthcheck or in the tests, or write ENTRYPOINT [].'
+  throw unsupported(file, 'ENTRYPOINT', 'it would never run: PID 1 of a box is ours', fix)
 }
 
 function healthcheckOf(check: EnvironmentToml['healthcheck']): TerminalData['agent']['healthcheck'] {

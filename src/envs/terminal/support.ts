@@ -44,10 +44,7 @@ export function requireSupported(toml: TaskToml, file: string, publicNetwork: Pu
 /** One box, one user and one kind of verification for all steps; the network of a phase may change. */
 function requireStep(toml: TaskToml, step: StepToml, at: string, file: string): void {
   const fix = 'Say it for the whole task, or make one task of each step.'
-  const { agent, verifier } = step
-  if (agent.user !== undefined && isPlainUser(agent.user) !== isPlainUser(toml.agent.user)) {
-    throw unsupported(file, `${at}.agent.user`, 'the box belongs to another kind of user', fix)
-  }
+  const { verifier } = step
   if (verifier.environment !== undefined) {
     throw unsupported(file, `${at}.verifier.environment`, 'steps share the environment of their verifier', fix)
   }
@@ -64,11 +61,6 @@ function requireStep(toml: TaskToml, step: StepToml, at: string, file: string): 
   for (const [i, artifact] of step.artifacts.entries()) {
     if (typeof artifact !== 'string') requireMain(artifact.service, `${at}.artifacts[${i}].service`, file)
   }
-}
-
-/** Uid 1000 without capabilities is the box's `user` profile; anyone else is a user of a `root` box. */
-export function isPlainUser(user: string | undefined): boolean {
-  return user === 'agent' || user === '1000'
 }
 
 /** The format's own rule: without a mode, a verifier with an environment of its own is separate, any other shared. */
@@ -139,6 +131,23 @@ export function networkOf(
 function requireMain(service: string | undefined, place: string, file: string): void {
   if (service === undefined || service === 'main') return
   throw unsupported(file, place, 'a task has one box, no services', 'Use service = "main" or leave it out.')
+}
+
+/**
+ * Values as the format reads them: `${NAME:-otherwise}` is a value of the host, which is not read here, so that what stands
+ * behind it counts. Throws `TASK_UNSUPPORTED` where nothing does.
+ */
+export function envOf(
+  env: Readonly<Record<string, string>> | undefined,
+  place: string,
+  file: string,
+): Record<string, string> {
+  const entries = Object.entries(env ?? {}).map(([key, written]): [string, string] => {
+    const value = written.replaceAll(/\$\{[A-Za-z_]\w*:-([^}]*)\}/g, '$1')
+    if (!/\$\{[A-Za-z_]\w*\}/.test(value)) return [key, value]
+    throw unsupported(file, `${place}.${key}`, 'values from the host are not read', 'Write the value itself.')
+  })
+  return Object.fromEntries(entries)
 }
 
 /** The error for a feature that is known and cannot be had. */

@@ -19,6 +19,8 @@ export type ImageRecipe =
       readonly dockerfile: string
       readonly context?: string | readonly ContextFile[]
       readonly buildArgs?: Readonly<Record<string, string>>
+      /** How long its build may take, of this process's time. Default: no bound. */
+      readonly timeoutMs?: number
     }
 
 /** A file of a build context: of memory, of the host under its known hash, or of an npm package; read when needed. */

@@ -42,13 +42,21 @@ export function packFiles(
   })
 }
 
-/** A tar of a host directory, `above` as for {@link packFiles}. Links that leave it and special files throw `PATH_UNSAFE`. */
+/** What {@link packTree} puts beside a directory's files, and what it leaves out. */
+interface TreeOptions {
+  readonly extra?: readonly PutFile[]
+  /** As for {@link packFiles}. */
+  readonly above?: readonly string[]
+  /** Names that are left out, relative to the directory. */
+  readonly without?: (name: string) => boolean
+}
+
+/** A tar of a host directory. Links that leave it and special files throw `PATH_UNSAFE`. */
 export function packTree(
   tree: FileTree,
   uid: number,
   gid: number,
-  extra: readonly PutFile[] = [],
-  above: readonly string[] = [],
+  { extra = [], above = [], without = () => false }: TreeOptions = {},
 ): Readable {
   const owner = { uid: tree.uid ?? uid, gid: tree.gid ?? gid }
   return asStream(async (tar) => {
@@ -62,6 +70,7 @@ export function packTree(
     for (const path of paths) {
       const kind = kinds.get(path)
       const name = path.slice(tree.fromDirectory.replace(/\/+$/, '').length + 1)
+      if (without(name)) continue
       if (kind?.isSymbolicLink()) {
         const linkname = await readlink(path)
         if (!staysInside(name, linkname)) throw unsafe(name, `is a link to ${linkname}, out of its directory`)

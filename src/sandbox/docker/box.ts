@@ -203,7 +203,7 @@ export class DockerBox implements Box {
   async putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void> {
     const { at, missing } = await this.#nearest(directory)
     const { uid, gid } = profileUser(this.profile)
-    if ('fromDirectory' in files) return this.#put(at, () => packTree(files, uid, gid, [], missing))
+    if ('fromDirectory' in files) return this.#put(at, () => packTree(files, uid, gid, { above: missing }))
     const fresh = missing.length > 0 ? files : await this.#withoutDirectoriesIn(directory, files)
     if (missing.length + fresh.length > 0) await this.#put(at, () => packFiles(fresh, uid, gid, missing))
   }

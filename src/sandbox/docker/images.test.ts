@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Docker from 'dockerode'
@@ -123,6 +123,46 @@ COPY --from=tools /script /script
       expect(await box.exec({ command: ['/f'] })).toMatchObject({ kind: 'exited', code: 0 })
       expect(second.tag).not.toBe(first.tag)
     } finally {
+      await rm(directory, { recursive: true })
+    }
+  })
+
+  it('hold what a .dockerignore leaves, change with what their base’s tag means, and are built in time', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
+    const docker = new Docker()
+    const repo = `paddock-images-test-${process.pid}`
+    const base = `${repo}:moved`
+    const tagBase = async (from: string): Promise<void> => {
+      await docker.getImage(from).tag({ repo, tag: 'moved' })
+    }
+    try {
+      await mkdir(join(directory, 'keys/public'), { recursive: true })
+      for (const name of ['f', '.env', 'keys/secret', 'keys/public/one', 'Dockerfile']) {
+        await writeFile(join(directory, name), name)
+      }
+      await writeFile(join(directory, '.dockerignore'), '.env\nkeys\n!keys/public\nDockerfile\n.dockerignore\n')
+      const from = (more: Partial<Extract<ImageRecipe, { kind: 'dockerfile' }>> = {}): ImageRecipe => {
+        const dockerfile = `FROM ${base}\nCOPY . /here/\n`
+        return { kind: 'dockerfile', name: 'moved', dockerfile, context: directory, ...more }
+      }
+      const one = await provider.ensureImage({ kind: 'paddock-base' })
+      await tagBase(one.tag)
+      const first = await provider.ensureImage(from())
+      await writeFile(join(directory, '.env'), 'another secret')
+      const same = await provider.ensureImage(from())
+      made.add(first.tag).add(same.tag)
+      expect(same).toMatchObject({ tag: first.tag, fresh: false })
+      await using box = await provider.createBox({ image: first, profile: 'user', labels: { role: 'probe' } })
+      const listed = await box.exec({ command: 'cd /here && find . -type f | sort' })
+      expect(listed).toMatchObject({ stdout: Buffer.from('./f\n./keys/public/one\n') })
+      await tagBase(first.tag)
+      const moved = await provider.ensureImage(from())
+      made.add(moved.tag)
+      expect(moved).toMatchObject({ fresh: true })
+      const slow = provider.ensureImage(from({ dockerfile: `FROM ${base}\nRUN sleep 600\n`, timeoutMs: 500 }))
+      await expect(slow).rejects.toMatchObject({ code: 'IMAGE_BUILD_FAILED', message: /within 500 ms/ })
+    } finally {
+      await docker.getImage(base).remove({ force: true })
       await rm(directory, { recursive: true })
     }
   })

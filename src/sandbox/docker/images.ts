@@ -3,13 +3,21 @@ import { pack } from 'tar-stream'
 import { PassThrough } from 'node:stream'
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import type { ImageOptions, ImageRecipe, ImageRef } from '../contract/index.ts'
-import { buildContext, dockerfileName } from './build-context.ts'
+import { buildContext } from './build-context.ts'
 import { ask, messageOf, statusOf } from './daemon.ts'
 import { makeDebian, pull } from './debian.ts'
 import { markLabel } from './labels.ts'
 import { withLock } from './lock.ts'
 import { DaemonWords, follow } from './progress.ts'
-import { debianReference, debianSuite, digestOf, ownBasesOf, sandboxSource, withBases } from './recipe.ts'
+import {
+  debianReference,
+  debianSuite,
+  digestOf,
+  othersBasesOf,
+  ownBasesOf,
+  sandboxSource,
+  withBases,
+} from './recipe.ts'
 
 /** Makes images by recipe. One at a time per image on this machine. */
 export class Images {
@@ -28,7 +36,10 @@ export class Images {
       case 'paddock-base':
         return this.#build('paddock-base', sandboxSource('paddock-base/Dockerfile'), undefined, {}, o)
       case 'dockerfile':
-        return this.#build(imageName(recipe.name), recipe.dockerfile, recipe.context, recipe.buildArgs ?? {}, o)
+        return this.#build(imageName(recipe.name), recipe.dockerfile, recipe.context, recipe.buildArgs ?? {}, {
+          ...o,
+          ...(recipe.timeoutMs === undefined ? {} : { timeoutMs: recipe.timeoutMs }),
+        })
       case 'reference':
         return this.#reference(recipe.reference, o)
     }
@@ -56,7 +67,7 @@ export class Images {
     dockerfile: string,
     source: Parameters<typeof buildContext>[0],
     buildArgs: Readonly<Record<string, string>>,
-    o: ImageOptions,
+    o: ImageOptions & { readonly timeoutMs?: number },
   ): Promise<ImageRef> {
     const bases = new Map<string, string>()
     for (const kind of ownBasesOf(dockerfile)) {
@@ -68,21 +79,33 @@ export class Images {
     const args = Object.entries(buildArgs)
       .map(([key, value]) => `${key}=${value}`)
       .sort()
-    const digest = digestOf([text, context.digest, ...args])
+    // A tag may come to mean another image: by what it means now. Pulled first, so that it means one already.
+    const meant = await Promise.all(
+      othersBasesOf(dockerfile).map(async (base) => `${base} is ${(await this.#reference(base, o)).id}`),
+    )
+    const digest = digestOf([text, context.digest, ...args, ...meant])
     return this.#once(name, digest, o, async (tag) => {
+      const bound = o.timeoutMs === undefined ? null : AbortSignal.timeout(o.timeoutMs)
+      const signals = [o.signal, bound].filter((signal) => signal !== undefined && signal !== null)
       try {
         const stream = await this.#docker.buildImage(await context.pack(text, o), {
           t: tag,
-          dockerfile: dockerfileName,
+          dockerfile: context.dockerfile,
           rm: true,
           forcerm: true,
           labels: { [markLabel]: 'image', 'paddock.recipe': digest },
           buildargs: { ...proxyArguments(), ...buildArgs },
-          ...(o.signal && { abortSignal: o.signal }),
+          abortSignal: AbortSignal.any(signals),
         })
         await follow(stream, o.onProgress ?? (() => undefined))
       } catch (error) {
         o.signal?.throwIfAborted()
+        if (bound?.aborted === true) {
+          throw new PaddockError('IMAGE_BUILD_FAILED', `The image of ${name} was not built within ${o.timeoutMs} ms.`, {
+            cause: error,
+            fix: 'Raise build_timeout_sec of the task, or make its Dockerfile do less.',
+          })
+        }
         throw buildFault(name, error)
       }
     })

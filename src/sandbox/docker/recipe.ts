@@ -42,3 +42,16 @@ export function withBases(dockerfile: string, tags: ReadonlyMap<string, string>)
     (_all, before: string, name: string) => before + (tags.get(name.toLowerCase()) ?? name),
   )
 }
+
+/** Images of others that a Dockerfile starts from: no earlier stage, none of ours, and no name with a variable in it. */
+export function othersBasesOf(dockerfile: string): readonly string[] {
+  const stages = new Set(['scratch', 'paddock-base', 'paddock-debian'])
+  const found: string[] = []
+  for (const [, base = '', alias] of dockerfile.matchAll(fromLine)) {
+    if (!stages.has(base.toLowerCase().replace(/:latest$/, '')) && !base.includes('$')) found.push(base)
+    if (alias !== undefined) stages.add(alias.toLowerCase())
+  }
+  return [...new Set(found)]
+}
+
+const fromLine = /^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?/gim

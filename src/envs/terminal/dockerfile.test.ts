@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { factsOf } from './dockerfile.ts'
+
+describe('what a Dockerfile says of the commands in its image', () => {
+  it.each([
+    ['FROM ubuntu:24.04\nWORKDIR /app\nWORKDIR src\n', '/app/src'],
+    ['FROM paddock-base\nRUN true\n', '/workspace'],
+    ['FROM paddock-debian:latest\n', '/'],
+    ['FROM paddock-base\nWORKDIR ../srv\n', '/srv'],
+    ['FROM ubuntu:24.04\nRUN true\n', null],
+    ['FROM ubuntu:24.04\nWORKDIR app\n', null],
+    ['ARG ROOT=/one\nFROM ubuntu:24.04\nARG ROOT\nENV APP=$ROOT/app OTHER="a b"\nWORKDIR ${APP}/x\n', '/one/app/x'],
+    ['FROM ubuntu:24.04\nWORKDIR ${GIVEN:-/srv}\n', '/srv'],
+    ['FROM ubuntu:24.04 AS made\nWORKDIR /made\nFROM made\nRUN true\n', '/made'],
+    ['FROM ubuntu:24.04 AS made\nWORKDIR /made\nFROM paddock-base\nCOPY --from=made /made .\n', '/workspace'],
+    ['# escape=`\nFROM ubuntu:24.04\nWORKDIR `\n  /app\n', '/app'],
+    ['FROM ubuntu:24.04\nRUN <<END\nWORKDIR /never\nEND\nWORKDIR "/quoted"\n', '/quoted'],
+    ['FROM ubuntu:24.04\n# WORKDIR /never\nWORKDIR \\\n# between\n /app\n', '/app'],
+  ])('%j: work directory %s', (dockerfile, workdir) => {
+    expect(factsOf(dockerfile).workdir).toBe(workdir)
+  })
+
+  it.each([
+    ['FROM ubuntu:24.04\nUSER root\nRUN true\nUSER app:app\n', 'app:app'],
+    ['FROM ubuntu:24.04\nENV WHO=me\nUSER $WHO\n', 'me'],
+    ['FROM ubuntu:24.04 AS made\nUSER app\nFROM made\n', 'app'],
+    ['FROM ubuntu:24.04\n', null],
+  ])('%j: user %s', (dockerfile, user) => {
+    expect(factsOf(dockerfile).user).toBe(user)
+  })
+
+  it.each([
+    ['FROM ubuntu:24.04\nENTRYPOINT ["/start.sh"]\nCMD ["serve"]\n', true],
+    ['FROM ubuntu:24.04\nEntryPoint exec start\n', true],
+    ['FROM ubuntu:24.04 AS made\nENTRYPOINT ["/start.sh"]\nFROM made\nENTRYPOINT []\n', false],
+    ['FROM ubuntu:24.04 AS other\nENTRYPOINT ["/start.sh"]\nFROM ubuntu:24.04\nCMD ["serve"]\n', false],
+  ])('%j: has an entry point: %s', (dockerfile, has) => {
+    expect(factsOf(dockerfile).hasEntrypoint).toBe(has)
+  })
+})

@@ -1,0 +1,114 @@
+import { posix } from 'node:path'
+
+/** What the last stage of a Dockerfile says of the commands that run in its image. */
+export interface ImageFacts {
+  /** Where its first stage begins. */
+  readonly base: string
+  /** Null: the base's. */
+  readonly workdir: string | null
+  /** Null: the base's. */
+  readonly user: string | null
+  readonly hasEntrypoint: boolean
+}
+
+/** Work directories of bases that are known here; an image made from nothing has the root. */
+const workdirs: Readonly<Record<string, string>> = { 'paddock-base': '/workspace', 'paddock-debian': '/', scratch: '/' }
+
+/** Reads `FROM`, `WORKDIR`, `USER`, `ENTRYPOINT` and the variables in them. Values that are not in the file are `unknown`. */
+export function factsOf(dockerfile: string): ImageFacts {
+  const stages = new Map<string, ImageFacts>()
+  const global = new Map<string, string>()
+  let stage: ImageFacts | null = null
+  let name = ''
+  let known = new Map<string, string>()
+  for (const { word, rest } of instructionsOf(dockerfile)) {
+    if (word === 'FROM') {
+      const [image = '', as, alias] = rest.split(/\s+/).filter((part) => !part.startsWith('--'))
+      const base = expanded(image, global)
+      const of = stages.get(base.toLowerCase())
+      stage = of ?? { base, workdir: workdirs[plain(base)] ?? null, user: null, hasEntrypoint: false }
+      name = as?.toUpperCase() === 'AS' ? (alias ?? '').toLowerCase() : String(stages.size)
+      known = new Map()
+    } else if (word === 'ARG' || word === 'ENV') {
+      for (const [key, value] of assignments(rest)) {
+        const found = value ?? global.get(key)
+        if (found !== undefined) (stage === null ? global : known).set(key, expanded(found, known))
+      }
+    } else if (stage !== null) stage = told(stage, word, expanded(rest, known))
+    if (stage !== null) stages.set(name, stage)
+  }
+  return stage ?? { base: '', workdir: null, user: null, hasEntrypoint: false }
+}
+
+function told(facts: ImageFacts, word: string, rest: string): ImageFacts {
+  const value = rest.replaceAll(/^(["'])(.*)\1$/g, '$2')
+  switch (word) {
+    case 'WORKDIR': {
+      if (value.startsWith('/')) return { ...facts, workdir: posix.normalize(value) }
+      return facts.workdir === null ? facts : { ...facts, workdir: posix.join(facts.workdir, value) }
+    }
+    case 'USER':
+      return { ...facts, user: value }
+    case 'ENTRYPOINT':
+      return { ...facts, hasEntrypoint: value.replaceAll(/\s/g, '') !== '[]' && value !== '' }
+    default:
+      return facts
+  }
+}
+
+/** `paddock-base:latest` is `paddock-base`. */
+export function plain(reference: string): string {
+  return reference.toLowerCase().replace(/:latest$/, '')
+}
+
+interface Instruction {
+  /** In capitals. */
+  readonly word: string
+  readonly rest: string
+}
+
+/** Instructions with their continued lines, without comments and here-documents' bodies. */
+function instructionsOf(dockerfile: string): readonly Instruction[] {
+  const escape = /^#\s*escape\s*=\s*(\S)/im.exec(dockerfile.split('\n', 2).join('\n'))?.[1] ?? '\\'
+  const found: Instruction[] = []
+  let open = ''
+  let until: string | null = null
+  for (const line of dockerfile.split(/\r?\n/)) {
+    if (until !== null) {
+      if (line.trim() === until) until = null
+      continue
+    }
+    if (/^\s*#/.test(line) || (line.trim() === '' && open !== '')) continue
+    const whole = open + line
+    if (whole.trimEnd().endsWith(escape)) {
+      open = `${whole.trimEnd().slice(0, -1)} `
+      continue
+    }
+    open = ''
+    const parts = /^\s*([a-z]+)\s+([^]*)$/i.exec(whole)
+    if (parts === null) continue
+    const [, word = '', rest = ''] = parts
+    found.push({ word: word.toUpperCase(), rest: rest.trim() })
+    if (/^(?:RUN|COPY|ADD)$/i.test(word)) until = /<<-?\s*["']?([A-Za-z_]\w*)["']?/.exec(rest)?.[1] ?? null
+  }
+  return found
+}
+
+/** `A=1 B="two words"`, `A one value to the end`, and `ARG A` without a value. */
+function assignments(rest: string): readonly (readonly [string, string | null])[] {
+  const old = /^([A-Za-z_]\w*)\s+([^=]*)$/.exec(rest)
+  if (old?.[1] !== undefined) return [[old[1], old[2] ?? '']]
+  return [...rest.matchAll(/([A-Za-z_]\w*)(?:=("(?:[^"\\]|\\.)*"|'[^']*'|\S*))?/g)].map(([, key = '', value]) => [
+    key,
+    value === undefined ? null : value.replaceAll(/^(["'])([^]*)\1$/g, '$2'),
+  ])
+}
+
+/** With the values that are known; what is not stays as it is written. */
+function expanded(text: string, known: ReadonlyMap<string, string>): string {
+  return text.replaceAll(
+    /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})/g,
+    (written: string, bare?: string, braced?: string, otherwise?: string) =>
+      known.get(bare ?? braced ?? '') ?? otherwise ?? written,
+  )
+}
