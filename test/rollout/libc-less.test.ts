@@ -59,13 +59,14 @@ describe('a task whose image has no C library, no shell and no other program', (
       'task.toml': `schema_version = "1.4"
 artifacts = ["/workspace"]
 [agent]
-user = "agent"
+user = "1000"
 [verifier]
 environment_mode = "separate"
 [verifier.environment]
 network_mode = "no-network"
 [environment]
 network_mode = "no-network"
+workdir = "/workspace"
 `,
       'instruction.md': 'Say the word.',
       'environment/agent.c': agent,
