@@ -61,6 +61,8 @@ describe('the splice', () => {
     expect(behindText(full, [lettered(20, other), lettered(21, other)])).toBeNull()
     const bare = ids(turn([11, 1], [9]), [header, 12, 14], turn([13], [9]))
     expect(behindText(bare, [lettered(20, turn([13], [9])), lettered(21, turn([13], [9]))])).toBeNull()
+    const open = [lettered(20, turn([13], [])), lettered(21, turn([13], []))] as const
+    expect(behindText(ids([header, 12], turn([13], [])), open, { tail: ids() })).toBeNull()
     expect(behindText(full, [lettered(20), lettered(21)], { tail: Int32Array.of(8) })).toBeNull()
     expect(behindText(full, [lettered(20), ids([22], [...lettered(21)])])).toBeNull()
     expect(behindText(ids([9]), [lettered(20), lettered(21)])).toBeNull()
