@@ -288,8 +288,12 @@ async function standOf(
 }
 
 /** As the room of rollouts asks for it. */
-function groupOf({ stopAt, ...rest }: Config['run']['group']): NonNullable<RunOptions['group']> {
-  return { ...rest, ...(stopAt === null ? {} : { stopWhen: { kind: 'usable', count: stopAt } }) }
+function groupOf({ stopAt, inject, ...rest }: Config['run']['group']): NonNullable<RunOptions['group']> {
+  return {
+    ...rest,
+    ...(inject === undefined ? {} : { inject }),
+    ...(stopAt === null ? {} : { stopWhen: { kind: 'usable', count: stopAt } }),
+  }
 }
 
 function forkOf({ fork }: RunRequest): ForkFrom | null {

@@ -99,6 +99,20 @@ export type EventBody =
       readonly of: Id | null
       readonly detail: string
     }
+  | {
+      /** What the policy saw in a prompt beyond what its harness wrote: see `SessionPolicy.inject`. */
+      readonly kind: 'injected'
+      readonly callId: Id
+      readonly labels: readonly string[]
+      /**
+       * What makes the prompt that it would have been without: tokens `[start, end)` of the prompt, counted from its first, give way
+       * to `ids`. Ascending. Of what was injected into earlier prompts only some may be told. Null: nobody knows, as `detail` says.
+       */
+      readonly edits:
+        | readonly { readonly start: number; readonly end: number; readonly ids: readonly number[] }[]
+        | null
+      readonly detail: string
+    }
   /** A client deleted a response that it had asked to store: it is not given out or continued any more. */
   | { readonly kind: 'response_deleted'; readonly responseId: string; readonly callId: Id }
   | { readonly kind: 'label'; readonly name: string; readonly value: string }

@@ -4,6 +4,8 @@ import type { CallEvent } from './contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { ReplyForm } from './dialects/contract.ts'
+import type { BothRenders } from './injection/clean.ts'
+import type { InjectedCall } from './injection/injector.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type { KnownFacts } from './engines/facts.ts'
 import type { ConversationMatch } from './session/conversation.ts'
@@ -55,6 +57,8 @@ export interface AdmittedCall {
   /** How the answer is written for the harness. */
   readonly form: ReplyForm
   readonly match: ConversationMatch
+  /** What the policy sees beside the harness's words; null: nothing. */
+  readonly injected: (InjectedCall & { readonly renders: () => Promise<BothRenders> }) | null
   /** What the engine was known to be when the intent was made. */
   readonly facts: KnownFacts | null
   readonly path: string

@@ -39,7 +39,8 @@ export function commitOf(ended: EndedCall): CallCommit {
     answer,
     whole: outcome.kind === 'complete' || (outcome.kind === 'client_gone' && outcome.upstream === 'finished'),
     match,
-    messages: request.messages,
+    messages: call.injected?.put?.messages ?? request.messages,
+    forked: call.injected?.removed === true ? 'injected_removed' : null,
     // Of the engine that answered: the one that the intent names may be gone.
     logprobKind: served?.fingerprint.logprobKind ?? engine.logprobKind,
     gives: engine.gives,

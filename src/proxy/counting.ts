@@ -30,15 +30,15 @@ export class Counting {
     const { dialect, path } = route
     const bytes = await readBody(http, this.limits.maxBodyBytes)
     const { chat } = dialect.read({ bytes, headers: http.headers, path, now: this.clock.now(), memory: session })
-    const { countTokens } = this.engine
-    if (countTokens === undefined || dialect.countBody === undefined) {
+    const { promptIds } = this.engine
+    if (promptIds === undefined || dialect.countBody === undefined) {
       throw new PaddockError('ENGINE_INCAPABLE', `The engine ${this.engine.name} counts no tokens.`, {
         fix: 'Use an engine with a tokenize route, or count in the harness.',
       })
     }
     const { model } = session.record.policy
     const asked = model === null ? chat.bytes : editObject(chat.bytes, { set: { model: JSON.stringify(model) } })
-    const body = dialect.countBody(await countTokens(asked))
+    const body = dialect.countBody((await promptIds(asked)).length)
     if (response.destroyed) return
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)

@@ -25,9 +25,12 @@ import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
 import { replayCall } from './past/replayed-call.ts'
 import { divergenceLine, type Replay } from './past/replay.ts'
+import { renderBoth } from './injection/clean.ts'
 import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
 import { isCredential } from './session/keys.ts'
+import type { InjectedCall } from './injection/injector.ts'
+import type { ConversationMatch } from './session/conversation.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
 import type { RememberedCall } from './session/remembered-call.ts'
 import { judgeRetry } from './session/retries.ts'
@@ -257,11 +260,12 @@ export class Generations {
     })
     const match = session.conversation.match(request.turns, read.handles)
     for (const callId of match.echoed) this.settleDelivery(session, callId, 'echoed')
-    const body = engineBody(request, {
-      set: setBy(plan.set, sampling.set, policy.model),
-      remove: sampling.remove.length === 0 ? plan.remove : [...plan.remove, ...sampling.remove],
-      buffered,
-    })
+    const set = setBy(plan.set, sampling.set, policy.model)
+    const remove = sampling.remove.length === 0 ? plan.remove : [...plan.remove, ...sampling.remove]
+    const clean = engineBody(request, { set, remove, buffered })
+    const injected = session.injector?.into(request, { callClass, match }) ?? null
+    const put = injected?.put ?? null
+    const body = put === null ? clean : engineBody(request, { set: { ...set, messages: put.text }, remove, buffered })
     return new RunningCall(
       {
         session,
@@ -269,7 +273,8 @@ export class Generations {
         intent,
         request,
         form: read.reply(id),
-        match,
+        match: injected === null ? match : matchOf(match, injected),
+        injected: injected === null ? null : { ...injected, renders: () => renderBoth(engine, { full: body, clean }) },
         facts,
         path: plan.path,
         body,
@@ -422,6 +427,18 @@ export function tellError(response: ServerResponse, cause: unknown, dialect: Dia
 }
 
 /** Request headers without credentials. */
+/** As of the messages that the engine is asked with. A prompt that goes on from what is gone by design is not spliced. */
+function matchOf(match: ConversationMatch, { put, removed }: InjectedCall): ConversationMatch {
+  const shift = put?.shift ?? 0
+  const { at, replaced } = match
+  return {
+    ...match,
+    edited: match.edited || removed,
+    at: at === -1 ? -1 : at + shift,
+    replaced: replaced === null ? null : { ...replaced, at: replaced.at + shift },
+  }
+}
+
 function keptHeaders(headers: IncomingMessage['headers']): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const name of Object.keys(headers)) {

@@ -1,4 +1,4 @@
-import { type Id, isBeside, isPaddockError, PaddockError } from '../core/index.ts'
+import { type Id, isBeside, isPaddockError, newId, PaddockError } from '../core/index.ts'
 import type { CallCommit, CallOutcome } from '../trajectory/index.ts'
 import { noteAnswers } from './answered.ts'
 import { Audience, type ToldFailure } from './audience.ts'
@@ -11,6 +11,7 @@ import { Answer } from './dialects/chat/answer.ts'
 import type { AnswerView, ReplyForm, StreamPiece } from './dialects/contract.ts'
 import { asFailure, EngineReply, type ReplyEnd } from './engine-reply.ts'
 import type { Client, ClientWatch } from './http/client.ts'
+import { type BothRenders, injectedEvent } from './injection/clean.ts'
 import { IntentGate, type IntentWatch } from './intent-gate.ts'
 import type { LooseObject } from './session/sampling.ts'
 import type { AnswerSink } from './tokens/contract.ts'
@@ -40,6 +41,8 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   private readonly intent = new IntentGate()
   private readonly times: CallTimes
   private failure: ToldFailure | null = null
+  /** Of a prompt with texts put into it. */
+  private renders: Promise<BothRenders> | null = null
 
   constructor(admitted: AdmittedCall, around: CallSurroundings<RunningCall>) {
     this.asked = admitted
@@ -70,9 +73,10 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     }
     this.phase = 'running'
     this.times.heard()
-    const { intent, path, body, session, match, tokens } = asked
+    const { intent, path, body, session, match, tokens, injected } = asked
     const { strategy } = intent
     const ids = { callId: this.id, sessionId: session.record.id }
+    this.renders = injected === null || injected.put === null ? null : injected.renders()
     this.upstream.asked(tokens.send({ ...ids, strategy, path, body, match }, this))
     // The engine reads the request while the intent is written.
     this.intent.write(this.around.recorder.beginCall(intent), this)
@@ -261,6 +265,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
       }
       const beside = storeBeside(ended, this.around)
       if (beside !== null) await beside
+      if (this.renders !== null) await this.tellInjected(asked, await this.renders)
       commit = commitOf(ended)
       await this.store(commit, tainted)
     } catch (cause) {
@@ -275,6 +280,16 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.audience.deliverAll(this.answer, this.failure)
     this.around.settled(this, outcomeOf(asked, this.answer, { commit, tainted }))
     this.letGo()
+  }
+
+  /** Before its commit: a call that is whole has this with it. */
+  private async tellInjected({ session, injected, intent }: AdmittedCall, renders: BothRenders): Promise<void> {
+    const put = injected?.put ?? null
+    if (put === null) return
+    const told = { prompt: this.answer.promptIds, renders, spliced: intent.strategy === 'splice' }
+    const { id: sessionId, rolloutId } = session.record
+    const about = { id: newId(), at: this.around.clock.now(), rolloutId, sessionId }
+    await this.around.recorder.appendEvent({ ...about, ...injectedEvent(this.id, put, told) })
   }
 
   /** Stores the end of the call: the transaction, and with it the fault that the harness is about to see. */

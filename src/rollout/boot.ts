@@ -89,7 +89,9 @@ export async function boot(
 async function forked(run: RunParts, fork: ForkFrom, asked: OpenSession): Promise<OpenSession> {
   const past = await pastOf(run.store.recorder, fork)
   const { policy } = past.log.session
-  return { ...asked, policy: { ...policy, budget: asked.policy?.budget ?? policy.budget }, past }
+  const inject = [...(policy.inject ?? []), ...(asked.policy?.inject ?? [])]
+  const budget = asked.policy?.budget ?? policy.budget
+  return { ...asked, policy: { ...policy, budget, ...(inject.length === 0 ? {} : { inject }) }, past }
 }
 
 function toolServerFor(

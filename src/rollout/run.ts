@@ -8,7 +8,7 @@ import type { RunOptions, RunSummary } from './contract.ts'
 import { forkLabels, requireForkable } from './fork/past.ts'
 import { Gate } from './gate.ts'
 import { type GroupWork, type RunGroup, RunGroups, runGroups } from './group/run-groups.ts'
-import { groupSpec } from './group/spec.ts'
+import { groupSpec, injectLabels } from './group/spec.ts'
 import { summariseGroup } from './groups.ts'
 import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
@@ -61,10 +61,10 @@ export async function openRun(asked: RunOptions): Promise<OpenRun> {
   })()
   return {
     groups,
-    ownOf: ({ horizon, labels, fork }) => ({
-      ...horizonOf(options, horizon),
-      fork,
-      labels: { ...run.labels, ...labels, ...forkLabels(fork) },
+    ownOf: (spec) => ({
+      ...horizonOf(options, spec),
+      fork: spec.fork,
+      labels: { ...run.labels, ...spec.labels, ...injectLabels(spec), ...forkLabels(spec.fork) },
     }),
     check: async (task, { fork }) => {
       if (fork !== null) await requireForkable(run, fork, task)
@@ -144,7 +144,7 @@ async function ready(sandbox: SandboxProvider): Promise<void> {
 function partsOf(
   options: RunOptions,
   made: Pick<RunParts, 'bundle' | 'inferenceOrigin' | 'signal'>,
-  { horizon, fork }: GroupSpec,
+  group: GroupSpec,
 ): RunParts {
   const { store, proxy, sandbox, environment, harness, model, onProgress } = options
   const limits = { ...defaultLimits(), ...options.limits }
@@ -157,9 +157,9 @@ function partsOf(
     environment,
     harness,
     model,
-    ...horizonOf(options, horizon),
-    labels: { ...options.labels, ...forkLabels(fork) },
-    fork,
+    ...horizonOf(options, group),
+    labels: { ...options.labels, ...injectLabels(group), ...forkLabels(group.fork) },
+    fork: group.fork,
     budgets: runBudgets(options.budgets ?? {}),
     gates: {
       live: new Gate(limits.agent + limits.boot),
@@ -178,9 +178,15 @@ function partsOf(
   }
 }
 
-function horizonOf({ policy = {} }: RunOptions, horizon: number | null): Pick<RunParts, 'policy' | 'horizon'> {
+function horizonOf(
+  { policy = {} }: RunOptions,
+  { horizon, inject, fork }: GroupSpec,
+): Pick<RunParts, 'policy' | 'horizon'> {
+  const { inject: configured = [], ...rest } = policy
+  // What a fork's parent saw is in the parent's own policy.
+  const own = inject ?? (fork === null ? configured : [])
   return {
-    policy: withHorizon(policy, horizon),
+    policy: withHorizon(own.length === 0 ? rest : { ...rest, inject: own }, horizon),
     horizon: horizon !== null && (policy.budget?.maxCalls ?? horizon) >= horizon ? horizon : null,
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isId, mergeSessionConfig, type Task } from '../core/index.ts'
 import { bareTask, groupSpec } from '../rollout/index.ts'
 import type { ControlParts } from './contract.ts'
+import { injections } from './injections.ts'
 import { parse } from './parse.ts'
 import { present, sessionPolicy } from './policy.ts'
 import { rolloutEnd } from './rollout-end.ts'
@@ -27,6 +28,7 @@ const specShape = {
   deadlineMs: z.int().min(1).nullable().optional(),
   labels: labels.optional(),
   horizon: z.int().min(1).nullable().optional(),
+  inject: injections.optional(),
   onCut: z
     .strictObject({ horizon: onCut, budget: onCut, context_overflow: onCut, agent_timeout: onCut })
     .transform(present)

@@ -57,6 +57,14 @@ export type DropReason =
   | WireFault
   /** Known from the engine's usage alone: no id came. */
   | 'missing_ids'
+  /** Asked for without what was injected, and nobody knows its prompt without it. */
+  | 'clean_unknown'
+
+/**
+ * `as_sampled`: what the policy saw, its injections included (invariant I2). `clean`: without them, as the harness wrote it; what was
+ * sampled behind one has no logprobs then, because none was made in that context.
+ */
+export type RowView = 'as_sampled' | 'clean'
 
 /** One segment as it lies in a row. */
 export interface RowSegment {
@@ -84,12 +92,16 @@ export interface Row {
   readonly tokens: Int32Array
   /** 1: sampled by the policy and to be trained. */
   readonly mask: Uint8Array
-  /** 0 where mask is 0. */
+  /** 0 where mask is 0; NaN where the context is another than the one that was sampled in (view `clean`). */
   readonly logprobs: Float32Array
   readonly logprobKind: LogprobKind
   /** Tokens before the first sampled one. */
   readonly promptLength: number
   readonly segments: readonly RowSegment[]
+  /** Tokens `[start, end)` that the harness did not write, of view `as_sampled`, as far as it is known. */
+  readonly injected: readonly { readonly start: number; readonly end: number; readonly labels: readonly string[] }[]
+  /** Some of its trained tokens were sampled in another context: view `clean`, behind an injection. */
+  readonly offContext: boolean
   /** In row positions. */
   readonly policySpans: readonly PolicySpan[]
   /** Of the calls in the row, in order. */
@@ -220,6 +232,8 @@ export interface SelectionQuery {
   readonly includeTainted?: boolean
   /** Default false: a rollout without an end, or ended as `infra` or `cancelled`, is dropped (`rollout_unfinished`). */
   readonly includeUnfinished?: boolean
+  /** Default `as_sampled`. Formats for `rl` refuse `clean`. */
+  readonly view?: RowView
   /** The stored events of each rollout come with it. Default false; true in `archive` exports. */
   readonly includeEvents?: boolean
   /** Chooses among the usable rollouts of each group; those that it does not name are dropped as `filtered`. Default: all stay. */

@@ -62,6 +62,51 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    part: 'injection',
+    file: 'src/proxy/injection/place.ts',
+    tests: ['test/proxy/inject.test.ts'],
+    mutants: [
+      { name: 'leaves a text in that stands once', from: 'answers !== from', to: 'answers < from' },
+      { name: 'takes examples for answers', from: 'answersIn(messages) - shown', to: 'answersIn(messages)' },
+      { name: 'puts a turn behind the newest words', from: 'answers === shown + at.turn', to: 'false' },
+      {
+        name: 'splices over what is gone',
+        from: "item.keep === 'once' && answersBefore",
+        to: 'false && answersBefore',
+      },
+    ],
+  },
+  {
+    part: 'clean view',
+    file: 'src/trajectory/rows/injected.ts',
+    tests: ['test/proxy/inject.test.ts'],
+    mutants: [
+      {
+        name: 'takes a prompt that nobody knows for clean',
+        from: 'if (told.edits === null) return null',
+        to: 'if (told.edits === null) return nothing',
+      },
+      {
+        name: 'cuts at the places of the whole prompt',
+        from: 'start: edit.start - start, end: edit.end - start',
+        to: 'start: edit.start, end: edit.end',
+      },
+    ],
+  },
+  {
+    part: 'clean rows',
+    file: 'src/trajectory/rows/build.ts',
+    tests: ['test/proxy/inject.test.ts'],
+    mutants: [
+      { name: 'copies logprobs of another context', from: 'logprobs[at] = Number.NaN', to: 'continue' },
+      {
+        name: 'keeps what was injected',
+        from: 'isClean && here.length > 0 ? withoutInjected(tokens, here) : tokens',
+        to: 'tokens',
+      },
+    ],
+  },
+  {
     part: 'matcher',
     file: 'src/proxy/session/conversation.ts',
     tests: ['src/proxy/session/match.test.ts', 'src/proxy/session/conversation.test.ts'],

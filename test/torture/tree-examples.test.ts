@@ -1,4 +1,4 @@
-/** The trees of `examples/train/trees`, grown by the Python client beside a real `paddock serve`, with real boxes. */
+/** The trees of `examples/train/trees` and the hints of `examples/train/hints`, done by the Python client beside a real `paddock serve`, with real boxes. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 
 async function grow(example: string): Promise<Record<string, unknown>> {
-  const { stdout } = await promisify(execFile)('python3', [join('examples/train/trees', example)], {
+  const { stdout } = await promisify(execFile)('python3', [join('examples/train', example)], {
     cwd: root,
     env: {
       ...process.env,
@@ -38,7 +38,7 @@ async function grow(example: string): Promise<Record<string, unknown>> {
 }
 
 it('a budget is spent where it is least known how it ends, and every sampled token is trained once', async () => {
-  const { rollouts, forked, trained_tokens: trained, roots } = await grow('trace.py')
+  const { rollouts, forked, trained_tokens: trained, roots } = await grow('trees/trace.py')
   expect([rollouts, forked, (roots as readonly string[]).length]).toEqual([6, 2, 2])
   await using reader = await openReader(data)
   let sampled = 0
@@ -50,7 +50,7 @@ it('a budget is spent where it is least known how it ends, and every sampled tok
 })
 
 it('answers that hesitate after the result of a tool are sampled again', async () => {
-  const { chosen, groups } = (await grow('arpo.py')) as {
+  const { chosen, groups } = (await grow('trees/arpo.py')) as {
     chosen: Readonly<Record<string, readonly [call: number, rise: number]>>
     groups: readonly string[]
   }
@@ -66,5 +66,32 @@ it('answers that hesitate after the result of a tool are sampled again', async (
         ['completed', true],
       ],
     )
+  }
+})
+
+it('a hint fades, beside groups without one, and its text reaches no harness', async () => {
+  const { run, rounds } = (await grow('hints/fade.py')) as {
+    run: string
+    rounds: readonly { readonly words: number; readonly with: number; readonly without: number }[]
+  }
+  expect(rounds.map(({ words }) => words)).toEqual([14, 7, 3])
+  await using reader = await openReader(data)
+  for (const [step, { words }] of rounds.entries()) {
+    for (const which of ['with', 'without']) {
+      const members = await reader.catalogue.rollouts({ groupId: `${run}-${step}-${which}` })
+      expect(members).toHaveLength(2)
+      for (const { id, labels } of members) {
+        const hint = which === 'with' ? `hint of ${words} words` : undefined
+        expect(labels['inject']).toBe(hint)
+        for (const { id: sessionId } of await reader.recorder.sessions({ rolloutId: id })) {
+          const log = await reader.recorder.session(sessionId)
+          const seen = log.events.flatMap((event) => (event.kind === 'injected' ? [event] : []))
+          expect(seen).toHaveLength(hint === undefined ? 0 : log.calls.length)
+          for (const { edits } of seen) expect(edits).not.toBeNull()
+          for (const { intent } of log.calls)
+            expect(Buffer.from(intent.body).toString()).not.toContain('Count the lines')
+        }
+      }
+    }
   }
 })

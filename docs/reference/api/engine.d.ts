@@ -9,7 +9,7 @@ export interface EngineAdapter {
     readonly logprobKind: LogprobKind;
     planChat(facts: EngineRequestFacts): EngineRequestPlan;
     readonly readsChat?: (sink: UpstreamSink) => UpstreamSink;
-    readonly countTokens?: (chat: Uint8Array) => Promise<number>;
+    readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>;
     readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>;
     fingerprint(): Promise<EngineFingerprint>;
     learn(how: Learning): Promise<EngineFacts>;

@@ -88,6 +88,12 @@ export interface Row {
     readonly logprobKind: LogprobKind;
     readonly promptLength: number;
     readonly segments: readonly RowSegment[];
+    readonly injected: readonly {
+        readonly start: number;
+        readonly end: number;
+        readonly labels: readonly string[];
+    }[];
+    readonly offContext: boolean;
     readonly policySpans: readonly PolicySpan[];
     readonly sampling: readonly {
         readonly callId: Id;

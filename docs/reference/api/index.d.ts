@@ -342,6 +342,7 @@ export interface SelectionQuery {
     readonly includeNullVerdicts?: boolean;
     readonly includeTainted?: boolean;
     readonly includeUnfinished?: boolean;
+    readonly view?: RowView;
     readonly includeEvents?: boolean;
     readonly selector?: Selector;
     readonly minGroupSize?: number;

@@ -2,7 +2,13 @@ import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import { present } from '../../server/index.ts'
-import { builtInExporters, type OneRowRule, type SelectionQuery, type WeightRule } from '../../trajectory/index.ts'
+import {
+  builtInExporters,
+  type OneRowRule,
+  type RowView,
+  type SelectionQuery,
+  type WeightRule,
+} from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { exportersOf } from '../exporters.ts'
@@ -26,6 +32,7 @@ interface ExportOptions {
   readonly exactGroupSize?: number
   readonly oneRowPerRollout?: OneRowRule
   readonly wholeAnswers?: boolean
+  readonly view?: RowView
   readonly select?: string
   readonly dropZeroVariance?: boolean
   readonly weightRule?: WeightRule
@@ -66,6 +73,12 @@ export function addExport(program: Command, cli: Cli): void {
         '--one-row-per-rollout <rule>',
         'for trainers that take one row for one rollout: which row stays, or all with the advantage split',
       ).choices(['longest', 'last', 'split-advantage']),
+    )
+    .addOption(
+      new Option('--view <view>', 'prompts as the policy saw them, or without what was injected').choices([
+        'as_sampled',
+        'clean',
+      ]),
     )
     .option('--whole-answers', 'answers with a token that lacks its logprob are context, not trained')
     .option(
@@ -150,6 +163,7 @@ async function queryOf(context: CommandContext, reader: StoreReader, options: Ex
     exactGroupSize: options.exactGroupSize,
     oneRowPerRollout: options.oneRowPerRollout,
     wholeAnswersOnly: options.wholeAnswers,
+    view: options.view,
     selector: options.select === undefined ? undefined : await selectorFor(context.loaded, options.select),
     dropZeroVariance: options.dropZeroVariance,
     weightRule: options.weightRule,

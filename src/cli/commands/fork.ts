@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { type ConfigInput, PaddockError } from '../../core/index.ts'
 import type { RunRequest } from '../../server/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { injectHelp, readInjections } from '../injections.ts'
 import { shortId } from '../present/units.ts'
 import { resolveId } from '../resolve.ts'
 import { openForReading } from '../store.ts'
@@ -13,6 +14,7 @@ interface ForkOptions {
   readonly onDivergence: string
   readonly name?: string
   readonly engine?: string
+  readonly inject?: string
 }
 
 /** `paddock fork`: further rollouts that go on from a recorded one, at a call of its agent. */
@@ -33,6 +35,7 @@ export function addFork(program: Command, cli: Cli): void {
       'of a harness that asks something else on the way: refuse, or branch there',
       'refuse',
     )
+    .option('--inject <file>', injectHelp)
     .option('--name <text>', 'name of the run')
     .option('--engine <url>', 'inference backend (default: ENGINE_URL, else the scripted engine)')
     .addHelpText(
@@ -66,7 +69,9 @@ async function requestOf(context: CommandContext, text: string, options: ForkOpt
   const call = await callNamed(reader.recorder, rollout.id, at)
   const name = options.name ?? `fork of ${shortId(rollout.id)} at ${shortId(call)}`
   const asked = requestOfRun(await reader.catalogue.run(rollout.runId))
-  return { ...asked, only: [], without: [], group: {}, n, name, fork: { rollout: rollout.id, call, onDivergence } }
+  const inject = options.inject === undefined ? undefined : await readInjections(context.io.cwd, options.inject)
+  const group = inject === undefined ? {} : { inject }
+  return { ...asked, only: [], without: [], group, n, name, fork: { rollout: rollout.id, call, onDivergence } }
 }
 
 function overridesOf({ engine }: ForkOptions): ConfigInput {

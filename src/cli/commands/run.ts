@@ -8,6 +8,7 @@ import { pluginPath } from '../environments.ts'
 import type { PreparedRun } from '../execute.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { ownerOf } from '../find-owner.ts'
+import { injectHelp, readInjections } from '../injections.ts'
 import type { Owner, OwnerOptions } from '../owner.ts'
 import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../public-network.ts'
 import { RunProgressView, runText } from '../present/run.ts'
@@ -34,6 +35,7 @@ interface RunOptions {
   readonly topUp?: number
   readonly deadlineMs?: number
   readonly horizon?: number
+  readonly inject?: string
   readonly engine?: string
   readonly model?: string
   readonly resume?: string
@@ -68,6 +70,7 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--top-up <count>', 'further rollouts that a group may start where members are not usable', wholeNumber(0))
     .option('--deadline-ms <ms>', 'time of a group, after which whoever is not done is left out', wholeNumber(1))
     .option('--horizon <calls>', 'calls after which an agent is cut on purpose, which is no failure', wholeNumber(1))
+    .option('--inject <file>', injectHelp)
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .addOption(publicNetworkOption())
     .option('--quarantine <file>', 'leave out the tasks that `paddock validate --quarantine` wrote there')
@@ -297,7 +300,10 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
     model: engine.model,
     policy: session,
     budgets: configured.budgets,
-    group: configured.group,
+    group:
+      options.inject === undefined
+        ? configured.group
+        : { ...configured.group, inject: await readInjections(io.cwd, options.inject) },
     fork: null,
   }
 }

@@ -41,6 +41,8 @@ function say(event: Event, paint: Paint): string {
         : event.phase === 'arrived'
           ? 'the fork begins'
           : paint('warn', line(event.detail))
+    case 'injected':
+      return `${event.labels.join(', ')} in the prompt${event.edits === null ? `; without it: unknown, ${line(event.detail)}` : ''}`
     case 'response_deleted':
       return event.responseId
     case 'label':

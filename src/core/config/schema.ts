@@ -136,6 +136,21 @@ const sandbox = z.strictObject({
 const pinned = (what: string) => z.number().optional().describe(`Forces ${what}, whatever the harness asks.`)
 
 /** The policy that sessions are opened with. */
+/** A text that the policy sees and the harness does not: `Injection` of the trajectory's contract. */
+const injection = z.strictObject({
+  at: z.union([z.enum(['system', 'task']), z.strictObject({ turn: positiveInt })]),
+  text: z.string().min(1),
+  label: z.string().min(1).max(100),
+  keep: z.enum(['always', 'once']).default('always'),
+})
+
+const injections = z
+  .array(injection)
+  .max(50)
+  .describe(
+    'Texts that the policy sees and the harness does not: `at` (`system`, `task` or `{turn: n}`, behind what the agent is told after n answers), `text`, `label`, `keep` (`always`, or `once` for the one prompt that ends there).',
+  )
+
 export const sessionSchema = z.strictObject({
   strategy: z
     .enum(['auto', 'record', 'splice'])
@@ -185,6 +200,7 @@ export const sessionSchema = z.strictObject({
     .describe(
       'What becomes of a bound on thinking that a Messages or Gemini client asks for: recorded only, or told to the engine, which then forces tokens that were not sampled: vLLM (`thinking_token_budget`; it refuses without a reasoning parser) and SGLang with `--enable-strict-thinking` (`custom_params`); with others no session is opened.',
     ),
+  inject: injections.default([]),
   onDisconnect: z
     .enum(['finish', 'abort'])
     .default('finish')
@@ -226,6 +242,7 @@ export const groupSchema = z.strictObject({
     .default(null)
     .describe('From the opening of a group until whoever is not done is left out; null: never.'),
   horizon: positiveInt.nullable().default(null).describe('Calls after which an agent is cut on purpose; null: none.'),
+  inject: injections.optional(),
   onCut: z
     .strictObject({
       horizon: onCut('horizon'),

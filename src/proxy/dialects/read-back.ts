@@ -1,5 +1,6 @@
-import { type Id, parseLossless } from '../../core/index.ts'
+import { editObject, type Id, parseLossless } from '../../core/index.ts'
 import type { CallIntent, CallRecord, SessionLog } from '../../trajectory/index.ts'
+import { injectedAgain } from '../injection/injector.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import { readStoredHandle } from '../session/echo-handles.ts'
 import type { DialectMemory } from './contract.ts'
@@ -39,16 +40,40 @@ export function requestMessages(intent: ReadIntent): readonly unknown[] {
 /**
  * A recorded request as the chat completion body that it came to, whatever dialect it was asked in: a stored response
  * that it continues is there with all that stood before it, and thinking that travelled in opaque strings is text
- * again. A chat request is given byte for byte. Null where the body is not readable, or holds no conversation.
+ * again. A chat request is given byte for byte. With `as_sampled` what the session's policy put into it is there too. Null where the
+ * body is not readable, or holds no conversation.
  */
-export function chatRequestOf(log: Pick<SessionLog, 'calls'>, call: CallRecord): Uint8Array | null {
-  const { intent } = call
+export function chatRequestOf(
+  log: Pick<SessionLog, 'session' | 'calls'>,
+  call: CallRecord,
+  view: 'as_sampled' | 'clean' = 'clean',
+): Uint8Array | null {
+  const body = cleanRequestOf(log, call)
+  if (body === null || view === 'clean') return body
+  const put = injectedAgain(log, call, (one) => {
+    const bytes = cleanRequestOf(log, one)
+    return bytes === null ? null : { bytes, messages: messagesIn(bytes) }
+  })
+  return put === null ? body : editObject(body, { set: { messages: put.text } })
+}
+
+function cleanRequestOf(log: Pick<SessionLog, 'calls'>, { intent }: CallRecord): Uint8Array | null {
   if (intent.dialect === 'chat') return intent.body
   if (dialectNamed(intent.dialect).beside !== undefined) return null
   try {
     return read(intent, memoryOf(log)).bytes
   } catch {
     return null
+  }
+}
+
+function messagesIn(bytes: Uint8Array): readonly unknown[] {
+  try {
+    const body: unknown = JSON.parse(Buffer.from(bytes).toString())
+    const messages: unknown = typeof body === 'object' && body !== null && 'messages' in body ? body.messages : null
+    return Array.isArray(messages) ? messages : []
+  } catch {
+    return []
   }
 }
 

@@ -44,10 +44,10 @@ export interface EngineAdapter {
    */
   readonly readsChat?: (sink: UpstreamSink) => UpstreamSink
   /**
-   * Tokens of a chat request's prompt as the engine renders it; absent where it has no route for that.
+   * The ids of a chat request's prompt as the engine renders it; absent where it has no route for that.
    * Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `CONTEXT_OVERFLOW`.
    */
-  readonly countTokens?: (chat: Uint8Array) => Promise<number>
+  readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>
   /** Members that hold the model to so many tokens of thinking, JSON texts; absent where nothing would. */
   readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */

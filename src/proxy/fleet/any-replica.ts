@@ -26,9 +26,9 @@ export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): Eng
       known = asked
       return fingerprint
     },
-    ...(engine.countTokens === undefined
+    ...(engine.promptIds === undefined
       ? {}
-      : { countTokens: (chat) => (now().countTokens ?? engine.countTokens ?? none)(chat) }),
+      : { promptIds: (chat) => (now().promptIds ?? engine.promptIds ?? none)(chat) }),
     ...(tokens === undefined || knownTokens === undefined
       ? {}
       : {

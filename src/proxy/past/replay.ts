@@ -1,5 +1,6 @@
 import { type CallClass, type Digest, type Id, PaddockError } from '../../core/index.ts'
 import type { CallRecord } from '../../trajectory/index.ts'
+import type { InjectedEvent } from '../injection/clean.ts'
 import { isAnswered } from '../is-answered.ts'
 import type { SessionPast } from '../contract.ts'
 import { type Difference, differenceOf, withoutVolatile } from './difference.ts'
@@ -47,6 +48,7 @@ export class Replay {
   readonly #segments: ReplayedSegments
   /** Of the parent's calls that were replayed themselves: which one was sampled. */
   readonly #originals = new Map<Id, Id>()
+  readonly #injected = new Map<Id, InjectedEvent>()
   #diverged: Divergence | null = null
 
   /** Throws `FORK_REFUSED` where the log has no such call, or none that a conversation goes on from. */
@@ -54,6 +56,7 @@ export class Replay {
     this.onDivergence = onDivergence
     this.#segments = new ReplayedSegments(sessionId, log)
     for (const event of log.events) {
+      if (event.kind === 'injected') this.#injected.set(event.callId, event)
       if (event.kind === 'replay' && event.callId !== null && event.of !== null)
         this.#originals.set(event.callId, event.of)
     }
@@ -71,6 +74,11 @@ export class Replay {
   /** The call whose answer was sampled, of one that replayed it or that is it. */
   originalOf(callId: Id): Id {
     return this.#originals.get(callId) ?? callId
+  }
+
+  /** What is told of what was put into a recorded call's prompt. */
+  injectedInto({ intent }: Recorded): InjectedEvent | null {
+    return this.#injected.get(intent.id) ?? null
   }
 
   /** What a recorded call brought, as the child's. Called once for each, in the order in which they are given. */

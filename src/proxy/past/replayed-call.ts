@@ -42,6 +42,11 @@ export async function replayCall(
   const about = { id: newId(), at: clock.now(), rolloutId: session.record.rolloutId, sessionId: session.record.id }
   await recorder.beginCall(intent)
   await recorder.appendEvent({ ...about, kind: 'replay', phase: 'answered', callId, of, detail: '' })
+  const injected = replay.injectedInto(recorded)
+  if (injected !== null) {
+    const { kind, labels, edits, detail } = injected
+    await recorder.appendEvent({ ...about, id: newId(), kind, callId, labels, edits, detail })
+  }
   await recorder.commitCall(commit)
   const call: CallRecord = { intent, commit, delivery: 'unknown', superseded: false }
   const { findings } = recorded.commit

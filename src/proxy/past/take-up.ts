@@ -71,14 +71,18 @@ function takeUpTokens(
   { asked, segments }: { readonly asked: DialectRequest; readonly segments: readonly Segment[] },
 ): void {
   const { model } = session.record.policy
+  const put = session.injector?.into(asked.chat, { callClass: intent.callClass, match: null })?.put ?? null
   session.tokens.takeUp({
     callId: intent.id,
     segments,
     choices: commit?.choices ?? [],
     findings: commit?.findings ?? [],
-    messages: asked.chat.messages,
+    messages: put?.messages ?? asked.chat.messages,
     body: engineBody(asked.chat, {
-      set: model === null ? {} : { model: JSON.stringify(model) },
+      set: {
+        ...(model === null ? {} : { model: JSON.stringify(model) }),
+        ...(put === null ? {} : { messages: put.text }),
+      },
       remove: [],
       buffered: false,
     }),

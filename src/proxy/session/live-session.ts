@@ -6,6 +6,7 @@ import type { TokenStrategyDriver } from '../tokens/contract.ts'
 import { ResponseCache } from '../dialects/responses/response-cache.ts'
 import { Replay } from '../past/replay.ts'
 import { type ContinuedAnswer, Conversation } from './conversation.ts'
+import { Injector } from '../injection/injector.ts'
 import { EchoHandles, handleSecret } from './echo-handles.ts'
 import type { RememberedCall } from './remembered-call.ts'
 import type { EarlierCall } from './retries.ts'
@@ -30,6 +31,8 @@ export class LiveSession {
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new InFlightSet<SessionCall>()
   readonly trust = new WireTrust()
+  /** Null: its prompts are what its harness writes. */
+  readonly injector: Injector | null
   /** What is answered as it was in the session that this one goes on from; null: nothing is, or not any more. */
   replay: Replay | null
   open = true
@@ -70,6 +73,8 @@ export class LiveSession {
     this.record = record
     this.handles = new EchoHandles(handleSecret(record), past?.ancestors.map(handleSecret))
     this.replay = past === null ? null : new Replay(record.id, past)
+    const { inject } = record.policy
+    this.injector = inject === undefined ? null : new Injector(inject)
     this.tokens = tokens
     this.clock = clock
     this.replayWindow = replayWindow

@@ -19,6 +19,7 @@ export function wholePolicy(part: Partial<SessionPolicy> = {}): SessionPolicy {
       maxSampledTokens: part.budget?.maxSampledTokens ?? null,
       maxWallMs: part.budget?.maxWallMs ?? null,
     },
+    ...(part.inject === undefined || part.inject.length === 0 ? {} : { inject: part.inject }),
     ...(part.thinkingBudget === undefined ? {} : { thinkingBudget: part.thinkingBudget }),
     onDisconnect: part.onDisconnect ?? 'finish',
   }

@@ -1,5 +1,5 @@
 import type { Id, LogprobKind, PaddockError } from '../../core/index.ts'
-import type { ChoiceRecord, Fork, Segment, Span, TokenStrategy } from '../../trajectory/index.ts'
+import type { ChoiceRecord, DriftCause, Fork, Segment, Span, TokenStrategy } from '../../trajectory/index.ts'
 import type { Answer } from '../dialects/chat/answer.ts'
 import type { ConversationMatch } from '../session/conversation.ts'
 import type { UpstreamRequest, UpstreamSink } from '../upstream.ts'
@@ -32,8 +32,10 @@ export interface AnsweredCall {
   /** False for an answer that broke off: its claimed counts cannot be checked. */
   readonly whole: boolean
   readonly match: ConversationMatch
-  /** The messages of the request, for spans. */
+  /** The messages that the engine was asked with, for spans. */
   readonly messages: readonly unknown[]
+  /** Why its prompt does not go on from the answer before although its conversation does; null: the strategy tells. */
+  readonly forked: DriftCause | null
   readonly logprobKind: LogprobKind
   /** What the engine promised; a promise not kept is a finding. */
   readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }

@@ -26,6 +26,7 @@ function addCall(tree: RecordedTree, number: number): string {
     whole: true,
     match: newConversation,
     messages: [{ role: 'user', content: `${number}` }],
+    forked: null,
     logprobKind: 'unknown',
     gives: { tokenIds: true, logprobs: true },
     n: 2,

@@ -180,7 +180,10 @@ export class RecordedTree {
     const fits = this.media.size === 0 ? null : (node: Node) => agree(this.media.get(node) ?? [], media)
     const place = this.tree.place(ids, expected, fits)
     const otherMedia = fits !== null && expected.some((node) => !fits(node))
-    const fork = this.forkOf(call, ids, place, { expected, cause: otherMedia ? 'multimodal' : notes.forked })
+    const fork = this.forkOf(call, ids, place, {
+      expected,
+      cause: otherMedia ? 'multimodal' : (call.forked ?? notes.forked),
+    })
     const forks = fork === null ? this.leftBehind(call, ids, place) : [fork]
     if (place.matched === ids.length) return { at: place.at, forks }
     const tokens = this.ids.keep(ids, place.matched)

@@ -24,6 +24,7 @@ import {
   type Store,
   verdictInForce,
 } from '../../trajectory/index.ts'
+import { injectLabels } from './spec.ts'
 import { orNull, recordGroup } from './same-group.ts'
 import { appendLate, type LateVerdict } from '../late-verdict.ts'
 import { cutVerdict } from './cut.ts'
@@ -150,16 +151,17 @@ export class OutsideGroups {
     const group = await this.#outsideGroup(groupId)
     const round = await this.#round(groupId)
     const rollout = slot === null ? await this.#inOwnSlot(group, asked) : await this.#again(round, asked, slot)
-    const { horizon, labels: shared } = round.spec
+    const { horizon, labels: shared, inject = policy.inject ?? [] } = round.spec
+    const own = inject.length === 0 ? policy : { ...policy, inject }
     const budget = policy.budget ?? { maxCalls: null, maxSampledTokens: null, maxWallMs: null }
     const session = await this.#proxy.openSession({
       rolloutId: rollout.id,
       role: 'agent',
       policy:
         horizon === null
-          ? policy
-          : { ...policy, budget: { ...budget, maxCalls: Math.min(horizon, budget.maxCalls ?? horizon) } },
-      labels: { ...shared, ...labels, ...(key === null ? {} : { key }) },
+          ? own
+          : { ...own, budget: { ...budget, maxCalls: Math.min(horizon, budget.maxCalls ?? horizon) } },
+      labels: { ...shared, ...injectLabels(round.spec), ...labels, ...(key === null ? {} : { key }) },
     })
     await this.#keeper.advance(groupId)
     return { rollout, session }

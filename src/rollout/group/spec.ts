@@ -33,8 +33,14 @@ export function groupSpec(asked: GroupRequest): GroupSpec {
     labels: asked.labels ?? {},
     horizon: asked.horizon ?? null,
     fork: asked.fork ?? null,
+    ...(asked.inject === undefined ? {} : { inject: asked.inject }),
     onCut: { horizon: 'verify', budget: 'verify', context_overflow: 'verify', agent_timeout: 'verify', ...asked.onCut },
   }
+}
+
+/** Of each rollout: what its group's policy sees beside the harness's words. */
+export function injectLabels({ inject = [] }: Pick<GroupSpec, 'inject'>): Readonly<Record<string, string>> {
+  return inject.length === 0 ? {} : { inject: inject.map(({ label }) => label).join(',') }
 }
 
 function invalid(what: string): PaddockError {

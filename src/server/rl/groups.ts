@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import { groupSpec } from '../../rollout/index.ts'
 import type { RoundView } from '../../trajectory/index.ts'
+import { injections } from '../injections.ts'
 import { present } from '../policy.ts'
 import { recordedName } from '../recorded-name.ts'
 import { nothing, type RlApi, written } from './api.ts'
@@ -24,6 +25,7 @@ export const specShape = {
   carry: z.boolean().optional(),
   deadline_s: z.number().gt(0).nullable().optional(),
   horizon: z.int().min(1).nullable().optional(),
+  inject: injections.optional(),
   labels: labels.optional(),
   on_cut: z
     .strictObject({ horizon: onCut, budget: onCut, context_overflow: onCut, agent_timeout: onCut })

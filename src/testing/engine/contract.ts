@@ -128,7 +128,8 @@ export function engineContract(name: string, given: EngineContractOptions): void
         const { client, log } = await open()
         await client.chat.completions.create({ model: engine.model, messages, max_tokens: 16 })
         const prompt = (await log()).segments.find(({ origin }) => origin === 'prompt')
-        const count = await engine.adapter.countTokens?.(Buffer.from(JSON.stringify({ model: engine.model, messages })))
+        const count = (await engine.adapter.promptIds?.(Buffer.from(JSON.stringify({ model: engine.model, messages }))))
+          ?.length
         expect(count).toBe(prompt?.tokens.length)
       })
 

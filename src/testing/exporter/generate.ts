@@ -392,6 +392,8 @@ function rowOf(
     logprobKind: kind,
     promptLength: sampled[0]?.start ?? path.tokens.length,
     segments: path.segments,
+    injected: [],
+    offContext: false,
     policySpans: sampled.map((segment) => ({
       start: segment.start,
       end: segment.end,

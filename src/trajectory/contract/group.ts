@@ -1,5 +1,6 @@
 /** The life of a group: what was asked for, its rounds, their slots, and what they settled to. */
 import type { Id, RolloutEnd, VerdictStatus } from '../../core/index.ts'
+import type { Injection } from './session.ts'
 
 /** Ends that cut an agent off although nothing failed. */
 export type CutEnd = 'horizon' | 'budget' | 'context_overflow' | 'agent_timeout'
@@ -48,6 +49,8 @@ export interface GroupSpec {
   readonly onCut: Readonly<Record<CutEnd, OnCut>>
   /** Null: they begin at the beginning. */
   readonly fork: ForkFrom | null
+  /** What its members' policy sees beside their harness's words, in the place of what is configured; behind a fork, besides what its parent saw. */
+  readonly inject?: readonly Injection[]
 }
 
 /** A place in a group, filled by one attempt after the other. */

@@ -51,6 +51,7 @@ export type DriftCause =
   | 'template'
   | 'harness_rewrite'
   | 'context_edit'
+  | 'injected_removed'
   | 'compaction'
   | 'parser'
   | 'retry'

@@ -4,6 +4,23 @@ import type { Digest, Id } from '../../core/index.ts'
 /** How token ids are captured; see DESIGN §4. */
 export type TokenStrategy = 'record' | 'splice'
 
+/**
+ * Where a text goes: behind the system's words (a system message is made where there is none), behind the task (the first
+ * words of the user), or behind whatever the agent was told after so many answers of its own.
+ */
+export type InjectionPlace = 'system' | 'task' | { readonly turn: number }
+
+/** A text that the policy sees and the harness does not. */
+export interface Injection {
+  readonly at: InjectionPlace
+  /** Stands a blank line behind what is there. */
+  readonly text: string
+  /** What it is called in records and rows. */
+  readonly label: string
+  /** `always`: in every later prompt too, at the same place; `once`: in the one prompt that ends there, so that the next is a fork. */
+  readonly keep: 'always' | 'once'
+}
+
 /** The policy under which a session runs. Stored whole, exported in manifests. */
 export interface SessionPolicy {
   readonly strategy: TokenStrategy | 'auto'
@@ -35,6 +52,8 @@ export interface SessionPolicy {
   readonly budget: Readonly<{ maxCalls: number | null; maxSampledTokens: number | null; maxWallMs: number | null }>
   /** What becomes of a bound on thinking that another API than chat asks for: told to the engine, or recorded only (default). */
   readonly thinkingBudget?: 'pass' | 'record'
+  /** What is put into the prompts of its main conversation; absent: nothing. */
+  readonly inject?: readonly Injection[]
   /** What becomes of an engine call whose client went away: let it finish, or abort it upstream. */
   readonly onDisconnect: 'finish' | 'abort'
 }

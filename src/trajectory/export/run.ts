@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../core/index.ts'
+import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
 import type { Blobs } from '../contract/index.ts'
 import type { SelectionQuery } from '../rows-contract.ts'
 import { type RequestReader, selectForExport, type SelectionSource } from '../select/index.ts'
@@ -44,6 +44,12 @@ export async function runExport(request: ExportRequest): Promise<Manifest> {
     ...request.allow,
   }
   const query = { ...defaultsOf(exporter.purpose, allow), ...request.query }
+  if (query.view === 'clean' && exporter.purpose === 'rl') {
+    const why = 'nothing was sampled in the clean context, so its tokens have no logprobs there'
+    throw new PaddockError('EXPORT_REFUSED', `Export as ${exporter.name}: ${why}.`, {
+      fix: 'Leave `--view` at `as_sampled`, or take jsonl or a format for imitation.',
+    })
+  }
   return writeExport({
     selection: selectForExport(
       { recorder: request.reader.recorder, catalogue: request.reader.catalogue, readRequest: request.readRequest },

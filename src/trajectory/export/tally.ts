@@ -154,7 +154,8 @@ function checkRow(row: Row): void {
   }
   if (at !== length) throw corrupt(row, `its segments end at ${at}, its tokens at ${length}`)
   for (let i = 0; i < length; i += 1) {
-    if (row.mask[i] === 1 && !Number.isFinite(row.logprobs[i]))
+    const isOther = row.offContext && Number.isNaN(row.logprobs[i])
+    if (row.mask[i] === 1 && !Number.isFinite(row.logprobs[i]) && !isOther)
       throw corrupt(row, `token ${i} is trained without logprob`)
   }
 }

@@ -1,8 +1,9 @@
 import type { CallClass, Id, LogprobKind, PolicySpan, SamplingParams } from '../../core/index.ts'
 import { withHindsight } from '../classify/index.ts'
 import { type Segment, type SessionLog, tokenFlag, wireFaultOf } from '../contract/index.ts'
-import type { DropReason, MaskReason, Row, RowSegment } from '../rows-contract.ts'
+import type { DropReason, MaskReason, Row, RowSegment, RowView } from '../rows-contract.ts'
 import { Forest, type PathStep } from './forest.ts'
+import { InjectedParts, withoutInjected } from './injected.ts'
 import { unseenTokens } from './unseen.ts'
 import { candidates, defaultTrainClasses, unusable } from './usable.ts'
 
@@ -19,6 +20,8 @@ export interface RowOptions {
   readonly maskMixedWeights?: boolean
   /** An answer with a token that lacks its logprob is context only. Default false. */
   readonly wholeAnswersOnly?: boolean
+  /** Default `as_sampled`. */
+  readonly view?: RowView
   /** `call`: a row for each call, which trains its own answer. Default `thread`: one for each path that nothing extends. */
   readonly rowPer?: 'thread' | 'call'
   /** Rows by id that are not made, and why; what they would have trained falls to the rows that hold it whole. */
@@ -28,6 +31,8 @@ export interface RowOptions {
 /** A session's rows, and every sampled token of the session that lies in none of them. */
 export interface BuiltRows {
   readonly rows: readonly Row[]
+  /** Rows of view `clean` that are not made: nobody knows their tokens. */
+  readonly unclean: number
   /** Sampled tokens outside all rows, by reason. A tail behind a stop cut counts as masked, the others as not exported. */
   readonly outside: {
     readonly masked: Readonly<Partial<Record<MaskReason, number>>>
@@ -59,14 +64,19 @@ export function buildRows(stored: SessionLog, options: RowOptions): BuiltRows {
   const inRows = new Map<Id, number>()
   const leftWith = new Map<Id, DropReason>()
   const rows: Row[] = []
+  const parts = new InjectedParts(log)
+  let unclean = 0
   for (const [leafId, path] of paths) {
     if (options.rowPer !== 'call' && runThrough.has(leafId)) continue
-    const reason = options.leave?.get(rowId(options, leafId))
+    const edits = parts.none ? null : parts.of(path)
+    const isUnclean = options.view === 'clean' && edits?.includes(null) === true
+    if (isUnclean) unclean += 1
+    const reason = options.leave?.get(rowId(options, leafId)) ?? (isUnclean ? 'clean_unknown' : undefined)
     if (reason !== undefined) {
       for (const { segment } of path) if (!leftWith.has(segment.id)) leftWith.set(segment.id, reason)
       continue
     }
-    const row = rowOf(forest, path, options, trainClasses, owned)
+    const row = rowOf(forest, { path, edits }, options, trainClasses, owned)
     for (const segment of row.segments) {
       if (segment.trained) owned.add(segment.segmentId)
       if (segment.origin !== 'sampled') continue
@@ -74,7 +84,7 @@ export function buildRows(stored: SessionLog, options: RowOptions): BuiltRows {
     }
     rows.push(row)
   }
-  return { rows, outside: outsideOf(log, judged, inRows, leftWith) }
+  return { rows, unclean, outside: outsideOf(log, judged, inRows, leftWith) }
 }
 
 function rowId({ rolloutId }: RowOptions, leafId: Id): string {
@@ -107,12 +117,18 @@ function outsideOf(
 
 function rowOf(
   forest: Forest,
-  path: readonly PathStep[],
+  { path, edits }: { readonly path: readonly PathStep[]; readonly edits: ReturnType<InjectedParts['of']> | null },
   options: RowOptions,
   trainClasses: readonly CallClass[],
   owned: ReadonlySet<Id>,
 ): Row {
-  const total = path.reduce((sum, step) => sum + step.length, 0)
+  const isClean = options.view === 'clean'
+  const pieces = path.map(({ segment, length }, step) => {
+    const tokens = segment.tokens.subarray(0, length)
+    const here = edits?.[step] ?? []
+    return isClean && here.length > 0 ? withoutInjected(tokens, here) : tokens
+  })
+  const total = pieces.reduce((sum, { length }) => sum + length, 0)
   const tokens = new Int32Array(total)
   const mask = new Uint8Array(total)
   const logprobs = new Float32Array(total)
@@ -121,11 +137,18 @@ function rowOf(
   const sampling = new Map<Id, SamplingParams>()
   const kinds = new Set<LogprobKind>()
   let promptLength = total
+  const injected: Row['injected'][number][] = []
+  let isOther = false
+  let offContext = false
   let start = 0
-  for (const { segment, length } of path) {
-    const end = start + length
+  for (const [step, { segment, length }] of path.entries()) {
+    const piece = pieces[step] ?? new Int32Array(0)
+    const end = start + piece.length
     const call = forest.callOf(segment)
-    tokens.set(segment.tokens.subarray(0, length), start)
+    tokens.set(piece, start)
+    const here = edits?.[step] ?? []
+    if (isClean) isOther ||= here.length > 0
+    else for (const { labels, ...at } of here) injected.push({ start: start + at.start, end: start + at.end, labels })
     const mixed = options.maskMixedWeights === true && segment.policySpans.some(({ mixing }) => mixing !== 'none')
     const broken = options.wholeAnswersOnly === true && lacksLogprobs(segment)
     const maskReason =
@@ -146,13 +169,17 @@ function rowOf(
     if (segment.origin === 'sampled') {
       promptLength = Math.min(promptLength, start)
       if (call !== null) sampling.set(call.intent.id, call.intent.used)
-      if (segment.logprobs !== null) kinds.add(segment.logprobKind)
+      if (segment.logprobs !== null && !isOther) kinds.add(segment.logprobKind)
       for (const span of segment.policySpans) {
         if (span.start >= length) continue
         policySpans.push({ ...span, start: start + span.start, end: start + Math.min(span.end, length) })
       }
     }
     if (trained) fillTrained(segment, length, mask, logprobs, start)
+    if (trained && isOther) {
+      for (let at = start; at < end; at += 1) if (mask[at] === 1) logprobs[at] = Number.NaN
+      offContext ||= length > 0
+    }
     start = end
   }
   const leaf = path.at(-1)?.segment
@@ -171,6 +198,8 @@ function rowOf(
     logprobKind: others.length === 0 ? kind : 'unknown',
     promptLength,
     segments,
+    injected,
+    offContext,
     policySpans,
     sampling: [...sampling].map(([callId, params]) => ({ callId, params })),
     finishReason: leaf === undefined ? null : (forest.choiceOf(leaf)?.finishReason ?? null),

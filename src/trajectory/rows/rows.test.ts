@@ -192,7 +192,11 @@ describe('buildRows', () => {
   it('never trains a judge', () => {
     const { log } = logOf([plain])
     const judged = { ...log, session: { ...log.session, role: 'judge' as const } }
-    expect(buildRows(judged, names)).toEqual({ rows: [], outside: { masked: {}, notExported: { role: 2 } } })
+    expect(buildRows(judged, names)).toEqual({
+      rows: [],
+      unclean: 0,
+      outside: { masked: {}, notExported: { role: 2 } },
+    })
   })
 
   it('leaves a token without logprob untrained', () => {

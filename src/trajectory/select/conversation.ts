@@ -1,5 +1,6 @@
 import { type JsonMember, scanElements, scanMembers } from '../../core/index.ts'
 import type { CallRecord, SessionLog } from '../contract/index.ts'
+import type { RowView } from '../rows-contract.ts'
 
 /** A row's conversation: chat messages as JSON texts byte for byte, the answer of the leaf call last. */
 export interface Conversation {
@@ -15,17 +16,19 @@ const decoder = new TextDecoder()
  * A recorded request as a chat completion body; null where it cannot be told. Given by the room that knows dialects;
  * without one a body is taken for what it is.
  */
-export type RequestReader = (log: SessionLog, call: CallRecord) => Uint8Array | null
+export type RequestReader = (log: SessionLog, call: CallRecord, view: RowView) => Uint8Array | null
+
+const asWritten: RequestReader = (_, { intent }) => intent.body
 
 /** From the request of the leaf call and its answer. A body without `messages` gives the answer alone. */
 export function conversationOf(
   log: SessionLog,
   call: CallRecord | null,
   choice: number | null,
-  readRequest: RequestReader = (_, { intent }) => intent.body,
+  { view, readRequest = asWritten }: { readonly view: RowView; readonly readRequest?: RequestReader },
 ): Conversation {
   if (call === null) return { messages: [], tools: null, media: [] }
-  const body = readRequest(log, call) ?? new Uint8Array()
+  const body = readRequest(log, call, view) ?? new Uint8Array()
   const answer = call.commit?.choices.find((candidate) => candidate.index === choice)?.message
   const members = topLevel(body)
   const messages = members.get('messages')

@@ -132,12 +132,13 @@ class SelectionPass {
   }
 
   #rowOptions(rollout: RolloutView, group: GroupRecord, leave: Member['leave']): RowOptions {
-    const { trainClasses, includeUntrainedRows, maskMixedWeights, wholeAnswersOnly } = this.#query
+    const { trainClasses, includeUntrainedRows, maskMixedWeights, wholeAnswersOnly, view } = this.#query
     return {
       rolloutId: rollout.id,
       groupId: group.id,
       taskDigest: group.taskDigest,
       leave,
+      ...(view === undefined ? {} : { view }),
       ...(trainClasses === undefined ? {} : { trainClasses }),
       ...(includeUntrainedRows === undefined ? {} : { includeUntrainedRows }),
       ...(maskMixedWeights === undefined ? {} : { maskMixedWeights }),
@@ -177,6 +178,7 @@ class SelectionPass {
     const sideChannels: RowSideChannel[] = []
     for await (const log of this.#logs(rollout.id, 'all')) {
       const built = buildRows(log, options)
+      if (built.unclean > 0) this.#rowsLeftOut.clean_unknown = (this.#rowsLeftOut.clean_unknown ?? 0) + built.unclean
       this.#accounting.exported(log, built)
       this.#drift.add(log)
       sideChannels.push(...sideChannelsOf(log))
@@ -184,7 +186,12 @@ class SelectionPass {
       for (const row of built.rows) {
         const call = row.leafCallId === null ? null : (calls.get(row.leafCallId) ?? null)
         rows.push(row)
-        conversations.push(conversationOf(log, call, row.segments.at(-1)?.choice ?? null, this.#source.readRequest))
+        conversations.push(
+          conversationOf(log, call, row.segments.at(-1)?.choice ?? null, {
+            view: this.#query.view ?? 'as_sampled',
+            ...(this.#source.readRequest === undefined ? {} : { readRequest: this.#source.readRequest }),
+          }),
+        )
       }
     }
     return {

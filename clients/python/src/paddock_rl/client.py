@@ -197,7 +197,7 @@ class Run:
         return self._ask("GET", "")
 
     def submit(self, groups: Mapping[str, Any] | Iterable[Mapping[str, Any]], *, wait_s: float = 0.0) -> Submitted:
-        """Asks for groups: `{task, n, group_id?, over?, stop_when?, carry?, ...}` each; one without `group_id` gets one.
+        """Asks for groups: `{task, n, group_id?, over?, stop_when?, carry?, inject?, ...}` each; one without `group_id` gets one.
 
         Raises `Full` where there is no room for all. With `wait_s`, those that were refused are asked for again, as often as Paddock
         says; do not wait where nobody else claims meanwhile.

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _NOTHING = ("infra", "cancelled")
-_GROUP_KEYS = frozenset({"deadline_s", "horizon", "labels", "min_usable", "on_cut", "priority", "prompt_variant"})
+_GROUP_KEYS = frozenset({"deadline_s", "horizon", "inject", "labels", "min_usable", "on_cut", "priority", "prompt_variant"})
 _GONE = ("ROUND_SETTLED", "STORE_CONFLICT")
 
 

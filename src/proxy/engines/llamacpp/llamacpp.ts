@@ -5,7 +5,7 @@ import { type EngineFacts, type SamplingDefaults, untoldDefaults, vocabularyIn }
 import { askEngine, engineRoot } from '../http.ts'
 import { specimen } from '../identity.ts'
 import { listedModels } from '../models.ts'
-import { llamacppTokens, promptLength, serverProps } from './token-routes.ts'
+import { llamacppTokens, askPromptIds, serverProps } from './token-routes.ts'
 
 export interface LlamacppOptions {
   readonly url: string
@@ -58,7 +58,7 @@ export function llamacppEngine(options: LlamacppOptions): EngineAdapter {
     tokens: llamacppTokens(root, apiKey),
     recordsByTokens: true,
     planChat: () => ({ path: '/v1/chat/completions', set: {}, remove: [], transport: 'as_asked' }),
-    countTokens: (chat) => promptLength(root, apiKey, chat),
+    promptIds: (chat) => askPromptIds(root, apiKey, chat),
     fingerprint: async () => (await learn()).fingerprint,
     learn,
   }

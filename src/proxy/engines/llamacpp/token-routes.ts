@@ -3,7 +3,7 @@ import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import { isTokenId } from '../../dialects/chat/wire-values.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { hasMedia } from '../../tokens/chat-body.ts'
-import { promptOf } from '../count-tokens.ts'
+import { promptOf } from '../prompt-of.ts'
 import { hasGrammar } from '../grammar.ts'
 import { askEngine, tryEngineBytes } from '../http.ts'
 import { PromptIds } from '../prompt-ids.ts'
@@ -73,10 +73,10 @@ export function llamacppTokens(root: string, apiKey: string | null): TokenEngine
   }
 }
 
-/** Tokens of a chat request's prompt. Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`. */
-export async function promptLength(root: string, apiKey: string | null, chat: Uint8Array): Promise<number> {
+/** The ids of a chat request's prompt. Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`. */
+export async function askPromptIds(root: string, apiKey: string | null, chat: Uint8Array): Promise<readonly number[]> {
   const ids = await promptIds(root, apiKey, Buffer.from(chat))
-  if (ids !== null) return ids.length
+  if (ids !== null) return ids
   throw new PaddockError('ENGINE_ERROR', 'The engine did not count the prompt: its template refuses these messages.')
 }
 

@@ -1,6 +1,6 @@
 import type { LogprobKind } from '../../../core/index.ts'
 import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
-import { countTokens } from '../count-tokens.ts'
+import { askPromptIds } from '../prompt-of.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
 import { type EngineFacts, type Learning, toldDefaults, untoldDefaults, vocabularyIn } from '../facts.ts'
@@ -94,7 +94,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
         transport: facts.streamed ? 'buffer' : 'as_asked',
       }
     },
-    countTokens: (chat) => countTokens(root, apiKey, chat),
+    promptIds: (chat) => askPromptIds(root, apiKey, chat),
     ...(options.strictThinking === true ? { boundThinking } : {}),
     fingerprint: async () => (await learn({ probes: false })).fingerprint,
     learn,

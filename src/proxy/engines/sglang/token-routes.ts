@@ -1,7 +1,7 @@
 import { editObject } from '../../../core/index.ts'
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import { isTokenId } from '../../dialects/chat/wire-values.ts'
-import { promptOf } from '../count-tokens.ts'
+import { promptOf } from '../prompt-of.ts'
 import { hasGrammar } from '../grammar.ts'
 import { tellEngine, tryEngine, tryEngineBytes } from '../http.ts'
 import { contextLength } from '../models.ts'

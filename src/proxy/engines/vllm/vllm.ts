@@ -16,7 +16,7 @@ import { foundKind } from '../probe-logprobs.ts'
 import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
 import { vllmControl } from './control.ts'
 import { vllmTokens } from './token-routes.ts'
-import { countTokens } from '../count-tokens.ts'
+import { askPromptIds } from '../prompt-of.ts'
 import { quirksOf } from './quirks.ts'
 
 export interface VllmOptions {
@@ -105,7 +105,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
         transport: buffer ? 'buffer' : 'as_asked',
       }
     },
-    countTokens: (chat) => countTokens(root, apiKey, chat),
+    promptIds: (chat) => askPromptIds(root, apiKey, chat),
     // 0.20 and newer (vllm-project/vllm#20859); refused where no reasoning parser is configured.
     boundThinking: (tokens) => ({ thinking_token_budget: tokens }),
     fingerprint: async () => (await learn({ probes: false })).fingerprint,

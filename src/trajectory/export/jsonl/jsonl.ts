@@ -41,7 +41,7 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
   const { rollout, verdict } = exported
   const conversation = withMessages ? exported.conversations[index] : undefined
   const tools = conversation?.tools ?? null
-  const reasons = unusable(exported)
+  const reasons = [...unusable(exported), ...(row.offContext ? ['off_context'] : [])]
   return jsonLine({
     schema: jsonlSchema,
     row_id: row.id,
@@ -73,6 +73,8 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
     loss_mask: intJson(row.mask),
     logprobs: float32Json(row.logprobs),
     logprob_kind: row.logprobKind,
+    off_context: row.offContext,
+    injected: row.injected,
     segments: row.segments.map((segment) => ({
       segment_id: segment.segmentId,
       origin: segment.origin,

@@ -1,4 +1,5 @@
 import { PaddockError, scanMembers } from '../../core/index.ts'
+import { isTokenId } from '../dialects/chat/wire-values.ts'
 import { tryEngineText } from './http.ts'
 
 /**
@@ -24,12 +25,12 @@ export function promptOf(chat: Uint8Array): string {
   return `{${texts.join(',')}}`
 }
 
-/** Tokens of a chat request's prompt by `POST /tokenize`, which renders it as a generation would. */
-export async function countTokens(root: string, apiKey: string | null, chat: Uint8Array): Promise<number> {
+/** The ids of a chat request's prompt by `POST /tokenize`, which renders it as a generation would. */
+export async function askPromptIds(root: string, apiKey: string | null, chat: Uint8Array): Promise<readonly number[]> {
   const answer = await tryEngineText(root, '/tokenize', apiKey, promptOf(chat))
-  const count = answer.body?.['count']
-  if (answer.status < 400 && typeof count === 'number') return count
-  throw new PaddockError('ENGINE_ERROR', `The engine did not count the prompt: ${saying(answer.body)}`, {
+  const ids = answer.body?.['tokens']
+  if (answer.status < 400 && Array.isArray(ids) && ids.every(isTokenId)) return ids
+  throw new PaddockError('ENGINE_ERROR', `The engine gave no ids of the prompt: ${saying(answer.body)}`, {
     data: { status: answer.status },
   })
 }
