@@ -2,11 +2,28 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Id, newId, sha256, type Task, type Verdict } from '../../core/index.ts'
 import type { Catalogue, HandedIn, HandIn, Lease, NewJob, Queue } from '../../trajectory/index.ts'
 
-/** A fresh, empty queue with the catalogue beside it, into which hand-ins write. */
+/** What hand-ins write, as its driver shows it. */
+export interface OutcomesUnderTest {
+  /** A rollout that has begun. */
+  begin(): Promise<Id>
+  of(rolloutId: Id): Promise<{
+    readonly end: HandedIn['end']['end'] | null
+    readonly endDetail: string | null
+    readonly verdicts: readonly Verdict[]
+    readonly taints: readonly string[]
+  }>
+}
+
+/** A fresh, empty queue with the place into which its hand-ins write. */
 export interface QueueUnderTest {
   readonly queue: Queue
-  readonly catalogue: Catalogue
+  readonly outcomes: OutcomesUnderTest
   close(): Promise<void>
+}
+
+/** Hand-ins that write into a catalogue. */
+export function catalogueOutcomes(catalogue: Catalogue): OutcomesUnderTest {
+  return { begin: () => rolloutIn(catalogue), of: (rolloutId) => catalogue.rollout(rolloutId) }
 }
 
 const long = 60_000
@@ -144,6 +161,70 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
       })
     })
 
+    describe('many at once', () => {
+      it('settle 512 jobs once each, refuse every second hand-in and count no try twice', async () => {
+        await queue.enqueue('work', jobs(512))
+        const settled: Id[] = []
+        let refused = 0
+        const work = async (n: number): Promise<void> => {
+          const session = await node(`node-${n}`)
+          const other = newId()
+          for (;;) {
+            const leases = await claim(session, 5)
+            if (leases.length === 0) {
+              // Another may hold at this moment what it does not take.
+              if ((await queue.depth('work')).ready === 0) return
+              continue
+            }
+            for (const lease of leases) {
+              const answers = await Promise.all([
+                queue.handIn(lease, done(lease.jobId)),
+                queue.handIn({ ...lease, session: other }, done(lease.jobId)),
+                queue.handIn({ ...lease, token: lease.token + 1 }, done(lease.jobId)),
+                queue.handIn(lease, done(lease.jobId)),
+              ])
+              settled.push(...answers.flatMap((answer) => (answer.accepted && !answer.repeated ? [lease.jobId] : [])))
+              refused += answers.filter((answer) => !answer.accepted && answer.why === 'not_yours').length
+              expect(answers.filter((answer) => answer.accepted)).toHaveLength(2)
+            }
+          }
+        }
+        await Promise.all(Array.from({ length: 8 }, (_, n) => work(n)))
+        expect(settled).toHaveLength(512)
+        expect(new Set(settled).size).toBe(512)
+        expect(refused).toBe(1024)
+        expect(await queue.depth('work')).toEqual({ ready: 0, leased: 0, done: 512, dead: 0, cancelled: 0 })
+        expect((await queue.jobs({ ids: settled })).every(({ token, attempt }) => token === 1 && attempt === 1)).toBe(
+          true,
+        )
+      })
+
+      it('hold what is true of groups, cancels, sweeps and leaves that cross each other', async () => {
+        const groups = Array.from({ length: 8 }, () => newId())
+        await queue.enqueue(
+          'work',
+          groups.flatMap((groupId) => jobs(16, { groupId })),
+        )
+        await Promise.all([
+          ...groups.map(async (groupId, n) => {
+            const session = await node(`node-${n}`)
+            const leases = await claim(session, 6)
+            if (n % 2 === 0) await queue.leave(session)
+            else await queue.beat(session, 0)
+            await queue.enqueue('work', jobs(2, { groupId }))
+            for (const lease of leases) await queue.handIn(lease, again(lease.jobId))
+          }),
+          ...groups.map((groupId) => queue.cancel({ groupId })),
+          ...groups.map(() => queue.sweep()),
+        ])
+        await queue.sweep()
+        const { leased, ready, cancelled, ...none } = await queue.depth('work')
+        expect({ leased, all: ready + cancelled, ...none }).toEqual({ leased: 0, all: 8 * 18, done: 0, dead: 0 })
+        const rest = await claim(await node('last'), 999)
+        expect(rest).toHaveLength(ready)
+      })
+    })
+
     describe('sessions', () => {
       it('hold their jobs while they beat, also over time as long as nobody swept', async () => {
         await queue.enqueue('work', jobs(1))
@@ -255,7 +336,7 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
 
       it('write what they bring into the catalogue, once, and nothing of what is refused', async () => {
         await queue.enqueue('work', jobs(1))
-        const rolloutId = await rolloutIn(made.catalogue)
+        const rolloutId = await made.outcomes.begin()
         const [late, next] = [await node(), await node('b')]
         const held = await one(late)
         await lost(late)
@@ -264,10 +345,10 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
         const end = { at: 20, end: 'completed', detail: 'well' } as const
         const brought: HandedIn = { rolloutId, taints: ['engine 502'], verdict, end }
         expect(await queue.handIn(held, done('late', brought))).toMatchObject({ accepted: false })
-        expect(await made.catalogue.rollout(rolloutId)).toMatchObject({ end: null, verdicts: [], taints: [] })
+        expect(await made.outcomes.of(rolloutId)).toMatchObject({ end: null, verdicts: [], taints: [] })
         await queue.handIn(taken, done('next', brought))
         await queue.handIn(taken, done('next', brought))
-        expect(await made.catalogue.rollout(rolloutId)).toMatchObject({
+        expect(await made.outcomes.of(rolloutId)).toMatchObject({
           end: 'completed',
           endDetail: 'well',
           verdicts: [verdict],
@@ -275,15 +356,21 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
         })
       })
 
-      it('that contradict the catalogue leave job and catalogue as they were', async () => {
-        await queue.enqueue('work', jobs(1))
-        const rolloutId = await rolloutIn(made.catalogue)
-        await made.catalogue.endRollout(rolloutId, 1, 'infra', 'earlier')
+      it('that contradict what was handed in before leave job and rollout as they were', async () => {
+        await queue.enqueue('work', jobs(2))
+        const rolloutId = await made.outcomes.begin()
+        const earlier: HandedIn = {
+          rolloutId,
+          taints: [],
+          verdict: null,
+          end: { at: 1, end: 'infra', detail: 'earlier' },
+        }
+        await queue.handIn(await one(await node()), done('earlier', earlier))
         const held = await one(await node())
         const end = { at: 20, end: 'completed', detail: '' } as const
         const brought: HandedIn = { rolloutId, taints: ['x'], verdict: verdictOf(rolloutId), end }
         await expect(queue.handIn(held, done('a', brought))).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
-        expect(await made.catalogue.rollout(rolloutId)).toMatchObject({ end: 'infra', verdicts: [], taints: [] })
+        expect(await made.outcomes.of(rolloutId)).toMatchObject({ end: 'infra', verdicts: [], taints: [] })
         expect(await queue.handIn(held, done('b'))).toMatchObject({ accepted: true, repeated: false })
       })
     })

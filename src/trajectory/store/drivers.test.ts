@@ -5,6 +5,7 @@ import { afterAll } from 'vitest'
 import {
   blobsContract,
   catalogueContract,
+  catalogueOutcomes,
   queueContract,
   recorderContract,
   trainerBookContract,
@@ -70,7 +71,7 @@ catalogueContract('SQLite', async () => {
 
 queueContract('SQLite', async () => {
   const made = await makeStore()
-  return { queue: made.store.queue, catalogue: made.store.catalogue, close: () => made.close() }
+  return { queue: made.store.queue, outcomes: catalogueOutcomes(made.store.catalogue), close: () => made.close() }
 })
 
 trainerBookContract('SQLite', async () => {
