@@ -352,6 +352,12 @@ export const catalogue = {
     'More calls are waiting than the proxy admits.',
     'Lower the concurrency or raise proxy.maxInFlight.',
   ),
+  QUEUE_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The PostgreSQL server of the job queue does not answer or ended the connection; whether the last call took place is unknown.',
+    'Do the same call again: each may be repeated. Check that the server runs, and its limit of connections.',
+  ),
   RESPONSE_UNKNOWN: entry(
     'request',
     404,

@@ -32,6 +32,7 @@ export {
   type Owner,
   type StoreOptions,
 } from './store/index.ts'
+export { openPostgresQueue, type PostgresQueue, type PostgresQueueOptions } from './queue/postgres/index.ts'
 export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
 export {
   defineSelector,

@@ -1,0 +1,3 @@
+export { openPostgresQueue, type PostgresQueueOptions } from './open.ts'
+export type { RolloutOutcome } from './outcome.ts'
+export type { PostgresQueue } from './postgres-queue.ts'

@@ -1,0 +1,110 @@
+import { PaddockError } from '../../../core/index.ts'
+import type { Connection } from './database.ts'
+
+/**
+ * Forward steps only; the version of a schema is their number. Everything lies in the schema `paddock`. Payloads and
+ * records are text, because `jsonb` takes no `\u0000`. No index holds a time: a beat changes no index (a HOT update).
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE paddock.node_sessions (
+    id text PRIMARY KEY,
+    name text NOT NULL,
+    labels jsonb NOT NULL,
+    state text NOT NULL,
+    expires_at timestamptz NOT NULL
+  ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0.01);
+
+  -- Whoever holds (token, session) of a row may hand it in, whatever its state; only a claim overwrites the two.
+  CREATE TABLE paddock.jobs (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    topic text NOT NULL,
+    run text,
+    "group" text,
+    payload text NOT NULL,
+    needs jsonb NOT NULL,
+    max_attempts integer,
+    priority double precision NOT NULL,
+    started boolean NOT NULL,
+    state text NOT NULL DEFAULT 'ready',
+    available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    token integer NOT NULL DEFAULT 0,
+    attempt integer NOT NULL DEFAULT 0,
+    session text,
+    request text,
+    cancel_asked boolean NOT NULL DEFAULT false
+  ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01);
+  CREATE INDEX jobs_ready ON paddock.jobs (topic, priority DESC, started DESC, n) WHERE state = 'ready';
+  CREATE INDEX jobs_leased ON paddock.jobs (session) WHERE state = 'leased';
+  CREATE INDEX jobs_group ON paddock.jobs ("group", n) WHERE "group" IS NOT NULL;
+  CREATE INDEX jobs_run ON paddock.jobs (run, n) WHERE run IS NOT NULL;
+
+  CREATE TABLE paddock.hand_ins (
+    job bigint NOT NULL REFERENCES paddock.jobs (n),
+    token integer NOT NULL,
+    session text NOT NULL,
+    digest text NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (job, token)
+  );
+
+  -- What was handed in, only ever appended.
+  CREATE TABLE paddock.rollout_ends (
+    rollout text PRIMARY KEY,
+    at double precision NOT NULL,
+    "end" text NOT NULL,
+    detail text NOT NULL
+  );
+  CREATE TABLE paddock.taints (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    rollout text NOT NULL,
+    cause text NOT NULL,
+    UNIQUE (rollout, cause)
+  );
+  CREATE TABLE paddock.verdicts (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    rollout text NOT NULL,
+    record text NOT NULL
+  );
+  CREATE INDEX verdicts_rollout ON paddock.verdicts (rollout, n);
+  `,
+]
+
+/** Serializes programs that start at once; of this program alone. */
+const migrating = 0x70_61_64_64
+
+/**
+ * Brings the database to the newest schema in one transaction. Throws `STORE_SCHEMA` when it is newer than this program.
+ * A role without the right to create is enough once the schema stands.
+ */
+export async function migrate(db: Connection): Promise<void> {
+  await db.query('SELECT pg_advisory_xact_lock($1)', [migrating])
+  let found = 0
+  const [table] = await db.query<{ there: boolean }>(
+    `SELECT to_regclass('paddock.schema_version') IS NOT NULL AS there`,
+  )
+  if (table?.there === true) {
+    const [row] = await db.query<{ version: number }>(
+      'SELECT coalesce(max(version), 0) AS version FROM paddock.schema_version',
+    )
+    found = row?.version ?? 0
+  } else {
+    await db.query('CREATE SCHEMA IF NOT EXISTS paddock')
+    await db.query(
+      'CREATE TABLE paddock.schema_version (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
+    )
+  }
+  if (found > migrations.length) {
+    throw new PaddockError(
+      'STORE_SCHEMA',
+      `the queue in PostgreSQL has schema ${found}, this program knows ${migrations.length}`,
+    )
+  }
+  for (const [index, sql] of migrations.entries()) {
+    if (index < found) continue
+    await db.query(sql)
+    await db.query('INSERT INTO paddock.schema_version (version) VALUES ($1)', [index + 1])
+  }
+}
