@@ -14,6 +14,7 @@ const all = [
     about: 'Proxy with recording on (`bench/proxy.ts`), beside nginx, a bare http-proxy and a naive recorder',
   },
   { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
+  { name: 'queue', about: 'Job queue (`bench/queue.ts`): PostgreSQL and SQLite, beside a bare SKIP LOCKED loop' },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
   { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
   { name: 'sql', about: 'SQL of agents in boxes (`bench/sql.ts`), beside a bare loop in the same boxes' },

@@ -145,6 +145,29 @@ describe('claims', () => {
     await other.end()
   })
 
+  it('read no more rows where more jobs wait', async () => {
+    const url = await server.database()
+    const queue = await openPostgresQueue({ url })
+    await queue.enqueue('work', jobs(5000))
+    const session = newId()
+    await queue.join({ id: session, name: 'a', labels: [] }, long)
+    for (let claim = 0; claim < 20; claim += 1) await one(queue, session)
+    // The server counts a connection's rows when that ends.
+    await queue.close()
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const read = async (): Promise<number> => {
+      const { rows } = await client.query<{ many: number }>(
+        `SELECT coalesce(idx_tup_fetch + seq_tup_read, 0)::float8 AS many FROM pg_stat_all_tables
+         WHERE schemaname = 'paddock' AND relname = 'jobs'`,
+      )
+      return rows[0]?.many ?? 0
+    }
+    await expect.poll(read).toBeGreaterThanOrEqual(20)
+    expect(await read()).toBeLessThan(5000)
+    await client.end()
+  })
+
   it('of one request are given once, also when it is asked many times at once', async () => {
     const queue = await open(await server.database())
     await queue.enqueue('work', jobs(50))

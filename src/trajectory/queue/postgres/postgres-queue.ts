@@ -134,11 +134,12 @@ export class PostgresQueue implements Queue {
       max_attempts: job.maxAttempts ?? null,
       priority: job.priority ?? 0,
     }))
-    // `started` only says who goes first: a claim that is just being committed may be missed.
+    // `started` only says who goes first: a claim that is just being committed may be missed. `LIMIT` keeps PostgreSQL from
+    // reading all jobs for it.
     await this.#db.query(
       `INSERT INTO paddock.jobs (id, topic, run, "group", payload, needs, max_attempts, priority, started)
        SELECT id, $1, run, "group", payload, needs, max_attempts, priority,
-         EXISTS (SELECT 1 FROM paddock.jobs j WHERE j."group" = new."group" AND j.started)
+         coalesce((SELECT true FROM paddock.jobs j WHERE j."group" = new."group" AND j.started LIMIT 1), false)
        FROM ROWS FROM (json_to_recordset($2::json) AS (id text, run text, "group" text, payload text, needs jsonb,
          max_attempts integer, priority float8)) WITH ORDINALITY AS new
            (id, run, "group", payload, needs, max_attempts, priority, at)
@@ -283,14 +284,15 @@ async function choose(
   const chosen: Candidate[] = []
   const seen: number[] = []
   for (let left = limit; left > 0; left = limit - chosen.length) {
+    // In the order of the index `jobs_ready`, with `j.n` and not the number that is read: nothing is sorted.
     const read = async (more: string, values: readonly unknown[]): Promise<readonly Candidate[]> => {
       const rows = await db.query<Candidate>(
-        `SELECT n::float8 AS n, priority, needs::text AS needs FROM paddock.jobs
+        `SELECT n::float8 AS n, priority, needs::text AS needs FROM paddock.jobs j
          WHERE state = 'ready' AND topic = $1 AND available_at <= ${now} AND n <> ALL ($2::bigint[])
            AND needs -> 'labels' <@ $3::jsonb
            AND NOT EXISTS (SELECT 1 FROM jsonb_each_text(needs -> 'capacity') AS need (name, amount)
              WHERE amount::float8 > coalesce(($4::jsonb ->> name)::float8, 0)) ${more}
-         ORDER BY priority DESC, started DESC, n LIMIT $5 FOR UPDATE SKIP LOCKED`,
+         ORDER BY priority DESC, started DESC, j.n LIMIT $5 FOR UPDATE SKIP LOCKED`,
         [topic, seen, JSON.stringify(node.labels), JSON.stringify(Object.fromEntries(free)), left, ...values],
       )
       seen.push(...rows.map(({ n }) => n))
