@@ -198,6 +198,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           groups,
           trainer: store.trainer,
           changes: store.changes,
+          scoreIds: (order) => proxy.scoreIds(order),
           engine: engine.adapter,
         },
         proxy,

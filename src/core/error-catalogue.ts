@@ -256,6 +256,12 @@ export const catalogue = {
     'The rollout cannot be forked there.',
     'Fork a rollout that Paddock ran, at a call of class main, with a harness whose preset says that it is replayed.',
   ),
+  SCORE_REFUSED: entry(
+    'engine',
+    409,
+    'Given ids are not scored: the weights are other ones than asked for, or change on the way.',
+    'Ask again under the version that there is now, or leave `if_version` out.',
+  ),
   GROUP_INVALID: entry(
     'request',
     400,

@@ -1,6 +1,7 @@
 /**
  * What the proxy promises to the rooms above it (rollout, server, cli). Wire shapes of dialects and engines stay inside.
  */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CallClass, Clock, EngineFingerprint, Id } from '../core/index.ts'
 import type {
@@ -13,6 +14,7 @@ import type {
   SessionRecord,
   TokenStrategy,
 } from '../trajectory/index.ts'
+import type { ScoreOrder, Scores } from './scoring.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type {
   FleetEvent,
@@ -245,6 +247,11 @@ export interface Proxy {
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
   /** Asks each replica which weights it has. */
   engineWeights(): Promise<readonly ReplicaWeights[]>
+  /**
+   * Logprobs of given ids, beside all sessions: nothing of it is recorded or trained. Throws `ENGINE_INCAPABLE`, `SCORE_REFUSED`,
+   * `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `ENGINE_UNTRUSTED`.
+   */
+  scoreIds(order: ScoreOrder): Promise<Scores>
   /** Takes somebody's word for the weights of replicas that do not name them themselves. */
   believeWeights(version: string): Promise<void>
   /** Takes no new calls and resolves when the running ones are committed. */

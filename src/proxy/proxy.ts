@@ -22,6 +22,7 @@ import { OpenSessions } from './session/open-sessions.ts'
 import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
 import { modelShape, serveModels } from './model-routes.ts'
+import { scoreIds } from './scoring.ts'
 import { serveStored } from './stored-responses.ts'
 import { storeSideChannels } from './side-channels.ts'
 import { besideTokens } from './tokens/beside.ts'
@@ -288,6 +289,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     resumeEngine: () => upstream.resume(),
     updateWeights: (order) => upstream.update(order),
     engineWeights: () => upstream.weights(),
+    scoreIds: (order) =>
+      scoreIds(order, { engine: now, weights: () => upstream.weights(), paused: () => upstream.status().paused }),
     believeWeights: (version) => upstream.believe(version),
     drain,
     close: () => (closed ??= end()),

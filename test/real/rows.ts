@@ -20,6 +20,7 @@ export interface Judged {
 export interface Row {
   readonly token_ids: readonly number[]
   readonly loss_mask: readonly number[]
+  readonly logprobs: readonly (number | null)[]
   readonly logprob_kind: string
 }
 

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PromptIds } from '../../src/proxy/engines/prompt-ids.ts'
 import { vllmEngine } from '../../src/proxy/index.ts'
 import { engineContract } from '../../src/testing/engine/index.ts'
 import { dialects, official } from '../lab/official.ts'
@@ -65,6 +66,22 @@ describe.skipIf(cache === '')('vLLM 0.32.0 with SmolLM2', () => {
       expect(judged['shifted']?.p99).toBeGreaterThan(1e-3)
       expect(judged['context']?.p99).toBeGreaterThan(1e-3)
       expect(judged['kind']?.p99).toBeGreaterThan(1e-3)
+    })
+
+    it('are what the engine says of the same ids, asked again', async () => {
+      const adapter = vllmEngine({ url: server.url })
+      await adapter.learn({ probes: false })
+      let largest = 0
+      for (const { token_ids: ids, loss_mask: mask, logprobs } of rows) {
+        const scored = await adapter.score?.(new PromptIds(Int32Array.from(ids)))
+        expect(scored?.logprobs).toHaveLength(ids.length)
+        for (const [at, bit] of mask.entries()) {
+          const [told, again] = [logprobs[at] ?? Number.NaN, scored?.logprobs[at] ?? Number.NaN]
+          if (bit === 1) largest = Math.max(largest, Math.abs(told - again))
+        }
+      }
+      console.log({ largest })
+      expect(largest).toBeLessThanOrEqual(1e-3)
     })
   })
 

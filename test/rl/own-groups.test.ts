@@ -73,6 +73,21 @@ describe('groups that Paddock does', () => {
       expect(usable).toBe(true)
       expect(trained.row).toBeGreaterThan(0)
     }
+    // The weights are those that sampled it: what was recorded is what they say of the same ids again.
+    const sequences = rows.map(({ arrays }) => ({ ids: arrays.token_ids, from: 1 }))
+    const scored = (await trainer.ask('POST', '/score', { sequences })) as {
+      version: { label: string | null }
+      sequences: readonly { from: number; logprobs: readonly (number | null)[] }[]
+    }
+    for (const [at, { arrays }] of rows.entries()) {
+      expect(scored.sequences[at]?.logprobs).toHaveLength(arrays.token_ids.length - 1)
+      for (const [place, bit] of arrays.loss_mask.entries()) {
+        if (bit === 1)
+          expect(scored.sequences[at]?.logprobs[place - 1]).toBeCloseTo(arrays.logprobs[place] ?? Number.NaN, 5)
+      }
+    }
+    const others = { sequences, if_version: 'other weights' }
+    expect(await trainer.refused('POST', '/score', others)).toEqual([409, 'SCORE_REFUSED'])
   })
 
   it('have further rounds, and are cancelled', async () => {

@@ -10,6 +10,7 @@ export interface EngineAdapter {
     planChat(facts: EngineRequestFacts): EngineRequestPlan;
     readonly readsChat?: (sink: UpstreamSink) => UpstreamSink;
     readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>;
+    readonly score?: (ids: PromptIds) => Promise<ScoredIds>;
     readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>;
     fingerprint(): Promise<EngineFingerprint>;
     learn(how: Learning): Promise<EngineFacts>;

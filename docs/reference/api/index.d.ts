@@ -203,6 +203,7 @@ export interface Proxy {
     resumeEngine(): Promise<void>;
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
     engineWeights(): Promise<readonly ReplicaWeights[]>;
+    scoreIds(order: ScoreOrder): Promise<Scores>;
     believeWeights(version: string): Promise<void>;
     drain(): Promise<void>;
     close(): Promise<void>;

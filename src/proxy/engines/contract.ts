@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { EngineFingerprint, LogprobKind } from '../../core/index.ts'
 import type { EngineControl } from './control.ts'
 import type { EngineFacts, Learning } from './facts.ts'
+import type { PromptIds } from './prompt-ids.ts'
 import type { UpstreamSink } from '../upstream.ts'
 import type { TokenEngine } from './token-engine.ts'
 
@@ -27,6 +28,14 @@ export interface EngineRequestFacts {
   readonly wholeOnly: boolean
 }
 
+/** What an engine says of given ids. */
+export interface ScoredIds {
+  /** Shape [T], natural log; null for the first, which nothing stands before. */
+  readonly logprobs: readonly (number | null)[]
+  /** Of the weights that computed them, null where the answer does not say. */
+  readonly weightVersion: string | null
+}
+
 /** An inference backend behind the proxy. Plain object from a factory; `vllmEngine`, `openaiEngine`. */
 export interface EngineAdapter {
   readonly name: string
@@ -48,6 +57,11 @@ export interface EngineAdapter {
    * Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `CONTEXT_OVERFLOW`.
    */
   readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>
+  /**
+   * Logprobs of given ids, each given those before it, at temperature 1 and without truncation. Absent where the engine has no
+   * route for that. Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `ENGINE_UNTRUSTED` for an answer that cannot be of these ids.
+   */
+  readonly score?: (ids: PromptIds) => Promise<ScoredIds>
   /** Members that hold the model to so many tokens of thinking, JSON texts; absent where nothing would. */
   readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */

@@ -8,6 +8,7 @@ import type {
   TrainerGroups,
   TrainerRuns,
 } from '../../rollout/index.ts'
+import type { Proxy } from '../../proxy/index.ts'
 import type { Store, StoreReader } from '../../trajectory/index.ts'
 
 /** What the trainer's routes are built on. */
@@ -27,6 +28,7 @@ export interface RlParts {
   readonly evals: Pick<Evals, 'open' | 'wait' | 'cancel'>
   readonly trainer: Store['trainer']
   readonly changes: Store['changes']
+  readonly scoreIds: Proxy['scoreIds']
   /** What the engine gives, as last learned. */
   readonly engine: {
     readonly name: string

@@ -10,6 +10,7 @@ import { policyRoutes } from './policy.ts'
 import { rolloutRoutes } from './rollouts.ts'
 import { runRoutes } from './runs.ts'
 import { saidRoutes } from './said.ts'
+import { scoreRoutes } from './score.ts'
 
 export type { RlParts } from './contract.ts'
 
@@ -30,6 +31,7 @@ export function rlRoutes(parts: RlParts): Router {
     saidRoutes,
     policyRoutes,
     evalRoutes,
+    scoreRoutes,
     eventRoutes,
     describeRoutes,
   ])

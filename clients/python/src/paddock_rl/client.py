@@ -123,6 +123,15 @@ class Paddock:
     def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
         return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/cancel", {}, repeatable=True)
 
+    def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None) -> dict[str, Any]:
+        """Logprobs of given ids under the weights that the engine has now, at temperature 1: `kind`, `version` and `sequences`, each with
+        `logprobs` of shape [T], None for the first id. With `if_version`, other weights are refused (`SCORE_REFUSED`).
+        """
+        body: dict[str, Any] = {"sequences": [{"ids": [int(one) for one in ids]} for ids in sequences]}
+        if if_version is not None:
+            body["if_version"] = if_version
+        return self.ask("POST", f"{_API}/score", body, repeatable=True)
+
     def tree(self, rollout_id: str) -> dict[str, Any]:
         """The family of a rollout: `rollouts`, parents first, and `nodes`, the places that they came through; `value` is the mean reward
         of those that did.

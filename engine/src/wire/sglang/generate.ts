@@ -1,4 +1,5 @@
 import { validationError } from '../../errors.ts'
+import { scoreIds } from '../../policy/score.ts'
 import { readSampling } from '../../generation/sampling.ts'
 import { parseJson } from '../../json/lossless.ts'
 import { readCount, readFlag, readObject, readText, readTokenIds } from '../../json/read.ts'
@@ -44,7 +45,10 @@ export async function sglangGenerate(exchange: Exchange, engine: Engine): Promis
   })
   if (begun === undefined) return
   const { generation, faults } = begun
-  const asked = { logprobs, top, text: readFlag(body, 'return_text_in_logprobs') ?? false }
+  const from = readCount(body, 'logprob_start_len')
+  const scores = logprobs && from !== undefined && from >= 0 ? await scoreIds(begun.promptIds, engine) : null
+  const input = scores === null ? [] : inputRows(begun.promptIds, scores, from ?? 0)
+  const asked = { input, logprobs, top, text: readFlag(body, 'return_text_in_logprobs') ?? false }
   const reply = (choice: Choice): Record<string, unknown> => ({
     text: choice.text,
     output_ids: [...choice.ids],
@@ -71,6 +75,11 @@ export async function sglangGenerate(exchange: Exchange, engine: Engine): Promis
     if (events.over) return
   }
   await events.done()
+}
+
+/** `[logprob, id, text]` of each id of the prompt from a place on; nothing stands before the first. */
+function inputRows(ids: Int32Array, scores: readonly (number | null)[], from: number): readonly unknown[] {
+  return Array.from(ids.subarray(from), (id, at) => [scores[from + at] ?? null, id, null])
 }
 
 /** SGLang's names for what the shared reader calls otherwise. */

@@ -21,7 +21,7 @@ export function metaInfo(
   engine: Engine,
   begun: Begun,
   choice: Choice,
-  asked: { logprobs: boolean; text: boolean; top: number; experts?: boolean },
+  asked: { input?: readonly unknown[]; logprobs: boolean; text: boolean; top: number; experts?: boolean },
 ): Record<string, unknown> {
   const { vocabulary } = engine.profile
   const textOf = (id: number): string | null => (asked.text ? vocabulary.decode([id]) : null)
@@ -42,7 +42,7 @@ export function metaInfo(
     ...(engine.options.weightVersionsInReplies ? { weight_versions: choice.versions } : {}),
     ...(shown
       ? {
-          input_token_logprobs: [],
+          input_token_logprobs: asked.input ?? [],
           output_token_logprobs: choice.draws.map((drawn, at) =>
             row(wireLogprob(drawn.logprob, at + 1, faults), drawn.id),
           ),

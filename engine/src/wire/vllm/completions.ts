@@ -1,4 +1,5 @@
 import { validationError } from '../../errors.ts'
+import { scoreIds } from '../../policy/score.ts'
 import { readSampling } from '../../generation/sampling.ts'
 import { readCount, readFlag, readObject, readTokenIds } from '../../json/read.ts'
 import { begin } from '../begin.ts'
@@ -35,10 +36,15 @@ export async function completions(exchange: Exchange, engine: Engine): Promise<v
     constraint: () => ({ kind: 'free' }),
   })
   if (begun === undefined) return
+  const wanted = readCount(body, 'prompt_logprobs')
+  // vLLM 0.32.0, `entrypoints/openai/completion/protocol.py` check_logprobs.
+  if (wanted !== undefined && stream)
+    throw validationError('`prompt_logprobs` are not available when `stream=True`.', 'prompt_logprobs')
+  const scored = wanted === undefined ? null : await promptLogprobs(begun, engine)
   const showIds = readFlag(body, 'return_token_ids') ?? false
   if (stream)
     await streamed(exchange, engine, begun, { showIds, usage: readFlag(streamOptions, 'include_usage') ?? false })
-  else await whole(exchange, engine, begun, showIds)
+  else await whole(exchange, engine, begun, { showIds, scored })
 }
 
 async function promptIds(body: JsonObject, engine: Engine): Promise<Int32Array> {
@@ -53,7 +59,28 @@ async function promptIds(body: JsonObject, engine: Engine): Promise<Int32Array> 
   return ids
 }
 
-async function whole(exchange: Exchange, engine: Engine, begun: Begun, showIds: boolean): Promise<void> {
+/** vLLM's list of `{id: {logprob, rank, decoded_token}}`, null first; with 0 alternatives the prompt's own id alone. */
+async function promptLogprobs({ promptIds, faults }: Begun, engine: Engine): Promise<readonly unknown[]> {
+  const scores = await scoreIds(promptIds, engine)
+  const list = Array.from(promptIds, (id, at) => {
+    const logprob = scores[at]
+    if (logprob === null || logprob === undefined) return null
+    const entry = {
+      logprob: wireLogprob(logprob, at + 1, faults),
+      rank: 1,
+      decoded_token: engine.profile.vocabulary.decode([id]),
+    }
+    return { [id]: entry }
+  })
+  return faults.find('wrong_usage') === undefined ? list : list.slice(0, -1)
+}
+
+async function whole(
+  exchange: Exchange,
+  engine: Engine,
+  begun: Begun,
+  { showIds, scored }: { readonly showIds: boolean; readonly scored: readonly unknown[] | null },
+): Promise<void> {
   const { generation, faults } = begun
   for await (const _step of generation.steps()) if (exchange.response.destroyed) return
   const answer = {
@@ -68,7 +95,7 @@ async function whole(exchange: Exchange, engine: Engine, begun: Begun, showIds: 
       finish_reason: choice.finish?.reason ?? 'abort',
       stop_reason: choice.finish?.stop ?? null,
       token_ids: showIds ? choice.ids : null,
-      prompt_logprobs: null,
+      prompt_logprobs: scored,
       prompt_token_ids: showIds ? [...begun.promptIds] : null,
     })),
     service_tier: null,

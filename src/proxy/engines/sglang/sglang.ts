@@ -10,6 +10,7 @@ import { serverInfo } from './about.ts'
 import { sglangChatSink } from './chat-sink.ts'
 import { sglangControl } from './control.ts'
 import { sglangQuirks } from './quirks.ts'
+import { scoreSglang } from './score.ts'
 import { sglangTokens } from './token-routes.ts'
 
 export interface SglangOptions {
@@ -94,6 +95,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
         transport: facts.streamed ? 'buffer' : 'as_asked',
       }
     },
+    score: (ids) => scoreSglang(root, apiKey, ids),
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
     ...(options.strictThinking === true ? { boundThinking } : {}),
     fingerprint: async () => (await learn({ probes: false })).fingerprint,

@@ -15,6 +15,7 @@ import { listedModels } from '../models.ts'
 import { foundKind } from '../probe-logprobs.ts'
 import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
 import { vllmControl } from './control.ts'
+import { scoreVllm } from './score.ts'
 import { vllmTokens } from './token-routes.ts'
 import { askPromptIds } from '../prompt-of.ts'
 import { quirksOf } from './quirks.ts'
@@ -105,6 +106,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
         transport: buffer ? 'buffer' : 'as_asked',
       }
     },
+    score: (ids) => scoreVllm(root, apiKey, { ids, model }),
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
     // 0.20 and newer (vllm-project/vllm#20859); refused where no reasoning parser is configured.
     boundThinking: (tokens) => ({ thinking_token_budget: tokens }),
