@@ -702,7 +702,11 @@ static void advance(struct command *c) {
   if ((c->state == LINGER || c->state == PART) && c->keeper_gone) return release(c);
   if (c->state == SWEEP) {
     if (!c->keeper_gone && now >= c->next_scan) sweep_pass(c);
-    if (c->keeper_gone && !strays) c->state = DRAIN;
+    if (c->keeper_gone && !strays) {
+      /* A keeper that we had to kill had something below it, which it may have reaped itself while it died. */
+      if (c->killed == 0 && c->passes > 0 && !c->keeper_clean) c->killed = 1;
+      c->state = DRAIN;
+    }
     else if (now > c->sweep_since + GIVE_UP_MS * 1000u) c->survivors = 1, c->state = DRAIN;
   }
   if (c->state == DRAIN) {

@@ -29,7 +29,7 @@ beforeAll(async () => {
     const { tag } = await sandbox.ensureImage({ kind: 'dockerfile', name: `published-${name}`, dockerfile })
     await new Docker().getImage(tag).tag({ repo: `paddock-published-${name}`, tag: 'latest' })
   }
-}, 120_000)
+}, 900_000)
 
 it('a folder for each rule of Docker and Harbor is as it means, or refused by the name of what is not', async () => {
   const { code, rows } = await validated('--public-network', 'without')
@@ -50,7 +50,7 @@ it('a folder for each rule of Docker and Harbor is as it means, or refused by th
     'workdir-of-a-stage': 'intended',
   })
   expect(code).toBe(0)
-}, 120_000)
+}, 900_000)
 
 it('a task that asks for the public network says so in one line, and nothing is proven then', async () => {
   const { code, rows } = await validated('--only', 'default-values')

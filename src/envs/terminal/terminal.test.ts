@@ -159,7 +159,7 @@ for _ in range(600): os.mkdir('nested-dir'); os.chdir('nested-dir')"`
   })
 
   it('is not rewritten by a process that the tests left behind', async () => {
-    const test = '(setsid sh -c "sleep 3; echo 1 > /logs/verifier/reward.txt" &) ; echo 0 > /logs/verifier/reward.txt'
+    const test = '(setsid sh -c "sleep 600; echo 1 > /logs/verifier/reward.txt" &) ; echo 0 > /logs/verifier/reward.txt'
     const verdict = await verdictOf('late', test, 'true')
     expect(verdict).toMatchObject({ status: 'scored', reward: 0 })
     expect(verdict.evidence).toMatch(/^killed before the reward was read: \d+ left-over processes$/m)

@@ -46,7 +46,7 @@ export type ExecResult = ExecOutcome & {
   readonly stderr: Uint8Array
   /** Bytes beyond `maxOutputBytes`. */
   readonly truncated: { readonly stdout: number; readonly stderr: number }
-  /** Processes that the command left behind and that were killed. */
+  /** Processes that the command left behind and that were killed, as far as they were seen: 0 only where there were none. */
   readonly killed: number
   /** Processes of the box that the kernel killed for memory meanwhile, also when the command survived it. */
   readonly oomKills: number

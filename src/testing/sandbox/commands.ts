@@ -176,6 +176,16 @@ export function commandsContract(parts: SharedBoxParts, options: { readonly nast
       expect(await survivors(box)).toEqual([])
     })
 
+    it('and what had only just begun counts as killed', async () => {
+      // One in a hundred was reaped by its own keeper, which was being killed too.
+      for (let round = 0; round < 150; round += 1) {
+        const left = await sh('(setsid sh -c "sleep 1234" &); true')
+        expect(left.kind).toBe('exited')
+        expect(left.killed, `round ${round}`).toBeGreaterThan(0)
+      }
+      expect(await sh('true')).toMatchObject({ killed: 0 })
+    })
+
     it('except what it may keep until the end of the phase', async () => {
       const kept = await sh('sleep 1234 & echo $!', { background: 'keep' })
       expect(kept).toMatchObject({ kind: 'exited', code: 0, killed: 0 })
