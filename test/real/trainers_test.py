@@ -9,18 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import json
 import logging
-import os
 import runpy
-import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 import typing
 import unittest
-import urllib.request
 import warnings
 from collections import Counter
 from concurrent.futures import wait
@@ -43,14 +37,14 @@ import transfer_queue  # noqa: E402
 from areal.infra.remote_inf_engine import GroupedRolloutWorkflow  # noqa: E402
 from areal.infra.workflow_executor import check_trajectory_format  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
-from paddock_rl import Paddock, areal, skyrl, verl  # noqa: E402
-from paddock_rl.groups import Groups, OpenRollout, Refused  # noqa: E402
+from paddock_rl import areal, skyrl, verl  # noqa: E402
+from paddock_rl.groups import Groups, Refused  # noqa: E402
+from served import EACH, FATES, Script, Served, grpo  # noqa: E402
 from skyrl.backends.skyrl_train.utils.ppo_utils import compute_grpo_outcome_advantage  # noqa: E402
 from skyrl.train.generators.utils import prepare_generator_input  # noqa: E402
 from skyrl.train.utils.trainer_utils import validate_generator_output  # noqa: E402
 from tensordict import NonTensorStack, TensorDict  # noqa: E402
 from tests import slime_fixture  # noqa: E402
-from tiny_engine import TinyEngine  # noqa: E402
 from verl.experimental.agent_loop import agent_loop  # noqa: E402
 from verl.protocol import DataProto  # noqa: E402
 from verl.trainer.ppo.v1 import agent_loop_tq  # noqa: E402
@@ -58,44 +52,6 @@ from verl.trainer.ppo.v1.utils import compute_advantage_for_multi_trajectories  
 from verl.utils import tensordict_utils  # noqa: E402
 
 torch.set_num_threads(2)
-EACH = 5
-FATES = ("number", "two rows", "null", "budget", "infra")
-"""By slot: two rollouts with a number (one of them of two rows), one that nobody can judge, one that its budget cut, one whose machine is gone."""
-
-
-class Script:
-    """A harness of two calls with a tool's answer between them; what becomes of a rollout is its slot's fate."""
-
-    def __init__(self, fates: tuple[str, ...] = FATES) -> None:
-        self.fates = fates
-        self.rewards: dict[str, float] = {}
-
-    def __call__(self, opened: OpenRollout) -> Any:
-        fate = self.fates[opened.slot]
-        if fate == "infra":
-            raise ConnectionError("the machine is gone")
-        messages = [{"role": "user", "content": opened.prompt}]
-        messages.append({"role": "assistant", "content": say(opened, messages, 0)})
-        messages.append({"role": "tool", "content": f"w10 w11 w{5 + opened.slot}"})
-        say(opened, messages[-1:] if fate == "two rows" else messages, 1)
-        if fate == "null":
-            return None
-        reward = self.rewards[opened.rollout_id] = 1.0 - opened.slot / 4
-        return {"end": "budget", "verdict": {"source": "harness", "reward": reward}} if fate == "budget" else reward
-
-
-def say(opened: OpenRollout, messages: list[dict[str, str]], call: int) -> str:
-    body = {"model": "any", "messages": messages, "user": f"{opened.rollout_id}/{call}"}
-    headers = {"authorization": f"Bearer {opened.key}", "content-type": "application/json"}
-    asked = urllib.request.Request(f"{opened.base_url}/chat/completions", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(asked) as answer:
-        return str(json.load(answer)["choices"][0]["message"]["content"])
-
-
-def grpo(numbers: list[float], own: float) -> float:
-    return (own - statistics.fmean(numbers)) / (statistics.stdev(numbers) + 1e-6)
-
-
 class Queue:
     """What is put into TransferQueue: rows and tags by key, and each status that a prompt has had."""
 
@@ -155,34 +111,7 @@ def prompts_of(step: int, **rows: str) -> Any:
 SEAMS: dict[str, Any] = {}
 
 
-class Trainers(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.engine = TinyEngine()
-        data = f"{cls.directory.name}/data"
-        arguments = ["serve", "--json", "--data", data, "--port", "0", "--control-port", "0", "--engine", cls.engine.url]
-        cls.serving = subprocess.Popen([str(ROOT / "paddock"), *arguments], stdout=subprocess.PIPE, text=True)
-        assert cls.serving.stdout is not None
-        ready = json.loads(cls.serving.stdout.readline())
-        os.environ["PADDOCK_CONTROL_URL"] = ready["control"]
-        os.environ["PADDOCK_CONTROL_TOKEN"] = Path(data, "control-token").read_text().strip()
-        cls.paddock = Paddock(ready["control"])
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.serving.send_signal(signal.SIGINT)
-        cls.serving.communicate()
-        cls.engine.close()
-        cls.directory.cleanup()
-
-    def groups(self, script: Script, **more: Any) -> Groups:
-        groups = Groups(self.paddock.run(purpose="train"), harness=script, **more)
-        self.addCleanup(groups.close)
-        # The next run may announce weights then.
-        self.addCleanup(groups.run.finish)
-        return groups
-
+class Trainers(Served):
     def manager(self, script: Script, **more: Any) -> verl.Manager:
         opened = self.groups(script)
 
@@ -193,20 +122,6 @@ class Trainers(unittest.TestCase):
         for name, value in more.items():
             setattr(Rollouts, name, value)
         return Rollouts.create(config=config(EACH))
-
-    def spoken(self, rollout: str) -> tuple[list[int], list[int], list[float]]:
-        """Ids, mask and logprobs of a rollout of two calls in one thread, from the engine's own notes."""
-        calls = {call.user: call for call in self.engine.calls}
-        first, second = (calls[f"{rollout}/{index}"] for index in range(2))
-        context = second.prompt_ids[len(first.prompt_ids) + len(first.token_ids) :]
-        ids = second.prompt_ids + second.token_ids
-        mask = [0] * len(first.prompt_ids) + [1] * len(first.token_ids) + [0] * len(context) + [1] * len(second.token_ids)
-        logprobs = [0.0] * len(first.prompt_ids) + first.logprobs + [0.0] * len(context) + second.logprobs
-        return ids, mask, logprobs
-
-    def outcomes(self, groups: Groups) -> Counter[str]:
-        """What became of rows, as Paddock has it: by the run's own counts once all is said."""
-        return Counter({name: count for name, count in groups.run.state()["counts"].items() if count})
 
     def test_verl_has_exactly_what_was_recorded_and_its_baseline_is_of_those_with_a_number(self) -> None:
         queue, script = Queue(), Script()

@@ -14,6 +14,7 @@ from paddock_rl import (
     to_tinker,
     to_trl,
     to_trl_async,
+    to_verifiers,
     to_verl,
 )
 
@@ -75,6 +76,33 @@ class Shapes(unittest.TestCase):
         self.assertEqual(first["loss_mask"], [MASK])
         self.assertEqual(first["versions"], [[-1, -1, -1, 3, 3, -1, -1, 3]])
         self.assertEqual(first["rewards"], [1.0])
+
+    def test_verifiers(self) -> None:
+        first, second = to_verifiers(self.group)
+        nodes = first["nodes"]
+        self.assertEqual([node["token_ids"] for node in nodes], [IDS[:3], IDS[3:5], IDS[5:7], IDS[7:]])
+        self.assertEqual([node["parent"] for node in nodes], [None, 0, 1, 2])
+        self.assertEqual([bit for node in nodes for bit in node["mask"]], [bool(bit) for bit in MASK])
+        self.assertEqual([value for node in nodes for value in node["logprobs"]], [value for value, bit in zip(self.logprobs, MASK, strict=True) if bit])
+        self.assertEqual([(call["node"], call["usage"]) for call in first["calls"]], [
+            (1, {"prompt_tokens": 3, "completion_tokens": 2}), (3, {"prompt_tokens": 7, "completion_tokens": 1}),
+        ])
+        self.assertEqual((second["rewards"], second["ok"], second["errors"]), ({"reward": {"score": 0.0}}, True, []))
+        self.assertEqual((second["stop_condition"], second["info"]["paddock"]["rows"]), ("agent_completed", ["row1"]))
+
+    def test_verifiers_null_is_an_error_and_no_zero(self) -> None:
+        header = encoder.simple([1.0, None])
+        header["members"][0]["end"] = "budget"
+        first, null = to_verifiers(decode(encoder.encode(header)))
+        self.assertEqual(first["stop_condition"], "max_total_tokens")
+        self.assertEqual((null["ok"], null["rewards"], null["errors"][0]["type"]), (False, {"reward": None}, "NoNumber"))
+        self.assertFalse(any(bit for node in null["nodes"] for bit in node["mask"]))
+
+    def test_verifiers_refuses_tokens_that_train_outside_of_answers(self) -> None:
+        header = encoder.simple([1.0, 0.0])
+        header["rows"][0]["turn_spans"] = [[3, 5]]
+        with self.assertRaisesRegex(ValueError, "outside"):
+            to_verifiers(decode(encoder.encode(header)))
 
     def test_tinker(self) -> None:
         first, second = to_tinker(self.group, advantages(self.group, "tinker"))

@@ -27,6 +27,7 @@ from .convert import (
     to_tinker,
     to_trl,
     to_trl_async,
+    to_verifiers,
     to_verl,
 )
 from .errors import (
@@ -94,5 +95,6 @@ __all__ = [
     "to_tinker",
     "to_trl",
     "to_trl_async",
+    "to_verifiers",
     "to_verl",
 ]

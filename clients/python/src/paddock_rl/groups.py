@@ -108,7 +108,8 @@ class Groups:
     """The groups of one run. `harness` does the rollouts; without it Paddock does them, in a run with `tasks`.
 
     `task` makes a task of a prompt (default: its text). `spare` further rollouts a group may have where members come to nothing (a failed
-    infrastructure, no number). `group` holds further keys of the groups (`deadline_s, horizon, on_cut, labels, ...`). Raises `Refused`.
+    infrastructure, no number). `group` holds further keys of the groups (`deadline_s, horizon, on_cut, labels, ...`). Claims are leased for `lease_s`
+    seconds and renewed each third of that. Raises `Refused`.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Groups:
         spare: int = 0,
         group: Mapping[str, Any] | None = None,
         at_once: int = 16,
+        lease_s: float = 300.0,
     ) -> None:
         inside = run.opened.get("tasks") is not None
         if harness is None and not inside:
@@ -138,6 +140,7 @@ class Groups:
         self._spare = spare
         self._group = dict(group or {})
         self._at_once = at_once
+        self._lease_s = lease_s
         self._asked = count()
         self._open: dict[str, _Wanted] = {}
         self._named: dict[Any, _Wanted] = {}
@@ -259,13 +262,14 @@ class Groups:
         with self._lock:
             missing = dict(self._open)
         # A group without a usable member is never handed out.
-        for name in [name for name in missing if self._state(name) == "failed"]:
+        failed = [name for name in missing if self._state(name) == "failed"]
+        for name in failed:
             self._open.pop(name).found.set_result(None)
-            missing.pop(name)
-        if not missing:
+        # Whoever waits for one of those is not to wait for the others.
+        if failed or not missing:
             return
         try:
-            claimed = self.run.claim(len(missing))
+            claimed = self.run.claim(len(missing), lease_s=self._lease_s)
         except Unanswered:
             return
         for group in claimed:

@@ -11,6 +11,7 @@ from .skyrl import to_skyrl
 from .slime import to_slime
 from .tinker import to_tinker
 from .trl import to_trl, to_trl_async
+from .verifiers import to_verifiers
 from .verl import to_verl
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "to_tinker",
     "to_trl",
     "to_trl_async",
+    "to_verifiers",
     "to_verl",
 ]
