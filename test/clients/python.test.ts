@@ -41,7 +41,7 @@ assert importlib.metadata.version("paddock-rl") == paddock_rl.__version__
 needs = ['trl>=1.6; extra == "trl"', 'verl>=0.9; extra == "verl"', 'skyrl>=0.4; extra == "skyrl"', 'areal>=1.0; extra == "areal"', 'verifiers>=0.4; extra == "verifiers"']
 assert importlib.metadata.requires("paddock-rl") == needs
 assert importlib.metadata.metadata("paddock-rl").get_all("Provides-Extra") == ["trl", "verl", "skyrl", "areal", "verifiers"]
-import paddock_rl.trl, paddock_rl.verl, paddock_rl.slime, paddock_rl.skyrl, paddock_rl.areal, paddock_rl.verifiers
+import paddock_rl.trl, paddock_rl.verl, paddock_rl.slime, paddock_rl.skyrl, paddock_rl.areal, paddock_rl.verifiers, paddock_rl.trl_async, paddock_rl.adapters
 print(paddock_rl.__file__)`
   await writeFile(join(directory, 'program.py'), program)
   const { stdout } = await run(python, ['-I', join(directory, 'program.py')], { cwd: directory, env })
