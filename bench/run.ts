@@ -24,6 +24,10 @@ const all = [
     about: 'Rounds that stop early, beside waiting for all, and slow tasks while weights change fast (`bench/rl.ts`)',
   },
   {
+    name: 'loop',
+    about: 'Rows into Python (`bench/loop.ts`): groups of long rollouts, beside the same bytes from a plain server',
+  },
+  {
     name: 'learn',
     about: 'A model that learns (`bench/learn.ts`, `npm run learn:proof`), beside one whose rewards are shuffled',
   },

@@ -134,7 +134,9 @@ export class Client {
 }
 
 /** Starts Paddock on free ports, with a data directory that goes with it. */
-export async function startPaddock(): Promise<AsyncDisposable & { readonly client: Client }> {
+export async function startPaddock(): Promise<
+  AsyncDisposable & { readonly client: Client; readonly control: string; readonly token: string; readonly pid: number }
+> {
   const data = await mkdtemp(join(tmpdir(), 'paddock-bench-rl-'))
   const args = ['serve', '--json', '--data', data, '--port', '0', '--control-port', '0']
   const child = spawn(launcher, args, { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -148,6 +150,9 @@ export async function startPaddock(): Promise<AsyncDisposable & { readonly clien
   const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
   return {
     client: new Client(control, token),
+    control,
+    token,
+    pid: child.pid ?? 0,
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGINT')
       await over

@@ -6,6 +6,7 @@ import unittest
 from unittest import mock
 
 from paddock_rl import CursorGone, Fenced, Full, Gated, Malformed, Paddock, Rejected, Unanswered, Unreachable
+from paddock_rl.http import Transport
 
 from .stand_in import StandIn, refuses, says
 
@@ -20,6 +21,13 @@ class Asking(unittest.TestCase):
         self.server.on("GET /x", says(gzip.compress(b'{"a": 1}'), **{"content-encoding": "gzip"}))
         self.assertEqual(self.paddock.ask("GET", "/x"), {"a": 1})
         self.assertEqual(self.server.asked[0].headers["authorization"], "Bearer secret")
+
+    def test_asks_for_plain_bytes_on_one_machine_only(self) -> None:
+        self.server.on("GET /x", says({}))
+        self.paddock.ask("GET", "/x")
+        near = self.server.asked[0].headers["accept-encoding"]
+        far = Transport("http://paddock.example:1", "secret")._encoding
+        self.assertEqual((near, far), ("identity", "gzip"))
 
     def test_a_lost_answer_is_asked_for_again_where_that_is_harmless(self) -> None:
         self.server.on("POST /x", lambda asked: asked.drop(), lambda asked: asked.drop(), says({"done": True}))

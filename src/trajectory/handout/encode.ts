@@ -1,4 +1,5 @@
 /** The bodies of a round: `application/vnd.paddock.rows` and JSON. */
+import { endianness } from 'node:os'
 import type { HandedRound, HandedRowHead, HandedRowWhole } from './contract.ts'
 
 const magic = 'PDKROWS1'
@@ -35,9 +36,9 @@ export function encodeRows({ rows, ...head }: HandedRound): Buffer {
   header.copy(body, magic.length + 4)
   rows.forEach((row, i) => {
     const { token_ids: ids, loss_mask: mask, logprobs } = heads[i]?.arrays ?? never()
-    row.token_ids.forEach((id, at) => body.writeInt32LE(id, start + ids.offset + at * widths.i4))
+    body.set(littleEndian(row.token_ids), start + ids.offset)
     body.set(row.loss_mask, start + mask.offset)
-    row.logprobs.forEach((logprob, at) => body.writeFloatLE(logprob, start + logprobs.offset + at * widths.f4))
+    body.set(littleEndian(row.logprobs), start + logprobs.offset)
   })
   return body
 }
@@ -55,6 +56,12 @@ export function roundJson({ rows, ...head }: HandedRound): unknown {
       },
     })),
   }
+}
+
+/** The bytes of an array, little-endian on any machine. */
+function littleEndian({ buffer, byteOffset, byteLength }: Int32Array | Float32Array): Buffer {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  return endianness() === 'LE' ? bytes : Buffer.from(bytes).swap32()
 }
 
 const widths = { i4: 4, u1: 1, f4: 4 } as const

@@ -101,6 +101,8 @@ class Transport:
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._base = parts.path.rstrip("/")
+        # On one machine squeezing takes longer than sending.
+        self._encoding = "identity" if parts.hostname in _HERE else "gzip"
         self._token = token
         self._timeout_s = timeout_s
         self._patience_s = patience_s
@@ -151,7 +153,7 @@ class Transport:
         headers = {
             "authorization": f"Bearer {self._token}",
             "accept": request.accept,
-            "accept-encoding": "gzip",
+            "accept-encoding": self._encoding,
             "connection": "close",
         }
         body = None if request.body is None else json.dumps(request.body, allow_nan=False).encode()
@@ -164,6 +166,8 @@ class Transport:
             content = gzip.decompress(content)
         return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
 
+
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 _Make = Callable[[int, str, str, Mapping[str, Any]], Rejected]
 _BY_CODE: Mapping[str, _Make] = {"FENCED": Fenced, "GATE": Gated, "EVAL_RUNNING": Evaluating}
