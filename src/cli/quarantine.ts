@@ -8,12 +8,14 @@ const quarantineSchema = z.object({
 })
 
 /**
- * Writes the refuted tasks of a validation with what refuted them. By digest: a task that was corrected is another one, and
+ * Writes the refuted and flaky tasks of a validation with what refuted them. By digest: a task that was corrected is another one, and
  * is out. Rows that our own machinery spoilt say nothing of their tasks and stay out of it.
  */
 export async function writeQuarantine(file: string, rows: readonly ValidationRow[]): Promise<number> {
-  const refuted = rows.filter(({ status }) => status === 'refuted')
-  const tasks = refuted.map(({ task, problems }) => ({ name: task.name, digest: task.digest, problems }))
+  const wrong = rows.filter(({ status }) => status === 'refuted' || status === 'flaky')
+  const tasks = wrong.flatMap(({ task, problems }) =>
+    task === null ? [] : [{ name: task.name, digest: task.digest, problems }],
+  )
   await writeFile(file, `${JSON.stringify({ tasks }, null, 2)}\n`)
   return tasks.length
 }

@@ -18,7 +18,8 @@ export interface Environment {
   readonly task: z.ZodType
   /**
    * Reads the tasks below `path`: one task or a directory of tasks, sorted by name.
-   * Throws `TASK_INVALID` or `TASK_UNSUPPORTED`, with file, place and fix; never loads a part of a broken set.
+   * Throws `TASK_INVALID` or `TASK_UNSUPPORTED`, with file, place and fix; never loads a part of a broken set unless
+   * `o.onRefused` is told of each task that is left out.
    */
   load(path: string, o?: LoadOptions): Promise<readonly Task[]>
   /** What the agent's box must be. Pure. */
@@ -73,6 +74,11 @@ export interface GroupMember {
 
 export interface LoadOptions {
   readonly signal?: AbortSignal
+  /**
+   * Told of each task of a directory that cannot be used, by its name, in place of an error for the whole. An environment
+   * that cannot tell its tasks apart before it has read them all may throw all the same.
+   */
+  readonly onRefused?: (name: string, error: unknown) => void
 }
 
 /** A task of several parts. Each part is a task of its own: instruction, budgets, tools, scripts. Pure. */

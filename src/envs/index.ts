@@ -26,6 +26,7 @@ export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.t
 export { filesystemAmong } from './filesystem.ts'
 export { type DesktopOptions, gui, guiEnvironment, serveDesktop } from './gui/index.ts'
 export { loadJsonTasks } from './json-tasks.ts'
+export { loadEach } from './load-each.ts'
 export { environmentKit, type EnvironmentKit } from './kit.ts'
 export {
   agentUser,
@@ -42,7 +43,6 @@ export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource }
 export { noteTags, sql } from './sql/index.ts'
 export { wholeVerdict } from './steps.ts'
 export { perAttempt } from './per-attempt.ts'
-export { type PublishedRow, validatePublished } from './published.ts'
 export { makeTask } from './task.ts'
 export {
   type Corpus,
@@ -55,4 +55,4 @@ export {
 } from './search/index.ts'
 export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
-export { type ScriptProof, type ValidateOptions, validateTasks, type ValidationRow } from './validate.ts'
+export { type ValidateOptions, validateTasks, type ValidationRow, type ValidationStatus } from './validate.ts'

@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../core/index.ts'
+import type { LoadOptions } from './contract.ts'
 import { makeTask } from './task.ts'
 
 const fileShape = z.strictObject({
@@ -12,15 +13,25 @@ const fileShape = z.strictObject({
 
 /**
  * Tasks that stand in JSON files, `{"instruction", "split", "data"}`: `path` is one such file or a directory of them,
- * read in the order of their names, which are the names of the tasks. Throws `TASK_INVALID` with file, place and fix.
+ * read in the order of their names, which are the names of the tasks. Throws `TASK_INVALID` with file, place and fix for
+ * the first that cannot be read, where nobody is told of each (`onRefused`).
  */
 export async function loadJsonTasks(
   path: string,
-  o: { readonly environment: string; readonly data: z.ZodType },
+  o: LoadOptions & { readonly environment: string; readonly data: z.ZodType },
 ): Promise<readonly Task[]> {
   const files = await filesOf(path)
   if (files.length === 0) throw invalid(path, '', 'there are no .json files', 'Put one file per task there.')
-  return Promise.all(files.map((file) => readTask(file, o)))
+  const each = files.map(async (file) => {
+    try {
+      return [await readTask(file, o)]
+    } catch (error) {
+      if (o.onRefused === undefined) throw error
+      o.onRefused(basename(file, '.json'), error)
+      return []
+    }
+  })
+  return (await Promise.all(each)).flat()
 }
 
 async function filesOf(path: string): Promise<readonly string[]> {

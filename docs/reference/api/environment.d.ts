@@ -111,6 +111,7 @@ export interface GroupMember {
 
 export interface LoadOptions {
     readonly signal?: AbortSignal;
+    readonly onRefused?: (name: string, error: unknown) => void;
 }
 
 export interface NamedScript {
@@ -281,7 +282,7 @@ export declare const environmentKit: {
     readonly PaddockError: typeof PaddockError;
 };
 
-export declare function loadJsonTasks(path: string, o: {
+export declare function loadJsonTasks(path: string, o: LoadOptions & {
     readonly environment: string;
     readonly data: z.ZodType;
 }): Promise<readonly Task[]>;

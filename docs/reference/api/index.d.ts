@@ -396,8 +396,11 @@ export interface Task {
 export interface ValidateOptions {
     readonly environment: Environment;
     readonly tasks: readonly Task[];
+    readonly refused?: readonly RefusedTask[];
     readonly sandbox: SandboxProvider;
     readonly signal: AbortSignal;
+    readonly published?: boolean;
+    readonly repeat?: number;
     readonly parallel?: number;
     readonly attempt?: typeof attempt;
     readonly onResult?: (row: ValidationRow) => void;

@@ -55,7 +55,7 @@ export default ({
     apiVersion: 1,
     verifierVersion: version,
     task: data,
-    load: (path) => loadJsonTasks(path, { environment: name, data }),
+    load: (path, options) => loadJsonTasks(path, { ...options, environment: name, data }),
     box: () => ({
       image: { kind: 'paddock-base' },
       profile: 'user',

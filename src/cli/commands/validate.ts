@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { type Cli, wholeNumber } from '../cli.ts'
+import { type Cli, repeated, wholeNumber } from '../cli.ts'
 import { environmentsOf } from '../environments.ts'
-import { exitCode } from '../exit.ts'
+import { type ExitCode, exitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
 import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
@@ -9,7 +9,7 @@ import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../pub
 import { writeQuarantine } from '../quarantine.ts'
 import { sandboxOf } from '../sandbox.ts'
 import { taskPlace } from '../task-place.ts'
-import type { ValidationRow } from '../../envs/index.ts'
+import type { ValidationRow, ValidationStatus } from '../../envs/index.ts'
 import type { Paint } from '../present/colour.ts'
 import { resolve } from 'node:path'
 
@@ -17,6 +17,9 @@ interface ValidateOptions {
   readonly trustTasks?: boolean
   readonly publicNetwork?: PublicNetwork
   readonly env: string
+  readonly published: boolean
+  readonly repeat?: number
+  readonly only?: readonly string[]
   readonly parallel: number
   readonly quarantine?: string
 }
@@ -28,6 +31,9 @@ export function addValidate(program: Command, cli: Cli): void {
     .description('prove tasks: oracle scores 1, null agent and known cheats 0, the same twice')
     .argument('<tasks>', 'directory of a task, or of tasks')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
+    .option('--published', 'ask of tasks what published ones come with: oracle 1, null agent less; no cheats', false)
+    .option('--repeat <n>', 'run each script n times (default: the oracle twice, others once)', wholeNumber(1))
+    .option('--only <name>', 'only this task; may be repeated', repeated)
     .option('--parallel <n>', 'scripts at once', wholeNumber(1), 2)
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .addOption(publicNetworkOption())
@@ -38,7 +44,7 @@ export function addValidate(program: Command, cli: Cli): void {
     .addHelpText('after', '\nExample:\n  $ paddock validate examples/tasks/terminal')
     .action(async (path: string, options: ValidateOptions, command: Command) =>
       cli.run(command, publicNetworkOf(options), async (context) => {
-        const { validateTasks } = await import('../../envs/index.ts')
+        const { loadEach, validateTasks } = await import('../../envs/index.ts')
         const { io, paint } = context
         const environment = (
           await environmentsOf(context.loaded, {
@@ -47,27 +53,31 @@ export function addValidate(program: Command, cli: Cli): void {
             trustTasks: options.trustTasks ?? false,
           })
         ).get(options.env)
-        const tasks = await environment.load(taskPlace(io.cwd, path), { signal: io.signal })
+        const { signal } = io
+        const loaded = await loadEach(environment, taskPlace(io.cwd, path), { signal, only: options.only ?? [] })
         const sandbox = await sandboxOf(context.loaded.config)
         try {
-          context.notice(`Validating ${plural(tasks.length, 'task')} of ${path} …`)
+          context.notice(`Validating ${plural(loaded.tasks.length + loaded.refused.length, 'task')} of ${path} …`)
           const rows = await validateTasks({
             environment,
-            tasks,
+            ...loaded,
             sandbox,
-            signal: io.signal,
+            signal,
+            published: options.published,
+            ...(options.repeat === undefined ? {} : { repeat: options.repeat }),
             parallel: options.parallel,
             onProgress: (line) => context.notice(paint('dim', printable(line))),
             onResult: (row) =>
-              context.notice(`${statusWord(row, paint)}  ${row.task.name}  ${duration(row.durationMs)}`),
+              context.notice(`${statusWord(row, paint)}  ${printable(row.name)}  ${duration(row.durationMs)}`),
           })
           if (options.quarantine !== undefined) {
             const count = await writeQuarantine(resolve(io.cwd, options.quarantine), rows)
             context.notice(`${plural(count, 'task')} in quarantine: ${options.quarantine}`)
           }
-          context.result({ tasks: rows.map(rowJson) }, () => rowsText(rows, paint, io.columns))
-          if (rows.some((row) => row.status === 'refuted')) return exitCode.problems
-          return rows.some((row) => row.status === 'infra') ? exitCode.infra : exitCode.ok
+          context.result({ totals: Object.fromEntries(totalsOf(rows)), tasks: rows.map(rowJson) }, () =>
+            rowsText(rows, options.published, paint, io.columns),
+          )
+          return exitCodeOfRows(rows)
         } finally {
           await sandbox.close()
         }
@@ -75,41 +85,57 @@ export function addValidate(program: Command, cli: Cli): void {
     )
 }
 
-function rowsText(rows: readonly ValidationRow[], paint: Paint, columns: number | null): string {
-  const problems = rows.flatMap((row) => row.problems.map((problem) => `${row.task.name}: ${printable(problem)}`))
-  const proven = rows.filter((row) => row.status === 'proven').length
+/** Tasks without a solution are no failure beside others that are proven; alone they prove nothing. */
+function exitCodeOfRows(rows: readonly ValidationRow[]): ExitCode {
+  const has = (...statuses: readonly ValidationStatus[]): boolean =>
+    rows.some(({ status }) => statuses.includes(status))
+  if (has('refuted', 'flaky', 'unbuilt', 'refused')) return exitCode.problems
+  if (has('infra')) return exitCode.infra
+  return has('proven') ? exitCode.ok : exitCode.problems
+}
+
+const statuses = ['proven', 'refuted', 'flaky', 'infra', 'unproven', 'unbuilt', 'refused'] as const
+
+function totalsOf(rows: readonly ValidationRow[]): ReadonlyMap<ValidationStatus, number> {
+  return new Map(statuses.map((one) => [one, rows.filter(({ status }) => status === one).length]))
+}
+
+const columnsOf = {
+  oracle: 'oracle',
+  solution: 'solution',
+  null_agent: 'null agent',
+  cheat: 'cheats',
+  distractor: 'distractors',
+} as const
+type Role = keyof typeof columnsOf
+
+function rowsText(rows: readonly ValidationRow[], published: boolean, paint: Paint, columns: number | null): string {
+  const roles: readonly Role[] = published
+    ? ['oracle', 'null_agent']
+    : ['oracle', 'solution', 'null_agent', 'cheat', 'distractor']
+  const problems = rows.flatMap((row) => row.problems.map((problem) => printable(`${row.name}: ${problem}`)))
+  const totals = [...totalsOf(rows)].filter(([status, count]) => status === 'proven' || count > 0)
+  const ends = totals.map(([status, count], i) =>
+    i === 0 ? `${count} of ${plural(rows.length, 'task')} ${status}` : `${count} ${status}`,
+  )
+  const titles = ['task', ...roles.map((role) => columnsOf[role]), 'status'].map((title) => ({ title }))
   return [
     table(
-      [
-        { title: 'task' },
-        { title: 'oracle' },
-        { title: 'again' },
-        { title: 'solution' },
-        { title: 'null agent' },
-        { title: 'cheats' },
-        { title: 'distractors' },
-        { title: 'status' },
-        { title: 'time', align: 'right' },
-      ],
+      [...titles, { title: 'time', align: 'right' }],
       rows.map((row) => [
-        row.task.name,
-        rewards(row, 'oracle'),
-        rewards(row, 'oracle_again'),
-        rewards(row, 'solution'),
-        rewards(row, 'null_agent'),
-        rewards(row, 'cheat'),
-        rewards(row, 'distractor'),
+        printable(row.name),
+        ...roles.map((role) => rewards(row, role)),
         statusWord(row, paint),
         duration(row.durationMs),
       ]),
       { paint, columns },
     ),
     ...problems.map((problem) => paint('bad', `problem  ${problem}`)),
-    `${proven} of ${plural(rows.length, 'task')} proven`,
+    ends.join(', '),
   ].join('\n')
 }
 
-function rewards(row: ValidationRow, role: ValidationRow['proofs'][number]['role']): string {
+function rewards(row: ValidationRow, role: Role): string {
   return row.proofs
     .filter((proof) => proof.role === role)
     .map((proof) => `${proof.verdict.reward ?? proof.verdict.status}${proof.holds ? '' : '!'}`)
@@ -117,24 +143,27 @@ function rewards(row: ValidationRow, role: ValidationRow['proofs'][number]['role
 }
 
 function statusWord(row: ValidationRow, paint: Paint): string {
-  return paint(row.status === 'proven' ? 'good' : row.status === 'infra' ? 'warn' : 'bad', row.status)
+  const { status } = row
+  return paint(status === 'proven' ? 'good' : status === 'infra' || status === 'unproven' ? 'warn' : 'bad', status)
 }
 
 function rowJson(row: ValidationRow) {
   return {
-    task: row.task.name,
-    digest: row.task.digest,
+    task: row.name,
+    digest: row.task?.digest ?? null,
     status: row.status,
     problems: row.problems,
     durationMs: Math.round(row.durationMs),
     proofs: row.proofs.map((proof) => ({
       name: proof.name,
       role: proof.role,
+      round: proof.round,
       holds: proof.holds,
       why: proof.why,
       status: proof.verdict.status,
       reward: proof.verdict.reward,
       components: proof.verdict.components,
+      evidence: proof.verdict.evidence,
       durationMs: Math.round(proof.durationMs),
     })),
   }

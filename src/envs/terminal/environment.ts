@@ -30,7 +30,7 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     apiVersion: 1,
     verifierVersion: terminalVerifierVersion,
     task: terminalDataSchema,
-    load: (path, o) => loadTasks(path, { publicNetwork, signal: o.signal }),
+    load: (path, o) => loadTasks(path, { ...o, publicNetwork }),
     box: agentNeeds,
     verifierBox: ({ data, ...task }) => (data.verifier.shared === true ? null : verifierNeeds({ ...task, data })),
     setup: setUp,

@@ -3,6 +3,7 @@ import { basename, join, resolve, sep } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../../core/index.ts'
 import { directoryDigest } from '../../reward/index.ts'
+import type { LoadOptions } from '../contract.ts'
 import { makeTask } from '../task.ts'
 import { type EnvironmentToml, type StepToml, type TaskToml, taskTomlSchema } from './config.ts'
 import type { StepData, TerminalData } from './data.ts'
@@ -12,14 +13,25 @@ import { parseToml } from './toml.ts'
 
 /**
  * Reads one task folder, or every task folder directly below `path`. Throws `TASK_INVALID` / `TASK_UNSUPPORTED` for
- * the first that cannot be used, `TASK_INVALID` when there is none.
+ * the first that cannot be used, where nobody is told of each (`onRefused`); `TASK_INVALID` when there is none.
  */
 export async function loadTasks(
   path: string,
-  o: { readonly publicNetwork: PublicNetwork; readonly signal?: AbortSignal | undefined },
+  o: LoadOptions & { readonly publicNetwork: PublicNetwork },
 ): Promise<readonly Task[]> {
   const root = resolve(path)
-  if (await exists(join(root, 'task.toml'))) return [await loadTask(root, path, o.publicNetwork)]
+  let refused = 0
+  const read = async (folder: string, shown: string): Promise<readonly Task[]> => {
+    try {
+      return [await loadTask(folder, shown, o.publicNetwork)]
+    } catch (error) {
+      if (o.onRefused === undefined || o.signal?.aborted === true) throw error
+      o.onRefused(basename(folder), error)
+      refused += 1
+      return []
+    }
+  }
+  if (await isTaskFolder(root)) return read(root, path)
   const entries = await readdir(root, { withFileTypes: true }).catch((cause: unknown) => {
     throw invalid(path, 'cannot be read as a folder of tasks', 'Check the path.', cause)
   })
@@ -28,9 +40,9 @@ export async function loadTasks(
     o.signal?.throwIfAborted()
     const folder = join(root, entry.name)
     if (!entry.isDirectory() || !(await isTaskFolder(folder))) continue
-    tasks.push(await loadTask(folder, join(path, entry.name), o.publicNetwork))
+    tasks.push(...(await read(folder, join(path, entry.name))))
   }
-  if (tasks.length > 0) return tasks
+  if (tasks.length + refused > 0) return tasks
   throw invalid(path, 'holds no task', 'A task is a folder with task.toml and instruction.md; give it or its parent.')
 }
 

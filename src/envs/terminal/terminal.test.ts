@@ -207,7 +207,7 @@ for _ in range(600): os.mkdir('nested-dir'); os.chdir('nested-dir')"`
       tasks,
       sandbox,
       signal,
-      onResult: ({ task }) => seen.push(task.name),
+      onResult: ({ name }) => seen.push(name),
     })
     expect(seen).toEqual(['too-kind'])
     expect(row?.status).toBe('refuted')

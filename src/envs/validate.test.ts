@@ -6,8 +6,9 @@ import { PaddockError, sha256 } from '../core/index.ts'
 import { hacked, scored, unscored } from '../reward/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import type { attempt } from './attempt.ts'
-import { validatePublished } from './published.ts'
+import { loadEach } from './load-each.ts'
 import { terminal } from './terminal/index.ts'
+import { validateTasks } from './validate.ts'
 
 const toml = '[environment]\nnetwork_mode = "no-network"\n'
 const whole = {
@@ -66,14 +67,15 @@ const sandbox = {
   },
 } as unknown as SandboxProvider
 
-function validated(only: readonly string[] = []) {
+async function validated(only: readonly string[] = [], published = true) {
   const count = new Map<string, number>()
-  return validatePublished({
+  const { signal } = new AbortController()
+  return validateTasks({
     environment: terminal,
-    path: root,
+    ...(await loadEach(terminal, root, { signal, only })),
     sandbox,
-    signal: new AbortController().signal,
-    only,
+    signal,
+    published,
     repeat: 2,
     attempt: async ({ task, script, onRan }) => {
       const who = script.name === 'solution' ? 'oracle' : 'idle'
@@ -91,27 +93,64 @@ function validated(only: readonly string[] = []) {
 
 it('each task of a folder has its row, with the cause of what is not as its author intends', async () => {
   const rows = await validated()
-  expect(Object.fromEntries(rows.map(({ name, result, cause }) => [name, [result, cause]]))).toEqual({
-    good: ['intended', null],
-    accepts: ['missed', 'null agent: scored 1: ok'],
-    fails: [
-      'missed',
-      'oracle: its script ended as error (b: not found / [exit code 127]); scored 0: E   assert 1 == 2',
+  expect(Object.fromEntries(rows.map(({ name, status, problems }) => [name, [status, ...problems]]))).toEqual({
+    good: ['proven'],
+    accepts: [
+      'refuted',
+      'null_agent null-agent: must score less than 1, got scored 1: ok',
+      'null_agent null-agent: must score less than 1, got scored 1',
     ],
-    tampers: ['missed', 'oracle: hacked 0: tampered: program /bin/x'],
-    silent: ['missed', 'null agent: unscorable: says nothing'],
-    flaky: ['flaky', 'oracle: scored 1, scored 0'],
-    'flaky-idle': ['flaky', 'null agent: scored 0, scored 0.5'],
-    infra: ['infra', 'infra_error: the box died'],
-    unproven: ['unproven', 'it has no solution/solve.sh'],
+    fails: [
+      'refuted',
+      'oracle solution: must score 1, got its script ended as error (b: not found / [exit code 127]); scored 0: E   assert 1 == 2',
+      'oracle solution: must score 1, got its script ended as error (b: not found / [exit code 127]); scored 0',
+    ],
+    tampers: ['refuted', 'oracle solution: must score 1, got hacked 0: tampered: program /bin/x'],
+    silent: ['refuted', 'null_agent null-agent: unscorable: says nothing'],
+    flaky: [
+      'flaky',
+      'oracle solution: not the same each time: scored 1, scored 0',
+      'oracle solution: must score 1, got scored 0',
+    ],
+    'flaky-idle': ['flaky', 'null_agent null-agent: not the same each time: scored 0, scored 0.5'],
+    infra: ['infra', 'oracle solution: infra_error: the box died'],
+    unproven: ['unproven', expect.stringMatching(/^TASK_INVALID: .*solution/)],
     broken: ['refused', expect.stringContaining('task.toml:1:')],
-    half: ['refused', expect.stringContaining('holds no task')],
+    half: ['refused', expect.stringContaining('task.toml: does not exist')],
     'no-image': ['unbuilt', 'IMAGE_BUILD_FAILED: no registry'],
   })
   expect(rows.map(({ name }) => name)).toEqual(rows.map(({ name }) => name).toSorted())
+  expect(rows.flatMap(({ proofs }) => proofs).every(({ role }) => role === 'oracle' || role === 'null_agent')).toBe(
+    true,
+  )
+})
+
+it('a task without cheats or solution is run all the same, and refuted for what it lacks', async () => {
+  const rows = await validated(['good', 'unproven'], false)
+  expect(Object.fromEntries(rows.map(({ name, status, problems }) => [name, [status, ...problems]]))).toEqual({
+    good: [
+      'refuted',
+      expect.stringMatching(/^TASK_INVALID: .*knows no cheat/),
+      'null_agent null-agent: must score 0, got scored 0.5',
+    ],
+    unproven: [
+      'refuted',
+      expect.stringMatching(/^TASK_INVALID: .*solution/),
+      expect.stringMatching(/^TASK_INVALID: .*knows no cheat/),
+    ],
+  })
+  expect(rows[0]?.proofs.filter(({ role }) => role === 'oracle').map(({ round, holds }) => [round, holds])).toEqual([
+    [1, true],
+    [2, true],
+  ])
 })
 
 it('only those that are asked for, and a name that is not there is refused', async () => {
   expect((await validated(['good'])).map(({ name }) => name)).toEqual(['good'])
+  expect((await validated(['broken'])).map(({ status }) => status)).toEqual(['refused'])
   await expect(validated(['good', 'none'])).rejects.toMatchObject({ code: 'TASK_INVALID' })
+})
+
+it('one broken task stops whoever wants the whole set', async () => {
+  await expect(terminal.load(root)).rejects.toMatchObject({ code: 'TASK_INVALID' })
 })
