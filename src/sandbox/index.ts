@@ -53,5 +53,6 @@ export {
   parseEgress,
   isProxyRequest,
 } from './egress/index.ts'
+export { assignmentsOf, expanded, instructionsOf } from './dockerfile/index.ts'
 export { installPackages } from './npm.ts'
 export { type DockerProviderOptions, dockerInspector, dockerProvider, sandboxSource } from './docker/index.ts'

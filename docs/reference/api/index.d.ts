@@ -18,6 +18,7 @@ export interface DockerProviderOptions {
     readonly reaper?: boolean;
     readonly diskWatermark?: number;
     readonly runtime?: string;
+    readonly images?: Partial<ImageSources>;
 }
 
 export interface EnvironmentRegistry {

@@ -80,6 +80,7 @@ export interface DockerProviderOptions {
     readonly reaper?: boolean;
     readonly diskWatermark?: number;
     readonly runtime?: string;
+    readonly images?: Partial<ImageSources>;
 }
 
 export interface EgressGate {
@@ -221,6 +222,7 @@ export interface SandboxFacts {
     readonly cpus: number;
     readonly memoryBytes: number;
     readonly diskFreeBytes: number | null;
+    readonly images: readonly string[];
     readonly problems: readonly SandboxProblem[];
 }
 

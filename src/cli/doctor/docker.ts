@@ -15,6 +15,7 @@ export async function dockerFindings(sandbox: SandboxProvider): Promise<readonly
       `${facts.version ?? 'unknown version'}, cgroup ${facts.cgroup}, ${facts.storageDriver ?? 'unknown'} storage`,
     ),
     ...(facts.diskFreeBytes === null ? [] : [ok('docker', `${bytes(facts.diskFreeBytes)} free for images`)]),
+    ...facts.images.map((line) => ok('images', line)),
     ...told,
   ]
 }

@@ -131,6 +131,25 @@ const sandbox = z.strictObject({
     .max(1)
     .default(0.85)
     .describe("Part of the daemon's disk that may be full before `gc` removes task images, least recently used first."),
+  images: z
+    .strictObject({
+      map: z
+        .record(z.string().min(1), z.string().min(1))
+        .default({})
+        .describe('Images that stand for those that tasks name: `{"ubuntu:24.04": "my/base:1"}`.'),
+      mirrors: z
+        .array(
+          z
+            .string()
+            .regex(
+              /^(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w.-]+(?=:\d))(?::\d+)?(?:\/[\w.-]+)*$/,
+              'expected host[:port][/path]',
+            ),
+        )
+        .default([])
+        .describe('Registries with the images of Docker Hub, `host[:port][/path]`, asked before it, in this order.'),
+    })
+    .prefault({}),
 })
 
 const pinned = (what: string) => z.number().optional().describe(`Forces ${what}, whatever the harness asks.`)

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { assignmentsOf, expanded, instructionsOf } from '../../sandbox/index.ts'
 
 /** What the last stage of a Dockerfile says of the commands that run in its image. */
 export interface ImageFacts {
@@ -30,7 +31,7 @@ export function factsOf(dockerfile: string): ImageFacts {
       name = as?.toUpperCase() === 'AS' ? (alias ?? '').toLowerCase() : String(stages.size)
       known = new Map()
     } else if (word === 'ARG' || word === 'ENV') {
-      for (const [key, value] of assignments(rest)) {
+      for (const [key, value] of assignmentsOf(rest)) {
         const found = value ?? global.get(key)
         if (found !== undefined) (stage === null ? global : known).set(key, expanded(found, known))
       }
@@ -64,56 +65,4 @@ export function isOwnBase(base: string): boolean {
 /** `paddock-base:latest` is `paddock-base`. */
 export function plain(reference: string): string {
   return reference.toLowerCase().replace(/:latest$/, '')
-}
-
-interface Instruction {
-  /** In capitals. */
-  readonly word: string
-  readonly rest: string
-}
-
-/** Instructions with their continued lines, without comments and here-documents' bodies. */
-function instructionsOf(dockerfile: string): readonly Instruction[] {
-  const escape = /^#\s*escape\s*=\s*(\S)/im.exec(dockerfile.split('\n', 2).join('\n'))?.[1] ?? '\\'
-  const found: Instruction[] = []
-  let open = ''
-  let until: string | null = null
-  for (const line of dockerfile.split(/\r?\n/)) {
-    if (until !== null) {
-      if (line.trim() === until) until = null
-      continue
-    }
-    if (/^\s*#/.test(line) || (line.trim() === '' && open !== '')) continue
-    const whole = open + line
-    if (whole.trimEnd().endsWith(escape)) {
-      open = `${whole.trimEnd().slice(0, -1)} `
-      continue
-    }
-    open = ''
-    const parts = /^\s*([a-z]+)\s+([^]*)$/i.exec(whole)
-    if (parts === null) continue
-    const [, word = '', rest = ''] = parts
-    found.push({ word: word.toUpperCase(), rest: rest.trim() })
-    if (/^(?:RUN|COPY|ADD)$/i.test(word)) until = /<<-?\s*["']?([A-Za-z_]\w*)["']?/.exec(rest)?.[1] ?? null
-  }
-  return found
-}
-
-/** `A=1 B="two words"`, `A one value to the end`, and `ARG A` without a value. */
-function assignments(rest: string): readonly (readonly [string, string | null])[] {
-  const old = /^([A-Za-z_]\w*)\s+([^=]*)$/.exec(rest)
-  if (old?.[1] !== undefined) return [[old[1], old[2] ?? '']]
-  return [...rest.matchAll(/([A-Za-z_]\w*)(?:=("(?:[^"\\]|\\.)*"|'[^']*'|\S*))?/g)].map(([, key = '', value]) => [
-    key,
-    value === undefined ? null : value.replaceAll(/^(["'])([^]*)\1$/g, '$2'),
-  ])
-}
-
-/** With the values that are known; what is not stays as it is written. */
-function expanded(text: string, known: ReadonlyMap<string, string>): string {
-  return text.replaceAll(
-    /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})/g,
-    (written: string, bare?: string, braced?: string, otherwise?: string) =>
-      known.get(bare ?? braced ?? '') ?? otherwise ?? written,
-  )
 }

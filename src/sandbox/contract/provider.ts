@@ -59,6 +59,8 @@ export interface SandboxFacts {
   readonly memoryBytes: number
   /** Free bytes where images are stored; null where that place is not on this machine. */
   readonly diskFreeBytes: number | null
+  /** One line for each image that stands for another, and for each mirror. */
+  readonly images: readonly string[]
   readonly problems: readonly SandboxProblem[]
 }
 

@@ -6,45 +6,22 @@ import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { PaddockError } from '../../core/index.ts'
 import type { ImageOptions } from '../contract/index.ts'
+import type { Bases } from './bases.ts'
 import { ask, messageOf } from './daemon.ts'
 import { ownedWorkDirectory } from './host-dirs.ts'
 import { follow } from './progress.ts'
 import { debianReference, debianSuite } from './recipe.ts'
 
-/** A registry that has said nothing for this long is taken for unreachable. */
-const registrySilenceMs = 20_000
-
-/** Makes the image `tag` of a plain Debian: pulled where a registry answers, else made on this machine. */
-export async function makeDebian(docker: Docker, tag: string, o: ImageOptions): Promise<void> {
+/** Makes the image `tag` of a plain Debian: as the map says, pulled where a registry or mirror answers, else made on this machine. */
+export async function makeDebian(docker: Docker, bases: Bases, tag: string, o: ImageOptions): Promise<void> {
   try {
-    await pull(docker, debianReference, o)
+    const base = await bases.ensure(debianReference, o)
     const [repo = tag, version = 'latest'] = tag.split(':')
-    await ask('tag an image', docker.getImage(debianReference).tag({ repo, tag: version }), 'IMAGE_BUILD_FAILED')
+    await ask('tag an image', docker.getImage(base.id).tag({ repo, tag: version }), 'IMAGE_BUILD_FAILED')
   } catch (error) {
     o.signal?.throwIfAborted()
     o.onProgress?.(`no registry (${messageOf(error)}); making Debian with debootstrap`)
     await bootstrap(docker, tag, o)
-  }
-}
-
-/** Pulls by reference. Throws `IMAGE_MISSING`. */
-export async function pull(docker: Docker, reference: string, o: ImageOptions): Promise<void> {
-  const silence = new AbortController()
-  const bounds = AbortSignal.any([silence.signal, ...(o.signal === undefined ? [] : [o.signal])])
-  let timer = setTimeout(() => silence.abort(), registrySilenceMs)
-  try {
-    const stream = await docker.pull(reference, { abortSignal: bounds })
-    await follow(stream, (line) => {
-      clearTimeout(timer)
-      timer = setTimeout(() => silence.abort(), registrySilenceMs)
-      o.onProgress?.(line)
-    })
-  } catch (error) {
-    o.signal?.throwIfAborted()
-    const why = silence.signal.aborted ? 'the registry does not answer' : messageOf(error)
-    throw new PaddockError('IMAGE_MISSING', `${reference} cannot be pulled: ${why}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -8,7 +8,6 @@ import { dockerProvider, type ImageRecipe } from '../index.ts'
 import { hostMirror } from './debian.ts'
 import { evictImages } from './evict.ts'
 import { noteImageUse } from './image-use.ts'
-import { ownBasesOf, withBases } from './recipe.ts'
 
 describe.runIf(await requireDocker())('images', () => {
   const provider = dockerProvider()
@@ -186,21 +185,6 @@ COPY --from=tools /script /script
     await rm(directory, { recursive: true })
     const absent = provider.ensureImage({ kind: 'reference', reference: '127.0.0.1:9/none:1' })
     await expect(absent).rejects.toMatchObject({ code: 'IMAGE_MISSING' })
-  })
-})
-
-describe('own bases in a Dockerfile', () => {
-  it('are found and replaced in every form of FROM, and nowhere else', () => {
-    const text =
-      'FROM --platform=linux/amd64 paddock-base:latest AS a\nfrom paddock-debian\nRUN echo FROM paddock-base\nFROM paddock-based'
-    expect(ownBasesOf(text)).toEqual(['paddock-base', 'paddock-debian'])
-    const tags = new Map([
-      ['paddock-base', 'B:1'],
-      ['paddock-debian', 'D:2'],
-    ])
-    expect(withBases(text, tags)).toBe(
-      'FROM --platform=linux/amd64 B:1 AS a\nfrom D:2\nRUN echo FROM paddock-base\nFROM paddock-based',
-    )
   })
 })
 

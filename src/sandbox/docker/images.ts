@@ -3,36 +3,34 @@ import { pack } from 'tar-stream'
 import { PassThrough } from 'node:stream'
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import type { ImageOptions, ImageRecipe, ImageRef } from '../contract/index.ts'
+import { type UsedImage, usedImages, withImages } from '../dockerfile/index.ts'
+import { Bases, type FoundImage } from './bases.ts'
 import { buildContext } from './build-context.ts'
-import { ask, messageOf, statusOf } from './daemon.ts'
-import { makeDebian, pull } from './debian.ts'
-import { saysOf } from './image-says.ts'
+import { ask, messageOf } from './daemon.ts'
+import { makeDebian } from './debian.ts'
 import { markLabel } from './labels.ts'
 import { withLock } from './lock.ts'
 import { DaemonWords, follow } from './progress.ts'
-import {
-  debianReference,
-  debianSuite,
-  digestOf,
-  othersBasesOf,
-  ownBasesOf,
-  sandboxSource,
-  withBases,
-} from './recipe.ts'
+import type { PullOptions } from './pull.ts'
+import { debianReference, debianSuite, digestOf, ownBase, sandboxSource } from './recipe.ts'
+import { type ImageSources, mapped } from './references.ts'
 
 /** Makes images by recipe. One at a time per image on this machine. */
 export class Images {
   readonly #docker: Docker
+  readonly #bases: Bases
 
-  constructor(docker: Docker) {
+  constructor(docker: Docker, sources: ImageSources = { map: {}, mirrors: [] }) {
     this.#docker = docker
+    this.#bases = new Bases(docker, sources)
   }
 
   async ensure(recipe: ImageRecipe, o: ImageOptions = {}): Promise<ImageRef> {
     switch (recipe.kind) {
       case 'debian': {
-        const digest = digestOf(['debian', debianReference, debianSuite, '1'])
-        return this.#once('paddock-debian', digest, o, (tag) => makeDebian(this.#docker, tag, o))
+        const stands = mapped(debianReference, this.#bases.sources)
+        const digest = digestOf(['debian', stands, debianSuite, '1'])
+        return this.#once('paddock-debian', digest, o, (tag) => makeDebian(this.#docker, this.#bases, tag, o))
       }
       case 'paddock-base':
         return this.#build('paddock-base', sandboxSource('paddock-base/Dockerfile'), undefined, {}, o)
@@ -70,21 +68,18 @@ export class Images {
     buildArgs: Readonly<Record<string, string>>,
     o: ImageOptions & { readonly timeoutMs?: number },
   ): Promise<ImageRef> {
-    const bases = new Map<string, string>()
-    for (const kind of ownBasesOf(dockerfile)) {
-      const base = await this.ensure({ kind: kind === 'paddock-base' ? 'paddock-base' : 'debian' }, o)
-      bases.set(kind, base.tag)
-    }
-    const text = withBases(dockerfile, bases)
+    // A tag may come to mean another image, and a map may give another one: by what it means now.
+    const used = usedImages(dockerfile, buildArgs)
+    const meant = await Promise.all(used.map((one) => this.#meant(one, o)))
+    const text = withImages(dockerfile, new Map(used.map((one, i) => [one, meant[i]?.tag ?? one.written])))
     const context = await buildContext(source)
     const args = Object.entries(buildArgs)
       .map(([key, value]) => `${key}=${value}`)
       .sort()
-    // A tag may come to mean another image: by what it means now. Pulled first, so that it means one already.
-    const meant = await Promise.all(
-      othersBasesOf(dockerfile).map(async (base) => `${base} is ${(await this.#reference(base, o)).id}`),
+    const ids = used.flatMap(({ reference }, i) =>
+      ownBase(reference) === null ? [`${reference} is ${meant[i]?.id}`] : [],
     )
-    const digest = digestOf([text, context.digest, ...args, ...meant])
+    const digest = digestOf([text, context.digest, ...args, ...new Set(ids)])
     return this.#once(name, digest, o, async (tag) => {
       const bound = o.timeoutMs === undefined ? null : AbortSignal.timeout(o.timeoutMs)
       const signals = [o.signal, bound].filter((signal) => signal !== undefined && signal !== null)
@@ -112,24 +107,24 @@ export class Images {
     })
   }
 
-  async #reference(reference: string, o: ImageOptions): Promise<ImageRef> {
-    const digest = digestOf(['reference', reference])
-    const found = await this.#found(reference)
-    if (found !== null) return { tag: reference, ...found, recipeDigest: digest, fresh: false }
-    return withLock(
-      `image-${digest}`,
-      async () => {
-        await pull(this.#docker, reference, o)
-        return { tag: reference, ...(await this.#require(reference)), recipeDigest: digest, fresh: true }
-      },
-      o.signal,
-    )
+  /** The image that a name in a Dockerfile stands for. */
+  async #meant({ reference, platform }: UsedImage, o: ImageOptions): Promise<ImageRef> {
+    const own = ownBase(reference)
+    return own === null ? this.#reference(reference, { ...o, platform }) : this.ensure({ kind: own }, o)
+  }
+
+  async #reference(reference: string, o: PullOptions): Promise<ImageRef> {
+    const own = ownBase(mapped(reference, this.#bases.sources))
+    const found = own === null ? await this.#bases.ensure(reference, o) : await this.ensure({ kind: own }, o)
+    const { tag, id, says, fresh } = found
+    const recipeDigest = digestOf(['reference', reference, ...(tag === reference ? [] : [tag])])
+    return { tag, id, ...(says && { says }), recipeDigest, fresh }
   }
 
   async #once(name: string, digest: string, o: ImageOptions, make: (tag: string) => Promise<void>): Promise<ImageRef> {
     const tag = `${name}:${digest.slice(0, 16)}`
     const there = async (): Promise<ImageRef | null> => {
-      const found = await this.#found(tag)
+      const found = await this.#bases.found(tag)
       return found === null ? null : { tag, ...found, recipeDigest: digest, fresh: false }
     }
     const found = await there()
@@ -147,20 +142,10 @@ export class Images {
     )
   }
 
-  async #require(tag: string): Promise<Pick<ImageRef, 'id' | 'says'>> {
-    const found = await this.#found(tag)
+  async #require(tag: string): Promise<FoundImage> {
+    const found = await this.#bases.found(tag)
     if (found === null) throw new PaddockError('IMAGE_BUILD_FAILED', `The image ${tag} is not there after it was made.`)
     return found
-  }
-
-  async #found(tag: string): Promise<Pick<ImageRef, 'id' | 'says'> | null> {
-    try {
-      const facts = await this.#docker.getImage(tag).inspect()
-      return { id: facts.Id, says: saysOf(facts) }
-    } catch (error) {
-      if (statusOf(error) === 404) return null
-      return ask('look for an image', Promise.reject(error), 'IMAGE_BUILD_FAILED')
-    }
   }
 }
 

@@ -2,7 +2,10 @@ import type Docker from 'dockerode'
 import { statfs } from 'node:fs/promises'
 import { z } from 'zod'
 import type { SandboxFacts, SandboxProblem } from '../contract/index.ts'
+import { Bases } from './bases.ts'
 import { inabilities, messageOf } from './daemon.ts'
+import { ownBase } from './recipe.ts'
+import type { ImageSources } from './references.ts'
 
 /** The part of `GET /info` and `GET /version` (Docker Engine API) that is read here. */
 const infoShape = z.object({
@@ -25,7 +28,11 @@ const manyNetworks = 28
 const clockSkewMs = 5000
 
 /** Asks the daemon who it is, and whether it has the container runtime. Never throws. */
-export async function probeDaemon(docker: Docker, runtime: string | null): Promise<SandboxFacts> {
+export async function probeDaemon(
+  docker: Docker,
+  runtime: string | null,
+  sources: ImageSources,
+): Promise<SandboxFacts> {
   try {
     const version = versionShape.parse(await docker.version())
     const info = infoShape.parse(await docker.info())
@@ -41,6 +48,7 @@ export async function probeDaemon(docker: Docker, runtime: string | null): Promi
       cpus: info.NCPU,
       memoryBytes: info.MemTotal,
       diskFreeBytes,
+      images: await sourceLines(new Bases(docker, sources)),
       problems: [
         ...(await inabilities(docker, runtime)),
         ...problemsOf(info, version.ApiVersion, diskFreeBytes),
@@ -50,6 +58,16 @@ export async function probeDaemon(docker: Docker, runtime: string | null): Promi
   } catch (error) {
     return unreachable(messageOf(error))
   }
+}
+
+/** Where images of others come from, as far as it is configured. */
+async function sourceLines(bases: Bases): Promise<readonly string[]> {
+  const { map, mirrors } = bases.sources
+  const stand = Object.entries(map).map(async ([name, stands]) => {
+    const found = ownBase(stands) === null ? await bases.found(stands) : { id: 'made here' }
+    return `${stands} stands for ${name} (${found?.id.slice(0, 19) ?? 'not on this machine: it will be pulled'})`
+  })
+  return [...(await Promise.all(stand)), ...mirrors.map((mirror) => `${mirror} is asked before Docker Hub`)]
 }
 
 function unreachable(why: string): SandboxFacts {
@@ -71,6 +89,7 @@ function unreachable(why: string): SandboxFacts {
     cpus: 0,
     memoryBytes: 0,
     diskFreeBytes: null,
+    images: [],
     problems: [problem],
   }
 }

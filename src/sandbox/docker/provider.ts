@@ -28,6 +28,7 @@ import { DiskWatch } from './disk-watch.ts'
 import { probeDaemon } from './probe.ts'
 import { programsBundle } from './programs.ts'
 import { startReaper } from './reaper.ts'
+import type { ImageSources } from './references.ts'
 import { DockerSlot } from './model-socket.ts'
 import { removeOwnSnapshots } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
@@ -56,6 +57,8 @@ export interface DockerProviderOptions {
   readonly diskWatermark?: number
   /** Container runtime of boxes, a name that the daemon knows (`runsc`, `kata`). Default: the daemon's own. Relays keep that. */
   readonly runtime?: string
+  /** Images that stand for others, and mirrors of Docker Hub. Default: none. */
+  readonly images?: Partial<ImageSources>
 }
 
 /** Boxes in the Docker daemon of this machine. Nothing is asked of the daemon before the first call. */
@@ -70,6 +73,7 @@ class DockerProvider implements SandboxProvider {
   readonly #clock: Clock
   readonly #onEvent: SandboxEventSink
   readonly #images: Images
+  readonly #sources: ImageSources
   readonly #bundles: Bundles
   readonly #admission: Admission
   readonly #warm: WarmBoxes
@@ -89,10 +93,11 @@ class DockerProvider implements SandboxProvider {
 
   constructor(options: DockerProviderOptions) {
     this.#docker = connectDaemon(options.socketPath)
+    this.#sources = { map: options.images?.map ?? {}, mirrors: options.images?.mirrors ?? [] }
     this.#forAttach = connectForAttach(options.socketPath)
     this.#clock = options.clock ?? systemClock
     this.#onEvent = options.onEvent ?? (() => undefined)
-    this.#images = new Images(this.#docker)
+    this.#images = new Images(this.#docker, this.#sources)
     this.#bundles = new Bundles(this.#docker, this.#images, this.#closing.signal)
     this.#admission = new Admission(this.#clock)
     this.#socketPath = options.socketPath
@@ -114,7 +119,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   probe(): Promise<SandboxFacts> {
-    return probeDaemon(this.#docker, this.#runtime)
+    return probeDaemon(this.#docker, this.#runtime, this.#sources)
   }
 
   ensureImage(recipe: ImageRecipe, o?: ImageOptions): Promise<ImageRef> {

@@ -26,32 +26,8 @@ export function digestOf(parts: readonly (string | Uint8Array)[]): string {
   return sha256(parts.map((part) => sha256(part)).join('\n'))
 }
 
-/** `FROM paddock-base` and `FROM paddock-debian`, with or without `:latest`. */
-const ownBase = /^(\s*FROM\s+(?:--platform=\S+\s+)?)(paddock-base|paddock-debian)(?::latest)?(?=\s|$)/gim
-
-/** Which of our own images a Dockerfile starts from. */
-export function ownBasesOf(dockerfile: string): readonly ('paddock-base' | 'paddock-debian')[] {
-  const names = [...dockerfile.matchAll(ownBase)].map((match) => match[2]?.toLowerCase())
-  return [...new Set(names)].filter((name) => name === 'paddock-base' || name === 'paddock-debian')
+/** `paddock-base` or `paddock-debian`, with or without `:latest`; null: an image of somebody else. */
+export function ownBase(reference: string): 'paddock-base' | 'debian' | null {
+  const name = reference.toLowerCase().replace(/:latest$/, '')
+  return name === 'paddock-base' ? name : name === 'paddock-debian' ? 'debian' : null
 }
-
-/** The same Dockerfile with the tags that those names mean on this machine. */
-export function withBases(dockerfile: string, tags: ReadonlyMap<string, string>): string {
-  return dockerfile.replaceAll(
-    ownBase,
-    (_all, before: string, name: string) => before + (tags.get(name.toLowerCase()) ?? name),
-  )
-}
-
-/** Images of others that a Dockerfile starts from: no earlier stage, none of ours, and no name with a variable in it. */
-export function othersBasesOf(dockerfile: string): readonly string[] {
-  const stages = new Set(['scratch', 'paddock-base', 'paddock-debian'])
-  const found: string[] = []
-  for (const [, base = '', alias] of dockerfile.matchAll(fromLine)) {
-    if (!stages.has(base.toLowerCase().replace(/:latest$/, '')) && !base.includes('$')) found.push(base)
-    if (alias !== undefined) stages.add(alias.toLowerCase())
-  }
-  return [...new Set(found)]
-}
-
-const fromLine = /^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?/gim
