@@ -243,7 +243,8 @@ describe('pages', () => {
   })
 
   it.each([
-    ['/runs/nothing', 400],
+    ['/runs/no%20name', 400],
+    ['/runs/nothing', 404],
     ['/runs/00000000-0000-7000-8000-000000000000', 404],
     ['/sessions/00000000-0000-7000-8000-000000000000', 404],
     ['/runs/RUN/rollouts?sort=colour', 400],

@@ -2,73 +2,26 @@
  * The viewer in a real browser (Debian's Chromium, the launcher and the built pages), over a store of 10,000 rollouts and
  * a session of 1,000 turns. What is bounded is what grows with the store: nodes, bytes, requests, memory; never time.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import axe from 'axe-core'
-import { type Browser, chromium, type Page, type Response } from 'playwright-core'
+import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
 import { recordRollouts, type RecordedRollout } from '../../src/testing/exporter/recorded.ts'
-import { launcher } from '../cli/paddock.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
+import { chromiumProgram, hostile, Viewer } from './viewer.ts'
 
-const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-)
 /** Rollouts of the run, the long one among them. */
 const rollouts = 10_000
 const turns = 1000
 
-/** Text that an agent could write to get out of its place: markup, an address that runs code, what hides and reorders. */
-const hostile =
-  '<script>window.ran=1</script><img src=x onerror="window.ran=1"><a href="javascript:window.ran=1">x</a>' +
-  '\u001b[31mred\u001b[0m \u202Eesrever\u202C \u200Bhidden {{7*7}} </pre></bdi>'
-
 let directory: string
-let viewer: ChildProcess
-let browser: Browser
+let viewer: Viewer
 let page: Page
 let origin: string
-let link: string
 let bigRun: string
 let session: string
-let faults: string[]
-
-/** What the browser fetched since the page was asked for. */
-interface Fetched {
-  readonly requests: number
-  readonly bytes: number
-  readonly largest: number
-}
-
-async function fetched(work: () => Promise<unknown>): Promise<Fetched> {
-  const sizes: Promise<number>[] = []
-  const listener = (response: Response): void => {
-    sizes.push(
-      response.body().then(
-        (body) => body.length,
-        () => 0,
-      ),
-    )
-  }
-  page.on('response', listener)
-  await work()
-  page.off('response', listener)
-  const all = await Promise.all(sizes)
-  return { requests: all.length, bytes: all.reduce((total, size) => total + size, 0), largest: Math.max(0, ...all) }
-}
-
-/** Waits until an expression is true in the page, whose own policy lets no text run as code. */
-async function until(expression: string): Promise<void> {
-  await expect.poll(() => page.evaluate(expression), { interval: 20 }).toBe(true)
-}
-
-const nodes = (): Promise<number> => page.evaluate('document.querySelectorAll("*").length')
 
 async function heapBytes(): Promise<number> {
   const client = await page.context().newCDPSession(page)
@@ -114,7 +67,7 @@ async function multiply(store: Store, samples: readonly string[]): Promise<void>
   }
 }
 
-describe.skipIf(program === undefined)('the viewer in a browser', () => {
+describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => {
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
     const store = await openStore(directory)
@@ -124,71 +77,53 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
     await store.catalogue.putRun({ id: newId(), name: hostile, createdAt: 1, config: { note: hostile } })
     bigRun = (await store.catalogue.runs(10)).find(({ name }) => name === 'recorded')?.id ?? ''
     await store.close()
-    viewer = spawn(launcher, ['view', '--data', directory, '--port', '0', '--json'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = await once(createInterface({ input: viewer.stdout ?? process.stdin }), 'line')
-    ;({ link, origin } = JSON.parse(String(line)) as { link: string; origin: string })
-    browser = await chromium.launch({ executablePath: program ?? '', args: ['--no-sandbox'] })
-    page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text())
-    })
-    page.on('dialog', (dialog) => {
-      faults.push(`dialog ${dialog.message()}`)
-      void dialog.dismiss()
-    })
-    faults = []
-    await page.goto(link)
-    await page.waitForSelector('table a')
+    viewer = await Viewer.open(directory)
+    ;({ page, origin } = viewer)
   })
 
   afterAll(async () => {
-    await browser?.close()
-    if (viewer?.exitCode === null) {
-      viewer.kill('SIGTERM')
-      await once(viewer, 'exit')
-    }
+    await viewer?.close()
     await rm(directory, { recursive: true, force: true })
   })
 
   beforeEach(() => {
-    faults = []
+    viewer.faults = []
   })
 
   it('takes the code out of the address, and signs no second browser in', async () => {
     expect(page.url()).toBe(`${origin}/`)
-    const other = await browser.newContext()
+    const other = await viewer.browser.newContext()
     const second = await other.newPage()
-    await second.goto(link)
+    await second.goto(viewer.link)
     expect(await second.textContent('[role=alert]')).toContain('CONTROL_TOKEN')
     expect(await second.evaluate("fetch('/view/api/runs').then((reply) => reply.status)")).toBe(401)
     await other.close()
   })
 
   it('shows the first of 10,000 rollouts from few small replies and few nodes, wherever one scrolls', async () => {
-    const first = await fetched(async () => {
+    const first = await viewer.fetched(async () => {
       await page.goto(`${origin}/runs/${bigRun}`)
       await page.waitForSelector('.cells a')
     })
     expect(first.requests).toBeLessThanOrEqual(12)
     expect(first.bytes).toBeLessThanOrEqual(2 ** 20)
     expect(first.largest).toBeLessThanOrEqual(512 * 1024)
-    expect(await nodes()).toBeLessThanOrEqual(3000)
+    expect(await viewer.nodes()).toBeLessThanOrEqual(3000)
     const seen = new Set<string>()
     for (const part of [0.25, 0.5, 0.75, 1]) {
       await page.evaluate(
         `{ const box = document.querySelector('.window'); box.scrollTop = box.scrollHeight * ${part} }`,
       )
-      await until(`document.querySelector('.window .row:last-child').ariaRowIndex > ${rollouts * part * 0.98}`)
-      await until("[...document.querySelectorAll('.window .row')].every((row) => row.querySelector('a') !== null)")
+      await viewer.until(`document.querySelector('.window .row:last-child').ariaRowIndex > ${rollouts * part * 0.98}`)
+      await viewer.until(
+        "[...document.querySelectorAll('.window .row')].every((row) => row.querySelector('a') !== null)",
+      )
       seen.add((await page.textContent('.window .row:last-child a')) ?? '')
-      expect(await nodes()).toBeLessThanOrEqual(3000)
+      expect(await viewer.nodes()).toBeLessThanOrEqual(3000)
     }
     expect(seen.size).toBe(4)
     expect(await page.getAttribute('[role=table]', 'aria-rowcount')).toBe(String(rollouts + 1))
-    expect(faults).toEqual([])
+    expect(viewer.faults).toEqual([])
   })
 
   it('filters by a cause of failure, keeps it in the address, and opens the same from there', async () => {
@@ -208,7 +143,7 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
     await page.waitForSelector('.cells a')
     for (const at of [0, 1, 2]) {
       await page.keyboard.press('j')
-      await until(`document.querySelectorAll('.window .cells')[${at}].classList.contains('chosen')`)
+      await viewer.until(`document.querySelectorAll('.window .cells')[${at}].classList.contains('chosen')`)
     }
     await page.keyboard.press('Enter')
     await page.waitForSelector('.facts')
@@ -219,15 +154,15 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
   })
 
   it('reads a session of 1,000 turns in small replies; a line of 100,000 characters is cut and said so', async () => {
-    const first = await fetched(async () => {
+    const first = await viewer.fetched(async () => {
       await page.goto(`${origin}/sessions/${session}?call=700`)
       await page.waitForSelector('.strip')
     })
     expect(first.largest).toBeLessThanOrEqual(512 * 1024)
     expect(first.bytes).toBeLessThanOrEqual(2 ** 20)
-    expect(await nodes()).toBeLessThanOrEqual(3000)
+    expect(await viewer.nodes()).toBeLessThanOrEqual(3000)
     expect(await page.textContent('.call[aria-current] strong')).toBe('700')
-    const cut = await fetched(async () => {
+    const cut = await viewer.fetched(async () => {
       await page.goto(`${origin}/sessions/${session}?call=501`)
       await page.waitForSelector('.message')
     })
@@ -245,7 +180,7 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
       expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0)
     }
     expect(await page.textContent('main')).toContain('<script>window.ran=1</script>')
-    expect(faults).toEqual([])
+    expect(viewer.faults).toEqual([])
   })
 
   it('does not grow over 200 page changes', async () => {
@@ -254,7 +189,7 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
     const change = async (times: number): Promise<void> => {
       for (let count = 0; count < times; count += 1) {
         await page.keyboard.press('j')
-        await until(
+        await viewer.until(
           `new URLSearchParams(location.search).get('call') !== null && document.querySelector('.facts dd')?.textContent.startsWith(new URLSearchParams(location.search).get('call') + ',')`,
         )
       }
@@ -273,11 +208,7 @@ describe.skipIf(program === undefined)('the viewer in a browser', () => {
         await page.emulateMedia({ colorScheme })
         await page.goto(`${origin}${path.replace('RUN', bigRun).replace('SESSION', session)}`)
         await page.waitForSelector('main a')
-        await page.evaluate(axe.source)
-        const found: readonly string[] = await page.evaluate(`axe.run().then(({ violations }) => violations
-          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-          .map(({ id, nodes }) => id + ': ' + nodes[0].html))`)
-        expect(found, colorScheme).toEqual([])
+        expect(await viewer.seriousFaults(), colorScheme).toEqual([])
       }
     },
   )

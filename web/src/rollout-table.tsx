@@ -1,13 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { FacetName, RolloutLine, RolloutPage } from '../../src/server/view/contract.ts'
-import { read, ViewerError } from './api.ts'
 import { Failure, useKeys } from './load.tsx'
+import { usePages } from './pages.ts'
 import { go, place, withQuery } from './router.ts'
 import { duration, number, shortId, Words } from './text.tsx'
 import { WindowList } from './window-list.tsx'
 
-const pageSize = 200
 const rowHeight = 30
 const facets: readonly FacetName[] = ['status', 'end', 'cause', 'task', 'harness']
 const columns = ['rollout', 'task', 'slot', 'harness', 'end', 'verdict', 'reward', 'duration'] as const
@@ -22,40 +21,14 @@ const sorts: Readonly<Partial<Record<(typeof columns)[number], string>>> = {
 export function RolloutTable({ runId }: { readonly runId: string }) {
   const { query } = place.value
   const filter = filterOf(query)
-  const first = useSignal<RolloutPage | null>(null)
-  const error = useSignal<ViewerError | null>(null)
-  const pages = useSignal<ReadonlyMap<number, readonly RolloutLine[]>>(new Map())
-  const wanted = useSignal<ReadonlySet<number>>(new Set())
+  const { first, error, rowAt, need } = usePages<RolloutLine, RolloutPage>(
+    `/view/api/runs/${runId}/rollouts${filter === '' ? '' : `?${filter}`}`,
+  )
   const at = useSignal<number | null>(null)
-
-  const fetchPage = (page: number): void => {
-    if (wanted.value.has(page)) return
-    wanted.value = new Set([...wanted.value, page])
-    const before = filter
-    read<RolloutPage>(
-      `/view/api/runs/${runId}/rollouts?${filter}&after=${page * pageSize}&limit=${pageSize}`,
-      new AbortController().signal,
-    ).then(
-      (value) => {
-        if (before !== filterOf(place.value.query)) return
-        if (page === 0) first.value = value
-        pages.value = new Map([...pages.value, [page, value.rows]])
-      },
-      (cause: unknown) => {
-        error.value = cause instanceof ViewerError ? cause : new ViewerError('INTERNAL', String(cause), '')
-      },
-    )
-  }
   useEffect(() => {
-    pages.value = new Map()
-    wanted.value = new Set()
-    error.value = null
     at.value = null
-    fetchPage(0)
   }, [runId, filter])
-  const rowAt = (index: number): RolloutLine | undefined =>
-    pages.value.get(Math.floor(index / pageSize))?.[index % pageSize]
-  const total = first.value?.total ?? 0
+  const total = first?.total ?? 0
   useKeys((key) => {
     if (key === 'j') at.value = Math.min(total - 1, (at.value ?? -1) + 1)
     else if (key === 'k') at.value = Math.max(0, (at.value ?? 1) - 1)
@@ -66,8 +39,8 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
     else return false
     return true
   })
-  if (error.value !== null) return <Failure error={error.value} />
-  const page = first.value
+  if (error !== null) return <Failure error={error} />
+  const page = first
   if (page === null) return <p class="quiet">Reading …</p>
   return (
     <div class="split">
@@ -100,14 +73,7 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
             </div>
           }
           at={at.value}
-          onRange={(from, to) => {
-            for (
-              let need = Math.floor(from / pageSize);
-              need <= Math.floor(Math.max(from, to - 1) / pageSize);
-              need += 1
-            )
-              fetchPage(need)
-          }}
+          onRange={need}
           row={(index) => <Line line={rowAt(index)} chosen={index === at.value} />}
         />
       </section>

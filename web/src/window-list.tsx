@@ -64,6 +64,7 @@ export function WindowList(o: {
       ref={box}
       onScroll={measure}
       tabIndex={0}
+      style={{ height: `min(70vh, ${o.count * o.rowHeight + 2}px)` }}
       {...(isTable ? { role: 'rowgroup' as const } : { role: 'list' as const, 'aria-label': o.label })}
     >
       <div class="spacer" style={{ height: `${o.count * o.rowHeight}px` }}>

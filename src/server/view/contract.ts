@@ -4,6 +4,8 @@
  */
 import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
 
+export type * from './tree-contract.ts'
+
 /** A run in the list of runs. */
 export interface RunLine {
   readonly id: Id

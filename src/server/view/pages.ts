@@ -1,6 +1,15 @@
 import type { Id } from '../../core/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
-import type { GroupDetail, GroupLine, GroupPage, RolloutDetail, RunLine, RunPage } from './contract.ts'
+import type {
+  FamilyPage,
+  GroupDetail,
+  GroupLine,
+  GroupPage,
+  RolloutDetail,
+  RunLine,
+  RunPage,
+  TreeLine,
+} from './contract.ts'
 import {
   failuresOf,
   isEffective,
@@ -12,11 +21,13 @@ import {
   tallyOf,
 } from './rollout-lines.ts'
 import { type ReadSession, readSession } from './session-pages.ts'
+import { familyPage, treeLines } from './tree-pages.ts'
 
 /** What is read of a run or session is kept this long, so that pages of a list do not read it again. */
 const freshMs = 3000
 const keptSessions = 4
 const keptRuns = 2
+const keptTrees = 2
 const rewardBins = 10
 const shownEvents = 500
 
@@ -30,6 +41,8 @@ export class ViewPages {
   readonly #reader: StoreReader
   readonly #runs = new Map<Id, Kept<readonly ReadRollout[]>>()
   readonly #sessions = new Map<Id, Kept<ReadSession>>()
+  readonly #trees = new Map<Id, Kept<readonly TreeLine[]>>()
+  readonly #families = new Map<Id, Kept<FamilyPage>>()
 
   constructor(reader: StoreReader) {
     this.#reader = reader
@@ -96,6 +109,23 @@ export class ViewPages {
       events: events.slice(0, shownEvents),
       eventCount: events.length,
     }
+  }
+
+  /** Every call of a rollout, session by session, as they hang together. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  async tree(id: Id): Promise<readonly TreeLine[]> {
+    await this.#reader.catalogue.rollout(id)
+    return kept(this.#trees, id, keptTrees, async () => {
+      const lines: TreeLine[] = []
+      for (const session of await this.#reader.recorder.sessions({ rolloutId: id })) {
+        lines.push(...treeLines(await this.session(session.id)))
+      }
+      return lines
+    })
+  }
+
+  /** The rollouts that a rollout's past or future is shared with. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  family(id: Id): Promise<FamilyPage> {
+    return kept(this.#families, id, keptTrees, () => familyPage(this.#reader, id))
   }
 
   /** A session without its bodies. Throws `NOT_FOUND`, `STORE_CORRUPT`. */

@@ -3,13 +3,18 @@ import { z } from 'zod'
 import { isId } from '../../core/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 import { parse } from '../parse.ts'
+import { recordedName } from '../recorded-name.ts'
 import { pageOf, rolloutQuery } from './filter.ts'
 import { ViewPages } from './pages.ts'
 import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
 
 const ids = z.object({ id: z.string().refine(isId, 'not an id') })
+const names = z.object({ id: recordedName })
+/** Of rollouts and sessions; runs and groups have the names that a trainer gave them. */
 const idOf = (parameters: unknown): string => parse(ids, parameters, 'path').id
+const nameOf = (parameters: unknown): string => parse(names, parameters, 'path').id
 const count = z.coerce.number().int().min(0)
+const part = z.strictObject({ after: count.default(0), limit: count.min(1).max(500).default(200) })
 const callPath = z.object({ id: z.string().refine(isId, 'not an id'), seq: count })
 
 /** Tokens that one reply holds at most: 9 bytes each, and their texts. */
@@ -24,22 +29,28 @@ export function viewRoutes(reader: StoreReader): Router {
     response.json({ runs: await pages.runs(limit) })
   })
   routes.get('/runs/:id', async (request, response) => {
-    response.json(await pages.run(idOf(request.params)))
+    response.json(await pages.run(nameOf(request.params)))
   })
   routes.get('/runs/:id/rollouts', async (request, response) => {
     const query = parse(rolloutQuery, request.query, 'query')
-    response.json(pageOf(await pages.rollouts(idOf(request.params)), query))
+    response.json(pageOf(await pages.rollouts(nameOf(request.params)), query))
   })
   routes.get('/runs/:id/groups', async (request, response) => {
-    const query = z.object({ after: count.default(0), limit: count.min(1).max(500).default(200) })
-    const { after, limit } = parse(query, request.query, 'query')
-    response.json(await pages.groups(idOf(request.params), after, limit))
+    const { after, limit } = parse(part, request.query, 'query')
+    response.json(await pages.groups(nameOf(request.params), after, limit))
   })
   routes.get('/groups/:id', async (request, response) => {
-    response.json(await pages.group(idOf(request.params)))
+    response.json(await pages.group(nameOf(request.params)))
   })
   routes.get('/rollouts/:id', async (request, response) => {
     response.json(await pages.rollout(idOf(request.params)))
+  })
+  routes.get('/rollouts/:id/tree', async (request, response) => {
+    const query = parse(part, request.query, 'query')
+    response.json(partOf(await pages.tree(idOf(request.params)), query))
+  })
+  routes.get('/rollouts/:id/family', async (request, response) => {
+    response.json(await pages.family(idOf(request.params)))
   })
   routes.get('/sessions/:id', async (request, response) => {
     response.json(sessionDetail(await pages.session(idOf(request.params))))
@@ -57,4 +68,10 @@ export function viewRoutes(reader: StoreReader): Router {
     response.type('application/vnd.paddock.tokens').send(body)
   })
   return routes
+}
+
+/** A part of a list whose lines are small. */
+function partOf<T>(lines: readonly T[], { after, limit }: z.infer<typeof part>) {
+  const rows = lines.slice(after, after + limit)
+  return { total: lines.length, rows, next: after + rows.length < lines.length ? after + rows.length : null }
 }

@@ -49,7 +49,8 @@ export function sessionDetail(session: ReadSession): SessionDetail {
   }
 }
 
-function callLine({ counts, masks, segments }: ReadSession, call: CallRecord): CallLine {
+/** A call as lists have it. */
+export function callLine({ counts, masks, segments }: ReadSession, call: CallRecord): CallLine {
   const { intent, commit } = call
   const count = counts.get(intent.id)
   const own = (commit?.choices ?? []).flatMap(({ segmentId }) => (segmentId === null ? [] : [segmentId]))

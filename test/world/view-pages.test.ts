@@ -1,0 +1,76 @@
+/** Pages of the viewer beyond its lists, in a real browser, over a store whose story is known and a rollout of 1,000 turns. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
+import { openStore } from '../../src/trajectory/index.ts'
+import { recordStory, type Story } from '../lab/story.ts'
+import { chromiumProgram, hostile, Viewer } from './viewer.ts'
+
+const turns = 1000
+const mostBytes = 512 * 1024
+
+let directory: string
+let viewer: Viewer
+let page: Page
+let story: Story
+let long: string
+
+describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser', () => {
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+    const store = await openStore(directory)
+    story = await recordStory(store, { hostile })
+    ;[long = ''] = await recordRollouts(store, [
+      { reward: 0, turns, question: (seq) => (seq < 3 ? hostile : `file ${seq}`) },
+    ])
+    await store.close()
+    viewer = await Viewer.open(directory)
+    ;({ page } = viewer)
+  })
+
+  afterAll(async () => {
+    await viewer?.close()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  beforeEach(() => {
+    viewer.faults = []
+  })
+
+  /** What every page keeps to. */
+  const keepsBounds = async (path: string, selector: string): Promise<void> => {
+    const { largest } = await viewer.fetched(() => viewer.see(path, selector))
+    expect(largest).toBeLessThanOrEqual(mostBytes)
+    expect(await viewer.nodes()).toBeLessThanOrEqual(3000)
+    expect(await viewer.escapes()).toEqual([])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect(await viewer.seriousFaults(), colorScheme).toEqual([])
+    }
+  }
+
+  it('a tree of 1,000 calls is drawn where one looks', async () => {
+    await keepsBounds(`/rollouts/${long}?tab=tree`, '.leaf')
+    await page.evaluate(`{ const box = document.querySelector('.window'); box.scrollTop = box.scrollHeight }`)
+    await viewer.until(`document.querySelector('.window .row:last-child strong')?.textContent === '${turns - 1}'`)
+    expect(await viewer.nodes()).toBeLessThanOrEqual(3000)
+  })
+
+  it('a fork is told with its cause, and leads to its call and to the rollout that goes on from it', async () => {
+    await keepsBounds(`/rollouts/${story.parent}?tab=tree`, '.leaf')
+    expect(await page.textContent('.leaf:has(em)')).toContain('fork: harness_rewrite')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await viewer.until(`document.querySelectorAll('.leaf')[1]?.classList.contains('chosen')`)
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.answer')
+    expect(page.url()).toContain(`/sessions/${story.parentSession}?call=1`)
+    await page.goBack()
+    await page.click('.family li:last-child a')
+    await page.waitForSelector('.leaf:has-text("replayed")')
+    expect(page.url()).toContain(`/rollouts/${story.child}`)
+  })
+})
