@@ -103,3 +103,89 @@ describe('the family of a rollout', () => {
     expect((await page(`/rollouts/${story.parent}/family`)).lines).toEqual(lines)
   })
 })
+
+describe('the timeline of a rollout', () => {
+  it('tells events in order with what they belong to, and what of a text is left out', async () => {
+    const { total, lines, stages } = await page(`/rollouts/${story.parent}/timeline?limit=6`)
+    expect([total, stages]).toEqual([206, [{ stage: 'boot', durationMs: 898 }]])
+    const titles = lines.map((line: Fields) => [line['n'], line['title'], line['isBad']])
+    expect(titles.slice(0, 5)).toEqual([
+      [0, 'stage boot begins', false],
+      [1, 'stage boot ends', false],
+      [2, 'agent command, exit 2', true],
+      [3, 'tool <b>bold</b>: ok, 3 pictures', false],
+      [4, 'refused pypi.org:443 (deny)', true],
+    ])
+    expect(lines[2].call).toEqual({ sessionId: story.parentSession, seq: 3 })
+    expect(lines[2].texts.map((text: Fields) => [text['name'], text['cut']])).toEqual([
+      ['command', 0],
+      ['stdout', 70_000],
+      ['stderr', 12_000],
+    ])
+  })
+
+  it('comes in parts that fit a reply, without a gap', async () => {
+    const seen: number[] = []
+    for (let after: number | null = 0; after !== null;) {
+      const reply: Response = await ask(`/rollouts/${story.parent}/timeline?limit=500&after=${after}`)
+      const text = await reply.text()
+      expect(text.length).toBeLessThan(512 * 1024)
+      const part = JSON.parse(text)
+      seen.push(...part.lines.map((line: { n: number }) => line.n))
+      after = part.next
+    }
+    expect(seen).toEqual(Array.from({ length: 206 }, (_, n) => n))
+  })
+})
+
+describe('pictures', () => {
+  it('are what tools gave, with the call they belong to', async () => {
+    const { total, rows } = await page(`/rollouts/${story.parent}/pictures`)
+    expect([total, rows.map((row: Fields) => row['sha256'])]).toEqual([3, story.pictures])
+    expect(rows[0]).toMatchObject({ width: 320, height: 200, call: { sessionId: story.parentSession, seq: 3 } })
+  })
+
+  it.each([
+    ['a PNG is shown', 0, 'image/png', /^inline$/],
+    ['an SVG is a file to save, whatever the recording calls it', 1, 'application/octet-stream', /^attachment/],
+    ['markup is a file to save', 2, 'application/octet-stream', /^attachment/],
+  ])('%s', async (_what, nth, type, disposition) => {
+    const { headers, status } = await ask(`/blobs/${story.pictures[nth]}`)
+    expect([status, headers.get('content-type')]).toEqual([200, type])
+    expect(headers.get('content-disposition')).toMatch(disposition)
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+  })
+
+  it('are named by digest only', async () => {
+    expect((await ask(`/blobs/${'0'.repeat(64)}`)).status).toBe(404)
+    expect((await ask('/blobs/..%2f..%2fcatalogue.sqlite')).status).toBe(400)
+    expect((await fetch(`${server.origin}/view/api/blobs/${story.pictures[0]}`)).status).toBe(401)
+  })
+})
+
+describe('what a trainer did', () => {
+  it('stands with each row: weights, age, steps, and null for what it did not say', async () => {
+    const { rows } = await page(`/rollouts/${story.parent}/training`)
+    expect(rows).toHaveLength(1)
+    expect(rows[0]).toMatchObject({ labels: ['w1'], age: 2, round: 0 })
+    const said = rows[0].dispositions.map((one: Fields) => [one['step'], one['use'], one['outcome'], one['tokens']])
+    expect(said).toEqual([
+      [3, 0, 'used', null],
+      [4, 1, 'used', [2, 5]],
+    ])
+    const other = await page(`/rollouts/${story.child}/training`)
+    expect(other.rows[0].dispositions).toMatchObject([
+      { step: 4, outcome: 'filtered', advantage: null, rewardUsed: null },
+    ])
+  })
+
+  it('finds the rollouts of a step and of weights', async () => {
+    const ids = async (query: string) =>
+      (await page(`/runs/${story.runId}/rollouts?${query}`)).rows.map((row: { id: string }) => row.id)
+    expect(await ids('step=3')).toEqual([story.parent])
+    expect(await ids('step=4')).toEqual([story.parent, story.child])
+    expect(await ids('step=5')).toEqual([])
+    expect(await ids('weights=w2')).toEqual([story.child])
+  })
+})

@@ -128,6 +128,8 @@ export interface Story {
   readonly child: Id
   readonly parentSession: Id
   readonly childSession: Id
+  /** A PNG, an SVG and a page, by digest: what a tool called pictures. */
+  readonly pictures: readonly string[]
 }
 
 /** Records a rollout with a sub-agent, a title and a fork, and another that goes on from it behind its first answer. */
@@ -193,5 +195,150 @@ export async function recordStory(store: Store, texts: { readonly hostile: strin
     detail: '',
   })
   await recorder.closeSession(going.session.id, 50)
-  return { runId, parent, child, parentSession: told.session.id, childSession: going.session.id }
+  const pictures = await recordEvents(store, parent, { callId: fourth?.id ?? null, hostile: texts.hostile })
+  const rows = [
+    { rollout: parent, segment: first.answer.id, label: 'w1' },
+    { rollout: child, segment: going.calls[1]?.answer.id ?? '', label: 'w2' },
+  ]
+  await recordTrainer(store, { runId, groupId, rows, hostile: texts.hostile })
+  return {
+    pictures,
+    runId,
+    parent,
+    child,
+    parentSession: told.session.id,
+    childSession: going.session.id,
+  }
+}
+
+/** A red pixel. */
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
+  'base64',
+)
+
+async function recordEvents(
+  { recorder, blobs }: Store,
+  rolloutId: Id,
+  { callId, hostile }: { readonly callId: Id | null; readonly hostile: string },
+): Promise<readonly string[]> {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>window.ran=1</script></svg>'
+  const digests = await Promise.all([png, Buffer.from(svg), Buffer.from(hostile)].map((bytes) => blobs.put(bytes)))
+  const at = (ms: number) => ({ id: newId(), at: ms, rolloutId, sessionId: null })
+  await recorder.appendEvent({ ...at(2), kind: 'stage', stage: 'boot', phase: 'start', durationMs: null })
+  await recorder.appendEvent({ ...at(900), kind: 'stage', stage: 'boot', phase: 'end', durationMs: 898 })
+  await recorder.appendEvent({
+    ...at(1000),
+    kind: 'exec',
+    role: 'agent',
+    command: `make test # ${hostile}`,
+    outcome: 'exited',
+    exitCode: 2,
+    signal: null,
+    durationMs: 1500,
+    stdout: hostile,
+    stderr: 'x'.repeat(20_000),
+    truncatedBytes: 70_000,
+    callId,
+  })
+  await recorder.appendEvent({
+    ...at(3000),
+    kind: 'tool_result',
+    callId,
+    toolCallId: 't1',
+    tool: hostile,
+    status: 'ok',
+    durationMs: 20,
+    result: hostile,
+    images: digests.map((sha256) => ({ sha256, mediaType: 'image/svg+xml', width: 320, height: 200 })),
+  })
+  await recorder.appendEvent({ ...at(3100), kind: 'egress', host: 'pypi.org', port: 443, allowed: false, rule: 'deny' })
+  await recorder.appendEvent({ ...at(3200), kind: 'custom', name: hostile, data: { note: hostile } })
+  for (let nth = 0; nth < 200; nth += 1) {
+    await recorder.appendEvent({ ...at(4000 + nth), kind: 'label', name: `note ${nth}`, value: 'y'.repeat(4000) })
+  }
+  return digests
+}
+
+/** A trainer that used one row twice, left the other out, and told numbers of twenty steps. */
+async function recordTrainer(
+  { catalogue, trainer }: Store,
+  o: {
+    readonly runId: Id
+    readonly groupId: Id
+    readonly rows: readonly { readonly rollout: Id; readonly segment: Id; readonly label: string }[]
+    readonly hostile: string
+  },
+): Promise<void> {
+  const { runId, groupId, rows } = o
+  await catalogue.openRound({
+    groupId,
+    runId,
+    round: 0,
+    spec: {
+      n: 3,
+      over: 0,
+      minUsable: 1,
+      stopWhen: { kind: 'usable', count: 3 },
+      carry: false,
+      topUp: 0,
+      deadlineMs: null,
+      labels: {},
+      horizon: null,
+      onCut: { horizon: 'verify', budget: 'verify', context_overflow: 'verify', agent_timeout: 'verify' },
+      fork: null,
+    },
+  })
+  const none = { members: 0, sampledTokens: 0 }
+  const members = rows.map(({ rollout }, slot) => ({
+    rolloutId: rollout,
+    slot: 10 + slot,
+    attempt: 0,
+    end: 'completed' as const,
+    out: null,
+    verdict: { id: newId(), status: 'scored' as const, reward: slot },
+    cut: null,
+    sampledTokens: 100 + 50 * slot,
+  }))
+  const lost = { ...members[0], rolloutId: newId(), slot: 12, out: 'infra' as const, verdict: null }
+  await catalogue.settleRound({
+    groupId,
+    runId,
+    round: 0,
+    state: 'settled',
+    stoppedBy: null,
+    members: [...members, { attempt: 0, end: 'infra', cut: null, sampledTokens: 0, ...lost }],
+    usable: 2,
+    censored: none,
+    carried: none,
+    neverBegan: 0,
+  })
+  const { incarnation } = await trainer.attach(runId, { resumeStep: null, consumer: 'c' })
+  for (const ordinal of [1, 2, 3]) await trainer.announce(runId, { incarnation, ordinal, label: `w${ordinal}` })
+  const asked = { incarnation, consumer: 'c', maxGroups: 1, leaseMs: 60_000, ids: [newId()] }
+  const [claim] = await trainer.claim(runId, asked)
+  const named = rows.map(({ rollout, segment, label }) => ({ row: `${rollout}:${segment}`, segment, label }))
+  await trainer.handOut(
+    claim?.id ?? '',
+    named.map(({ row, segment, label }) => ({ rowId: row, segmentIds: [segment], labels: [label] })),
+  )
+  const said = { use: 0, tokens: null, advantage: -0.5, rewardUsed: 0, reason: null }
+  const [used = '', left = ''] = named.map(({ row }) => row)
+  await trainer.dispose(runId, {
+    incarnation,
+    dispositions: [
+      { ...said, row: used, step: 3, outcome: 'used' },
+      { ...said, row: used, step: 4, use: 1, outcome: 'used', tokens: [2, 5] },
+      { ...said, row: left, step: 4, outcome: 'filtered', advantage: null, rewardUsed: null, reason: o.hostile },
+    ],
+  })
+  for (let step = 1; step <= 20; step += 1) {
+    const values = { loss: 1 / step, reward: step / 20, ...(step === 7 ? {} : { [`kl ${o.hostile}`]: step % 3 }) }
+    await trainer.putMetrics(runId, {
+      incarnation,
+      step,
+      values,
+      mismatch: step > 10 ? { mean_abs: 0.01 * step } : null,
+    })
+  }
 }

@@ -73,4 +73,27 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
     await page.waitForSelector('.leaf:has-text("replayed")')
     expect(page.url()).toContain(`/rollouts/${story.child}`)
   })
+
+  it('a timeline tells commands, tools and stages as text, in parts', async () => {
+    await keepsBounds(`/rollouts/${story.parent}?tab=timeline`, '.timeline li')
+    expect(await page.textContent('.timeline')).toContain('agent command, exit 2')
+    await page.click('a:has-text("Later events")')
+    await viewer.until(`document.querySelector('[role=status]')?.textContent.includes('here 1 to') === false`)
+    expect(await viewer.escapes()).toEqual([])
+  })
+
+  it('pictures are shown, and what is none is never run', async () => {
+    await keepsBounds(`/rollouts/${story.parent}?tab=pictures`, '.film img')
+    await viewer.until(`document.querySelector('.film img').naturalWidth === 1`)
+    const shown = await page.evaluate(`[...document.querySelectorAll('.film img')].map((one) => one.naturalWidth)`)
+    expect(shown).toEqual([1, 0, 0])
+  })
+
+  it('what a trainer did leads to the rollouts of that step', async () => {
+    await keepsBounds(`/rollouts/${story.child}?tab=training`, 'tbody tr')
+    await page.click('tbody td a:has-text("4")')
+    await page.waitForSelector('.cells a')
+    expect(await page.textContent('[role=status]')).toContain('2 rollouts')
+    expect(await page.locator('.cells').count()).toBe(2)
+  })
 })

@@ -8,7 +8,7 @@ import { duration, number, shortId, Words } from './text.tsx'
 import { WindowList } from './window-list.tsx'
 
 const rowHeight = 30
-const facets: readonly FacetName[] = ['status', 'end', 'cause', 'task', 'harness']
+const facets: readonly FacetName[] = ['status', 'end', 'cause', 'task', 'harness', 'weights']
 const columns = ['rollout', 'task', 'slot', 'harness', 'end', 'verdict', 'reward', 'duration'] as const
 const sorts: Readonly<Partial<Record<(typeof columns)[number], string>>> = {
   rollout: 'made',
@@ -60,6 +60,12 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
       <section>
         <p class="quiet" role="status">
           {number(page.total)} rollouts
+          {query['step'] === undefined ? null : (
+            <>
+              {' '}
+              of step {query['step']} <a href={withQuery({ step: null })}>of any step</a>
+            </>
+          )}
         </p>
         <WindowList
           count={total}
@@ -82,7 +88,7 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
 }
 
 function filterOf(query: Readonly<Record<string, string>>): string {
-  const kept = ['q', 'sort', 'order', ...facets].flatMap((name) => {
+  const kept = ['q', 'sort', 'order', 'step', 'group', ...facets].flatMap((name) => {
     const value = query[name]
     return value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]
   })

@@ -1,13 +1,14 @@
 import type { RolloutDetail } from '../../src/server/view/contract.ts'
 import { Shown, useRead } from './load.tsx'
 import { rewardClass } from './rollout-table.tsx'
+import { Pictures, Timeline, Training } from './rollout-story.tsx'
 import { RolloutTree } from './rollout-tree.tsx'
 import { place } from './router.ts'
 import { duration, moment, number, shortId, visible, Words } from './text.tsx'
 
-const tabs = ['overview', 'tree'] as const
+const tabs = ['overview', 'tree', 'timeline', 'pictures', 'training'] as const
 
-/** A rollout: how it ended, what it was given for it and why, its sessions and its tree. */
+/** A rollout: how it ended, what it was given for it and why, its sessions, its tree, and what a trainer did with it. */
 export function RolloutPage({ id }: { readonly id: string }) {
   const detail = useRead<RolloutDetail>(`/view/api/rollouts/${id}`)
   const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'overview'
@@ -31,6 +32,9 @@ export function RolloutPage({ id }: { readonly id: string }) {
           </nav>
           {tab === 'overview' ? <Overview page={page} /> : null}
           {tab === 'tree' ? <RolloutTree id={id} /> : null}
+          {tab === 'timeline' ? <Timeline id={id} /> : null}
+          {tab === 'pictures' ? <Pictures id={id} /> : null}
+          {tab === 'training' ? <Training id={id} /> : null}
         </>
       )}
     </Shown>
@@ -38,7 +42,7 @@ export function RolloutPage({ id }: { readonly id: string }) {
 }
 
 function Overview({ page }: { readonly page: RolloutDetail }) {
-  const { rollout, task, verdicts, sessions, events, eventCount } = page
+  const { rollout, task, verdicts, sessions, olderVerdicts } = page
   return (
     <>
       <dl class="facts">
@@ -103,18 +107,12 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
               <Words text={name} /> {number(value)}
             </p>
           ))}
-          {verdict.evidence.trim() === '' ? null : <pre>{visible(verdict.evidence.slice(0, 64_000))}</pre>}
+          {verdict.evidence.trim() === '' ? null : <pre>{visible(verdict.evidence)}</pre>}
         </section>
       ))}
+      {olderVerdicts === 0 ? null : <p class="quiet">{number(olderVerdicts)} older verdicts are in the store.</p>}
       <h2>Instruction</h2>
       <pre>{visible(task.instruction)}</pre>
-      <details>
-        <summary>
-          Log of the rollout: {number(eventCount)} events
-          {eventCount > events.length ? `, the first ${events.length}` : ''}
-        </summary>
-        <pre>{events.map((event) => visible(JSON.stringify(event))).join('\n')}</pre>
-      </details>
     </>
   )
 }

@@ -24,11 +24,15 @@ export function number(value: number | null, digits = 2): string {
   return value === null ? '–' : Number.isInteger(value) ? value.toLocaleString('en') : value.toFixed(digits)
 }
 
-/** A duration for people. */
+/** The time between two points for people. */
 export function duration(from: number | null, to: number | null): string {
-  if (from === null || to === null) return '–'
-  const seconds = (to - from) / 1000
-  if (seconds < 1) return `${Math.round(to - from)} ms`
+  return from === null || to === null ? '–' : span(to - from)
+}
+
+/** A duration for people. */
+export function span(ms: number): string {
+  const seconds = ms / 1000
+  if (seconds < 1) return `${Math.round(ms)} ms`
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 }

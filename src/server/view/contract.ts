@@ -4,6 +4,7 @@
  */
 import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
 
+export type * from './story-contract.ts'
 export type * from './tree-contract.ts'
 
 /** A run in the list of runs. */
@@ -35,7 +36,7 @@ export interface RolloutLine {
 export type Facets = Readonly<Record<FacetName, Readonly<Record<string, number>>>>
 
 /** Columns that can be filtered by value. */
-export type FacetName = 'end' | 'status' | 'task' | 'harness' | 'cause'
+export type FacetName = 'end' | 'status' | 'task' | 'harness' | 'cause' | 'weights'
 
 /** One page of a run's rollouts. */
 export interface RolloutPage {
@@ -117,9 +118,8 @@ export interface RolloutDetail {
   /** The verdict in force first, the others after it, newest first. */
   readonly verdicts: readonly Verdict[]
   readonly sessions: readonly SessionLine[]
-  /** The first events of its log, and how many there are. */
-  readonly events: readonly unknown[]
-  readonly eventCount: number
+  /** Verdicts beyond those, the oldest. */
+  readonly olderVerdicts: number
 }
 
 /** A call as the list of a session has it: no bodies. */

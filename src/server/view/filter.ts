@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { FacetName, Facets, RolloutPage } from './contract.ts'
 import type { ReadRollout } from './rollout-lines.ts'
 
-const facetNames = ['end', 'status', 'task', 'harness', 'cause'] as const satisfies readonly FacetName[]
+const facetNames = ['end', 'status', 'task', 'harness', 'cause', 'weights'] as const satisfies readonly FacetName[]
 
 /** Filters, order and place of a page of rollouts, as the address of the page has them. A facet of `none` means that the rollout has no such value. */
 export const rolloutQuery = z.strictObject({
@@ -11,7 +11,11 @@ export const rolloutQuery = z.strictObject({
   task: z.string().optional(),
   harness: z.string().optional(),
   cause: z.string().optional(),
+  /** What the engine called the weights that sampled it, as a trainer was told. */
+  weights: z.string().optional(),
   group: z.string().optional(),
+  /** A step at which a trainer disposed of a row of it. */
+  step: z.coerce.number().int().optional(),
   /** A part of an id. */
   q: z.string().max(64).optional(),
   sort: z.enum(['made', 'reward', 'duration', 'task']).default('made'),
@@ -51,6 +55,7 @@ function facetsOf(rollouts: readonly ReadRollout[], query: RolloutQuery): Facets
     task: count('task'),
     harness: count('harness'),
     cause: count('cause'),
+    weights: count('weights'),
   }
 }
 
@@ -61,10 +66,12 @@ function fits(one: ReadRollout, query: RolloutQuery, but: FacetName | null): boo
     if (name !== but && wanted !== undefined && valueOf(one, name) !== wanted) return false
   }
   if (query.group !== undefined && one.line.groupId !== query.group) return false
+  if (query.step !== undefined && one.handed?.steps.has(query.step) !== true) return false
   return query.q === undefined || query.q === '' || one.line.id.includes(query.q) || one.line.task.includes(query.q)
 }
 
-function valueOf({ line }: ReadRollout, name: FacetName): string {
+function valueOf({ line, handed }: ReadRollout, name: FacetName): string {
+  if (name === 'weights') return handed === null ? 'none' : handed.labels.join(', ')
   return line[name] ?? 'none'
 }
 

@@ -1,6 +1,7 @@
-import type { Id } from '../../core/index.ts'
+import type { Event, Id } from '../../core/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 import type {
+  CallPlace,
   FamilyPage,
   GroupDetail,
   GroupLine,
@@ -8,6 +9,7 @@ import type {
   RolloutDetail,
   RunLine,
   RunPage,
+  TrainingPage,
   TreeLine,
 } from './contract.ts'
 import {
@@ -21,6 +23,7 @@ import {
   tallyOf,
 } from './rollout-lines.ts'
 import { type ReadSession, readSession } from './session-pages.ts'
+import { type CallPlaces, trainingPage } from './story-pages.ts'
 import { familyPage, treeLines } from './tree-pages.ts'
 
 /** What is read of a run or session is kept this long, so that pages of a list do not read it again. */
@@ -29,11 +32,21 @@ const keptSessions = 4
 const keptRuns = 2
 const keptTrees = 2
 const rewardBins = 10
-const shownEvents = 500
+/** Verdicts of a rollout that a page gets, and characters of each one's evidence. */
+const mostVerdicts = 10
+const maxEvidenceChars = 32_000
+const maxInstructionChars = 64_000
 
 interface Kept<T> {
   readonly value: Promise<T>
   readonly at: number
+}
+
+/** What happened to a rollout. */
+interface Story {
+  readonly runId: Id
+  readonly events: readonly Event[]
+  readonly calls: CallPlaces
 }
 
 /** Reads a store for the viewer's pages. */
@@ -42,6 +55,7 @@ export class ViewPages {
   readonly #runs = new Map<Id, Kept<readonly ReadRollout[]>>()
   readonly #sessions = new Map<Id, Kept<ReadSession>>()
   readonly #trees = new Map<Id, Kept<readonly TreeLine[]>>()
+  readonly #stories = new Map<Id, Kept<Story>>()
   readonly #families = new Map<Id, Kept<FamilyPage>>()
 
   constructor(reader: StoreReader) {
@@ -57,7 +71,7 @@ export class ViewPages {
   /** Every rollout of a run. */
   async rollouts(runId: Id): Promise<readonly ReadRollout[]> {
     await this.#reader.catalogue.run(runId)
-    return kept(this.#runs, runId, keptRuns, () => readRollouts(this.#reader.catalogue, runId))
+    return kept(this.#runs, runId, keptRuns, () => readRollouts(this.#reader, runId))
   }
 
   /** A run's numbers. Throws `NOT_FOUND`. */
@@ -92,23 +106,51 @@ export class ViewPages {
     }
   }
 
-  /** A rollout with its sessions, verdicts and first events. Throws `NOT_FOUND`. */
+  /** A rollout with its sessions and verdicts. Throws `NOT_FOUND`. */
   async rollout(id: Id): Promise<RolloutDetail> {
     const { catalogue, recorder } = this.#reader
     const view = await catalogue.rollout(id)
     const task = await catalogue.task(view.taskDigest)
     const { line, verdict } = readRollout(view, task.name)
     const sessions = await recorder.sessions({ rolloutId: id })
-    const events = await recorder.events({ rolloutId: id })
     const others = view.verdicts.filter((one) => one.id !== verdict?.id).toReversed()
+    const all = verdict === null ? others : [verdict, ...others]
     return {
       rollout: { ...line, runId: view.runId, endDetail: view.endDetail, taints: view.taints, labels: view.labels },
-      task: { name: task.name, environment: task.environment, instruction: task.instruction },
-      verdicts: verdict === null ? others : [verdict, ...others],
+      task: {
+        name: task.name,
+        environment: task.environment,
+        instruction: task.instruction.slice(0, maxInstructionChars),
+      },
+      verdicts: all
+        .slice(0, mostVerdicts)
+        .map((one) => ({ ...one, evidence: one.evidence.slice(0, maxEvidenceChars) })),
+      olderVerdicts: Math.max(0, all.length - mostVerdicts),
       sessions: sessions.map((session) => ({ id: session.id, role: session.role, createdAt: session.createdAt })),
-      events: events.slice(0, shownEvents),
-      eventCount: events.length,
     }
+  }
+
+  /** What happened to a rollout beside its calls, and where those stand. Throws `NOT_FOUND`. */
+  async story(id: Id): Promise<Story> {
+    const { runId } = await this.#reader.catalogue.rollout(id)
+    return kept(this.#stories, id, keptTrees, async () => {
+      const events = await this.#reader.recorder.events({ rolloutId: id })
+      const calls = new Map<Id, CallPlace>()
+      for (const session of await this.#reader.recorder.sessions({ rolloutId: id })) {
+        const { log } = await this.session(session.id)
+        for (const { intent } of log.calls) calls.set(intent.id, { sessionId: session.id, seq: intent.seq })
+      }
+      return { runId, events, calls }
+    })
+  }
+
+  /** What a trainer did with a rollout. Throws `NOT_FOUND`. */
+  async training(id: Id): Promise<TrainingPage> {
+    const { trainer, catalogue } = this.#reader
+    const { runId } = await catalogue.rollout(id)
+    const of = { rolloutId: id }
+    const [handed, given] = [await trainer.handedRows(runId, of), await trainer.dispositions(runId, of)]
+    return trainingPage(runId, handed, given, await trainer.versions(runId))
   }
 
   /** Every call of a rollout, session by session, as they hang together. Throws `NOT_FOUND`, `STORE_CORRUPT`. */

@@ -4,9 +4,11 @@ import { isId } from '../../core/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 import { parse } from '../parse.ts'
 import { recordedName } from '../recorded-name.ts'
+import { blobRoute } from './blob.ts'
 import { pageOf, rolloutQuery } from './filter.ts'
 import { ViewPages } from './pages.ts'
 import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
+import { picturesOf, timelinePart } from './story-pages.ts'
 
 const ids = z.object({ id: z.string().refine(isId, 'not an id') })
 const names = z.object({ id: recordedName })
@@ -52,6 +54,20 @@ export function viewRoutes(reader: StoreReader): Router {
   routes.get('/rollouts/:id/family', async (request, response) => {
     response.json(await pages.family(idOf(request.params)))
   })
+  routes.get('/rollouts/:id/timeline', async (request, response) => {
+    const query = parse(part, request.query, 'query')
+    const { events, calls } = await pages.story(idOf(request.params))
+    response.json(timelinePart(events, calls, query))
+  })
+  routes.get('/rollouts/:id/pictures', async (request, response) => {
+    const query = parse(part, request.query, 'query')
+    const { events, calls } = await pages.story(idOf(request.params))
+    response.json(partOf(picturesOf(events, calls), query))
+  })
+  routes.get('/rollouts/:id/training', async (request, response) => {
+    response.json(await pages.training(idOf(request.params)))
+  })
+  routes.get('/blobs/:sha256', blobRoute(reader))
   routes.get('/sessions/:id', async (request, response) => {
     response.json(sessionDetail(await pages.session(idOf(request.params))))
   })

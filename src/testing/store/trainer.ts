@@ -110,6 +110,28 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       })
     })
 
+    describe('what was handed out and said', () => {
+      it('is read by run and by rollout, with what a later incarnation undid', async () => {
+        const { runId, attach } = await run(2)
+        const first = await train(runId, 1, ['1'])
+        const second = await train(runId, 2, ['2'])
+        await attach(1)
+        const all = await book.dispositions(runId, { rolloutId: null })
+        expect(all.map(({ row, step, undone }) => [row, step, undone])).toEqual([
+          [first.rowId, 1, false],
+          [second.rowId, 2, true],
+        ])
+        expect(await book.dispositions(runId, { rolloutId: second.groupId })).toEqual([all[1]])
+        const handed = await book.handedRows(runId, { rolloutId: null })
+        expect(handed.map(({ row, labels, liveOrdinal }) => [row, labels, liveOrdinal])).toEqual([
+          [first.rowId, ['1'], null],
+          [second.rowId, ['2'], null],
+        ])
+        expect(await book.handedRows(runId, { rolloutId: first.groupId })).toEqual([handed[0]])
+        expect(await book.handedRows(newId(), { rolloutId: null })).toEqual([])
+      })
+    })
+
     describe('claims', () => {
       it('give what settled first to one only, with its list', async () => {
         const { runId, groupIds } = await run(3)

@@ -3,7 +3,7 @@ import type { Id } from '../../core/index.ts'
 import type { Blobs } from './blobs.ts'
 import type { Catalogue, CatalogueReader } from './catalogue.ts'
 import type { Queue } from './queue.ts'
-import type { TrainerBook } from './trainer.ts'
+import type { TrainerBook, TrainerReader } from './trainer.ts'
 import type { Recorder, RecorderReader } from './recorder.ts'
 
 /** What was written of a run: a round opened or settled, a rollout started, ended or got a verdict. */
@@ -42,6 +42,7 @@ export interface StoreReader extends AsyncDisposable {
   readonly directory: string
   readonly recorder: RecorderReader
   readonly catalogue: CatalogueReader
+  readonly trainer: TrainerReader
   readonly blobs: Pick<Blobs, 'get' | 'has' | 'list'>
   close(): Promise<void>
 }

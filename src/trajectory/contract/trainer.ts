@@ -131,8 +131,37 @@ export interface RunLengths {
 
 export type PolicyEvent = RunEvent & { readonly kind: PolicyEventKind }
 
+/** A disposition as it stands. */
+export interface StoredDisposition extends Disposition {
+  readonly incarnation: number
+  /** True where a later incarnation went back behind its step, and no checkpoint had made it final. */
+  readonly undone: boolean
+}
+
+/** A row that was handed out. */
+export interface HandedOutRow {
+  readonly row: string
+  readonly groupId: Id
+  readonly round: number
+  readonly labels: readonly string[]
+  /** The weights that were live when it was claimed. Null: none were announced. */
+  readonly liveOrdinal: number | null
+}
+
+/** Reads of what a trainer was handed and said; also usable while another process owns the store. */
+export interface TrainerReader {
+  /** By step and incarnation, oldest first. */
+  metrics(runId: Id, o: { afterStep: number | null }): Promise<readonly StepMetrics[]>
+  /** All of a run, as announced. */
+  versions(runId: Id): Promise<readonly AnnouncedVersion[]>
+  /** What became of a run's rows, or of one of its rollouts', by step. */
+  dispositions(runId: Id, o: { rolloutId: Id | null }): Promise<readonly StoredDisposition[]>
+  /** Rows of a run, or of one of its rollouts, each as it was handed out last. */
+  handedRows(runId: Id, o: { rolloutId: Id | null }): Promise<readonly HandedOutRow[]>
+}
+
 /** The trainer's side of the catalogue. Each method is one transaction; leases are on the database's clock. */
-export interface TrainerBook {
+export interface TrainerBook extends TrainerReader {
   /** Opens an incarnation; older ones are fenced and what they held goes back. Throws `NOT_FOUND`. */
   attach(runId: Id, o: { resumeStep: number | null; consumer: string | null }): Promise<Attached>
   /** Dispositions up to `step` are final. Throws `FENCED`. */
@@ -156,8 +185,6 @@ export interface TrainerBook {
   dispose(runId: Id, o: { incarnation: number; dispositions: readonly Disposition[] }): Promise<Disposed>
   /** Values of one step are put together; later ones win. Throws `FENCED`. */
   putMetrics(runId: Id, metrics: Omit<StepMetrics, 'undone'>): Promise<void>
-  /** By step and incarnation, oldest first. */
-  metrics(runId: Id, o: { afterStep: number | null }): Promise<readonly StepMetrics[]>
   /** Names weights. Idempotent. Throws `FENCED`, `STORE_CONFLICT` where the label or the number stands for other weights. */
   announce(runId: Id, version: { incarnation: number; ordinal: number; label: string }): Promise<void>
   /** Throws `FENCED` for an incarnation that does not speak for the run. */
@@ -170,8 +197,6 @@ export interface TrainerBook {
   lastPolicy(runId: Id): Promise<PolicyEvent | null>
   /** The run whose trainer moves weights: the last one that did and is not closed. Null: none. */
   policyOwner(): Promise<Id | null>
-  /** All of a run, as announced. */
-  versions(runId: Id): Promise<readonly AnnouncedVersion[]>
   /** The last incarnation; null before the first attaching. */
   incarnation(runId: Id): Promise<number | null>
   counts(runId: Id): Promise<HandoutCounts>

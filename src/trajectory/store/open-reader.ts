@@ -2,10 +2,11 @@ import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { DirectoryBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqliteCatalogueReader } from '../catalogue/index.ts'
-import type { CatalogueReader, RecorderReader, StoreReader } from '../contract/index.ts'
+import type { CatalogueReader, RecorderReader, StoreReader, TrainerReader } from '../contract/index.ts'
 import { isBefore, writtenTo } from '../journal/index.ts'
 import { LogReader, logMigrations, readPlace } from '../recorder/index.ts'
 import { asStoreError, openForReading } from '../sqlite/index.ts'
+import { SqliteTrainerReader } from '../trainer/index.ts'
 import { liveOwner } from './lock.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
 
@@ -34,6 +35,7 @@ export async function openReader(directory: string): Promise<StoreReader> {
       directory: path,
       recorder: logReads(new LogReader(log)),
       catalogue: catalogueReads(new SqliteCatalogueReader(catalogue)),
+      trainer: trainerReads(new SqliteTrainerReader(catalogue)),
       blobs: new DirectoryBlobReader(join(path, 'blobs')),
       close,
       [Symbol.asyncDispose]: close,
@@ -80,6 +82,15 @@ function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
     tokenTexts: (tokenizer, ids) => later(() => reader.tokenTexts(tokenizer, ids)),
     resolve: (prefix) => later(() => reader.resolve(prefix)),
     close: () => Promise.resolve(),
+  }
+}
+
+function trainerReads(reader: SqliteTrainerReader): TrainerReader {
+  return {
+    metrics: (...args) => later(() => reader.metrics(...args)),
+    versions: (...args) => later(() => reader.versions(...args)),
+    dispositions: (...args) => later(() => reader.dispositions(...args)),
+    handedRows: (...args) => later(() => reader.handedRows(...args)),
   }
 }
 

@@ -75,6 +75,8 @@ export function trainerOperations(book: SqliteTrainerBook): Operations {
     'metrics',
     'announce',
     'versions',
+    'dispositions',
+    'handedRows',
     'incarnation',
     'counts',
     'closeRun',

@@ -91,6 +91,8 @@ export function remoteTrainerBook(thread: StoreThread): TrainerBook {
     metrics: remote(thread, 'trainer.metrics'),
     announce: remote(thread, 'trainer.announce'),
     versions: remote(thread, 'trainer.versions'),
+    dispositions: remote(thread, 'trainer.dispositions'),
+    handedRows: remote(thread, 'trainer.handedRows'),
     incarnation: remote(thread, 'trainer.incarnation'),
     counts: remote(thread, 'trainer.counts'),
     closeRun: remote(thread, 'trainer.closeRun'),

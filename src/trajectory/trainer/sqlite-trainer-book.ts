@@ -18,16 +18,13 @@ import type {
   RunLengths,
   StepMetrics,
 } from '../contract/index.ts'
-import { type DigestedTable, insertOf, rowDigest, Statements, wholeRows, type ColumnValue } from '../sqlite/index.ts'
+import { type DigestedTable, insertOf, rowDigest, wholeRows, type ColumnValue } from '../sqlite/index.ts'
+import { SqliteTrainerReader, stands } from './sqlite-trainer-reader.ts'
 
 const { incarnations, checkpoints, claims, handed, dispositions, metrics, versions, settled } = catalogueTables
 
 /** The database's own clock, milliseconds since the epoch. */
 const now = `(unixepoch('subsec') * 1000.0)`
-
-/** A disposition that no later incarnation went back behind; `d` is its row. */
-const stands = `NOT EXISTS (SELECT 1 FROM trainer_incarnations j
-  WHERE j.run = d.run AND j.incarnation > d.incarnation AND d.step > j.undone_from)`
 
 const noMembers: MemberLengths = { members: 0, meanTokens: null, mostTokens: null }
 
@@ -54,30 +51,29 @@ interface ClaimRow {
 }
 
 /** The synchronous half of `TrainerBook`. Each method is one transaction. */
-export class SqliteTrainerBook {
+export class SqliteTrainerBook extends SqliteTrainerReader {
   readonly #db: Database
   readonly #catalogue: SqliteCatalogue
-  readonly #statements: Statements
 
   constructor(db: Database, catalogue: SqliteCatalogue) {
+    super(db)
     this.#db = db
     this.#catalogue = catalogue
-    this.#statements = new Statements(db)
   }
 
   attach(run: Id, { resumeStep, consumer }: { resumeStep: number | null; consumer: string | null }): Attached {
     return this.#write(() => {
-      if (this.#statements.get('SELECT 1 FROM runs WHERE id = ?', run) === undefined) {
+      if (this.statements.get('SELECT 1 FROM runs WHERE id = ?', run) === undefined) {
         throw new PaddockError('NOT_FOUND', `there is no run ${run}`)
       }
       const incarnation = (this.incarnation(run) ?? 0) + 1
       const final =
-        this.#statements.get<{ step: number | null }>(
+        this.statements.get<{ step: number | null }>(
           'SELECT max(step) AS step FROM trainer_checkpoints WHERE run = ?',
           run,
         )?.step ?? -1
       const undoneFrom = Math.max(resumeStep ?? -1, final)
-      const lost = this.#statements.all<{ row: string; step: number }>(
+      const lost = this.statements.all<{ row: string; step: number }>(
         `SELECT d."row", d.step FROM dispositions d WHERE d.run = ? AND d.step > ? AND ${stands}`,
         run,
         resumeStep ?? -1,
@@ -109,7 +105,7 @@ export class SqliteTrainerBook {
   claim(run: Id, { incarnation, consumer, maxGroups, leaseMs, ids }: ClaimAsked): readonly RoundClaim[] {
     return this.#write(() => {
       this.#fence(run, incarnation)
-      const free = this.#statements.all<HandoutRow>(
+      const free = this.statements.all<HandoutRow>(
         `SELECT * FROM handouts WHERE run = ? AND state IN ('ready', 'claimed')
            AND (state = 'ready' OR expires_at <= ${now}) ORDER BY n LIMIT ?`,
         run,
@@ -120,7 +116,7 @@ export class SqliteTrainerBook {
         const { group, round } = handout
         const id = ids[i] ?? ''
         const [last] = wholeRows<ClaimRow>(
-          this.#statements,
+          this.statements,
           claims,
           'WHERE "group" = ? AND round = ? ORDER BY n DESC LIMIT 1',
           group,
@@ -131,7 +127,7 @@ export class SqliteTrainerBook {
         const liveOrdinal = last?.incarnation === incarnation ? last.live_ordinal : live
         this.#giveUp(group, round)
         this.#insert(claims, { id, run, group, round, incarnation, consumer, again, live_ordinal: liveOrdinal })
-        this.#statements.run(
+        this.statements.run(
           `UPDATE handouts SET state = 'claimed', claim = ?, expires_at = ${now} + ?, again = ? WHERE n = ?`,
           id,
           leaseMs,
@@ -144,7 +140,7 @@ export class SqliteTrainerBook {
   }
 
   nextExpiry(run: Id): number | null {
-    const found = this.#statements.get<{ wait: number | null }>(
+    const found = this.statements.get<{ wait: number | null }>(
       `SELECT min(expires_at) - ${now} AS wait FROM handouts WHERE run = ? AND state = 'claimed'`,
       run,
     )
@@ -154,7 +150,7 @@ export class SqliteTrainerBook {
   renew(claimId: Id, { incarnation, leaseMs }: { incarnation: number; leaseMs: number }): void {
     this.#write(() => {
       const { n } = this.#held(claimId, incarnation)
-      this.#statements.run(`UPDATE handouts SET expires_at = ${now} + ? WHERE n = ?`, leaseMs, n)
+      this.statements.run(`UPDATE handouts SET expires_at = ${now} + ? WHERE n = ?`, leaseMs, n)
     })
   }
 
@@ -166,7 +162,7 @@ export class SqliteTrainerBook {
       if (handout.state === 'ready' && handout.claim === claimId) return
       this.#held(claimId, incarnation)
       this.#giveUp(claim.group, claim.round)
-      this.#statements.run(`UPDATE handouts SET state = 'ready', expires_at = NULL WHERE n = ?`, handout.n)
+      this.statements.run(`UPDATE handouts SET state = 'ready', expires_at = NULL WHERE n = ?`, handout.n)
     })
   }
 
@@ -174,14 +170,14 @@ export class SqliteTrainerBook {
     const claim = this.#claim(claimId)
     const { group, round, expires_at: expiresAt } = this.#handout(claim.group, claim.round)
     const [list] = wholeRows<{ record: string }>(
-      this.#statements,
+      this.statements,
       settled,
       'WHERE "group" = ? AND round = ?',
       group,
       round,
     )
     if (list === undefined) throw new PaddockError('STORE_CORRUPT', `round ${round} of group ${group} lost its list`)
-    const at = this.#statements.get<{ now: number }>(`SELECT ${now} AS now`)?.now ?? 0
+    const at = this.statements.get<{ now: number }>(`SELECT ${now} AS now`)?.now ?? 0
     return {
       id: claimId,
       runId: claim.run,
@@ -205,7 +201,7 @@ export class SqliteTrainerBook {
         this.#insert(handed, { claim: claimId, row, labels: JSON.stringify(labels) }, 'ON CONFLICT DO NOTHING')
         if (this.#isUsed(row)) usedRows.push(row)
         for (const segment of segmentIds) {
-          this.#statements.run(
+          this.statements.run(
             `INSERT INTO owned_segments (run, segment, "row", "group", round) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
             run,
             segment,
@@ -213,7 +209,7 @@ export class SqliteTrainerBook {
             group,
             round,
           )
-          const owner = this.#statements.get<{ row: string; group: Id; round: number }>(
+          const owner = this.statements.get<{ row: string; group: Id; round: number }>(
             'SELECT "row", "group", round FROM owned_segments WHERE run = ? AND segment = ?',
             run,
             segment,
@@ -235,7 +231,7 @@ export class SqliteTrainerBook {
       let repeated = 0
       const rounds = new Map<string, { readonly group: Id; readonly round: number }>()
       for (const one of given) {
-        const place = this.#statements.get<{ group: Id; round: number }>(
+        const place = this.statements.get<{ group: Id; round: number }>(
           `SELECT c."group", c.round FROM handed_rows h JOIN round_claims c ON c.id = h.claim
            WHERE h."row" = ? AND c.run = ? ORDER BY c.n DESC LIMIT 1`,
           one.row,
@@ -253,7 +249,7 @@ export class SqliteTrainerBook {
       for (const { group, round } of rounds.values()) {
         const { claim, state } = this.#handout(group, round)
         if (claim === null || (state !== 'claimed' && state !== 'done')) continue
-        const left = this.#statements.get(
+        const left = this.statements.get(
           `SELECT 1 FROM handed_rows h WHERE h.claim = ?
              AND NOT EXISTS (SELECT 1 FROM dispositions d WHERE d."row" = h."row" AND ${stands}) LIMIT 1`,
           claim,
@@ -271,32 +267,6 @@ export class SqliteTrainerBook {
       this.#fence(run, incarnation)
       this.#insert(metrics, { run, incarnation, step, record: JSON.stringify({ values, mismatch }) })
     })
-  }
-
-  metrics(run: Id, { afterStep }: { afterStep: number | null }): readonly StepMetrics[] {
-    const rows = wholeRows<{ incarnation: number; step: number; record: string }>(
-      this.#statements,
-      metrics,
-      'WHERE run = ? AND step > ? ORDER BY step, incarnation, n',
-      run,
-      afterStep ?? -1,
-    )
-    const back = this.#incarnations(run)
-    const found: StepMetrics[] = []
-    for (const { incarnation, step, record } of rows) {
-      const { values, mismatch } = JSON.parse(record) as Pick<StepMetrics, 'values' | 'mismatch'>
-      const last = found.at(-1)
-      const same = last?.step === step && last.incarnation === incarnation ? last : null
-      if (same !== null) found.pop()
-      found.push({
-        incarnation,
-        step,
-        values: { ...same?.values, ...values },
-        mismatch: mismatch ?? same?.mismatch ?? null,
-        undone: back.some((later) => later.incarnation > incarnation && step > (later.resume_step ?? -1)),
-      })
-    }
-    return found
   }
 
   announce(run: Id, { incarnation, ordinal, label }: { incarnation: number; ordinal: number; label: string }): void {
@@ -318,7 +288,7 @@ export class SqliteTrainerBook {
           },
         )
       }
-      const last = this.#statements.get<{ step: number | null }>(
+      const last = this.statements.get<{ step: number | null }>(
         `SELECT max(d.step) AS step FROM dispositions d WHERE d.run = ? AND ${stands}`,
         run,
       )
@@ -344,13 +314,13 @@ export class SqliteTrainerBook {
 
   passedGate(run: Id): boolean {
     return (
-      this.#statements.get(`SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' LIMIT 1`, run) !== undefined
+      this.statements.get(`SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' LIMIT 1`, run) !== undefined
     )
   }
 
   lastPolicy(runId: Id): PolicyEvent | null {
     const [row] = wholeRows<{ seq: number; kind: PolicyEventKind; at: number; data: string }>(
-      this.#statements,
+      this.statements,
       catalogueTables.runEvents,
       `WHERE run = ? AND kind GLOB 'policy_*' ORDER BY seq DESC LIMIT 1`,
       runId,
@@ -361,27 +331,15 @@ export class SqliteTrainerBook {
   }
 
   policyOwner(): Id | null {
-    const found = this.#statements.get<{ run: Id }>(
+    const found = this.statements.get<{ run: Id }>(
       `SELECT run FROM run_events WHERE kind GLOB 'policy_*' AND run NOT IN (SELECT run FROM closed_runs)
        ORDER BY seq DESC LIMIT 1`,
     )
     return found?.run ?? null
   }
 
-  versions(run: Id): readonly AnnouncedVersion[] {
-    const back = this.#incarnations(run)
-    const rows = wholeRows<Omit<AnnouncedVersion, 'gone'>>(this.#statements, versions, 'WHERE run = ? ORDER BY n', run)
-    return rows.map(({ ordinal, label, incarnation, step }) => ({
-      ordinal,
-      label,
-      incarnation,
-      step,
-      gone: back.some((later) => later.incarnation > incarnation && (step ?? -1) > (later.resume_step ?? -1)),
-    }))
-  }
-
   incarnation(run: Id): number | null {
-    const found = this.#statements.get<{ last: number | null }>(
+    const found = this.statements.get<{ last: number | null }>(
       'SELECT max(incarnation) AS last FROM trainer_incarnations WHERE run = ?',
       run,
     )
@@ -389,12 +347,12 @@ export class SqliteTrainerBook {
   }
 
   counts(run: Id): HandoutCounts {
-    const rows = this.#statements.all<{ state: string; count: number }>(
+    const rows = this.statements.all<{ state: string; count: number }>(
       'SELECT state, count(*) AS count FROM handouts WHERE run = ? GROUP BY state',
       run,
     )
     const of = (state: string): number => rows.find((row) => row.state === state)?.count ?? 0
-    const opened = this.#statements.get<{ count: number }>(
+    const opened = this.statements.get<{ count: number }>(
       `SELECT count(*) AS count FROM group_rounds r JOIN groups g ON g.id = r."group" WHERE g.run = ?`,
       run,
     )
@@ -410,7 +368,7 @@ export class SqliteTrainerBook {
   }
 
   openRounds(run: Id): readonly { readonly groupId: Id; readonly round: number }[] {
-    return this.#statements.all<{ groupId: Id; round: number }>(
+    return this.statements.all<{ groupId: Id; round: number }>(
       `SELECT r."group" AS groupId, r.round FROM group_rounds r JOIN groups g ON g.id = r."group"
        WHERE g.run = ? AND NOT EXISTS (SELECT 1 FROM handouts o
          WHERE o."group" = r."group" AND o.round = r.round AND o.state IN ('done', 'stale', 'failed')) ORDER BY g.n, r.round`,
@@ -419,7 +377,7 @@ export class SqliteTrainerBook {
   }
 
   carryingGroups(run: Id): readonly Id[] {
-    return this.#statements
+    return this.statements
       .all<{ id: Id }>(
         `SELECT g.id FROM groups g JOIN settled_rounds s ON s."group" = g.id
          WHERE g.run = ? AND s.record ->> '$.carried.members' > 0 AND NOT EXISTS
@@ -430,7 +388,7 @@ export class SqliteTrainerBook {
   }
 
   lengths(run: Id): RunLengths {
-    const rows = this.#statements.all<MemberLengths & { out: string | null }>(
+    const rows = this.statements.all<MemberLengths & { out: string | null }>(
       `SELECT m.value ->> '$.out' AS out, count(*) AS members, avg(m.value ->> '$.sampledTokens') AS meanTokens,
          max(m.value ->> '$.sampledTokens') AS mostTokens
        FROM groups g JOIN settled_rounds s ON s."group" = g.id, json_each(s.record, '$.members') m
@@ -449,20 +407,20 @@ export class SqliteTrainerBook {
   }
 
   isClosed(run: Id): boolean {
-    return wholeRows(this.#statements, catalogueTables.closedRuns, 'WHERE run = ?', run).length > 0
+    return wholeRows(this.statements, catalogueTables.closedRuns, 'WHERE run = ?', run).length > 0
   }
 
   /** What older incarnations held, and what is undone, may be claimed again; unless its weights are gone. */
   #comeBack(run: Id, undoneRows: readonly string[]): { readonly again: readonly Id[]; readonly stale: readonly Id[] } {
     const rounds = new Map<number, HandoutRow>()
-    for (const row of this.#statements.all<HandoutRow>(
+    for (const row of this.statements.all<HandoutRow>(
       `SELECT * FROM handouts WHERE run = ? AND state = 'claimed'`,
       run,
     )) {
       rounds.set(row.n, row)
     }
     for (const row of new Set(undoneRows)) {
-      const found = this.#statements.all<HandoutRow>(
+      const found = this.statements.all<HandoutRow>(
         `SELECT o.* FROM handed_rows h JOIN round_claims c ON c.id = h.claim
            JOIN handouts o ON o."group" = c."group" AND o.round = c.round WHERE h."row" = ?`,
         row,
@@ -476,7 +434,7 @@ export class SqliteTrainerBook {
       this.#giveUp(group, round)
       const survives = claim === null || this.#survives(claim, gone)
       const state = survives ? 'ready' : 'stale'
-      this.#statements.run(`UPDATE handouts SET state = ?, expires_at = NULL WHERE n = ?`, state, n)
+      this.statements.run(`UPDATE handouts SET state = ?, expires_at = NULL WHERE n = ?`, state, n)
       ;(survives ? again : stale).push(group)
     }
     return { again, stale }
@@ -484,14 +442,14 @@ export class SqliteTrainerBook {
 
   /** Whether a claim has a row that weights which are still there sampled, or none that was fetched. */
   #survives(claim: Id, gone: ReadonlySet<string>): boolean {
-    const rows = wholeRows<{ labels: string }>(this.#statements, handed, 'WHERE claim = ?', claim)
+    const rows = wholeRows<{ labels: string }>(this.statements, handed, 'WHERE claim = ?', claim)
     if (rows.length === 0) return true
     return rows.some(({ labels }) => !(JSON.parse(labels) as string[]).some((label) => gone.has(label)))
   }
 
   /** Segments of a round are owned by nobody again, but for those that were used. */
   #giveUp(group: Id, round: number): void {
-    this.#statements.run(
+    this.statements.run(
       `DELETE FROM owned_segments WHERE "group" = ? AND round = ? AND NOT EXISTS
          (SELECT 1 FROM dispositions d WHERE d."row" = owned_segments."row" AND d.record ->> '$.outcome' = 'used' AND ${stands})`,
       group,
@@ -500,7 +458,7 @@ export class SqliteTrainerBook {
   }
 
   #isUsed(row: string): boolean {
-    const found = this.#statements.get(
+    const found = this.statements.get(
       `SELECT 1 FROM dispositions d WHERE d."row" = ? AND d.record ->> '$.outcome' = 'used' AND ${stands}`,
       row,
     )
@@ -511,7 +469,7 @@ export class SqliteTrainerBook {
   #note(run: Id, incarnation: number, one: Disposition): boolean {
     const { row, step, use } = one
     const record = JSON.stringify(one)
-    const before = this.#statements.get<{ record: string }>(
+    const before = this.statements.get<{ record: string }>(
       'SELECT record FROM dispositions WHERE run = ? AND incarnation = ? AND step = ? AND "row" = ? AND use = ?',
       run,
       incarnation,
@@ -523,7 +481,7 @@ export class SqliteTrainerBook {
     if (before !== undefined) {
       throw new PaddockError('STORE_CONFLICT', `another disposition of row ${row} stands for step ${step}, use ${use}`)
     }
-    const used = this.#statements.get<{ step: number }>(
+    const used = this.statements.get<{ step: number }>(
       `SELECT d.step FROM dispositions d
        WHERE d."row" = ? AND d.use = ? AND d.record ->> '$.outcome' = 'used' AND ${stands}`,
       row,
@@ -539,7 +497,7 @@ export class SqliteTrainerBook {
   }
 
   #done(group: Id, round: number): void {
-    this.#statements.run(
+    this.statements.run(
       `UPDATE handouts SET state = 'done', expires_at = NULL WHERE "group" = ? AND round = ? AND state = 'claimed'`,
       group,
       round,
@@ -556,13 +514,13 @@ export class SqliteTrainerBook {
   }
 
   #claim(claimId: Id): ClaimRow {
-    const [row] = wholeRows<ClaimRow>(this.#statements, claims, 'WHERE id = ?', claimId)
+    const [row] = wholeRows<ClaimRow>(this.statements, claims, 'WHERE id = ?', claimId)
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no claim ${claimId}`)
     return row
   }
 
   #handout(group: Id, round: number): HandoutRow {
-    const row = this.#statements.get<HandoutRow>('SELECT * FROM handouts WHERE "group" = ? AND round = ?', group, round)
+    const row = this.statements.get<HandoutRow>('SELECT * FROM handouts WHERE "group" = ? AND round = ?', group, round)
     if (row === undefined)
       throw new PaddockError('STORE_CORRUPT', `round ${round} of group ${group} is not among those settled`)
     return row
@@ -580,22 +538,13 @@ export class SqliteTrainerBook {
     )
   }
 
-  #incarnations(run: Id): readonly { readonly incarnation: number; readonly resume_step: number | null }[] {
-    return wholeRows<{ incarnation: number; resume_step: number | null }>(
-      this.#statements,
-      incarnations,
-      'WHERE run = ? ORDER BY incarnation',
-      run,
-    )
-  }
-
   #insert<Column extends string>(
     table: DigestedTable<Column>,
     row: Readonly<Record<Column, ColumnValue>>,
     conflict = '',
   ): void {
     const values = table.columns.map((column) => row[column])
-    this.#statements.run(insertOf(table, [], conflict), ...values, rowDigest(values))
+    this.statements.run(insertOf(table, [], conflict), ...values, rowDigest(values))
   }
 
   #write<T>(work: () => T): T {
