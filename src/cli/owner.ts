@@ -214,7 +214,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         openRecording: (open) => recordings.open(open),
         closeSession: (id) => recordings.close(id),
       },
-      { ...config.control, token, live },
+      { ...config.control, token, live, directory: config.store.directory },
     )
     closers.add(() => control.close())
     announceOwner(config.store.directory, control.origin)

@@ -20,6 +20,7 @@ import { addRetrieve } from './commands/retrieve.ts'
 import { addRun } from './commands/run.ts'
 import { addServe } from './commands/serve.ts'
 import { addShow } from './commands/show.ts'
+import { addToken } from './commands/token.ts'
 import { addValidate } from './commands/validate.ts'
 import { addVerdict } from './commands/verdict.ts'
 import { addView } from './commands/view.ts'
@@ -76,6 +77,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addRescore,
     addVerdict,
     addView,
+    addToken,
     addEnv,
     addRetrieve,
     addDesktop,

@@ -120,8 +120,8 @@ export const catalogue = {
   CONTROL_TOKEN: entry(
     'request',
     401,
-    'The control token is missing or wrong.',
-    'Send `Authorization: Bearer <token>`; it is in the file control-token of the data directory.',
+    'The control token is missing, wrong, over or revoked.',
+    'Send `Authorization: Bearer <token>`: one that `paddock token create` told, or the one in the file control-token of the data directory.',
   ),
   ENGINE_DERENDER_FAILED: entry(
     'engine',
@@ -370,6 +370,12 @@ export const catalogue = {
     'The session holds no stored response of this id.',
     'Only responses of this session that were asked with `store` (the default) and are complete can be read again.',
   ),
+  ROLE_REFUSED: entry(
+    'request',
+    403,
+    'The token has a role that may not do this.',
+    'Use a token of one of the roles that the message names: `paddock token create --role <role> --name <name>`.',
+  ),
   ROUND_OPEN: entry(
     'request',
     409,
@@ -525,6 +531,12 @@ export const catalogue = {
     403,
     'The task brings a program that would run on this machine, outside of any box.',
     'Read that program; then say --trust-tasks, or set tasks.trust in the configuration.',
+  ),
+  TOKEN_REFUSED: entry(
+    'request',
+    400,
+    'No such token can be made: its name was given before or is none, or no route takes its role.',
+    'Take another name, and a role that `paddock token create --help` lists.',
   ),
   USAGE: entry('request', 400, 'The command line is not valid.', 'Run the command with --help.'),
   VERDICT_REFUSED: entry(

@@ -115,5 +115,25 @@ export type EventBody =
     }
   /** A client deleted a response that it had asked to store: it is not given out or continued any more. */
   | { readonly kind: 'response_deleted'; readonly responseId: string; readonly callId: Id }
-  | { readonly kind: 'label'; readonly name: string; readonly value: string }
+  | {
+      readonly kind: 'label'
+      readonly name: string
+      /** The last one of a name stands. */
+      readonly value: string
+      /** Name of the token of the person who gave it; absent: Paddock did. */
+      readonly token?: string
+    }
+  | {
+      /** Somebody asked over the control API for what steers others; what came of it is recorded on its own. */
+      readonly kind: 'act'
+      /** Name of the token, and its role. */
+      readonly token: string
+      readonly role: string
+      /** The route: `DELETE /runs/:id`. */
+      readonly action: string
+      /** What stood in its path, by name. */
+      readonly path: Readonly<Record<string, string>>
+      /** What its body said, as far as it is told. */
+      readonly said: Readonly<Record<string, string>>
+    }
   | { readonly kind: 'custom'; readonly name: string; readonly data: unknown }

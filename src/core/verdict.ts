@@ -59,6 +59,8 @@ export interface VerdictFacts {
   readonly trust: 'separate' | 'shared' | 'host'
   /** Whose word the status and reward are; a verdict is replaced only by one of its own rank or a higher one. */
   readonly by: VerdictBy
+  /** Name of the token under which it was given; absent: no person or program gave it over the control API or by `paddock verdict`. */
+  readonly token?: string
   /** Judge cost in tokens, zero elsewhere. */
   readonly costTokens: number
   readonly supersedes: Id | null

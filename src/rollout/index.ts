@@ -42,6 +42,7 @@ export { reExSql, skyRlSql, tagAgent, type TagProtocol } from './harnesses/tags/
 export { bareTask } from './bare-task.ts'
 export { recordBoxEvents } from './box-events.ts'
 export { sandboxGateway } from './sandbox-gateway.ts'
+export { giveLabel, type LateLabel } from './late-label.ts'
 export { appendLate, type LateVerdict } from './late-verdict.ts'
 export { endInterrupted } from './interrupted.ts'
 export { defaultBudgets, defaultLimits, stageMs } from './budgets.ts'

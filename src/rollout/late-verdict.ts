@@ -25,6 +25,8 @@ export interface LateVerdict {
   /** Values on calls, likewise. */
   readonly steps?: Verdict['steps'] | undefined
   readonly evidence?: string | undefined
+  /** Name of the token under which it is given. */
+  readonly token?: string | undefined
 }
 
 /**
@@ -59,6 +61,7 @@ export async function appendLate(
     trust: before?.trust ?? 'host',
     // What leaves status and reward as they are leaves them whose they are.
     by: before !== null && given.reward === undefined && given.status === undefined ? before.by : 'late',
+    ...(given.token === undefined ? {} : { token: given.token }),
     costTokens: 0,
     supersedes: before?.id ?? null,
   }

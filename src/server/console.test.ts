@@ -3,7 +3,9 @@ import { createServer, request, type IncomingMessage, type Server, type ServerRe
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import express from 'express'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type EngineConsole, consolePath, engineConsole } from './console.ts'
+import { PaddockError } from '../core/index.ts'
+import { type EngineConsole, engineConsole } from './console.ts'
+import { consolePath } from './console-path.ts'
 import { answerFailure } from './failure.ts'
 
 const token = 'a-control-token-of-the-test'
@@ -30,7 +32,9 @@ beforeEach(async () => {
     socket.pipe(socket)
   })
   enginePort = await listen(engine)
-  console_ = engineConsole(`http://127.0.0.1:${enginePort}`, token)
+  console_ = engineConsole(`http://127.0.0.1:${enginePort}`, ({ headers }) => {
+    if (headers.authorization !== `Bearer ${token}`) throw new PaddockError('CONTROL_TOKEN', 'no token')
+  })
   const app = express()
   app.use(consolePath, console_.request)
   app.use(answerFailure)

@@ -1,25 +1,25 @@
-import { Agent, type IncomingMessage } from 'node:http'
+import { Agent, type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { RequestHandler } from 'express'
 import httpProxy from 'http-proxy'
-import { PaddockError } from '../core/index.ts'
-import { hasToken } from './auth.ts'
-
-/** Where an engine's own console is served, WebSockets included. */
-export const consolePath = '/admin/engine'
+import { isPaddockError, PaddockError } from '../core/index.ts'
+import { consolePath } from './console-path.ts'
 
 export interface EngineConsole {
   readonly request: RequestHandler
-  /** For the server's `upgrade` event. Connections without the token are refused. */
+  /** For the server's `upgrade` event. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   close(): void
 }
+
+/** Lets a connection in, or throws a `PaddockError` with why not. */
+export type Admit = (request: IncomingMessage, path: string, socket: Duplex) => void
 
 /**
  * Passes an engine's console through. http-proxy 1.18.1 needs two hooks to be safe: without them a client that leaves
  * does not cancel the upstream request, and an upstream that dies leaves the client hanging.
  */
-export function engineConsole(target: string, token: string): EngineConsole {
+export function engineConsole(target: string, admit: Admit): EngineConsole {
   const agent = new Agent({ keepAlive: true })
   const proxy = httpProxy.createProxyServer({ target, agent, changeOrigin: true, ws: true, xfwd: false })
   proxy.on('proxyReq', (upstream, _request, response) => {
@@ -42,7 +42,12 @@ export function engineConsole(target: string, token: string): EngineConsole {
     },
     upgrade: (request, socket, head) => {
       if (request.url === undefined || !isConsoleUrl(request.url)) return refuse(socket, '404 Not Found')
-      if (!hasToken(request, token)) return refuse(socket, '401 Unauthorized')
+      try {
+        admit(request, new URL(request.url, 'http://control').pathname, socket)
+      } catch (error) {
+        if (!isPaddockError(error)) throw error
+        return refuse(socket, `${error.status} ${STATUS_CODES[error.status] ?? ''}`)
+      }
       request.url = request.url.slice(consolePath.length) || '/'
       proxy.ws(request, socket, head, {}, () => socket.destroy())
     },

@@ -2,7 +2,7 @@ import type { CallTally } from './call-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { LateVerdict, OutsideGroups } from '../rollout/index.ts'
-import type { StoreReader } from '../trajectory/index.ts'
+import type { Store } from '../trajectory/index.ts'
 import type { RlParts } from './rl/index.ts'
 import type { RunRequest } from './run-request.ts'
 
@@ -13,7 +13,7 @@ export interface SubmittedRun {
 
 /** What the control server is built on. It owns nothing of it. */
 export interface ControlParts {
-  readonly reader: Pick<StoreReader, 'recorder' | 'catalogue'>
+  readonly reader: Pick<Store, 'recorder' | 'catalogue'>
   readonly proxy: Pick<
     Proxy,
     'openSession' | 'stats' | 'engineStatus' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'

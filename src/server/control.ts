@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import { isIP } from 'node:net'
-import express from 'express'
+import express, { type Express } from 'express'
 import { PaddockError } from '../core/index.ts'
-import { requireToken } from './auth.ts'
-import { consolePath, type EngineConsole, engineConsole } from './console.ts'
+import { Gate, noteActs } from './access/index.ts'
+import { type EngineConsole, engineConsole } from './console.ts'
+import { consolePath } from './console-path.ts'
 import type { ControlParts } from './contract.ts'
 import { answerFailure, noRoute } from './failure.ts'
 import type { LiveFeed } from './live.ts'
@@ -15,7 +16,10 @@ export interface ControlOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
+  /** Of the machine: role admin. */
   readonly token: string
+  /** Data directory, whose tokens open it too. */
+  readonly directory: string
   readonly live: LiveFeed
   /** Base URL of the engine's own console; null: no such route. */
   readonly engineConsole: string | null
@@ -32,33 +36,62 @@ export interface ControlServer {
 
 const maxBodyBytes = '1mb'
 
-/**
- * Starts the control API on its own port. Everything but `GET /healthz` needs the token. Throws `PORT_IN_USE` where
- * another process listens.
- */
-export async function startControl(parts: ControlParts, options: ControlOptions): Promise<ControlServer> {
-  const { live, token } = options
+/** The control listener's routes and what they stand on. */
+export interface ControlApp {
+  readonly app: Express
+  readonly console: EngineConsole | null
+  readonly close: () => void
+}
+
+/** Every route of the control listener behind its gate: who may call which is in `access/route-table.ts`. */
+export function controlApp(
+  parts: ControlParts,
+  {
+    live,
+    token,
+    directory,
+    engineConsole: target,
+  }: Pick<ControlOptions, 'live' | 'token' | 'directory' | 'engineConsole'>,
+): ControlApp {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
+  const gate = new Gate({ token, directory })
+  app.use(gate.handler)
   app.get('/healthz', (_request, response) => {
     response.json({ status: 'ok' })
   })
-  app.use(requireToken(token))
-  const console = options.engineConsole === null ? null : engineConsole(options.engineConsole, token)
+  const console = target === null ? null : engineConsole(target, (...asked) => gate.admit(...asked))
   // Before the body parser: the console's bodies pass through untouched.
   if (console !== null) app.use(consolePath, console.request)
-  app.use('/rl/v1', rlRoutes(parts.rl))
+  const noted = noteActs(parts.reader)
+  app.use('/rl/v1', rlRoutes(parts.rl, noted))
   app.use(express.json({ limit: maxBodyBytes, strict: true }))
   const registry = metrics(parts, () => live.readers)
   app.get('/metrics', async (_request, response) => {
     response.type(registry.contentType).send(await registry.metrics())
   })
   app.get('/events', live.handler)
-  app.use(controlRoutes(parts))
+  app.use(noted, controlRoutes(parts))
   app.use(noRoute)
   app.use(answerFailure)
+  return {
+    app,
+    console,
+    close: () => {
+      gate.close()
+      registry.clear()
+      console?.close()
+    },
+  }
+}
 
+/**
+ * Starts the control API on its own port. Throws `PORT_IN_USE` where another process listens.
+ */
+export async function startControl(parts: ControlParts, options: ControlOptions): Promise<ControlServer> {
+  const { live } = options
+  const { app, console, close } = controlApp(parts, options)
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 }, app)
   serveUpgrades(server, console)
   await listen(server, options.host, options.port)
@@ -71,8 +104,7 @@ export async function startControl(parts: ControlParts, options: ControlOptions)
     close: () => {
       closing ??= new Promise((resolve) => {
         live.close()
-        registry.clear()
-        console?.close()
+        close()
         server.close(() => resolve())
         server.closeAllConnections()
       })

@@ -2,6 +2,7 @@ import { Router } from 'express'
 import { z } from 'zod'
 import { isId, mergeSessionConfig, type Task } from '../core/index.ts'
 import { bareTask, groupSpec } from '../rollout/index.ts'
+import { givenBy } from './access/index.ts'
 import type { ControlParts } from './contract.ts'
 import { injections } from './injections.ts'
 import { parse } from './parse.ts'
@@ -107,7 +108,11 @@ export function groupRoutes({ reader, outside, sessionDefaults, defaultModel, in
     })
   })
   routes.post('/rollouts/:id/end', async (request, response) => {
-    const { rollout, settled } = await outside.end(request.params.id, parse(endBody, request.body ?? {}, 'body'))
+    const asked = parse(endBody, request.body ?? {}, 'body')
+    const { rollout, settled } = await outside.end(request.params.id, {
+      ...asked,
+      verdict: givenBy(request, asked.verdict),
+    })
     response.json({ rollout: rolloutView(rollout), settled })
   })
   return routes

@@ -1,3 +1,13 @@
+export {
+  createToken,
+  listTokens,
+  machineToken,
+  offeredRoles,
+  revokeToken,
+  type Role,
+  roles,
+  tokenState,
+} from './access/index.ts'
 export { CallTally } from './call-tally.ts'
 export type { ControlParts, SubmittedRun } from './contract.ts'
 export { type RunRequest, runRequest } from './run-request.ts'

@@ -1,9 +1,12 @@
 import { Router } from 'express'
 import { z } from 'zod'
 import { isId, mergeSessionConfig } from '../core/index.ts'
+import { givenBy } from './access/index.ts'
 import type { ControlParts } from './contract.ts'
 import { engineRoutes } from './engine-routes.ts'
 import { groupRoutes } from './group-routes.ts'
+import { giveLabel } from '../rollout/index.ts'
+import { labelBody } from './label-body.ts'
 import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
 import { runRequest } from './run-request.ts'
@@ -108,7 +111,12 @@ export function controlRoutes(parts: ControlParts): Router {
   })
   routes.post('/rollouts/:id/verdicts', async (request, response) => {
     const given = parse(verdictBody, request.body ?? {}, 'body')
-    response.status(201).json({ verdict: await parts.appendLate(request.params.id, given) })
+    response.status(201).json({ verdict: await parts.appendLate(request.params.id, givenBy(request, given)) })
+  })
+  routes.post('/rollouts/:id/labels', async (request, response) => {
+    const given = givenBy(request, parse(labelBody, request.body ?? {}, 'body'))
+    await giveLabel(parts.reader, request.params.id, given)
+    response.status(201).json({ rollout: rolloutView(await catalogue.rollout(request.params.id)) })
   })
   routes.get('/rollouts/:id/events', async (request, response) => {
     const rollout = await catalogue.rollout(request.params.id)

@@ -1,14 +1,15 @@
 import { type Command, Argument } from 'commander'
-import type { Id } from '../../core/index.ts'
+import type { Event, Id } from '../../core/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode } from '../exit.ts'
+import { eventLines } from '../present/events.ts'
 import { groupTable, rolloutTable, runTable, sessionTable } from '../present/listings.ts'
 import { resolveId } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 import { rolloutView, sessionView } from '../../server/index.ts'
 import type { GroupRecord, RolloutView, RunRecord, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 
-const kinds = ['all', 'runs', 'groups', 'rollouts', 'sessions'] as const
+const kinds = ['all', 'runs', 'groups', 'rollouts', 'sessions', 'acts'] as const
 type Kind = (typeof kinds)[number]
 
 interface ListOptions {
@@ -21,13 +22,16 @@ interface Listing {
   groups?: readonly GroupRecord[]
   rollouts?: readonly RolloutView[]
   sessions?: readonly SessionRecord[]
+  acts?: readonly Event[]
 }
 
 /** `paddock list`: what is recorded, newest last. */
 export function addList(program: Command, cli: Cli): void {
   program
     .command('list')
-    .description('list what is recorded: runs, groups, rollouts, sessions')
+    .description(
+      'list what is recorded: runs, groups, rollouts, sessions; acts: who paused, updated, cancelled over the control API',
+    )
     .addArgument(new Argument('[kind]', 'what to list').choices(kinds).default('all'))
     .option('--run <id>', 'only of this run')
     .option('--limit <n>', 'at most this many of each', wholeNumber(1), 20)
@@ -61,6 +65,10 @@ async function collect(reader: StoreReader, kind: Kind, { run, limit }: ListOpti
     // The overview shows rollouts already; the other sessions are what `serve` recorded.
     listing.sessions = kind === 'sessions' ? all : all.filter((session) => session.rolloutId === null)
   }
+  if (kind === 'acts') {
+    const events = await reader.recorder.events({ rolloutId: null })
+    listing.acts = events.filter((event) => event.kind === 'act').slice(-limit)
+  }
   return listing
 }
 
@@ -81,6 +89,7 @@ function asJson(listing: Listing): unknown {
     ...(listing.groups === undefined ? {} : { groups: listing.groups }),
     ...(listing.rollouts === undefined ? {} : { rollouts: listing.rollouts.map(rolloutView) }),
     ...(listing.sessions === undefined ? {} : { sessions: listing.sessions.map(sessionView) }),
+    ...(listing.acts === undefined ? {} : { acts: listing.acts }),
   }
 }
 
@@ -91,6 +100,7 @@ function asText(listing: Listing, context: CommandContext): string {
     section('groups', listing.groups, (rows) => groupTable(rows, view)),
     section('rollouts', listing.rollouts, (rows) => rolloutTable(rows, view)),
     section('sessions', listing.sessions, (rows) => sessionTable(rows, view)),
+    section('acts', listing.acts, (rows) => eventLines(rows, context.paint)),
   ].filter((text) => text !== null)
   if (sections.length > 0) return sections.join('\n\n')
   return 'Nothing is recorded yet. `paddock serve` records a harness of your own, `paddock run` runs tasks.'

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Id } from '../../core/index.ts'
+import type { Event, Id } from '../../core/index.ts'
 import { knownTokenTexts, rolloutView, rowsOf, segmentMasks, sessionLogView } from '../../server/index.ts'
 import {
   familyOf,
@@ -85,22 +85,34 @@ async function show(context: CommandContext, text: string, options: ShowOptions)
   return exitCode.ok
 }
 
-async function showRun(context: CommandContext, { catalogue }: StoreReader, id: Id): Promise<void> {
+async function showRun(context: CommandContext, { catalogue, recorder }: StoreReader, id: Id): Promise<void> {
   const run = await catalogue.run(id)
   const rollouts = await catalogue.rollouts({ runId: id })
+  const groups = await catalogue.groups(id)
+  const acts = actsOn(await recorder.events({ rolloutId: null }), [id, ...groups.map((group) => group.id)])
   const view = { paint: context.paint, columns: context.io.columns }
-  context.result({ run, rollouts: rollouts.map(rolloutView) }, () =>
-    [runTable([run], view), '', rolloutTable(rollouts, view)].join('\n'),
+  context.result({ run, rollouts: rollouts.map(rolloutView), acts }, () =>
+    [runTable([run], view), '', rolloutTable(rollouts, view), ...actLines(acts, context)].join('\n'),
   )
 }
 
-async function showGroup(context: CommandContext, { catalogue }: StoreReader, id: Id): Promise<void> {
+async function showGroup(context: CommandContext, { catalogue, recorder }: StoreReader, id: Id): Promise<void> {
   const group = await catalogue.group(id)
   const rollouts = await catalogue.rollouts({ groupId: id })
+  const acts = actsOn(await recorder.events({ rolloutId: null }), [id])
   const view = { paint: context.paint, columns: context.io.columns }
-  context.result({ group, rollouts: rollouts.map(rolloutView) }, () =>
-    [groupTable([group], view), '', rolloutTable(rollouts, view)].join('\n'),
+  context.result({ group, rollouts: rollouts.map(rolloutView), acts }, () =>
+    [groupTable([group], view), '', rolloutTable(rollouts, view), ...actLines(acts, context)].join('\n'),
   )
+}
+
+/** What was done to one of these over the control API. */
+function actsOn(events: readonly Event[], ids: readonly Id[]): readonly Event[] {
+  return events.filter((event) => event.kind === 'act' && ids.includes(event.path['id'] ?? ''))
+}
+
+function actLines(acts: readonly Event[], { paint }: CommandContext): readonly string[] {
+  return acts.length === 0 ? [] : ['', paint('strong', 'done over the control API'), eventLines(acts, paint)]
 }
 
 async function showTree(context: CommandContext, reader: StoreReader, id: Id): Promise<void> {
@@ -164,6 +176,7 @@ function verdictText(rollout: RolloutView, { paint }: CommandContext): string {
     ...(verdict.reward === null ? [`  reason: ${printable(verdict.reason)}`] : []),
     ...components,
     `  verifier ${verdict.verifier.id} ${verdict.verifier.version}, trust ${verdict.trust}`,
+    ...(verdict.token === undefined ? [] : [`  given under the token ${printable(verdict.token)}`]),
     ...(evidence === ''
       ? []
       : evidence

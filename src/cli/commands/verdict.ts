@@ -75,8 +75,10 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
   if (owner === null) {
     const { openStore } = await import('../../trajectory/index.ts')
     const { appendLate } = await import('../../rollout/index.ts')
+    const { machineToken } = await import('../../server/index.ts')
     await using opened = await openStore(store.directory, { synchronous: store.synchronous })
-    return await appendLate(opened, rolloutId, given)
+    // Whoever has the data directory has its control token.
+    return await appendLate(opened, rolloutId, { ...given, token: machineToken })
   }
   const answer = await fetch(`${owner.origin}/rollouts/${rolloutId}/verdicts`, {
     method: 'POST',

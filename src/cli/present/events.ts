@@ -46,10 +46,19 @@ function say(event: Event, paint: Paint): string {
     case 'response_deleted':
       return event.responseId
     case 'label':
-      return line(`${event.name} = ${event.value}`)
+      return line(`${event.name} = ${event.value}${event.token === undefined ? '' : `  by ${event.token}`}`)
+    case 'act':
+      return line(actText(event))
     case 'custom':
       return line(`${event.name} ${JSON.stringify(event.data)}`)
   }
+}
+
+/** What somebody did over the control API. */
+function actText({ token, role, action, path, said }: Extract<Event, { kind: 'act' }>): string {
+  const named = action.replace(/:(\w+)/g, (whole, name: string) => path[name] ?? whole)
+  const fields = Object.entries(said).map(([name, value]) => ` ${name}=${value}`)
+  return `${token} (${role}): ${named}${fields.join('')}`
 }
 
 function pictures(images: Extract<Event, { kind: 'tool_result' }>['images'] = []): string {

@@ -1,4 +1,4 @@
-import express, { Router } from 'express'
+import express, { type RequestHandler, Router } from 'express'
 import { RlApi } from './api.ts'
 import { claimRoutes } from './claims.ts'
 import type { RlParts } from './contract.ts'
@@ -17,11 +17,12 @@ export type { RlParts } from './contract.ts'
 /** Groups and dispositions come by the thousand. */
 const maxBodyBytes = '64mb'
 
-/** The trainer's side, below `/rl/v1`; `docs/reference/rl.md` tells it. */
-export function rlRoutes(parts: RlParts): Router {
+/** The trainer's side, below `/rl/v1`; `docs/reference/rl.md` tells it. `noted` stands behind the body's parser. */
+export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _response, next) => next()): Router {
   const routes = Router()
   routes.use(express.text({ limit: maxBodyBytes, type: 'application/x-ndjson' }))
   routes.use(express.json({ limit: maxBodyBytes, strict: true }))
+  routes.use(noted)
   const api = new RlApi()
   for (const add of [
     runRoutes,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { mergeSessionConfig, PaddockError, systemClock } from '../../core/index.ts'
 import { callNamed, trainerRunOf, untilChange } from '../../rollout/index.ts'
 import { familyOf, type RolloutView, treeOf, verdictInForce } from '../../trajectory/index.ts'
+import { givenBy } from '../access/index.ts'
 import { sessionPolicy } from '../policy.ts'
 import { recordedName } from '../recorded-name.ts'
 import { verdictBody } from '../verdict-body.ts'
@@ -137,8 +138,8 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
     }
   })
   const ending = { name: 'endRollout', says: 'Ends a rollout', body: endBody, answer: rolloutAnswer }
-  api.add('post', '/rollouts/:id/end', ending, async ({ params, body }) => {
-    const { rollout } = await outside.end(params.id, body)
+  api.add('post', '/rollouts/:id/end', ending, async ({ request, params, body }) => {
+    const { rollout } = await outside.end(params.id, { ...body, verdict: givenBy(request, body.verdict) })
     return rolloutView(rollout)
   })
   const cancelling = { name: 'cancelRollout', says: 'Stops a rollout', body: nothing, answer: rolloutAnswer }
@@ -147,8 +148,8 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
     return rolloutView(await reader.catalogue.rollout(params.id))
   })
   const judging = { name: 'verdict', says: 'A verdict of a rollout', body: verdictBody, status: 201, answer: judged }
-  api.add('post', '/rollouts/:id/verdict', judging, async ({ params, body }) => {
-    const { reward, status } = await parts.appendLate(params.id, body)
+  api.add('post', '/rollouts/:id/verdict', judging, async ({ request, params, body }) => {
+    const { reward, status } = await parts.appendLate(params.id, givenBy(request, body))
     return { rollout_id: params.id, reward, status }
   })
 }

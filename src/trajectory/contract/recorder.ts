@@ -37,7 +37,8 @@ export interface RecorderReader {
   sessionKeys(limit: number): Promise<readonly SessionKey[]>
   /** Throws `NOT_FOUND`; `STORE_CORRUPT` when a body does not have its digest. */
   session(id: Id, options?: SessionReadOptions): Promise<SessionLog>
-  events(filter: { rolloutId: Id }): Promise<readonly Event[]>
+  /** Null: the events that belong to no rollout and no session. */
+  events(filter: { rolloutId: Id | null }): Promise<readonly Event[]>
   close(): Promise<void>
 }
 

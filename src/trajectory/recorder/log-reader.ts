@@ -70,8 +70,9 @@ export class LogReader {
       }))
   }
 
-  events(filter: { rolloutId: Id }): readonly Event[] {
-    return this.#events('rollout', filter.rolloutId)
+  events({ rolloutId }: { rolloutId: Id | null }): readonly Event[] {
+    if (rolloutId !== null) return this.#events('rollout', rolloutId)
+    return this.#eventsWhere('rollout IS NULL AND session IS NULL')
   }
 
   /** Throws `NOT_FOUND`, `STORE_CORRUPT`. */
@@ -134,8 +135,12 @@ export class LogReader {
   }
 
   #events(column: 'rollout' | 'session', id: Id): readonly Event[] {
-    const rest = `WHERE ${column} = ? ORDER BY n`
-    return wholeRows<{ event: string }>(this.#statements, eventsTable, rest, storedId(id)).map((row) =>
+    return this.#eventsWhere(`${column} = ?`, storedId(id))
+  }
+
+  #eventsWhere(condition: string, ...values: readonly unknown[]): readonly Event[] {
+    const rest = `WHERE ${condition} ORDER BY n`
+    return wholeRows<{ event: string }>(this.#statements, eventsTable, rest, ...values).map((row) =>
       parseOwn<Event>(row.event),
     )
   }
