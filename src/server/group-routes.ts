@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isId, mergeSessionConfig, type Task } from '../core/index.ts'
 import { bareTask, groupSpec } from '../rollout/index.ts'
 import { givenBy } from './access/index.ts'
+import { onCuts } from '../trajectory/index.ts'
 import type { ControlParts } from './contract.ts'
 import { injections } from './injections.ts'
 import { parse } from './parse.ts'
@@ -13,7 +14,7 @@ import { verdictBody } from './verdict-body.ts'
 
 const id = z.string().refine(isId, 'not an id')
 const labels = z.record(z.string(), z.string()).default({})
-const onCut = z.enum(['verify', 'zero', 'null']).optional()
+const onCut = z.enum(onCuts).optional()
 
 const specShape = {
   n: z.int().min(1),

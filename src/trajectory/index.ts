@@ -1,5 +1,5 @@
 export type * from './contract/index.ts'
-export { dispositionOutcomes, isEval, tokenFlag, wireFaultOf, wireFaults } from './contract/index.ts'
+export { dispositionOutcomes, isEval, onCuts, tokenFlag, wireFaultOf, wireFaults } from './contract/index.ts'
 export type * from './rows-contract.ts'
 export {
   builtInExporters,
@@ -22,7 +22,7 @@ export {
   type WriteRequest,
   writeExport,
 } from './export/index.ts'
-export { carriedSlots, fingerprintDigest, isOutcomeStopped } from './catalogue/index.ts'
+export { carriedSlots, cutOf, fingerprintDigest, isOutcomeStopped } from './catalogue/index.ts'
 export {
   announceOwner,
   liveOwner,

@@ -33,6 +33,8 @@ export type MaskReason =
   /** Context of a row although its own answer never reached the client. */
   | 'undelivered'
   | 'role'
+  /** Its rollout was cut, and its group masks such rollouts. */
+  | 'cut'
   /** Context of a row; the engine told it against the rules of its wire. */
   | WireFault
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildRows, openReader } from '../../src/trajectory/index.ts'
+import { buildRows, openReader, selectForExport } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { say, talk, task, Trainer } from './trainer.ts'
 
@@ -33,6 +33,55 @@ async function openRun(more: Record<string, unknown> = {}): Promise<string> {
 }
 const counts = async (run: string) => (await trainer.ask<{ counts: unknown }>('GET', `/runs/${run}`)).counts
 const used = (row: string, step = 1) => ({ row, step, outcome: 'used', advantage: 1, reward_used: 1 })
+
+describe('a rollout that was cut', () => {
+  it.each([
+    ['verify', 0.5, null, true],
+    ['mask', 0.5, null, false],
+    ['zero', 0, null, true],
+    ['null', null, 'no_number', false],
+  ] as const)('counts and trains as on_cut %s says', async (how, reward, out, trains) => {
+    const run = await openRun()
+    const group = { group_id: `${run}-g`, task, n: 2, horizon: 1, on_cut: { horizon: how } }
+    await trainer.ask('POST', `/runs/${run}/groups`, { groups: [group] })
+    const [cut, whole] = [await trainer.open(`${run}-g`), await trainer.open(`${run}-g`)]
+    for (const one of [cut, whole]) await talk(one, 1)
+    await trainer.end(cut.rollout_id, 0.5, 'horizon')
+    await trainer.end(whole.rollout_id, 1)
+    const [claim] = await trainer.claim(run)
+    const { members, rows } = await trainer.rows(`${run}-g`, claim?.claim_id ?? '')
+    expect(members).toMatchObject([
+      { rollout_id: cut.rollout_id, end: 'horizon', cut: how, reward, out },
+      { end: 'completed', cut: null, reward: 1, out: null },
+    ])
+    const row = rows.find((one) => one.rollout_id === cut.rollout_id)
+    expect(row).toMatchObject({ end: 'horizon', cut: how, usable: trains })
+    expect(row?.arrays.loss_mask.includes(1)).toBe(trains)
+    if (how !== 'mask') return
+    expect(row).toMatchObject({ unusable_reason: 'cut', reward: 0.5, rows_of_rollout: 0 })
+    expect(new Set(row?.mask_reasons.map(([, , reason]) => reason))).toEqual(new Set(['cut']))
+    // The same of exports: in the mean, and not in the loss.
+    await using reader = await openReader(data)
+    for (const trainedRowsOnly of [false, true]) {
+      const selection = selectForExport(reader, { runIds: [run], trainedRowsOnly })
+      const advantages: (number | null)[] = []
+      for await (const { rollout, advantage } of selection)
+        if (rollout.id === whole.rollout_id) advantages.push(advantage)
+      expect(advantages).toEqual([expect.closeTo(Math.SQRT1_2, 5)])
+      const { accounting, rollouts } = selection.summary()
+      if (trainedRowsOnly)
+        expect(rollouts.dropped).toMatchObject([{ rolloutId: cut.rollout_id, reason: 'nothing_to_train' }])
+      else expect(accounting.masked.cut).toBe(accounting.sampled - accounting.trainable)
+    }
+  })
+
+  it('has no number where no call was answered, whatever its harness says', async () => {
+    const run = await openRun()
+    await trainer.ask('POST', `/runs/${run}/groups`, { groups: [{ group_id: `${run}-g`, task, n: 1 }] })
+    const { rollout_id: rollout } = await trainer.open(`${run}-g`)
+    expect(await trainer.end(rollout, 1, 'agent_timeout')).toMatchObject({ reward: null, status: 'unscorable' })
+  })
+})
 
 describe('a run', () => {
   it('is opened once: asked for alike it is the same, otherwise a conflict', async () => {

@@ -242,9 +242,11 @@ export const budgetsSchema = z.strictObject({
 
 const onCut = (end: string) =>
   z
-    .enum(['verify', 'zero', 'null'])
+    .enum(['verify', 'zero', 'mask', 'null'])
     .default('verify')
-    .describe(`What a rollout is worth that ended as \`${end}\`: scored as it is, 0, or without a number.`)
+    .describe(
+      `What a rollout is worth that ended as \`${end}\`: scored as it is, 0, scored but not trained, or without a number.`,
+    )
 
 export const groupSchema = z.strictObject({
   over: wholeInt.default(0).describe('Rollouts that are started beyond `run.n`.'),

@@ -1,7 +1,7 @@
 import {
+  cutOf,
   type GroupSpec,
   type MemberOut,
-  type OnCut,
   type RolloutView,
   type RoundView,
   type SettledMember,
@@ -108,19 +108,6 @@ export function outOf(one: SlotState, stopped: boolean): MemberOut | null {
   if (isPending(one)) return 'late'
   if (rollout.taints.length > 0) return 'tainted'
   return (verdictInForce(rollout.verdicts)?.reward ?? null) === null ? 'no_number' : null
-}
-
-/** What became of a cut rollout; null where it was not cut. */
-export function cutOf(spec: GroupSpec, end: RolloutView['end']): OnCut | null {
-  switch (end) {
-    case 'horizon':
-    case 'budget':
-    case 'context_overflow':
-    case 'agent_timeout':
-      return spec.onCut[end]
-    default:
-      return null
-  }
 }
 
 /** A member as the settled list names it; null for a slot in which nothing began. */

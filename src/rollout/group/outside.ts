@@ -27,7 +27,7 @@ import {
 import { injectLabels } from './spec.ts'
 import { orNull, recordGroup } from './same-group.ts'
 import { appendLate, type LateVerdict } from '../late-verdict.ts'
-import { cutVerdict } from './cut.ts'
+import { outsideCutVerdict } from './cut.ts'
 import type { SlotState } from './decide.ts'
 import { GroupKeeper } from './keeper.ts'
 
@@ -262,7 +262,8 @@ export class OutsideGroups {
       await this.#proxy.closeSession(id)
       for (const cause of this.#taintsOf(id)) await catalogue.taint(rolloutId, cause)
     }
-    const cut = await cutVerdict(catalogue, { groupId: rollout.groupId, slot: rollout.slot, end })
+    const { groupId, slot } = rollout
+    const cut = await outsideCutVerdict({ catalogue, recorder }, { rolloutId, groupId, slot, end })
     if (cut !== null) {
       const supersedes = verdictInForce(rollout.verdicts)?.id ?? null
       const at = this.#clock.now()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import { groupSpec } from '../../rollout/index.ts'
-import type { RoundView } from '../../trajectory/index.ts'
+import { onCuts, type RoundView } from '../../trajectory/index.ts'
 import { injections } from '../injections.ts'
 import { present } from '../policy.ts'
 import { recordedName } from '../recorded-name.ts'
@@ -9,7 +9,7 @@ import { nothing, type RlApi, written } from './api.ts'
 import type { RlParts } from './contract.ts'
 import { countOf, labels, name, task } from './shapes.ts'
 
-const onCut = z.enum(['verify', 'zero', 'null']).optional()
+const onCut = z.enum(onCuts).optional()
 
 export const specShape = {
   n: z.int().min(1),

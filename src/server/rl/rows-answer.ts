@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { onCuts } from '../../trajectory/index.ts'
 import { name, number, outs, rolloutEnd } from './shapes.ts'
 
 const place = z.tuple([z.int(), z.int()])
-const cut = z.enum(['verify', 'zero', 'null']).nullable()
+const cut = z.enum(onCuts).nullable()
 const labels = z.record(z.string(), z.string())
 
 const row = z.strictObject({

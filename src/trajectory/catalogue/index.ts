@@ -1,5 +1,5 @@
 export { SqliteCatalogueReader } from './catalogue-reader.ts'
 export { fingerprintDigest } from './fingerprint.ts'
-export { carriedSlots, isOutcomeStopped, parseSettled } from './rounds.ts'
+export { carriedSlots, cutOf, isOutcomeStopped, parseSettled } from './rounds.ts'
 export { catalogueMigrations, catalogueTables, type CoveredTable } from './schema.ts'
 export { SqliteCatalogue } from './sqlite-catalogue.ts'

@@ -1,4 +1,5 @@
-import type { RoundRecord, RoundView, SettledRound, SlotRecord } from '../contract/index.ts'
+import type { RolloutEnd } from '../../core/index.ts'
+import type { GroupSpec, OnCut, RoundRecord, RoundView, SettledRound, SlotRecord } from '../contract/index.ts'
 
 /** A round as it was asked for; stores from before `carry` and `fork` do not say them. */
 export function parseRound(record: string): RoundRecord {
@@ -17,6 +18,19 @@ export function parseSettled(record: string): SettledRound {
 /** Whether a round was stopped on rewards, which selects what it holds: means over it are biased. */
 export function isOutcomeStopped({ stoppedBy }: Pick<SettledRound, 'stoppedBy'>): boolean {
   return stoppedBy === 'any_pass' || stoppedBy === 'variance'
+}
+
+/** What its group makes of a rollout that was cut; null where it was not cut. */
+export function cutOf({ onCut }: Pick<GroupSpec, 'onCut'>, end: RolloutEnd | null): OnCut | null {
+  switch (end) {
+    case 'horizon':
+    case 'budget':
+    case 'context_overflow':
+    case 'agent_timeout':
+      return onCut[end]
+    default:
+      return null
+  }
 }
 
 /** Slots whose members go on after their round has settled; none while it has not. */

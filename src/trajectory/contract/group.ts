@@ -6,10 +6,11 @@ import type { Injection } from './session.ts'
 export type CutEnd = 'horizon' | 'budget' | 'context_overflow' | 'agent_timeout'
 
 /**
- * What a cut rollout is worth. `verify`: the state is scored as it is (without any call: no number); `zero`: reward 0;
- * `null`: no number.
+ * What a cut rollout is worth. `verify`: the state is scored as it is (without an answered call: no number); `zero`: reward 0;
+ * `mask`: as `verify`, its reward counts in its group, and none of its tokens trains; `null`: no number.
  */
-export type OnCut = 'verify' | 'zero' | 'null'
+export const onCuts = ['verify', 'zero', 'mask', 'null'] as const
+export type OnCut = (typeof onCuts)[number]
 
 /** Where the members of a group go on from: another rollout, before the answer to a call of its agent. */
 export interface ForkFrom {

@@ -12,7 +12,7 @@
  */
 export type * from './blobs.ts'
 export type * from './call.ts'
-export type * from './group.ts'
+export * from './group.ts'
 export type * from './queue.ts'
 export type * from './recorder.ts'
 export type * from './session.ts'

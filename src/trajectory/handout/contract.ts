@@ -17,6 +17,8 @@ export type HandedMaskReason =
 /** Why no token of a row trains. */
 export type UnusableReason =
   | MemberOut
+  /** It was cut, and its group masks such rollouts: its reward counts, and none of its tokens trains. */
+  | 'cut'
   /** Older than the run allows, or sampled by weights that an undone step had made. */
   | 'stale'
 

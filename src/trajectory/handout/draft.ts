@@ -70,7 +70,7 @@ export function draftRows(
       forkReason: forkReason(row, calls),
       turns: turnsOf(row, { calls, segments, rules }),
       logprobs: logprobsOf(row, segments),
-      unusable: about.member.out,
+      unusable: about.member.out ?? (about.member.cut === 'mask' ? 'cut' : null),
     }
   })
 }

@@ -20,6 +20,8 @@ export interface RowOptions {
   readonly maskMixedWeights?: boolean
   /** An answer with a token that lacks its logprob is context only. Default false. */
   readonly wholeAnswersOnly?: boolean
+  /** The rollout was cut, and its group masks such rollouts: all its answers are context only. Default false. */
+  readonly maskCut?: boolean
   /** Default `as_sampled`. */
   readonly view?: RowView
   /** `call`: a row for each call, which trains its own answer. Default `thread`: one for each path that nothing extends. */
@@ -153,6 +155,7 @@ function rowOf(
     const broken = options.wholeAnswersOnly === true && lacksLogprobs(segment)
     const maskReason =
       maskReasonOf(forest, segment, length, trainClasses, owned) ??
+      (options.maskCut === true && segment.origin === 'sampled' ? 'cut' : null) ??
       (mixed ? 'mixed_weights' : broken ? 'missing_logprob' : null)
     const trained = segment.origin === 'sampled' && maskReason === null
     segments.push({

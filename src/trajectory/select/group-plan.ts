@@ -14,6 +14,8 @@ export interface Drop {
 export interface Member {
   readonly rollout: RolloutView
   readonly drop: Drop | null
+  /** It was cut, and its group masks such rollouts: its reward counts, and nothing of it trains. */
+  readonly isMasked: boolean
   /** Its rows that are left out, by id. */
   readonly leave: ReadonlyMap<string, DropReason>
 }
@@ -40,9 +42,13 @@ export function planGroup(given: readonly Member[], query: SelectionQuery, room:
     left -= 1
     return left < 0 ? { ...member, drop: cut } : member
   })
-  const exported = members.filter(isUsable).map(({ rollout }) => rollout)
-  const advantages = groupAdvantages(exported.map(rewardOf))
-  return { members, dropped, advantages: new Map(exported.map(({ id }, index) => [id, advantages[index] ?? null])) }
+  // What is masked has no row to train in some formats, and is in the mean of its group all the same.
+  const counted = members.filter(
+    (member) => isUsable(member) || (member.isMasked && member.drop?.reason === 'nothing_to_train'),
+  )
+  const advantages = groupAdvantages(counted.map(({ rollout }) => rewardOf(rollout)))
+  const byId = new Map(counted.map(({ rollout }, index) => [rollout.id, advantages[index] ?? null]))
+  return { members, dropped, advantages: byId }
 }
 
 /** The first usable members by slot stay: an order that knows nothing of how they ended. */

@@ -5,8 +5,10 @@ import {
   isEval,
   type RecorderReader,
   type RolloutView,
+  type RoundView,
   type SessionLog,
 } from '../contract/index.ts'
+import { cutOf } from '../catalogue/index.ts'
 import type {
   DropReason,
   ExportRollout,
@@ -110,34 +112,40 @@ class SelectionPass {
       const group = await this.#source.catalogue.group(groupId)
       const task = await this.#task(group.taskDigest)
       const rollouts = await this.#source.catalogue.rollouts({ groupId })
+      const rounds = await this.#source.catalogue.rounds(groupId)
       const members: Member[] = []
       for (const rollout of rollouts) {
-        if (isSelected(rollout, task, this.#query)) members.push(await this.#member(rollout, group))
+        if (!isSelected(rollout, task, this.#query)) continue
+        members.push(await this.#member(rollout, { group, isMasked: isMasked(rollout, rounds) }))
       }
       if (members.length > 0) yield { group, members: chosenBy(this.#query.selector, group, task, members) }
     }
   }
 
-  async #member(rollout: RolloutView, group: GroupRecord): Promise<Member> {
-    const drop = dropOf(rollout, this.#query)
-    if (drop !== null || !needsSurvey(this.#query)) return { rollout, drop, leave: new Map() }
+  async #member(
+    rollout: RolloutView,
+    { group, isMasked: masked }: { readonly group: GroupRecord; readonly isMasked: boolean },
+  ): Promise<Member> {
+    const member = { rollout, drop: dropOf(rollout, this.#query), leave: new Map(), isMasked: masked }
+    if (member.drop !== null || !needsSurvey(this.#query)) return member
     const { leave, kept, maskReasons } = await survey(
       this.#logs(rollout.id, []),
-      this.#rowOptions(rollout, group, new Map()),
+      this.#rowOptions(member, group),
       this.#query,
     )
-    if (kept > 0) return { rollout, drop: null, leave }
+    if (kept > 0) return { ...member, leave }
     const detail = maskReasons.length === 0 ? 'it has no rows' : `its tokens are masked: ${maskReasons.join(', ')}`
-    return { rollout, drop: { reason: 'nothing_to_train', detail }, leave }
+    return { ...member, drop: { reason: 'nothing_to_train', detail }, leave }
   }
 
-  #rowOptions(rollout: RolloutView, group: GroupRecord, leave: Member['leave']): RowOptions {
+  #rowOptions({ rollout, leave, isMasked: maskCut }: Member, group: GroupRecord): RowOptions {
     const { trainClasses, includeUntrainedRows, maskMixedWeights, wholeAnswersOnly, view } = this.#query
     return {
       rolloutId: rollout.id,
       groupId: group.id,
       taskDigest: group.taskDigest,
       leave,
+      maskCut,
       ...(view === undefined ? {} : { view }),
       ...(trainClasses === undefined ? {} : { trainClasses }),
       ...(includeUntrainedRows === undefined ? {} : { includeUntrainedRows }),
@@ -169,9 +177,10 @@ class SelectionPass {
     return task
   }
 
-  async #export({ rollout, leave }: Member, group: GroupRecord, advantage: number | null): Promise<ExportRollout> {
+  async #export(member: Member, group: GroupRecord, advantage: number | null): Promise<ExportRollout> {
+    const { rollout, leave } = member
     for (const reason of leave.values()) this.#rowsLeftOut[reason] = (this.#rowsLeftOut[reason] ?? 0) + 1
-    const options = this.#rowOptions(rollout, group, leave)
+    const options = this.#rowOptions(member, group)
     const task = await this.#task(group.taskDigest)
     const rows: BuiltRows['rows'][number][] = []
     const conversations: ExportRollout['conversations'][number][] = []
@@ -216,4 +225,10 @@ class SelectionPass {
     const sessions = await this.#source.recorder.sessions({ rolloutId })
     for (const { id } of sessions) yield this.#source.recorder.session(id, { bodies })
   }
+}
+
+/** Whether a rollout was cut, and its round masks those. */
+function isMasked({ slot, end }: RolloutView, rounds: readonly RoundView[]): boolean {
+  const round = rounds.findLast(({ slots }) => slots.some((one) => one.slot === slot))
+  return round !== undefined && cutOf(round.spec, end) === 'mask'
 }
