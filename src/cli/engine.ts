@@ -48,7 +48,8 @@ export interface ResolveOptions {
 export async function resolveEngine(config: Config['engine'], options: ResolveOptions): Promise<ResolvedEngine> {
   if (config.url === null) return startOwn(config, options)
   const urls = typeof config.url === 'string' ? [config.url] : config.url
-  const found = await Promise.all(urls.map((url) => find(url, config)))
+  if (urls.length === 0) throw new PaddockError('ENGINE_NONE', 'No engine is configured.')
+  const found = await Promise.all(urls.map((url) => findReplica(url, config)))
   const first = found.find((one) => one.report !== null)
   const report = first?.report ?? null
   if (first === undefined || report === null) {
@@ -58,7 +59,6 @@ export async function resolveEngine(config: Config['engine'], options: ResolveOp
   const { model } = report
   const adapter = (url: string): EngineAdapter =>
     adapterFor(config.kind === 'auto' ? report.kind : config.kind, url, config.apiKey, report)
-  const many = urls.length === 1 ? '' : ` and ${urls.length - 1} more`
   return {
     adapter: adapter(first.url),
     // One that is down now takes calls as soon as its health route answers.
@@ -67,12 +67,18 @@ export async function resolveEngine(config: Config['engine'], options: ResolveOp
     model,
     scripted: null,
     report,
-    description: `${report.kind}${report.version === null ? '' : ` ${report.version}`} at ${first.url}${many}, model ${model}`,
+    description: describeEngine({ ...report, url: first.url }, urls.length - 1),
     [Symbol.asyncDispose]: async () => undefined,
   }
 }
 
-async function find(url: string, config: Config['engine']): Promise<FoundReplica> {
+/** For people: what it is, in a few words, with so many replicas more. */
+export function describeEngine({ kind, version, url, model }: EngineProbe, more: number): string {
+  return `${kind}${version === null ? '' : ` ${version}`} at ${url}${more === 0 ? '' : ` and ${more} more`}, model ${model}`
+}
+
+/** Asks one replica what it is. */
+export async function findReplica(url: string, config: Config['engine']): Promise<FoundReplica> {
   try {
     return { url, report: await probeEngine(url, { apiKey: config.apiKey, model: config.model }), problem: null }
   } catch (error) {
@@ -117,7 +123,13 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
   }
 }
 
-function adapterFor(kind: EngineProbe['kind'], url: string, apiKey: string | null, report: EngineProbe): EngineAdapter {
+/** The adapter of a replica that was found. */
+export function adapterFor(
+  kind: EngineProbe['kind'],
+  url: string,
+  apiKey: string | null,
+  report: EngineProbe,
+): EngineAdapter {
   switch (kind) {
     case 'vllm':
       return vllmEngine({ url, apiKey, version: report.version, logprobKind: report.logprobKind })

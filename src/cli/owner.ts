@@ -12,6 +12,7 @@ import {
   OwnRuns,
   PolicyUpdates,
   Recordings,
+  TrainerEngines,
   TrainerGroups,
   type TrainerRun,
   TrainerRuns,
@@ -28,7 +29,8 @@ import {
 } from '../server/index.ts'
 import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
-import { type ResolvedEngine, resolveEngine } from './engine.ts'
+import type { ResolvedEngine } from './engine.ts'
+import { EngineSet } from './engine-set.ts'
 import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
@@ -49,7 +51,9 @@ export type FindRun = (owner: Owner, asked: TrainerRun) => Promise<FoundRun>
 /** Everything that the one process which owns a data directory runs: store, engine, proxy, control API. */
 export interface Owner {
   readonly store: Store
+  /** Throws `ENGINE_NONE` where a trainer names it later. */
   readonly engine: ResolvedEngine
+  readonly engines: Pick<EngineSet, 'found'>
   readonly proxy: Proxy
   readonly listener: Listener
   readonly control: ControlServer
@@ -93,13 +97,15 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const store = await openStore(config.store.directory, { synchronous: config.store.synchronous })
     closers.add(() => store.close())
     const { unverified } = await endInterrupted(store)
-    const engine = await resolveEngine(config.engine, {
+    const engines = await EngineSet.open(config.engine, {
+      named: await store.trainer.engines(),
+      onMissing: (url, error) => log.room('cli').warn({ url, error }, 'a replica that was named is not used'),
       dataDirectory: config.store.directory,
       ...(signal === undefined ? {} : { signal }),
     })
-    closers.add(async () => engine[Symbol.asyncDispose]())
+    closers.add(async () => engines[Symbol.asyncDispose]())
     const live = new LiveFeed()
-    const texts = new TokenTextCache({ store, engine: engine.adapter, model: engine.model })
+    const texts = new TokenTextCache({ store, engine: () => proxy.engine, model: () => engines.found?.model ?? null })
     closers.add(() => texts.close())
     const tally = new CallTally()
     const engineListeners: Owner['engineListeners'] = new Set()
@@ -107,12 +113,12 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const proxy = createProxy({
       recorder: store.recorder,
       blobs: store.blobs,
-      engine: engine.adapter,
-      replicas: engine.replicas,
+      engine: engines.found?.adapter ?? null,
+      replicas: engines.found?.replicas ?? [],
       fleet: config.engine.fleet,
       putFingerprint: (fingerprint) => store.catalogue.putFingerprint(fingerprint),
       openMode: options.openMode,
-      openPolicy: sessionPolicy(config.session, engine.model),
+      openPolicy: sessionPolicy(config.session, engines.found?.model ?? null),
       revives: (session) => mayGoOn(store, session),
       limits: {
         maxInFlight: config.proxy.maxInFlight,
@@ -149,7 +155,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
     })
     closers.add(() => own.close())
-    const groups = new TrainerGroups({ store, outside, own })
+    const groups = new TrainerGroups({ store, outside, own, requireEngine: () => proxy.requireEngine() })
     const policy = new PolicyUpdates({ store, proxy, groups })
     const evals = new Evals({
       store,
@@ -159,6 +165,16 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       onFailure: (runId, error) =>
         log.room('rollout').error({ runId, error }, 'an evaluation could not be gone on with'),
     })
+    const named = new TrainerEngines({
+      store,
+      proxy,
+      policy,
+      look: (asked) => engines.look(asked),
+      arrived: async () => {
+        await own.resume()
+        await evals.resume()
+      },
+    })
     await policy.resume()
     const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
     const token = config.control.token ?? (await controlToken(config.store.directory))
@@ -167,6 +183,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const recordings = new Recordings({ store, proxy })
     let stopping = false
     const submit = async (asked: Parameters<Submit>[1]): Promise<SubmittedRun> => {
+      proxy.requireEngine()
       if (stopping) throw new PaddockError('OWNER_STOPPING', `process ${process.pid} takes no more runs`)
       return options.submit(owner, asked)
     }
@@ -178,7 +195,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       reader: store,
       inferenceOrigin: listener.origin,
       sessionDefaults: config.session,
-      defaultModel: engine.model,
+      defaultModel: () => engines.found?.model ?? null,
       outside,
       appendLate: async (rolloutId: Id, given: LateVerdict) => {
         const verdict = await appendLate(store, rolloutId, given)
@@ -191,7 +208,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         ...reading,
         rl: {
           ...reading,
-          runs: new TrainerRuns({ store, groups, own, engine: engine.adapter }),
+          runs: new TrainerRuns({ store, groups, own, engine: proxy.engine, hasEngine: () => proxy.hasEngine() }),
           handOuts: new HandOuts({ store }),
           policy,
           evals,
@@ -199,7 +216,9 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           trainer: store.trainer,
           changes: store.changes,
           scoreIds: (order) => proxy.scoreIds(order),
-          engine: engine.adapter,
+          engine: proxy.engine,
+          hasEngine: () => proxy.hasEngine(),
+          engines: named,
         },
         proxy,
         tally,
@@ -221,9 +240,12 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     closers.add(settle)
     const running = new Set<Id>()
     const left = new LeftWork(store, unverified)
-    const parts = {
+    const owner: Owner = {
       store,
-      engine,
+      get engine() {
+        return engines.now
+      },
+      engines,
       proxy,
       listener,
       control,
@@ -234,10 +256,12 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       running,
       left,
       settle,
+      close: () => closers.close(),
     }
-    const owner: Owner = { ...parts, close: () => closers.close() }
-    await own.resume()
-    await evals.resume()
+    if (proxy.hasEngine()) {
+      await own.resume()
+      await evals.resume()
+    }
     return owner
   } catch (error) {
     await closers.close()

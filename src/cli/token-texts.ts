@@ -18,8 +18,8 @@ const answer = z.object({ prompt: z.string() })
  */
 export class TokenTextCache {
   readonly #store: Pick<Store, 'recorder' | 'catalogue'>
-  readonly #engine: EngineAdapter
-  readonly #model: string
+  readonly #engine: () => EngineAdapter
+  readonly #model: () => string | null
   readonly #waiting = new Set<Id>()
   readonly #abort = new AbortController()
   #timer: NodeJS.Timeout | null = null
@@ -28,8 +28,9 @@ export class TokenTextCache {
 
   constructor(parts: {
     readonly store: Pick<Store, 'recorder' | 'catalogue'>
-    readonly engine: EngineAdapter
-    readonly model: string
+    /** As it is when it is asked. */
+    readonly engine: () => EngineAdapter
+    readonly model: () => string | null
   }) {
     this.#store = parts.store
     this.#engine = parts.engine
@@ -38,7 +39,7 @@ export class TokenTextCache {
 
   /** A call of this session was recorded. */
   noteCall(sessionId: Id): void {
-    if (!this.#supported || !this.#engine.gives.tokenIds) return
+    if (!this.#supported || !this.#engine().gives.tokenIds) return
     this.#waiting.add(sessionId)
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#start(), quietMs).unref()
@@ -89,13 +90,14 @@ export class TokenTextCache {
 
   async #detokenize(id: number): Promise<string | null> {
     if (this.#abort.signal.aborted) return null
-    const response = await fetch(`${this.#engine.url}/detokenize`, {
+    const { url, apiKey } = this.#engine()
+    const response = await fetch(`${url}/detokenize`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        ...(this.#engine.apiKey === null ? {} : { authorization: `Bearer ${this.#engine.apiKey}` }),
+        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       },
-      body: JSON.stringify({ model: this.#model, tokens: [id] }),
+      body: JSON.stringify({ model: this.#model(), tokens: [id] }),
       signal: this.#abort.signal,
     })
     if (response.ok) return answer.parse(await response.json()).prompt

@@ -142,6 +142,18 @@ export const catalogue = {
     'The engine cannot do what the session policy demands.',
     'Start the engine with the named flags or relax the policy.',
   ),
+  ENGINE_DIFFERS: entry(
+    'request',
+    409,
+    'A replica is another engine than the others of the set.',
+    'Start it as the others are: kind, version, model, tokenizer, template and logprobs have to be the same.',
+  ),
+  ENGINE_NONE: entry(
+    'request',
+    409,
+    'Paddock was started without an engine, and none has been named yet.',
+    'Name one: PUT /rl/v1/runs/{run}/engines.',
+  ),
   ENGINE_PAUSED: entry(
     'request',
     409,

@@ -5,6 +5,7 @@ export {
   type ConfigInput,
   defineConfig,
   type EnvironmentVariables,
+  engineUrls,
   environmentVariables,
   foundConfig,
   loadConfig,

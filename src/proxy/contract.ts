@@ -49,7 +49,8 @@ export interface ProxyLimits {
 
 export interface ProxyOptions {
   readonly recorder: Recorder
-  readonly engine: EngineAdapter
+  /** Null: none yet; it comes with `setEngines`, and nothing is served before. */
+  readonly engine: EngineAdapter | null
   /** Further replicas of the engine, of the same kind and with the same model; sessions are spread over all of them. */
   readonly replicas?: readonly EngineAdapter[]
   readonly fleet?: Partial<FleetLimits>
@@ -243,6 +244,15 @@ export interface Proxy {
   pauseEngine(order: PauseOrder): Promise<PauseOutcome>
   /** Ends a pause; engines that were left frozen by another process go on too. */
   resumeEngine(): Promise<void>
+  hasEngine(): boolean
+  /** Throws `ENGINE_NONE` where there is no engine yet. */
+  requireEngine(): void
+  /**
+   * The replicas of the engine from now on, one at least: new ones take calls, those that are not named get no more and leave when
+   * what runs on them has ended. A new one that does not say its weights is taken to have `version`, one that says others gets no
+   * calls before a weight update reaches it.
+   */
+  setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>
   /** Throws what {@link pauseEngine} throws, and `WEIGHTS_REFUSED`. */
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
   /** Asks each replica which weights it has. */

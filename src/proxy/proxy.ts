@@ -7,6 +7,7 @@ import { dialectNamed } from './dialects/registry.ts'
 import { Generations, tellError } from './generations.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
+import { noEngine, standFor } from './engines/none.ts'
 import { anyReplica } from './fleet/any-replica.ts'
 import { defaultFleetLimits } from './fleet/contract.ts'
 import { Fleet } from './fleet/fleet.ts'
@@ -41,7 +42,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const admission = new Admission(limits.maxInFlight, limits.maxQueued)
   const fleetLimits = { ...defaultFleetLimits, ...options.fleet }
   const upstream = new Fleet({
-    engines: [options.engine, ...(options.replicas ?? [])],
+    engines: options.engine === null ? [] : [options.engine, ...(options.replicas ?? [])],
     maxInFlight: limits.maxInFlight,
     limits: fleetLimits,
     clock,
@@ -56,16 +57,23 @@ export function createProxy(options: ProxyOptions): Proxy {
       })
     },
   })
-  const now = (): EngineAdapter => upstream.engineNow() ?? options.engine
-  const engine = options.replicas === undefined ? options.engine : anyReplica(options.engine, now)
-  const strategies = new TokenStrategies(engine, upstream, (why) =>
-    emit({
-      type: 'engine',
-      what: 'splice_void',
-      replica: shownUrl(now().url),
-      detail: `its render: ${why}; auto records`,
-    }),
-  )
+  // What it is asked is asked of whatever replica there is; where there is none yet, nothing can be.
+  let found = options.engine ?? noEngine
+  const now = (): EngineAdapter => upstream.engineNow() ?? found
+  const asOne = (first: EngineAdapter): EngineAdapter =>
+    options.replicas === undefined ? first : anyReplica(first, now)
+  let known = options.engine === null ? noEngine : asOne(options.engine)
+  const engine = standFor(() => known)
+  const strategiesOf = (): TokenStrategies =>
+    new TokenStrategies(engine, upstream, (why) =>
+      emit({
+        type: 'engine',
+        what: 'splice_void',
+        replica: shownUrl(now().url),
+        detail: `its render: ${why}; auto records`,
+      }),
+    )
+  let strategies = strategiesOf()
   const listeners = new Set<Listener>()
   let draining = false
   let closed: Promise<void> | null = null
@@ -96,8 +104,23 @@ export function createProxy(options: ProxyOptions): Proxy {
   )
   ticker.unref()
 
+  function requireEngine(): void {
+    if (known === noEngine) throw new PaddockError('ENGINE_NONE', 'Paddock has no engine yet.')
+  }
+
+  async function setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void> {
+    const [first] = engines
+    if (first === undefined) throw new PaddockError('ENGINE_NONE', 'An engine needs a replica at least.')
+    await upstream.set(engines, version)
+    found = first
+    if (known !== noEngine) return
+    known = asOne(first)
+    strategies = strategiesOf()
+  }
+
   async function openSession(open: OpenSession): Promise<OpenedSession> {
     if (draining) throw new PaddockError('PROXY_DRAINING', 'The proxy opens no new sessions.')
+    requireEngine()
     const policy = wholePolicy(open.policy)
     requireAble(policy, engine)
     const id = newId()
@@ -183,6 +206,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     if (request.headers.upgrade !== undefined) {
       throw new PaddockError('STREAM_UPGRADE_REFUSED', `The upgrade to ${request.headers.upgrade} is not served.`)
     }
+    requireEngine()
     const key = keyOf(request.headers)
     const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
     const session = sessionOf(request, socket, sessionId, key)
@@ -287,6 +311,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     engineStatus: () => upstream.status(),
     pauseEngine: (order) => upstream.pause(order),
     resumeEngine: () => upstream.resume(),
+    hasEngine: () => known !== noEngine,
+    requireEngine,
+    setEngines,
     updateWeights: (order) => upstream.update(order),
     engineWeights: () => upstream.weights(),
     scoreIds: (order) =>

@@ -72,6 +72,7 @@ export { type EvalMember, type EvalState, type EvalTask, Evals } from './trainer
 export { HandOuts } from './trainer/hand-outs.ts'
 export { type FoundRun, OwnRuns } from './trainer/own-runs.ts'
 export { TrainerGroups } from './trainer/trainer-groups.ts'
+export { type AlikeEngines, TrainerEngines } from './trainer/trainer-engines.ts'
 export { PolicyUpdates } from './trainer/policy-updates.ts'
 export { type TrainerRun, trainerRunOf } from './trainer/run-config.ts'
 export { untilChange } from './trainer/until-change.ts'

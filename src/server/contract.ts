@@ -25,7 +25,7 @@ export interface ControlParts {
   /** Session policy of the configuration; a request's policy wins key by key. */
   readonly sessionDefaults: Config['session']
   /** The model of sessions whose request names none; null: as the harness asks. */
-  readonly defaultModel: string | null
+  readonly defaultModel: () => string | null
   /** Writes that are accepted and not yet durable; null where the store does not say. */
   readonly storeQueueDepth: (() => number) | null
   /** Appends what somebody says of a rollout later. Throws as `appendLate` of `rollout` does. */

@@ -99,7 +99,7 @@ export function groupRoutes({ reader, outside, sessionDefaults, defaultModel, in
   routes.post('/rollouts', async (request, response) => {
     const { group, policy: given, ...rest } = parse(rolloutBody, request.body ?? {}, 'body')
     const { model, ...asked } = given
-    const policy = sessionPolicy(await mergeSessionConfig(sessionDefaults, asked, 'policy'), model ?? defaultModel)
+    const policy = sessionPolicy(await mergeSessionConfig(sessionDefaults, asked, 'policy'), model ?? defaultModel())
     const { rollout, session } = await outside.openRollout({ groupId: group, policy, ...rest })
     response.status(201).json({
       rollout: rolloutView(rollout),

@@ -36,7 +36,7 @@ export function controlRoutes(parts: ControlParts): Router {
     const { model, ...asked } = body.policy
     const policy = sessionPolicy(
       await mergeSessionConfig(parts.sessionDefaults, asked, 'policy'),
-      model ?? parts.defaultModel,
+      model ?? parts.defaultModel(),
     )
     const open = { role: body.role, labels: body.labels, policy }
     // A session of nobody's rollout gets one of its own: what belongs to none can be neither shown nor exported.

@@ -75,6 +75,14 @@ class Scripted(unittest.TestCase):
 
 
 class Trainer(Scripted):
+    def test_names_its_engines(self) -> None:
+        run = self.run_of()
+        state = [{"url": "http://a:1", "state": "serving", "label": None}]
+        self.server.on(f"PUT {RUN}/engines", says({"engines": state}))
+        self.assertEqual(run.engines(["http://a:1", {"url": "http://b:2", "key_ref": "env:KEY"}]), state)
+        wanted = {"incarnation": 7, "engines": [{"url": "http://a:1"}, {"url": "http://b:2", "key_ref": "env:KEY"}]}
+        self.assertEqual(self.server.bodies(f"PUT {RUN}/engines"), [wanted])
+
     def test_claims_trains_and_says_so(self) -> None:
         run = self.run_of()
         self.assertEqual(run.opened["capture"], "tokens")

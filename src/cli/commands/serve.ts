@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandContext, labels, wholeNumber } from '../cli.ts'
-import type { ConfigInput } from '../../core/index.ts'
+import { type ConfigInput, engineUrls } from '../../core/index.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
 import type { Owner } from '../owner.ts'
@@ -25,7 +25,7 @@ export function addServe(program: Command, cli: Cli): void {
     .description('record a harness of your own: prints a base URL and a key, then a line per recorded call')
     .option(
       '--engine <url>',
-      'inference backend, with or without /v1; several replicas: separated by commas (default: ENGINE_URL, else the scripted engine)',
+      'inference backend, with or without /v1; several replicas: separated by commas; `none`: a trainer names it later (default: ENGINE_URL, else the scripted engine)',
     )
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
     .option('--host <address>', 'address of the inference listener')
@@ -67,25 +67,32 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     },
   })
   try {
-    const opened = await openRecording({
-      store: owner.store,
-      proxy: owner.proxy,
-      name: 'serve',
-      session: {
-        policy: sessionPolicy(config.session, owner.engine.model),
-        labels: { command: 'serve', ...options.label },
-      },
-    })
+    const { found } = owner.engines
+    const opened =
+      found === null
+        ? null
+        : await openRecording({
+            store: owner.store,
+            proxy: owner.proxy,
+            name: 'serve',
+            session: {
+              policy: sessionPolicy(config.session, found.model),
+              labels: { command: 'serve', ...options.label },
+            },
+          })
     end = async () => {
-      await opened.end()
+      await opened?.end()
       await endRecordings(owner.store, owner.proxy)
       await owner.proxy.closeOpenMode()
     }
-    const exports = {
-      OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),
-      OPENAI_API_KEY: opened.key,
-      OPENAI_MODEL: owner.engine.model,
-    }
+    const exports =
+      opened === null || found === null
+        ? null
+        : {
+            OPENAI_BASE_URL: opened.baseUrl(owner.listener.origin),
+            OPENAI_API_KEY: opened.key,
+            OPENAI_MODEL: found.model,
+          }
     if (context.json) io.out(JSON.stringify(readyJson(owner, opened, exports)))
     else io.out(readyText(context, owner, exports, options.open ?? false))
     await aborted(io.signal)
@@ -106,15 +113,16 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
 function readyText(
   { paint, loaded }: CommandContext,
   owner: Owner,
-  exports: Readonly<Record<string, string>>,
+  exports: Readonly<Record<string, string>> | null,
   open: boolean,
 ): string {
   const { recovered } = owner.store
+  const { found } = owner.engines
   return [
     `${paint('strong', 'Paddock')} records every model call to ${loaded.config.store.directory}`,
-    `engine    ${owner.engine.description}`,
+    `engine    ${found?.description ?? 'none yet: a trainer names it, PUT /rl/v1/runs/{run}/engines'}`,
     `control   ${owner.control.origin}  (its token is in ${loaded.config.store.directory}/control-token)`,
-    ...owner.engine.report.missing.map((flag) => paint('warn', `missing   ${flag.what}. Fix: ${flag.fix}`)),
+    ...(found?.report.missing ?? []).map((flag) => paint('warn', `missing   ${flag.what}. Fix: ${flag.fix}`)),
     ...(recovered.damaged === 0
       ? []
       : [paint('bad', `${plural(recovered.damaged, 'place')} of the store damaged; \`paddock fsck\` names them`)]),
@@ -122,25 +130,27 @@ function readyText(
       ? []
       : [paint('warn', `recovered ${plural(recovered.interruptedCalls, 'call')} that an earlier end interrupted`)]),
     '',
-    'Point your harness here:',
-    ...Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`),
+    ...(exports === null
+      ? ['Your trainer needs:']
+      : ['Point your harness here:', ...Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`)]),
     `  export PADDOCK_CONTROL_URL=${owner.control.origin}`,
     // The scripted engine does nothing of its own: this is where it is told what.
-    ...(owner.engine.scripted === null ? [] : [`  export ENGINE_CONTROL=${owner.engine.scripted.control}`]),
+    ...(!found?.scripted ? [] : [`  export ENGINE_CONTROL=${found.scripted.control}`]),
     ...(open ? [`or, without a key: export OPENAI_BASE_URL=${owner.listener.origin}/v1`] : []),
     '',
     paint('dim', 'One line per recorded call follows; Ctrl-C ends.'),
   ].join('\n')
 }
 
-function readyJson(owner: Owner, opened: Recording, exports: Readonly<Record<string, string>>): unknown {
+function readyJson(owner: Owner, opened: Recording | null, exports: Readonly<Record<string, string>> | null): unknown {
+  const { found } = owner.engines
   return {
     type: 'ready',
-    rolloutId: opened.rolloutId,
-    sessionId: opened.session.id,
+    rolloutId: opened?.rolloutId ?? null,
+    sessionId: opened?.session.id ?? null,
     env: exports,
-    engine: { ...owner.engine.report, model: owner.engine.model, scripted: owner.engine.scripted !== null },
-    engineControl: owner.engine.scripted?.control ?? null,
+    engine: found === null ? null : { ...found.report, model: found.model, scripted: found.scripted !== null },
+    engineControl: found?.scripted?.control ?? null,
     inference: owner.listener.origin,
     control: owner.control.origin,
     data: owner.store.directory,
@@ -151,7 +161,7 @@ function readyJson(owner: Owner, opened: Recording, exports: Readonly<Record<str
 function overridesOf(options: ServeOptions): ConfigInput {
   return {
     engine: {
-      ...(options.engine === undefined ? {} : { url: options.engine.split(',') }),
+      ...engineUrls(options.engine),
       ...(options.model === undefined ? {} : { model: options.model }),
     },
     proxy: {

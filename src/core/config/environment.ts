@@ -23,7 +23,7 @@ export type EnvironmentVariables = Readonly<Partial<Record<keyof typeof environm
 export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
   const control = { ...number('port', env.PADDOCK_CONTROL_PORT), ...text('token', env.PADDOCK_CONTROL_TOKEN) }
   return {
-    engine: { ...urls(env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
+    engine: { ...engineUrls(env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
     proxy: { ...text('host', env.PADDOCK_HOST), ...number('port', env.PADDOCK_PORT) },
     control,
     store: { ...text('directory', env.PADDOCK_DATA) },
@@ -31,9 +31,10 @@ export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
   }
 }
 
-/** Several replicas are separated by commas. */
-function urls(value: string | undefined): { url?: string | string[] } {
+/** Several replicas are separated by commas; `none` stands for no engine before a trainer names one. */
+export function engineUrls(value: string | undefined): { url?: string | string[] } {
   if (!value) return {}
+  if (value === 'none') return { url: [] }
   const list = value.split(',').map((url) => url.trim())
   return { url: list.length === 1 ? value : list }
 }

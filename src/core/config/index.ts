@@ -1,4 +1,4 @@
-export { type EnvironmentVariables, environmentVariables } from './environment.ts'
+export { engineUrls, type EnvironmentVariables, environmentVariables } from './environment.ts'
 export {
   configFileNames,
   defineConfig,

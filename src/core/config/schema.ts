@@ -12,11 +12,11 @@ const durationMs = z.int().min(1)
 
 const engine = z.strictObject({
   url: z
-    .union([z.url(), z.array(z.url()).min(1)])
+    .union([z.url(), z.array(z.url())])
     .nullable()
     .default(null)
     .describe(
-      'Base URL of the inference backend, with or without `/v1`; a list (in `ENGINE_URL` and `--engine`: separated by commas) names replicas of one engine; null starts the scripted engine.',
+      'Base URL of the inference backend, with or without `/v1`; a list (in `ENGINE_URL` and `--engine`: separated by commas) names replicas of one engine; an empty list (there: `none`) waits until a trainer names some (`PUT /rl/v1/runs/:id/engines`); null starts the scripted engine.',
     ),
   apiKey: z.string().nullable().default(null).describe('Bearer key of the backend.'),
   kind: z

@@ -7,11 +7,16 @@ const remembered = 100_000
 export class Affinity {
   private readonly homes = new Map<string, Replica>()
   private readonly calls = new Map<string, Replica>()
-  /** The only replica there is: every call ran on it, and none needs to be remembered. */
-  private readonly only: Replica | null
+  private readonly replicas: readonly Replica[]
 
+  /** `replicas` as they are at any time. */
   constructor(replicas: readonly Replica[]) {
-    this.only = replicas.length === 1 ? (replicas[0] ?? null) : null
+    this.replicas = replicas
+  }
+
+  /** The only replica there is: every call ran on it, and none needs to be remembered. */
+  private get only(): Replica | null {
+    return this.replicas.length === 1 ? (this.replicas[0] ?? null) : null
   }
 
   homeOf(sessionId: string): Replica | null {
@@ -20,7 +25,8 @@ export class Affinity {
 
   settle(sessionId: string, callId: string, replica: Replica): void {
     const before = this.homes.get(sessionId)
-    if (before === replica && this.only !== null) return
+    const { only } = this
+    if (before === replica && only !== null) return
     if (before !== replica) {
       if (before !== undefined) before.sessions -= 1
       replica.sessions += 1
@@ -28,7 +34,7 @@ export class Affinity {
     keep(this.homes, sessionId, replica, (gone) => {
       gone.sessions -= 1
     })
-    if (this.only === null) keep(this.calls, callId, replica)
+    if (only === null) keep(this.calls, callId, replica)
   }
 
   /** A session that goes on from a call of another one. */
@@ -37,6 +43,13 @@ export class Affinity {
     if (home === undefined || this.homes.has(sessionId)) return
     home.sessions += 1
     this.homes.set(sessionId, home)
+  }
+
+  /** A replica is gone, and with it what was cached there. */
+  leave(replica: Replica): void {
+    for (const [session, home] of this.homes) if (home === replica) this.homes.delete(session)
+    for (const [call, home] of this.calls) if (home === replica) this.calls.delete(call)
+    replica.sessions = 0
   }
 
   forget(sessionId: string): void {

@@ -10,6 +10,13 @@ export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): Eng
   let knownTokens = tokens
   return {
     ...engine,
+    // The first one may have left.
+    get url() {
+      return now().url
+    },
+    get apiKey() {
+      return now().apiKey
+    },
     planChat: (facts) => known.planChat(facts),
     get logprobKind() {
       return known.logprobKind

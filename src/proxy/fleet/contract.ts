@@ -49,9 +49,9 @@ export interface ReplicaStatus {
   readonly url: string
   /**
    * `serving`; `ejected`: failed too often, is looked at again later; `stale`: it missed a weight update;
-   * `foreign`: it serves another model than the others.
+   * `foreign`: it serves another model than the others; `draining`: it was taken out, and what runs on it goes on to its end.
    */
-  readonly state: 'serving' | 'ejected' | 'stale' | 'foreign'
+  readonly state: 'serving' | 'ejected' | 'stale' | 'foreign' | 'draining'
   readonly inFlight: number
   readonly connections: number
   readonly pending: number
@@ -104,6 +104,10 @@ export interface WeightsOutcome extends PauseOutcome {
 
 /** What happens to a fleet, as it happens. */
 export type FleetEvent =
-  | { readonly what: 'ejected' | 'readmitted' | 'stale' | 'foreign'; readonly replica: string; readonly detail: string }
+  | {
+      readonly what: 'ejected' | 'readmitted' | 'stale' | 'foreign' | 'added' | 'removed'
+      readonly replica: string
+      readonly detail: string
+    }
   | { readonly what: 'retried' | 'distrusted' | 'changed'; readonly replica: string; readonly detail: string }
   | { readonly what: 'paused' | 'resumed' | 'weights'; readonly replica: null; readonly detail: string }

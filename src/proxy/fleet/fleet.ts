@@ -23,7 +23,7 @@ import { WeightUpdates, weightsOf } from './updates.ts'
 
 /** What a fleet is made of. */
 export interface FleetParts {
-  /** One adapter per replica; the same kind, the same model. */
+  /** One adapter per replica; the same kind, the same model. None: they come later. */
   readonly engines: readonly EngineAdapter[]
   readonly maxInFlight: number
   readonly limits: FleetLimits
@@ -44,7 +44,7 @@ const noTerms: UpstreamTerms = {}
  * are well again, and generation can be paused for new weights.
  */
 export class Fleet implements Upstream, RequestSurroundings {
-  readonly replicas: readonly Replica[]
+  private readonly list: Replica[]
   private readonly parts: FleetParts
   private readonly affinity: Affinity
   private readonly pauses: Pause
@@ -56,15 +56,41 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   constructor(parts: FleetParts) {
     this.parts = parts
-    const { maxInFlight, limits } = parts
-    this.replicas = parts.engines.map((engine) => {
-      const known = new KnownEngine({ engine, put: parts.put, changed: (how) => this.changed(engine, how) })
-      return new Replica({ engine, known, maxInFlight, limits })
-    })
+    this.list = parts.engines.map((engine) => this.replicaOf(engine))
     this.affinity = new Affinity(this.replicas)
     this.pauses = new Pause({ replicas: this.replicas, clock: parts.clock, emit: parts.emit, waited: parts.waited })
     this.updates = new WeightUpdates({ replicas: this.replicas, pauses: this.pauses, emit: parts.emit })
     this.lookAt = parts.clock.monotonic() + parts.limits.healthMs
+  }
+
+  get replicas(): readonly Replica[] {
+    return this.list
+  }
+
+  /**
+   * From now on the replicas are these adapters, by object: new ones take calls, those that are not named get no more, and leave when what runs on them
+   * has ended. `version`: the weights that there are; a new one that says it has others is `stale` until it gets them.
+   */
+  async set(engines: readonly EngineAdapter[], version: string | null): Promise<void> {
+    this.updates.version ??= version
+    const there = new Set(this.list.map(({ engine }) => engine))
+    const added = engines.filter((engine) => !there.has(engine)).map((engine) => this.replicaOf(engine))
+    await Promise.all(
+      added.map(async (replica) => {
+        const now = await replica.weights.read()
+        if (version === null || now === version) return
+        if (now === null) replica.weights.note(version)
+        else replica.state = 'stale'
+      }),
+    )
+    for (const replica of added) {
+      this.list.push(replica)
+      this.parts.emit({ what: 'added', replica: replica.url, detail: replica.state })
+    }
+    for (const replica of this.list.filter(({ engine }) => !engines.includes(engine))) {
+      replica.leaving = true
+      this.maybeDrop(replica)
+    }
   }
 
   send(
@@ -158,7 +184,8 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   choose(ids: UpstreamIds, without: ReadonlySet<Replica>): Replica | null {
     const [only, second] = this.replicas
-    if (only !== undefined && second === undefined) return without.has(only) || only.state === 'foreign' ? null : only
+    if (only !== undefined && second === undefined)
+      return without.has(only) || only.state === 'foreign' || only.leaving ? null : only
     const candidates = this.candidates(without)
     const home = this.affinity.homeOf(ids.sessionId)
     return candidates.length === 1 ? (candidates[0] ?? null) : choose(candidates, home, this.parts.limits.overload)
@@ -177,6 +204,7 @@ export class Fleet implements Upstream, RequestSurroundings {
   ended(request: FleetRequest, replica: Replica | null): void {
     this.pauses.left(request)
     replica?.running.delete(request)
+    if (replica?.leaving === true) this.maybeDrop(replica)
   }
 
   succeeded(replica: Replica): void {
@@ -197,9 +225,26 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   // ------------------------------------------------------------------------------------------------ inner works
 
+  private replicaOf(engine: EngineAdapter): Replica {
+    const { maxInFlight, limits, put } = this.parts
+    const known = new KnownEngine({ engine, put, changed: (how) => this.changed(engine, how) })
+    return new Replica({ engine, known, maxInFlight, limits })
+  }
+
+  private maybeDrop(replica: Replica): void {
+    const at = this.list.indexOf(replica)
+    if (at < 0 || replica.running.size > 0) return
+    this.list.splice(at, 1)
+    this.affinity.leave(replica)
+    this.parts.emit({ what: 'removed', replica: replica.url, detail: 'nothing runs on it' })
+    void replica.close()
+  }
+
   /** Those that serve; where none does, any that may still answer: a call is never refused without a try. */
   private candidates(without: ReadonlySet<Replica>): Replica[] {
-    const left = this.replicas.filter((replica) => !without.has(replica) && replica.state !== 'foreign')
+    const left = this.replicas.filter(
+      (replica) => !without.has(replica) && replica.state !== 'foreign' && !replica.leaving,
+    )
     const serving = left.filter(({ state }) => state === 'serving')
     if (serving.length > 0) return serving
     const stale = left.filter(({ state }) => state === 'stale')
@@ -208,7 +253,7 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   /** The last one that serves is never ejected: a bad answer is better than none, and it may be well again. */
   private eject(replica: Replica, why: string): void {
-    const others = this.replicas.some((other) => other !== replica && other.state === 'serving')
+    const others = this.replicas.some((other) => other !== replica && other.state === 'serving' && !other.leaving)
     if (!others) {
       // What is known of its weights may be wrong all the same: a process that is gone comes back as another one.
       replica.weights.forget()
@@ -220,7 +265,7 @@ export class Fleet implements Upstream, RequestSurroundings {
   }
 
   private async look(replica: Replica): Promise<void> {
-    if (this.looking.has(replica) || !replica.mayReturn(this.parts.clock.monotonic())) return
+    if (replica.leaving || this.looking.has(replica) || !replica.mayReturn(this.parts.clock.monotonic())) return
     this.looking.add(replica)
     try {
       const ill = await healthOf(replica)

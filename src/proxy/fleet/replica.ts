@@ -41,7 +41,9 @@ export class Replica {
   readonly line: EngineLine
   /** Generations that run on it. */
   readonly running = new InFlightSet<Generation>()
-  state: ReplicaStatus['state'] = 'serving'
+  state: Exclude<ReplicaStatus['state'], 'draining'> = 'serving'
+  /** It was taken out: what runs on it ends there, and nothing new comes. */
+  leaving = false
   /** Sessions whose KV cache is expected here; counted by `Affinity`. */
   sessions = 0
   requests = 0
@@ -108,7 +110,8 @@ export class Replica {
   }
 
   status(): ReplicaStatus {
-    const { url, state, inFlight, requests, failures, retries, ejections, sessions, lastError } = this
+    const state = this.leaving ? ('draining' as const) : this.state
+    const { url, inFlight, requests, failures, retries, ejections, sessions, lastError } = this
     const { connections, pending } = this.line.stats()
     const weightVersion = this.weights.version
     return {

@@ -37,7 +37,9 @@ export class WeightUpdates {
       const paused = own
         ? await pauses.pause(order)
         : { mode: pauses.mode ?? order.mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0 }
-      const reached = this.parts.replicas.filter(({ state }) => state !== 'ejected' && state !== 'foreign')
+      const reached = this.parts.replicas.filter(
+        ({ state, leaving }) => state !== 'ejected' && state !== 'foreign' && !leaving,
+      )
       await Promise.all(reached.map((replica) => this.bring(replica, order)))
       this.version = order.version
       this.count += 1

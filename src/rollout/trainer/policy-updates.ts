@@ -120,6 +120,14 @@ export class PolicyUpdates {
     })
   }
 
+  /** Does something for the run that moves the weights, while nothing is said of them. Throws `FENCED`, `POLICY_OWNED`. */
+  asOwner<T>(runId: Id, incarnation: number, act: () => Promise<T>): Promise<T> {
+    return this.#turns.take(async () => {
+      await this.#own(runId, incarnation)
+      return act()
+    })
+  }
+
   /** The weights are in the engine: it goes on with them. May be repeated. Throws `FENCED`, `POLICY_OWNED`, `WEIGHTS_REFUSED`. */
   live(runId: Id, order: PolicyOrder): Promise<PolicyLive> {
     return this.#turns.take(() => this.#live(runId, order))

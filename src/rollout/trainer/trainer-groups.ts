@@ -11,8 +11,11 @@ export class TrainerGroups {
   readonly #store: Pick<Store, 'catalogue'>
   readonly #outside: OutsideGroups
   readonly #own: OwnRuns
+  readonly #requireEngine: () => void
 
   constructor(parts: {
+    /** Throws `ENGINE_NONE` where there is none yet. */
+    readonly requireEngine: () => void
     readonly store: Pick<Store, 'catalogue'>
     readonly outside: OutsideGroups
     readonly own: OwnRuns
@@ -20,10 +23,12 @@ export class TrainerGroups {
     this.#store = parts.store
     this.#outside = parts.outside
     this.#own = parts.own
+    this.#requireEngine = parts.requireEngine
   }
 
-  /** Throws `STORE_CONFLICT` where the id stands for something else, `GROUP_INVALID`. */
+  /** Throws `STORE_CONFLICT` where the id stands for something else, `GROUP_INVALID`, `ENGINE_NONE`. */
   async open(asked: AskedGroup, priority: number): Promise<RoundView> {
+    this.#requireEngine()
     await this.#requireCarries(asked.runId, asked.spec)
     await this.#requireForks(asked.runId, asked.spec)
     if (!(await this.#isOutside(asked.runId))) return this.#own.openGroup(asked, priority)
@@ -32,6 +37,7 @@ export class TrainerGroups {
 
   /** Opens a further round. Throws `ROUND_OPEN` where one goes on, `RUN_IS_EVAL`, `GROUP_INVALID`. */
   async openRound(groupId: Id, spec: GroupSpec): Promise<RoundView> {
+    this.#requireEngine()
     const runId = await this.#runOf(groupId)
     requireNoEval(await this.#store.catalogue.run(runId))
     await this.#requireCarries(runId, spec)

@@ -73,6 +73,8 @@ export interface TrainerRunsParts {
   readonly own: Pick<OwnRuns, 'check' | 'begin' | 'task' | 'end'>
   /** What the engine gives, as last learned. */
   readonly engine: { readonly name: string; readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean } }
+  /** False: a trainer names the engine later. */
+  readonly hasEngine: () => boolean
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -108,10 +110,10 @@ export class TrainerRuns {
     readonly name: string
     readonly trainer: TrainerRun
   }): Promise<TrainerRunState> {
-    const { store, engine } = this.#parts
+    const { store, engine, hasEngine } = this.#parts
     const { trainer } = asked
     const { gives } = engine
-    if (trainer.purpose === 'train' && !(gives.tokenIds && gives.logprobs)) {
+    if (hasEngine() && trainer.purpose === 'train' && !(gives.tokenIds && gives.logprobs)) {
       const lacks = gives.tokenIds ? 'no logprobs' : 'no token ids'
       throw new PaddockError(
         'RUN_REFUSED',
@@ -132,7 +134,7 @@ export class TrainerRuns {
         fix: 'Give another run_id, or ask for exactly what was asked for first.',
       })
     }
-    if (trainer.own !== null && !(await store.trainer.isClosed(id))) await this.#parts.own.begin(id)
+    if (trainer.own !== null && hasEngine() && !(await store.trainer.isClosed(id))) await this.#parts.own.begin(id)
     return this.state(id)
   }
 

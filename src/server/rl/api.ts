@@ -4,7 +4,7 @@ import { parse } from '../parse.ts'
 
 /** A route as it is served and described. */
 export interface RlRoute {
-  readonly method: 'get' | 'post' | 'delete'
+  readonly method: 'get' | 'post' | 'put' | 'delete'
   /** Below `/rl/v1`, with `:name` for what stands in it. */
   readonly path: string
   /** What programs made from the description call it. */

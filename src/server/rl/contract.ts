@@ -5,6 +5,7 @@ import type {
   LateVerdict,
   OutsideGroups,
   PolicyUpdates,
+  TrainerEngines,
   TrainerGroups,
   TrainerRuns,
 } from '../../rollout/index.ts'
@@ -18,17 +19,20 @@ export interface RlParts {
   readonly inferenceOrigin: string
   readonly sessionDefaults: Config['session']
   /** The model of sessions whose run names none; null: as the harness asks. */
-  readonly defaultModel: string | null
+  readonly defaultModel: () => string | null
   appendLate(rolloutId: Id, given: LateVerdict): Promise<Verdict>
   readonly outside: Pick<OutsideGroups, 'openRollout' | 'end'>
   readonly groups: Pick<TrainerGroups, 'openRound' | 'cancel' | 'stopRollout'>
   readonly runs: TrainerRuns
   readonly handOuts: HandOuts
   readonly policy: PolicyUpdates
+  readonly engines: Pick<TrainerEngines, 'put'>
   readonly evals: Pick<Evals, 'open' | 'wait' | 'cancel'>
   readonly trainer: Store['trainer']
   readonly changes: Store['changes']
   readonly scoreIds: Proxy['scoreIds']
+  /** False: a trainer names the engine later. */
+  readonly hasEngine: () => boolean
   /** What the engine gives, as last learned. */
   readonly engine: {
     readonly name: string

@@ -2,6 +2,7 @@ import express, { type RequestHandler, Router } from 'express'
 import { RlApi } from './api.ts'
 import { claimRoutes } from './claims.ts'
 import type { RlParts } from './contract.ts'
+import { engineRoutes } from './engines.ts'
 import { evalRoutes } from './evals.ts'
 import { eventRoutes } from './events.ts'
 import { groupRoutes } from './groups.ts'
@@ -31,6 +32,7 @@ export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _res
     claimRoutes,
     saidRoutes,
     policyRoutes,
+    engineRoutes,
     evalRoutes,
     scoreRoutes,
     eventRoutes,

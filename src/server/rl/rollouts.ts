@@ -75,7 +75,7 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
     const { runId } = await reader.catalogue.group(groupId)
     const { pin, model, harness } = trainerRunOf(await reader.catalogue.run(runId))
     const config = await mergeSessionConfig(sessionDefaults, { pin }, 'sampling')
-    const policy = sessionPolicy(config, model ?? defaultModel)
+    const policy = sessionPolicy(config, model ?? defaultModel())
     const { rollout, session } = await outside.openRollout({
       ...asked,
       groupId,

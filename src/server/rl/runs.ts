@@ -90,7 +90,8 @@ const lookedAt = runState.extend({ lengths: z.strictObject({ kept: length, censo
 
 const openedRun = runState.extend({
   strategy: z.string(),
-  capture: z.enum(['tokens', 'ids', 'text']),
+  /** `unknown`: there is no engine yet. */
+  capture: z.enum(['tokens', 'ids', 'text', 'unknown']),
   logprobs_mode: z.string(),
   notes: z.array(z.string()),
 })
@@ -106,7 +107,7 @@ const attachedAnswer = z.strictObject({
 })
 
 /** Opening a run, attaching to it, and how it stands. */
-export function runRoutes(api: RlApi, { runs, trainer, reader, engine, sessionDefaults }: RlParts): void {
+export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine, sessionDefaults }: RlParts): void {
   const opening = { name: 'openRun', says: 'Opens a run', body: runBody, status: 201, answer: openedRun }
   api.add('post', '/runs', opening, async ({ body }) => {
     const {
@@ -140,13 +141,14 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, sessionDe
         pin,
       },
     })
-    const capture = engine.gives.tokenIds ? (engine.gives.logprobs ? 'tokens' : 'ids') : 'text'
+    const given = engine.gives.tokenIds ? (engine.gives.logprobs ? 'tokens' : 'ids') : 'text'
+    const capture = hasEngine() ? given : 'unknown'
     return {
       ...stateView(opened),
       strategy: sessionDefaults.strategy,
       capture,
       logprobs_mode: engine.logprobKind,
-      notes: notesOf(sessionDefaults.strategy),
+      notes: [...(hasEngine() ? [] : [noEngineNote]), ...notesOf(sessionDefaults.strategy)],
     } as const
   })
   const looking = { name: 'run', says: 'How a run stands', answer: lookedAt }
@@ -238,6 +240,9 @@ function phaseOf(last: TrainerRunState['policy']): 'pausing' | 'live' | 'failed'
       return 'live'
   }
 }
+
+const noEngineNote =
+  'There is no engine yet: name its replicas with PUT /rl/v1/runs/{run}/engines before you ask for groups.'
 
 function notesOf(strategy: string): readonly string[] {
   if (strategy === 'splice') return []

@@ -118,7 +118,7 @@ export interface SettledRound {
 }
 
 /** What of a run's events is of its weights. */
-export type PolicyEventKind = Extract<RunEvent['kind'], `policy_${string}`>
+export type PolicyEventKind = Exclude<Extract<RunEvent['kind'], `policy_${string}`>, 'policy_engines'>
 
 /** Something that happened in a run, for whoever follows it. `seq` grows, and only within one database. */
 export interface RunEvent {
@@ -136,6 +136,8 @@ export interface RunEvent {
     | 'policy_restored'
     /** Weights were announced as live. */
     | 'policy_live'
+    /** A trainer named the replicas of the engine. */
+    | 'policy_engines'
     /** Weights were not moved, and nobody knows which ones the engine has: it stays paused. */
     | 'policy_halted'
     /** Weights went live over groups that they make too old: the run's staleness is `report` from now on. */

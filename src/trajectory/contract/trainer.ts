@@ -129,6 +129,24 @@ export interface RunLengths {
   readonly censored: MemberLengths
 }
 
+/** A replica of the engine as a trainer names it. */
+export interface NamedEngine {
+  readonly url: string
+  readonly role: 'rollout'
+  /** Where its bearer key is: `env:<variable>` or `file:<absolute path>`, never the key; null: it needs none. */
+  readonly key_ref: string | null
+}
+
+/** What all replicas of an engine have in common; null: it is not told. */
+export type EngineIdentity = Readonly<Record<string, string | number | null>>
+
+/** The replicas that a trainer named last. */
+export interface NamedEngines {
+  readonly runId: Id
+  readonly engines: readonly NamedEngine[]
+  readonly identity: EngineIdentity
+}
+
 export type PolicyEvent = RunEvent & { readonly kind: PolicyEventKind }
 
 /** A disposition as it stands. */
@@ -190,13 +208,19 @@ export interface TrainerBook extends TrainerReader {
   /** Throws `FENCED` for an incarnation that does not speak for the run. */
   requireIncarnation(runId: Id, incarnation: number): Promise<void>
   /** Writes what happened to the policy of a run. */
-  tell(runId: Id, kind: Exclude<PolicyEventKind, 'policy_live'> | 'gate_passed', data: RunEvent['data']): Promise<void>
+  tell(
+    runId: Id,
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed',
+    data: RunEvent['data'],
+  ): Promise<void>
   /** True once a run's weights have gone live over groups that they made too old. */
   passedGate(runId: Id): Promise<boolean>
   /** What was said of a run's weights last; null: nothing. */
   lastPolicy(runId: Id): Promise<PolicyEvent | null>
   /** The run whose trainer moves weights: the last one that did and is not closed. Null: none. */
   policyOwner(): Promise<Id | null>
+  /** The replicas that were named last, by a run that is not closed. Null: by none. */
+  engines(): Promise<NamedEngines | null>
   /** The last incarnation; null before the first attaching. */
   incarnation(runId: Id): Promise<number | null>
   counts(runId: Id): Promise<HandoutCounts>

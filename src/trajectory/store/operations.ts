@@ -88,6 +88,7 @@ export function trainerOperations(book: SqliteTrainerBook): Operations {
     'passedGate',
     'lastPolicy',
     'policyOwner',
+    'engines',
     'isClosed',
   ])
 }

@@ -104,6 +104,7 @@ export function remoteTrainerBook(thread: StoreThread): TrainerBook {
     passedGate: remote(thread, 'trainer.passedGate'),
     lastPolicy: remote(thread, 'trainer.lastPolicy'),
     policyOwner: remote(thread, 'trainer.policyOwner'),
+    engines: remote(thread, 'trainer.engines'),
     isClosed: remote(thread, 'trainer.isClosed'),
   }
 }

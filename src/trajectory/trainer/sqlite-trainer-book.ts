@@ -10,6 +10,7 @@ import type {
   HandedRow,
   HandoutCounts,
   MemberLengths,
+  NamedEngines,
   NotOwned,
   PolicyEvent,
   PolicyEventKind,
@@ -308,7 +309,11 @@ export class SqliteTrainerBook extends SqliteTrainerReader {
     this.#fence(run, incarnation)
   }
 
-  tell(run: Id, kind: Exclude<PolicyEventKind, 'policy_live'> | 'gate_passed', data: RunEvent['data']): void {
+  tell(
+    run: Id,
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed',
+    data: RunEvent['data'],
+  ): void {
     this.#write(() => this.#catalogue.tell(run, kind, data))
   }
 
@@ -322,7 +327,7 @@ export class SqliteTrainerBook extends SqliteTrainerReader {
     const [row] = wholeRows<{ seq: number; kind: PolicyEventKind; at: number; data: string }>(
       this.statements,
       catalogueTables.runEvents,
-      `WHERE run = ? AND kind GLOB 'policy_*' ORDER BY seq DESC LIMIT 1`,
+      `WHERE run = ? AND kind GLOB 'policy_*' AND kind <> 'policy_engines' ORDER BY seq DESC LIMIT 1`,
       runId,
     )
     if (row === undefined) return null
@@ -336,6 +341,19 @@ export class SqliteTrainerBook extends SqliteTrainerReader {
        ORDER BY seq DESC LIMIT 1`,
     )
     return found?.run ?? null
+  }
+
+  engines(): NamedEngines | null {
+    const [row] = wholeRows<{ run: Id; data: string }>(
+      this.statements,
+      catalogueTables.runEvents,
+      `WHERE kind GLOB 'policy_*' AND kind = 'policy_engines' AND run NOT IN (SELECT run FROM closed_runs)
+       ORDER BY seq DESC LIMIT 1`,
+    )
+    if (row === undefined) return null
+    // Only `tell` of this kind writes it.
+    const { engines, identity } = JSON.parse(row.data) as Pick<NamedEngines, 'engines' | 'identity'>
+    return { runId: row.run, engines, identity }
   }
 
   incarnation(run: Id): number | null {

@@ -193,6 +193,9 @@ class AsyncRun:
         said = {"mode": mode, "label": label, "requests": requests, "wait_s": wait_s}
         return await self._off(lambda: self.sync.policy(version, phase, **said))
 
+    async def engines(self, engines: Iterable[str | Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return await self._off(lambda: self.sync.engines(engines))
+
     async def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
         await self._off(lambda: self.sync.metrics(step, values, mismatch=mismatch))
 

@@ -346,6 +346,15 @@ class Run:
         body |= {} if label is None else {"label": label}
         return self._own("/policy", body, repeatable=True, wait_s=wait_s)
 
+    def engines(self, engines: Iterable[str | Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The replicas of the engine from now on: URLs, or `{url, key_ref?, role?}` each, `key_ref` naming where Paddock finds the key
+        (`env:VLLM_KEY`, `file:/run/key`). New ones take calls, those that are left out end what they have. All or nothing; may be repeated.
+        """
+        named = [{"url": each} if isinstance(each, str) else dict(each) for each in engines]
+        body = {"incarnation": self.incarnation, "engines": named}
+        found: list[dict[str, Any]] = self._ask("PUT", "/engines", body, repeatable=True)["engines"]
+        return found
+
     def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
         """The trainer's own numbers of a step, shown beside the rollouts'."""
         body: dict[str, Any] = {"step": step, "values": dict(values)}
