@@ -358,6 +358,18 @@ export const catalogue = {
     'The port is taken by another process.',
     'Choose another port (0 takes a free one), or stop the other process.',
   ),
+  PROBE_BUDGET: entry(
+    'request',
+    429,
+    'Probes of the run have sampled, or may be about to sample, as many tokens as they may.',
+    'Ask for fewer or shorter continuations, or open the run with a larger `probe_tokens`.',
+  ),
+  PROBE_REFUSED: entry(
+    'request',
+    409,
+    'There is no exact token prefix to go on from at that call.',
+    'Probe a call of a rollout whose prompt and answer have recorded ids, and no images or sound.',
+  ),
   PROXY_DRAINING: entry(
     'infra',
     503,

@@ -14,6 +14,7 @@ import type {
   SessionRecord,
   TokenStrategy,
 } from '../trajectory/index.ts'
+import type { ProbeAnswer, ProbeOrder } from './probes/contract.ts'
 import type { ScoreOrder, Scores } from './scoring.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type {
@@ -262,6 +263,13 @@ export interface Proxy {
    * `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `ENGINE_UNTRUSTED`.
    */
   scoreIds(order: ScoreOrder): Promise<Scores>
+  /**
+   * Samples behind given ids, beside all sessions and behind all calls: recorded in a session of role `probe`, never trained. Throws
+   * `ENGINE_INCAPABLE`, `PROXY_DRAINING`, `ENGINE_*`, `CONTEXT_OVERFLOW`, `STORE_*`.
+   */
+  probe(order: ProbeOrder): Promise<ProbeAnswer>
+  /** The ids of a text as it stands, without special tokens. Throws `ENGINE_INCAPABLE`, `ENGINE_UNREACHABLE`, `ENGINE_ERROR`. */
+  textIds(text: string): Promise<readonly number[]>
   /** Takes somebody's word for the weights of replicas that do not name them themselves. */
   believeWeights(version: string): Promise<void>
   /** Takes no new calls and resolves when the running ones are committed. */

@@ -13,7 +13,7 @@ export type {
   SessionPast,
   SessionStats,
 } from './contract.ts'
-export { chatRequestOf, requestMessages } from './dialects/read-back.ts'
+export { chatRequestOf, requestMessages, showsMedia } from './dialects/read-back.ts'
 export type { EngineOrder } from './engines/control.ts'
 export type {
   FleetLimits,
@@ -33,5 +33,6 @@ export { sglangEngine, type SglangOptions } from './engines/sglang/index.ts'
 export { vllmEngine, type VllmOptions } from './engines/vllm/index.ts'
 export { defaultLimits } from './limits.ts'
 export { requireReplayable } from './past/replay.ts'
+export type { Continuation, ProbeAnswer } from './probes/contract.ts'
 export { createProxy } from './proxy.ts'
 export { requireOwnPage } from './session/own-page.ts'

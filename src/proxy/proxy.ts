@@ -23,6 +23,7 @@ import { OpenSessions } from './session/open-sessions.ts'
 import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
 import { modelShape, serveModels } from './model-routes.ts'
+import { Probes } from './probes/probes.ts'
 import { scoreIds } from './scoring.ts'
 import { serveStored } from './stored-responses.ts'
 import { storeSideChannels } from './side-channels.ts'
@@ -92,6 +93,16 @@ export function createProxy(options: ProxyOptions): Proxy {
     besideTokens: besideTokens(upstream),
     keepBeside: (answer, about) =>
       options.blobs === undefined ? null : storeSideChannels(answer, about, { blobs: options.blobs, recorder, clock }),
+  })
+  const probes = new Probes({
+    recorder,
+    admission,
+    upstream,
+    engine: now,
+    known: (sessionId) => upstream.knownFor(sessionId)?.facts ?? null,
+    clock,
+    stallMs: limits.stallMs,
+    emit,
   })
   const counting = new Counting(engine, limits, clock)
   const ticker = setInterval(
@@ -274,6 +285,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   async function end(): Promise<void> {
     draining = true
     clearInterval(ticker)
+    probes.close()
     await Promise.all([...generations.running].map((call) => call.abort('shutdown')))
     await Promise.all([...listeners].map((listener) => listener.close()))
     if (upstream.status().paused !== null) await upstream.resume()
@@ -318,6 +330,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     engineWeights: () => upstream.weights(),
     scoreIds: (order) =>
       scoreIds(order, { engine: now, weights: () => upstream.weights(), paused: () => upstream.status().paused }),
+    probe: (order) => probes.probe(order),
+    textIds: async (text) => {
+      const { textIds, name, url } = now()
+      if (textIds !== undefined) return textIds(text)
+      throw new PaddockError('ENGINE_INCAPABLE', `The engine ${name} at ${shownUrl(url)} tells no ids of a text.`, {
+        fix: 'Give the ids themselves, or use vLLM or SGLang.',
+      })
+    },
     believeWeights: (version) => upstream.believe(version),
     drain,
     close: () => (closed ??= end()),

@@ -52,8 +52,8 @@ export async function endRecordings(
   for (const run of (await catalogue.runs(lookBackRuns)).filter(isRecording)) {
     for (const rollout of await catalogue.rollouts({ runId: run.id })) {
       if (rollout.end !== null) continue
-      for (const { id } of await recorder.sessions({ rolloutId: rollout.id })) {
-        await proxy.closeSession(id)
+      for (const { id, role } of await recorder.sessions({ rolloutId: rollout.id })) {
+        if (role !== 'probe') await proxy.closeSession(id)
       }
       await catalogue.endRollout(rollout.id, clock.now(), 'completed', 'recording closed')
       count += 1

@@ -33,7 +33,7 @@ export {
   type StoreOptions,
 } from './store/index.ts'
 export { openPostgresQueue, type PostgresQueue, type PostgresQueueOptions } from './queue/postgres/index.ts'
-export { buildRows, type BuiltRows, type RowOptions, sampledTokens } from './rows/index.ts'
+export { buildRows, type BuiltRows, promptOfCall, type RowOptions, sampledTokens } from './rows/index.ts'
 export {
   defineSelector,
   selectForExport,

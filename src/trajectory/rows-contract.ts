@@ -39,6 +39,8 @@ export type MaskReason =
   | WireFault
 
 export type DropReason =
+  /** Continuations that a trainer asked for, which no harness saw. */
+  | 'probe'
   | 'verdict_null'
   | 'tainted'
   | 'rollout_unfinished'

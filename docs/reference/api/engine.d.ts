@@ -11,6 +11,8 @@ export interface EngineAdapter {
     readonly readsChat?: (sink: UpstreamSink) => UpstreamSink;
     readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>;
     readonly score?: (ids: PromptIds) => Promise<ScoredIds>;
+    readonly continuations?: ContinuationRoute;
+    readonly textIds?: (text: string) => Promise<readonly number[]>;
     readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>;
     fingerprint(): Promise<EngineFingerprint>;
     learn(how: Learning): Promise<EngineFacts>;

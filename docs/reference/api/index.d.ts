@@ -205,6 +205,8 @@ export interface Proxy {
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
     engineWeights(): Promise<readonly ReplicaWeights[]>;
     scoreIds(order: ScoreOrder): Promise<Scores>;
+    probe(order: ProbeOrder): Promise<ProbeAnswer>;
+    textIds(text: string): Promise<readonly number[]>;
     believeWeights(version: string): Promise<void>;
     drain(): Promise<void>;
     close(): Promise<void>;

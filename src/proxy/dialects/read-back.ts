@@ -3,6 +3,7 @@ import type { CallIntent, CallRecord, SessionLog } from '../../trajectory/index.
 import { injectedAgain } from '../injection/injector.ts'
 import type { ContinuedAnswer } from '../session/conversation.ts'
 import { readStoredHandle } from '../session/echo-handles.ts'
+import { hasMedia } from '../tokens/chat-body.ts'
 import type { DialectMemory } from './contract.ts'
 import { dialectNamed } from './registry.ts'
 import { responseId } from './responses/output.ts'
@@ -75,6 +76,15 @@ function messagesIn(bytes: Uint8Array): readonly unknown[] {
   } catch {
     return []
   }
+}
+
+/**
+ * Ids alone do not say what the model saw of a recorded request: it holds images, sound or files, or cannot be read. Of a log with all
+ * its bodies.
+ */
+export function showsMedia(log: Pick<SessionLog, 'session' | 'calls'>, call: CallRecord): boolean {
+  const body = chatRequestOf(log, call, 'as_sampled')
+  return body === null || hasMedia(messagesIn(body))
 }
 
 function read(intent: ReadIntent, memory: DialectMemory) {

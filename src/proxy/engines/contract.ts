@@ -4,7 +4,7 @@ import type { EngineControl } from './control.ts'
 import type { EngineFacts, Learning } from './facts.ts'
 import type { PromptIds } from './prompt-ids.ts'
 import type { UpstreamSink } from '../upstream.ts'
-import type { TokenEngine } from './token-engine.ts'
+import type { EngineAsk, TokenEngine } from './token-engine.ts'
 
 /** What is asked of an engine beyond what the harness asked, so that the recorder gets its tokens. */
 export interface EngineRequestPlan {
@@ -36,6 +36,25 @@ export interface ScoredIds {
   readonly weightVersion: string | null
 }
 
+/** What is sampled behind given ids. */
+export interface ContinuationTerms {
+  readonly ids: PromptIds
+  /** Null: the engine's own. */
+  readonly model: string | null
+  /** How many continuations. */
+  readonly k: number
+  readonly maxTokens: number
+  readonly temperature: number
+}
+
+/** A route that samples behind given ids, apart from any conversation. Wire shapes only. */
+export interface ContinuationRoute {
+  /** No transform but the temperature is in force, whatever the server's defaults are. */
+  ask(terms: ContinuationTerms): EngineAsk
+  /** A whole answer in the shape of vLLM's chat route; null where the payload is none. */
+  read(payload: Buffer): Readonly<Record<string, unknown>> | null
+}
+
 /** An inference backend behind the proxy. Plain object from a factory; `vllmEngine`, `openaiEngine`. */
 export interface EngineAdapter {
   readonly name: string
@@ -62,6 +81,13 @@ export interface EngineAdapter {
    * route for that. Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `ENGINE_UNTRUSTED` for an answer that cannot be of these ids.
    */
   readonly score?: (ids: PromptIds) => Promise<ScoredIds>
+  /** Absent where the engine samples behind no given ids, or tells too little of what it sampled there. */
+  readonly continuations?: ContinuationRoute
+  /**
+   * The ids of a text as it stands, without special tokens of its own. Absent where the engine has no route for that. Throws
+   * `ENGINE_UNREACHABLE`, `ENGINE_ERROR`.
+   */
+  readonly textIds?: (text: string) => Promise<readonly number[]>
   /** Members that hold the model to so many tokens of thinking, JSON texts; absent where nothing would. */
   readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>
   /** Asks the engine what it is. Unknown parts are null. Throws `ENGINE_UNREACHABLE`. */

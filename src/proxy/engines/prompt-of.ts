@@ -35,6 +35,15 @@ export async function askPromptIds(root: string, apiKey: string | null, chat: Ui
   })
 }
 
+/** The ids of a text by `POST /tokenize` (vLLM `TokenizeCompletionRequest`, SGLang `TokenizeRequest`). */
+export async function askTextIds(root: string, apiKey: string | null, text: string): Promise<readonly number[]> {
+  const asked = JSON.stringify({ prompt: text, add_special_tokens: false })
+  const { status, body } = await tryEngineText(root, '/tokenize', apiKey, asked)
+  const ids = body?.['tokens']
+  if (status < 400 && Array.isArray(ids) && ids.every(isTokenId)) return ids
+  throw new PaddockError('ENGINE_ERROR', `The engine gave no ids of the text: ${saying(body)}`, { data: { status } })
+}
+
 function saying(body: Readonly<Record<string, unknown>> | null): string {
   const error = body?.['error'] ?? body
   const message = typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : null

@@ -36,6 +36,7 @@ export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): Eng
     ...(engine.promptIds === undefined
       ? {}
       : { promptIds: (chat) => (now().promptIds ?? engine.promptIds ?? none)(chat) }),
+    ...(engine.textIds === undefined ? {} : { textIds: (text) => (now().textIds ?? engine.textIds ?? none)(text) }),
     ...(engine.score === undefined ? {} : { score: (ids) => (now().score ?? engine.score ?? none)(ids) }),
     ...(tokens === undefined || knownTokens === undefined
       ? {}

@@ -168,7 +168,8 @@ const longestTimerMs = 2 ** 31 - 1
 
 async function sampledBy(recorder: KeeperParts['store']['recorder'], rolloutId: Id): Promise<number> {
   let sum = 0
-  for (const { id } of await recorder.sessions({ rolloutId })) {
+  for (const { id, role } of await recorder.sessions({ rolloutId })) {
+    if (role === 'probe') continue
     const { segments } = await recorder.session(id, { bodies: [] })
     for (const { origin, tokens } of segments) if (origin === 'sampled') sum += tokens.length
   }

@@ -258,7 +258,9 @@ export class OutsideGroups {
       if (rollout.end === end && rollout.endDetail === detail) return
       throw new PaddockError('STORE_CONFLICT', `rollout ${rolloutId} has ended as ${rollout.end}`)
     }
-    for (const { id } of await recorder.sessions({ rolloutId })) {
+    for (const { id, role } of await recorder.sessions({ rolloutId })) {
+      // A probe is the trainer's, and goes on.
+      if (role === 'probe') continue
       await this.#proxy.closeSession(id)
       for (const cause of this.#taintsOf(id)) await catalogue.taint(rolloutId, cause)
     }

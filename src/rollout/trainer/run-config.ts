@@ -39,7 +39,12 @@ export interface TrainerRun {
   /** What Paddock needs to do the rollouts itself; null: a harness of the trainer's own does them. */
   readonly own: OwnRun | null
   readonly labels: Readonly<Record<string, string>>
+  /** Tokens that probes of its calls may sample; absent: {@link defaultProbeTokens}. */
+  readonly probeTokens?: number
 }
+
+/** What probes of a run may sample where nothing else is said. */
+export const defaultProbeTokens = 1_000_000
 
 /** Of a run that was not opened by a trainer. */
 export const defaultTrainerRun: TrainerRun = {

@@ -6,6 +6,7 @@ import type {
   OutsideGroups,
   PolicyUpdates,
   TrainerEngines,
+  Probes,
   TrainerGroups,
   TrainerRuns,
 } from '../../rollout/index.ts'
@@ -30,6 +31,7 @@ export interface RlParts {
   readonly evals: Pick<Evals, 'open' | 'wait' | 'cancel'>
   readonly trainer: Store['trainer']
   readonly changes: Store['changes']
+  readonly probes: Pick<Probes, 'probe'>
   readonly scoreIds: Proxy['scoreIds']
   /** False: a trainer names the engine later. */
   readonly hasEngine: () => boolean

@@ -7,6 +7,7 @@ import { evalRoutes } from './evals.ts'
 import { eventRoutes } from './events.ts'
 import { groupRoutes } from './groups.ts'
 import { describeRoutes } from './openapi.ts'
+import { probeRoutes } from './probes.ts'
 import { policyRoutes } from './policy.ts'
 import { rolloutRoutes } from './rollouts.ts'
 import { runRoutes } from './runs.ts'
@@ -35,6 +36,7 @@ export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _res
     engineRoutes,
     evalRoutes,
     scoreRoutes,
+    probeRoutes,
     eventRoutes,
     describeRoutes,
   ])

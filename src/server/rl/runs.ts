@@ -32,6 +32,8 @@ const runShape = z.strictObject({
   budgets: z.record(z.string(), z.unknown()).optional(),
   trust_tasks: z.boolean().optional(),
   labels: labels.default({}),
+  /** Tokens that probes of its calls may sample. */
+  probe_tokens: z.int().min(0).optional(),
 })
 
 /** What only means something where Paddock does the rollouts. */
@@ -122,6 +124,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       command = null,
       budgets = {},
       trust_tasks: trustTasks = false,
+      probe_tokens: probeTokens,
       ...rest
     } = body
     const own = pinOf(asked)
@@ -139,6 +142,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         staleness,
         capacity: capacity?.groups ?? null,
         pin,
+        ...(probeTokens === undefined ? {} : { probeTokens }),
       },
     })
     const given = engine.gives.tokenIds ? (engine.gives.logprobs ? 'tokens' : 'ids') : 'text'

@@ -94,6 +94,18 @@ export function recorderContract(name: string, make: () => Promise<RecorderUnder
       expect(log.calls.map((call) => Buffer.from(call.intent.body).toString())).toEqual(['', '{"a":2}'])
     })
 
+    it('knows whose a call is', async () => {
+      const sessionId = await opened()
+      const call = await began(sessionId, 0, '{}')
+      await recorder.flush()
+      const reader = await made.reader()
+      for (const one of [recorder, reader]) {
+        expect(await one.sessionOfCall(call.id)).toBe(sessionId)
+        await expect(one.sessionOfCall(sessionId)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      }
+      await reader.close()
+    })
+
     it('stores any bodies byte for byte, also over restarts', async () => {
       const piece = fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom('{"messages":[', '],"tools":[]}', ''))
       await fc.assert(

@@ -35,6 +35,8 @@ export interface RecorderReader {
   sessions(filter?: { rolloutId?: Id; limit?: number }): Promise<readonly SessionRecord[]>
   /** The newest sessions, newest first. */
   sessionKeys(limit: number): Promise<readonly SessionKey[]>
+  /** The session of a call. Throws `NOT_FOUND`. */
+  sessionOfCall(callId: Id): Promise<Id>
   /** Throws `NOT_FOUND`; `STORE_CORRUPT` when a body does not have its digest. */
   session(id: Id, options?: SessionReadOptions): Promise<SessionLog>
   /** Null: the events that belong to no rollout and no session. */

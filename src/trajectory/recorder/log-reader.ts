@@ -70,6 +70,16 @@ export class LogReader {
       }))
   }
 
+  /** Throws `NOT_FOUND`. */
+  sessionOfCall(callId: Id): Id {
+    const row = this.#statements.get<{ id: StoredId }>(
+      'SELECT sessions.id FROM calls JOIN sessions ON sessions.n = calls.session WHERE calls.id = ?',
+      storedId(callId),
+    )
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no call ${callId}`)
+    return readId(row.id)
+  }
+
   events({ rolloutId }: { rolloutId: Id | null }): readonly Event[] {
     if (rolloutId !== null) return this.#events('rollout', rolloutId)
     return this.#eventsWhere('rollout IS NULL AND session IS NULL')

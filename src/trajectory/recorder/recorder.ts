@@ -159,6 +159,13 @@ class JournalRecorder implements OpenedRecorder {
     return this.#reader.sessionKeys(...args)
   }
 
+  async sessionOfCall(
+    ...args: Parameters<RecorderReader['sessionOfCall']>
+  ): ReturnType<RecorderReader['sessionOfCall']> {
+    await this.flush()
+    return this.#reader.sessionOfCall(...args)
+  }
+
   async session(...args: Parameters<RecorderReader['session']>): ReturnType<RecorderReader['session']> {
     await this.flush()
     return this.#reader.session(...args)

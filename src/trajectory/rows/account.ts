@@ -53,7 +53,8 @@ export class Accounting {
   dropped(log: SessionLog, reason: DropReason): void {
     const sampled = sampledTokens(log)
     this.#sampled += sampled
-    if (sampled > 0) add(this.#notExported, reason, sampled)
+    // Probes are no part of the rollout, whatever becomes of that.
+    if (sampled > 0) add(this.#notExported, log.session.role === 'probe' ? 'probe' : reason, sampled)
   }
 
   /** The buckets so far. */

@@ -1,3 +1,4 @@
+export { promptOfCall } from './prompt-of-call.ts'
 export { Accounting, sampledTokens } from './account.ts'
 export { buildRows, type BuiltRows, type RowOptions } from './build.ts'
 export { Forest, type PathStep } from './forest.ts'

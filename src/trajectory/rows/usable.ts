@@ -30,8 +30,9 @@ export function candidates(forest: Forest, trainClasses: readonly CallClass[], i
   for (const segment of forest.log.segments) {
     if (segment.origin !== 'sampled' || segment.stopCut) continue
     const call = forest.callOf(segment)
-    if (forest.log.session.role !== 'agent') {
-      judged.push({ kind: 'dropped', segment, reason: 'role' })
+    const { role } = forest.log.session
+    if (role !== 'agent') {
+      judged.push({ kind: 'dropped', segment, reason: role === 'probe' ? 'probe' : 'role' })
       continue
     }
     const reason = call === null ? 'undelivered_sibling' : (unusable(call) ?? wireFaultOf(call.commit?.findings ?? []))

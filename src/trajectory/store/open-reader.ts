@@ -58,6 +58,7 @@ function logReads(reader: LogReader): RecorderReader {
   return {
     sessions: (...args) => later(() => reader.sessions(...args)),
     sessionKeys: (...args) => later(() => reader.sessionKeys(...args)),
+    sessionOfCall: (...args) => later(() => reader.sessionOfCall(...args)),
     session: (...args) => later(() => reader.session(...args)),
     events: (...args) => later(() => reader.events(...args)),
     close: () => Promise.resolve(),

@@ -114,6 +114,7 @@ export function remoteLogReader(thread: StoreThread): RecorderReader {
   return {
     sessions: remote(thread, 'log.sessions'),
     sessionKeys: remote(thread, 'log.sessionKeys'),
+    sessionOfCall: remote(thread, 'log.sessionOfCall'),
     session: remote(thread, 'log.session'),
     events: remote(thread, 'log.events'),
     close: nothing,

@@ -129,6 +129,21 @@ class AsyncRun:
     async def checkpoint(self, step: int) -> None:
         await self._off(lambda: self.sync.checkpoint(step))
 
+    async def probe(
+        self,
+        call_id: str,
+        k: int,
+        max_tokens: int,
+        *,
+        temperature: float = 1.0,
+        answer: Mapping[str, Any] | None = None,
+        suffix: str | Sequence[int] | None = None,
+        verifier: Mapping[str, Any] | None = None,
+        wait_s: float = 600.0,
+    ) -> dict[str, Any]:
+        more: dict[str, Any] = {"temperature": temperature, "answer": answer, "suffix": suffix, "verifier": verifier}
+        return await self._off(lambda: self.sync.probe(call_id, k, max_tokens, **more, wait_s=wait_s))
+
     async def state(self) -> dict[str, Any]:
         return await self._off(self.sync.state)
 

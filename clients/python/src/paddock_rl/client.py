@@ -355,6 +355,28 @@ class Run:
         found: list[dict[str, Any]] = self._ask("PUT", "/engines", body, repeatable=True)["engines"]
         return found
 
+    def probe(
+        self,
+        call_id: str,
+        k: int,
+        max_tokens: int,
+        *,
+        temperature: float = 1.0,
+        answer: Mapping[str, Any] | None = None,
+        suffix: str | Sequence[int] | None = None,
+        verifier: Mapping[str, Any] | None = None,
+        wait_s: float = 600.0,
+    ) -> dict[str, Any]:
+        """What the policy would say next: `k` continuations of the exact ids of a recorded call's prompt, with `answer` (`{}`, or
+        `{"offset": n}`) also of its answer, then of `suffix`. No harness sees them, and nothing trains them. `continuations` have `text`,
+        `ids`, `logprobs`, and with a `verifier` (`{"rule": "exact" | "contains" | "regex" | "number", ...}`) a `value`.
+        """
+        given = suffix if suffix is None or isinstance(suffix, str) else [int(one) for one in suffix]
+        body: dict[str, Any] = {"k": k, "max_tokens": max_tokens, "temperature": temperature}
+        more = {"answer": answer, "suffix": given, "verifier": verifier}
+        body |= {name: value for name, value in more.items() if value is not None}
+        return self.paddock.ask("POST", f"{_API}/calls/{_part(call_id)}/probes", body, wait_s=wait_s)
+
     def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
         """The trainer's own numbers of a step, shown beside the rollouts'."""
         body: dict[str, Any] = {"step": step, "values": dict(values)}

@@ -1,6 +1,6 @@
 import type { LogprobKind } from '../../../core/index.ts'
 import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
-import { askPromptIds } from '../prompt-of.ts'
+import { askPromptIds, askTextIds } from '../prompt-of.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
 import { type EngineFacts, type Learning, toldDefaults, untoldDefaults, vocabularyIn } from '../facts.ts'
@@ -8,6 +8,7 @@ import { listedModels } from '../models.ts'
 import { foundKind } from '../probe-logprobs.ts'
 import { serverInfo } from './about.ts'
 import { sglangChatSink } from './chat-sink.ts'
+import { sglangContinuations } from './continuations.ts'
 import { sglangControl } from './control.ts'
 import { sglangQuirks } from './quirks.ts'
 import { scoreSglang } from './score.ts'
@@ -96,7 +97,9 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
       }
     },
     score: (ids) => scoreSglang(root, apiKey, ids),
+    continuations: sglangContinuations,
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
+    textIds: (text) => askTextIds(root, apiKey, text),
     ...(options.strictThinking === true ? { boundThinking } : {}),
     fingerprint: async () => (await learn({ probes: false })).fingerprint,
     learn,

@@ -14,10 +14,11 @@ import {
 import { listedModels } from '../models.ts'
 import { foundKind } from '../probe-logprobs.ts'
 import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
+import { vllmContinuations } from './continuations.ts'
 import { vllmControl } from './control.ts'
 import { scoreVllm } from './score.ts'
 import { vllmTokens } from './token-routes.ts'
-import { askPromptIds } from '../prompt-of.ts'
+import { askPromptIds, askTextIds } from '../prompt-of.ts'
 import { quirksOf } from './quirks.ts'
 
 export interface VllmOptions {
@@ -107,7 +108,9 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
       }
     },
     score: (ids) => scoreVllm(root, apiKey, { ids, model }),
+    continuations: vllmContinuations,
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
+    textIds: (text) => askTextIds(root, apiKey, text),
     // 0.20 and newer (vllm-project/vllm#20859); refused where no reasoning parser is configured.
     boundThinking: (tokens) => ({ thinking_token_budget: tokens }),
     fingerprint: async () => (await learn({ probes: false })).fingerprint,
