@@ -2,11 +2,13 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, isPaddockError, PaddockError } from '../core/index.ts'
 import {
+  createScorer,
   type EngineAdapter,
   type EngineProbe,
   openaiEngine,
   probeEngine,
   llamacppEngine,
+  type Scorer,
   sglangEngine,
   vllmEngine,
 } from '../proxy/index.ts'
@@ -120,6 +122,23 @@ async function startOwn(config: Config['engine'], options: ResolveOptions): Prom
   } catch (error) {
     await scripted[Symbol.asyncDispose]()
     throw error
+  }
+}
+
+/** An engine that only scores, asked for what it is when it is first needed, and again where it could not be. */
+export function scoringEngine(role: Config['engines']['teacher']): (() => Promise<Scorer>) | null {
+  if (role === null) return null
+  let made: Promise<Scorer> | null = null
+  return () => {
+    made ??= probeEngine(role.url, { apiKey: role.apiKey, model: null }).then(
+      (report) =>
+        createScorer(adapterFor(role.kind === 'auto' ? report.kind : role.kind, report.url, role.apiKey, report)),
+      (cause: unknown) => {
+        made = null
+        throw cause
+      },
+    )
+    return made
   }
 }
 

@@ -14,6 +14,7 @@ import {
   Probes,
   Recordings,
   TrainerEngines,
+  RoundScores,
   TrainerGroups,
   type TrainerRun,
   TrainerRuns,
@@ -30,7 +31,7 @@ import {
 } from '../server/index.ts'
 import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
-import type { ResolvedEngine } from './engine.ts'
+import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
 import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
@@ -181,6 +182,15 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const token = config.control.token ?? (await controlToken(config.store.directory))
     await outside.resume()
     const submitted = new Map<Id, SubmittedWork>()
+    const scorers = {
+      reference: scoringEngine(config.engines.reference),
+      teacher: scoringEngine(config.engines.teacher),
+    }
+    const scores = new RoundScores({
+      scorers,
+      policyTokenizer: async () => (await proxy.engine.fingerprint()).tokenizer,
+      catalogue: store.catalogue,
+    })
     const recordings = new Recordings({ store, proxy })
     let stopping = false
     const submit = async (asked: Parameters<Submit>[1]): Promise<SubmittedRun> => {
@@ -209,15 +219,29 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         ...reading,
         rl: {
           ...reading,
-          runs: new TrainerRuns({ store, groups, own, engine: proxy.engine, hasEngine: () => proxy.hasEngine() }),
-          handOuts: new HandOuts({ store }),
+          runs: new TrainerRuns({
+            store,
+            groups,
+            own,
+            scores,
+            engine: proxy.engine,
+            hasEngine: () => proxy.hasEngine(),
+          }),
+          handOuts: new HandOuts({ store, scores }),
           policy,
           evals,
           groups,
           trainer: store.trainer,
           changes: store.changes,
           probes: new Probes({ store, proxy }),
-          scoreIds: (order) => proxy.scoreIds(order),
+          scoreIds: async (role, order) => {
+            if (role === 'policy') return proxy.scoreIds(order)
+            const scorer = await scorers[role]?.()
+            if (scorer !== undefined) return scorer.score(order)
+            throw new PaddockError('ENGINE_INCAPABLE', `No engine is configured for the role ${role}.`, {
+              fix: `Name it in \`engines.${role}.url\` of the configuration.`,
+            })
+          },
           engine: proxy.engine,
           hasEngine: () => proxy.hasEngine(),
           engines: named,
@@ -272,6 +296,9 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
 }
 
 /** What no log line may hold, whatever it looks like. */
-function secretsOf({ engine, control }: Config): readonly string[] {
-  return [engine.apiKey, control.token].filter((secret) => secret !== null)
+function secretsOf({ engine, engines, control }: Config): readonly string[] {
+  const { reference, teacher } = engines
+  return [engine.apiKey, reference?.apiKey ?? null, teacher?.apiKey ?? null, control.token].filter(
+    (secret) => secret !== null,
+  )
 }

@@ -45,11 +45,14 @@ export {
   draftRound,
   encodeRows,
   type HandedRound,
+  type HandedRowWhole,
+  type HandedScores,
   handedRound,
   type HandoutRules,
   roundJson,
   type RowMode,
   rowsToOwn,
+  type ScoringRole,
 } from './handout/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { salvage, type SalvageReport } from './salvage/index.ts'

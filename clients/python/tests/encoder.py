@@ -17,7 +17,9 @@ def encode(header: Header) -> bytes:
     header = copy.deepcopy(header)
     area = bytearray()
     for row in header["rows"]:
-        for name, dtype, code in (("token_ids", "i4", "i"), ("loss_mask", "u1", "B"), ("logprobs", "f4", "f")):
+        known = (("token_ids", "i4", "i"), ("loss_mask", "u1", "B"), ("logprobs", "f4", "f"))
+        scored = (("ref_logprobs", "f4", "f"), ("teacher_logprobs", "f4", "f"))
+        for name, dtype, code in (*known, *(one for one in scored if row["arrays"].get(one[0]) is not None)):
             values = [math.nan if value is None else value for value in row["arrays"][name]]
             area += bytes(-len(area) % 8)
             row["arrays"][name] = {"offset": len(area), "length": len(values), "dtype": dtype}

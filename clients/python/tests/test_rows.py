@@ -34,6 +34,23 @@ class Reading(unittest.TestCase):
                 self.assertEqual(row.trained_tokens, sum(want["arrays"]["loss_mask"]))
                 self.assertEqual(row.turn_spans, [tuple(span) for span in want["turn_spans"]])
 
+    def test_logprobs_of_other_models_are_there_null_or_not_asked_for(self) -> None:
+        header = encoder.simple([1.0, 0.0])
+        for row in header["rows"]:
+            row["arrays"]["ref_logprobs"] = [None, *[-0.5] * (row["n_tokens"] - 1)]
+            row["arrays"]["teacher_logprobs"] = None
+        header["scores"] = {"reference": {"missing": None}, "teacher": {"missing": "ENGINE_UNREACHABLE"}}
+        plain = json.dumps(header).encode()
+        for group in (decode(encoder.encode(header)), decode(plain, "application/json")):
+            first = group.rows[0]
+            assert first.ref_logprobs is not None
+            self.assertTrue(math.isnan(first.ref_logprobs[0]))
+            self.assertEqual(list(first.ref_logprobs[1:]), [-0.5] * (first.n_tokens - 1))
+            self.assertIsNone(first.teacher_logprobs)
+            self.assertEqual(group.scores["teacher"]["missing"], "ENGINE_UNREACHABLE")
+        none = decode(encoder.encode(encoder.simple([1.0])))
+        self.assertEqual((none.rows[0].ref_logprobs, none.scores), (None, {}))
+
     def test_json_and_gzip_say_the_same(self) -> None:
         header = encoder.anything(random.Random(7))
         binary = encoder.encode(header)

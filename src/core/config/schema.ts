@@ -55,6 +55,24 @@ const engine = z.strictObject({
     .prefault({}),
 })
 
+const scoringEngine = (what: string) =>
+  z
+    .strictObject({
+      url: z.url().describe('Its base URL, with or without `/v1`.'),
+      apiKey: z.string().nullable().default(null).describe('Its bearer key.'),
+      kind: z.enum(['auto', 'vllm', 'sglang']).default('auto').describe('Its adapter; `auto` asks it who it is.'),
+    })
+    .nullable()
+    .default(null)
+    .describe(what)
+
+const engines = z.strictObject({
+  reference: scoringEngine(
+    "Engine of a trainer's reference model (`score: {reference: true}` of its run); null: there is none.",
+  ),
+  teacher: scoringEngine("Engine of a trainer's teacher (`score: {teacher: true}` of its run); null: there is none."),
+})
+
 const proxy = z.strictObject({
   host: z.string().default('127.0.0.1').describe('Address of the inference listener.'),
   port: port.default(8790).describe('Its port; 0 takes a free one.'),
@@ -317,6 +335,7 @@ export type PresetInput = z.output<typeof presetSchema>
 
 export const configSchema = z.strictObject({
   engine: engine.prefault({}),
+  engines: engines.prefault({}),
   proxy: proxy.prefault({}),
   control: control.prefault({}),
   store: store.prefault({}),

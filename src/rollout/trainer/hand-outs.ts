@@ -9,6 +9,7 @@ import {
   type Store,
 } from '../../trajectory/index.ts'
 import { requireNoEval } from './eval-run.ts'
+import type { RoundScores } from './round-scores.ts'
 import { trainerRunOf } from './run-config.ts'
 import { untilChange } from './until-change.ts'
 
@@ -24,6 +25,7 @@ export interface ClaimOrder {
 
 export interface HandOutParts {
   readonly store: Pick<Store, 'recorder' | 'catalogue' | 'trainer' | 'changes'>
+  readonly scores: Pick<RoundScores, 'fill'>
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -31,11 +33,13 @@ export interface HandOutParts {
 /** Settled rounds as trainers take them. */
 export class HandOuts {
   readonly #store: HandOutParts['store']
+  readonly #scores: HandOutParts['scores']
   readonly #clock: Clock
   readonly #newId: IdMaker
 
-  constructor({ store, clock = systemClock, newId: id = newId }: HandOutParts) {
+  constructor({ store, scores, clock = systemClock, newId: id = newId }: HandOutParts) {
     this.#store = store
+    this.#scores = scores
     this.#clock = clock
     this.#newId = id
   }
@@ -66,7 +70,9 @@ export class HandOuts {
    * `NOT_FOUND`, `CLAIM_OVER`.
    */
   async rows(groupId: Id, round: number, claimId: Id | null): Promise<HandedRound> {
-    return claimId === null ? this.#toRead(groupId, round) : this.#toTrain(groupId, round, claimId)
+    const rows = await (claimId === null ? this.#toRead(groupId, round) : this.#toTrain(groupId, round, claimId))
+    const { score = {} } = trainerRunOf(await this.#store.catalogue.run(rows.run_id))
+    return this.#scores.fill(rows, score)
   }
 
   async #toTrain(groupId: Id, round: number, claimId: Id): Promise<HandedRound> {

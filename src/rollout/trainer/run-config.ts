@@ -1,4 +1,4 @@
-import type { RowMode, RunRecord, SessionPolicy } from '../../trajectory/index.ts'
+import type { RowMode, RunRecord, ScoringRole, SessionPolicy } from '../../trajectory/index.ts'
 
 /** Rollouts that Paddock does: where, on what, for how long. */
 export interface OwnRun {
@@ -39,6 +39,8 @@ export interface TrainerRun {
   /** What Paddock needs to do the rollouts itself; null: a harness of the trainer's own does them. */
   readonly own: OwnRun | null
   readonly labels: Readonly<Record<string, string>>
+  /** Whose logprobs its rows have beside the policy's own; absent: nobody's. */
+  readonly score?: Readonly<Partial<Record<ScoringRole, boolean>>>
   /** Tokens that probes of its calls may sample; absent: {@link defaultProbeTokens}. */
   readonly probeTokens?: number
 }

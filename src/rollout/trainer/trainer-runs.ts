@@ -24,6 +24,7 @@ import { orNull } from '../group/same-group.ts'
 import { type AskedTask, heldOutSplits, taskOf } from './asked-task.ts'
 import { requireNoEval } from './eval-run.ts'
 import type { OwnRuns } from './own-runs.ts'
+import type { RoundScores } from './round-scores.ts'
 import { isPaused } from './policy-updates.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
 import type { TrainerGroups } from './trainer-groups.ts'
@@ -70,6 +71,7 @@ export interface TrainerRunState {
 export interface TrainerRunsParts {
   readonly store: Store
   readonly groups: Pick<TrainerGroups, 'open' | 'openRound'>
+  readonly scores: Pick<RoundScores, 'require'>
   readonly own: Pick<OwnRuns, 'check' | 'begin' | 'task' | 'end'>
   /** What the engine gives, as last learned. */
   readonly engine: { readonly name: string; readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean } }
@@ -123,6 +125,7 @@ export class TrainerRuns {
         },
       )
     }
+    this.#parts.scores.require(trainer.score ?? {})
     const id = asked.id ?? this.#newId()
     const before = await orNull(store.catalogue.run(id))
     const config = { outside: trainer.own === null, trainer }

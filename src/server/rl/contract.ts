@@ -10,8 +10,8 @@ import type {
   TrainerGroups,
   TrainerRuns,
 } from '../../rollout/index.ts'
-import type { Proxy } from '../../proxy/index.ts'
-import type { Store, StoreReader } from '../../trajectory/index.ts'
+import type { ScoreOrder, Scores } from '../../proxy/index.ts'
+import type { ScoringRole, Store, StoreReader } from '../../trajectory/index.ts'
 
 /** What the trainer's routes are built on. */
 export interface RlParts {
@@ -32,7 +32,7 @@ export interface RlParts {
   readonly trainer: Store['trainer']
   readonly changes: Store['changes']
   readonly probes: Pick<Probes, 'probe'>
-  readonly scoreIds: Proxy['scoreIds']
+  readonly scoreIds: (role: 'policy' | ScoringRole, order: ScoreOrder) => Promise<Scores>
   /** False: a trainer names the engine later. */
   readonly hasEngine: () => boolean
   /** What the engine gives, as last learned. */

@@ -30,7 +30,22 @@ const row = z.strictObject({
   observation_spans: z.array(place),
   mask_reasons: z.array(z.tuple([z.int(), z.int(), z.string()])),
   logprob_kind: z.string(),
-  arrays: z.strictObject({ token_ids: z.array(z.int()), loss_mask: z.array(z.int()), logprobs: z.array(number) }),
+  arrays: z.strictObject({
+    token_ids: z.array(z.int()),
+    loss_mask: z.array(z.int()),
+    logprobs: z.array(number),
+    ref_logprobs: z.array(number).nullable().optional(),
+    teacher_logprobs: z.array(number).nullable().optional(),
+  }),
+})
+
+const scores = z.strictObject({
+  model: z.string().nullable(),
+  version: z.string().nullable(),
+  kind: z.string().nullable(),
+  temperature: z.literal(1),
+  engine: z.string().nullable(),
+  missing: z.string().nullable(),
 })
 
 /** The rows of a round where JSON is asked for; in the binary body arrays are places. */
@@ -61,5 +76,6 @@ export const rowsAnswer = z.strictObject({
       forked_from: z.strictObject({ rollout_id: name, call_id: name }).nullable(),
     }),
   ),
+  scores: z.strictObject({ reference: scores.optional(), teacher: scores.optional() }).optional(),
   rows: z.array(row),
 })

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
 import type { MemberLengths } from '../../trajectory/index.ts'
+import { present } from '../policy.ts'
 import { recordedName } from '../recorded-name.ts'
 import { nothing, type RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
@@ -32,6 +33,8 @@ const runShape = z.strictObject({
   budgets: z.record(z.string(), z.unknown()).optional(),
   trust_tasks: z.boolean().optional(),
   labels: labels.default({}),
+  /** Whose logprobs of their ids rows have beside the policy's own. */
+  score: z.strictObject({ reference: z.boolean().optional(), teacher: z.boolean().optional() }).optional(),
   /** Tokens that probes of its calls may sample. */
   probe_tokens: z.int().min(0).optional(),
 })
@@ -125,6 +128,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       budgets = {},
       trust_tasks: trustTasks = false,
       probe_tokens: probeTokens,
+      score,
       ...rest
     } = body
     const own = pinOf(asked)
@@ -142,6 +146,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         staleness,
         capacity: capacity?.groups ?? null,
         pin,
+        ...(score === undefined ? {} : { score: present(score) }),
         ...(probeTokens === undefined ? {} : { probeTokens }),
       },
     })

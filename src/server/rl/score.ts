@@ -17,6 +17,8 @@ const body = z.strictObject({
     )
     .min(1)
     .max(mostSequences),
+  /** Whose engine scores them. */
+  role: z.enum(['policy', 'reference', 'teacher']).default('policy'),
   if_version: z.string().min(1).optional(),
 })
 const answer = z.strictObject({
@@ -30,8 +32,8 @@ const answer = z.strictObject({
 /** Logprobs of given ids under the weights that there are: for old, clean and teacher contexts. Nothing of it is recorded. */
 export function scoreRoutes(api: RlApi, { scoreIds }: RlParts): void {
   const about = { name: 'score', says: 'Logprobs of given ids', body, answer }
-  api.add('post', '/score', about, async ({ body: { sequences, if_version: ifVersion = null } }) => {
-    const scores = await scoreIds({ sequences: sequences.map(({ ids }) => Int32Array.from(ids)), ifVersion })
+  api.add('post', '/score', about, async ({ body: { sequences, role, if_version: ifVersion = null } }) => {
+    const scores = await scoreIds(role, { sequences: sequences.map(({ ids }) => Int32Array.from(ids)), ifVersion })
     return {
       kind: scores.kind,
       temperature: 1 as const,

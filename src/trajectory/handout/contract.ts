@@ -94,6 +94,26 @@ export interface HandedRowWhole extends HandedRowHead {
   readonly loss_mask: Uint8Array
   /** 0 of context, NaN where it is not known. */
   readonly logprobs: Float32Array
+  /** Of all its ids but the first, by the reference model's engine; null: they could not be had. Absent: not asked for. */
+  readonly ref_logprobs?: Float32Array | null
+  /** The same by the teacher's. */
+  readonly teacher_logprobs?: Float32Array | null
+}
+
+/** Whose logprobs of given ids rows may have beside the policy's own. */
+export type ScoringRole = 'reference' | 'teacher'
+
+/** What scored the rows of a round, or why nothing did. */
+export interface HandedScores {
+  readonly model: string | null
+  /** Null where the engine names no weights. */
+  readonly version: string | null
+  readonly kind: LogprobKind | null
+  readonly temperature: 1
+  /** The engine's fingerprint in the store. */
+  readonly engine: Digest | null
+  /** Null: all rows have theirs. */
+  readonly missing: string | null
 }
 
 /** What stands before the rows. */
@@ -111,6 +131,8 @@ export interface HandedRoundHead {
   readonly outcome_stopped: boolean
   readonly labels: Readonly<Record<string, string>>
   readonly members: readonly HandedMember[]
+  /** Of the roles that the run asked for; absent: none. */
+  readonly scores?: Readonly<Partial<Record<ScoringRole, HandedScores>>>
 }
 
 export interface HandedRound extends HandedRoundHead {

@@ -13,19 +13,19 @@ const alignment = 8
  */
 export function encodeRows({ rows, ...head }: HandedRound): Buffer {
   let size = 0
+  const places: { readonly at: number; readonly write: (body: Buffer, at: number) => void }[] = []
   const heads = rows.map((row) => {
-    const place = (length: number, dtype: keyof typeof widths) => {
+    const place = (array: RowArray) => {
+      if (array === null) return null
+      const dtype = dtypeOf(array)
       const offset = aligned(size)
-      size = offset + length * widths[dtype]
-      return { offset, length, dtype }
+      size = offset + array.length * widths[dtype]
+      places.push({ at: offset, write: (body, at) => writeArray(body, at, array) })
+      return { offset, length: array.length, dtype }
     }
     return {
       ...headOf(row),
-      arrays: {
-        token_ids: place(row.n_tokens, 'i4'),
-        loss_mask: place(row.n_tokens, 'u1'),
-        logprobs: place(row.n_tokens, 'f4'),
-      },
+      arrays: Object.fromEntries(arraysOf(row).map(([name, array]) => [name, place(array)])),
     }
   })
   const header = Buffer.from(JSON.stringify({ ...head, rows: heads }))
@@ -34,12 +34,7 @@ export function encodeRows({ rows, ...head }: HandedRound): Buffer {
   body.write(magic, 0, 'latin1')
   body.writeUInt32LE(header.length, magic.length)
   header.copy(body, magic.length + 4)
-  rows.forEach((row, i) => {
-    const { token_ids: ids, loss_mask: mask, logprobs } = heads[i]?.arrays ?? never()
-    body.set(littleEndian(row.token_ids), start + ids.offset)
-    body.set(row.loss_mask, start + mask.offset)
-    body.set(littleEndian(row.logprobs), start + logprobs.offset)
-  })
+  for (const { at, write } of places) write(body, start + at)
   return body
 }
 
@@ -49,11 +44,7 @@ export function roundJson({ rows, ...head }: HandedRound): unknown {
     ...head,
     rows: rows.map((row) => ({
       ...headOf(row),
-      arrays: {
-        token_ids: [...row.token_ids],
-        loss_mask: [...row.loss_mask],
-        logprobs: Array.from(row.logprobs, (logprob) => (Number.isNaN(logprob) ? null : logprob)),
-      },
+      arrays: Object.fromEntries(arraysOf(row).map(([name, array]) => [name, listOf(array)])),
     })),
   }
 }
@@ -64,16 +55,41 @@ function littleEndian({ buffer, byteOffset, byteLength }: Int32Array | Float32Ar
   return endianness() === 'LE' ? bytes : Buffer.from(bytes).swap32()
 }
 
+type RowArray = Int32Array | Uint8Array | Float32Array | null
+
+/** In the order in which they lie in the body; of those that were not asked for, none. */
+function arraysOf(row: HandedRowWhole): readonly (readonly [string, RowArray])[] {
+  const { token_ids, loss_mask, logprobs, ref_logprobs, teacher_logprobs } = row
+  const all = Object.entries({ token_ids, loss_mask, logprobs, ref_logprobs, teacher_logprobs })
+  return all.flatMap(([name, array]) => (array === undefined ? [] : [[name, array] as const]))
+}
+
+function dtypeOf(array: Exclude<RowArray, null>): keyof typeof widths {
+  if (array instanceof Float32Array) return 'f4'
+  return array instanceof Int32Array ? 'i4' : 'u1'
+}
+
+function writeArray(body: Buffer, start: number, array: Exclude<RowArray, null>): void {
+  body.set(array instanceof Uint8Array ? array : littleEndian(array), start)
+}
+
+function listOf(array: RowArray): readonly (number | null)[] | null {
+  return array === null ? null : Array.from(array, (value) => (Number.isNaN(value) ? null : value))
+}
+
 const widths = { i4: 4, u1: 1, f4: 4 } as const
 
-function headOf({ token_ids: _ids, loss_mask: _mask, logprobs: _logprobs, ...head }: HandedRowWhole): HandedRowHead {
+function headOf({
+  token_ids: _ids,
+  loss_mask: _mask,
+  logprobs: _logprobs,
+  ref_logprobs: _reference,
+  teacher_logprobs: _teacher,
+  ...head
+}: HandedRowWhole): HandedRowHead {
   return head
 }
 
 function aligned(length: number): number {
   return Math.ceil(length / alignment) * alignment
-}
-
-function never(): never {
-  throw new Error('a row without a place')
 }

@@ -1,3 +1,3 @@
-export type { HandedRound, RowMode } from './contract.ts'
+export type { HandedRound, HandedRowWhole, HandedScores, RowMode, ScoringRole } from './contract.ts'
 export { encodeRows, roundJson } from './encode.ts'
 export { draftRound, handedRound, type HandoutRules, rowsToOwn } from './round.ts'

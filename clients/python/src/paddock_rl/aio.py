@@ -87,8 +87,8 @@ class AsyncPaddock:
     async def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
         return await self.off(lambda: self.sync.cancel_rollout(rollout_id))
 
-    async def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None) -> dict[str, Any]:
-        return await self.off(lambda: self.sync.score(sequences, if_version=if_version))
+    async def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None, role: str = "policy") -> dict[str, Any]:
+        return await self.off(lambda: self.sync.score(sequences, if_version=if_version, role=role))
 
     async def tree(self, rollout_id: str) -> dict[str, Any]:
         return await self.off(lambda: self.sync.tree(rollout_id))

@@ -123,11 +123,13 @@ class Paddock:
     def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
         return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/cancel", {}, repeatable=True)
 
-    def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None) -> dict[str, Any]:
-        """Logprobs of given ids under the weights that the engine has now, at temperature 1: `kind`, `version` and `sequences`, each with
-        `logprobs` of shape [T], None for the first id. With `if_version`, other weights are refused (`SCORE_REFUSED`).
+    def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None, role: str = "policy") -> dict[str, Any]:
+        """Logprobs of given ids under the weights that the engine of a role (`policy`, `reference`, `teacher`) has now, at temperature 1:
+        `kind`, `version` and `sequences`, each with `logprobs` of shape [T], None for the first id. With `if_version`, other weights are
+        refused (`SCORE_REFUSED`).
         """
         body: dict[str, Any] = {"sequences": [{"ids": [int(one) for one in ids]} for ids in sequences]}
+        body |= {} if role == "policy" else {"role": role}
         if if_version is not None:
             body["if_version"] = if_version
         return self.ask("POST", f"{_API}/score", body, repeatable=True)

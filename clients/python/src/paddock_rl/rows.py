@@ -19,6 +19,7 @@ MEDIA_TYPE = "application/vnd.paddock.rows"
 
 _DTYPES: Mapping[str, tuple[str, int]] = {"i4": ("i", 4), "u1": ("B", 1), "f4": ("f", 4)}
 _ARRAYS: Mapping[str, str] = {"token_ids": "i4", "loss_mask": "u1", "logprobs": "f4"}
+_OPTIONAL: Mapping[str, str] = {"ref_logprobs": "f4", "teacher_logprobs": "f4"}
 
 Span = tuple[int, int]
 """A half-open range of token positions of a row."""
@@ -104,6 +105,21 @@ class Row:
         return found
 
     @property
+    def ref_logprobs(self) -> memoryview[float] | None:
+        """Of all ids but the first (NaN), by the reference model's engine; None where they were not asked for or could not be had:
+        `Group.scores` says why."""
+        return self._optional("ref_logprobs")
+
+    @property
+    def teacher_logprobs(self) -> memoryview[float] | None:
+        """The same by the teacher's engine."""
+        return self._optional("teacher_logprobs")
+
+    def _optional(self, name: str) -> memoryview[float] | None:
+        found = self._arrays.get(name)
+        return None if found is None else found.view()
+
+    @property
     def trained_tokens(self) -> int:
         """How many tokens of this row train."""
         return sum(self.loss_mask)
@@ -135,6 +151,13 @@ class Group:
     """Handed out before: to a trainer that was killed, or to one whose lease ran out."""
     settled: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The settled round as the events tell it; empty where rows were read without a claim."""
+
+    @property
+    def scores(self) -> Mapping[str, Mapping[str, Any]]:
+        """By role (`reference`, `teacher`) that the run asked for: `model`, `version`, `kind`, and `missing`, which says why rows lack
+        its logprobs."""
+        found: Mapping[str, Mapping[str, Any]] = self.raw.get("scores") or {}
+        return found
 
     @property
     def outcome_stopped(self) -> bool:
@@ -286,12 +309,14 @@ def _row(raw: Mapping[str, Any], area: memoryview | None) -> Row:
         logprob_kind=raw["logprob_kind"],
         media=raw.get("media") or [],
         raw=raw,
-        _arrays={name: _slice(raw, name, area) for name in _ARRAYS},
+        _arrays={
+            **{name: _slice(raw, name, area, dtype) for name, dtype in _ARRAYS.items()},
+            **{name: _slice(raw, name, area, dtype) for name, dtype in _OPTIONAL.items() if raw["arrays"].get(name) is not None},
+        },
     )
 
 
-def _slice(row: Mapping[str, Any], name: str, area: memoryview | None) -> _Slice:
-    dtype = _ARRAYS[name]
+def _slice(row: Mapping[str, Any], name: str, area: memoryview | None, dtype: str) -> _Slice:
     place = row["arrays"][name]
     where = f"row {row['row_id']}, {name}"
     if area is None:
