@@ -239,6 +239,7 @@ async function standOf(
   }: { readonly owner: Owner; readonly parts: Parts; readonly onProgress: (progress: RunProgress) => void },
 ): Promise<Stand> {
   const model = request.model ?? owner.engine.model
+  const { keepSnapshots } = config.run
   const sandbox = await sandboxOf(
     config,
     logBoxEvents(owner.log.room('sandbox'), recordBoxEvents(owner.store.recorder)),
@@ -278,6 +279,7 @@ async function standOf(
       limits: present(config.run.limits),
       trainingStep: request.step,
       snapshotEvery: config.run.snapshotEvery,
+      keepSnapshots: { most: keepSnapshots.most, mostBytes: keepSnapshots.mostMb * 2 ** 20 },
       policyPause: pause,
       scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
       onProgress: tell,

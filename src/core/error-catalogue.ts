@@ -268,6 +268,12 @@ export const catalogue = {
     'The rollout cannot be forked there.',
     'Fork a rollout that Paddock ran, at a call of class main, with a harness whose preset says that it is replayed.',
   ),
+  IMAGE_IN_USE: entry(
+    'request',
+    409,
+    'What is kept of a box cannot be removed: a box stands on it.',
+    'Wait until the rollouts that were forked from it have ended, then remove it again.',
+  ),
   SCORE_REFUSED: entry(
     'engine',
     409,

@@ -66,7 +66,17 @@ export type EventBody =
       readonly allowed: boolean
       readonly rule: string
     }
-  | { readonly kind: 'snapshot'; readonly image: string; readonly parent: string | null; readonly callId: Id | null }
+  | {
+      readonly kind: 'snapshot'
+      readonly image: string
+      readonly parent: string | null
+      /** The call of the conversation after which it was taken. */
+      readonly callId: Id | null
+      /** Digest of the request that waited meanwhile: the call that it can be forked at. Absent: none did. */
+      readonly request?: Digest
+      /** It outlives its run. */
+      readonly kept?: true
+    }
   | {
       readonly kind: 'box'
       readonly boxId: string

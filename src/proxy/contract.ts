@@ -3,7 +3,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { CallClass, Clock, EngineFingerprint, Id } from '../core/index.ts'
+import type { CallClass, Clock, Digest, EngineFingerprint, Id } from '../core/index.ts'
 import type {
   Blobs,
   CallOutcome,
@@ -190,11 +190,22 @@ export interface SessionStats {
 /** An answer of a session as its client gets it. */
 export interface CommittedAnswer {
   readonly callId: Id
+  readonly callClass: CallClass
   /** Of each choice, JSON text in the client's dialect. */
   readonly messages: readonly string[]
 }
 
 export type AnswerListener = (answer: CommittedAnswer) => void
+
+/** A request that has come whole, before anything of it is recorded or answered. */
+export interface WaitingRequest {
+  readonly digest: Digest
+  readonly callClass: CallClass
+  /** As its client sent it. */
+  readonly body: Uint8Array
+}
+
+export type RequestHold = (request: WaitingRequest) => Promise<void>
 
 export interface ProxyStats {
   readonly sessions: { readonly open: number }
@@ -234,6 +245,8 @@ export interface Proxy {
   sessionStats(id: Id): SessionStats
   /** Tells each answer of an open session once it is committed, before its client can act on it. Throws `SESSION_UNKNOWN`. */
   watchAnswers(id: Id, listener: AnswerListener): void
+  /** Each request of an open session waits for it, a repeated one too: its client stands still. One at a time. Must not reject. Throws `SESSION_UNKNOWN`. */
+  holdRequests(id: Id, hold: RequestHold): void
   /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
   sessionHandler(id: Id): SessionHandler
   /** Starts the inference listener. With `openMode` only loopback hosts are accepted. */

@@ -115,9 +115,14 @@ export class Generations {
       memory: session,
     })
     const request = asked.chat
+    const digest = callDigest(route.dialect, request)
+    if (session.hold !== null) {
+      const callClass =
+        route.dialect.beside ?? session.classify(session.knownLineage(request.lineage), request.asked.maxTokens)
+      await session.hold({ digest, callClass, body: asked.body })
+    }
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
-    const digest = callDigest(route.dialect, request)
     const judgement = judgeRetry(session.earlier(digest, view), {
       digest,
       retryCount: request.lineage.retryCount,
@@ -186,7 +191,7 @@ export class Generations {
       const delivered = (callId: Id): void => this.deliveredPast(session, callId)
       const parts = { replay, intent, recorded: step.call, asked: read }
       const { answer, commit } = await replayCall(session, parts, { recorder, clock, delivered })
-      session.tellAnswer(commit)
+      session.tellAnswer(commit, callClass)
       const { streamed, wantsUsage, wantsLogprobs } = chat
       answer.attach(new Client(response, { streamed, wantsUsage, wantsLogprobs }, idHeader(answer)))
       return true

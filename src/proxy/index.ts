@@ -9,9 +9,11 @@ export type {
   ProxyLimits,
   ProxyOptions,
   ProxyStats,
+  RequestHold,
   SessionHandler,
   SessionPast,
   SessionStats,
+  WaitingRequest,
 } from './contract.ts'
 export { chatRequestOf, requestMessages, showsMedia } from './dialects/read-back.ts'
 export type { EngineOrder } from './engines/control.ts'

@@ -301,6 +301,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     },
     sessionStats: (id) => book.stats(id),
     watchAnswers: (id, listener) => book.byIdOrThrow(id).watchAnswers(listener),
+    holdRequests: (id, hold) => void (book.byIdOrThrow(id).hold = hold),
     sessionHandler: (id) => ({ request: handle(book.byIdOrThrow(id)) }),
     async listen({ host = '127.0.0.1', port = 0 }) {
       if (options.openMode === true && !isLoopback(host)) {

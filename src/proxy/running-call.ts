@@ -275,7 +275,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.phase = complete ? 'answered' : 'failed'
     if (complete && !isBeside(asked.callClass)) {
       noteAnswers(asked, this.answer)
-      asked.session.tellAnswer(commit)
+      asked.session.tellAnswer(commit, asked.callClass)
     }
     this.audience.deliverAll(this.answer, this.failure)
     this.around.settled(this, outcomeOf(asked, this.answer, { commit, tainted }))

@@ -57,7 +57,6 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
       signal: stageSignal,
       emit: log.emit,
       keep: (bytes) => run.store.blobs.put(bytes),
-      atTurn: async () => turns?.atTurn(),
       wallMs: budgets.agentWallMs,
     })
     try {

@@ -29,7 +29,6 @@ export interface AgentParts {
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
   readonly keep: KeepBytes
-  readonly atTurn: () => Promise<void>
   /** Bound of the command in a box; the agent's clock ends it long before. */
   readonly wallMs: number
 }
@@ -48,7 +47,7 @@ export function startAgent(harness: Harness, parts: AgentParts): RunningAgent {
 }
 
 function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent['output']): Promise<HarnessReport> {
-  const { task, attempt, environment, box, model, signal, emit, keep, atTurn } = parts
+  const { task, attempt, environment, box, model, signal, emit, keep } = parts
   return harness.run({
     task,
     attempt,
@@ -60,7 +59,6 @@ function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent
     signal,
     emit,
     keep,
-    atTurn,
     onOutput: (stream, chunk) => output[stream].push(chunk),
   })
 }

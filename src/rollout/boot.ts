@@ -63,7 +63,7 @@ export async function boot(
       }
       const toolServer = toolServerFor(context, environment, session)
       const turns = turnsOf(context, session)
-      const opened = await openBox(context, { environment, sandbox, session, toolServer, turns, closing, signal })
+      const opened = await openBox(context, { environment, sandbox, session, toolServer, closing, signal })
       return { session, toolServer, turns, ...opened }
     })
     const { box } = booted
@@ -125,7 +125,6 @@ async function openBox(
     readonly sandbox: SandboxProvider
     readonly session: OpenedSession
     readonly toolServer: ToolServer | null
-    readonly turns: TurnSnapshots | null
     readonly closing: Closing
     readonly signal: AbortSignal
   },
@@ -146,8 +145,7 @@ async function openBox(
   closing.add('egress', async () => egress.close())
   const mcp = parts.toolServer === null ? null : mcpHttp(parts.toolServer)
   const session = run.proxy.sessionHandler(parts.session.session.id)
-  const { turns } = parts
-  socket.serve(sandboxGateway({ session, mcp, egress, ...(turns === null ? {} : { atTurn: () => turns.atTurn() }) }))
+  socket.serve(sandboxGateway({ session, mcp, egress }))
   const box = await openTaskBox(sandbox, needs, {
     ...options,
     modelPath: { socket },
@@ -160,6 +158,12 @@ async function openBox(
 function turnsOf({ run, log }: AttemptContext, session: OpenedSession): TurnSnapshots | null {
   if (run.snapshotEvery === null) return null
   let last: Id | null = null
-  run.proxy.watchAnswers(session.session.id, ({ callId }) => (last = callId))
-  return new TurnSnapshots({ every: run.snapshotEvery, lastCall: () => last, emit: log.emit })
+  const { id } = session.session
+  run.proxy.watchAnswers(id, ({ callId, callClass }) => {
+    if (callClass === 'main') last = callId
+  })
+  const keep = run.keepSnapshots
+  const turns = new TurnSnapshots({ every: run.snapshotEvery, keep, lastCall: () => last, emit: log.emit })
+  run.proxy.holdRequests(id, (request) => turns.atRequest(request))
+  return turns
 }

@@ -1,7 +1,7 @@
 import type { Clock, Digest, Id, IdMaker, RolloutEnd, Stage, Task, Verdict } from '../core/index.ts'
 import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
-import type { SandboxProvider } from '../sandbox/index.ts'
+import type { KeepBounds, SandboxProvider } from '../sandbox/index.ts'
 import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
@@ -45,6 +45,8 @@ export interface RunOptions {
   readonly trainingStep?: number | null
   /** The box of an agent is kept at every so many of its turns, as `snapshot` events tell. Default: never. */
   readonly snapshotEvery?: number | null
+  /** So many of them outlive the run, until somebody removes them. Default: none. */
+  readonly keepSnapshots?: KeepBounds
   /** Whoever pauses the engine for an update of the policy holds the agents by it. */
   readonly policyPause?: PolicyPause
   /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */

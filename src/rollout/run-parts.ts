@@ -1,7 +1,7 @@
 import type { Clock, Id, IdMaker, Task } from '../core/index.ts'
 import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
-import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
+import type { BundleRef, ImageRef, KeepBounds, SandboxProvider } from '../sandbox/index.ts'
 import type { ForkFrom, GroupRecord, SessionPolicy, Store } from '../trajectory/index.ts'
 import type { RunBudgets } from './budgets.ts'
 import type { RunProgress } from './contract.ts'
@@ -31,6 +31,8 @@ export interface RunParts {
   readonly gates: Gates
   /** Turns from one snapshot of an agent's box to the next; null: none are taken. */
   readonly snapshotEvery: number | null
+  /** Null: none of them outlives the run. */
+  readonly keepSnapshots: KeepBounds | null
   /** See `RunOptions`. */
   readonly trainingStep: number | null
   readonly policyPause: PolicyPause | null

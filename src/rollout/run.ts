@@ -169,6 +169,7 @@ function partsOf(
     },
     trainingStep: options.trainingStep ?? null,
     snapshotEvery: options.snapshotEvery ?? null,
+    keepSnapshots: (options.keepSnapshots?.most ?? 0) > 0 ? (options.keepSnapshots ?? null) : null,
     policyPause: options.policyPause ?? null,
     clock: options.clock ?? systemClock,
     newId: options.newId ?? newId,

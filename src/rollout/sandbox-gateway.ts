@@ -12,24 +12,17 @@ export function sandboxGateway(parts: {
   /** The environment's MCP server; null: it has none, and the route is 404. */
   readonly mcp: SessionHandler | null
   readonly egress: EgressGate
-  /** Awaited before each request to the session is passed on: the agent waits then. */
-  readonly atTurn?: () => Promise<void>
 }): ModelSocketHandlers {
-  const { atTurn } = parts
-  // A request that asks for nothing to be sampled has no turn before it.
-  const before = (request: IncomingMessage) => (atTurn === undefined || request.method !== 'POST' ? now : atTurn())
   return {
     request: (request, response) => {
       if (isProxyRequest(request)) parts.egress.request(request, response)
-      else if (!isMcp(request)) void before(request).then(() => parts.session.request(request, response))
+      else if (!isMcp(request)) parts.session.request(request, response)
       else if (parts.mcp === null) refuse(request, response)
       else parts.mcp.request(request, response)
     },
     connect: (request, socket, head) => parts.egress.connect(request, socket, head),
   }
 }
-
-const now = Promise.resolve()
 
 function isMcp(request: IncomingMessage): boolean {
   const path = (request.url ?? '').split('?', 1)[0] ?? ''

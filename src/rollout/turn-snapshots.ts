@@ -1,19 +1,23 @@
 import type { EventBody, Id } from '../core/index.ts'
-import type { Box } from '../sandbox/index.ts'
+import type { WaitingRequest } from '../proxy/index.ts'
+import type { Box, KeepBounds } from '../sandbox/index.ts'
 import type { AgentClock } from './agent-clock.ts'
 import { faultLine } from './judge-end.ts'
 
 export interface TurnSnapshotsOptions {
   /** Every so many turns. */
   readonly every: number
-  /** The last call of the agent that was answered; null before the first. */
+  /** Null: they go with their sandbox provider. */
+  readonly keep: KeepBounds | null
+  /** The last call of the conversation that was answered; null before the first. */
   readonly lastCall: () => Id | null
   readonly emit: (event: EventBody) => void
 }
 
 /**
- * Keeps the box of an agent at its turns: after the tools of an answer have run, before the next call. The snapshots are
- * in the log, each with the call after which it was taken, and live as long as the sandbox provider unless they are kept.
+ * Keeps the box of an agent at its turns: when the next request of its conversation has come whole, so that its tools are done,
+ * and nothing of the answer is there. The snapshots are in the log, each with the call after which it was taken and the
+ * request that waited.
  */
 export class TurnSnapshots {
   readonly #o: TurnSnapshotsOptions
@@ -32,27 +36,28 @@ export class TurnSnapshots {
   }
 
   /**
-   * To be awaited where the agent waits for us: it goes on when its box is kept. One that cannot be kept is told as the
-   * label `snapshot_failed`, and the rollout goes on. Never rejects.
+   * To be awaited before a request is answered: the agent waits then. A box that cannot be kept is told as the label
+   * `snapshot_failed`, and the rollout goes on. Never rejects.
    */
-  atTurn(): Promise<void> {
-    this.#last = this.#last.then(() => this.#keep())
+  atRequest(request: WaitingRequest): Promise<void> {
+    this.#last = this.#last.then(() => this.#keep(request))
     return this.#last
   }
 
-  async #keep(): Promise<void> {
-    if (this.#at === null) return
+  async #keep({ callClass, digest }: WaitingRequest): Promise<void> {
+    if (this.#at === null || callClass !== 'main') return
     const { box, clock } = this.#at
+    const { every, keep, lastCall, emit } = this.#o
     try {
-      const callId = this.#o.lastCall()
+      const callId = lastCall()
       if (callId === null || callId === this.#seen) return
       this.#seen = callId
       this.#turn += 1
-      if (this.#turn % this.#o.every !== 0) return
+      if (this.#turn % every !== 0) return
       using _held = clock.hold()
-      await box.snapshot({ callId })
+      await box.snapshot({ callId, request: digest, ...(keep === null ? {} : { keep }) })
     } catch (error) {
-      this.#o.emit({ kind: 'label', name: 'snapshot_failed', value: faultLine(error) })
+      emit({ kind: 'label', name: 'snapshot_failed', value: faultLine(error) })
     }
   }
 }

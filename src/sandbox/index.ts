@@ -25,6 +25,8 @@ export type {
   ImageOptions,
   ImageRecipe,
   ImageRef,
+  KeepBounds,
+  KeptImage,
   NpmFile,
   PutFile,
   RefusedEntry,

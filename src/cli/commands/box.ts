@@ -2,11 +2,12 @@ import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import type { Artifact, BoxInspector, BoxSight } from '../../sandbox/index.ts'
+import type { Artifact, BoxInspector, BoxSight, KeptImage } from '../../sandbox/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import { type ExitCode, exitCode } from '../exit.ts'
 import { eventLines } from '../present/events.ts'
 import { table } from '../present/table.ts'
+import { bytes, shortId } from '../present/units.ts'
 import { openForReading } from '../store.ts'
 import { attachTerminal } from '../terminal.ts'
 import { gc } from './gc.ts'
@@ -50,6 +51,10 @@ export function addBox(program: Command, cli: Cli): void {
   command('snap', "keep a box's files as the image paddock-kept:<name>, which no clean-up removes", keep)
     .argument('<box>')
     .argument('<name>', 'lower case, digits, dashes')
+  command('kept', 'list what is kept of boxes: by `snap`, and by runs with `run.keepSnapshots`', listKept)
+  command('drop', 'remove what is kept of boxes; one that a box stands on stays', drop)
+    .argument('<kept...>', 'images, or ids of runs or rollouts: all that is kept of those')
+    .addHelpText('after', '\nExample:\n  $ paddock box drop paddock-kept:9f3c1a0b22d4')
   gc(box.command('gc'), cli)
 }
 
@@ -181,4 +186,45 @@ async function keep(
   const image = await inspector.snapshot(await inspector.find(name), tag)
   context.result(image, () => `kept as ${image.tag}`)
   return exitCode.ok
+}
+
+async function listKept(context: CommandContext, inspector: BoxInspector): Promise<ExitCode> {
+  const kept = await inspector.kept()
+  context.result({ kept }, () => {
+    if (kept.length === 0) return 'Nothing is kept.'
+    const titles = ['image', 'run', 'rollout', 'call', 'size', 'since'].map((title) => ({ title }))
+    const short = (id: string | null): string => (id === null ? '-' : shortId(id))
+    const rows = kept.map(({ image, run, rollout, call, sizeBytes, createdAt }) => [
+      image,
+      short(run),
+      short(rollout),
+      short(call),
+      sizeBytes === null ? '-' : bytes(sizeBytes),
+      new Date(createdAt).toISOString(),
+    ])
+    return table(titles, rows, { paint: context.paint, columns: context.io.columns })
+  })
+  return exitCode.ok
+}
+
+async function drop(context: CommandContext, inspector: BoxInspector, names: readonly string[]): Promise<ExitCode> {
+  const kept = await inspector.kept()
+  const dropped: KeptImage[] = []
+  for (const name of names) {
+    const meant = kept.filter((one) => isCalled(one, name))
+    if (meant.length === 0) {
+      throw new PaddockError('NOT_FOUND', `Nothing is kept as ${name}.`, { fix: '`paddock box kept` lists what is.' })
+    }
+    // The newest lie on the older ones.
+    for (const one of meant.toReversed()) {
+      await inspector.drop(one)
+      dropped.push(one)
+    }
+  }
+  context.result({ dropped }, () => dropped.map(({ image }) => `removed ${image}`).join('\n'))
+  return exitCode.ok
+}
+
+function isCalled({ image, run, rollout }: KeptImage, name: string): boolean {
+  return image === name || [run, rollout].some((id) => id !== null && (id === name || shortId(id) === name))
 }

@@ -298,6 +298,18 @@ const run = z.strictObject({
     .nullable()
     .default(null)
     .describe('Turns of an agent after which its box is kept, as `snapshot` events tell; null: it is not kept.'),
+  keepSnapshots: z
+    .strictObject({
+      most: wholeInt
+        .default(0)
+        .describe(
+          'Of what `run.snapshotEvery` keeps, so many outlive their run; 0: all go with it. `paddock box kept` lists them.',
+        ),
+      mostMb: positiveInt
+        .default(10_240)
+        .describe('MB that those of a run may have added to their images; what would be more goes with the run.'),
+    })
+    .prefault({}),
   limits: z
     .strictObject({
       boot: positiveInt.optional().describe('Boxes that start at once.'),

@@ -1,6 +1,6 @@
 import { type CallClass, type Clock, InFlightSet, type Id, type Lineage } from '../../core/index.ts'
 import { type CallCommit, type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
-import type { AnswerListener, SessionPast, SessionStats } from '../contract.ts'
+import type { AnswerListener, RequestHold, SessionPast, SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
 import { ResponseCache } from '../dialects/responses/response-cache.ts'
@@ -35,6 +35,8 @@ export class LiveSession {
   readonly injector: Injector | null
   /** What is answered as it was in the session that this one goes on from; null: nothing is, or not any more. */
   replay: Replay | null
+  /** What each request waits for; null: nothing. */
+  hold: RequestHold | null = null
   open = true
   lastError: string | null = null
   readonly taints: string[] = []
@@ -141,10 +143,10 @@ export class LiveSession {
   }
 
   /** An answer is committed, and its client has not been given what it could act on. */
-  tellAnswer({ callId, choices }: Pick<CallCommit, 'callId' | 'choices'>): void {
+  tellAnswer({ callId, choices }: Pick<CallCommit, 'callId' | 'choices'>, callClass: CallClass): void {
     if (this.answerListeners.length === 0) return
     const messages = choices.map(({ message }) => message)
-    for (const listener of this.answerListeners) listener({ callId, messages })
+    for (const listener of this.answerListeners) listener({ callId, callClass, messages })
   }
 
   /** A call of an earlier process. */

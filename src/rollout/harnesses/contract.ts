@@ -146,8 +146,6 @@ export interface HostContext {
   readonly emit: (event: EventBody) => void
   /** Stores the bytes of a picture that a tool gave; its event names them by this digest. */
   readonly keep: (bytes: Uint8Array) => Promise<Digest>
-  /** To be awaited after the tools of an answer have run, before the next call: the box may be kept there. */
-  readonly atTurn: () => Promise<void>
   /** Output of a program, kept as an artifact. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
 }

@@ -284,5 +284,5 @@ const answers: readonly CommittedAnswer[] = [
 ]
 
 function answer(callId: string, message: object): CommittedAnswer {
-  return { callId, messages: [JSON.stringify(message)] }
+  return { callId, callClass: 'main', messages: [JSON.stringify(message)] }
 }

@@ -1,5 +1,5 @@
 import type { EgressPolicy } from '../egress/index.ts'
-import type { Id } from '../../core/index.ts'
+import type { Digest, Id } from '../../core/index.ts'
 import type { ExecResult, ExecSpec, Terminal, TerminalSpec } from './command.ts'
 import type { BoxDeath } from './death.ts'
 import type { ArchiveLimits, Artifact, FileTree, PutFile } from './files.ts'
@@ -89,18 +89,18 @@ export interface Box extends AsyncDisposable {
   /** Whether something stands at an absolute path, works frozen too. What leads nowhere, or to itself, does not. */
   exists(path: string): Promise<boolean>
   /**
-   * Every path that may differ from the box's image, but for what was deleted together with its directory; cheap. Null
+   * Every path that may differ from the box's image (of a box from snapshots, from the image under them), but for what was deleted together with its directory; cheap. Null
    * where only {@link Box.changes} can tell. `except`: directories into which it does not look. Throws `BOX_FILES_UNFIT`
    * for more files than anybody should list.
    */
   touched(o?: { readonly except?: readonly string[] }): Promise<readonly string[] | null>
   /**
-   * Paths whose files differ from the box's image, works frozen too. Mounts are not looked at. May take a second. Throws
+   * Paths whose files differ from the box's image, works frozen too; what snapshots under it hold is told as `modified`. Mounts are not looked at. May take a second. Throws
    * `BOX_FILES_UNFIT` where the files themselves make that impossible.
    */
   changes(): Promise<readonly BoxChange[]>
   /**
-   * All that differs from the box's image, as it is, where that stays within the limits; else null. For
+   * All that differs from the box's image, as it is, where that stays within the limits; else, and of a box from a snapshot, null. For
    * {@link Box.applyLayer}, and for nothing else: an agent may have written it. Mounts are not looked at.
    */
   takeLayer(limits?: ArchiveLimits): Promise<BoxLayer | null>
@@ -140,11 +140,20 @@ export interface BoxLayer {
 }
 
 export interface SnapshotOptions {
-  /** The call after which it was taken, for the event. */
+  /** The call after which it was taken, and the digest of the request that waits for it, for the event. */
   readonly callId?: Id
+  readonly request?: Digest
+  /** It outlives its owner, where those of the box's run are fewer and smaller than this. Default: it does not. */
+  readonly keep?: KeepBounds
 }
 
-/** Lives until it is disposed, its provider is closed, or a sweep finds its owner dead. */
+/** How many snapshots of a run are kept, and how many bytes they may have added to what they lie on. */
+export interface KeepBounds {
+  readonly most: number
+  readonly mostBytes: number
+}
+
+/** Lives until it is disposed, its provider is closed, or a sweep finds its owner dead; one that is kept, until somebody removes it. */
 export interface Snapshot extends AsyncDisposable {
   /** What `BoxSpec.image` takes. */
   readonly image: ImageRef
@@ -152,4 +161,6 @@ export interface Snapshot extends AsyncDisposable {
   readonly parent: string
   /** How many snapshots lie on each other: 1 for one of a box from an ordinary image. */
   readonly depth: number
+  /** It stays until somebody removes it: disposing it does nothing. */
+  readonly kept: boolean
 }

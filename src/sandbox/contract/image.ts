@@ -36,6 +36,20 @@ export interface NpmFile {
   readonly file: string
 }
 
+/** An image of a box's files that stays until somebody removes it. */
+export interface KeptImage {
+  /** Its tag. */
+  readonly image: string
+  /** Whose box it was, and after which call it was taken; null: nobody's, a person kept it. */
+  readonly run: string | null
+  readonly rollout: string | null
+  readonly call: string | null
+  /** What it added to what it lies on; null: nobody measured it. */
+  readonly sizeBytes: number | null
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
 export interface ImageRef {
   /** Name to start boxes from. */
   readonly tag: string

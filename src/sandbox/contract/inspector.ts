@@ -1,5 +1,5 @@
 import type { ArchiveLimits, Artifact, FileTree, PutFile } from './files.ts'
-import type { ImageRef } from './image.ts'
+import type { ImageRef, KeptImage } from './image.ts'
 
 /**
  * The boxes of a machine as a person sees them, whichever process owns them. What is run here goes beside the owner's
@@ -15,6 +15,10 @@ export interface BoxInspector {
   putFiles(box: BoxSight, directory: string, files: readonly PutFile[] | FileTree): Promise<void>
   /** Keeps the box's files as `paddock-kept:<name>`, which no sweep removes. */
   snapshot(box: BoxSight, name: string): Promise<ImageRef>
+  /** What is kept, by a person or for a run: it outlives whoever made it. Oldest first. */
+  kept(): Promise<readonly KeptImage[]>
+  /** Removes one of them. Throws `NOT_FOUND`, and `IMAGE_IN_USE` while a box stands on it. */
+  drop(kept: Pick<KeptImage, 'image'>): Promise<void>
 }
 
 export interface BoxSight {

@@ -264,12 +264,16 @@ export class DockerBox implements Box {
   async changes(): Promise<readonly BoxChange[]> {
     this.#requireAlive('list changes')
     const list: unknown = await this.#askOfFiles('list changes of a box', (container) => container.changes())
-    return changesShape
+    const own = changesShape
       .parse(list ?? [])
       .map(({ Path, Kind }) => ({ path: Path, kind: changeKinds[Kind] ?? 'modified' }))
+    const below = await this.#parts.upper.below(this.#running.container)
+    const told = new Set(own.map(({ path }) => path))
+    return [...own, ...below.filter((path) => !told.has(path)).map((path) => ({ path, kind: 'modified' as const }))]
   }
 
   async takeLayer(limits?: ArchiveLimits): Promise<BoxLayer | null> {
+    if ((await this.#parts.upper.depth(this.#running.container)) > 0) return null
     return takeLayer(this.#running.container, await this.changes(), { limits, mounts: this.#mounts })
   }
 
@@ -298,10 +302,13 @@ export class DockerBox implements Box {
         mounts: this.#mounts,
         mostBytes: this.#diskMb * 2 ** 20,
         upper: this.#parts.upper,
+        about: this.labels,
+        asked: o,
       })
-      const { tag: image } = snapshot.image
-      const callId = o.callId ?? null
-      this.#parts.onEvent({ kind: 'snapshot', image, parent: snapshot.parent, callId }, this.labels)
+      const { parent, kept, image } = snapshot
+      const waits = o.request === undefined ? {} : { request: o.request }
+      const about = { parent, callId: o.callId ?? null, ...waits, ...(kept ? { kept: true as const } : {}) }
+      this.#parts.onEvent({ kind: 'snapshot', image: image.tag, ...about }, this.labels)
       return snapshot
     } finally {
       await this.release('snapshot')

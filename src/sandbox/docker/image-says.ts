@@ -15,7 +15,7 @@ const kept = z.object({ workdir: z.string(), user: z.string().nullable(), entryp
 /** What an image says; of a snapshot, what the image said that it began with: the box's own words are ours. */
 export function saysOf(facts: Docker.ImageInspectInfo): ImageSays {
   const { WorkingDir: workdir, User: user, Entrypoint: entrypoint, Labels: labels } = config.parse(facts.Config)
-  const text = labels?.[markLabel] === 'snapshot' ? labels[saysLabel] : undefined
+  const text = ['snapshot', 'kept'].includes(labels?.[markLabel] ?? '') ? labels?.[saysLabel] : undefined
   if (text !== undefined) return kept.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
   return {
     workdir: workdir || '/',

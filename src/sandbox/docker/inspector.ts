@@ -16,7 +16,8 @@ import { readArchive } from './archive-out.ts'
 import { ask, connectDaemon, statusOf } from './daemon.ts'
 import { AttachReader } from './frames.ts'
 import { claimerIn } from './hardened.ts'
-import { markLabel, ownerLabel } from './labels.ts'
+import { keptImages, removeKept } from './kept.ts'
+import { bytesLabel, callLabel, markLabel, ownerLabel } from './labels.ts'
 import { isOwnerAlive } from './owner.ts'
 
 /** The boxes that the Docker daemon of this machine runs. */
@@ -100,11 +101,19 @@ class DockerInspector implements BoxInspector {
   async snapshot(box: BoxSight, name: string): Promise<ImageRef> {
     const tag = `paddock-kept:${name}`
     // No owner: a person made it, and a person removes it.
-    const changes = `LABEL ${markLabel}="kept" ${ownerLabel}=""`
+    const changes = `LABEL ${markLabel}="kept" ${ownerLabel}="" ${callLabel}="" ${bytesLabel}=""`
     const commit = { repo: 'paddock-kept', tag: name, pause: true, changes }
     await ask('commit a box', this.#docker.getContainer(box.id).commit(commit), 'BOX_DEAD')
     const { Id: id } = await ask('look at an image', this.#docker.getImage(tag).inspect())
     return { tag, id, recipeDigest: sha256(id), fresh: true }
+  }
+
+  kept(): ReturnType<BoxInspector['kept']> {
+    return keptImages(this.#docker)
+  }
+
+  drop(kept: Parameters<BoxInspector['drop']>[0]): Promise<void> {
+    return removeKept(this.#docker, kept)
   }
 }
 

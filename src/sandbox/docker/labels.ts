@@ -12,6 +12,12 @@ export const parentLabel = 'paddock.parent'
 /** On the same: what the image that they began with says of its commands. */
 export const saysLabel = 'paddock.says'
 
+/** On images that are kept: the bytes that each added, the call that it was taken after. */
+export const bytesLabel = 'paddock.bytes'
+export const callLabel = 'paddock.call'
+export const runLabel = 'paddock.run'
+export const rolloutLabel = 'paddock.rollout'
+
 export type ContainerKind = 'box' | 'relay' | 'work'
 
 export function containerLabels(kind: ContainerKind, about?: BoxLabels): Record<string, string> {
@@ -19,7 +25,7 @@ export function containerLabels(kind: ContainerKind, about?: BoxLabels): Record<
     [markLabel]: kind,
     [ownerLabel]: thisOwner(),
     ...(about === undefined ? {} : { 'paddock.role': about.role }),
-    ...(about?.run === undefined ? {} : { 'paddock.run': about.run }),
-    ...(about?.rollout === undefined ? {} : { 'paddock.rollout': about.rollout }),
+    ...(about?.run === undefined ? {} : { [runLabel]: about.run }),
+    ...(about?.rollout === undefined ? {} : { [rolloutLabel]: about.rollout }),
   }
 }

@@ -1,8 +1,15 @@
 import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { EventBody } from '../../core/index.ts'
+import { type EventBody, newId } from '../../core/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
-import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type Snapshot } from '../index.ts'
+import {
+  type Box,
+  dockerInspector,
+  dockerProvider,
+  type ImageRef,
+  type SandboxProvider,
+  type Snapshot,
+} from '../index.ts'
 
 describe.runIf(await requireDocker())('a snapshot of a box', () => {
   let provider: SandboxProvider
@@ -76,5 +83,43 @@ describe.runIf(await requireDocker())('a snapshot of a box', () => {
     expect(await box.exec({ command: 'true' })).toMatchObject({ kind: 'exited' })
     await box.destroy()
     await expect(box.snapshot()).rejects.toMatchObject({ code: 'BOX_DEAD' })
+  })
+
+  it('outlives its provider and every sweep where it is kept, as many as may be, until it is dropped', async () => {
+    const [run, rollout, callId] = [newId(), newId(), newId()]
+    const inspector = dockerInspector()
+    const own = dockerProvider()
+    const box = await own.createBox({ image: base, profile: 'user', labels: { role: 'agent', run, rollout } })
+    const taken: Snapshot[] = []
+    // The fourth would be one too many; the second is too large.
+    for (const [size, most] of [
+      [10, 2],
+      [3_000_000, 2],
+      [10, 2],
+      [10, 2],
+    ] as const) {
+      await sh(box, `head -c ${size} /dev/urandom > file${taken.length}; echo ${taken.length} > turn`)
+      taken.push(await box.snapshot({ callId, keep: { most, mostBytes: 2 ** 20 * (taken.length === 1 ? 2 : 100) } }))
+    }
+    expect(taken.map(({ kept }) => kept)).toEqual([true, false, true, false])
+    await taken[0]?.[Symbol.asyncDispose]()
+    await own.close()
+    await provider.sweep()
+    const kept = (await inspector.kept()).filter((one) => one.run === run)
+    expect(kept).toMatchObject([taken[0], taken[2]].map((one) => ({ image: one?.image.tag, rollout, call: callId })))
+    const image = kept[1]?.image ?? ''
+    const fork = await boxOf(image)
+    expect(await sh(fork, 'cat turn; echo own > own')).toBe('2\n')
+    // What stands below counts as what the box has changed.
+    expect(await fork.touched()).toEqual(expect.arrayContaining(['/workspace/own', '/workspace/file0']))
+    expect((await fork.changes()).map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['/workspace/own', '/workspace/file0']),
+    )
+    expect(await fork.takeLayer()).toBeNull()
+    await expect(inspector.drop({ image })).rejects.toMatchObject({ code: 'IMAGE_IN_USE' })
+    await fork.destroy()
+    for (const one of kept.toReversed()) await inspector.drop(one)
+    expect((await inspector.kept()).filter((one) => one.run === run)).toEqual([])
+    await expect(inspector.drop({ image })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })

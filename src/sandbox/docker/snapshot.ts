@@ -2,12 +2,23 @@ import type Docker from 'dockerode'
 import { randomBytes } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { PaddockError, sha256 } from '../../core/index.ts'
-import type { ImageRef, ImageSays, Snapshot } from '../contract/index.ts'
+import type { BoxLabels, ImageRef, ImageSays, Snapshot, SnapshotOptions } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
 import { rootOf } from './disk-watch.ts'
 import { askOfFiles } from './files-fault.ts'
 import { saysOf, saysText } from './image-says.ts'
-import { depthLabel, markLabel, ownerLabel, parentLabel, saysLabel } from './labels.ts'
+import { roomToKeep } from './kept.ts'
+import {
+  bytesLabel,
+  callLabel,
+  depthLabel,
+  markLabel,
+  ownerLabel,
+  parentLabel,
+  rolloutLabel,
+  runLabel,
+  saysLabel,
+} from './labels.ts'
 import { thisOwner } from './owner.ts'
 import type { UpperDirectories } from './touched.ts'
 
@@ -32,6 +43,8 @@ export async function commitSnapshot(
     readonly mounts: readonly string[]
     readonly mostBytes: number
     readonly upper: UpperDirectories
+    readonly about: BoxLabels
+    readonly asked: SnapshotOptions
   },
 ): Promise<Snapshot> {
   const facts = await ask('look at a box', container.inspect(), 'BOX_DEAD')
@@ -59,7 +72,16 @@ export async function commitSnapshot(
   growing.set(docker, before + sizeBytes)
   try {
     await requireRoom(docker, container, sizeBytes, o.upper)
-    return await commit(docker, container, { parent: o.parent, depth, says: saysOf(below) })
+    const made = { parent: o.parent, depth, says: saysOf(below) }
+    const { about, asked } = o
+    const { run } = about
+    if (asked.keep === undefined || run === undefined) return await commit(docker, container, made)
+    await using room = await roomToKeep(docker, { run, sizeBytes, bounds: asked.keep })
+    return await commit(
+      docker,
+      container,
+      room.isThere ? { ...made, kept: { about, sizeBytes, callId: asked.callId ?? '' } } : made,
+    )
   } finally {
     growing.set(docker, (growing.get(docker) ?? sizeBytes) - sizeBytes)
   }
@@ -95,23 +117,37 @@ async function requireRoom(
 async function commit(
   docker: Docker,
   container: Docker.Container,
-  o: { readonly parent: string; readonly depth: number; readonly says: ImageSays },
+  o: {
+    readonly parent: string
+    readonly depth: number
+    readonly says: ImageSays
+    /** Absent: it goes with this process. */
+    readonly kept?: { readonly about: BoxLabels; readonly sizeBytes: number; readonly callId: string }
+  },
 ): Promise<Snapshot> {
   const version = randomBytes(6).toString('hex')
-  const tag = `paddock-snapshot:${version}`
+  const { kept } = o
+  const repo = kept === undefined ? 'paddock-snapshot' : 'paddock-kept'
+  const tag = `${repo}:${version}`
   const labels = {
-    [markLabel]: 'snapshot',
-    [ownerLabel]: thisOwner(),
+    [markLabel]: kept === undefined ? 'snapshot' : 'kept',
+    [ownerLabel]: kept === undefined ? thisOwner() : '',
+    // The box's own image may be one that is kept, and its labels are not ours.
+    [runLabel]: kept?.about.run ?? '',
+    [rolloutLabel]: kept?.about.rollout ?? '',
+    [callLabel]: kept?.callId ?? '',
+    [bytesLabel]: String(kept?.sizeBytes ?? 0),
     [depthLabel]: String(o.depth),
     [parentLabel]: o.parent,
     [saysLabel]: saysText(o.says),
   }
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-  const options = { repo: 'paddock-snapshot', tag: version, pause: true, changes: `LABEL ${pairs.join(' ')}` }
+  const options = { repo, tag: version, pause: true, changes: `LABEL ${pairs.join(' ')}` }
   await askOfFiles('commit a box', { docker, container, image: o.parent }, (of) => of.commit(options))
   const { Id: id } = await ask('look at a snapshot', docker.getImage(tag).inspect())
   const image: ImageRef = { tag, id, recipeDigest: sha256(id), fresh: true, says: o.says }
-  return { image, parent: o.parent, depth: o.depth, [Symbol.asyncDispose]: () => removeImage(docker, tag) }
+  const gone = async (): Promise<void> => (kept === undefined ? removeImage(docker, tag) : undefined)
+  return { image, parent: o.parent, depth: o.depth, kept: kept !== undefined, [Symbol.asyncDispose]: gone }
 }
 
 /** Removes all snapshots of this process, those that others lie on last. */
@@ -135,7 +171,8 @@ export async function removeImage(docker: Docker, name: string): Promise<void> {
   }
 }
 
-function depthIn(labels: unknown): number {
+/** How many snapshots lie on each other in an image with these labels. */
+export function depthIn(labels: unknown): number {
   if (typeof labels !== 'object' || labels === null || !(depthLabel in labels)) return 0
-  return Number(labels[depthLabel])
+  return Number(labels[depthLabel]) || 0
 }

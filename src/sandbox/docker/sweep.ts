@@ -27,6 +27,10 @@ export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark:
   const failed: (SweptObject & { error: string })[] = []
   for (const candidate of await everything(docker)) {
     const { kind, id, owner } = candidate
+    if (kind === 'image' && owner === '') {
+      kept.push({ kind, id, why: 'it is kept until `paddock box drop` removes it' })
+      continue
+    }
     if (isOwnerAlive(owner)) {
       kept.push({ kind, id, why: `its owner (process ${pidOf(owner)}) is alive` })
       continue

@@ -68,7 +68,6 @@ async function ran(
     signal: new AbortController().signal,
     emit: (event: EventBody) => void events.push(event),
     keep: async () => 'digest',
-    atTurn: async () => undefined,
     onOutput: () => undefined,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of task and box only that they are passed on is looked at

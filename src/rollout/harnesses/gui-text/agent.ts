@@ -59,7 +59,6 @@ async function converse(context: HostContext, client: OpenAI, maxTurns: number):
     if (ended === 'limit') return { end: 'horizon', detail: outcome.text, answer: text }
     if (ended !== undefined) return { end: 'completed', detail: `${turn} turns, ${ended}`, answer: text }
     messages.push(message, { role: 'user', content: seen(outcome) })
-    await context.atTurn()
   }
   return { end: 'horizon', detail: `${maxTurns} turns without an end`, answer: null }
 }

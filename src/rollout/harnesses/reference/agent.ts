@@ -55,7 +55,6 @@ async function converse(context: HostContext, client: OpenAI, maxTurns: number):
     }
     const outcomes = await answerCalls(context, calls, callId)
     messages.push(choice.message, ...outcomes.map(toolMessage), ...picturesMessage(outcomes))
-    await context.atTurn()
   }
   return { end: 'horizon', detail: `${maxTurns} turns without a final answer`, answer: null }
 }
