@@ -301,7 +301,7 @@ function groupOf({ stopAt, inject, ...rest }: Config['run']['group']): NonNullab
 function forkOf({ fork }: RunRequest): ForkFrom | null {
   return fork === null
     ? null
-    : { rolloutId: fork.rollout, callId: fork.call, way: 'replay', onDivergence: fork.onDivergence }
+    : { rolloutId: fork.rollout, callId: fork.call, way: fork.way, onDivergence: fork.onDivergence }
 }
 
 function outOfQuarantine(tasks: readonly Task[], without: readonly string[]): readonly Task[] {

@@ -28,6 +28,11 @@ export interface Environment {
   verifierBox(task: Task): BoxNeeds | null
   /** Brings a fresh box into the task's starting state. Throws for infra faults only. */
   setup(context: BoxContext): Promise<void>
+  /**
+   * A copy of a box's files is a place to go on from: set-up may run again over it, and nothing of an attempt stands elsewhere, such as in
+   * a process of the host. What such copies are made for: forks by `state` and `graft`.
+   */
+  readonly resumesFromFiles: boolean
   /** The tools of the task: offered to the reference agent as schemas, to a harness in the box as an MCP server. */
   tools(task: Task): readonly Tool[]
   /** Null when the environment has nothing to say beyond the instruction. */

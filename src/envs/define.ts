@@ -31,6 +31,8 @@ export interface EnvironmentSpec<Data> {
   verifierBox?(task: TaskOf<Data>): BoxNeeds | null
   /** Default: nothing to set up. */
   setup?(context: With<BoxContext, Data>): Promise<void>
+  /** Default: false. */
+  readonly resumesFromFiles?: boolean
   tools(task: TaskOf<Data>): readonly Tool[]
   /** Default: null. */
   systemPrompt?(task: TaskOf<Data>): string | null
@@ -120,6 +122,7 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     box: (task) => spec.box(typed(task)),
     verifierBox: (task) => spec.verifierBox?.(typed(task)) ?? null,
     setup: async (context) => spec.setup?.(typedContext(context)),
+    resumesFromFiles: spec.resumesFromFiles ?? false,
     tools: (task) => spec.tools(typed(task)),
     systemPrompt: (task) => spec.systemPrompt?.(typed(task)) ?? null,
     userPrompt: (task) => spec.userPrompt?.(typed(task)) ?? task.instruction,

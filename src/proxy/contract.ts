@@ -158,6 +158,11 @@ export interface SessionPast {
    * ones; `branch`: it and all later ones are asked of the engine.
    */
   readonly onDivergence: 'refuse' | 'branch'
+  /**
+   * `asked`: its harness is started anew and asks all of it again. `given`: it stands in the session when that opens, and the harness
+   * begins with the call `until`. Default `asked`.
+   */
+  readonly by?: 'asked' | 'given'
 }
 
 /** A session with its key: the only time that the key is seen. */

@@ -16,6 +16,7 @@ import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import type { ChatRequest } from './dialects/chat/request.ts'
 import type { Dialect, DialectRequest } from './dialects/contract.ts'
+import { dialectNamed } from './dialects/registry.ts'
 import { engineBody } from './engine-body.ts'
 import type { EngineRequestPlan } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
@@ -24,7 +25,7 @@ import type { KnownEngine } from './engines/known-engine.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
 import { replayCall } from './past/replayed-call.ts'
-import { divergenceLine, type Replay } from './past/replay.ts'
+import { divergenceLine, type Recorded, type Replay } from './past/replay.ts'
 import { renderBoth } from './injection/clean.ts'
 import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
@@ -184,13 +185,11 @@ export class Generations {
     const step = replay.step({ dialect: dialect.name, path: read.path, digest, callClass, body: read.body })
     if (step.kind === 'aside') return false
     if (step.kind === 'recorded') {
-      const { strategy, used, fingerprint } = step.call.intent
-      const id = newId()
-      const intent = this.intentOf(session, asked, { id, lineage, callClass, strategy, used, fingerprint })
-      const { recorder, clock } = this.around
-      const delivered = (callId: Id): void => this.deliveredPast(session, callId)
-      const parts = { replay, intent, recorded: step.call, asked: read }
-      const { answer, commit } = await replayCall(session, parts, { recorder, clock, delivered })
+      const { answer, commit } = await this.answerAgain(session, replay, asked, {
+        recorded: step.call,
+        lineage,
+        callClass,
+      })
       session.tellAnswer(commit, callClass)
       const { streamed, wantsUsage, wantsLogprobs } = chat
       answer.attach(new Client(response, { streamed, wantsUsage, wantsLogprobs }, idHeader(answer)))
@@ -206,6 +205,38 @@ export class Generations {
     await this.around.recorder.appendEvent({ ...about, kind: 'replay', callId: null, ...told })
     if (refuses) await this.refuseDiverged(session, this.admit(session, asked), told.detail)
     return false
+  }
+
+  /**
+   * Writes down all that stood before the call to fork at, for a harness that does not ask for it. Rejects with `STORE_*`, and with
+   * `BODY_*` where a recorded request cannot be read any more.
+   */
+  async givePast(session: LiveSession): Promise<void> {
+    const { replay } = session
+    if (replay === null) return
+    for (const recorded of replay.takeAll()) {
+      const { dialect: name, body, headers, path, startedAt, lineage, callClass } = recorded.intent
+      const dialect = dialectNamed(name)
+      const read = dialect.read({ bytes: Buffer.from(body), headers, path, now: startedAt, memory: session })
+      const asked = { read, dialect, digest: callDigest(dialect, read.chat), retryOf: null, headers }
+      session.rememberClass({ lineage, callClass })
+      const { answer } = await this.answerAgain(session, replay, asked, { recorded, lineage, callClass })
+      // It reached the harness in the parent's session.
+      answer.clientSent()
+    }
+  }
+
+  private answerAgain(
+    session: LiveSession,
+    replay: Replay,
+    asked: AskedGeneration,
+    { recorded, ...about }: { readonly recorded: Recorded } & Pick<CallIntent, 'lineage' | 'callClass'>,
+  ): ReturnType<typeof replayCall> {
+    const { strategy, used, fingerprint } = recorded.intent
+    const intent = this.intentOf(session, asked, { ...about, id: newId(), strategy, used, fingerprint })
+    const { recorder, clock } = this.around
+    const delivered = (callId: Id): void => this.deliveredPast(session, callId)
+    return replayCall(session, { replay, intent, recorded, asked: asked.read }, { recorder, clock, delivered })
   }
 
   private intentOf(

@@ -154,6 +154,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     await recorder.openSession(record)
     if (record.forkedFrom !== null) upstream.fork(id, record.forkedFrom.callId)
     book.add(session)
+    if (open.past?.by === 'given') await generations.givePast(session)
     emit({ type: 'session', phase: 'opened', session: record })
     return { session: record, key, baseUrl: (origin) => `${origin.replace(/\/$/, '')}/s/${record.id}/v1` }
   }

@@ -27,13 +27,13 @@ export const neverBegan: AgentPart = {
 
 /** Runs the harness at a task on the agent's own clock. Never rejects for what became of it. */
 export async function agentStage(context: AttemptContext, booted: Booted): Promise<AgentPart> {
-  const { session, box, toolServer, turns, egress } = booted
+  const { session, box, toolServer, turns, egress, goesOn } = booted
   const { run, member, log } = context
   const { proxy, budgets, environment, clock } = run
   const stats = (): SessionStats => proxy.sessionStats(session.session.id)
   const taskBudgetMs = environment?.box(member.task).agentTimeoutMs ?? null
   using agentClock = startAgentClock({
-    budgetMs: stageMs('agentMs', taskBudgetMs, budgets),
+    budgetMs: Math.max(1, stageMs('agentMs', taskBudgetMs, budgets) - booted.usedMs),
     wallMs: budgets.agentWallMs,
     clock,
     modelWaitMs: () => stats().modelWaitMs,
@@ -57,6 +57,7 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
       signal: stageSignal,
       emit: log.emit,
       keep: (bytes) => run.store.blobs.put(bytes),
+      goesOn,
       wallMs: budgets.agentWallMs,
     })
     try {

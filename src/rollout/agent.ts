@@ -29,8 +29,17 @@ export interface AgentParts {
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
   readonly keep: KeepBytes
+  /** What of its parent's session an agent goes on with; null: it begins at the beginning. */
+  readonly goesOn: GoesOn | null
   /** Bound of the command in a box; the agent's clock ends it long before. */
   readonly wallMs: number
+}
+
+/** The request that a fork begins with, and what stands for it where the harness resumes its own session. */
+export interface GoesOn {
+  readonly body: Uint8Array
+  /** Null: the harness is given the request itself. */
+  readonly marker: string | null
 }
 
 /** A harness that was started. Output is there also when it was stopped. */
@@ -56,6 +65,7 @@ function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent
     model,
     box,
     tools: box === null || environment === null ? [] : environment.tools(task),
+    goesOn: parts.goesOn?.body ?? null,
     signal,
     emit,
     keep,

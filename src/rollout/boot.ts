@@ -2,14 +2,14 @@ import type { Id } from '../core/index.ts'
 import { type Environment, openTaskBox, prefetchTaskBox, setupNetwork } from '../envs/index.ts'
 import type { OpenedSession, OpenSession } from '../proxy/index.ts'
 import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvider } from '../sandbox/index.ts'
-import { bundleRoot } from './agent.ts'
+import { bundleRoot, type GoesOn } from './agent.ts'
 import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
 import type { Closing } from './closing.ts'
-import { pastOf } from './fork/past.ts'
+import { usedLabel } from './fork/clock.ts'
+import { type ForkPlace, placeOf } from './fork/place.ts'
 import { sandboxGateway } from './sandbox-gateway.ts'
 import { CauseFinder, mcpHttp, mcpTools, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
-import type { ForkFrom } from '../trajectory/index.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
 
 /** Box and session of an attempt. */
@@ -20,6 +20,10 @@ export interface Booted {
   readonly toolServer: ToolServer | null
   /** Null where the box is not kept at its turns. */
   readonly turns: TurnSnapshots | null
+  /** Of a fork whose harness does not ask for its past again; null: it does, or there is none. */
+  readonly goesOn: GoesOn | null
+  /** Time of its own that the agent had used where it goes on. */
+  readonly usedMs: number
   /** Decides what the box may reach; null where it may never reach anything. */
   readonly egress: EgressGate | null
 }
@@ -28,6 +32,8 @@ export interface Booted {
 export function prefetch({ run, member }: AttemptContext, closing: Closing, image: ImageRef | null): void {
   const { environment, sandbox, harness } = run
   if (environment === null || sandbox === null || image === null) return
+  // Its box is a copy of another one's.
+  if (run.fork !== null && run.fork.way !== 'replay') return
   if (harness.place === 'host' && harness.box === 'none') return
   const wanted = prefetchTaskBox(sandbox, environment.box(member.task), image, {
     labels: { run: run.runId, role: 'agent' },
@@ -55,16 +61,20 @@ export async function boot(
     const booted = await stage(context, 'boot', budgets.bootMs, async (signal) => {
       const labels = { ...run.labels, harness: harness.name, task: task.name, environment: task.environment }
       const asked = { rolloutId: log.rolloutId, role: 'agent' as const, policy: run.policy, labels }
-      const session = await proxy.openSession(run.fork === null ? asked : await forked(run, run.fork, asked))
+      const place = run.fork === null ? null : await placeOf(run, run.fork)
+      const session = await proxy.openSession(place === null ? asked : forked(place, asked))
       log.sessionId = session.session.id
       onSession(session)
       if (environment === null || sandbox === null) {
-        return { session, box: null, toolServer: null, turns: null, egress: null }
+        return { session, box: null, toolServer: null, turns: null, egress: null, goesOn: null, usedMs: 0 }
       }
       const toolServer = toolServerFor(context, environment, session)
       const turns = turnsOf(context, session)
-      const opened = await openBox(context, { environment, sandbox, session, toolServer, closing, signal })
-      return { session, toolServer, turns, ...opened }
+      const image = place?.image ?? null
+      const opened = await openBox(context, { environment, sandbox, session, toolServer, image, closing, signal })
+      const { goesOn = null, usedMs = 0 } = place ?? {}
+      if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
+      return { session, toolServer, turns, goesOn, usedMs, ...opened }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -86,8 +96,7 @@ export async function boot(
 }
 
 /** Sampled and read as its parent's was; budgets are the run's, and what the parent had used of them is used. */
-async function forked(run: RunParts, fork: ForkFrom, asked: OpenSession): Promise<OpenSession> {
-  const past = await pastOf(run.store.recorder, fork)
+function forked({ past }: ForkPlace, asked: OpenSession): OpenSession {
   const { policy } = past.log.session
   const inject = [...(policy.inject ?? []), ...(asked.policy?.inject ?? [])]
   const budget = asked.policy?.budget ?? policy.budget
@@ -125,13 +134,16 @@ async function openBox(
     readonly sandbox: SandboxProvider
     readonly session: OpenedSession
     readonly toolServer: ToolServer | null
+    /** What the box is a copy of; null: it is the task's. */
+    readonly image: string | null
     readonly closing: Closing
     readonly signal: AbortSignal
   },
 ): Promise<Pick<Booted, 'egress'> & { readonly box: Box }> {
   const { sandbox, closing, signal } = parts
   const options = { labels: { ...boxLabels(run, log), role: 'agent' as const }, signal }
-  const needs = parts.environment.box(member.task)
+  const own = parts.environment.box(member.task)
+  const needs = parts.image === null ? own : { ...own, image: { kind: 'reference' as const, reference: parts.image } }
   if (run.harness.place === 'host') {
     let egress: EgressGate | null = null
     const onGate = (gate: EgressGate) => void (egress = gate)

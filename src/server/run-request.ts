@@ -40,7 +40,12 @@ export const runRequest = z.strictObject({
   group: overrides,
   /** Where its rollouts go on from: their task is that rollout's, whatever `tasks` says. */
   fork: z
-    .strictObject({ rollout: id, call: id, onDivergence: z.enum(['refuse', 'branch']).default('refuse') })
+    .strictObject({
+      rollout: id,
+      call: id,
+      way: z.enum(['replay', 'state', 'graft']).default('replay'),
+      onDivergence: z.enum(['refuse', 'branch']).default('refuse'),
+    })
     .nullable()
     .default(null),
 })

@@ -140,7 +140,7 @@ describe('groups that Paddock does', () => {
       409,
       'FORK_REFUSED',
     ])
-    expect(await trainer.refused('POST', `/rollouts/${parent}/forks`, { ...wrong, call: 1, way: 'graft' })).toEqual([
+    expect(await trainer.refused('POST', `/rollouts/${parent}/forks`, { ...wrong, call: 1, way: 'thaw' })).toEqual([
       400,
       'BODY_INVALID_SHAPE',
     ])

@@ -12,6 +12,7 @@ interface ForkOptions {
   readonly at: string
   readonly n: number
   readonly onDivergence: string
+  readonly way: string
   readonly name?: string
   readonly engine?: string
   readonly inject?: string
@@ -22,7 +23,7 @@ export function addFork(program: Command, cli: Cli): void {
   program
     .command('fork')
     .description(
-      'run rollouts that go on from a recorded one: its past is replayed, and the model is asked from one call on',
+      'run rollouts that go on from a recorded one: its past stands as it was, and the model is asked from one call on',
     )
     .argument('<rollout>', 'id of a rollout that `paddock run` or a trainer had done')
     .requiredOption(
@@ -30,6 +31,7 @@ export function addFork(program: Command, cli: Cli): void {
       'the call to go another way at: its id, the end of it, or its number in the conversation',
     )
     .option('--n <count>', 'rollouts that go on from there: a group of its own', wholeNumber(1), 4)
+    .option('--way <way>', 'replay, state or graft: how they come to where the parent stood', 'replay')
     .option(
       '--on-divergence <what>',
       'of a harness that asks something else on the way: refuse, or branch there',
@@ -45,8 +47,9 @@ Example:
   $ paddock show 5f3a9c21              lists the calls
   $ paddock fork 5f3a9c21 --at 3 --n 4
 
-Each of them has a fresh box and the harness started anew. Up to the call the harness is answered as it was then, and its tools really
-run again; every request is compared with the recorded one. What was replayed is never trained again.`,
+By replay each of them has a fresh box and the harness started anew. Up to the call the harness is answered as it was then, and its tools
+really run again; every request is compared with the recorded one. By state and graft its box is a copy of the parent's at that call
+(run.snapshotEvery, run.keepSnapshots), and nothing runs again. What was replayed is never trained again.`,
     )
     .action(async (rollout: string, options: ForkOptions, command: Command) =>
       cli.run(command, overridesOf(options), async (context) =>
@@ -58,7 +61,10 @@ run again; every request is compared with the recorded one. What was replayed is
 async function requestOf(context: CommandContext, text: string, options: ForkOptions): Promise<RunRequest> {
   const { requestOfRun } = await import('../execute.ts')
   const { callNamed } = await import('../../rollout/index.ts')
-  const { at, n, onDivergence } = options
+  const { at, n, onDivergence, way } = options
+  if (way !== 'replay' && way !== 'state' && way !== 'graft') {
+    throw new PaddockError('USAGE', `--way is replay, state or graft, not ${way}`)
+  }
   if (onDivergence !== 'refuse' && onDivergence !== 'branch') {
     throw new PaddockError('USAGE', `--on-divergence is refuse or branch, not ${onDivergence}`)
   }
@@ -71,7 +77,7 @@ async function requestOf(context: CommandContext, text: string, options: ForkOpt
   const asked = requestOfRun(await reader.catalogue.run(rollout.runId))
   const inject = options.inject === undefined ? undefined : await readInjections(context.io.cwd, options.inject)
   const group = inject === undefined ? {} : { inject }
-  return { ...asked, only: [], without: [], group, n, name, fork: { rollout: rollout.id, call, onDivergence } }
+  return { ...asked, only: [], without: [], group, n, name, fork: { rollout: rollout.id, call, way, onDivergence } }
 }
 
 function overridesOf({ engine }: ForkOptions): ConfigInput {

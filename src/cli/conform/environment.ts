@@ -42,6 +42,7 @@ export const conformEnvironment: Environment = defineEnvironment({
     verifyTimeoutMs: null,
   }),
   tools: () => [shell],
+  resumesFromFiles: true,
   collect: async () => ({ items: [] }),
   verify: async ({ task }) =>
     unscored('unscorable', 'a probe is looked at, not scored', {

@@ -34,6 +34,7 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     box: agentNeeds,
     verifierBox: ({ data, ...task }) => (data.verifier.shared === true ? null : verifierNeeds({ ...task, data })),
     setup: setUp,
+    resumesFromFiles: true,
     tools: (task) => [shellToolFor(agentNeeds(task))],
     systemPrompt: (task) =>
       'You work in a Linux box through the tool `shell`. Solve the task that the user gives, check your work, ' +

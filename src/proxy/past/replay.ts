@@ -100,6 +100,11 @@ export class Replay {
     return { kind: 'diverged', why: this.#diverged }
   }
 
+  /** All that was answered before the call to fork at, oldest first: nothing of it is asked for any more. */
+  takeAll(): readonly Recorded[] {
+    return this.#left.splice(0)
+  }
+
   #placeOf(asked: ReplayedRequest): number {
     const equal = this.#left.findIndex((call) => isOfRoute(call, asked) && call.intent.requestDigest === asked.digest)
     return equal === -1 ? this.#left.findIndex((call) => isSame(call, asked)) : equal

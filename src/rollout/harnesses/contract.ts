@@ -47,6 +47,8 @@ export interface HostHarness extends HarnessFacts {
   readonly place: 'host'
   /** `tools`: the environment's tools run in the task's box. `none`: no box is made and nothing can be verified. */
   readonly box: 'tools' | 'none'
+  /** True: given a request of its own ({@link HostContext.goesOn}), it asks that first and goes on from it. Its rollouts can be forked by `state`. */
+  readonly restores?: true
   /**
    * Runs the attempt to its end. Rejects with the signal's reason on abort; throws errors of family `infra` for faults
    * that say nothing of the agent; every other fault of its own is a report.
@@ -142,6 +144,8 @@ export interface HostContext {
   /** Null for `box: 'none'` and for tasks without an environment. */
   readonly box: Box | null
   readonly tools: readonly Tool[]
+  /** Its first request, as it asked that in the rollout that this one goes on from; null: it begins at the beginning. */
+  readonly goesOn: Uint8Array | null
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
   /** Stores the bytes of a picture that a tool gave; its event names them by this digest. */

@@ -38,21 +38,24 @@ export async function keptImages(
 ): Promise<readonly KeptImage[]> {
   const label = [`${markLabel}=kept`, ...(filter.run === undefined ? [] : [`${runLabel}=${filter.run}`])]
   const list = await ask('list images', docker.listImages({ filters: { label } }))
-  return list
-    .flatMap(({ RepoTags, Labels, Created }) => {
-      const labels = Labels ?? {}
-      return (RepoTags ?? [])
-        .filter((tag) => !tag.startsWith('<none>'))
-        .map((tag) => ({
-          image: tag,
-          run: labels[runLabel] || null,
-          rollout: labels[rolloutLabel] || null,
-          call: labels[callLabel] || null,
-          sizeBytes: (labels[bytesLabel] ?? '') === '' ? null : Number(labels[bytesLabel]),
-          createdAt: Created * 1000,
-        }))
-    })
-    .toSorted((a, b) => a.createdAt - b.createdAt)
+  return (
+    list
+      .flatMap(({ RepoTags, Labels, Created }) => {
+        const labels = Labels ?? {}
+        return (RepoTags ?? [])
+          .filter((tag) => !tag.startsWith('<none>'))
+          .map((tag) => ({
+            image: tag,
+            run: labels[runLabel] || null,
+            rollout: labels[rolloutLabel] || null,
+            call: labels[callLabel] || null,
+            sizeBytes: (labels[bytesLabel] ?? '') === '' ? null : Number(labels[bytesLabel]),
+            createdAt: Created * 1000,
+          }))
+      })
+      // The daemon counts seconds; ids of calls grow.
+      .toSorted((a, b) => a.createdAt - b.createdAt || ((a.call ?? '') < (b.call ?? '') ? -1 : 1))
+  )
 }
 
 /** Removes one that is kept. Throws `NOT_FOUND`, and `IMAGE_IN_USE` where a box runs on it. */

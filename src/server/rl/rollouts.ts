@@ -30,7 +30,7 @@ const forkBody = z.strictObject({
   group_id: recordedName,
   /** Its id, the end of it, or its number among the calls of the conversation, from 1. */
   call: z.union([z.string().min(1), z.int().min(1)]),
-  way: z.literal('replay').default('replay'),
+  way: z.enum(['replay', 'state', 'graft']).default('replay'),
   on_divergence: z.enum(['refuse', 'branch']).default('refuse'),
   priority,
   ...specShape,

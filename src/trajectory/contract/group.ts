@@ -12,12 +12,18 @@ export type CutEnd = 'horizon' | 'budget' | 'context_overflow' | 'agent_timeout'
 export const onCuts = ['verify', 'zero', 'mask', 'null'] as const
 export type OnCut = (typeof onCuts)[number]
 
+/**
+ * How a fork comes to where its parent stood. `replay`: the harness is started anew in a fresh box, and answered as the parent's was up
+ * to that call; its tools really run again. `state`: the box is a copy of the parent's at that call, and the harness is given its
+ * messages. `graft`: in such a box the harness resumes its own session, and what it says of the past gives way to what was recorded.
+ */
+export type ForkWay = 'replay' | 'state' | 'graft'
+
 /** Where the members of a group go on from: another rollout, before the answer to a call of its agent. */
 export interface ForkFrom {
   readonly rolloutId: Id
   readonly callId: Id
-  /** The harness is started anew in a fresh box, and answered as the other rollout's was up to that call; its tools really run again. */
-  readonly way: 'replay'
+  readonly way: ForkWay
   /** What becomes of a member whose harness asks something else on the way: it ends as `infra`, or goes its own way from there. */
   readonly onDivergence: 'refuse' | 'branch'
 }

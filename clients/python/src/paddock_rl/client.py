@@ -232,7 +232,7 @@ class Run:
     def fork(self, rollout_id: str, call: str | int, n: int, *, group_id: str | None = None, **asked: Any) -> str:
         """Asks for a group of `n` rollouts that go on from one of this run, at a call of its agent: its id, or its number among the calls of
         the conversation, from 1. What was answered before it is replayed and not trained again. `asked` holds the route's other keys:
-        `on_divergence` (`refuse` or `branch`) and those of a group. Answers the group's id; it settles like any.
+        `way` (`replay`, or `state` and `graft` in a copy of its box), `on_divergence` (`refuse` or `branch`) and those of a group. Answers the group's id; it settles like any.
         """
         body = {"group_id": group_id or f"fork-{uuid.uuid4()}", "call": call, "n": n, **asked}
         path = f"{_API}/rollouts/{_part(rollout_id)}/forks"

@@ -66,6 +66,7 @@ async function ran(
     model: 'm',
     tools: [tool],
     signal: new AbortController().signal,
+    goesOn: null,
     emit: (event: EventBody) => void events.push(event),
     keep: async () => 'digest',
     onOutput: () => undefined,

@@ -27,6 +27,7 @@ export function referenceAgent(options: ReferenceOptions = {}): HostHarness {
     version: '1',
     dialect: 'chat',
     replays: true,
+    restores: true,
     place: 'host',
     box: 'tools',
     run: (context) => withChat(context, (client) => converse(context, client, maxTurns)),
@@ -35,15 +36,19 @@ export function referenceAgent(options: ReferenceOptions = {}): HostHarness {
 
 async function converse(context: HostContext, client: OpenAI, maxTurns: number): Promise<HarnessReport> {
   const { model, tools, signal } = context
-  const messages: Message[] = [
-    { role: 'system', content: context.systemPrompt ?? fallbackPrompt },
-    { role: 'user', content: context.prompt },
-  ]
+  const messages: Message[] =
+    context.goesOn === null
+      ? [
+          { role: 'system' as const, content: context.systemPrompt ?? fallbackPrompt },
+          { role: 'user' as const, content: context.prompt },
+        ]
+      : messagesOf(context.goesOn)
+  const before = messages.filter(({ role }) => role === 'assistant').length
   const offered = tools.map(({ name, description, inputSchema }) => ({
     type: 'function' as const,
     function: { name, description, parameters: { ...inputSchema } },
   }))
-  for (let turn = 0; turn < maxTurns; turn += 1) {
+  for (let turn = before; turn < maxTurns; turn += 1) {
     const asked = { model, messages, ...(offered.length === 0 ? {} : { tools: offered }) }
     const { data, request_id: callId } = await client.chat.completions.create(asked, { signal }).withResponse()
     const choice = data.choices[0]
@@ -57,6 +62,12 @@ async function converse(context: HostContext, client: OpenAI, maxTurns: number):
     messages.push(choice.message, ...outcomes.map(toolMessage), ...picturesMessage(outcomes))
   }
   return { end: 'horizon', detail: `${maxTurns} turns without a final answer`, answer: null }
+}
+
+/** Of a request that this harness asked. */
+function messagesOf(body: Uint8Array): Message[] {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this very program wrote it
+  return (JSON.parse(Buffer.from(body).toString()) as { readonly messages: Message[] }).messages
 }
 
 function functionCalls(message: Answer): readonly FunctionCall[] {

@@ -1,0 +1,56 @@
+import { isPaddockError, PaddockError } from '../../core/index.ts'
+import type { SessionPast } from '../../proxy/index.ts'
+import type { ForkFrom, RecorderReader } from '../../trajectory/index.ts'
+import type { GoesOn } from '../agent.ts'
+import type { RunParts } from '../run-parts.ts'
+import { agentMsAt } from './clock.ts'
+import { pastOf, refused } from './past.ts'
+import { snapshotAt } from './snapshot-at.ts'
+
+/** Where a forked rollout begins. */
+export interface ForkPlace {
+  readonly past: SessionPast
+  /** What its box is a copy of; null: a fresh one. */
+  readonly image: string | null
+  /** Null: its harness is started anew. */
+  readonly goesOn: GoesOn | null
+  readonly usedMs: number
+}
+
+/** Throws `FORK_REFUSED`, `STORE_*`, `SANDBOX_*`. */
+export async function placeOf(
+  { store: { recorder }, sandbox }: Pick<RunParts, 'store' | 'sandbox'>,
+  fork: ForkFrom,
+): Promise<ForkPlace> {
+  const past = await pastOf(recorder, fork)
+  if (fork.way === 'replay') return { past, image: null, goesOn: null, usedMs: 0 }
+  const call = past.log.calls.find(({ intent }) => intent.id === fork.callId)
+  if (call === undefined) throw refused(`no call ${fork.callId}`)
+  return {
+    past,
+    image: await imageAt({ recorder, sandbox }, fork, past),
+    goesOn: { body: call.intent.body, marker: null },
+    usedMs: agentMsAt(past.log, await recorder.events({ rolloutId: fork.rolloutId }), fork.callId),
+  }
+}
+
+/** Null where nothing has been done before the call. Throws `FORK_REFUSED`. */
+async function imageAt(
+  { recorder, sandbox }: { readonly recorder: RecorderReader; readonly sandbox: RunParts['sandbox'] },
+  fork: ForkFrom,
+  past: SessionPast,
+): Promise<string | null> {
+  const found = await snapshotAt(recorder, fork.rolloutId, { log: past.log, callId: fork.callId })
+  if (found === 'beginning') return null
+  if (found === null) throw refused(`the box was not kept at call ${fork.callId}, as \`run.snapshotEvery\` does`)
+  try {
+    await sandbox?.ensureImage({ kind: 'reference', reference: found })
+    return found
+  } catch (error) {
+    if (!isPaddockError(error) || error.code === 'SANDBOX_UNAVAILABLE') throw error
+    throw new PaddockError('FORK_REFUSED', `There is no fork there: ${found}, which its box was kept as, is gone.`, {
+      cause: error,
+      fix: 'Keep boxes beyond their run with `run.keepSnapshots`, or fork by replay.',
+    })
+  }
+}
