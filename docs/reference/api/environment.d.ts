@@ -48,6 +48,7 @@ export interface Environment {
     box(task: Task): BoxNeeds;
     verifierBox(task: Task): BoxNeeds | null;
     setup(context: BoxContext): Promise<void>;
+    readonly resumesFromFiles: boolean;
     tools(task: Task): readonly Tool[];
     systemPrompt(task: Task): string | null;
     userPrompt(task: Task): string;
@@ -78,6 +79,7 @@ export interface EnvironmentSpec<Data> {
     box(task: TaskOf<Data>): BoxNeeds;
     verifierBox?(task: TaskOf<Data>): BoxNeeds | null;
     setup?(context: With<BoxContext, Data>): Promise<void>;
+    readonly resumesFromFiles?: boolean;
     tools(task: TaskOf<Data>): readonly Tool[];
     systemPrompt?(task: TaskOf<Data>): string | null;
     userPrompt?(task: TaskOf<Data>): string;

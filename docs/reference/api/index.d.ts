@@ -193,6 +193,7 @@ export interface Proxy {
     closeOpenMode(): Promise<void>;
     sessionStats(id: Id): SessionStats;
     watchAnswers(id: Id, listener: AnswerListener): void;
+    holdRequests(id: Id, hold: RequestHold): void;
     sessionHandler(id: Id): SessionHandler;
     listen(options: {
         readonly host?: string;
@@ -202,6 +203,9 @@ export interface Proxy {
     engineStatus(): FleetStatus;
     pauseEngine(order: PauseOrder): Promise<PauseOutcome>;
     resumeEngine(): Promise<void>;
+    hasEngine(): boolean;
+    requireEngine(): void;
+    setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>;
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
     engineWeights(): Promise<readonly ReplicaWeights[]>;
     scoreIds(order: ScoreOrder): Promise<Scores>;
@@ -214,7 +218,7 @@ export interface Proxy {
 
 export interface ProxyOptions {
     readonly recorder: Recorder;
-    readonly engine: EngineAdapter;
+    readonly engine: EngineAdapter | null;
     readonly replicas?: readonly EngineAdapter[];
     readonly fleet?: Partial<FleetLimits>;
     readonly blobs?: Pick<Blobs, 'put'>;
@@ -287,6 +291,7 @@ export interface RunOptions {
     readonly limits?: Partial<WorkerLimits>;
     readonly trainingStep?: number | null;
     readonly snapshotEvery?: number | null;
+    readonly keepSnapshots?: KeepBounds;
     readonly policyPause?: PolicyPause;
     readonly infraRetries?: number;
     readonly scriptedEngine?: {
@@ -382,6 +387,7 @@ export interface StoreReader extends AsyncDisposable {
     readonly directory: string;
     readonly recorder: RecorderReader;
     readonly catalogue: CatalogueReader;
+    readonly trainer: TrainerReader;
     readonly blobs: Pick<Blobs, 'get' | 'has' | 'list'>;
     close(): Promise<void>;
 }

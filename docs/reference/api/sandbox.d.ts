@@ -256,10 +256,13 @@ export interface Snapshot extends AsyncDisposable {
     readonly image: ImageRef;
     readonly parent: string;
     readonly depth: number;
+    readonly kept: boolean;
 }
 
 export interface SnapshotOptions {
     readonly callId?: Id;
+    readonly request?: Digest;
+    readonly keep?: KeepBounds;
 }
 
 export interface SweepReport {
