@@ -443,6 +443,18 @@ export const catalogue = {
     'The run is an evaluation: nothing of it is trained, and it takes nothing more.',
     'Ask for this of the run that trains.',
   ),
+  GRAFT_LOST: entry(
+    'infra',
+    400,
+    'A request of a forked rollout, whose harness resumed its session, does not say any more where its past ends.',
+    'Its harness compacted or rewrote its conversation behind the fork. `--on-divergence branch` goes on with what it says.',
+  ),
+  BOX_DIVERGED: entry(
+    'infra',
+    500,
+    'The files of a replayed box are not those of its parent at the fork.',
+    'The event names them: a tool did something else the second time. `--on-divergence branch` goes on with them; fork by state or graft copies files.',
+  ),
   REPLAY_DIVERGED: entry(
     'infra',
     400,

@@ -100,10 +100,11 @@ export type EventBody =
   | {
       /**
        * Of a session that goes on from another one's past. `answered`: a call got the answer that was given then; `arrived`: it is the
-       * one to fork at; `diverged`: it is not what was asked then.
+       * one to fork at; `diverged`: it is not what was asked then; `graft_lost`: a resumed harness's request does not say where its past
+       * ends; `prompt_differs`: the engine read the request at the fork as other tokens than its parent's.
        */
       readonly kind: 'replay'
-      readonly phase: 'answered' | 'arrived' | 'diverged'
+      readonly phase: 'answered' | 'arrived' | 'diverged' | 'graft_lost' | 'prompt_differs'
       readonly callId: Id | null
       /** `answered`: the call whose answer was sampled; else the one of the past that was to come. */
       readonly of: Id | null
@@ -123,6 +124,8 @@ export type EventBody =
         | null
       readonly detail: string
     }
+  /** A resumed harness's request was read with the recorded past in it: what it sent, as a blob. */
+  | { readonly kind: 'grafted'; readonly callId: Id; readonly sha256: Digest }
   /** A client deleted a response that it had asked to store: it is not given out or continued any more. */
   | { readonly kind: 'response_deleted'; readonly responseId: string; readonly callId: Id }
   | {

@@ -15,6 +15,7 @@ import type {
   TokenStrategy,
 } from '../trajectory/index.ts'
 import type { ProbeAnswer, ProbeOrder } from './probes/contract.ts'
+import type { GraftOrder } from './past/graft.ts'
 import type { ScoreOrder, Scores } from './scoring.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type {
@@ -163,6 +164,8 @@ export interface SessionPast {
    * begins with the call `until`. Default `asked`.
    */
   readonly by?: 'asked' | 'given'
+  /** Of a harness that resumed its own session. */
+  readonly graft?: GraftOrder
 }
 
 /** A session with its key: the only time that the key is seen. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
+  type CallClass,
   InFlightSet,
   type Digest,
   type Id,
@@ -24,6 +25,7 @@ import { untoldDefaults, withDefaults } from './engines/facts.ts'
 import type { KnownEngine } from './engines/known-engine.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
+import type { Graft } from './past/graft.ts'
 import { replayCall } from './past/replayed-call.ts'
 import { divergenceLine, type Recorded, type Replay } from './past/replay.ts'
 import { renderBoth } from './injection/clean.ts'
@@ -66,6 +68,8 @@ interface AskedGeneration {
   readonly digest: Digest
   readonly retryOf: Id | null
   readonly headers: IncomingMessage['headers']
+  /** What its harness sent, where something else is read; null: nothing else is. */
+  readonly received: Buffer | null
 }
 
 /** Running totals, for statistics. */
@@ -108,19 +112,13 @@ export class Generations {
     const known = this.around.known(session.record.id)
     // What a call is recorded as sampled by, and how it is asked, must be true when it is asked.
     if (known?.doubtful === true) await known.learnSoon()
-    const asked = route.dialect.read({
-      bytes,
-      headers: http.headers,
-      path: route.path,
-      now: this.around.clock.now(),
-      memory: session,
-    })
+    const { asked, received } = this.grafted(session, route, { bytes, headers: http.headers })
     const request = asked.chat
     const digest = callDigest(route.dialect, request)
     if (session.hold !== null) {
       const callClass =
         route.dialect.beside ?? session.classify(session.knownLineage(request.lineage), request.asked.maxTokens)
-      await session.hold({ digest, callClass, body: asked.body })
+      await session.hold({ digest, callClass, body: received ?? asked.body })
     }
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
@@ -140,9 +138,12 @@ export class Generations {
       digest,
       retryOf: judgement.kind === 'again' ? judgement.callId : null,
       headers: http.headers,
+      received,
     }
+    if (session.graft !== null) await this.requireGraft(session, session.graft, generation)
     if (session.replay !== null && (await this.replayed(session, session.replay, generation, response))) return
     const call = this.admit(session, generation)
+    if (received !== null && session.graft !== null) this.tellGraft(session, session.graft, call, received)
     const used = session.exhausted()
     if (used !== null) await this.refuseOverBudget(session, call, used)
     if (session.trust.refusedFor !== null) await this.refuseUntrusted(session, call, session.trust.refusedFor)
@@ -218,7 +219,7 @@ export class Generations {
       const { dialect: name, body, headers, path, startedAt, lineage, callClass } = recorded.intent
       const dialect = dialectNamed(name)
       const read = dialect.read({ bytes: Buffer.from(body), headers, path, now: startedAt, memory: session })
-      const asked = { read, dialect, digest: callDigest(dialect, read.chat), retryOf: null, headers }
+      const asked = { read, dialect, digest: callDigest(dialect, read.chat), retryOf: null, headers, received: null }
       session.rememberClass({ lineage, callClass })
       const { answer } = await this.answerAgain(session, replay, asked, { recorded, lineage, callClass })
       // It reached the harness in the parent's session.
@@ -237,6 +238,62 @@ export class Generations {
     const { recorder, clock } = this.around
     const delivered = (callId: Id): void => this.deliveredPast(session, callId)
     return replayCall(session, { replay, intent, recorded, asked: asked.read }, { recorder, clock, delivered })
+  }
+
+  /** A request as it is read: of a harness that resumed another session, with the recorded past in the place of what it says. */
+  private grafted(
+    session: LiveSession,
+    { dialect, path }: GenerationRoute,
+    { bytes, headers }: { readonly bytes: Buffer; readonly headers: IncomingMessage['headers'] },
+  ): { readonly asked: DialectRequest; readonly received: Buffer | null } {
+    const read = (body: Buffer) =>
+      dialect.read({ bytes: body, headers, path, now: this.around.clock.now(), memory: session })
+    const { graft } = session
+    const served = graft === null || dialect.beside !== undefined ? null : graft.into(bytes)
+    if (graft === null) return { asked: read(bytes), received: null }
+    if (served !== null) {
+      const asked = read(served)
+      if (this.classOf(session, asked) === 'main') return { asked, received: bytes }
+    }
+    // A call beside the conversation: what stands for a prompt says nothing to it.
+    const isMarked = bytes.includes(graft.marker)
+    return { asked: read(isMarked ? graft.without(bytes) : bytes), received: isMarked ? bytes : null }
+  }
+
+  private classOf(session: LiveSession, { chat }: DialectRequest): CallClass {
+    return session.classify(session.knownLineage(chat.lineage), chat.asked.maxTokens)
+  }
+
+  /** A call of the conversation in which the marker is gone does not say where its past ends. Throws `GRAFT_LOST` where that is refused. */
+  private async requireGraft(session: LiveSession, graft: Graft, asked: AskedGeneration): Promise<void> {
+    if (asked.dialect.beside !== undefined || asked.received !== null) return
+    if (this.classOf(session, asked.read) !== 'main') return
+    const refuses = session.onDivergence === 'refuse'
+    const detail = `the place at which its session was resumed is in none of its ${asked.dialect.name} messages any more`
+    const about = { id: newId(), at: this.around.clock.now(), rolloutId: session.record.rolloutId }
+    const of = session.record.forkedFrom?.callId ?? null
+    const told = { kind: 'replay' as const, phase: 'graft_lost' as const, callId: null, of, detail }
+    await this.around.recorder.appendEvent({ ...about, sessionId: session.record.id, ...told })
+    if (refuses) {
+      const error = new PaddockError('GRAFT_LOST', `The harness's request cannot be told from its past: ${detail}.`)
+      session.lastError = error.code
+      const call = this.admit(session, asked)
+      await call.refuse(error)
+      await this.taint(call, error.code)
+      throw error
+    }
+    session.graft = null
+    session.replay = null
+  }
+
+  /** Both bodies are kept: the call has what was read of it, a blob what its harness sent. */
+  private tellGraft(session: LiveSession, graft: Graft, call: RunningCall, received: Buffer): void {
+    const { id: sessionId, rolloutId } = session.record
+    call.afterIntent(async () => {
+      const about = { id: newId(), at: this.around.clock.now(), rolloutId, sessionId }
+      const sha256 = await graft.keep(received)
+      await this.around.recorder.appendEvent({ ...about, kind: 'grafted', callId: call.id, sha256 })
+    })
   }
 
   private intentOf(

@@ -86,9 +86,12 @@ async function runInBox(
   }
   const user = agentUser(environment.box(task), box)
   const tools = mcpTools(environment, task)
-  const launch = harness.configure({
+  const marker = parts.goesOn?.marker ?? null
+  const resumes = marker === null ? null : (harness.resumes ?? null)
+  const launch = (resumes ?? harness).configure({
     task,
     ...promptsOf(parts),
+    ...(marker === null ? {} : { prompt: marker }),
     origin: box.modelUrl,
     apiKey: placeholderKey,
     model,
@@ -101,6 +104,10 @@ async function runInBox(
   // Without a program of the image where that can be: it may have none.
   if (user === null) await box.putFiles(harnessHome, [])
   else await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal }))
+  if (resumes !== null && resumes.stale.length > 0) {
+    const command = ['rm', '-rf', '--', ...resumes.stale]
+    await expectDone(box.exec({ command, cwd: harnessHome, ...asUser }, { signal }))
+  }
   if (launch.files.length > 0) await box.putFiles(harnessHome, launch.files)
   if (launch.files.length > 0 && box.profile === 'root' && user !== null) {
     // Put by root, but the harness writes beside its own files.

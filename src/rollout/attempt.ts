@@ -8,6 +8,7 @@ import { type AgentPart, agentStage, neverBegan } from './agent-stage.ts'
 import { type AttemptContext, boxLabels, stage } from './attempt-context.ts'
 import { boot, type Booted, prefetch } from './boot.ts'
 import { Closing } from './closing.ts'
+import { tellPrompt } from './fork/prompt.ts'
 import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
@@ -236,7 +237,9 @@ function answeredBy({ proxy }: RunParts, { session }: OpenedSession): number {
   return proxy.sessionStats(session.id).answered
 }
 
-async function closed({ proxy, leftovers }: RunParts, { session }: OpenedSession): Promise<SessionStats> {
+async function closed(run: RunParts, { session }: OpenedSession): Promise<SessionStats> {
+  const { proxy, leftovers, fork } = run
+  if (fork !== null) await tellPrompt(run.store, { fork, sessionId: session.id, at: run.clock.now() })
   try {
     await proxy.closeSession(session.id)
   } catch (error) {

@@ -175,7 +175,8 @@ function turnsOf({ run, log }: AttemptContext, session: OpenedSession): TurnSnap
     if (callClass === 'main') last = callId
   })
   const keep = run.keepSnapshots
-  const turns = new TurnSnapshots({ every: run.snapshotEvery, keep, lastCall: () => last, emit: log.emit })
+  const transcript = run.harness.place === 'box' ? (run.harness.resumes?.transcript ?? null) : null
+  const turns = new TurnSnapshots({ every: run.snapshotEvery, keep, transcript, lastCall: () => last, emit: log.emit })
   run.proxy.holdRequests(id, (request) => turns.atRequest(request))
   return turns
 }

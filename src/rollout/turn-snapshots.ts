@@ -2,7 +2,9 @@ import type { EventBody, Id } from '../core/index.ts'
 import type { WaitingRequest } from '../proxy/index.ts'
 import type { Box, KeepBounds } from '../sandbox/index.ts'
 import type { AgentClock } from './agent-clock.ts'
+import type { HarnessResume } from './harnesses/contract.ts'
 import { faultLine } from './judge-end.ts'
+import { untilWritten } from './transcript.ts'
 
 export interface TurnSnapshotsOptions {
   /** Every so many turns. */
@@ -12,6 +14,8 @@ export interface TurnSnapshotsOptions {
   /** The last call of the conversation that was answered; null before the first. */
   readonly lastCall: () => Id | null
   readonly emit: (event: EventBody) => void
+  /** Where the agent's program writes down what it asks; null: it does so before it asks. */
+  readonly transcript: NonNullable<HarnessResume['transcript']> | null
 }
 
 /**
@@ -44,10 +48,10 @@ export class TurnSnapshots {
     return this.#last
   }
 
-  async #keep({ callClass, digest }: WaitingRequest): Promise<void> {
+  async #keep({ callClass, digest, body }: WaitingRequest): Promise<void> {
     if (this.#at === null || callClass !== 'main') return
     const { box, clock } = this.#at
-    const { every, keep, lastCall, emit } = this.#o
+    const { every, keep, lastCall, emit, transcript } = this.#o
     try {
       const callId = lastCall()
       if (callId === null || callId === this.#seen) return
@@ -55,6 +59,7 @@ export class TurnSnapshots {
       this.#turn += 1
       if (this.#turn % every !== 0) return
       using _held = clock.hold()
+      if (transcript !== null) await untilWritten(box, transcript, body)
       await box.snapshot({ callId, request: digest, ...(keep === null ? {} : { keep }) })
     } catch (error) {
       emit({ kind: 'label', name: 'snapshot_failed', value: faultLine(error) })

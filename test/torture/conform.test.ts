@@ -52,6 +52,11 @@ describe.runIf(hasDocker)('paddock conform with every preset', () => {
     if (name === 'codex') expect(replay?.differs).toContain('Chunk ID')
   })
 
+  it.each(names)('whether %s asks the same in a copy of its box is what its preset says', (name) => {
+    const { copied } = found.find(({ harness }) => harness === name) ?? {}
+    if (copied !== null) expect(copied).toMatchObject({ differs: null })
+  })
+
   it.each(withSubagents)('the other agent that %s starts is a sub-agent', (name) => {
     expect(found.find(({ harness }) => harness === name)?.subagents?.calls).toBeGreaterThan(0)
   })

@@ -3,7 +3,7 @@ import { type Harness, recordBoxEvents, type RolloutSummary, runRollouts } from 
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import type { CallRecord, ForkFrom, SessionLog } from '../../trajectory/index.ts'
 import type { Owner } from '../owner.ts'
-import type { Conformance, FaultProbe, ReplayFacts, RetryFacts, SubagentFacts } from './contract.ts'
+import type { Conformance, CopiedFacts, FaultProbe, ReplayFacts, RetryFacts, SubagentFacts } from './contract.ts'
 import { echoesOf } from './echo.ts'
 import { conformEnvironment } from './environment.ts'
 import { type Journal, readJournal } from './exact.ts'
@@ -54,7 +54,7 @@ export async function conform(options: ConformOptions): Promise<Conformance> {
     probed.push(...(await runProbes(options, [subagentProbe(tool)])))
   }
   const facts = conformanceOf(harness, probed, await readJournal(control, signal))
-  return { ...facts, replay: await replayOf(options, talk) }
+  return { ...facts, replay: await replayOf(options, talk), copied: await copiedOf(options, talk.probe) }
 }
 
 /** Starts the harness anew on the probe `talk` and answers it as it was answered, up to its last call. */
@@ -73,7 +73,31 @@ async function replayOf(options: ConformOptions, talk: Probed): Promise<ReplayFa
   return { same, calls: calls.length, differs: arrived ? null : differs }
 }
 
-function conformanceOf(harness: Harness, probed: readonly Probed[], journal: Journal): Omit<Conformance, 'replay'> {
+/** Does the probe again with its box kept at each turn, and goes on from its last call in a copy of that. */
+async function copiedOf(options: ConformOptions, probe: Probe): Promise<CopiedFacts | null> {
+  const { harness, owner } = options
+  const way = harness.place === 'box' ? 'graft' : 'state'
+  const offers = harness.place === 'box' ? harness.resumes !== undefined : harness.restores === true
+  if (!offers) return null
+  await using sandbox = await options.sandbox(recordBoxEvents(owner.store.recorder))
+  const [parent] = await runProbes(options, [probe], null, sandbox)
+  const last = parent === undefined ? undefined : agentCalls(parent).at(-1)
+  if (parent === undefined || last === undefined) return { way, differs: 'it made no call' }
+  const { rolloutId } = parent.rollout
+  const fork: ForkFrom = { rolloutId, callId: last.intent.id, way, onDivergence: 'refuse' }
+  const [child] = await runProbes(options, [probe], fork, sandbox)
+  const told = (child?.logs ?? []).flatMap(({ events }) => events.filter((event) => event.kind === 'replay'))
+  const other = told.find(({ phase }) => phase !== 'answered' && phase !== 'arrived')
+  if (other !== undefined) return { way, differs: other.detail }
+  const isThere = told.some(({ phase }) => phase === 'arrived') && child?.rollout.end === 'completed'
+  return { way, differs: isThere ? null : `nothing that was seen: it ended as ${child?.rollout.end ?? 'nothing'}` }
+}
+
+function conformanceOf(
+  harness: Harness,
+  probed: readonly Probed[],
+  journal: Journal,
+): Omit<Conformance, 'replay' | 'copied'> {
   const logs = probed.flatMap((one) => one.logs)
   const all = logs.flatMap((log) => callsOf(log))
   const talk = find(probed, 'talk')
@@ -109,11 +133,13 @@ async function runProbes(
   options: ConformOptions,
   own: readonly Probe[],
   fork: ForkFrom | null = null,
+  keeping: SandboxProvider | null = null,
 ): Promise<readonly Probed[]> {
   const { owner, harness, signal, onNote } = options
   const needsBox = harness.place === 'box' || harness.box === 'tools'
   const { recorder } = owner.store
-  const sandbox = needsBox ? await options.sandbox(recordBoxEvents(recorder)) : null
+  const opened = needsBox && keeping === null ? await options.sandbox(recordBoxEvents(recorder)) : null
+  const sandbox = keeping ?? opened
   try {
     const summary = await runRollouts({
       store: owner.store,
@@ -129,6 +155,7 @@ async function runProbes(
       policy: { strategy: own[0]?.strategy ?? 'record' },
       budgets,
       group: { fork },
+      snapshotEvery: keeping === null ? null : 1,
       infraRetries: 0,
       limits: { boot: 1, agent: 2, verify: 1 },
       scriptedEngine: { control: controlOf(owner) },
@@ -147,7 +174,7 @@ async function runProbes(
       }),
     )
   } finally {
-    await sandbox?.close()
+    await opened?.close()
   }
 }
 

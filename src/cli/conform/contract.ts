@@ -23,6 +23,8 @@ export interface Conformance {
   /** Null where it offers no tool that starts another agent. */
   /** Null where it made no call that could be gone on from. */
   readonly replay: ReplayFacts | null
+  /** In a copy of its box; null where its preset offers no such way. */
+  readonly copied: CopiedFacts | null
   readonly subagents: SubagentFacts | null
   /** Part of the sampled tokens whose answer was sent whole, or came back in a later prompt. Clean probes. */
   readonly delivered: number | null
@@ -82,6 +84,13 @@ export interface SubagentFacts {
   readonly tool: string
   /** Calls that were given the class `subagent`. */
   readonly calls: number
+}
+
+/** What it asks when it goes on in a copy of its box. */
+export interface CopiedFacts {
+  readonly way: 'state' | 'graft'
+  /** What its first request, or the ids that the engine read of it, has other than then; null: nothing. */
+  readonly differs: string | null
 }
 
 /** What it asks when it is started anew, and told what it was told before. */

@@ -68,6 +68,16 @@ const facts: readonly Fact[] = [
       replay === null ? '-' : replay.differs === null ? 'same' : `differs in ${replay.differs.replace(/ was .*/s, '')}`,
   },
   {
+    title: 'copied box',
+    means: 'whether it asks the same in a copy of its box, by `state` or `graft`, and the engine reads the same ids',
+    cell: ({ copied }) =>
+      copied === null
+        ? '-'
+        : copied.differs === null
+          ? `${copied.way}: same`
+          : `${copied.way}: differs in ${copied.differs.replace(/ was .*/s, '')}`,
+  },
+  {
     title: 'delivered',
     means: 'part of the sampled tokens that reached it, clean probes',
     cell: ({ delivered }) => share(delivered),

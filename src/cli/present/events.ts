@@ -41,6 +41,8 @@ function say(event: Event, paint: Paint): string {
         : event.phase === 'arrived'
           ? 'the fork begins'
           : paint('warn', line(event.detail))
+    case 'grafted':
+      return `the past of call ${shortId(event.callId)} as recorded; what was sent is ${event.sha256.slice(0, 8)}`
     case 'injected':
       return `${event.labels.join(', ')} in the prompt${event.edits === null ? `; without it: unknown, ${line(event.detail)}` : ''}`
     case 'response_deleted':

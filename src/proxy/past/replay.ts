@@ -71,6 +71,11 @@ export class Replay {
     this.#left = log.calls.filter(isGivenAgain).filter(({ intent }) => intent.seq < last.intent.seq)
   }
 
+  /** The call to fork at, as it was asked. */
+  get until(): CallRecord['intent'] {
+    return this.#until.intent
+  }
+
   /** The call whose answer was sampled, of one that replayed it or that is it. */
   originalOf(callId: Id): Id {
     return this.#originals.get(callId) ?? callId

@@ -4,6 +4,7 @@ import type { AnswerListener, RequestHold, SessionPast, SessionStats } from '../
 import type { AnswerView } from '../dialects/contract.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
 import { ResponseCache } from '../dialects/responses/response-cache.ts'
+import { Graft } from '../past/graft.ts'
 import { Replay } from '../past/replay.ts'
 import { type ContinuedAnswer, Conversation } from './conversation.ts'
 import { Injector } from '../injection/injector.ts'
@@ -37,6 +38,10 @@ export class LiveSession {
   replay: Replay | null
   /** What each request waits for; null: nothing. */
   hold: RequestHold | null = null
+  /** What its harness, which resumed another session, says of the past gives way to this; null: nothing does. */
+  graft: Graft | null
+  /** What becomes of a request that is not the past's, where there is one. */
+  readonly onDivergence: SessionPast['onDivergence']
   open = true
   lastError: string | null = null
   readonly taints: string[] = []
@@ -75,6 +80,8 @@ export class LiveSession {
     this.record = record
     this.handles = new EchoHandles(handleSecret(record), past?.ancestors.map(handleSecret))
     this.replay = past === null ? null : new Replay(record.id, past)
+    this.onDivergence = past?.onDivergence ?? 'refuse'
+    this.graft = this.replay === null || past?.graft === undefined ? null : new Graft(past.graft, this.replay.until)
     const { inject } = record.policy
     this.injector = inject === undefined ? null : new Injector(inject)
     this.tokens = tokens

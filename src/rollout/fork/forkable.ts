@@ -42,7 +42,8 @@ function requireWay(harness: RunParts['harness'], way: ForkWay): void {
     throw refused(`nobody knows whether ${name} ${version} asks the same when it is started anew`)
   if (way === 'state' && (harness.place !== 'host' || harness.restores !== true))
     throw refused(`${name} ${version} cannot be given its messages, as way state does`)
-  if (way === 'graft') throw refused(`nobody measured that ${name} ${version} can be grafted`)
+  if (way === 'graft' && (harness.place !== 'box' || harness.resumes === undefined))
+    throw refused(`nobody measured that ${name} ${version} can be grafted`)
 }
 
 /** Null where the run does not tell it. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import type { SessionPast } from '../../proxy/index.ts'
 import type { ForkFrom, RecorderReader } from '../../trajectory/index.ts'
@@ -19,17 +20,22 @@ export interface ForkPlace {
 
 /** Throws `FORK_REFUSED`, `STORE_*`, `SANDBOX_*`. */
 export async function placeOf(
-  { store: { recorder }, sandbox }: Pick<RunParts, 'store' | 'sandbox'>,
+  { store: { recorder, blobs }, sandbox }: Pick<RunParts, 'store' | 'sandbox'>,
   fork: ForkFrom,
 ): Promise<ForkPlace> {
   const past = await pastOf(recorder, fork)
   if (fork.way === 'replay') return { past, image: null, goesOn: null, usedMs: 0 }
   const call = past.log.calls.find(({ intent }) => intent.id === fork.callId)
   if (call === undefined) throw refused(`no call ${fork.callId}`)
+  const image = await imageAt({ recorder, sandbox }, fork, past)
+  if (fork.way === 'graft' && image === null)
+    throw refused('its harness has no session to resume at its first call; fork by replay')
+  const marker = fork.way === 'graft' ? `fork-${randomBytes(16).toString('hex')}` : null
+  const graft = marker === null ? {} : { graft: { marker, keep: (bytes: Uint8Array) => blobs.put(bytes) } }
   return {
-    past,
-    image: await imageAt({ recorder, sandbox }, fork, past),
-    goesOn: { body: call.intent.body, marker: null },
+    past: { ...past, ...graft },
+    image,
+    goesOn: { body: call.intent.body, marker },
     usedMs: agentMsAt(past.log, await recorder.events({ rolloutId: fork.rolloutId }), fork.callId),
   }
 }

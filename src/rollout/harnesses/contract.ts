@@ -36,10 +36,25 @@ export interface BoxHarness extends HarnessFacts {
    * fault of its connection and no work of the agent. Default: it may use them or not.
    */
   readonly listsTools?: boolean
+  /** How it goes on with its own session in a copy of its box. Absent: nobody measured that of this version. */
+  readonly resumes?: HarnessResume
   /** Pure: what to put into the box and what to run. */
   configure(context: LaunchContext): HarnessLaunch
   /** Reads the program's own account of how it ended. Must not throw. */
   parseResult(exit: HarnessExit): HarnessReport
+}
+
+/** What is known of a program that resumes its session, so that its rollouts can be forked by `graft`. */
+export interface HarnessResume {
+  /** Pure: as `configure`, but it resumes its last session; `prompt` is a text that stands for what is recorded. */
+  configure(context: LaunchContext): HarnessLaunch
+  /** Paths below its home that name processes of the box that was copied; removed before it starts. */
+  readonly stale: readonly string[]
+  /**
+   * A program that asks before it has written down what it asks: where that will stand below its home, and the text that says so of
+   * the result of a tool call. A box is kept once all of them are there. Absent: it writes first.
+   */
+  readonly transcript?: { readonly directory: string; readonly holds: (toolCallId: string) => string }
 }
 
 /** A loop on the host: the reference agent, or a user's script. Its calls go over its session URL like any other's. */

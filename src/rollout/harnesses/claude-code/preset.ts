@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import type { BoxHarness, FailurePattern, HarnessExit, HarnessReport, PinnedVersion } from '../contract.ts'
+import type {
+  BoxHarness,
+  FailurePattern,
+  HarnessExit,
+  HarnessLaunch,
+  HarnessReport,
+  LaunchContext,
+  PinnedVersion,
+} from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
@@ -34,39 +42,56 @@ export function claudeCode({ version = ownVersion }: PinnedVersion = {}): BoxHar
     place: 'box',
     listsTools: true,
     bundle: npmBundle({ name: 'claude-code', package: packageName, version, node: false, executables: ['claude'] }),
-    configure: ({ origin, apiKey, model, bundlePath, home, mcp, prompt, systemPrompt }) => ({
-      command: [
-        `${bundlePath ?? ''}/node_modules/${packageName}/claude`,
-        '--print',
-        '--output-format',
-        'json',
-        '--dangerously-skip-permissions',
-        '--model',
-        model,
-        ...(mcp === null ? [] : ['--strict-mcp-config', '--mcp-config', mcpConfig(mcp)]),
-        ...(systemPrompt === null ? [] : ['--append-system-prompt', systemPrompt]),
-        '--',
-        prompt,
-      ],
-      env: {
-        ANTHROPIC_BASE_URL: origin,
-        ANTHROPIC_API_KEY: apiKey,
-        ANTHROPIC_DEFAULT_OPUS_MODEL: model,
-        ANTHROPIC_DEFAULT_SONNET_MODEL: model,
-        ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
-        CLAUDE_CODE_SUBAGENT_MODEL: model,
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-        CLAUDE_CONFIG_DIR: home,
-        DISABLE_AUTOUPDATER: '1',
-        // Without it the program refuses to skip permissions as root.
-        IS_SANDBOX: '1',
-        NO_COLOR: '1',
-      },
-      files: [],
-      stdin: null,
-    }),
+    ...(version === ownVersion
+      ? {
+          resumes: {
+            stale: ['sessions'],
+            transcript: { directory: 'projects', holds: (id: string) => `"tool_use_id":"${id}"` },
+            configure: (context: LaunchContext) => launch(context, ['--continue']),
+          },
+        }
+      : {}),
+    configure: (context) => launch(context, []),
     parseResult,
   })
+}
+
+function launch(
+  { origin, apiKey, model, bundlePath, home, mcp, prompt, systemPrompt }: LaunchContext,
+  more: readonly string[],
+): HarnessLaunch {
+  return {
+    command: [
+      `${bundlePath ?? ''}/node_modules/${packageName}/claude`,
+      '--print',
+      ...more,
+      '--output-format',
+      'json',
+      '--dangerously-skip-permissions',
+      '--model',
+      model,
+      ...(mcp === null ? [] : ['--strict-mcp-config', '--mcp-config', mcpConfig(mcp)]),
+      ...(systemPrompt === null ? [] : ['--append-system-prompt', systemPrompt]),
+      '--',
+      prompt,
+    ],
+    env: {
+      ANTHROPIC_BASE_URL: origin,
+      ANTHROPIC_API_KEY: apiKey,
+      ANTHROPIC_DEFAULT_OPUS_MODEL: model,
+      ANTHROPIC_DEFAULT_SONNET_MODEL: model,
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+      CLAUDE_CODE_SUBAGENT_MODEL: model,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      CLAUDE_CONFIG_DIR: home,
+      DISABLE_AUTOUPDATER: '1',
+      // Without it the program refuses to skip permissions as root.
+      IS_SANDBOX: '1',
+      NO_COLOR: '1',
+    },
+    files: [],
+    stdin: null,
+  }
 }
 
 function mcpConfig(mcp: { readonly name: string; readonly url: string }): string {

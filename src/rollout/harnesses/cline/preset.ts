@@ -21,7 +21,7 @@ export function cline({ version = ownVersion }: PinnedVersion = {}): BoxHarness 
     name: 'cline',
     apiVersion: 1,
     version,
-    replays: true,
+    ...(version === ownVersion ? { replays: true } : {}),
     dialect: 'chat',
     place: 'box',
     listsTools: true,

@@ -3,6 +3,7 @@ import type {
   BoxHarness,
   FailurePattern,
   HarnessExit,
+  HarnessLaunch,
   HarnessReport,
   LaunchContext,
   PinnedVersion,
@@ -51,23 +52,31 @@ export function codex({ version = ownVersion }: PinnedVersion = {}): BoxHarness 
       node: false,
       executables: [program],
     }),
-    configure: (context) => ({
-      command: [
-        `${context.bundlePath ?? ''}/node_modules/${packageName}/${program}`,
-        'exec',
-        '--json',
-        '--skip-git-repo-check',
-        '--sandbox',
-        'danger-full-access',
-        '--',
-        context.prompt,
-      ],
-      env: { CODEX_HOME: context.home, PADDOCK_MODEL_KEY: context.apiKey, NO_COLOR: '1' },
-      files: [{ path: 'config.toml', data: config(context) }],
-      stdin: null,
-    }),
+    ...(version === ownVersion
+      ? { resumes: { stale: ['thread-writer-locks'], configure: (context) => launch(context, ['resume', '--last']) } }
+      : {}),
+    configure: (context) => launch(context, []),
     parseResult,
   })
+}
+
+function launch(context: LaunchContext, more: readonly string[]): HarnessLaunch {
+  return {
+    command: [
+      `${context.bundlePath ?? ''}/node_modules/${packageName}/${program}`,
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '--sandbox',
+      'danger-full-access',
+      ...more,
+      '--',
+      context.prompt,
+    ],
+    env: { CODEX_HOME: context.home, PADDOCK_MODEL_KEY: context.apiKey, NO_COLOR: '1' },
+    files: [{ path: 'config.toml', data: config(context) }],
+    stdin: null,
+  }
 }
 
 /** Strings of TOML are written as JSON strings, which are a part of its syntax. */

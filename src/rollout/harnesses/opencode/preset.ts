@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext, PinnedVersion } from '../contract.ts'
+import type {
+  BoxHarness,
+  HarnessExit,
+  HarnessLaunch,
+  HarnessReport,
+  LaunchContext,
+  PinnedVersion,
+} from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { npmBundle } from '../npm-bundle.ts'
@@ -22,37 +29,45 @@ export function opencode({ version = ownVersion }: PinnedVersion = {}): BoxHarne
     apiVersion: 1,
     version,
     dialect: 'chat',
-    replays: true,
+    ...(version === ownVersion ? { replays: true } : {}),
     place: 'box',
     listsTools: true,
     bundle: npmBundle({ name: 'opencode', package: packageName, version, node: false, executables: [program] }),
-    configure: (context) => ({
-      command: [
-        `${context.bundlePath ?? ''}/node_modules/${packageName}/${program}`,
-        'run',
-        '--format',
-        'json',
-        '--pure',
-        '--auto',
-      ],
-      env: {
-        OPENCODE_CONFIG: `${context.home}/opencode.json`,
-        // The catalogue of models would be fetched from its own site.
-        OPENCODE_DISABLE_MODELS_FETCH: '1',
-        OPENCODE_DISABLE_AUTOUPDATE: '1',
-        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
-        OPENCODE_DISABLE_SHARE: '1',
-        NO_COLOR: '1',
-      },
-      files: [
-        { path: 'opencode.json', data: config(context) },
-        ...(context.systemPrompt === null ? [] : [{ path: instructionsFile, data: context.systemPrompt }]),
-      ],
-      stdin: context.prompt,
-    }),
+    ...(version === ownVersion
+      ? { resumes: { stale: ['.local/state/opencode/locks'], configure: (context) => launch(context, ['--continue']) } }
+      : {}),
+    configure: (context) => launch(context, []),
     parseResult,
   })
+}
+
+function launch(context: LaunchContext, more: readonly string[]): HarnessLaunch {
+  return {
+    command: [
+      `${context.bundlePath ?? ''}/node_modules/${packageName}/${program}`,
+      'run',
+      ...more,
+      '--format',
+      'json',
+      '--pure',
+      '--auto',
+    ],
+    env: {
+      OPENCODE_CONFIG: `${context.home}/opencode.json`,
+      // The catalogue of models would be fetched from its own site.
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      OPENCODE_DISABLE_SHARE: '1',
+      NO_COLOR: '1',
+    },
+    files: [
+      { path: 'opencode.json', data: config(context) },
+      ...(context.systemPrompt === null ? [] : [{ path: instructionsFile, data: context.systemPrompt }]),
+    ],
+    stdin: context.prompt,
+  }
 }
 
 /** `permission: allow` asks nobody: the box is the sandbox. */

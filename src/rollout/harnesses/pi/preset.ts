@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
-import type { BoxHarness, HarnessExit, HarnessReport, LaunchContext, PinnedVersion } from '../contract.ts'
+import type {
+  BoxHarness,
+  HarnessExit,
+  HarnessLaunch,
+  HarnessReport,
+  LaunchContext,
+  PinnedVersion,
+} from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { apiFailures } from '../failures.ts'
 import { nodeCommand, npmBundle } from '../npm-bundle.ts'
@@ -20,44 +27,49 @@ export function piHarness({ version = ownVersion }: PinnedVersion = {}): BoxHarn
     apiVersion: 1,
     version,
     dialect: 'chat',
-    replays: true,
+    ...(version === ownVersion ? { replays: true } : {}),
     place: 'box',
     bundle: npmBundle({ name: 'pi', package: packageName, version }),
-    configure: (context) => {
-      if (context.mcp !== null) {
-        throw new PaddockError('HARNESS_INVALID', `pi ${version} cannot use the tools of ${context.mcp.name}: no MCP`, {
-          fix: 'Use a harness that speaks MCP, such as qwen-code or opencode.',
-        })
-      }
-      const { systemPrompt } = context
-      return {
-        command: [
-          ...nodeCommand({ bundlePath: context.bundlePath ?? '', package: packageName, script: 'dist/bundle/cli.js' }),
-          '--print',
-          '--mode',
-          'json',
-          '--no-session',
-          '--offline',
-          '--approve',
-          '--provider',
-          'paddock',
-          '--model',
-          context.model,
-          ...(systemPrompt === null ? [] : ['--append-system-prompt', systemPrompt]),
-        ],
-        env: {
-          PI_CODING_AGENT_DIR: context.home,
-          PI_OFFLINE: '1',
-          PI_SKIP_VERSION_CHECK: '1',
-          PI_TELEMETRY: '0',
-          NO_COLOR: '1',
-        },
-        files: [{ path: 'models.json', data: models(context) }],
-        stdin: context.prompt,
-      }
-    },
+    ...(version === ownVersion
+      ? { resumes: { stale: [], configure: (context) => launch(context, ['--continue']) } }
+      : {}),
+    configure: (context) => launch(context, []),
     parseResult,
   })
+
+  function launch(context: LaunchContext, more: readonly string[]): HarnessLaunch {
+    if (context.mcp !== null) {
+      throw new PaddockError('HARNESS_INVALID', `pi ${version} cannot use the tools of ${context.mcp.name}: no MCP`, {
+        fix: 'Use a harness that speaks MCP, such as qwen-code or opencode.',
+      })
+    }
+    const { systemPrompt } = context
+    return {
+      command: [
+        ...nodeCommand({ bundlePath: context.bundlePath ?? '', package: packageName, script: 'dist/bundle/cli.js' }),
+        '--print',
+        '--mode',
+        'json',
+        '--offline',
+        '--approve',
+        '--provider',
+        'paddock',
+        '--model',
+        context.model,
+        ...more,
+        ...(systemPrompt === null ? [] : ['--append-system-prompt', systemPrompt]),
+      ],
+      env: {
+        PI_CODING_AGENT_DIR: context.home,
+        PI_OFFLINE: '1',
+        PI_SKIP_VERSION_CHECK: '1',
+        PI_TELEMETRY: '0',
+        NO_COLOR: '1',
+      },
+      files: [{ path: 'models.json', data: models(context) }],
+      stdin: context.prompt,
+    }
+  }
 }
 
 function models({ origin, apiKey, model }: LaunchContext): string {

@@ -50,7 +50,7 @@ export function qwenCode({ version = ownVersion }: PinnedVersion = {}): BoxHarne
     apiVersion: 1,
     version,
     dialect: 'chat',
-    replays: true,
+    ...(version === ownVersion ? { replays: true } : {}),
     place: 'box',
     listsTools: true,
     bundle: npmBundle({

@@ -1,0 +1,73 @@
+import { editObject, PaddockError, scanElements, scanMembers } from '../../core/index.ts'
+import type { CallIntent } from '../../trajectory/index.ts'
+
+/** How a resumed harness's requests come to be those of its parent's conversation. */
+export interface GraftOrder {
+  /** What its harness was given as its next prompt; ASCII, as in no other text. */
+  readonly marker: string
+  /** Keeps what a harness really sent, where something else was read. */
+  readonly keep: (bytes: Uint8Array) => Promise<string>
+}
+
+/** Where a dialect's request has its conversation, and what beside it the model is shown as its instructions. */
+const places: Readonly<Record<string, { readonly list: string; readonly system: string | null }>> = {
+  chat: { list: 'messages', system: null },
+  messages: { list: 'messages', system: 'system' },
+  responses: { list: 'input', system: 'instructions' },
+  gemini: { list: 'contents', system: 'systemInstruction' },
+}
+
+/**
+ * What a harness that resumed its own session says of the past gives way to what was recorded: in each of its requests everything up
+ * to and including the marker becomes the recorded call's messages, and its instructions those of then. What follows is its own.
+ */
+export class Graft {
+  readonly marker: string
+  readonly keep: GraftOrder['keep']
+  readonly #list: readonly Buffer[]
+  readonly #system: string | null
+  readonly #places: { readonly list: string; readonly system: string | null }
+
+  /** `at` is the recorded call. Throws `FORK_REFUSED` for a dialect that has no such list. */
+  constructor({ marker, keep }: GraftOrder, at: Pick<CallIntent, 'dialect' | 'body'>) {
+    this.marker = marker
+    this.keep = keep
+    const found = places[at.dialect]
+    const body = Buffer.from(at.body)
+    const list = found === undefined ? null : listOf(body, found.list)
+    if (found === undefined || list === null) {
+      throw new PaddockError('FORK_REFUSED', `There is no fork there: ${at.dialect} has no list of messages.`)
+    }
+    this.#places = found
+    this.#list = list.map(({ start, end }) => body.subarray(start, end))
+    this.#system = found.system === null ? null : memberOf(body, found.system)
+  }
+
+  /** Null: the marker is not in it. */
+  into(body: Buffer): Buffer | null {
+    if (!body.includes(this.marker)) return null
+    const own = listOf(body, this.#places.list) ?? []
+    const at = own.findIndex(({ start, end }) => body.subarray(start, end).includes(this.marker))
+    if (at === -1) return null
+    const rest = own.slice(at + 1).map(({ start, end }) => body.subarray(start, end))
+    const list = `[${[...this.#list, ...rest].map((one) => one.toString()).join(',')}]`
+    const { list: name, system } = this.#places
+    const set = { [name]: list, ...(system === null || this.#system === null ? {} : { [system]: this.#system }) }
+    return editObject(body, { set })
+  }
+
+  /** A request without the marker, wherever it stands. */
+  without(body: Buffer): Buffer {
+    return Buffer.from(body.toString().replaceAll(this.marker, ''))
+  }
+}
+
+function memberOf(body: Buffer, name: string): string | null {
+  const found = scanMembers(body).members.findLast(({ key }) => key === name)
+  return found === undefined ? null : body.subarray(found.valueStart, found.valueEnd).toString()
+}
+
+function listOf(body: Buffer, name: string): ReturnType<typeof scanElements> | null {
+  const found = scanMembers(body).members.findLast(({ key }) => key === name)
+  return found === undefined || body[found.valueStart] !== 0x5b ? null : scanElements(body, found.valueStart)
+}
