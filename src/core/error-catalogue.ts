@@ -266,7 +266,7 @@ export const catalogue = {
     'request',
     409,
     'The rollout cannot be forked there.',
-    'Fork a rollout that Paddock ran, at a call of class main, with a harness whose preset says that it is replayed.',
+    'Fork a rollout that Paddock ran, at a call of class main, with a harness whose preset says that it can be forked that way.',
   ),
   IMAGE_IN_USE: entry(
     'request',

@@ -101,10 +101,11 @@ export type EventBody =
       /**
        * Of a session that goes on from another one's past. `answered`: a call got the answer that was given then; `arrived`: it is the
        * one to fork at; `diverged`: it is not what was asked then; `graft_lost`: a resumed harness's request does not say where its past
-       * ends; `prompt_differs`: the engine read the request at the fork as other tokens than its parent's.
+       * ends; `prompt_differs`: the engine read the request at the fork as other tokens than its parent's; `box_diverged`: the files that
+       * the replayed tools made are not those of the parent's box.
        */
       readonly kind: 'replay'
-      readonly phase: 'answered' | 'arrived' | 'diverged' | 'graft_lost' | 'prompt_differs'
+      readonly phase: 'answered' | 'arrived' | 'diverged' | 'graft_lost' | 'prompt_differs' | 'box_diverged'
       readonly callId: Id | null
       /** `answered`: the call whose answer was sampled; else the one of the past that was to come. */
       readonly of: Id | null

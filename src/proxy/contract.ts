@@ -253,7 +253,7 @@ export interface Proxy {
   sessionStats(id: Id): SessionStats
   /** Tells each answer of an open session once it is committed, before its client can act on it. Throws `SESSION_UNKNOWN`. */
   watchAnswers(id: Id, listener: AnswerListener): void
-  /** Each request of an open session waits for it, a repeated one too: its client stands still. One at a time. Must not reject. Throws `SESSION_UNKNOWN`. */
+  /** Each request of an open session waits for it, a repeated one too: its client stands still, and is told what it rejects with. One at a time. Throws `SESSION_UNKNOWN`. */
   holdRequests(id: Id, hold: RequestHold): void
   /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
   sessionHandler(id: Id): SessionHandler

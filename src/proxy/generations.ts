@@ -25,7 +25,7 @@ import { untoldDefaults, withDefaults } from './engines/facts.ts'
 import type { KnownEngine } from './engines/known-engine.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
-import type { Graft } from './past/graft.ts'
+import type { Graft, GraftedRequest } from './past/graft.ts'
 import { replayCall } from './past/replayed-call.ts'
 import { divergenceLine, type Recorded, type Replay } from './past/replay.ts'
 import { renderBoth } from './injection/clean.ts'
@@ -112,7 +112,7 @@ export class Generations {
     const known = this.around.known(session.record.id)
     // What a call is recorded as sampled by, and how it is asked, must be true when it is asked.
     if (known?.doubtful === true) await known.learnSoon()
-    const { asked, received } = this.grafted(session, route, { bytes, headers: http.headers })
+    const { asked, received, isLost } = this.grafted(session, route, { bytes, headers: http.headers })
     const request = asked.chat
     const digest = callDigest(route.dialect, request)
     if (session.hold !== null) {
@@ -140,7 +140,7 @@ export class Generations {
       headers: http.headers,
       received,
     }
-    if (session.graft !== null) await this.requireGraft(session, session.graft, generation)
+    if (isLost) await this.lostGraft(session, generation)
     if (session.replay !== null && (await this.replayed(session, session.replay, generation, response))) return
     const call = this.admit(session, generation)
     if (received !== null && session.graft !== null) this.tellGraft(session, session.graft, call, received)
@@ -245,19 +245,12 @@ export class Generations {
     session: LiveSession,
     { dialect, path }: GenerationRoute,
     { bytes, headers }: { readonly bytes: Buffer; readonly headers: IncomingMessage['headers'] },
-  ): { readonly asked: DialectRequest; readonly received: Buffer | null } {
-    const read = (body: Buffer) =>
-      dialect.read({ bytes: body, headers, path, now: this.around.clock.now(), memory: session })
-    const { graft } = session
-    const served = graft === null || dialect.beside !== undefined ? null : graft.into(bytes)
-    if (graft === null) return { asked: read(bytes), received: null }
-    if (served !== null) {
-      const asked = read(served)
-      if (this.classOf(session, asked) === 'main') return { asked, received: bytes }
-    }
-    // A call beside the conversation: what stands for a prompt says nothing to it.
-    const isMarked = bytes.includes(graft.marker)
-    return { asked: read(isMarked ? graft.without(bytes) : bytes), received: isMarked ? bytes : null }
+  ): GraftedRequest {
+    const { memory, now } = { memory: session, now: this.around.clock.now() }
+    const read = (body: Buffer) => dialect.read({ bytes: body, headers, path, now, memory })
+    if (session.graft === null) return { asked: read(bytes), received: null, isLost: false }
+    const isMain = (asked: DialectRequest) => dialect.beside === undefined && this.classOf(session, asked) === 'main'
+    return session.graft.read(bytes, { read, isMain })
   }
 
   private classOf(session: LiveSession, { chat }: DialectRequest): CallClass {
@@ -265,9 +258,7 @@ export class Generations {
   }
 
   /** A call of the conversation in which the marker is gone does not say where its past ends. Throws `GRAFT_LOST` where that is refused. */
-  private async requireGraft(session: LiveSession, graft: Graft, asked: AskedGeneration): Promise<void> {
-    if (asked.dialect.beside !== undefined || asked.received !== null) return
-    if (this.classOf(session, asked.read) !== 'main') return
+  private async lostGraft(session: LiveSession, asked: AskedGeneration): Promise<void> {
     const refuses = session.onDivergence === 'refuse'
     const detail = `the place at which its session was resumed is in none of its ${asked.dialect.name} messages any more`
     const about = { id: newId(), at: this.around.clock.now(), rolloutId: session.record.rolloutId }

@@ -9,7 +9,6 @@ export type {
   ProxyLimits,
   ProxyOptions,
   ProxyStats,
-  RequestHold,
   SessionHandler,
   SessionPast,
   SessionStats,

@@ -27,7 +27,7 @@ export const neverBegan: AgentPart = {
 
 /** Runs the harness at a task on the agent's own clock. Never rejects for what became of it. */
 export async function agentStage(context: AttemptContext, booted: Booted): Promise<AgentPart> {
-  const { session, box, toolServer, turns, egress, goesOn } = booted
+  const { session, box, toolServer, turns, boxCheck, egress, goesOn } = booted
   const { run, member, log } = context
   const { proxy, budgets, environment, clock } = run
   const stats = (): SessionStats => proxy.sessionStats(session.session.id)
@@ -38,13 +38,18 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
     clock,
     modelWaitMs: () => stats().modelWaitMs,
   })
-  const signal = AbortSignal.any([run.signal, agentClock.signal, ...(toolServer === null ? [] : [toolServer.fault])])
+  const signal = AbortSignal.any([
+    run.signal,
+    agentClock.signal,
+    ...[toolServer, boxCheck].flatMap((one) => (one === null ? [] : [one.fault])),
+  ])
   prefetchVerifier(context)
   using _held = run.policyPause?.watch(agentClock) ?? null
   // What only the set-up may reach is out of reach from now on.
   if (environment !== null) egress?.set(environment.box(member.task).network)
   if (box !== null) toolServer?.open(box)
   if (box !== null) turns?.open(box, agentClock)
+  if (box !== null) boxCheck?.open(box, agentClock)
   const part = await stage({ ...context, run: { ...run, signal } }, 'agent', null, async (stageSignal) => {
     const agent = startAgent(run.harness, {
       task: member.task,

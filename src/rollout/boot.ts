@@ -5,6 +5,7 @@ import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvi
 import { bundleRoot, type GoesOn } from './agent.ts'
 import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
 import type { Closing } from './closing.ts'
+import { BoxCheck, type KeptBox } from './fork/box-check.ts'
 import { usedLabel } from './fork/clock.ts'
 import { type ForkPlace, placeOf } from './fork/place.ts'
 import { sandboxGateway } from './sandbox-gateway.ts'
@@ -20,6 +21,8 @@ export interface Booted {
   readonly toolServer: ToolServer | null
   /** Null where the box is not kept at its turns. */
   readonly turns: TurnSnapshots | null
+  /** Of a replay: whether its files come to what its parent's were; null: nobody knows what those were. */
+  readonly boxCheck: BoxCheck | null
   /** Of a fork whose harness does not ask for its past again; null: it does, or there is none. */
   readonly goesOn: GoesOn | null
   /** Time of its own that the agent had used where it goes on. */
@@ -66,15 +69,26 @@ export async function boot(
       log.sessionId = session.session.id
       onSession(session)
       if (environment === null || sandbox === null) {
-        return { session, box: null, toolServer: null, turns: null, egress: null, goesOn: null, usedMs: 0 }
+        return {
+          session,
+          box: null,
+          toolServer: null,
+          turns: null,
+          boxCheck: null,
+          egress: null,
+          goesOn: null,
+          usedMs: 0,
+        }
       }
       const toolServer = toolServerFor(context, environment, session)
       const turns = turnsOf(context, session)
+      const boxCheck = place?.kept == null ? null : boxCheckOf(context, { environment, sandbox, kept: place.kept })
+      watchRequests(context, session, { turns, boxCheck })
       const image = place?.image ?? null
       const opened = await openBox(context, { environment, sandbox, session, toolServer, image, closing, signal })
       const { goesOn = null, usedMs = 0 } = place ?? {}
       if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
-      return { session, toolServer, turns, goesOn, usedMs, ...opened }
+      return { session, toolServer, turns, boxCheck, goesOn, usedMs, ...opened }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -177,6 +191,36 @@ function turnsOf({ run, log }: AttemptContext, session: OpenedSession): TurnSnap
   const keep = run.keepSnapshots
   const transcript = run.harness.place === 'box' ? (run.harness.resumes?.transcript ?? null) : null
   const turns = new TurnSnapshots({ every: run.snapshotEvery, keep, transcript, lastCall: () => last, emit: log.emit })
-  run.proxy.holdRequests(id, (request) => turns.atRequest(request))
   return turns
+}
+
+function boxCheckOf(
+  { run, member, log }: AttemptContext,
+  parts: { readonly environment: Environment; readonly sandbox: SandboxProvider; readonly kept: KeptBox },
+): BoxCheck {
+  const { environment, sandbox, kept } = parts
+  return new BoxCheck({
+    sandbox,
+    kept,
+    needs: environment.box(member.task),
+    labels: { ...boxLabels(run, log), role: 'probe' },
+    refuses: run.fork?.onDivergence !== 'branch',
+    emit: log.emit,
+  })
+}
+
+/** What looks at the box does so while its agent waits for an answer of its conversation. */
+function watchRequests(
+  { run }: AttemptContext,
+  { session: { id } }: OpenedSession,
+  { turns, boxCheck }: Pick<Booted, 'turns' | 'boxCheck'>,
+): void {
+  if (turns === null && boxCheck === null) return
+  run.proxy.watchAnswers(id, ({ callClass }) => {
+    if (callClass === 'main') boxCheck?.noteAnswer()
+  })
+  run.proxy.holdRequests(id, async (request) => {
+    if (request.callClass === 'main') await boxCheck?.atRequest()
+    await turns?.atRequest(request)
+  })
 }

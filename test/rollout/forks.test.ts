@@ -111,6 +111,18 @@ describe('a fork by replay', () => {
     expect(replayed).toEqual(['answered', 'diverged'])
   })
 
+  test('a tool that says the same and leaves other files is seen at the fork, where the box was kept', async () => {
+    await world.script(task, [{ shell: 'date +%N > made; echo said' }, turn('two'), { say: 'done' }])
+    const parent = await parentOf(referenceAgent())
+    const [refused] = (await fork(referenceAgent(), parent.from(1))).rollouts
+    expect(refused).toMatchObject({ end: 'infra', verdict: null })
+    expect(refused?.detail).toMatch(/BOX_DIVERGED.*1 files are other than then: \/workspace\/made/s)
+    const branched = await fork(referenceAgent(), parent.from(1, 'branch'))
+    expect(branched.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored' } }])
+    const events = await world.store.recorder.events({ rolloutId: branched.rollouts[0]?.rolloutId ?? '' })
+    expect(events.flatMap((event) => (event.kind === 'replay' ? [event.phase] : []))).toContain('box_diverged')
+  })
+
   test('what could not be replayed is refused before anything is started', async () => {
     await world.script(task, steps)
     const parent = await parentOf(referenceAgent())
@@ -118,7 +130,7 @@ describe('a fork by replay', () => {
     const cases: readonly [Harness, ForkFrom, RegExp][] = [
       [blackBox, parent.from(1), /of the harness reference, and this is shell/],
       [{ ...referenceAgent(), version: '9' }, parent.from(1), /of reference 1, and this is 9/],
-      [unknown, parent.from(1), /nobody knows whether reference asks the same/],
+      [unknown, parent.from(1), /nobody knows whether reference 1 asks the same/],
       [referenceAgent(), { ...parent.from(1), callId: parent.rollout.rolloutId }, /no call/],
     ]
     for (const [harness, from, why] of cases) {

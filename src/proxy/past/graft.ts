@@ -1,5 +1,6 @@
 import { editObject, PaddockError, scanElements, scanMembers } from '../../core/index.ts'
 import type { CallIntent } from '../../trajectory/index.ts'
+import type { DialectRequest } from '../dialects/contract.ts'
 
 /** How a resumed harness's requests come to be those of its parent's conversation. */
 export interface GraftOrder {
@@ -7,6 +8,15 @@ export interface GraftOrder {
   readonly marker: string
   /** Keeps what a harness really sent, where something else was read. */
   readonly keep: (bytes: Uint8Array) => Promise<string>
+}
+
+/** A request of such a harness, as it is read. */
+export interface GraftedRequest {
+  readonly asked: DialectRequest
+  /** What its harness sent, where something else is read; null: nothing else is. */
+  readonly received: Buffer | null
+  /** It is of the conversation, and does not say where its past ends. */
+  readonly isLost: boolean
 }
 
 /** Where a dialect's request has its conversation, and what beside it the model is shown as its instructions. */
@@ -43,8 +53,28 @@ export class Graft {
     this.#system = found.system === null ? null : memberOf(body, found.system)
   }
 
-  /** Null: the marker is not in it. */
-  into(body: Buffer): Buffer | null {
+  /**
+   * Whether a call is of the conversation is told by the request as it was sent: by its own instructions and tools. What was given as the
+   * agent's prompt and offers tools is the agent, whatever the day has made of those.
+   */
+  read(
+    body: Buffer,
+    o: { readonly read: (body: Buffer) => DialectRequest; readonly isMain: (asked: DialectRequest) => boolean },
+  ): GraftedRequest {
+    const asked = o.read(body)
+    const isMarked = body.includes(this.marker)
+    if (o.isMain(asked) || (isMarked && asked.chat.hasTools)) {
+      const served = this.#into(body)
+      if (served === null) return { asked, received: null, isLost: true }
+      return { asked: o.read(served), received: body, isLost: false }
+    }
+    // Beside the conversation what stands for a prompt says nothing.
+    if (!isMarked) return { asked, received: null, isLost: false }
+    return { asked: o.read(this.#without(body)), received: body, isLost: false }
+  }
+
+  /** Null: the marker is in none of its messages. */
+  #into(body: Buffer): Buffer | null {
     if (!body.includes(this.marker)) return null
     const own = listOf(body, this.#places.list) ?? []
     const at = own.findIndex(({ start, end }) => body.subarray(start, end).includes(this.marker))
@@ -56,8 +86,7 @@ export class Graft {
     return editObject(body, { set })
   }
 
-  /** A request without the marker, wherever it stands. */
-  without(body: Buffer): Buffer {
+  #without(body: Buffer): Buffer {
     return Buffer.from(body.toString().replaceAll(this.marker, ''))
   }
 }

@@ -5,8 +5,9 @@ import type { ForkFrom, RecorderReader } from '../../trajectory/index.ts'
 import type { GoesOn } from '../agent.ts'
 import type { RunParts } from '../run-parts.ts'
 import { agentMsAt } from './clock.ts'
+import type { KeptBox } from './box-check.ts'
 import { pastOf, refused } from './past.ts'
-import { snapshotAt } from './snapshot-at.ts'
+import { answeredBefore, snapshotAt } from './snapshot-at.ts'
 
 /** Where a forked rollout begins. */
 export interface ForkPlace {
@@ -16,6 +17,8 @@ export interface ForkPlace {
   /** Null: its harness is started anew. */
   readonly goesOn: GoesOn | null
   readonly usedMs: number
+  /** Of the parent's box, where a replay comes to; null: it was not kept. */
+  readonly kept: KeptBox | null
 }
 
 /** Throws `FORK_REFUSED`, `STORE_*`, `SANDBOX_*`. */
@@ -24,7 +27,10 @@ export async function placeOf(
   fork: ForkFrom,
 ): Promise<ForkPlace> {
   const past = await pastOf(recorder, fork)
-  if (fork.way === 'replay') return { past, image: null, goesOn: null, usedMs: 0 }
+  if (fork.way === 'replay') {
+    const kept = await keptAt({ recorder, sandbox }, fork, past)
+    return { past, image: null, goesOn: null, usedMs: 0, kept }
+  }
   const call = past.log.calls.find(({ intent }) => intent.id === fork.callId)
   if (call === undefined) throw refused(`no call ${fork.callId}`)
   const image = await imageAt({ recorder, sandbox }, fork, past)
@@ -35,9 +41,25 @@ export async function placeOf(
   return {
     past: { ...past, ...graft },
     image,
+    kept: null,
     goesOn: { body: call.intent.body, marker },
     usedMs: agentMsAt(past.log, await recorder.events({ rolloutId: fork.rolloutId }), fork.callId),
   }
+}
+
+/** Null where nothing was kept, or it is gone: a replay needs none. */
+async function keptAt(
+  { recorder, sandbox }: { readonly recorder: RecorderReader; readonly sandbox: RunParts['sandbox'] },
+  { rolloutId, callId }: ForkFrom,
+  { log }: SessionPast,
+): Promise<KeptBox | null> {
+  const image = (await snapshotAt(recorder, rolloutId, { log, callId }))?.image ?? null
+  if (image === null || sandbox === null) return null
+  const isThere = await sandbox.ensureImage({ kind: 'reference', reference: image }).then(
+    () => true,
+    () => false,
+  )
+  return isThere ? { image, callId, answered: answeredBefore(log, callId).length } : null
 }
 
 /** Null where nothing has been done before the call. Throws `FORK_REFUSED`. */
@@ -47,14 +69,15 @@ async function imageAt(
   past: SessionPast,
 ): Promise<string | null> {
   const found = await snapshotAt(recorder, fork.rolloutId, { log: past.log, callId: fork.callId })
-  if (found === 'beginning') return null
   if (found === null) throw refused(`the box was not kept at call ${fork.callId}, as \`run.snapshotEvery\` does`)
+  const { image } = found
+  if (image === null) return null
   try {
-    await sandbox?.ensureImage({ kind: 'reference', reference: found })
-    return found
+    await sandbox?.ensureImage({ kind: 'reference', reference: image })
+    return image
   } catch (error) {
     if (!isPaddockError(error) || error.code === 'SANDBOX_UNAVAILABLE') throw error
-    throw new PaddockError('FORK_REFUSED', `There is no fork there: ${found}, which its box was kept as, is gone.`, {
+    throw new PaddockError('FORK_REFUSED', `There is no fork there: ${image}, which its box was kept as, is gone.`, {
       cause: error,
       fix: 'Keep boxes beyond their run with `run.keepSnapshots`, or fork by replay.',
     })

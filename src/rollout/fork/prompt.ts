@@ -3,7 +3,7 @@ import type { ForkFrom, SessionLog, Store } from '../../trajectory/index.ts'
 import { pastOf } from './past.ts'
 
 /** Of a rollout whose first own prompt is not the one that its parent's engine read. */
-export const promptLabel = 'fork.prompt'
+const promptLabel = 'fork.prompt'
 
 /**
  * Compares what the engine read at the fork with what it read there for the parent, id by id, and tells where that differs: by the

@@ -1,25 +1,27 @@
 import type { Id } from '../../core/index.ts'
 import type { RecorderReader, SessionLog } from '../../trajectory/index.ts'
 
+/** A box at a call: what it was kept as; null: nothing had been done in it, as no answer stands before the call. */
+interface Standing {
+  readonly image: string | null
+}
+
 /**
  * The image that the box of an agent was kept as when it asked a call. Of a place that a fork shares with its parent the parent's
- * will do. `beginning`: no answer stands before the call. Null: it was not kept.
+ * will do. Null: it was not kept.
  */
 export async function snapshotAt(
   recorder: Pick<RecorderReader, 'session' | 'events'>,
   rolloutId: Id,
   { log, callId }: { readonly log: SessionLog; readonly callId: Id },
-): Promise<string | 'beginning' | null> {
+): Promise<Standing | null> {
   const at = log.calls.find(({ intent }) => intent.id === callId)
   if (at === undefined) return null
-  const before = log.calls.findLast(
-    ({ intent, commit, superseded }) =>
-      intent.callClass === 'main' && intent.seq < at.intent.seq && !superseded && (commit?.choices.length ?? 0) > 0,
-  )
-  if (before === undefined) return 'beginning'
+  const before = answeredBefore(log, callId).at(-1)
+  if (before === undefined) return { image: null }
   for (const event of await recorder.events({ rolloutId })) {
     if (event.kind !== 'snapshot' || event.callId !== before.intent.id) continue
-    if (event.request === at.intent.requestDigest) return event.image
+    if (event.request === at.intent.requestDigest) return { image: event.image }
   }
   const { forkedFrom } = log.session
   if (forkedFrom === null) return null
@@ -28,6 +30,18 @@ export async function snapshotAt(
   const there = shared?.kind === 'replay' ? shared.of : isFirstOwn ? forkedFrom.callId : null
   if (there === null) return null
   return inAncestors(recorder, forkedFrom.sessionId, there)
+}
+
+/** The answered calls of the conversation before a call of it. */
+export function answeredBefore({ calls }: Pick<SessionLog, 'calls'>, callId: Id): SessionLog['calls'] {
+  const at = calls.find(({ intent }) => intent.id === callId)
+  return calls.filter(
+    ({ intent, commit, superseded }) =>
+      intent.callClass === 'main' &&
+      intent.seq < (at?.intent.seq ?? 0) &&
+      !superseded &&
+      (commit?.choices.length ?? 0) > 0,
+  )
 }
 
 /** A replayed call names the one that was sampled, which may be of the parent's parent. */

@@ -172,7 +172,7 @@ export async function removeImage(docker: Docker, name: string): Promise<void> {
 }
 
 /** How many snapshots lie on each other in an image with these labels. */
-export function depthIn(labels: unknown): number {
+function depthIn(labels: unknown): number {
   if (typeof labels !== 'object' || labels === null || !(depthLabel in labels)) return 0
   return Number(labels[depthLabel]) || 0
 }
