@@ -189,3 +189,126 @@ describe('what a trainer did', () => {
     expect(await ids('weights=w2')).toEqual([story.child])
   })
 })
+
+describe('a run over time', () => {
+  it('has what its trainer told by step, with a gap where it said nothing', async () => {
+    const { steps, allSteps, curves } = await page(`/runs/${story.runId}/curves`)
+    expect([steps.length, allSteps]).toEqual([20, 20])
+    const named = new Map<string, readonly (number | null)[]>(
+      curves.map(({ name, values }: { name: string; values: readonly (number | null)[] }) => [name, values]),
+    )
+    expect(named.get('loss')?.slice(0, 2)).toEqual([1, 0.5])
+    expect(named.get('kl <b>bold</b>')?.slice(5, 8)).toEqual([0, null, 2])
+    expect(named.get('mismatch: mean_abs')?.slice(9, 11)).toEqual([null, 0.11])
+    expect(named.get('rows: used')?.slice(2, 5)).toEqual([1, 1, null])
+    expect(named.get('rows: left out')?.slice(2, 5)).toEqual([0, 1, null])
+    expect(named.get('rows: mean reward used')?.[3]).toBe(0)
+  })
+
+  it('has reward, length, age and what has no number by weights, and in order of making', async () => {
+    const { weights, parts } = await page(`/runs/${story.runId}/curves`)
+    expect(weights).toMatchObject([
+      { label: 'w1', ordinal: 1, rollouts: 1, meanReward: 0, meanTokens: 110, nullShare: 0, meanAge: 2 },
+      { label: 'w2', ordinal: 2, rollouts: 1, meanReward: 1, meanTokens: 111, nullShare: 0, meanAge: 1 },
+    ])
+    expect(parts.map((part: Fields) => [part['meanReward'], part['meanTokens'], part['meanAge']])).toEqual([
+      [1, null, null],
+      [0, 110, 2],
+      [1, 111, 1],
+    ])
+  })
+})
+
+describe('tasks', () => {
+  it('of a run stand the hardest first, with what has no number apart', async () => {
+    const { total, rows } = await page(`/runs/${story.tasksRun}/tasks`)
+    expect(total).toBe(3)
+    const rates = rows.map((row: Fields) => [
+      row['name'],
+      row['passed'],
+      row['effective'],
+      row['without'],
+      row['running'],
+    ])
+    expect(rates).toEqual([
+      ['hard', 0, 2, 1, 0],
+      ['half', 1, 2, 1, 1],
+      ['unknown', 0, 0, 1, 0],
+    ])
+  })
+
+  it('are told over runs, harnesses and weights', async () => {
+    const { digest } = (await page(`/runs/${story.runId}/tasks`)).rows[0]
+    const task = await page(`/tasks/${digest}`)
+    expect(task.all).toEqual({ passed: 2, effective: 4, without: 0, running: 0 })
+    const rows = task.rows.map((row: Fields) => [row['runId'], row['harness'], row['weights'], row['passed']])
+    expect(rows).toHaveLength(4)
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        [story.runId, 'script', 'w1', 0],
+        [story.runId, 'script', 'w2', 1],
+        [story.runId, 'script', null, 1],
+        [story.laterRun, 'script', null, 0],
+      ]),
+    )
+    expect((await ask(`/tasks/${'0'.repeat(64)}`)).status).toBe(404)
+    expect((await ask('/tasks/x')).status).toBe(400)
+  })
+})
+
+describe('two rollouts', () => {
+  const compared = (a: string, b: string) => page(`/compare/rollouts?a=${a}&b=${b}`)
+
+  it('are aligned at the first difference, by token ids', async () => {
+    const { by, same, position, isTaskSame, pairs, a, b } = await compared(story.parent, story.child)
+    expect([by, same, position, isTaskSame]).toEqual(['tokens', 1, 0, true])
+    expect(pairs).toEqual([
+      { a: 0, b: 0, isPromptSame: true, isAnswerSame: true },
+      { a: 3, b: 1, isPromptSame: false, isAnswerSame: true },
+      { a: 4, b: null, isPromptSame: false, isAnswerSame: false },
+    ])
+    expect([a.reward, a.calls, b.reward, b.calls]).toEqual([0, 3, 1, 2])
+  })
+
+  it('of two tokenizers are compared by their words, and it says so', async () => {
+    const { by, same, pairs } = await compared(story.like, story.other)
+    expect([by, same, pairs.length]).toEqual(['words', 2, 2])
+    expect(await compared(story.like, story.like)).toMatchObject({ by: 'tokens', same: 2, position: null })
+  })
+
+  it.each(['a=x&b=y', 'a=ID', 'a=ID&b=ID&c=1'])('%s is one clear error', async (query) => {
+    expect((await ask(`/compare/rollouts?${query.replaceAll('ID', story.like)}`)).status).toBe(400)
+  })
+})
+
+describe('two runs', () => {
+  it('are paired by task: flips first, null where nobody knows', async () => {
+    const { paired, gained, lost, onlyA, onlyB, rows, a, b } = await page(
+      `/compare/runs?a=${story.tasksRun}&b=${story.laterRun}`,
+    )
+    expect({ paired, gained, lost, onlyA, onlyB }).toEqual({ paired: 2, gained: 1, lost: 1, onlyA: 0, onlyB: 1 })
+    expect(rows.map((row: Fields) => [row['name'], row['flip']])).toEqual([
+      ['hard', 'gained'],
+      ['half', 'lost'],
+      ['recorded', null],
+      ['unknown', null],
+    ])
+    expect([rows[0].a, rows[0].b]).toMatchObject([
+      { passed: 0, effective: 2, without: 1, mean: 0 },
+      { passed: 1, effective: 1, without: 0, mean: 1 },
+    ])
+    expect([rows[2].a, rows[3].a.mean, rows[3].b.mean]).toEqual([null, null, 1])
+    expect([a.pairedMean, b.pairedMean, a.meanTokens]).toEqual([0.375, 0.5, null])
+  })
+
+  it('tell the settings that differ, and no others', async () => {
+    const { settings } = await page(`/compare/runs?a=${story.tasksRun}&b=${story.setRun}`)
+    expect(settings).toEqual([
+      { path: 'model.name', a: null, b: '"m"' },
+      { path: 'note', a: null, b: '"<b>bold</b>"' },
+      { path: 'seeds.0', a: null, b: '1' },
+      { path: 'seeds.1', a: null, b: '2' },
+    ])
+    expect((await page(`/compare/runs?a=${story.tasksRun}&b=${story.laterRun}`)).settings).toEqual([])
+  })
+})

@@ -124,6 +124,16 @@ class Teller {
 /** What was told. */
 export interface Story {
   readonly runId: Id
+  /** A run of three tasks: one is failed, one is passed by half, of one nobody knows. */
+  readonly tasksRun: Id
+  /** A run of these and another task, after which the failed one is passed and the half passed one failed. */
+  readonly laterRun: Id
+  /** A run with settings and without rollouts. */
+  readonly setRun: Id
+  /** A rollout of two calls. */
+  readonly like: Id
+  /** The same words as ids of another tokenizer. */
+  readonly other: Id
   readonly parent: Id
   readonly child: Id
   readonly parentSession: Id
@@ -141,6 +151,18 @@ export async function recordStory(store: Store, texts: { readonly hostile: strin
     const id = newId()
     await catalogue.putRollout({ id, runId, groupId, slot, attempt: 0, harness, createdAt: 1 })
     await catalogue.startRollout(id, 2)
+    await catalogue.putWork(id, {
+      at: 50,
+      end: 'completed',
+      detail: '',
+      fault: null,
+      artifacts: [],
+      shared: false,
+      answered: true,
+      calls: 2,
+      sampledTokens: 100 + slot,
+      agentMs: 40,
+    })
     await catalogue.endRollout(id, 60, 'completed', '')
     const [verdict] = (await catalogue.rollout(like)).verdicts
     if (verdict === undefined) throw new Error('no verdict to be like')
@@ -195,6 +217,27 @@ export async function recordStory(store: Store, texts: { readonly hostile: strin
     detail: '',
   })
   await recorder.closeSession(going.session.id, 50)
+  const [ofTasks = ''] = await recordRollouts(store, [
+    { task: 'half', group: 'half', reward: 1 },
+    { task: 'half', group: 'half', reward: 0.5 },
+    { task: 'half', group: 'half', reward: 1, taint: 'engine_died' },
+    { task: 'half', group: 'half', reward: null, end: null },
+    { task: 'unknown', group: 'unknown', reward: null, end: 'infra' },
+    { task: 'hard', group: 'hard', reward: 0 },
+    { task: 'hard', group: 'hard', reward: 0 },
+    { task: 'hard', group: 'hard', reward: 'infra_error' },
+  ])
+  const tasksRun = (await catalogue.rollout(ofTasks)).runId
+  const [later = '', other = ''] = await recordRollouts(store, [
+    { task: 'hard', group: 'hard', reward: 1, tokenizer: 'other' },
+    { task: 'recorded', group: 'recorded', reward: 0, tokenizer: 'other' },
+    { task: 'half', group: 'half', reward: 0, tokenizer: 'other' },
+    { task: 'unknown', group: 'unknown', reward: 1, tokenizer: 'other' },
+  ])
+  const laterRun = (await catalogue.rollout(later)).runId
+  const setRun = newId()
+  const config = { seeds: [1, 2], note: texts.hostile, model: { name: 'm' } }
+  await catalogue.putRun({ id: setRun, name: texts.hostile, createdAt: 9, config })
   const pictures = await recordEvents(store, parent, { callId: fourth?.id ?? null, hostile: texts.hostile })
   const rows = [
     { rollout: parent, segment: first.answer.id, label: 'w1' },
@@ -203,6 +246,11 @@ export async function recordStory(store: Store, texts: { readonly hostile: strin
   await recordTrainer(store, { runId, groupId, rows, hostile: texts.hostile })
   return {
     pictures,
+    tasksRun,
+    laterRun,
+    setRun,
+    like,
+    other,
     runId,
     parent,
     child,

@@ -96,4 +96,52 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
     expect(await page.textContent('[role=status]')).toContain('2 rollouts')
     expect(await page.locator('.cells').count()).toBe(2)
   })
+
+  it('a curve leads to the rollouts of a step, by mouse and by keys', async () => {
+    await keepsBounds(`/runs/${story.runId}?tab=curves`, '.chart')
+    expect(await page.textContent('.charts')).toContain('mismatch: mean_abs')
+    await page.fill('.step input', '3')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.cells a')
+    expect(new URL(page.url()).searchParams.get('step')).toBe('3')
+    expect(await page.locator('.cells').count()).toBe(1)
+    await page.goBack()
+    await page
+      .locator('.picks')
+      .first()
+      .click({ position: { x: 2, y: 20 } })
+    await viewer.until(`new URLSearchParams(location.search).get('step') === '1'`)
+  })
+
+  it('tasks stand the hardest first and lead to their rollouts', async () => {
+    await keepsBounds(`/runs/${story.tasksRun}?tab=tasks`, 'tbody tr')
+    expect(await page.textContent('tbody tr')).toContain('hard')
+    await page.click('tbody a:has-text("half")')
+    await page.waitForSelector('h2:has-text("Instruction")')
+    await keepsBounds(new URL(page.url()).pathname, 'meter')
+    await page.click('tbody a')
+    await page.waitForSelector('.cells a')
+    expect(await page.textContent('[role=status]')).toContain('4 rollouts')
+  })
+
+  it('two members of a group are set side by side at their first difference', async () => {
+    await viewer.see(`/rollouts/${story.parent}`, '.crumbs')
+    await page.click('.crumbs a:has-text("group")')
+    await page.click('tr:has-text("10") a:has-text("compare")')
+    await page.click('tr:has-text("11") a:has-text("with the marked one")')
+    await page.waitForSelector('.beside .message')
+    const { pathname, search } = new URL(page.url())
+    await keepsBounds(`${pathname}${search}`, '.beside .message')
+    expect(await page.textContent('main')).toContain('The first call is the same. Call 2 differs in its prompt')
+    expect(await page.textContent('.beside')).toContain('I add the comma and run it.')
+    await page.keyboard.press('k')
+    await viewer.until(`new URLSearchParams(location.search).get('at') === '1'`)
+    await page.waitForSelector('.quiet:has-text("This pair is the same")')
+  })
+
+  it('two runs are paired by task, and their settings are set side by side', async () => {
+    await keepsBounds(`/compare/runs?a=${story.tasksRun}&b=${story.laterRun}`, 'td.good')
+    expect(await page.textContent('[role=status]')).toContain('1 gained in b, 1 lost')
+    await keepsBounds(`/compare/runs?a=${story.tasksRun}&b=${story.setRun}`, 'td:has-text("model.name")')
+  })
 })

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { CompareView } from './compare-view.tsx'
 import { GroupView } from './group-view.tsx'
 import { useKeys } from './load.tsx'
 import { RolloutPage } from './rollout-view.tsx'
@@ -6,6 +7,7 @@ import { place } from './router.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
 import { SessionView } from './session-view.tsx'
+import { TaskView } from './task-view.tsx'
 
 const keys: readonly (readonly [string, string])[] = [
   ['j, k', 'next, previous row or call'],
@@ -61,10 +63,14 @@ function Page() {
     case undefined:
     case 'runs':
       return id === '' ? <RunsView /> : <RunView key={id} id={id} />
+    case 'compare':
+      return <CompareView kind={id} />
     case 'groups':
       return <GroupView key={id} id={id} />
     case 'rollouts':
       return <RolloutPage key={id} id={id} />
+    case 'tasks':
+      return <TaskView key={id} digest={id} />
     case 'sessions':
       return <SessionView key={id} id={id} />
     default:

@@ -1,4 +1,5 @@
 import type { GroupDetail } from '../../src/server/view/contract.ts'
+import { CompareLink } from './compare-view.tsx'
 import { Shown, useRead } from './load.tsx'
 import { rewardClass } from './rollout-table.tsx'
 import { duration, number, shortId, visible, Words } from './text.tsx'
@@ -46,6 +47,7 @@ export function GroupView({ id }: { readonly id: string }) {
                   ))}
                   <th scope="col">Duration</th>
                   <th scope="col">Why not</th>
+                  <th scope="col">Compare</th>
                 </tr>
               </thead>
               <tbody>
@@ -72,6 +74,9 @@ export function GroupView({ id }: { readonly id: string }) {
                     ))}
                     <td>{duration(member.startedAt, member.endedAt)}</td>
                     <td>{member.cause ?? ''}</td>
+                    <td>
+                      <CompareLink kind="rollouts" id={member.id} />
+                    </td>
                   </tr>
                 ))}
               </tbody>

@@ -2,11 +2,13 @@ import type { FailureLine, GroupPage, RunPage } from '../../src/server/view/cont
 import { Shown, useRead } from './load.tsx'
 import { place, withQuery } from './router.ts'
 import { RolloutTable } from './rollout-table.tsx'
-import { moment, number, shortId, Words } from './text.tsx'
+import { RunCurves } from './run-curves.tsx'
+import { RunTasks } from './task-view.tsx'
+import { moment, number, shortId, visible, Words } from './text.tsx'
 
-const tabs = ['rollouts', 'groups', 'failures', 'settings'] as const
+const tabs = ['rollouts', 'groups', 'tasks', 'curves', 'failures', 'settings'] as const
 
-/** A run: what it came to, and its rollouts, groups and failures. */
+/** A run: what it came to, and its rollouts, groups, tasks, curves and failures. */
 export function RunView({ id }: { readonly id: string }) {
   const run = useRead<RunPage>(`/view/api/runs/${id}`)
   const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'rollouts'
@@ -31,8 +33,10 @@ export function RunView({ id }: { readonly id: string }) {
             </nav>
             {tab === 'rollouts' ? <RolloutTable runId={id} /> : null}
             {tab === 'groups' ? <Groups runId={id} /> : null}
+            {tab === 'tasks' ? <RunTasks runId={id} /> : null}
+            {tab === 'curves' ? <RunCurves runId={id} /> : null}
             {tab === 'failures' ? <Failures runId={id} failures={page.failures} /> : null}
-            {tab === 'settings' ? <pre>{JSON.stringify(page.run.config, null, 2)}</pre> : null}
+            {tab === 'settings' ? <pre>{visible(JSON.stringify(page.run.config, null, 2))}</pre> : null}
           </>
         )}
       </Shown>

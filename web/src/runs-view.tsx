@@ -1,4 +1,5 @@
 import type { RunLine } from '../../src/server/view/contract.ts'
+import { CompareLink } from './compare-view.tsx'
 import { Shown, useRead } from './load.tsx'
 import { moment, shortId, Words } from './text.tsx'
 
@@ -19,6 +20,7 @@ export function RunsView() {
                   <th scope="col">Run</th>
                   <th scope="col">Name</th>
                   <th scope="col">Made</th>
+                  <th scope="col">Compare</th>
                 </tr>
               </thead>
               <tbody>
@@ -31,6 +33,9 @@ export function RunsView() {
                       <Words text={run.name} />
                     </td>
                     <td>{moment(run.createdAt)}</td>
+                    <td>
+                      <CompareLink kind="runs" id={run.id} />
+                    </td>
                   </tr>
                 ))}
               </tbody>

@@ -4,6 +4,8 @@
  */
 import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
 
+export type * from './compare-contract.ts'
+export type * from './runs-contract.ts'
 export type * from './story-contract.ts'
 export type * from './tree-contract.ts'
 

@@ -1,19 +1,28 @@
-import type { Event, Id } from '../../core/index.ts'
-import type { StoreReader } from '../../trajectory/index.ts'
+import type { Digest, Event, Id } from '../../core/index.ts'
+import type { RunRecord, StoreReader } from '../../trajectory/index.ts'
 import type {
   CallPlace,
+  CurvePage,
   FamilyPage,
   GroupDetail,
   GroupLine,
   GroupPage,
+  RolloutComparison,
   RolloutDetail,
+  RunComparison,
   RunLine,
   RunPage,
+  TaskDetail,
   TrainingPage,
   TreeLine,
 } from './contract.ts'
+import { compareRollouts } from './compare-rollouts.ts'
+import { compareRuns } from './compare-runs.ts'
+import { curvePage } from './curve-pages.ts'
 import {
   failuresOf,
+  type Handed,
+  handedOf,
   isEffective,
   readRollout,
   readRollouts,
@@ -23,6 +32,7 @@ import {
   tallyOf,
 } from './rollout-lines.ts'
 import { type ReadSession, readSession } from './session-pages.ts'
+import { taskDetail } from './task-pages.ts'
 import { type CallPlaces, trainingPage } from './story-pages.ts'
 import { familyPage, treeLines } from './tree-pages.ts'
 
@@ -84,6 +94,45 @@ export class ViewPages {
       failures: failuresOf(rollouts),
       rewards: binned(rewardsOf(rollouts.filter(isEffective))),
     }
+  }
+
+  /** A run over time. Throws `NOT_FOUND`. */
+  async curves(id: Id): Promise<CurvePage> {
+    const { trainer } = this.#reader
+    const [rollouts, told] = [await this.rollouts(id), await trainer.metrics(id, { afterStep: null })]
+    return curvePage(rollouts, told, await trainer.dispositions(id, { rolloutId: null }), await trainer.versions(id))
+  }
+
+  /** A task over all runs. Throws `NOT_FOUND`. */
+  async task(digest: Digest): Promise<TaskDetail> {
+    const { catalogue, trainer } = this.#reader
+    const task = await catalogue.task(digest)
+    const views = await catalogue.rollouts({ taskDigest: digest })
+    const runs = new Map<Id, RunRecord>()
+    const handed = new Map<Id, Handed>()
+    for (const id of new Set(views.map(({ runId }) => runId))) {
+      runs.set(id, await catalogue.run(id))
+      for (const [rolloutId, one] of await handedOf(trainer, id)) handed.set(rolloutId, one)
+    }
+    const rollouts = views.map((view) => readRollout(view, task.name, handed.get(view.id) ?? null))
+    return taskDetail(task, digest, rollouts, runs)
+  }
+
+  /** Two rollouts side by side. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  comparedRollouts(ids: { readonly a: Id; readonly b: Id }): Promise<RolloutComparison> {
+    return compareRollouts(this.#reader, (id) => this.session(id), ids)
+  }
+
+  /** Two runs side by side. Throws `NOT_FOUND`. */
+  async comparedRuns(
+    ids: { readonly a: Id; readonly b: Id },
+    part: { readonly after: number; readonly limit: number },
+  ): Promise<RunComparison> {
+    const side = async (id: Id) => ({
+      run: await this.#reader.catalogue.run(id),
+      rollouts: await this.rollouts(id),
+    })
+    return compareRuns(await side(ids.a), await side(ids.b), part)
   }
 
   /** A page of a run's groups, in order of making. Throws `NOT_FOUND`. */

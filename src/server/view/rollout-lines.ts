@@ -38,7 +38,7 @@ export async function readRollouts(
 }
 
 /** What a trainer was handed of each rollout of a run. */
-async function handedOf(trainer: TrainerReader, runId: Id): Promise<ReadonlyMap<Id, Handed>> {
+export async function handedOf(trainer: TrainerReader, runId: Id): Promise<ReadonlyMap<Id, Handed>> {
   const versions = await trainer.versions(runId)
   const found = new Map<Id, { labels: Set<string>; age: number | null; steps: Set<number> }>()
   for (const row of await trainer.handedRows(runId, { rolloutId: null })) {
@@ -146,7 +146,8 @@ function causeOf(view: RolloutView, verdict: Verdict | null): Pick<FailureLine, 
   return null
 }
 
-function mean(values: readonly number[]): number | null {
+/** Null of none. */
+export function mean(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((total, value) => total + value, 0) / values.length
 }
 

@@ -9,6 +9,7 @@ import { pageOf, rolloutQuery } from './filter.ts'
 import { ViewPages } from './pages.ts'
 import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
 import { picturesOf, timelinePart } from './story-pages.ts'
+import { taskLines } from './task-pages.ts'
 
 const ids = z.object({ id: z.string().refine(isId, 'not an id') })
 const names = z.object({ id: recordedName })
@@ -18,6 +19,11 @@ const nameOf = (parameters: unknown): string => parse(names, parameters, 'path')
 const count = z.coerce.number().int().min(0)
 const part = z.strictObject({ after: count.default(0), limit: count.min(1).max(500).default(200) })
 const callPath = z.object({ id: z.string().refine(isId, 'not an id'), seq: count })
+
+const taskPath = z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/, 'not a digest') })
+
+const rolloutPair = z.strictObject({ a: ids.shape.id, b: ids.shape.id })
+const runPair = part.extend({ a: recordedName, b: recordedName })
 
 /** Tokens that one reply holds at most: 9 bytes each, and their texts. */
 const mostTokens = 4096
@@ -40,6 +46,26 @@ export function viewRoutes(reader: StoreReader): Router {
   routes.get('/runs/:id/groups', async (request, response) => {
     const { after, limit } = parse(part, request.query, 'query')
     response.json(await pages.groups(nameOf(request.params), after, limit))
+  })
+  routes.get('/runs/:id/curves', async (request, response) => {
+    response.json(await pages.curves(nameOf(request.params)))
+  })
+  routes.get('/runs/:id/tasks', async (request, response) => {
+    const query = parse(part, request.query, 'query')
+    const lines = taskLines(await pages.rollouts(nameOf(request.params)))
+    const harnesses = [...new Set(lines.flatMap((line) => Object.keys(line.harnesses)))].toSorted().slice(0, 8)
+    response.json({ ...partOf(lines, query), harnesses })
+  })
+  routes.get('/tasks/:digest', async (request, response) => {
+    const { digest } = parse(taskPath, request.params, 'path')
+    response.json(await pages.task(digest))
+  })
+  routes.get('/compare/rollouts', async (request, response) => {
+    response.json(await pages.comparedRollouts(parse(rolloutPair, request.query, 'query')))
+  })
+  routes.get('/compare/runs', async (request, response) => {
+    const { a, b, ...query } = parse(runPair, request.query, 'query')
+    response.json(await pages.comparedRuns({ a, b }, query))
   })
   routes.get('/groups/:id', async (request, response) => {
     response.json(await pages.group(nameOf(request.params)))
