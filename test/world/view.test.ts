@@ -201,15 +201,20 @@ describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => 
     expect(after - before).toBeLessThan(4 * 2 ** 20)
   })
 
-  it.each(['/', '/runs/RUN', '/runs/RUN?tab=failures', '/runs/RUN?tab=groups', '/sessions/SESSION'])(
-    'has no serious fault of accessibility at %s, light and dark',
-    async (path) => {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme })
-        await page.goto(`${origin}${path.replace('RUN', bigRun).replace('SESSION', session)}`)
-        await page.waitForSelector('main a')
-        expect(await viewer.seriousFaults(), colorScheme).toEqual([])
-      }
-    },
-  )
+  it.each([
+    '/',
+    '/runs/RUN',
+    '/runs/RUN?tab=failures',
+    '/runs/RUN?tab=groups',
+    '/runs/RUN?tab=tasks',
+    '/runs/RUN?tab=curves',
+    '/sessions/SESSION',
+  ])('has no serious fault of accessibility at %s, light and dark', async (path) => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.goto(`${origin}${path.replace('RUN', bigRun).replace('SESSION', session)}`)
+      await page.waitForSelector('main a')
+      expect(await viewer.seriousFaults(), colorScheme).toEqual([])
+    }
+  })
 })
