@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
+import { addBackup } from './commands/backup.ts'
 import { addBench } from './commands/bench.ts'
 import { addBox } from './commands/box.ts'
 import { addConform } from './commands/conform.ts'
@@ -91,6 +92,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addGc,
     addBox,
     addBench,
+    addBackup,
     addFsck,
     addSalvage,
   ]) {

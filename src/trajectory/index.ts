@@ -54,6 +54,7 @@ export {
   rowsToOwn,
   type ScoringRole,
 } from './handout/index.ts'
+export { backup, type BackupReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { salvage, type SalvageReport } from './salvage/index.ts'
 export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'

@@ -20,10 +20,24 @@ export async function read<T>(path: string, signal: AbortSignal): Promise<T> {
 
 /** Changes the code of a printed link for this browser's cookie. Throws {@link ViewerError}. */
 export async function signIn(code: string): Promise<void> {
-  await ask('/view/sign-in', {
+  await post('/view/sign-in', { code })
+}
+
+/** Changes a token for this browser's cookie. Throws {@link ViewerError}. */
+export async function signInWith(token: string): Promise<void> {
+  await post('/view/sign-in', { token })
+}
+
+/** Writes what a person said. The header is what only a script of this page can send. Throws {@link ViewerError}. */
+export async function write(path: string, body: unknown): Promise<void> {
+  await post(path, body, { 'x-paddock-annotate': '1' })
+}
+
+async function post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+  await ask(path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ code }),
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
   })
 }
 

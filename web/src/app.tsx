@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { CompareView } from './compare-view.tsx'
+import { SignInPage } from './annotate.tsx'
 import { GroupView } from './group-view.tsx'
 import { useKeys } from './load.tsx'
 import { RolloutPage } from './rollout-view.tsx'
@@ -71,6 +72,8 @@ function Page() {
       return <RolloutPage key={id} id={id} />
     case 'tasks':
       return <TaskView key={id} digest={id} />
+    case 'sign-in':
+      return <SignInPage />
     case 'sessions':
       return <SessionView key={id} id={id} />
     default:

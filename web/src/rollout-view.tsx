@@ -1,4 +1,6 @@
+import { useSignal } from '@preact/signals'
 import type { RolloutDetail } from '../../src/server/view/contract.ts'
+import { Annotate } from './annotate.tsx'
 import { Shown, useRead } from './load.tsx'
 import { rewardClass } from './rollout-table.tsx'
 import { Pictures, Timeline, Training } from './rollout-story.tsx'
@@ -10,7 +12,10 @@ const tabs = ['overview', 'tree', 'timeline', 'pictures', 'training'] as const
 
 /** A rollout: how it ended, what it was given for it and why, its sessions, its tree, and what a trainer did with it. */
 export function RolloutPage({ id }: { readonly id: string }) {
-  const detail = useRead<RolloutDetail>(`/view/api/rollouts/${id}`)
+  const written = useSignal(0)
+  const detail = useRead<RolloutDetail>(
+    `/view/api/rollouts/${id}${written.value === 0 ? '' : `?after=${written.value}`}`,
+  )
   const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'overview'
   return (
     <Shown of={detail}>
@@ -31,6 +36,7 @@ export function RolloutPage({ id }: { readonly id: string }) {
             ))}
           </nav>
           {tab === 'overview' ? <Overview page={page} /> : null}
+          {tab === 'overview' ? <Annotate rolloutId={id} onWritten={() => (written.value += 1)} /> : null}
           {tab === 'tree' ? <RolloutTree id={id} /> : null}
           {tab === 'timeline' ? <Timeline id={id} /> : null}
           {tab === 'pictures' ? <Pictures id={id} /> : null}

@@ -201,6 +201,10 @@ export interface Proxy {
     }): Promise<Listener>;
     stats(): ProxyStats;
     engineStatus(): FleetStatus;
+    engineHealth(): Promise<readonly {
+        readonly url: string;
+        readonly ill: string | null;
+    }[]>;
     pauseEngine(order: PauseOrder): Promise<PauseOutcome>;
     resumeEngine(): Promise<void>;
     hasEngine(): boolean;

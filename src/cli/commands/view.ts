@@ -4,8 +4,10 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import { serveView } from '../../server/index.ts'
+import type { StoreReader } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
+import { openForAnnotating } from '../annotating.ts'
 import { openForReading } from '../store.ts'
 
 /** `paddock view`: the viewer in a browser, over a data directory. Takes no lock and writes nothing. */
@@ -14,6 +16,7 @@ export function addView(program: Command, cli: Cli): void {
     .command('view')
     .description('look at what is recorded, in a browser: runs, groups, rollouts, sessions with their tokens')
     .option('--port <n>', 'port on 127.0.0.1; 0 takes a free one', wholeNumber(0), 0)
+    .option('--annotate', 'people may give labels and late verdicts there; takes the store, or goes through its owner')
     .addHelpText(
       'after',
       `
@@ -21,17 +24,33 @@ Example:
   $ paddock view --data .paddock
 
 Takes no lock and writes nothing: it works on a closed store and beside a running Paddock. The printed link signs one
-browser in, once; Enter prints a fresh one, Ctrl-C ends the viewer.`,
+browser in, once; Enter prints a fresh one, Ctrl-C ends the viewer. With --annotate whoever signs in by the link may write, and
+so may whoever signs in with a token of role annotate, trainer or admin.`,
     )
-    .action(async (options: { readonly port: number }, command: Command) =>
-      cli.run(command, {}, (context) => view(context, options.port)),
-    )
+    .action(async (options: ViewOptions, command: Command) => cli.run(command, {}, (context) => view(context, options)))
 }
 
-async function view(context: CommandContext, port: number): Promise<ExitCode> {
+interface ViewOptions {
+  readonly port: number
+  readonly annotate?: boolean
+}
+
+async function view(context: CommandContext, { port, annotate = false }: ViewOptions): Promise<ExitCode> {
   const webDirectory = await webFiles(context)
-  await using reader = await openForReading(context)
-  const server = await serveView(reader, { port, webDirectory })
+  if (!annotate) {
+    await using reader = await openForReading(context)
+    return await serveUntilEnd(context, reader, { port, webDirectory })
+  }
+  await using writing = await openForAnnotating(context)
+  return await serveUntilEnd(context, writing.reader, { port, webDirectory, annotator: writing.annotator })
+}
+
+async function serveUntilEnd(
+  context: CommandContext,
+  reader: StoreReader,
+  o: Parameters<typeof serveView>[1],
+): Promise<ExitCode> {
+  const server = await serveView(reader, o)
   try {
     context.io.out(context.json ? JSON.stringify({ origin: server.origin, link: server.link() }) : server.link())
     context.notice(`Viewer of ${reader.directory}. Open the link; Enter prints a fresh one, Ctrl-C ends the viewer.`)

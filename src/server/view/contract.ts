@@ -210,3 +210,12 @@ export interface TokensHead {
   /** Texts of the distinct ids of the reply; an id that is not here has no known text. */
   readonly texts: Readonly<Record<string, string>>
 }
+
+/** What the browser that asks may write. */
+export interface AnnotateState {
+  /** Whether anybody may here. */
+  readonly on: boolean
+  readonly may: boolean
+  /** Name of the token under which it is recorded. */
+  readonly name: string
+}

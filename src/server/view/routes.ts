@@ -7,14 +7,13 @@ import { recordedName } from '../recorded-name.ts'
 import { blobRoute } from './blob.ts'
 import { pageOf, rolloutQuery } from './filter.ts'
 import { ViewPages } from './pages.ts'
+import { idOf } from './paths.ts'
 import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
 import { picturesOf, timelinePart } from './story-pages.ts'
 import { taskLines } from './task-pages.ts'
 
-const ids = z.object({ id: z.string().refine(isId, 'not an id') })
 const names = z.object({ id: recordedName })
-/** Of rollouts and sessions; runs and groups have the names that a trainer gave them. */
-const idOf = (parameters: unknown): string => parse(ids, parameters, 'path').id
+/** Runs and groups have the names that a trainer gave them. */
 const nameOf = (parameters: unknown): string => parse(names, parameters, 'path').id
 const count = z.coerce.number().int().min(0)
 const part = z.strictObject({ after: count.default(0), limit: count.min(1).max(500).default(200) })

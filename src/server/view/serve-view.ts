@@ -6,6 +6,7 @@ import type { StoreReader } from '../../trajectory/index.ts'
 import { answerFailure } from '../failure.ts'
 import { parse } from '../parse.ts'
 import { ViewAccess } from './access.ts'
+import { type Annotator, annotateRoutes } from './annotate.ts'
 import { viewRoutes } from './routes.ts'
 
 /** A running viewer. */
@@ -46,26 +47,35 @@ const headers: RequestHandler = (_request, response, next) => {
   next()
 }
 
+const signInBody = z.union([z.strictObject({ code: z.string() }), z.strictObject({ token: z.string() })])
+
 /**
- * Serves the viewer on loopback: pages from `webDirectory`, data from the reader, nothing that writes. Throws
- * `PORT_IN_USE`.
+ * Serves the viewer on loopback: pages from `webDirectory`, data from the reader. Only with an annotator is there anything that
+ * writes. Throws `PORT_IN_USE`.
  */
 export async function serveView(
   reader: StoreReader,
-  o: { readonly port: number; readonly webDirectory: string },
+  o: { readonly port: number; readonly webDirectory: string; readonly annotator?: Annotator },
 ): Promise<ViewServer> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 })
   const port = await listen(server, o.port)
-  const access = new ViewAccess(port)
+  const annotator = o.annotator ?? null
+  const access = new ViewAccess({
+    port,
+    tokensOf: annotator === null ? null : reader.directory,
+    annotates: annotator !== null,
+  })
   const app = express()
   app.disable('x-powered-by')
   app.use(headers)
   app.use('/view', access.ownPage)
   app.post('/view/sign-in', express.json({ limit: '4kb' }), (request, response) => {
-    access.signIn(parse(z.strictObject({ code: z.string() }), request.body ?? {}, 'body').code, response)
+    const asked = parse(signInBody, request.body ?? {}, 'body')
+    if ('code' in asked) access.signIn(asked.code, response)
+    else access.signInWith(asked.token, response)
     response.status(204).end()
   })
-  app.use('/view/api', access.signedIn, viewRoutes(reader), noSuchPage)
+  app.use('/view/api', access.signedIn, annotateRoutes(annotator, access), viewRoutes(reader), noSuchPage)
   // Files of the build carry their digest in their name; the page itself is asked for each time.
   app.use(
     '/assets',

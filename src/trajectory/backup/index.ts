@@ -1,0 +1,1 @@
+export { backup, type BackupReport } from './backup.ts'

@@ -1,0 +1,111 @@
+/** `paddock backup` beside a `paddock serve` that records, after it was killed, into a folder and into a file, and back from there. */
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCli } from '../../src/cli/program.ts'
+import { createToken } from '../../src/server/index.ts'
+import { fsck, openReader } from '../../src/trajectory/index.ts'
+import { chat, serve, type Serving } from './paddock.ts'
+
+let directory: string
+let data: string
+let serving: Serving
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-backup-'))
+  data = join(directory, 'data')
+  serving = await serve(data)
+})
+afterAll(async () => {
+  await serving?.stop()
+  await rm(directory, { recursive: true })
+})
+
+async function paddock(...args: readonly string[]) {
+  const said = { out: '', err: '' }
+  const code = await runCli(args, {
+    out: (text) => void (said.out += `${text}\n`),
+    err: (text) => void (said.err += `${text}\n`),
+    status: () => undefined,
+    env: {},
+    cwd: directory,
+    colour: false,
+    columns: null,
+    signal: new AbortController().signal,
+  })
+  return { code, ...said }
+}
+
+const call = (content: string) => chat(serving.ready, { messages: [{ role: 'user', content }] })
+
+async function callsIn(store: string): Promise<number> {
+  await using reader = await openReader(store)
+  return (await reader.recorder.session(serving.ready.sessionId)).calls.length
+}
+
+it('copies beside the owner, while it records: clean, with every call that was answered before', async () => {
+  await call('one')
+  const going = new AbortController()
+  let answered = 1
+  const recording = (async () => {
+    for (; !going.signal.aborted; answered += 1) await (await call('more')).text()
+  })()
+  const before = answered
+  const { code, out, err } = await paddock('backup', data, '--into', 'beside', '--json')
+  going.abort()
+  await recording
+  expect([code, err]).toEqual([0, ''])
+  expect(JSON.parse(out)).toMatchObject({ into: join(directory, 'beside'), problems: [] })
+  const copied = await callsIn(join(directory, 'beside'))
+  expect(copied).toBeGreaterThanOrEqual(before)
+  expect(copied).toBeLessThanOrEqual(answered)
+  expect((await paddock('list', '--data', 'beside', '--no-config')).code).toBe(0)
+})
+
+it('leaves tokens and the lock behind', async () => {
+  await createToken(data, { role: 'view', name: 'ann', days: 1, now: Date.now() })
+  await paddock('backup', data, '--into', 'without')
+  const names = (await readdir(join(directory, 'without'))).filter((name) => !/-(shm|wal)$/.test(name))
+  expect(names.filter((name) => !/^(log|catalogue)\.sqlite|^blobs$/.test(name))).toEqual([])
+})
+
+it('writes a tar file, which is a data directory again where it is unpacked', async () => {
+  const { code, out } = await paddock('backup', data, '--into', 'monday.tar', '--json')
+  expect([code, JSON.parse(out).into]).toEqual([0, join(directory, 'monday.tar')])
+  execFileSync('tar', ['-xf', 'monday.tar'], { cwd: directory })
+  const restored = join(directory, 'monday')
+  expect((await fsck(restored)).problems).toEqual([])
+  expect(await callsIn(restored)).toBe(await callsIn(data))
+  const again = await serve(restored)
+  await chat(again.ready, { messages: [{ role: 'user', content: 'it goes on' }] })
+  expect((await again.stop()).code).toBe(0)
+  expect((await fsck(restored)).problems).toEqual([])
+})
+
+it('copies what an owner left that was killed, journal and all', async () => {
+  await (await call('the last')).text()
+  serving.kill('SIGKILL')
+  await serving.ended
+  expect((await paddock('backup', data, '--into', 'killed')).code).toBe(0)
+  const again = await serve(join(directory, 'killed'))
+  await again.stop()
+  const { calls } = await (async () => {
+    await using reader = await openReader(join(directory, 'killed'))
+    return reader.recorder.session(serving.ready.sessionId)
+  })()
+  expect(calls.at(-1)?.commit?.outcome.kind).toBe('complete')
+  expect((await fsck(join(directory, 'killed'))).problems).toEqual([])
+})
+
+it.each([
+  ['a folder that holds something', ['backup', 'data', '--into', 'data'], 'USAGE'],
+  ['a file that is there', ['backup', 'data', '--into', 'there.tar'], 'USAGE'],
+  ['a store that is not there', ['backup', 'nowhere', '--into', 'x'], 'NOT_FOUND'],
+  ['no place', ['backup', 'data'], 'USAGE'],
+])('refuses %s', async (_what, args, code) => {
+  await writeFile(join(directory, 'there.tar'), '')
+  const { err, code: exit } = await paddock(...args)
+  expect([exit, err]).toEqual([2, expect.stringContaining(code)])
+})
