@@ -4,6 +4,7 @@ import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts
 import { addBackup } from './commands/backup.ts'
 import { addBench } from './commands/bench.ts'
 import { addBox } from './commands/box.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addConform } from './commands/conform.ts'
 import { addDesktop } from './commands/desktop.ts'
 import { addDoctor } from './commands/doctor.ts'
@@ -95,6 +96,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addBackup,
     addFsck,
     addSalvage,
+    addCompletion,
   ]) {
     add(program, cli)
   }

@@ -262,6 +262,8 @@ export interface Proxy {
   stats(): ProxyStats
   /** How the replicas of the engine stand. */
   engineStatus(): FleetStatus
+  /** Asks each replica's health route now; `ill` says why it does not answer, null: it does. */
+  engineHealth(): Promise<readonly { readonly url: string; readonly ill: string | null }[]>
   /** New generations wait from now on; see {@link PauseOrder}. Throws `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`. */
   pauseEngine(order: PauseOrder): Promise<PauseOutcome>
   /** Ends a pause; engines that were left frozen by another process go on too. */

@@ -323,6 +323,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       draining,
     }),
     engineStatus: () => upstream.status(),
+    engineHealth: () => upstream.health(),
     pauseEngine: (order) => upstream.pause(order),
     resumeEngine: () => upstream.resume(),
     hasEngine: () => known !== noEngine,

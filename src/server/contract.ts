@@ -16,7 +16,7 @@ export interface ControlParts {
   readonly reader: Pick<Store, 'recorder' | 'catalogue'>
   readonly proxy: Pick<
     Proxy,
-    'openSession' | 'stats' | 'engineStatus' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'
+    'openSession' | 'stats' | 'engineStatus' | 'engineHealth' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'
   >
   /** What the proxy's events add up to; whoever hears them notes them there. */
   readonly tally: CallTally

@@ -9,6 +9,7 @@ import type { ControlParts } from './contract.ts'
 import { answerFailure, noRoute } from './failure.ts'
 import type { LiveFeed } from './live.ts'
 import { metrics } from './metrics.ts'
+import { readiness } from './readiness.ts'
 import { rlRoutes } from './rl/index.ts'
 import { controlRoutes } from './routes.ts'
 
@@ -61,6 +62,7 @@ export function controlApp(
   app.get('/healthz', (_request, response) => {
     response.json({ status: 'ok' })
   })
+  app.get('/readyz', readiness(parts))
   const console = target === null ? null : engineConsole(target, (...asked) => gate.admit(...asked))
   // Before the body parser: the console's bodies pass through untouched.
   if (console !== null) app.use(consolePath, console.request)

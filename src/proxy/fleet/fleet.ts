@@ -139,6 +139,11 @@ export class Fleet implements Upstream, RequestSurroundings {
     await Promise.all(this.replicas.map((replica) => this.look(replica)))
   }
 
+  /** Asks every replica for its health now; null: it answers. */
+  async health(): Promise<readonly { readonly url: string; readonly ill: string | null }[]> {
+    return Promise.all(this.replicas.map(async (replica) => ({ url: replica.url, ill: await healthOf(replica) })))
+  }
+
   pause(order: PauseOrder): Promise<PauseOutcome> {
     return this.pauses.pause(order)
   }

@@ -31,6 +31,7 @@ const updates = ['version', 'phase', 'label', 'mode', 'cache'] as const
  */
 const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'GET /healthz': { may: 'anyone', told: null },
+  'GET /readyz': { may: 'anyone', told: null },
   'GET /metrics': looks,
   'GET /events': looks,
   [`ANY ${consolePath}/*`]: { may: admins, told: null },

@@ -1,0 +1,44 @@
+import type { RequestHandler } from 'express'
+import { type Clock, systemClock } from '../core/index.ts'
+import type { ControlParts } from './contract.ts'
+
+/** Anybody may ask, so that what the engine is asked does not grow with who asks. */
+const freshMs = 1000
+
+/** `GET /readyz`. */
+export interface Readiness {
+  readonly status: 'ready' | 'not_ready'
+  /** The catalogue answers, and the process is not stopping. */
+  readonly store: 'open' | 'closed'
+  /** A replica's health route answers now. */
+  readonly engine: 'reachable' | 'unreachable'
+}
+
+/** Answers 200 where harnesses can be served, else 503. It says no address and no reason: `GET /engine` does, to those who may ask. */
+export function readiness(
+  { reader, proxy }: Pick<ControlParts, 'reader' | 'proxy'>,
+  clock: Clock = systemClock,
+): RequestHandler {
+  let last: { readonly at: number; readonly answer: Promise<Readiness> } | null = null
+  const look = async (): Promise<Readiness> => {
+    const [store, engine] = await Promise.all([
+      reader.catalogue.runs(1).then(
+        () => 'open' as const,
+        () => 'closed' as const,
+      ),
+      proxy.engineHealth(),
+    ])
+    const reached = engine.some(({ ill }) => ill === null)
+    return {
+      status: store === 'open' && reached ? 'ready' : 'not_ready',
+      store,
+      engine: reached ? 'reachable' : 'unreachable',
+    }
+  }
+  return async (_request, response) => {
+    const now = clock.monotonic()
+    if (last === null || now - last.at >= freshMs) last = { at: now, answer: look() }
+    const answer = await last.answer
+    response.status(answer.status === 'ready' ? 200 : 503).json(answer)
+  }
+}

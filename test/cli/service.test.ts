@@ -1,0 +1,115 @@
+/** What a service needs: readiness, a unit that systemd takes, completion in a shell. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCli } from '../../src/cli/program.ts'
+import { Engines } from '../fleet/support.ts'
+import { serve, type Serving } from './paddock.ts'
+
+const unit = fileURLToPath(new URL('../../deploy/systemd/paddock.service', import.meta.url))
+const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-service-'))
+})
+afterAll(async () => {
+  await rm(directory, { recursive: true })
+})
+
+describe('GET /readyz', () => {
+  const engines = new Engines()
+  let serving: Serving
+  beforeAll(async () => {
+    await engines.start(1)
+    serving = await serve(join(directory, 'data'), ['--engine', engines.at(0).url])
+  })
+  afterAll(async () => {
+    await serving?.stop()
+    await engines[Symbol.asyncDispose]()
+  })
+
+  async function ready(path = '/readyz') {
+    const answer = await fetch(`${serving.ready.control}${path}`)
+    return [answer.status, await answer.json()] as const
+  }
+
+  it('says when harnesses can be served, and when the engine is gone, without a token', async () => {
+    expect(await ready()).toEqual([200, { status: 'ready', store: 'open', engine: 'reachable' }])
+    await engines.at(0).kill()
+    await expect
+      .poll(() => ready(), { interval: 50, timeout: 60_000 })
+      .toEqual([503, { status: 'not_ready', store: 'open', engine: 'unreachable' }])
+    expect(await ready('/healthz')).toEqual([200, { status: 'ok' }])
+    await engines.revive(0)
+    await expect.poll(() => ready(), { interval: 50, timeout: 60_000 }).toMatchObject([200, { status: 'ready' }])
+  })
+})
+
+describe('the systemd unit', () => {
+  it.skipIf(!has('systemd-analyze'))('is one that systemd-analyze verify has nothing to say of', () => {
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
+    const about = stderr.split('\n').filter((line) => line.includes('paddock.service'))
+    expect([status, about]).toEqual([0, []])
+  })
+})
+
+async function script(shell: string): Promise<string> {
+  let out = ''
+  const code = await runCli(['completion', shell], {
+    out: (text) => void (out += text),
+    err: (text) => void (out += text),
+    status: () => undefined,
+    env: {},
+    cwd: directory,
+    colour: false,
+    columns: null,
+    signal: new AbortController().signal,
+  })
+  expect(code).toBe(0)
+  return out
+}
+
+describe('completion', () => {
+  it.each([
+    ['', ['serve', 'token', 'view', 'backup']],
+    ['to', ['token']],
+    ['token ', ['create', 'list', 'revoke', '--data']],
+    ['token create --role ', ['admin', 'trainer', 'annotate', 'view']],
+    ['view --ann', ['--annotate']],
+    ['run --data x --budg', []],
+    ['list ro', ['rollouts']],
+  ])('of "paddock %s" in bash', async (line, wanted) => {
+    const file = join(directory, 'completion.bash')
+    await writeFile(file, await script('bash'))
+    const words = ['paddock', ...line.split(' ')]
+    const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _paddock; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const said = execFileSync('bash', ['-eu', '-c', ask, 'bash', file, ...words], { encoding: 'utf8' }).split('\n')
+    for (const word of wanted) expect(said).toContain(word)
+    const last = words.at(-1) ?? ''
+    expect(said.filter((word) => word !== '' && !word.startsWith(last))).toEqual([])
+  })
+
+  it.each([
+    ['zsh', ['-n']],
+    ['fish', ['--no-execute']],
+  ])('for %s is a script that it can read', async (shell, flags) => {
+    const text = await script(shell)
+    for (const word of ['token', 'create', 'annotate']) expect(text).toContain(word)
+    if (!has(shell)) return
+    const file = join(directory, `completion.${shell}`)
+    await writeFile(file, text)
+    execFileSync(shell, [...flags, file])
+  })
+
+  it('refuses another shell by name', async () => {
+    const said: string[] = []
+    const io = { out: () => undefined, err: (text: string) => void said.push(text), status: () => undefined }
+    const more = { env: {}, cwd: directory, colour: false, columns: null, signal: new AbortController().signal }
+    expect(await runCli(['completion', 'csh'], { ...io, ...more })).toBe(2)
+    expect(said.join()).toContain('bash, zsh, fish')
+  })
+})
