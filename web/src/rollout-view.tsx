@@ -102,6 +102,11 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
             <strong class={rewardClass(verdict.reward)}>{number(verdict.reward)}</strong> {verdict.status}
             {at === 0 ? ', in force' : ', replaced'}; verifier {verdict.verifier.id} {verdict.verifier.version}, trust{' '}
             {verdict.trust}, {moment(verdict.at)}
+            {verdict.token === undefined ? null : (
+              <>
+                , by <Words text={verdict.token} />
+              </>
+            )}
           </p>
           {verdict.reward === null ? (
             <p>

@@ -83,6 +83,8 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'GET /rl/v1/rollouts/:id/tree': looks,
   'POST /rl/v1/rollouts/:id/cancel': steers(),
   'POST /rl/v1/score': trains,
+  'POST /rl/v1/calls/:id/probes': trains,
+  'PUT /rl/v1/runs/:id/engines': steers(),
   'POST /rl/v1/runs/:id/evals': trains,
   'GET /rl/v1/runs/:id/evals/:eval': looks,
   'POST /rl/v1/runs/:id/evals/:eval/cancel': steers(),

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { isId } from '../../core/index.ts'
 import { parse } from '../parse.ts'
 
-const ids = z.object({ id: z.string().refine(isId, 'not an id') })
+/** An id in a path or a query. */
+export const oneId = z.string().refine(isId, 'not an id')
+
+const ids = z.object({ id: oneId })
 
 /** The id in a path. Throws `BODY_INVALID_SHAPE`. */
 export function idOf(parameters: unknown): string {

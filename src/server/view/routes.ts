@@ -1,13 +1,12 @@
 import { Router } from 'express'
 import { z } from 'zod'
-import { isId } from '../../core/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 import { parse } from '../parse.ts'
 import { recordedName } from '../recorded-name.ts'
 import { blobRoute } from './blob.ts'
 import { pageOf, rolloutQuery } from './filter.ts'
 import { ViewPages } from './pages.ts'
-import { idOf } from './paths.ts'
+import { idOf, oneId } from './paths.ts'
 import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
 import { picturesOf, timelinePart } from './story-pages.ts'
 import { taskLines } from './task-pages.ts'
@@ -17,11 +16,11 @@ const names = z.object({ id: recordedName })
 const nameOf = (parameters: unknown): string => parse(names, parameters, 'path').id
 const count = z.coerce.number().int().min(0)
 const part = z.strictObject({ after: count.default(0), limit: count.min(1).max(500).default(200) })
-const callPath = z.object({ id: z.string().refine(isId, 'not an id'), seq: count })
+const callPath = z.object({ id: oneId, seq: count })
 
 const taskPath = z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/, 'not a digest') })
 
-const rolloutPair = z.strictObject({ a: ids.shape.id, b: ids.shape.id })
+const rolloutPair = z.strictObject({ a: oneId, b: oneId })
 const runPair = part.extend({ a: recordedName, b: recordedName })
 
 /** Tokens that one reply holds at most: 9 bytes each, and their texts. */
