@@ -1,4 +1,5 @@
 import { arealExporter } from './areal/index.ts'
+import { atifExporter } from './atif/index.ts'
 import { dpoExporter } from './dpo/index.ts'
 import { jsonlExporter } from './jsonl/index.ts'
 import { nemoRlExporter } from './nemo-rl/index.ts'
@@ -12,6 +13,7 @@ import { verlExporter } from './verl/index.ts'
 /** The formats that come with Paddock. */
 export const builtInExporters: ExporterRegistry = exporterRegistry([
   arealExporter,
+  atifExporter,
   dpoExporter,
   jsonlExporter,
   nemoRlExporter,

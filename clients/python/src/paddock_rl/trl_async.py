@@ -15,7 +15,7 @@ Written against trl 1.16.0, experimental/async_grpo. There
 - 228-235 and 1766-1800: weights are moved between `pause` and `resume`, then the version counts up and the worker is told; the first time before `start`;
 - 345-372: samples older than `max_staleness` versions are dropped when they are taken from the queue, so that much is known here.
 
-Ids are those of the engine, none are tokenised again, and calls that are not the agent's have no row. A sample's version is the oldest that sampled a token of it.
+Ids are those of the engine, none are tokenised again, and rows that train nothing are no samples. A sample's version is the oldest that sampled a token of it.
 Its trainer asks for a GPU's attention kernels: test/real/trl_async_test.py puts the worker through its queue, batcher, collator and weight sync. Nothing of TRL is imported before `start`.
 """
 

@@ -1,0 +1,1 @@
+export { atifExporter } from './atif.ts'
