@@ -104,7 +104,7 @@ class Worker:
             self._queued.clear()
         self._say(self._taken)
         self._taken = []
-        self._skip(left, "the training ended before it was taken")
+        self._say([{"row": row, "outcome": "skipped", "reason": "the training ended before it was taken"} for row in left])
 
     def update_model_version(self, model_version: int) -> None:
         """TRL's: these weights are live from here on."""
@@ -167,7 +167,8 @@ class Worker:
         samples = rollout_samples(group, computed, next(self._numbers))
         rows = [found for found in computed.rows if found.advantage is not None]
         queued = {found.row_id for found in rows}
-        self._skip([row.row_id for row in group.rows if row.row_id not in queued], "it has no number")
+        rest = [row for row in group.rows if row.row_id not in queued]
+        self._say([{"row": row.row_id, "outcome": "skipped", "reason": row.unusable_reason or "nothing of it trains"} for row in rest])
         for sample, found in zip(samples, rows, strict=True):
             self._put(sample, _Queued(found.row_id, sample, found.advantage, found.reward_used, computed.no_signal))
 
@@ -201,9 +202,6 @@ class Worker:
         said = [{**row, "step": self._step} for row in rows]
         if said:
             self.groups.run.dispose(said)
-
-    def _skip(self, rows: Iterable[str], reason: str) -> None:
-        self._say([{"row": row, "outcome": "skipped", "reason": reason} for row in rows])
 
 
 _END = object()
