@@ -281,6 +281,7 @@ async function standOf(
       snapshotEvery: config.run.snapshotEvery,
       keepSnapshots: { most: keepSnapshots.most, mostBytes: keepSnapshots.mostMb * 2 ** 20 },
       policyPause: pause,
+      shelving: owner.shelving,
       scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
       onProgress: tell,
       ...(request.name === null ? {} : { name: request.name }),

@@ -15,6 +15,7 @@ import {
   Recordings,
   TrainerEngines,
   RoundScores,
+  Shelving,
   TrainerGroups,
   type TrainerRun,
   TrainerRuns,
@@ -63,6 +64,8 @@ export interface Owner {
   readonly log: Log
   /** Told of what happens to the engine, such as `paused` and `resumed`. */
   readonly engineListeners: Set<(what: string) => void>
+  /** The agents of all its runs, for whoever puts them aside. */
+  readonly shelving: Shelving
   /** Submitted runs that are still going; they are awaited before anything closes. */
   readonly submitted: Map<Id, SubmittedWork>
   /** Runs that are going on in this process, by whomever they were begun. */
@@ -111,6 +114,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     closers.add(() => texts.close())
     const tally = new CallTally()
     const engineListeners: Owner['engineListeners'] = new Set()
+    const shelving = new Shelving()
     const logCall = logProxyEvent(log.room('proxy'))
     const proxy = createProxy({
       recorder: store.recorder,
@@ -233,6 +237,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           groups,
           trainer: store.trainer,
           changes: store.changes,
+          shelving,
           probes: new Probes({ store, proxy }),
           scoreIds: async (role, order) => {
             if (role === 'policy') return proxy.scoreIds(order)
@@ -278,6 +283,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       live,
       log,
       engineListeners,
+      shelving,
       submitted,
       running,
       left,

@@ -511,6 +511,12 @@ export const catalogue = {
     'A stage of a rollout took longer than its budget.',
     'Raise the budget of this stage under run.budgets.',
   ),
+  SHELVE_REFUSED: entry(
+    'request',
+    409,
+    'The rollout has no agent at work in this Paddock that could be put aside or gone on with.',
+    'Shelve a rollout that Paddock does, between the start and the end of its agent.',
+  ),
   STORE_CLOSED: entry('infra', 503, 'The store is closed.', 'Open it again.'),
   STORE_CONFLICT: entry(
     'infra',

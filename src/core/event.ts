@@ -127,6 +127,15 @@ export type EventBody =
     }
   /** A resumed harness's request was read with the recorded past in it: what it sent, as a blob. */
   | { readonly kind: 'grafted'; readonly callId: Id; readonly sha256: Digest }
+  | {
+      /** An agent was put aside, or went on. No time between the two is its own. */
+      readonly kind: 'shelve'
+      readonly phase: 'shelved' | 'resumed'
+      /** Generations that were ended to be gone on with. */
+      readonly interrupted: number
+      /** Why. */
+      readonly detail: string
+    }
   /** A client deleted a response that it had asked to store: it is not given out or continued any more. */
   | { readonly kind: 'response_deleted'; readonly responseId: string; readonly callId: Id }
   | {

@@ -279,6 +279,13 @@ export interface Proxy {
   setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>
   /** Throws what {@link pauseEngine} throws, and `WEIGHTS_REFUSED`. */
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
+  /**
+   * Calls of a session wait before they reach the engine from now on; what runs is ended and kept where it can be gone on with, else
+   * runs to its end. Its harness is kept by keep-alives. Gives how many were ended. Throws `SESSION_UNKNOWN`, `PAUSE_TIMED_OUT`.
+   */
+  shelveSession(id: Id): Promise<number>
+  /** They go on, under the weights that there are. */
+  resumeSession(id: Id): void
   /** Asks each replica which weights it has. */
   engineWeights(): Promise<readonly ReplicaWeights[]>
   /**

@@ -330,6 +330,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     requireEngine,
     setEngines,
     updateWeights: (order) => upstream.update(order),
+    shelveSession: (id) => {
+      book.byIdOrThrow(id).shelve()
+      return upstream.holdSession(id)
+    },
+    resumeSession: (id) => {
+      if (book.has(id)) book.byIdOrThrow(id).resume()
+      upstream.releaseSession(id)
+    },
     engineWeights: () => upstream.weights(),
     scoreIds: (order) =>
       scoreIds(order, { engine: now, weights: () => upstream.weights(), paused: () => upstream.status().paused }),

@@ -8,6 +8,8 @@ import { type AttemptContext, stage } from './attempt-context.ts'
 import type { Booted } from './boot.ts'
 import type { EndFacts } from './judge-end.ts'
 import type { Harness } from './harnesses/contract.ts'
+import type { Place } from './place.ts'
+import { ShelvableAgent } from './shelving/index.ts'
 import { keepOutput } from './keep-output.ts'
 import type { ToolServer } from './mcp/index.ts'
 
@@ -26,7 +28,11 @@ export const neverBegan: AgentPart = {
 }
 
 /** Runs the harness at a task on the agent's own clock. Never rejects for what became of it. */
-export async function agentStage(context: AttemptContext, booted: Booted): Promise<AgentPart> {
+export async function agentStage(
+  context: AttemptContext,
+  booted: Booted,
+  places: readonly Place[],
+): Promise<AgentPart> {
   const { session, box, toolServer, turns, boxCheck, egress, goesOn } = booted
   const { run, member, log } = context
   const { proxy, budgets, environment, clock } = run
@@ -45,6 +51,7 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
   ])
   prefetchVerifier(context)
   using _held = run.policyPause?.watch(agentClock) ?? null
+  using _shelvable = shelvable(context, booted, { agentClock, places, signal })
   // What only the set-up may reach is out of reach from now on.
   if (environment !== null) egress?.set(environment.box(member.task).network)
   if (box !== null) toolServer?.open(box)
@@ -84,6 +91,18 @@ export async function agentStage(context: AttemptContext, booted: Booted): Promi
   const after = stats()
   const fault = part.fault ?? (after.answered > 0 && lacksTools(run.harness, toolServer) ? unlisted(run.harness) : null)
   return { ...part, fault, stats: after, agentMs: agentClock.stop() }
+}
+
+function shelvable(
+  { run, log, leave }: AttemptContext,
+  { session, box }: Booted,
+  parts: Pick<ConstructorParameters<typeof ShelvableAgent>[0], 'agentClock' | 'places' | 'signal'>,
+): Disposable | null {
+  const { shelving, proxy, runId } = run
+  if (shelving === null) return null
+  const { emit } = log
+  const agent = new ShelvableAgent({ ...parts, runId, sessionId: session.session.id, proxy, box, leave, emit })
+  return shelving.watch(log.rolloutId, agent)
 }
 
 /** Whether the agent worked without the tools that its task gives it, because its harness never came to ask for them. */

@@ -24,6 +24,8 @@ export interface AttemptContext extends StageContext {
   readonly attempt: Attempt
   /** Closed when the rollout is over, verdict included. */
   readonly ending: Closing
+  /** Its job no longer keeps another one from beginning. May be called again. */
+  readonly leave: () => void
 }
 
 /** Runs a stage of this rollout, with its events and progress. */

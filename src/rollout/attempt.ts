@@ -11,6 +11,7 @@ import { Closing } from './closing.ts'
 import { tellPrompt } from './fork/prompt.ts'
 import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
+import { Place } from './place.ts'
 import type { RunParts } from './run-parts.ts'
 import { notSetUp, verifyDraft } from './verify.ts'
 import { type Done, keepArtifacts } from './work.ts'
@@ -49,15 +50,13 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
   let session: OpenedSession | null = null
   let collected: Collected | null = null
   try {
-    await queued(context, closing)
+    const live = new Place(run.gates.live, context.member.order)
+    await queued(context, closing, live)
     const booted = await boot(context, closing, (opened) => (session = opened))
-    const place = await run.gates.agent.enter(run.signal, context.member.order)
-    try {
-      const told = (part: AgentPart) => (agent = part)
-      collected = await worked(context, booted, told)
-    } finally {
-      place[Symbol.dispose]()
-    }
+    using place = new Place(run.gates.agent, context.member.order)
+    await place.take(run.signal)
+    const told = (part: AgentPart) => (agent = part)
+    collected = await worked(context, { ...booted, places: [live, place] }, told)
   } catch (fault) {
     agent = { ...agent, fault }
   }
@@ -106,20 +105,23 @@ function planned(
   return { end: 'horizon', detail: `${horizon} calls, as planned` }
 }
 
-async function queued(context: AttemptContext, closing: Closing): Promise<void> {
+async function queued(context: AttemptContext, closing: Closing, place: Place): Promise<void> {
   const { run, member, log } = context
   await stage(context, 'queue', null, async (signal) => {
     prefetch(context, closing, await run.imageReady(member.task))
-    const place = await run.gates.live.enter(signal, member.order)
+    await place.take(signal)
     closing.add('place', async () => place[Symbol.dispose]())
   })
   await run.store.catalogue.startRollout(log.rolloutId, run.clock.now())
 }
 
+/** An attempt whose agent has its places. */
+type AtWork = Booted & { readonly places: readonly Place[] }
+
 /** The agent's part. Throws what kept the agent from being done, once it has told how far it came. */
 async function worked(
   context: AttemptContext,
-  booted: Booted,
+  booted: AtWork,
   told: (agent: AgentPart) => void,
 ): Promise<Collected | null> {
   const { run, member } = context
@@ -127,7 +129,7 @@ async function worked(
   const { box, session } = booted
   const of = environment?.steps(member.task) ?? null
   if (of === null || environment === null || sandbox === null || box === null) {
-    const agent = await agentStage(context, booted)
+    const agent = await agentStage(context, booted, booted.places)
     told(agent)
     if (agent.fault !== null) return null
     if (box === null || environment === null) return { agent, artifacts: [], unverified: null, steps: null }
@@ -146,7 +148,7 @@ async function worked(
  */
 async function throughSteps(
   context: AttemptContext,
-  booted: Booted & { readonly box: Box },
+  booted: AtWork & { readonly box: Box },
   { of, environment }: { readonly of: TaskSteps; readonly environment: Environment },
   told: (agent: AgentPart) => void,
 ): Promise<Collected | null> {
@@ -176,7 +178,7 @@ async function throughSteps(
       break
     }
     const before = answeredBy(run, session)
-    const part = await agentStage(step, booted)
+    const part = await agentStage(step, booted, booted.places)
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
     told(agent)
     if (part.fault !== null) return null

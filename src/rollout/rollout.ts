@@ -39,6 +39,7 @@ export async function runRollout(
   const context: AttemptContext = {
     run,
     ending,
+    leave,
     member,
     attempt: { id: rolloutId },
     log,

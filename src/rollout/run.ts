@@ -172,6 +172,7 @@ function partsOf(
     snapshotEvery: options.snapshotEvery ?? null,
     keepSnapshots: (options.keepSnapshots?.most ?? 0) > 0 ? (options.keepSnapshots ?? null) : null,
     policyPause: options.policyPause ?? null,
+    shelving: options.shelving ?? null,
     clock: options.clock ?? systemClock,
     newId: options.newId ?? newId,
     onProgress: onProgress ?? (() => undefined),

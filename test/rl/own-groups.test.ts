@@ -146,6 +146,57 @@ describe('groups that Paddock does', () => {
     ])
   })
 
+  it('have agents that are put aside and go on, or end with a reason', async () => {
+    await submit('train', { group_id: 'aside', n: 1, min_usable: 0 })
+    const rollout = await begun('aside')
+    const shelve = async (): Promise<Json> => {
+      for (;;) {
+        const answer = await trainer.send('POST', `/rollouts/${rollout}/shelve`, { reason: 'full' })
+        const said = (await answer.json()) as Json
+        // Its agent may not have begun.
+        if (answer.status !== 409) return said
+        expect(said).toMatchObject({ error: { code: 'SHELVE_REFUSED' } })
+      }
+    }
+    expect(await shelve()).toEqual({ rollout_id: rollout, state: 'shelved' })
+    expect(await trainer.ask('POST', '/runs/train/shelve', {})).toEqual({
+      rollouts: [{ rollout_id: rollout, state: 'shelved' }],
+      refused: [],
+    })
+    await trainer.ask('POST', `/rollouts/${rollout}/cancel`, { reason: 'it only repeats itself' })
+    expect(await trainer.ask('GET', `/rollouts/${rollout}?wait_s=60`)).toMatchObject({
+      end: 'cancelled',
+      end_detail: 'it only repeats itself',
+    })
+    await submit('train', { group_id: 'goes-on', n: 1 })
+    const other = await begun('goes-on')
+    while ((await trainer.send('POST', `/rollouts/${other}/shelve`, {})).status !== 200);
+    expect(await trainer.ask('POST', '/runs/train/resume', {})).toMatchObject({
+      rollouts: [{ rollout_id: other, state: 'resuming' }],
+    })
+    expect(await trainer.ask('GET', `/rollouts/${other}?wait_s=60`)).toMatchObject({ end: 'completed' })
+    expect(await trainer.refused('POST', `/rollouts/${other}/resume`, {})).toEqual([409, 'SHELVE_REFUSED'])
+    expect(await trainer.refused('POST', '/rollouts/nobody/shelve', {})).toEqual([404, 'NOT_FOUND'])
+    expect(await trainer.refused('POST', '/runs/nobody/shelve', {})).toEqual([404, 'NOT_FOUND'])
+  })
+
+  it('are shelved when Paddock is killed: that is told, and the slot is tried again', async () => {
+    await submit('train', { group_id: 'lost', n: 1 })
+    const rollout = await begun('lost')
+    while ((await trainer.send('POST', `/rollouts/${rollout}/shelve`, {})).status !== 200);
+    serving.kill('SIGKILL')
+    await serving.ended
+    await start()
+    expect(await trainer.ask('GET', `/rollouts/${rollout}`)).toMatchObject({
+      end: 'infra',
+      end_detail: 'Paddock was stopped while the rollout was shelved',
+      reward: null,
+    })
+    let claim = await settled('train')
+    while (claim.group_id !== 'lost') claim = await settled('train')
+    expect(claim).toMatchObject({ settled: { state: 'settled', usable: 1 } })
+  })
+
   it('are of tasks that are there, and not of ones that are held out', async () => {
     const asked = (task: unknown) => ({ groups: [{ group_id: 'x', task, n: 1 }] })
     expect(await trainer.refused('POST', '/runs/train/groups', asked('nothing'))).toEqual([404, 'NOT_FOUND'])

@@ -169,6 +169,10 @@ class Trainer(Scripted):
             f"GET {RUN}/evals/e%2F1": lambda: run.eval_state("e/1", wait_s=5),
             f"POST {RUN}/evals/e/cancel": lambda: run.cancel_eval("e"),
             f"POST {RUN}/close": run.finish,
+            f"POST {RUN}/shelve": lambda: run.shelve("full"),
+            f"POST {RUN}/resume": run.resume,
+            "POST /rl/v1/rollouts/r/shelve": lambda: run.paddock.shelve("r"),
+            "POST /rl/v1/rollouts/r/resume": lambda: run.paddock.resume("r"),
             "POST /rl/v1/calls/c/probes": lambda: run.probe("c", 2, 8, answer={}, suffix=(5, 6), verifier={"rule": "exact", "gold": "x"}),
             f"GET {RUN}/metrics": lambda: run.recorded_metrics(3),
             f"GET {RUN}": run.state,
@@ -182,6 +186,7 @@ class Trainer(Scripted):
         evaluated = self.server.bodies(f"POST {RUN}/evals")[0]
         self.assertTrue(evaluated.pop("eval_id"))
         self.assertEqual(evaluated, {"tasks": ["sum"], "split": "test", "k": 4, "version": 2})
+        self.assertEqual(self.server.bodies(f"POST {RUN}/shelve"), [{"reason": "full"}])
         probed = {"k": 2, "max_tokens": 8, "temperature": 1.0, "answer": {}, "suffix": [5, 6], "verifier": {"rule": "exact", "gold": "x"}}
         self.assertEqual(self.server.bodies("POST /rl/v1/calls/c/probes"), [probed])
         opened = self.server.bodies("POST /rl/v1/rollouts")[0]

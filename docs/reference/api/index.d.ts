@@ -211,6 +211,8 @@ export interface Proxy {
     requireEngine(): void;
     setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>;
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
+    shelveSession(id: Id): Promise<number>;
+    resumeSession(id: Id): void;
     engineWeights(): Promise<readonly ReplicaWeights[]>;
     scoreIds(order: ScoreOrder): Promise<Scores>;
     probe(order: ProbeOrder): Promise<ProbeAnswer>;
@@ -297,6 +299,7 @@ export interface RunOptions {
     readonly snapshotEvery?: number | null;
     readonly keepSnapshots?: KeepBounds;
     readonly policyPause?: PolicyPause;
+    readonly shelving?: Shelving;
     readonly infraRetries?: number;
     readonly scriptedEngine?: {
         readonly control: string;

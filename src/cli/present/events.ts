@@ -45,6 +45,8 @@ function say(event: Event, paint: Paint): string {
       return `the past of call ${shortId(event.callId)} as recorded; what was sent is ${event.sha256.slice(0, 8)}`
     case 'injected':
       return `${event.labels.join(', ')} in the prompt${event.edits === null ? `; without it: unknown, ${line(event.detail)}` : ''}`
+    case 'shelve':
+      return `${event.phase}${event.detail === '' ? '' : `: ${line(event.detail)}`}`
     case 'response_deleted':
       return event.responseId
     case 'label':

@@ -122,7 +122,17 @@ export class Fleet implements Upstream, RequestSurroundings {
     this.affinity.fork(sessionId, callId)
   }
 
+  /** See {@link Pause.holdSession}. */
+  holdSession(sessionId: string): Promise<number> {
+    return this.pauses.holdSession(sessionId)
+  }
+
+  releaseSession(sessionId: string): void {
+    this.pauses.releaseSession(sessionId)
+  }
+
   forget(sessionId: string): void {
+    this.pauses.releaseSession(sessionId)
     this.affinity.forget(sessionId)
   }
 

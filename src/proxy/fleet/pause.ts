@@ -23,6 +23,8 @@ export class Pause {
   interruptedTotal = 0
   private readonly parts: PauseParts
   private readonly held = new Set<FleetRequest>()
+  /** Sessions whose generations wait, whether or not the others do. */
+  private readonly heldSessions = new Set<string>()
   private readonly frozen = new Set<Generation>()
   /** Replicas that were told to freeze and must be told to go on. */
   private readonly toThaw = new Set<Replica>()
@@ -39,7 +41,7 @@ export class Pause {
 
   /** True: the request waits, and is entered again when the pause ends. */
   hold(request: FleetRequest): boolean {
-    if (this.mode === null) return false
+    if (this.mode === null && !this.heldSessions.has(request.ask.ids.sessionId)) return false
     request.heldSince ??= this.parts.clock.monotonic()
     this.held.add(request)
     return true
@@ -105,13 +107,37 @@ export class Pause {
     const frozen = [...this.frozen]
     this.frozen.clear()
     for (const request of frozen) this.tellWaited(request)
-    const held = [...this.held]
-    this.held.clear()
-    for (const request of held) {
-      this.tellWaited(request)
-      request.enter()
-    }
+    const held = [...this.held].filter(({ ask }) => !this.heldSessions.has(ask.ids.sessionId))
+    for (const request of held) this.letGo(request)
     this.parts.emit({ what: 'resumed', replica: null, detail: `${held.length} waited` })
+  }
+
+  /**
+   * Generations of a session wait from now on, and what runs of it is ended to be gone on with; what cannot be gone on with runs to
+   * its end. Gives how many were ended.
+   */
+  async holdSession(sessionId: string): Promise<number> {
+    this.heldSessions.add(sessionId)
+    // What is frozen where it stands goes on where it stands.
+    const running = this.running().filter((one) => one.ask.ids.sessionId === sessionId && !this.frozen.has(one))
+    const able = running.filter(({ ask }) => ask.terms.interrupted !== undefined)
+    if (able.length === 0) return 0
+    const ended = this.ended(able, 4 * abortGraceMs)
+    ended.catch(() => {})
+    await this.interrupt(able)
+    await ended
+    return able.length
+  }
+
+  releaseSession(sessionId: string): void {
+    if (!this.heldSessions.delete(sessionId) || this.mode !== null) return
+    for (const request of this.held) if (request.ask.ids.sessionId === sessionId) this.letGo(request)
+  }
+
+  private letGo(request: FleetRequest): void {
+    this.held.delete(request)
+    this.tellWaited(request)
+    request.enter()
   }
 
   private running(): Generation[] {

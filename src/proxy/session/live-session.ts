@@ -55,6 +55,8 @@ export class LiveSession {
   private answered = 0
   private readonly answerListeners: AnswerListener[] = []
   private sampledTokens = 0
+  private shelvedSince: number | null = null
+  private shelved = 0
   private waitSince: number | null = null
   private waited = 0
   /** Calls that a client may ask for again, oldest first. */
@@ -220,8 +222,23 @@ export class LiveSession {
     const { maxCalls, maxSampledTokens, maxWallMs } = this.record.policy.budget
     if (maxCalls !== null && this.calls >= maxCalls) return 'maxCalls'
     if (maxSampledTokens !== null && this.sampledTokens >= maxSampledTokens) return 'maxSampledTokens'
-    if (maxWallMs !== null && this.clock.now() - this.record.createdAt >= maxWallMs) return 'maxWallMs'
+    if (maxWallMs !== null && this.clock.now() - this.record.createdAt - this.shelvedMs() >= maxWallMs)
+      return 'maxWallMs'
     return null
+  }
+
+  /** From here on time is nobody's, until {@link resume}. */
+  shelve(): void {
+    this.shelvedSince ??= this.clock.now()
+  }
+
+  resume(): void {
+    this.shelved = this.shelvedMs()
+    this.shelvedSince = null
+  }
+
+  private shelvedMs(): number {
+    return this.shelved + (this.shelvedSince === null ? 0 : this.clock.now() - this.shelvedSince)
   }
 
   stats(): SessionStats {

@@ -7,6 +7,7 @@ import type {
   PolicyUpdates,
   TrainerEngines,
   Probes,
+  Shelving,
   TrainerGroups,
   TrainerRuns,
 } from '../../rollout/index.ts'
@@ -31,6 +32,7 @@ export interface RlParts {
   readonly evals: Pick<Evals, 'open' | 'wait' | 'cancel'>
   readonly trainer: Store['trainer']
   readonly changes: Store['changes']
+  readonly shelving: Pick<Shelving, 'shelve' | 'resume' | 'stateOf' | 'ofRun'>
   readonly probes: Pick<Probes, 'probe'>
   readonly scoreIds: (role: 'policy' | ScoringRole, order: ScoreOrder) => Promise<Scores>
   /** False: a trainer names the engine later. */

@@ -13,6 +13,7 @@ import { rolloutRoutes } from './rollouts.ts'
 import { runRoutes } from './runs.ts'
 import { saidRoutes } from './said.ts'
 import { scoreRoutes } from './score.ts'
+import { shelveRoutes } from './shelve.ts'
 
 export type { RlParts } from './contract.ts'
 
@@ -37,6 +38,7 @@ export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _res
     evalRoutes,
     scoreRoutes,
     probeRoutes,
+    shelveRoutes,
     eventRoutes,
     describeRoutes,
   ])

@@ -6,7 +6,7 @@ import { givenBy } from '../access/index.ts'
 import { sessionPolicy } from '../policy.ts'
 import { recordedName } from '../recorded-name.ts'
 import { verdictBody } from '../verdict-body.ts'
-import { nothing, type RlApi } from './api.ts'
+import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 import { priority, round, roundView, specOf, specShape } from './groups.ts'
 import { labels, name, number, rolloutEnd, waitS, whileThere } from './shapes.ts'
@@ -25,6 +25,8 @@ const endBody = z.strictObject({
   detail: z.string().default(''),
   verdict: verdictBody.nullable().default(null),
 })
+
+const cancelBody = z.strictObject({ reason: z.string().min(1).max(1000).default('cancelled by its trainer') })
 
 const forkBody = z.strictObject({
   group_id: recordedName,
@@ -142,9 +144,9 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
     const { rollout } = await outside.end(params.id, { ...body, verdict: givenBy(request, body.verdict) })
     return rolloutView(rollout)
   })
-  const cancelling = { name: 'cancelRollout', says: 'Stops a rollout', body: nothing, answer: rolloutAnswer }
-  api.add('post', '/rollouts/:id/cancel', cancelling, async ({ params }) => {
-    await groups.stopRollout(params.id, 'cancelled by its trainer')
+  const cancelling = { name: 'cancelRollout', says: 'Stops a rollout', body: cancelBody, answer: rolloutAnswer }
+  api.add('post', '/rollouts/:id/cancel', cancelling, async ({ params, body: { reason } }) => {
+    await groups.stopRollout(params.id, reason)
     return rolloutView(await reader.catalogue.rollout(params.id))
   })
   const judging = { name: 'verdict', says: 'A verdict of a rollout', body: verdictBody, status: 201, answer: judged }

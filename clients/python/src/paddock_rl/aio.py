@@ -84,8 +84,14 @@ class AsyncPaddock:
     async def cancel_group(self, group_id: str) -> dict[str, Any]:
         return await self.off(lambda: self.sync.cancel_group(group_id))
 
-    async def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
-        return await self.off(lambda: self.sync.cancel_rollout(rollout_id))
+    async def cancel_rollout(self, rollout_id: str, *, reason: str | None = None) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.cancel_rollout(rollout_id, reason=reason))
+
+    async def shelve(self, rollout_id: str, reason: str | None = None) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.shelve(rollout_id, reason))
+
+    async def resume(self, rollout_id: str) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.resume(rollout_id))
 
     async def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None, role: str = "policy") -> dict[str, Any]:
         return await self.off(lambda: self.sync.score(sequences, if_version=if_version, role=role))
@@ -128,6 +134,12 @@ class AsyncRun:
 
     async def checkpoint(self, step: int) -> None:
         await self._off(lambda: self.sync.checkpoint(step))
+
+    async def shelve(self, reason: str | None = None) -> dict[str, Any]:
+        return await self._off(lambda: self.sync.shelve(reason))
+
+    async def resume(self) -> dict[str, Any]:
+        return await self._off(self.sync.resume)
 
     async def probe(
         self,

@@ -120,8 +120,17 @@ class Paddock:
         """Stops what goes on of a group; it settles with what there is."""
         return self.ask("POST", f"{_API}/groups/{_part(group_id)}/cancel", {}, repeatable=True)
 
-    def cancel_rollout(self, rollout_id: str) -> dict[str, Any]:
-        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/cancel", {}, repeatable=True)
+    def cancel_rollout(self, rollout_id: str, *, reason: str | None = None) -> dict[str, Any]:
+        """Nobody wants more of a rollout; `reason` becomes its `end_detail`."""
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/cancel", _reason(reason), repeatable=True)
+
+    def shelve(self, rollout_id: str, reason: str | None = None) -> dict[str, Any]:
+        """Puts the agent of a rollout that Paddock does aside: its calls, its box and its clock stand still, its place is another's."""
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/shelve", _reason(reason), repeatable=True, wait_s=60.0)
+
+    def resume(self, rollout_id: str) -> dict[str, Any]:
+        """Lets a shelved agent go on, as soon as there is a place for it."""
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/resume", {}, repeatable=True)
 
     def score(self, sequences: Iterable[Sequence[int]], *, if_version: str | None = None, role: str = "policy") -> dict[str, Any]:
         """Logprobs of given ids under the weights that the engine of a role (`policy`, `reference`, `teacher`) has now, at temperature 1:
@@ -357,6 +366,14 @@ class Run:
         found: list[dict[str, Any]] = self._ask("PUT", "/engines", body, repeatable=True)["engines"]
         return found
 
+    def shelve(self, reason: str | None = None) -> dict[str, Any]:
+        """Puts all agents of the run aside that are at work: `rollouts` with their `state`, `refused` with the reason."""
+        return self._ask("POST", "/shelve", _reason(reason), repeatable=True, wait_s=60.0)
+
+    def resume(self) -> dict[str, Any]:
+        """Lets all shelved agents of the run go on, as places become free."""
+        return self._ask("POST", "/resume", {}, repeatable=True)
+
     def probe(
         self,
         call_id: str,
@@ -493,6 +510,10 @@ class Run:
         wait_s: float = 0.0,
     ) -> dict[str, Any]:
         return self.paddock.ask(method, self._path + path, body, repeatable=repeatable, wait_s=wait_s)
+
+
+def _reason(reason: str | None) -> dict[str, Any]:
+    return {} if reason is None else {"reason": reason}
 
 
 def _part(name: str) -> str:

@@ -1,0 +1,2 @@
+export { ShelvableAgent } from './shelvable-agent.ts'
+export { Shelving } from './shelving.ts'
