@@ -2,6 +2,7 @@ export interface BoxHarness extends HarnessFacts {
     readonly place: 'box';
     readonly bundle: HarnessBundle | null;
     readonly listsTools?: boolean;
+    readonly resumes?: HarnessResume;
     configure(context: LaunchContext): HarnessLaunch;
     parseResult(exit: HarnessExit): HarnessReport;
 }
