@@ -49,7 +49,8 @@ const maxInstructionChars = 64_000
 
 interface Kept<T> {
   readonly value: Promise<T>
-  readonly at: number
+  /** When it was read; infinite while it is. */
+  at: number
 }
 
 /** What happened to a rollout. */
@@ -250,12 +251,15 @@ function kept<T>(map: Map<Id, Kept<T>>, id: Id, most: number, read: () => Promis
   const before = map.get(id)
   if (before !== undefined && performance.now() - before.at < freshMs) return before.value
   map.delete(id)
-  const value = read()
-  map.set(id, { value, at: performance.now() })
-  value.catch(() => map.delete(id))
+  const one: Kept<T> = { value: read(), at: Infinity }
+  map.set(id, one)
+  one.value.then(
+    () => (one.at = performance.now()),
+    () => map.delete(id),
+  )
   for (const oldest of map.keys()) {
     if (map.size <= most) break
     map.delete(oldest)
   }
-  return value
+  return one.value
 }
