@@ -321,7 +321,7 @@ export const catalogue = {
     'request',
     501,
     'A Dockerfile uses what the builder of this daemon does not know.',
-    'Write it without BuildKit features, or use a newer daemon.',
+    'Write it without what the message names, or use a newer daemon.',
   ),
   IMAGE_MISSING: entry(
     'infra',

@@ -6,6 +6,7 @@ import type { ImageOptions, ImageRecipe, ImageRef } from '../contract/index.ts'
 import { type UsedImage, usedImages, withImages } from '../dockerfile/index.ts'
 import { Bases, type FoundImage } from './bases.ts'
 import { buildContext } from './build-context.ts'
+import { type BuildPlan, builderOf, frontendMissing, planBuild, postBuild, withFrontend } from './builder.ts'
 import { ask, messageOf } from './daemon.ts'
 import { makeDebian } from './debian.ts'
 import { markLabel } from './labels.ts'
@@ -83,16 +84,20 @@ export class Images {
     return this.#once(name, digest, o, async (tag) => {
       const bound = o.timeoutMs === undefined ? null : AbortSignal.timeout(o.timeoutMs)
       const signals = [o.signal, bound].filter((signal) => signal !== undefined && signal !== null)
+      const plan = planBuild(name, text, await builderOf(this.#docker))
+      const planned = await this.#withFrontend(name, plan, o)
+      const options = {
+        version: plan.version,
+        t: tag,
+        dockerfile: context.dockerfile,
+        rm: true,
+        forcerm: true,
+        labels: { [markLabel]: 'image', 'paddock.recipe': digest },
+        buildargs: { ...proxyArguments(), ...buildArgs },
+      }
       try {
-        const stream = await this.#docker.buildImage(await context.pack(text, o), {
-          t: tag,
-          dockerfile: context.dockerfile,
-          rm: true,
-          forcerm: true,
-          labels: { [markLabel]: 'image', 'paddock.recipe': digest },
-          buildargs: { ...proxyArguments(), ...buildArgs },
-          abortSignal: AbortSignal.any(signals),
-        })
+        const packed = await context.pack(planned, o)
+        const stream = await postBuild(this.#docker, packed, options, AbortSignal.any(signals))
         await follow(stream, o.onProgress ?? (() => undefined))
       } catch (error) {
         o.signal?.throwIfAborted()
@@ -105,6 +110,17 @@ export class Images {
         throw buildFault(name, error)
       }
     })
+  }
+
+  async #withFrontend(name: string, plan: BuildPlan, o: ImageOptions): Promise<string> {
+    if (plan.fetches === null) return plan.dockerfile
+    const { frontend } = plan.fetches
+    try {
+      return withFrontend(plan, frontend, (await this.#bases.ensure(frontend.reference, o)).tag)
+    } catch (error) {
+      if (!isPaddockError(error) || error.code !== 'IMAGE_MISSING') throw error
+      throw frontendMissing(name, plan.fetches, error.message)
+    }
   }
 
   /** The image that a name in a Dockerfile stands for. */

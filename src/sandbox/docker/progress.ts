@@ -1,9 +1,12 @@
+import { traceLines } from './build-trace.ts'
+
 /** One message of a build, pull or import (Docker Engine API, "Build an image"): JSON lines. */
 interface Progress {
   readonly stream?: string
   readonly status?: string
   readonly id?: string
   readonly error?: string
+  readonly aux?: unknown
 }
 
 /**
@@ -17,11 +20,12 @@ export async function follow(stream: NodeJS.ReadableStream, onLine: (line: strin
     if (text.trim() === '') return
     const message = parse(text)
     if (message.error !== undefined) throw new DaemonWords(message.error, log)
-    const line = (message.stream ?? [message.id, message.status].filter((part) => part !== undefined).join(' ')).trim()
-    if (line === '') return
-    log.push(line)
-    if (log.length > 40) log.shift()
-    onLine(line)
+    for (const line of linesOf(message)) {
+      if (line.trim() === '') continue
+      log.push(line)
+      if (log.length > 40) log.shift()
+      onLine(line)
+    }
   }
   for await (const chunk of stream) {
     const lines = (rest + chunk.toString()).split('\n')
@@ -29,6 +33,12 @@ export async function follow(stream: NodeJS.ReadableStream, onLine: (line: strin
     for (const line of lines) take(line)
   }
   take(rest)
+}
+
+function linesOf(message: Progress): readonly string[] {
+  if (message.id === 'moby.image.id') return []
+  if (message.id === 'moby.buildkit.trace') return typeof message.aux === 'string' ? traceLines(message.aux) : []
+  return [(message.stream ?? [message.id, message.status].filter((part) => part !== undefined).join(' ')).trim()]
 }
 
 /** What the daemon reported inside a stream that began well. */

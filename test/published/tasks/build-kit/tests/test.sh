@@ -1,3 +1,3 @@
 #!/bin/bash
-grep -qx done answer
+grep -qx done answer && test -s /architecture
 echo $(($? == 0)) > /logs/verifier/reward.txt
