@@ -37,4 +37,26 @@ describe('what a Dockerfile says of the commands in its image', () => {
   ])('%j: has an entry point: %s', (dockerfile, has) => {
     expect(factsOf(dockerfile).hasEntrypoint).toBe(has)
   })
+
+  const docker = { intervalMs: 30_000, timeoutMs: 30_000, startPeriodMs: 0, startIntervalMs: 5000, retries: 3 }
+  it.each([
+    ['FROM a\nHEALTHCHECK CMD test -e $HOME/up\n', { ...docker, command: 'test -e $HOME/up' }],
+    [
+      'FROM a\nHEALTHCHECK --interval=1m30s --timeout=500ms \\\n --retries=5 --start-period=2s CMD ["echo", "it\'s"]\n',
+      { ...docker, intervalMs: 90_000, timeoutMs: 500, retries: 5, startPeriodMs: 2000, command: "'echo' 'it'\\''s'" },
+    ],
+    ['FROM a AS b\nHEALTHCHECK CMD true\nFROM b\n', { ...docker, command: 'true' }],
+    ['FROM a AS b\nHEALTHCHECK CMD true\nFROM b\nHEALTHCHECK NONE\n', null],
+    ['FROM a\n', null],
+  ])('%j: healthcheck %j', (dockerfile, check) => {
+    expect(factsOf(dockerfile).healthcheck).toEqual(check)
+  })
+
+  it.each([
+    ['FROM a\nVOLUME /data\n', '/data'],
+    ['FROM a AS b\nVOLUME ["/data", "/more"]\nFROM b\n', '/data'],
+    ['FROM a AS b\nVOLUME /data\nFROM a\n', null],
+  ])('%j: volume %s', (dockerfile, volume) => {
+    expect(factsOf(dockerfile).volume).toBe(volume)
+  })
 })

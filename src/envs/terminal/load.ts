@@ -134,6 +134,10 @@ async function dataOf(
   const testsDockerfile = await optionalText(join(folder, 'tests/Dockerfile'))
   const separate = toml.verifier.environment ?? toml.environment
   const shared = isShared(toml.verifier)
+  if (shared && facts !== null && facts.volume !== null) {
+    const what = `the tests look at a snapshot of the box, which has nothing of ${facts.volume}`
+    throw unsupported(at('environment/Dockerfile'), 'VOLUME', what, 'Leave it out, or let the verifier be separate.')
+  }
   const ownImage = !shared && (toml.verifier.environment?.docker_image !== undefined || testsDockerfile !== null)
   const verifier = ownImage
     ? boxOf(toml.verifier.environment ?? {}, testsDockerfile, 'tests', at)
@@ -157,7 +161,7 @@ async function dataOf(
       profile: isPlain(user) ? 'user' : 'root',
       user: isPlain(user) ? null : (user ?? null),
       timeoutMs: toml.agent.timeout_sec === undefined ? null : toml.agent.timeout_sec * 1000,
-      healthcheck: healthcheckOf(toml.environment.healthcheck),
+      healthcheck: healthcheckOf(toml.environment.healthcheck) ?? facts?.healthcheck ?? null,
     },
     verifier: {
       ...verifier,

@@ -61,6 +61,8 @@ export function boxContainer(
     Entrypoint: [`${programsMount}/supervisor`],
     Cmd: [spec.workdir ?? '/workspace', ...(spec.profile === 'user' ? [String(user.uid)] : [])],
     WorkingDir: '/',
+    // The daemon would run an image's check beside the supervisor, which then cannot end or freeze it.
+    Healthcheck: { Test: ['NONE'] },
     Env: Object.entries({ ...proxyVariables(spec), ...spec.env }).map(([name, value]) => `${name}=${value}`),
     // A joined network namespace brings its own host name.
     ...(relay === null ? { Hostname: 'box' } : {}),

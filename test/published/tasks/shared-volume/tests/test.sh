@@ -1,0 +1,3 @@
+#!/bin/bash
+grep -qx done answer
+echo $(($? == 0)) > /logs/verifier/reward.txt
