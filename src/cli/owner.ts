@@ -4,6 +4,7 @@ import {
   appendLate,
   endInterrupted,
   Evals,
+  Feeds,
   type FoundRun,
   HandOuts,
   type LateVerdict,
@@ -179,13 +180,9 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       arrived: async () => {
         await own.resume()
         await evals.resume()
+        await feeds.resume()
       },
     })
-    await policy.resume()
-    const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
-    const token = config.control.token ?? (await controlToken(config.store.directory))
-    await outside.resume()
-    const submitted = new Map<Id, SubmittedWork>()
     const scorers = {
       reference: scoringEngine(config.engines.reference),
       teacher: scoringEngine(config.engines.teacher),
@@ -195,6 +192,28 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       policyTokenizer: async () => (await proxy.engine.fingerprint()).tokenizer,
       catalogue: store.catalogue,
     })
+    const runs = new TrainerRuns({
+      store,
+      groups,
+      own,
+      scores,
+      engine: proxy.engine,
+      hasEngine: () => proxy.hasEngine(),
+    })
+    const feeds = new Feeds({
+      store,
+      runs,
+      own,
+      hasEngine: () => proxy.hasEngine(),
+      onFailure: (runId, error) =>
+        log.room('rollout').error({ runId, error }, 'a feed could not ask for its next group'),
+    })
+    closers.add(async () => feeds[Symbol.dispose]())
+    await policy.resume()
+    const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
+    const token = config.control.token ?? (await controlToken(config.store.directory))
+    await outside.resume()
+    const submitted = new Map<Id, SubmittedWork>()
     const recordings = new Recordings({ store, proxy })
     let stopping = false
     const submit = async (asked: Parameters<Submit>[1]): Promise<SubmittedRun> => {
@@ -223,14 +242,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         ...reading,
         rl: {
           ...reading,
-          runs: new TrainerRuns({
-            store,
-            groups,
-            own,
-            scores,
-            engine: proxy.engine,
-            hasEngine: () => proxy.hasEngine(),
-          }),
+          runs,
           handOuts: new HandOuts({ store, scores }),
           policy,
           evals,
@@ -293,6 +305,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     if (proxy.hasEngine()) {
       await own.resume()
       await evals.resume()
+      await feeds.resume()
     }
     return owner
   } catch (error) {

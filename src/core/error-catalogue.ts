@@ -135,18 +135,18 @@ export const catalogue = {
     'The engine closed the connection before the answer was complete.',
     'Check the engine; the call is recorded as failed and may be retried.',
   ),
+  ENGINE_DIFFERS: entry(
+    'request',
+    409,
+    'A replica is another engine than the others of the set.',
+    'Start it as the others are: kind, version, model, tokenizer, template and logprobs have to be the same.',
+  ),
   ENGINE_ERROR: entry('engine', 502, 'The engine answered with an error.', 'See the engine message in the error.'),
   ENGINE_INCAPABLE: entry(
     'engine',
     501,
     'The engine cannot do what the session policy demands.',
     'Start the engine with the named flags or relax the policy.',
-  ),
-  ENGINE_DIFFERS: entry(
-    'request',
-    409,
-    'A replica is another engine than the others of the set.',
-    'Start it as the others are: kind, version, model, tokenizer, template and logprobs have to be the same.',
   ),
   ENGINE_NONE: entry(
     'request',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { type Claim, type Json, Trainer } from './trainer.ts'
 
@@ -195,6 +196,55 @@ describe('groups that Paddock does', () => {
     let claim = await settled('train')
     while (claim.group_id !== 'lost') claim = await settled('train')
     expect(claim).toMatchObject({ settled: { state: 'settled', usable: 1 } })
+  })
+
+  it('come with the nodes of their families under tree, and each token is owned by one row', async () => {
+    await openRun('wood', { row_mode: 'tree' })
+    await submit('wood', { group_id: 'roots', n: 2 })
+    const first = await settled('wood')
+    const roots = await trainer.rows('roots', first.claim_id)
+    // Nobody goes on from them: each is a family and a node.
+    expect(roots.nodes).toEqual(
+      roots.members.map(({ rollout_id: id, reward }) => ({
+        parent: null,
+        depth: 0,
+        rollouts: [id],
+        count: 1,
+        value: reward,
+      })),
+    )
+    const parent = roots.members[0]?.rollout_id ?? ''
+    await trainer.ask('POST', `/rollouts/${parent}/forks`, { group_id: 'twigs', call: 3, n: 2 })
+    const second = await settled('wood')
+    const twigs = await trainer.rows('twigs', second.claim_id)
+    const rewardOf = new Map(
+      [...roots.members, ...twigs.members].map((one) => [one.rollout_id, one.reward ?? Number.NaN]),
+    )
+    const family = [parent, ...twigs.members.map((one) => one.rollout_id)]
+    const mean = family.reduce((sum, id) => sum + (rewardOf.get(id) ?? 0), 0) / 3
+    expect(twigs.nodes).toHaveLength(4)
+    expect(twigs.nodes?.[0]).toMatchObject({ parent: null, depth: 0, rollouts: family, count: 3 })
+    expect(twigs.nodes?.[0]?.value).toBeCloseTo(mean, 12)
+    for (const id of family) {
+      const leaf = { parent: 0, depth: 2, rollouts: [id], count: 1, value: rewardOf.get(id) }
+      expect(twigs.nodes).toContainEqual(leaf)
+    }
+    for (const row of twigs.rows) {
+      const leaf = twigs.nodes?.findIndex((node) => node.parent === 0 && node.rollouts[0] === row.rollout_id)
+      expect(row.turn_nodes).toEqual(row.turn_spans.map(() => leaf))
+    }
+    // A later fork, and asking again, change nothing of what a round was handed out with.
+    expect(await trainer.rows('roots', first.claim_id)).toEqual(roots)
+    await using reader = await openReader(data)
+    // What was replayed is in two rows and trains in one.
+    const all = [...roots.rows, ...twigs.rows]
+    const trained = all.flatMap(({ arrays }) => arrays.loss_mask).filter((bit) => bit === 1).length
+    let sampled = 0
+    for (const id of new Set(all.map((row) => row.session_id))) {
+      for (const { origin, tokens } of (await reader.recorder.session(id)).segments)
+        if (origin === 'sampled') sampled += tokens.length
+    }
+    expect(trained).toBe(sampled)
   })
 
   it('are of tasks that are there, and not of ones that are held out', async () => {

@@ -24,6 +24,7 @@ export interface Claim {
 export interface JsonRow {
   readonly row_id: string
   readonly rollout_id: string
+  readonly session_id: string
   readonly node_ids: readonly string[]
   readonly usable: boolean
   readonly unusable_reason: string | null
@@ -36,6 +37,7 @@ export interface JsonRow {
   readonly prompt_len: number
   readonly versions: readonly (readonly number[])[]
   readonly turn_spans: readonly (readonly number[])[]
+  readonly turn_nodes: readonly number[] | null
   readonly observation_spans: readonly (readonly number[])[]
   readonly mask_reasons: readonly (readonly [number, number, string])[]
   readonly arrays: {
@@ -48,11 +50,21 @@ export interface JsonRow {
 export interface JsonRound {
   readonly claim_id: string | null
   readonly policy: { readonly version: number | null }
+  readonly task: { readonly name: string; readonly digest: string }
   readonly members: readonly {
     readonly rollout_id: string
     readonly out: string | null
     readonly reward: number | null
   }[]
+  readonly nodes:
+    | readonly {
+        readonly parent: number | null
+        readonly depth: number
+        readonly rollouts: readonly string[]
+        readonly count: number
+        readonly value: number | null
+      }[]
+    | null
   readonly rows: readonly JsonRow[]
 }
 

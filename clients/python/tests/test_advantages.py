@@ -164,6 +164,105 @@ class Forks(unittest.TestCase):
         close(self, list(advantages(group, "mean").by_rollout.values()), [0.5, -0.5])
 
 
+class Trees(unittest.TestCase):
+    """Families that are grown at random, and values counted from the leaves by hand."""
+
+    def grown(self, dice: random.Random) -> tuple[Group, dict[str, list[float | None]]]:
+        """A round of several families, and for each rollout the wanted advantage of each of its turns."""
+        rewards: dict[str, float | None] = {}
+        ways: dict[str, list[tuple[str, ...]]] = {}
+        families: list[list[str]] = []
+        for number in range(dice.randrange(1, 4)):
+            # A rollout is a way of answers; who goes on from it has its first answers.
+            family = [f"f{number}"]
+            answers: dict[str, list[str]] = {family[0]: [f"{family[0]}/{at}" for at in range(dice.randrange(1, 5))]}
+            for index in range(dice.randrange(4)):
+                other = dice.choice(family)
+                kept = answers[other][: dice.randrange(len(answers[other]))]
+                name = f"f{number}-{index}"
+                answers[name] = kept + [f"{name}/{at}" for at in range(dice.randrange(1, 4))]
+                family.append(name)
+            for name in family:
+                rewards[name] = dice.choice([None, float(dice.randrange(3)), dice.random()])
+                ways[name] = [tuple(one for one in family if answer in answers[one]) for answer in answers[name]]
+            families.append(family)
+
+        def value(rollouts: tuple[str, ...] | list[str]) -> float | None:
+            known = [number for number in (rewards[one] for one in rollouts) if number is not None]
+            return statistics.fmean(known) if known else None
+
+        tops = [number for number in map(value, families) if number is not None]
+        top = statistics.fmean(tops) if tops else None
+        nodes: list[dict[str, Any]] = []
+        rows, wanted = [], {}
+        for family in families:
+            index_of: dict[tuple[str, ...], int] = {}
+            whole = tuple(family)
+            if any(ways[name][0] != whole for name in family):
+                index_of[whole] = len(nodes)
+                nodes.append({"parent": None, "depth": 0, "rollouts": family, "count": 0, "value": value(family)})
+            for name in family:
+                before = whole if whole in index_of else None
+                turns: list[float | None] = []
+                for depth, way in enumerate(ways[name]):
+                    if way not in index_of:
+                        index_of[way] = len(nodes)
+                        parent = None if before is None else index_of[before]
+                        nodes.append({"parent": parent, "depth": depth, "rollouts": list(way), "count": 0, "value": value(way)})
+                    # What the answers before led to, or what the whole family and the others are worth.
+                    larger = [one for one in [whole, *ways[name][: depth + 1]] if set(one) > set(way)]
+                    base = value(min(larger, key=len)) if larger else top
+                    own = value(way)
+                    turns.append(None if own is None or base is None else own - base)
+                    before = way
+                places = [index_of[way] for way in ways[name]]
+                if rewards[name] is not None:
+                    wanted[name] = turns
+                rows.append(encoder.row(name, name, rewards[name], [(2, 1 + at) for at in range(len(places))], turn_nodes=places))
+        members = [encoder.member(name, reward, slot) for slot, (name, reward) in enumerate(rewards.items())]
+        header = {**encoder.round_of(members, rows), "row_mode": "tree", "nodes": nodes}
+        return decode(encoder.encode(header)), wanted
+
+    def test_are_the_value_of_a_node_minus_that_of_the_one_before(self) -> None:
+        seen = 0
+        for seed in range(200):
+            group, wanted = self.grown(random.Random(seed))
+            found = advantages(group, "tree")
+            for row in found.rows:
+                self.assertIsNotNone(row.turns)
+                close(self, row.turns or [], wanted[row.rollout_id])
+                close(self, [found.by_rollout[row.rollout_id]], wanted[row.rollout_id][-1:])
+                known = [(value, 1 + at) for at, value in enumerate(wanted[row.rollout_id]) if value is not None]
+                mean = sum(value * tokens for value, tokens in known) / sum(tokens for _, tokens in known)
+                close(self, [row.advantage], [mean])
+                seen += 1
+            self.assertTrue(all(found.by_rollout[member.rollout_id] is None for member in group.members if member.number is None))
+        self.assertGreater(seen, 500)
+
+    def test_a_family_counts_once_among_others(self) -> None:
+        nodes = [
+            {"parent": None, "depth": 0, "rollouts": ["r0", "r1", "r2"], "count": 3, "value": 2 / 3},
+            {"parent": 0, "depth": 1, "rollouts": ["r0"], "count": 1, "value": 1.0},
+            {"parent": 0, "depth": 1, "rollouts": ["r1"], "count": 1, "value": 1.0},
+            {"parent": 0, "depth": 1, "rollouts": ["r2"], "count": 1, "value": 0.0},
+            {"parent": None, "depth": 0, "rollouts": ["r3"], "count": 1, "value": 0.0},
+        ]
+        header = {**encoder.simple([1.0, 1.0, 0.0, 0.0]), "row_mode": "tree", "nodes": nodes}
+        for row, places in zip(header["rows"], ([0, 1], [2, 2], [3, 3], [4, 4]), strict=True):
+            row["turn_nodes"] = places
+        found = advantages(decode(encoder.encode(header)), "tree")
+        third = 1 / 3
+        for row, turns in zip(found.rows, ([third, third], [third] * 2, [-2 / 3] * 2, [-third] * 2), strict=True):
+            close(self, row.turns or [], turns)
+        self.assertFalse(found.no_signal)
+
+    def test_are_refused_where_there_are_no_nodes_or_a_number_would_mean_nothing(self) -> None:
+        with self.assertRaisesRegex(ValueError, "row_mode"):
+            advantages(round_of([1.0, 0.0]), "tree")
+        with self.assertRaisesRegex(ValueError, "leave std"):
+            advantages(round_of([1.0, 0.0]), "tree", std="sample")
+
+
 class Weights(unittest.TestCase):
     def setUp(self) -> None:
         rows = [

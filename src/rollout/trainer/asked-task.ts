@@ -4,9 +4,6 @@ import { bareTask } from '../bare-task.ts'
 import type { OwnRuns } from './own-runs.ts'
 import type { TrainerRun } from './run-config.ts'
 
-/** Splits whose tasks are for evaluation: no training group takes one. */
-export const heldOutSplits: ReadonlySet<string> = new Set(['validation', 'test'])
-
 /** A task as a trainer names it: one that is known, by name or digest, or a bare instruction. */
 export type AskedTask = string | { readonly digest: string } | { readonly name: string; readonly instruction: string }
 

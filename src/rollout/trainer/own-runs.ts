@@ -46,9 +46,12 @@ export class OwnRuns {
     this.#clock = parts.clock ?? systemClock
   }
 
-  /** Finds the parts of a run, so that what is wrong with it is told before it is opened. Throws what `find` throws. */
-  async check(asked: TrainerRun): Promise<void> {
-    await this.#parts.find(asked)
+  /**
+   * Finds the parts of a run, so that what is wrong with it is told before it is opened. Resolves with its tasks. Throws what
+   * `find` throws.
+   */
+  async check(asked: TrainerRun): Promise<readonly Task[]> {
+    return (await this.#parts.find(asked)).tasks
   }
 
   /** Goes on with the runs of earlier processes that are open, or have groups that have not settled. In the background. */

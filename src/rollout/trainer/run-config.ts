@@ -1,3 +1,4 @@
+import type { Feed } from './feed.ts'
 import type { RowMode, RunRecord, ScoringRole, SessionPolicy } from '../../trajectory/index.ts'
 
 /** Rollouts that Paddock does: where, on what, for how long. */
@@ -43,6 +44,8 @@ export interface TrainerRun {
   readonly score?: Readonly<Partial<Record<ScoringRole, boolean>>>
   /** Tokens that probes of its calls may sample; absent: {@link defaultProbeTokens}. */
   readonly probeTokens?: number
+  /** What it asks for by itself; left out: nothing. */
+  readonly feed?: Feed
 }
 
 /** What probes of a run may sample where nothing else is said. */

@@ -21,8 +21,10 @@ import {
   type TrainerBook,
 } from '../../trajectory/index.ts'
 import { orNull } from '../group/same-group.ts'
-import { type AskedTask, heldOutSplits, taskOf } from './asked-task.ts'
+import { type AskedTask, taskOf } from './asked-task.ts'
 import { requireNoEval } from './eval-run.ts'
+import { requireFeed } from './feed.ts'
+import { heldOutSplits } from './held-out.ts'
 import type { OwnRuns } from './own-runs.ts'
 import type { RoundScores } from './round-scores.ts'
 import { isPaused } from './policy-updates.ts'
@@ -130,7 +132,7 @@ export class TrainerRuns {
     const before = await orNull(store.catalogue.run(id))
     const config = { outside: trainer.own === null, trainer }
     if (before === null) {
-      if (trainer.own !== null) await this.#parts.own.check(trainer)
+      if (trainer.own !== null) requireFeed(trainer, await this.#parts.own.check(trainer))
       await store.catalogue.putRun({ id, name: asked.name, createdAt: this.#clock.now(), config })
     } else if (before.name !== asked.name || JSON.stringify(before.config) !== JSON.stringify(config)) {
       throw new PaddockError('STORE_CONFLICT', `run ${id} was opened otherwise`, {

@@ -27,6 +27,7 @@ const row = z.strictObject({
   versions: z.array(z.tuple([z.int(), z.int(), z.int(), z.int()])),
   temperatures: z.array(z.tuple([z.int(), z.int(), number])),
   turn_spans: z.array(place),
+  turn_nodes: z.array(z.int()).nullable(),
   observation_spans: z.array(place),
   mask_reasons: z.array(z.tuple([z.int(), z.int(), z.string()])),
   logprob_kind: z.string(),
@@ -53,7 +54,7 @@ export const rowsAnswer = z.strictObject({
   run_id: name,
   group_id: name,
   round: z.int(),
-  row_mode: z.enum(['turns', 'chains']),
+  row_mode: z.enum(['turns', 'chains', 'tree']),
   claim_id: name.nullable(),
   policy: z.strictObject({ name: z.string(), version: z.int().nullable() }),
   task: z.strictObject({ digest: z.string(), name: z.string(), instruction: z.string() }),
@@ -77,5 +78,16 @@ export const rowsAnswer = z.strictObject({
     }),
   ),
   scores: z.strictObject({ reference: scores.optional(), teacher: scores.optional() }).optional(),
+  nodes: z
+    .array(
+      z.strictObject({
+        parent: z.int().nullable(),
+        depth: z.int(),
+        rollouts: z.array(name),
+        count: z.int(),
+        value: number,
+      }),
+    )
+    .nullable(),
   rows: z.array(row),
 })

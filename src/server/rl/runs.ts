@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
-import { neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
+import { drawnOf, neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
 import type { MemberLengths } from '../../trajectory/index.ts'
 import { present } from '../policy.ts'
 import { recordedName } from '../recorded-name.ts'
@@ -14,7 +14,7 @@ const runShape = z.strictObject({
   name: z.string().min(1).max(200).default('train'),
   purpose: z.enum(['train', 'collect']).default('train'),
   model: z.string().nullable().default(null),
-  row_mode: z.enum(['turns', 'chains']).default('chains'),
+  row_mode: z.enum(['turns', 'chains', 'tree']).default('chains'),
   staleness: z
     .strictObject({ max: z.int().min(0).default(1), mode: z.enum(['report', 'cancel', 'gate']).default('report') })
     .prefault({}),
@@ -37,10 +37,23 @@ const runShape = z.strictObject({
   score: z.strictObject({ reference: z.boolean().optional(), teacher: z.boolean().optional() }).optional(),
   /** Tokens that probes of its calls may sample. */
   probe_tokens: z.int().min(0).optional(),
+  feed: z
+    .array(
+      z.strictObject({
+        set: z.string().min(1),
+        weight: z.number().gt(0).max(1e6).default(1),
+        n: z.int().min(1),
+      }),
+    )
+    .min(1)
+    .max(100)
+    .refine((sets) => new Set(sets.map(({ set }) => set)).size === sets.length, 'must name each set once')
+    .optional(),
+  seed: z.int().min(0).optional(),
 })
 
 /** What only means something where Paddock does the rollouts. */
-const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks'] as const
+const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks', 'feed'] as const
 
 const runBody = runShape
   .refine(({ staleness, groups_per_step: perStep }) => staleness.mode !== 'gate' || perStep !== null, {
@@ -48,6 +61,13 @@ const runBody = runShape
     message: 'a gate has to know how many groups a step trains on',
   })
   .superRefine((asked, context) => {
+    if (asked.feed === undefined && asked.seed !== undefined) {
+      context.addIssue({ code: 'custom', path: ['seed'], message: 'goes with `feed`, whose order it gives' })
+    }
+    if (asked.feed !== undefined && asked.groups_per_step === null && asked.capacity === null) {
+      const message = 'a feed has to know how many groups may be under way: this, or capacity'
+      context.addIssue({ code: 'custom', path: ['groups_per_step'], message })
+    }
     if (asked.tasks !== undefined) return
     for (const key of ownKeys) {
       if (asked[key] === undefined) continue
@@ -68,7 +88,7 @@ const runState = z.strictObject({
   purpose: z.enum(['train', 'collect']),
   harness: z.string(),
   tasks: z.string().nullable(),
-  row_mode: z.enum(['turns', 'chains']),
+  row_mode: z.enum(['turns', 'chains', 'tree']),
   staleness: z.strictObject({ max: z.int(), mode: z.enum(['report', 'cancel', 'gate']) }),
   mixed: z.enum(['train', 'mask']),
   closed: z.boolean(),
@@ -91,7 +111,10 @@ const runState = z.strictObject({
 })
 
 const length = z.strictObject({ members: z.int(), mean_tokens: number, most_tokens: z.int().nullable() })
-const lookedAt = runState.extend({ lengths: z.strictObject({ kept: length, censored: length }) })
+const lookedAt = runState.extend({
+  lengths: z.strictObject({ kept: length, censored: length }),
+  feed: z.strictObject({ seed: z.int(), drawn: z.int() }).nullable(),
+})
 
 const openedRun = runState.extend({
   strategy: z.string(),
@@ -129,6 +152,8 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       trust_tasks: trustTasks = false,
       probe_tokens: probeTokens,
       score,
+      feed,
+      seed = 0,
       ...rest
     } = body
     const own = pinOf(asked)
@@ -148,6 +173,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
         ...(probeTokens === undefined ? {} : { probeTokens }),
+        ...(feed === undefined ? {} : { feed: { seed, sets: feed } }),
       },
     })
     const given = engine.gives.tokenIds ? (engine.gives.logprobs ? 'tokens' : 'ids') : 'text'
@@ -164,7 +190,12 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
   api.add('get', '/runs/:id', looking, async ({ params }) => {
     const state = await runs.state(params.id)
     const { kept, censored } = await trainer.lengths(params.id)
-    return { ...stateView(state), lengths: { kept: lengthView(kept), censored: lengthView(censored) } }
+    const { feed } = state.asked
+    return {
+      ...stateView(state),
+      lengths: { kept: lengthView(kept), censored: lengthView(censored) },
+      feed: feed === undefined ? null : { seed: feed.seed, drawn: await drawnOf(reader.catalogue, params.id) },
+    }
   })
   const closing = { name: 'closeRun', says: 'No more groups come', body: nothing, answer: nothing }
   api.add('post', '/runs/:id/close', closing, async ({ params }) => {

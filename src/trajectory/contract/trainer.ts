@@ -226,6 +226,10 @@ export interface TrainerBook extends TrainerReader {
   counts(runId: Id): Promise<HandoutCounts>
   /** Rounds that go on, or that have settled and wait to be disposed of. */
   openRounds(runId: Id): Promise<readonly { readonly groupId: Id; readonly round: number }[]>
+  /** Groups with a round that nobody gets any more: its weights are gone. */
+  staleGroups(runId: Id): Promise<readonly Id[]>
+  /** When a round settled among all others: greater is later. Null: it has not. */
+  settleOrder(groupId: Id, round: number): Promise<number | null>
   /** Groups in which no round goes on, and members of the last one do. */
   carryingGroups(runId: Id): Promise<readonly Id[]>
   lengths(runId: Id): Promise<RunLengths>

@@ -82,6 +82,8 @@ export interface HandedRowHead {
   readonly turn_spans: readonly Place[]
   /** Context behind the first turn. */
   readonly observation_spans: readonly Place[]
+  /** Index of the node of each turn; null but in row mode `tree`. */
+  readonly turn_nodes: readonly number[] | null
   /** Sampled tokens that do not train. */
   readonly mask_reasons: readonly (readonly [start: number, end: number, reason: HandedMaskReason])[]
   readonly logprob_kind: LogprobKind
@@ -133,11 +135,27 @@ export interface HandedRoundHead {
   readonly members: readonly HandedMember[]
   /** Of the roles that the run asked for; absent: none. */
   readonly scores?: Readonly<Partial<Record<ScoringRole, HandedScores>>>
+  /** Parents before children; null but in row mode `tree`. */
+  readonly nodes: readonly HandedNode[] | null
 }
 
 export interface HandedRound extends HandedRoundHead {
   readonly rows: readonly HandedRowWhole[]
 }
 
-/** `turns`: a row per call. `chains`: a row per append-only thread. */
-export type RowMode = 'turns' | 'chains'
+/** `turns`: a row per call. `chains`: a row per append-only thread. `tree`: the same, with the nodes of the families that they belong to. */
+export type RowMode = 'turns' | 'chains' | 'tree'
+
+/** A run of answers that the same rollouts came through, of a family of rollouts that go on from one another. */
+export interface HandedNode {
+  /** Index of the node before it; null: it begins a family. */
+  readonly parent: number | null
+  /** Number of answers of the conversation before it. */
+  readonly depth: number
+  /** Those that came through it and had settled by then. */
+  readonly rollouts: readonly Id[]
+  /** How many of them have a number. */
+  readonly count: number
+  /** Mean of their numbers; null where none has one. */
+  readonly value: number | null
+}

@@ -16,6 +16,7 @@ import { whyOff } from './sampling.ts'
 /** A sampled segment of a row, in row positions. */
 export interface DraftTurn {
   readonly segmentId: Id
+  readonly callId: Id
   readonly start: number
   readonly end: number
   readonly temperature: number | null
@@ -97,6 +98,8 @@ function turnsOf(
     return [
       {
         segmentId,
+        // What is sampled has a call.
+        callId: callId ?? '',
         start,
         end,
         temperature: used?.temperature ?? null,

@@ -11,12 +11,14 @@ import type {
 } from '../contract/index.ts'
 import type { HandedMaskReason, HandedMember, HandedRound, HandedRowWhole, Place } from './contract.ts'
 import { type DraftRow, draftRows, type RowRules } from './draft.ts'
+import { type RoundTree, roundTree, type TreeSource } from './tree.ts'
 import { VersionNumbers } from './version-numbers.ts'
 
 /** What a hand-out reads. */
 export interface HandoutSource {
   readonly recorder: Pick<RecorderReader, 'sessions' | 'session'>
-  readonly catalogue: Pick<CatalogueReader, 'group' | 'rollout' | 'task' | 'rounds'>
+  readonly catalogue: Pick<CatalogueReader, 'group' | 'rollout' | 'rollouts' | 'task' | 'rounds'>
+  readonly trainer: TreeSource['trainer']
 }
 
 /** What of a run bears on the rows of a round. */
@@ -36,14 +38,17 @@ export interface DraftRound {
   readonly members: readonly HandedMember[]
   readonly rows: readonly DraftRow[]
   readonly rules: HandoutRules
+  /** Null but in row mode `tree`. */
+  readonly tree: RoundTree | null
 }
 
 /** Reads a settled round. The same facts give the same rows. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
 export async function draftRound(
-  { recorder, catalogue }: HandoutSource,
+  source: HandoutSource,
   settled: SettledRound,
   rules: HandoutRules,
 ): Promise<DraftRound> {
+  const { recorder, catalogue } = source
   const { groupId, round } = settled
   const { taskDigest } = await catalogue.group(groupId)
   const rounds = await catalogue.rounds(groupId)
@@ -75,6 +80,7 @@ export async function draftRound(
       rules,
     ),
     rules,
+    tree: rules.rowMode === 'tree' ? await roundTree(source, settled) : null,
   }
 }
 
@@ -112,6 +118,7 @@ export function handedRound(
     outcome_stopped: isOutcomeStopped(settled),
     labels: draft.labels,
     members: draft.members,
+    nodes: draft.tree?.nodes ?? null,
     rows: rows.map((one, i): HandedRowWhole => {
       const own = draft.rows.flatMap(({ member }, at) =>
         member.rolloutId === one.draft.member.rolloutId ? [trains[at] ?? 0] : [],
@@ -119,7 +126,7 @@ export function handedRound(
       const training = own.filter((count) => count > 0).length
       const count = trains[i] ?? 0
       return {
-        ...headOf(one, numbers),
+        ...headOf(one, { numbers, tree: draft.tree }),
         is_last: isLast(one.draft, draft.rows),
         weight: count === 0 ? 0 : 1 / training,
         rows_of_rollout: training,
@@ -168,7 +175,7 @@ function masked(draft: DraftRow, { elsewhere, used }: { elsewhere: ReadonlySet<I
 
 function headOf(
   { draft: { row, member, role, forkReason, turns, unusable }, reasons }: MaskedRow,
-  numbers: VersionNumbers,
+  { numbers, tree }: { readonly numbers: VersionNumbers; readonly tree: RoundTree | null },
 ) {
   const places = turns.map(({ start, end }): Place => [start, end])
   return {
@@ -192,6 +199,7 @@ function headOf(
     versions: versionsOf(row.tokens.length, turns, numbers),
     temperatures: turns.map(({ start, end, temperature }) => [start, end, temperature] as const),
     turn_spans: places,
+    turn_nodes: tree === null ? null : turns.map(({ callId }) => tree.nodeOf(row.rolloutId, callId)),
     observation_spans: between(places, row.tokens.length),
     mask_reasons: reasons,
     logprob_kind: row.logprobKind,

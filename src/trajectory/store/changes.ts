@@ -42,10 +42,20 @@ export function telling(catalogue: Catalogue, changes: Changes): Catalogue {
   }
 }
 
-/** A trainer's book that tells of runs that are closed. */
+/** A trainer's book that tells of runs that are closed, that somebody attached to, and of which rounds are done. */
 export function tellingBook(book: TrainerBook, changes: Changes): TrainerBook {
   return {
     ...book,
+    attach: async (runId, o) => {
+      const attached = await book.attach(runId, o)
+      changes.tell({ kind: 'run', runId })
+      return attached
+    },
+    dispose: async (runId, o) => {
+      const disposed = await book.dispose(runId, o)
+      if (disposed.claimsDone.length > 0) changes.tell({ kind: 'run', runId })
+      return disposed
+    },
     closeRun: async (runId) => {
       await book.closeRun(runId)
       changes.tell({ kind: 'run', runId })

@@ -88,6 +88,8 @@ export function trainerOperations(book: SqliteTrainerBook): Operations {
     'passedGate',
     'lastPolicy',
     'policyOwner',
+    'staleGroups',
+    'settleOrder',
     'engines',
     'isClosed',
   ])

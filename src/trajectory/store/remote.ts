@@ -104,6 +104,8 @@ export function remoteTrainerBook(thread: StoreThread): TrainerBook {
     passedGate: remote(thread, 'trainer.passedGate'),
     lastPolicy: remote(thread, 'trainer.lastPolicy'),
     policyOwner: remote(thread, 'trainer.policyOwner'),
+    staleGroups: remote(thread, 'trainer.staleGroups'),
+    settleOrder: remote(thread, 'trainer.settleOrder'),
     engines: remote(thread, 'trainer.engines'),
     isClosed: remote(thread, 'trainer.isClosed'),
   }

@@ -394,6 +394,21 @@ export class SqliteTrainerBook extends SqliteTrainerReader {
     )
   }
 
+  staleGroups(run: Id): readonly Id[] {
+    return this.statements
+      .all<{ id: Id }>(`SELECT DISTINCT "group" AS id FROM handouts WHERE run = ? AND state = 'stale'`, run)
+      .map(({ id }) => id)
+  }
+
+  settleOrder(group: Id, round: number): number | null {
+    const found = this.statements.get<{ n: number }>(
+      'SELECT n FROM handouts WHERE "group" = ? AND round = ?',
+      group,
+      round,
+    )
+    return found?.n ?? null
+  }
+
   carryingGroups(run: Id): readonly Id[] {
     return this.statements
       .all<{ id: Id }>(

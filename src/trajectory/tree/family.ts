@@ -1,16 +1,19 @@
 import type { Id } from '../../core/index.ts'
-import type { RolloutView, StoreReader } from '../contract/index.ts'
+import type { CatalogueReader, RecorderReader, RolloutView } from '../contract/index.ts'
 import { verdictInForce } from '../select/index.ts'
 import type { TreeMember } from './tree.ts'
 
 /** The label of a rollout that goes on from another one: which. Written by whoever runs it. */
 export const forkLabel = 'fork.rollout'
 
+/** What a family is read from. */
+export interface FamilySource {
+  readonly catalogue: Pick<CatalogueReader, 'rollout' | 'rollouts'>
+  readonly recorder: Pick<RecorderReader, 'sessions' | 'session'>
+}
+
 /** All rollouts that a rollout's tree has, parents before children: its first ancestor's descendants. Throws `NOT_FOUND`. */
-export async function familyOf(
-  { catalogue, recorder }: Pick<StoreReader, 'catalogue' | 'recorder'>,
-  rolloutId: Id,
-): Promise<readonly TreeMember[]> {
+export async function familyOf({ catalogue, recorder }: FamilySource, rolloutId: Id): Promise<readonly TreeMember[]> {
   const asked = await catalogue.rollout(rolloutId)
   // A fork is of its parent's task.
   const related = new Map((await catalogue.rollouts({ taskDigest: asked.taskDigest })).map((one) => [one.id, one]))

@@ -1,2 +1,2 @@
 export { familyOf, forkLabel } from './family.ts'
-export { namesOf, placesOf, type TreeMember, type TreeNode, treeOf } from './tree.ts'
+export { conversationCalls, namesOf, placesOf, type TreeMember, type TreeNode, treeOf } from './tree.ts'

@@ -1,5 +1,5 @@
 import type { Id } from '../../core/index.ts'
-import type { SessionLog } from '../contract/index.ts'
+import type { CallRecord, SessionLog } from '../contract/index.ts'
 
 /** A rollout of a family: one that others go on from, or that goes on from another. */
 export interface TreeMember {
@@ -54,9 +54,14 @@ export function treeOf(members: readonly TreeMember[]): readonly TreeNode[] {
 
 /** The places that a rollout came through, by the calls that asked first. */
 export function placesOf(log: SessionLog, names: ReadonlyMap<Id, Id>): readonly Id[] {
-  return log.calls
-    .filter(({ intent, commit }) => intent.callClass === 'main' && commit !== null && commit.outcome.kind !== 'refused')
-    .map(({ intent }) => names.get(intent.id) ?? intent.id)
+  return conversationCalls(log).map(({ intent }) => names.get(intent.id) ?? intent.id)
+}
+
+/** The calls of a rollout's conversation, one for each of its places. */
+export function conversationCalls({ calls }: SessionLog): readonly CallRecord[] {
+  return calls.filter(
+    ({ intent, commit }) => intent.callClass === 'main' && commit !== null && commit.outcome.kind !== 'refused',
+  )
 }
 
 /**

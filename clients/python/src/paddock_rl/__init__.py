@@ -44,7 +44,7 @@ from .errors import (
     Unreachable,
 )
 from .mismatch import Bound, Mismatch, MismatchTooLarge, check_mismatch
-from .rows import MEDIA_TYPE, Group, Member, Row, decode
+from .rows import MEDIA_TYPE, Group, Member, Node, Row, decode
 
 __version__ = "0.1.0"
 
@@ -71,6 +71,7 @@ __all__ = [
     "MismatchTooLarge",
     "MultiRow",
     "NoNumber",
+    "Node",
     "Outcome",
     "OutcomeStopped",
     "Paddock",

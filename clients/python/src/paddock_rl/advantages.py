@@ -9,7 +9,7 @@ from typing import Literal
 
 from .rows import Group, Member, Row
 
-Method = Literal["grpo", "rloo", "mean"]
+Method = Literal["grpo", "rloo", "mean", "tree"]
 Std = Literal["sample", "population", "none"]
 Baseline = Literal["round", "all_rounds"]
 Mean = Literal["token", "row", "rollout"]
@@ -62,6 +62,8 @@ class RowAdvantage:
     advantage: float | None
     reward_used: float | None
     no_signal: bool
+    turns: Sequence[float | None] | None
+    """With `tree`: the advantage of each of `turn_spans`. `advantage` is their mean over trained tokens then."""
     weight: float
     """1/K of a rollout with K rows, for a loss that is averaged per row; 1 for a mean over tokens."""
 
@@ -92,13 +94,17 @@ def advantages(
     """Advantages of a settled round.
 
     `method` is `grpo` (minus the mean, divided by the deviation), `rloo` (minus the mean of the others), `mean` (minus the mean),
-    or the name of a trainer in `PRESETS`; `std` and `eps` override what that says. `shape` changes rewards first. With
+    `tree` (value of a node minus that of the one before it, turn by turn; needs `row_mode` `tree`), or the name of a trainer in `PRESETS`; `std` and `eps` override what that says. `shape` changes rewards first. With
     `baseline="all_rounds"`, mean and deviation are those of `rounds` and this one, each rollout once. `weights` is what each row
     says of its weight: `row` 1/K, `token` 1.
 
     Forks of a rollout are no independent members: a family counts once, as the mean of all that came of it, and whoever parts from
     others is compared with them where it parts last. Raises `OutcomeStopped` for a round stopped on rewards, unless allowed.
     """
+    if method == "tree":
+        if std is not None or eps is not None or shape is not None or baseline != "round" or list(rounds):
+            raise ValueError("tree takes the values of the nodes as they are. Fix: leave std, eps, shape, baseline and rounds out.")
+        return tree_advantages(group, outcome_stopped=outcome_stopped, weights=weights)
     preset = _preset(method, std, eps)
     if group.outcome_stopped and preset.method == "grpo" and outcome_stopped == "refuse":
         raise OutcomeStopped(
@@ -135,9 +141,66 @@ def advantages(
             advantage=by_rollout.get(row.rollout_id),
             reward_used=rewards.get(row.rollout_id),
             no_signal=silent,
+            turns=None,
             weight=1 / row.rows_of_rollout if weights == "row" else 1.0,
         )
         for row in group.trainable()
+    ]
+    return Advantages(by_rollout, rewards, silent, rows)
+
+
+def tree_advantages(
+    group: Group,
+    *,
+    outcome_stopped: Literal["refuse", "allow"] = "refuse",
+    weights: Literal["row", "token"] = "row",
+) -> Advantages:
+    """Each answer's advantage is the value of its node minus that of the node before it. Where a family begins, that is the mean of all
+    families of the round, each counted once, however many rollouts it has. `advantages(group, "tree")` is this.
+    """
+    nodes = group.nodes
+    if nodes is None:
+        raise ValueError(f"round {group.round} of group {group.group_id} has no nodes. Fix: open the run with row_mode=\"tree\".")
+    if group.outcome_stopped and outcome_stopped == "refuse":
+        raise OutcomeStopped(
+            f"round {group.round} of group {group.group_id} was stopped on its rewards. "
+            'Fix: stop on usable members, or pass outcome_stopped="allow".'
+        )
+    families = [node.value for node in nodes if node.parent is None and node.value is not None]
+    top = _mean(families) if families else None
+    own: list[float | None] = []
+    last: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        before = top if node.parent is None else nodes[node.parent].value
+        own.append(None if node.value is None or before is None else node.value - before)
+        last.update((rollout, index) for rollout in node.rollouts)
+    by_rollout = {
+        member.rollout_id: None if member.number is None or member.rollout_id not in last else own[last[member.rollout_id]]
+        for member in group.members
+    }
+    rewards = {member.rollout_id: member.number for member in group.members}
+    found = []
+    for row in group.trainable():
+        turns = [own[node] for node in row.turn_nodes or []]
+        mask = row.loss_mask
+        parts = [(value, sum(mask[start:end])) for value, (start, end) in zip(turns, row.turn_spans, strict=True)]
+        known = [(value, tokens) for value, tokens in parts if value is not None and tokens > 0]
+        tokens = sum(count for _, count in known)
+        mean = math.fsum(value * count for value, count in known) / tokens if tokens else None
+        found.append((row, turns, mean))
+    largest = max((abs(number) for number in rewards.values() if number is not None), default=0.0)
+    silent = all(value is None or abs(value) <= _SAME * largest for _, turns, _ in found for value in turns)
+    rows = [
+        RowAdvantage(
+            row_id=row.row_id,
+            rollout_id=row.rollout_id,
+            advantage=mean,
+            reward_used=rewards.get(row.rollout_id),
+            no_signal=silent,
+            turns=turns,
+            weight=1 / row.rows_of_rollout if weights == "row" else 1.0,
+        )
+        for row, turns, mean in found
     ]
     return Advantages(by_rollout, rewards, silent, rows)
 

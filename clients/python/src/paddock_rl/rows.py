@@ -83,6 +83,8 @@ class Row:
     temperatures: Sequence[tuple[int, int, float | None]]
     turn_spans: Sequence[Span]
     observation_spans: Sequence[Span]
+    turn_nodes: Sequence[int] | None
+    """Index in `Group.nodes` of each turn; None but in row mode `tree`."""
     mask_reasons: Sequence[tuple[int, int, str]]
     logprob_kind: str | None
     media: Sequence[Any]
@@ -133,6 +135,20 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Node:
+    """A run of answers that the same rollouts came through."""
+
+    parent: int | None
+    """Index of the node before it; None: it begins a family."""
+    depth: int
+    rollouts: Sequence[str]
+    count: int
+    """How many of them have a number."""
+    value: float | None
+    """The mean of their numbers."""
+
+
+@dataclass(frozen=True)
 class Group:
     """One settled round of a group: its members with their verdicts, and its rows."""
 
@@ -146,6 +162,8 @@ class Group:
     labels: Mapping[str, str]
     members: Sequence[Member]
     rows: Sequence[Row]
+    nodes: Sequence[Node] | None
+    """Places of the families that the members belong to, parents first; None but in row mode `tree`."""
     raw: Mapping[str, Any] = field(repr=False)
     again: bool = False
     """Handed out before: to a trainer that was killed, or to one whose lease ran out."""
@@ -253,10 +271,21 @@ def _group(header: Mapping[str, Any], area: memoryview | None) -> Group:
             labels=header.get("labels") or {},
             members=[_member(member) for member in header["members"]],
             rows=[_row(row, area) for row in header["rows"]],
+            nodes=_nodes(header.get("nodes")),
             raw=header,
         )
     except (KeyError, TypeError) as error:
         raise Malformed(f"the header of the rows lacks something, or holds it in another shape: {error!r}") from error
+
+
+def _nodes(given: Any) -> list[Node] | None:
+    if given is None:
+        return None
+    nodes = [Node(raw["parent"], raw["depth"], raw["rollouts"], raw["count"], _number(raw["value"])) for raw in given]
+    for index, node in enumerate(nodes):
+        if node.parent is not None and not 0 <= node.parent < index:
+            raise Malformed(f"node {index} has node {node.parent} before it: parents stand before children")
+    return nodes
 
 
 def _member(raw: Mapping[str, Any]) -> Member:
@@ -305,6 +334,7 @@ def _row(raw: Mapping[str, Any], area: memoryview | None) -> Row:
         temperatures=[(start, end, value) for start, end, value in raw["temperatures"]],
         turn_spans=[(start, end) for start, end in raw["turn_spans"]],
         observation_spans=[(start, end) for start, end in raw["observation_spans"]],
+        turn_nodes=raw.get("turn_nodes"),
         mask_reasons=[(start, end, reason) for start, end, reason in raw["mask_reasons"]],
         logprob_kind=raw["logprob_kind"],
         media=raw.get("media") or [],
