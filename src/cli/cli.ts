@@ -9,6 +9,7 @@ export interface GlobalOptions {
   /** False after `--no-config`. */
   readonly config?: string | false
   readonly data?: string
+  readonly catalogue?: string
   readonly json?: boolean
   readonly verbose?: boolean
   /** False after `--no-color`. */
@@ -40,12 +41,16 @@ export interface Cli {
 
 /** Builds a command's context: global options, configuration, presentation. */
 export async function openContext(io: Io, options: GlobalOptions, overrides: ConfigInput): Promise<CommandContext> {
-  const store = options.data === undefined ? overrides.store : { ...overrides.store, directory: options.data }
+  const store = {
+    ...overrides.store,
+    ...(options.data === undefined ? {} : { directory: options.data }),
+    ...(options.catalogue === undefined ? {} : { catalogue: options.catalogue }),
+  }
   const loaded = await loadConfig({
     cwd: io.cwd,
     env: io.env,
     ...(options.config === undefined ? {} : { file: options.config }),
-    overrides: { ...overrides, ...(store === undefined ? {} : { store }) },
+    overrides: { ...overrides, ...(Object.keys(store).length === 0 ? {} : { store }) },
   })
   const json = options.json ?? false
   if (loaded.file !== null && !json) io.err(`Configuration: ${loaded.file}`)

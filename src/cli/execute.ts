@@ -27,7 +27,7 @@ import {
 } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import { present, type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
-import type { CatalogueReader, ForkFrom, RunRecord } from '../trajectory/index.ts'
+import { type CatalogueReader, type ForkFrom, requireHere, type RunRecord } from '../trajectory/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
 import { logBoxEvents, logMissedPause, logProgress } from './observe.ts'
@@ -101,10 +101,11 @@ type Own = Pick<TrainerRun, 'harness' | 'model' | 'pin' | 'labels'> & { readonly
  */
 export async function prepareResume(
   loaded: LoadedConfig,
-  catalogue: Pick<CatalogueReader, 'run' | 'task'>,
+  catalogue: Pick<CatalogueReader, 'run' | 'task' | 'elsewhere'>,
   runId: Id,
 ): Promise<PreparedRun> {
   const run = await catalogue.run(runId)
+  await requireHere(catalogue, runId)
   const config = recorded.safeParse(run.config)
   if (!config.success) {
     throw new PaddockError(

@@ -100,7 +100,10 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const log = await openLog({ ...config.log, secrets: secretsOf(config) })
     closers.add(async () => log.close())
     log.room('cli').debug({ config: withoutSecrets(config) }, 'configuration')
-    const store = await openStore(config.store.directory, { synchronous: config.store.synchronous })
+    const store = await openStore(config.store.directory, {
+      synchronous: config.store.synchronous,
+      catalogue: config.store.catalogue,
+    })
     closers.add(() => store.close())
     const { unverified } = await endInterrupted(store)
     const engines = await EngineSet.open(config.engine, {

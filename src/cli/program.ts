@@ -48,6 +48,7 @@ export function buildProgram(cli: Cli): Command {
     )
     .option('--no-config', 'read no configuration file')
     .option('--data <dir>', 'data directory (default: .paddock)')
+    .option('--catalogue <url>', 'PostgreSQL database for catalogue and queue (default: in the data directory)')
     .option('--json', 'print JSON instead of text')
     .option('--verbose', 'print stacks with errors')
     .option('--no-color', 'no colour')

@@ -5,7 +5,7 @@ import type { CommandContext } from './cli.ts'
 
 /** Opens the data directory for reading, beside a live owner too. Throws `NOT_FOUND` where nothing was recorded yet. */
 export async function openForReading(context: CommandContext): Promise<StoreReader> {
-  const { directory } = context.loaded.config.store
+  const { directory, catalogue } = context.loaded.config.store
   const exists = await stat(directory).then(
     (found) => found.isDirectory(),
     () => false,
@@ -16,5 +16,5 @@ export async function openForReading(context: CommandContext): Promise<StoreRead
     })
   }
   const { openReader } = await import('../trajectory/index.ts')
-  return openReader(directory)
+  return openReader(directory, { catalogue })
 }

@@ -92,6 +92,18 @@ export const catalogue = {
     'A harness bundle could not be installed.',
     'See the cause; check that the npm registry is reachable.',
   ),
+  CATALOGUE_OTHER: entry(
+    'infra',
+    409,
+    'The data directory belongs to another catalogue than the one that is configured.',
+    'Give the catalogue that it was begun with, or choose another --data directory.',
+  ),
+  CATALOGUE_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The PostgreSQL server of the catalogue does not answer or ended the connection; whether the last call took place is unknown.',
+    'Do the same again. Check that the server runs, the URL of `store.catalogue`, and the limit of connections.',
+  ),
   CLAIM_OVER: entry(
     'request',
     409,
@@ -442,6 +454,12 @@ export const catalogue = {
     409,
     'The run is an evaluation: nothing of it is trained, and it takes nothing more.',
     'Ask for this of the run that trains.',
+  ),
+  RECORDED_ELSEWHERE: entry(
+    'request',
+    409,
+    'The run is of another data directory on the same catalogue, which has its segments.',
+    'Ask the Paddock of that data directory, or name runs of this one.',
   ),
   GRAFT_LOST: entry(
     'infra',

@@ -24,7 +24,7 @@ export async function endInterrupted(
   const unverified: UnverifiedRollout[] = []
   const newest = [...(await catalogue.runs(lookBackRuns)), ...(await catalogue.unfinishedRuns('all'))]
   for (const run of new Map(newest.map((one) => [one.id, one])).values()) {
-    if (isRecording(run) || isOutside(run)) continue
+    if (isRecording(run) || isOutside(run) || (await catalogue.elsewhere(run.id)) !== null) continue
     for (const rollout of await catalogue.rollouts({ runId: run.id })) {
       if (isUnverified(rollout)) unverified.push(rollout)
       else if (rollout.end === null) {

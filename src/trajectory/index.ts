@@ -22,14 +22,18 @@ export {
   type WriteRequest,
   writeExport,
 } from './export/index.ts'
-export { carriedSlots, cutOf, fingerprintDigest, isOutcomeStopped } from './catalogue/index.ts'
+export { carriedSlots, cutOf, fingerprintDigest, isOutcomeStopped, requireHere } from './catalogue/index.ts'
 export {
   announceOwner,
   liveOwner,
+  openPostgresCatalogue,
   openReader,
   openStore,
   type OwnedStore,
   type Owner,
+  type PostgresCatalogue,
+  type PostgresCatalogueOptions,
+  probePostgresCatalogue,
   type StoreOptions,
 } from './store/index.ts'
 export { openPostgresQueue, type PostgresQueue, type PostgresQueueOptions } from './queue/postgres/index.ts'

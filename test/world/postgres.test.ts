@@ -7,11 +7,12 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Id, isPaddockError, newId, sha256 } from '../../src/core/index.ts'
-import { queueContract } from '../../src/testing/store/index.ts'
+import { catalogueOutcomes, queueContract } from '../../src/testing/store/index.ts'
 import {
   type HandIn,
   type Lease,
   type NewJob,
+  openPostgresCatalogue,
   openPostgresQueue,
   type PostgresQueue,
 } from '../../src/trajectory/index.ts'
@@ -25,18 +26,8 @@ beforeAll(async () => {
 afterAll(async () => server?.stop())
 
 queueContract('PostgreSQL', async () => {
-  const queue = await openPostgresQueue({ url: await server.database() })
-  return {
-    queue,
-    outcomes: {
-      begin: () => Promise.resolve(newId()),
-      of: async (rolloutId) => {
-        const { end, ...others } = await queue.outcome(rolloutId)
-        return { end: end?.end ?? null, endDetail: end?.detail ?? null, ...others }
-      },
-    },
-    close: () => queue.close(),
-  }
+  const { queue, catalogue, close } = await openPostgresCatalogue({ url: await server.database() })
+  return { queue, outcomes: catalogueOutcomes(catalogue), close }
 })
 
 const long = 600_000
@@ -109,7 +100,8 @@ describe('the schema', () => {
     const name = `node_${newId().replaceAll('-', '')}`
     await client.query(`CREATE ROLE ${name} LOGIN;
       GRANT USAGE ON SCHEMA paddock TO ${name};
-      GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA paddock TO ${name}`)
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA paddock TO ${name};
+      GRANT USAGE ON ALL SEQUENCES IN SCHEMA paddock TO ${name}`)
     await client.end()
     const queue = await open(url.replace('paddock@', `${name}@`))
     const session = newId()

@@ -60,7 +60,7 @@ async function run(
   const { config } = loaded
   const own = {
     ...config,
-    store: { ...config.store, directory: join(config.store.directory, 'conform') },
+    store: { ...config.store, directory: join(config.store.directory, 'conform'), catalogue: null },
     engine: { ...config.engine, url: null },
     proxy: { ...config.proxy, port: 0 },
     control: { ...config.control, port: 0 },

@@ -14,7 +14,8 @@ export function addFsck(program: Command, cli: Cli): void {
     .action(async (_options: unknown, command: Command) =>
       cli.run(command, {}, async (context) => {
         const { fsck } = await import('../../trajectory/index.ts')
-        const report = await fsck(context.loaded.config.store.directory)
+        const { directory, catalogue } = context.loaded.config.store
+        const report = await fsck(directory, { catalogue })
         context.result(report, () => {
           const counts = Object.entries(report.counts).map(([name, count]) => `${name} ${count}`)
           const problems = report.problems.map((problem) =>

@@ -50,10 +50,10 @@ export function addRescore(program: Command, cli: Cli): void {
           trustTasks: options.trustTasks ?? false,
         })
         const tasks = await tasksOf(context, environments, options)
-        const { directory, synchronous } = loaded.config.store
+        const { directory, synchronous, catalogue } = loaded.config.store
         // A directory that is not there is a mistake to be told, not one to be made.
         await (await openForReading(context)).close()
-        await using store = await openStore(directory, { synchronous })
+        await using store = await openStore(directory, { synchronous, catalogue })
         const rollouts = await chosen(store, ids, options)
         const sandbox = await sandboxOf(loaded.config)
         try {

@@ -76,7 +76,10 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
     const { openStore } = await import('../../trajectory/index.ts')
     const { appendLate } = await import('../../rollout/index.ts')
     const { machineToken } = await import('../../server/index.ts')
-    await using opened = await openStore(store.directory, { synchronous: store.synchronous })
+    await using opened = await openStore(store.directory, {
+      synchronous: store.synchronous,
+      catalogue: store.catalogue,
+    })
     // Whoever has the data directory has its control token.
     return await appendLate(opened, rolloutId, { ...given, token: machineToken })
   }

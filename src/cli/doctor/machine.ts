@@ -4,6 +4,7 @@ import { availableParallelism, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import type { Config } from '../../core/index.ts'
 import { bytes, plural } from '../present/units.ts'
+import { catalogueFindings } from './catalogue.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
 const leastFreeBytes = 5e9
@@ -20,6 +21,7 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
       await numberIn('/proc/sys/fs/inotify/max_user_watches'),
     ),
     ...(await directoryFindings(config.store.directory)),
+    ...(await catalogueFindings(config.store.catalogue)),
   ]
 }
 

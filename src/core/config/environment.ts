@@ -8,6 +8,7 @@ export const environmentVariables = {
   MODEL: 'engine.model',
   PADDOCK_CONFIG: 'path of the configuration file',
   PADDOCK_DATA: 'store.directory',
+  PADDOCK_CATALOGUE: 'store.catalogue',
   PADDOCK_HOST: 'proxy.host',
   PADDOCK_PORT: 'proxy.port',
   PADDOCK_CONTROL_PORT: 'control.port',
@@ -26,7 +27,7 @@ export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
     engine: { ...engineUrls(env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
     proxy: { ...text('host', env.PADDOCK_HOST), ...number('port', env.PADDOCK_PORT) },
     control,
-    store: { ...text('directory', env.PADDOCK_DATA) },
+    store: { ...text('directory', env.PADDOCK_DATA), ...text('catalogue', env.PADDOCK_CATALOGUE) },
     log: { ...logLevel(env.PADDOCK_LOG), ...text('file', env.PADDOCK_LOG_FILE) },
   }
 }

@@ -105,6 +105,14 @@ const store = z.strictObject({
     .enum(['normal', 'full'])
     .default('normal')
     .describe('`normal` survives a killed process, `full` also a power loss.'),
+  catalogue: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'Must be a URL `postgres://user@host/database`.')
+    .nullable()
+    .default(null)
+    .describe(
+      "URL of a PostgreSQL database for catalogue, queue and trainer's book; null: they are in the data directory.",
+    ),
 })
 
 const log = z.strictObject({

@@ -1,5 +1,5 @@
 import { type Clock, type Id, PaddockError, systemClock, type Task } from '../../core/index.ts'
-import type { GroupSpec, RoundView, SettledRound, Store } from '../../trajectory/index.ts'
+import { type GroupSpec, requireHere, type RoundView, type SettledRound, type Store } from '../../trajectory/index.ts'
 import { type AskedGroup, recordGroup } from '../group/same-group.ts'
 import type { OpenRun } from '../run.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
@@ -150,6 +150,7 @@ export class OwnRuns {
 
   async #begin(runId: Id): Promise<AtWork> {
     const { catalogue, trainer } = this.#parts.store
+    await requireHere(catalogue, runId)
     const found = await this.#parts.find(trainerRunOf(await catalogue.run(runId)))
     const run = await found.begin(runId, this.#stop.signal)
     run.ended.catch((error: unknown) => this.#parts.onFailure(runId, error)).finally(() => this.#atWork.delete(runId))

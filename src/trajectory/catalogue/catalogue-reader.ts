@@ -1,96 +1,107 @@
-/** Reads of the catalogue over one connection. */
-import type { Database } from 'better-sqlite3'
-import {
-  type Digest,
-  type EngineFingerprint,
-  type Id,
-  PaddockError,
-  type RolloutEnd,
-  type Task,
-  type Verdict,
-} from '../../core/index.ts'
+import { type Digest, type EngineFingerprint, type Id, PaddockError, type Task } from '../../core/index.ts'
 import type {
+  CatalogueReader,
   GroupRecord,
   RolloutFilter,
-  RolloutRecord,
   RolloutView,
-  RolloutWork,
   RoundView,
   RunEvent,
   RunRecord,
   SlotRecord,
 } from '../contract/index.ts'
-import { Statements, wholeRows } from '../sqlite/index.ts'
+import { first, type Sql, wholeRows } from '../sql/index.ts'
 import { carriedSlots, parseRound, parseSettled } from './rounds.ts'
+import { type RolloutRow, viewsOf } from './rollout-views.ts'
 import { catalogueTables, type CoveredTable } from './schema.ts'
 
 interface RecordRow {
   readonly record: string
 }
 
-interface RolloutRow extends RecordRow {
-  readonly id: Id
-  readonly group: Id
-}
+const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, rounds, slots, settled, runEvents } = catalogueTables
 
-const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, rounds, slots, settled, runEvents, ...ofRollouts } =
-  catalogueTables
+/** More than any table has. */
+const all = Number.MAX_SAFE_INTEGER
 
-/** The synchronous half of `CatalogueReader`: each row is checked against its digest. Methods throw `STORE_CORRUPT`. */
-export class SqliteCatalogueReader {
-  protected readonly statements: Statements
+/** `CatalogueReader` over SQL: each row is checked against its digest. Methods throw `STORE_CORRUPT`. */
+export class SqlCatalogueReader implements CatalogueReader {
+  protected readonly sql: Sql
+  /** The data directory that reads, where several share the catalogue; null: it is the only one. */
+  protected readonly home: Id | null
 
-  constructor(db: Database) {
-    this.statements = new Statements(db)
+  constructor(sql: Sql, home: Id | null = null) {
+    this.sql = sql
+    this.home = home
   }
 
-  run(id: Id): RunRecord {
+  async elsewhere(runId: Id): Promise<string | null> {
+    if (this.home === null) return null
+    const other = await first<{ name: string }>(
+      this.sql,
+      `SELECT d.name FROM run_homes h JOIN data_directories d ON d.id = h.home WHERE h.run = ? AND h.home <> ?`,
+      runId,
+      this.home,
+    )
+    return other?.name ?? null
+  }
+
+  run(id: Id): Promise<RunRecord> {
     return this.#one<RunRecord>(runs, 'id', id)
   }
 
-  runs(limit = -1): readonly RunRecord[] {
+  runs(limit = all): Promise<readonly RunRecord[]> {
     return this.#records<RunRecord>(runs, 'ORDER BY n DESC LIMIT ?', limit)
   }
 
-  unfinishedRuns(of: 'all' | 'evals'): readonly RunRecord[] {
-    const isOpen = `id NOT IN (SELECT run FROM closed_runs) AND record ->> '$.config.trainer' IS NOT NULL`
+  async unfinishedRuns(of: 'all' | 'evals'): Promise<readonly RunRecord[]> {
     const goesOn = `EXISTS (SELECT 1 FROM groups g JOIN group_rounds r ON r."group" = g.id WHERE g.run = runs.id
       AND NOT EXISTS (SELECT 1 FROM settled_rounds s WHERE s."group" = r."group" AND s.round = r.round))`
-    const isOne = of === 'all' ? '' : `record ->> '$.config.eval' IS NOT NULL AND `
-    return this.#records<RunRecord>(runs, `WHERE ${isOne}((${isOpen}) OR ${goesOn}) ORDER BY n DESC`)
+    // Which part of a configuration it is, is known once it is parsed.
+    const mayBeOpen = `record LIKE '%"trainer":%' AND id NOT IN (SELECT run FROM closed_runs)`
+    const here = this.home === null ? '' : 'AND id IN (SELECT run FROM run_homes WHERE home = ?)'
+    const found = await this.#records<RunRecord>(
+      runs,
+      `WHERE ((${mayBeOpen}) OR ${goesOn}) ${here} ORDER BY n DESC`,
+      ...(this.home === null ? [] : [this.home]),
+    )
+    const going = new Set((await this.sql.all<{ id: Id }>(`SELECT id FROM runs WHERE ${goesOn}`)).map(({ id }) => id))
+    return found.filter((run) => {
+      if (of === 'evals' && partOf(run, 'eval') === null) return false
+      return going.has(run.id) || partOf(run, 'trainer') !== null
+    })
   }
 
-  task(digest: Digest): Task {
+  task(digest: Digest): Promise<Task> {
     return this.#one<Task>(tasks, 'task', digest)
   }
 
-  tasks(): readonly Task[] {
+  tasks(): Promise<readonly Task[]> {
     return this.#records<Task>(tasks, 'ORDER BY n')
   }
 
-  group(id: Id): GroupRecord {
+  group(id: Id): Promise<GroupRecord> {
     return this.#one<GroupRecord>(groups, 'id', id)
   }
 
-  groups(runId: Id): readonly GroupRecord[] {
+  groups(runId: Id): Promise<readonly GroupRecord[]> {
     return this.#records<GroupRecord>(groups, 'WHERE run = ? ORDER BY n', runId)
   }
 
-  rollout(id: Id): RolloutView {
-    const [row] = this.#rows<RolloutRow>(rollouts, 'WHERE id = ?', id)
-    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no rollout ${id}`)
-    return this.#view(row)
+  async rollout(id: Id): Promise<RolloutView> {
+    const [view] = await viewsOf(this.sql, await this.#rows<RolloutRow>(rollouts, 'WHERE id = ?', id))
+    if (view === undefined) throw new PaddockError('NOT_FOUND', `there is no rollout ${id}`)
+    return view
   }
 
-  rollouts(filter: RolloutFilter): readonly RolloutView[] {
+  async rollouts(filter: RolloutFilter): Promise<readonly RolloutView[]> {
     const conditions: string[] = []
     const values: unknown[] = []
     for (const [condition, value] of [
       ['run = ?', filter.runId],
       ['"group" = ?', filter.groupId],
       [
-        'slot IN (SELECT value FROM json_each(?))',
-        filter.slots === undefined ? undefined : JSON.stringify(filter.slots),
+        `slot IN (SELECT CAST(value AS INTEGER) FROM ${this.sql.dialect.list} AS l)`,
+        filter.slots === undefined ? undefined : this.sql.list(filter.slots),
       ],
       ['"group" IN (SELECT id FROM groups WHERE task = ?)', filter.taskDigest],
     ] as const) {
@@ -99,19 +110,21 @@ export class SqliteCatalogueReader {
       values.push(value)
     }
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    return this.#rows<RolloutRow>(rollouts, `${where} ORDER BY n LIMIT ?`, ...values, filter.limit ?? -1).map((row) =>
-      this.#view(row),
+    return viewsOf(
+      this.sql,
+      await this.#rows<RolloutRow>(rollouts, `${where} ORDER BY n LIMIT ?`, ...values, filter.limit ?? all),
     )
   }
 
-  rounds(groupId: Id): readonly RoundView[] {
-    const of = <Row extends object>(table: CoveredTable, column: string): readonly Row[] =>
+  async rounds(groupId: Id): Promise<readonly RoundView[]> {
+    const of = <Row extends object>(table: CoveredTable, column: string): Promise<readonly Row[]> =>
       this.#rows<Row>(table, `WHERE "group" = ? ORDER BY ${column}`, groupId)
-    const known = of<RecordRow & { round: number; opened_at: number }>(rounds, 'round')
+    const known = await of<RecordRow & { round: number; opened_at: number }>(rounds, 'round')
     if (known.length === 0) return []
-    const lists = new Map(of<RecordRow & { round: number }>(settled, 'round').map((row) => [row.round, row.record]))
-    const places = of<{ slot: number; round: number; job: Id; key: string | null }>(slots, 'slot')
-    const now = this.databaseNow()
+    const ended = await of<RecordRow & { round: number }>(settled, 'round')
+    const lists = new Map(ended.map((row) => [row.round, row.record]))
+    const places = await of<{ slot: number; round: number; job: Id; key: string | null }>(slots, 'slot')
+    const now = await this.databaseNow()
     let carried: readonly SlotRecord[] = []
     return known.map(({ round, record, opened_at: openedAt }) => {
       const list = lists.get(round)
@@ -129,8 +142,8 @@ export class SqliteCatalogueReader {
     })
   }
 
-  runEvents(runId: Id, { after, limit }: { after: number; limit: number }): readonly RunEvent[] {
-    const rows = this.#rows<{ seq: number; kind: RunEvent['kind']; at: number; data: string }>(
+  async runEvents(runId: Id, { after, limit }: { after: number; limit: number }): Promise<readonly RunEvent[]> {
+    const rows = await this.#rows<{ seq: number; kind: RunEvent['kind']; at: number; data: string }>(
       runEvents,
       'WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?',
       runId,
@@ -140,30 +153,33 @@ export class SqliteCatalogueReader {
     return rows.map(({ seq, kind, at, data }) => ({ seq, runId, kind, at, data: parseOwn<RunEvent['data']>(data) }))
   }
 
-  lastRunEvent(runId: Id): number {
-    return (
-      this.statements.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM run_events WHERE run = ?', runId)?.seq ??
-      0
+  async lastRunEvent(runId: Id): Promise<number> {
+    const last = await first<{ seq: number | null }>(
+      this.sql,
+      'SELECT max(seq) AS seq FROM run_events WHERE run = ?',
+      runId,
     )
+    return last?.seq ?? 0
   }
 
-  fingerprint(digest: Digest): EngineFingerprint {
+  fingerprint(digest: Digest): Promise<EngineFingerprint> {
     return this.#one<EngineFingerprint>(fingerprints, 'id', digest)
   }
 
-  tokenTexts(tokenizer: string, ids: readonly number[]): ReadonlyMap<number, Uint8Array> {
-    const texts = new Map<number, Uint8Array>()
-    for (const id of new Set(ids)) {
-      const [row] = this.#rows<{ bytes: Uint8Array }>(tokenTexts, 'WHERE tokenizer = ? AND token = ?', tokenizer, id)
-      if (row !== undefined) texts.set(id, Uint8Array.from(row.bytes))
-    }
-    return texts
+  async tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
+    const rows = await this.#rows<{ token: number; bytes: Uint8Array }>(
+      tokenTexts,
+      `WHERE tokenizer = ? AND token IN (SELECT CAST(value AS INTEGER) FROM ${this.sql.dialect.list} AS l)`,
+      tokenizer,
+      this.sql.list([...new Set(ids)]),
+    )
+    return new Map(rows.map(({ token, bytes }) => [token, Uint8Array.from(bytes)]))
   }
 
-  resolve(prefix: string): readonly { readonly kind: 'run' | 'group' | 'rollout'; readonly id: Id }[] {
+  resolve(prefix: string): Promise<readonly { readonly kind: 'run' | 'group' | 'rollout'; readonly id: Id }[]> {
     // '~' sorts behind every hexadecimal digit and dash.
     const range = [prefix, `${prefix}~`]
-    return this.statements.all<{ kind: 'run' | 'group' | 'rollout'; id: Id }>(
+    return this.sql.all<{ kind: 'run' | 'group' | 'rollout'; id: Id }>(
       `SELECT 'run' AS kind, id FROM runs WHERE id >= ? AND id < ?
        UNION ALL SELECT 'group', id FROM groups WHERE id >= ? AND id < ?
        UNION ALL SELECT 'rollout', id FROM rollouts WHERE id >= ? AND id < ? LIMIT 100`,
@@ -173,46 +189,35 @@ export class SqliteCatalogueReader {
     )
   }
 
+  /** Closing the database is its opener's business. */
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
   /** The database's own clock, milliseconds since the epoch. */
-  protected databaseNow(): number {
-    return this.statements.get<{ now: number }>(`SELECT unixepoch('subsec') * 1000.0 AS now`)?.now ?? 0
+  protected async databaseNow(): Promise<number> {
+    return (await first<{ now: number }>(this.sql, `SELECT ${this.sql.dialect.now} AS now`))?.now ?? 0
   }
 
-  #view({ record, group }: RolloutRow): RolloutView {
-    const rollout = parseOwn<RolloutRecord>(record)
-    const of = <Row extends object>(table: CoveredTable): readonly Row[] =>
-      this.#rows<Row>(table, 'WHERE rollout = ? ORDER BY rowid', rollout.id)
-    const { starts, works, ends, taints, labels, verdicts } = ofRollouts
-    const [work] = of<RecordRow>(works)
-    const [start] = of<{ at: number }>(starts)
-    const [end] = of<{ at: number; end: RolloutEnd; detail: string }>(ends)
-    return {
-      ...rollout,
-      taskDigest: this.group(group).taskDigest,
-      work: work === undefined ? null : parseOwn<RolloutWork>(work.record),
-      startedAt: start?.at ?? null,
-      endedAt: end?.at ?? null,
-      end: end?.end ?? null,
-      endDetail: end?.detail ?? '',
-      taints: of<{ cause: string }>(taints).map(({ cause }) => cause),
-      verdicts: of<RecordRow>(verdicts).map((row) => parseOwn<Verdict>(row.record)),
-      labels: Object.fromEntries(of<{ name: string; value: string }>(labels).map(({ name, value }) => [name, value])),
-    }
-  }
-
-  #one<T>(table: CoveredTable, column: string, key: string): T {
-    const [row] = this.#rows<RecordRow>(table, `WHERE ${column} = ?`, key)
+  async #one<T>(table: CoveredTable, column: string, key: string): Promise<T> {
+    const [row] = await this.#rows<RecordRow>(table, `WHERE ${column} = ?`, key)
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no ${table.name.slice(0, -1)} ${key}`)
     return parseOwn<T>(row.record)
   }
 
-  #records<T>(table: CoveredTable, rest: string, ...values: readonly unknown[]): readonly T[] {
-    return this.#rows<RecordRow>(table, rest, ...values).map((row) => parseOwn<T>(row.record))
+  async #records<T>(table: CoveredTable, rest: string, ...values: readonly unknown[]): Promise<readonly T[]> {
+    return (await this.#rows<RecordRow>(table, rest, ...values)).map((row) => parseOwn<T>(row.record))
   }
 
-  #rows<Row extends object>(table: CoveredTable, rest: string, ...values: readonly unknown[]): readonly Row[] {
-    return wholeRows<Row>(this.statements, table, rest, ...values)
+  #rows<Row extends object>(table: CoveredTable, rest: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    return wholeRows<Row>(this.sql, table, rest, ...values)
   }
+}
+
+/** A part of a run's configuration; null where there is none. */
+function partOf({ config }: RunRecord, part: string): unknown {
+  if (typeof config !== 'object' || config === null || !(part in config)) return null
+  return (config as Readonly<Record<string, unknown>>)[part] ?? null
 }
 
 /** JSON that only this folder writes. */

@@ -83,7 +83,12 @@ export interface RolloutView extends RolloutRecord {
 export interface CatalogueReader {
   run(id: Id): Promise<RunRecord>
   runs(limit?: number): Promise<readonly RunRecord[]>
-  /** Runs of trainers that are not closed, and runs with a round that goes on; newest first. */
+  /**
+   * Where the segments of a run are, for people to read, when they are in another data directory on the same catalogue; null: here.
+   * What is of a run elsewhere can be read, and nothing is begun in it (`RECORDED_ELSEWHERE`).
+   */
+  elsewhere(runId: Id): Promise<string | null>
+  /** Of this data directory: runs of trainers that are not closed, and runs with a round that goes on; newest first. */
   unfinishedRuns(of: 'all' | 'evals'): Promise<readonly RunRecord[]>
   task(digest: Digest): Promise<Task>
   tasks(): Promise<readonly Task[]>

@@ -217,9 +217,9 @@ export interface TrainerBook extends TrainerReader {
   passedGate(runId: Id): Promise<boolean>
   /** What was said of a run's weights last; null: nothing. */
   lastPolicy(runId: Id): Promise<PolicyEvent | null>
-  /** The run whose trainer moves weights: the last one that did and is not closed. Null: none. */
+  /** The run of this data directory whose trainer moves weights: the last one that did and is not closed. Null: none. */
   policyOwner(): Promise<Id | null>
-  /** The replicas that were named last, by a run that is not closed. Null: by none. */
+  /** The replicas that were named last, by a run of this data directory that is not closed. Null: by none. */
   engines(): Promise<NamedEngines | null>
   /** The last incarnation; null before the first attaching. */
   incarnation(runId: Id): Promise<number | null>

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Database } from 'better-sqlite3'
-import { isPaddockError, PaddockError } from '../../core/index.ts'
+import { type Id, isPaddockError, PaddockError } from '../../core/index.ts'
 import { DirectoryBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { StoreReader } from '../contract/index.ts'
@@ -14,12 +14,13 @@ import type { Counts, Found, FsckReport } from './report.ts'
 import { checkSession } from './session-checks.ts'
 
 /**
- * Checks a data directory and never writes: that log and catalogue belong together; structure, schema and references of
+ * Checks a data directory and never writes; `catalogue` is the URL of the PostgreSQL database that has its
+ * catalogue, of which the runs of this directory are checked. That log and catalogue belong together; structure, schema and references of
  * the databases; the digest of every record and row, and that none is missing; what the journal still holds; each session's
  * tree, lengths and body digests; sessions of rollouts, verdict artifacts, blob digests. Works beside a live owner.
  * Throws `NOT_FOUND` and `STORE_SCHEMA`; everything else is a problem in the report.
  */
-export async function fsck(directory: string): Promise<FsckReport> {
+export async function fsck(directory: string, o: { readonly catalogue?: string | null } = {}): Promise<FsckReport> {
   const path = resolve(directory)
   const files = storeFiles(path)
   const problems: { where: string; what: string }[] = []
@@ -38,7 +39,7 @@ export async function fsck(directory: string): Promise<FsckReport> {
     if (!live) attempt(() => checkJournal(db, files.log, found), 'journal', found)
   })
   if (!known && !recorded) throw new PaddockError('NOT_FOUND', `there is no store in ${path}`)
-  if (together && known && recorded) await checkContents(path, counts, found)
+  if (together && known && recorded) await checkContents(path, o, counts, found)
   const blobs = new DirectoryBlobReader(`${path}/blobs`)
   for await (const { digest } of blobs.list()) {
     counts.blobs += 1
@@ -94,9 +95,14 @@ function refusals(db: Database): string[] {
     .map(({ head, why }) => `an entry was refused (${why}): ${head.slice(0, 200)}`)
 }
 
-async function checkContents(path: string, counts: Counts, found: Found): Promise<void> {
+async function checkContents(
+  path: string,
+  o: { readonly catalogue?: string | null },
+  counts: Counts,
+  found: Found,
+): Promise<void> {
   try {
-    await using reader = await openReader(path)
+    await using reader = await openReader(path, o)
     await checkSessions(reader, counts, found)
     await checkRollouts(reader, counts, found)
   } catch (error) {
@@ -126,7 +132,20 @@ async function checkSessions(reader: StoreReader, counts: Counts, found: Found):
 }
 
 async function checkRollouts(reader: StoreReader, counts: Counts, found: Found): Promise<void> {
-  for (const rollout of await reader.catalogue.rollouts({})) {
+  for (const { id } of await reader.catalogue.runs()) {
+    // Its segments and artifacts are where it was recorded.
+    if ((await reader.catalogue.elsewhere(id)) !== null) continue
+    try {
+      await checkRun(reader, id, counts, found)
+    } catch (error) {
+      found(`run ${id}`, messageOf(error))
+    }
+  }
+}
+
+async function checkRun(reader: StoreReader, runId: Id, counts: Counts, found: Found): Promise<void> {
+  for (const group of await reader.catalogue.groups(runId)) await reader.catalogue.rounds(group.id)
+  for (const rollout of await reader.catalogue.rollouts({ runId })) {
     counts.rollouts += 1
     const known = new Set<string>()
     const named = [...(rollout.work?.artifacts ?? []), ...rollout.verdicts.flatMap(({ artifacts }) => artifacts)]

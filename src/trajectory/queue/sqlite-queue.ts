@@ -1,9 +1,8 @@
 import type { Database } from 'better-sqlite3'
 import { type Id, PaddockError } from '../../core/index.ts'
-import type { SqliteCatalogue } from '../catalogue/index.ts'
+import { SqlCatalogue } from '../catalogue/index.ts'
 import type {
   ClaimRequest,
-  HandedIn,
   HandIn,
   HandInAnswer,
   JobFilter,
@@ -16,7 +15,9 @@ import type {
   NodeSession,
   Swept,
 } from '../contract/index.ts'
+import { type Sql, SqliteSql } from '../sql/index.ts'
 import { Statements } from '../sqlite/index.ts'
+import { keep } from './keep.ts'
 import { fitting, inOrder } from './pick.ts'
 
 /** The database's own clock, milliseconds since the epoch. */
@@ -44,15 +45,15 @@ export interface JobRow {
 /** Where a job goes that is not done: nowhere when somebody wants it stopped or its attempts are used up. */
 const backAgain = `CASE WHEN cancel_asked = 1 THEN 'cancelled' WHEN attempt >= max_attempts THEN 'dead' ELSE 'ready' END`
 
-/** The synchronous half of `Queue`. Each method is one transaction. */
+/** `Queue` over SQLite, served one call after the other. Each method is one transaction. */
 export class SqliteQueue {
   readonly #db: Database
-  readonly #catalogue: SqliteCatalogue
+  readonly #sql: Sql
   readonly #statements: Statements
 
-  constructor(db: Database, catalogue: SqliteCatalogue) {
+  constructor(db: Database) {
     this.#db = db
-    this.#catalogue = catalogue
+    this.#sql = new SqliteSql(db)
     this.#statements = new Statements(db)
   }
 
@@ -153,8 +154,8 @@ export class SqliteQueue {
     })
   }
 
-  handIn(lease: LeaseKey, what: HandIn): HandInAnswer {
-    return this.#write((): HandInAnswer => {
+  handIn(lease: LeaseKey, what: HandIn): Promise<HandInAnswer> {
+    return this.#sql.transaction(async (sql): Promise<HandInAnswer> => {
       const job = this.#statements.get<JobRow>('SELECT * FROM jobs WHERE id = ?', lease.jobId)
       if (job === undefined) return { accepted: false, why: 'unknown_job' }
       const earlier = this.#statements.get<{ session: Id; digest: string }>(
@@ -174,7 +175,7 @@ export class SqliteQueue {
         lease.session,
         what.digest,
       )
-      if (what.made !== null) this.#keep(what.made)
+      if (what.made !== null) await keep(new SqlCatalogue(sql), what.made)
       const change =
         what.next === 'done' ? `state = 'done'` : `state = ${backAgain}, session = NULL, available_at = ${now}`
       const row = this.#statements.get<{ state: JobState }>(
@@ -259,12 +260,6 @@ export class SqliteQueue {
       this.#statements.run('UPDATE jobs SET started = 1 WHERE "group" = ? AND started = 0', row.group)
     }
     return leaseOf(leased ?? row)
-  }
-
-  #keep({ rolloutId, taints, verdict, end }: HandedIn): void {
-    for (const cause of taints) this.#catalogue.taint(rolloutId, cause)
-    if (verdict !== null) this.#catalogue.appendVerdict(verdict)
-    this.#catalogue.endRollout(rolloutId, end.at, end.end, end.detail)
   }
 
   #session(id: Id): { readonly state: 'up' | 'draining' | 'gone'; readonly labels: string } | undefined {

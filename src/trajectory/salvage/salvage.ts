@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
 import { DirectoryBlobReader, DirectoryBlobs } from '../blobs/index.ts'
-import { catalogueMigrations, SqliteCatalogue } from '../catalogue/index.ts'
+import { catalogueMigrations, SqlCatalogue } from '../catalogue/index.ts'
 import { attempt, checkJournal } from '../fsck/index.ts'
 import { generationsOf, journalFile } from '../journal/index.ts'
 import {
@@ -25,6 +25,7 @@ import {
   openForWriting,
   Statements,
 } from '../sqlite/index.ts'
+import { SqliteSql } from '../sql/index.ts'
 import { liveOwner, openStore, storeFiles } from '../store/index.ts'
 import { type SalvagedCatalogue, salvageCatalogue } from './salvage-catalogue.ts'
 import { lostSessions, type SalvagedLog, salvageLog } from './salvage-log.ts'
@@ -82,7 +83,7 @@ export async function salvage(
     parts = { rows, records }
     if (!records.journalIsWhole) for (const id of unended(catalogue)) tainted.add(id)
     for (const id of [...rows.incomplete, ...records.cut.flatMap(({ rollout }) => rollout ?? [])]) tainted.add(id)
-    rollouts = taintAll(catalogue, tainted)
+    rollouts = await taintAll(catalogue, tainted)
     remember(log, catalogue, records)
   } finally {
     log.close()
@@ -184,11 +185,11 @@ function unended(db: Database.Database): readonly string[] {
   return rows.map(({ id }) => id)
 }
 
-function taintAll(db: Database.Database, tainted: Set<string>): number {
-  const catalogue = new SqliteCatalogue(db)
+async function taintAll(db: Database.Database, tainted: Set<string>): Promise<number> {
+  const catalogue = new SqlCatalogue(new SqliteSql(db))
   const known = new Set(new Statements(db).all<{ id: string }>('SELECT id FROM rollouts').map(({ id }) => id))
   for (const id of tainted) {
-    if (known.has(id)) catalogue.taint(id, taint)
+    if (known.has(id)) await catalogue.taint(id, taint)
     else tainted.delete(id)
   }
   return known.size

@@ -6,9 +6,9 @@ export function conflictsNamed(operations: Operations): Operations {
   return Object.fromEntries(
     Object.entries(operations).map(([name, operation]) => [
       name,
-      (...args: never[]): unknown => {
+      async (...args: never[]): Promise<unknown> => {
         try {
-          return operation(...args)
+          return await operation(...args)
         } catch (error) {
           if (isConstraint(error)) {
             throw new PaddockError('STORE_CONFLICT', `${name} contradicts the store: ${error.message}`, {

@@ -24,9 +24,9 @@ export function damageNamed(operations: Operations): Operations {
   return Object.fromEntries(
     Object.entries(operations).map(([name, operation]) => [
       name,
-      (...args: never[]): unknown => {
+      async (...args: never[]): Promise<unknown> => {
         try {
-          return operation(...args)
+          return await operation(...args)
         } catch (error) {
           throw asStoreError(error, name)
         }

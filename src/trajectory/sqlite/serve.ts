@@ -11,7 +11,7 @@ export class Moved {
   }
 }
 
-/** Operations by name; each answers at once. */
+/** Operations by name. */
 export type Operations = Readonly<Record<string, (...args: never[]) => unknown>>
 
 /** Opens what a thread serves and tells the other side; an error there ends the thread. */
@@ -35,24 +35,34 @@ export function perform(operations: Operations, request: ThreadRequest): unknown
   return operation(...(request.args as never[]))
 }
 
-/** Serves operations one by one, each answered when it has run. */
+/** Serves operations one by one: each begins when the one before has answered. */
 export function serveEach(port: MessagePort, operations: Operations, close: () => void): void {
+  let before: Promise<void> = Promise.resolve()
   port.on('message', (request: ThreadRequest) => {
-    try {
-      if (request.op === 'close') {
-        close()
-        port.postMessage([{ id: request.id, ok: true, value: null }])
-        port.close()
-        return
-      }
-      const result = perform(operations, request)
-      if (result instanceof Moved) {
-        port.postMessage([{ id: request.id, ok: true, value: result.value }], [...result.transfer])
-      } else {
-        port.postMessage([{ id: request.id, ok: true, value: result }])
-      }
-    } catch (error) {
-      port.postMessage([{ id: request.id, ok: false, error: toWire(error) }])
-    }
+    before = before.then(() => answer(port, operations, close, request))
   })
+}
+
+async function answer(
+  port: MessagePort,
+  operations: Operations,
+  close: () => void,
+  request: ThreadRequest,
+): Promise<void> {
+  try {
+    if (request.op === 'close') {
+      close()
+      port.postMessage([{ id: request.id, ok: true, value: null }])
+      port.close()
+      return
+    }
+    const result = await perform(operations, request)
+    if (result instanceof Moved) {
+      port.postMessage([{ id: request.id, ok: true, value: result.value }], [...result.transfer])
+    } else {
+      port.postMessage([{ id: request.id, ok: true, value: result }])
+    }
+  } catch (error) {
+    port.postMessage([{ id: request.id, ok: false, error: toWire(error) }])
+  }
 }

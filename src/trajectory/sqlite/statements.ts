@@ -24,6 +24,14 @@ export class Statements {
     return this.#of(sql).all(...values) as Row[]
   }
 
+  /** The rows of any statement: none of one that gives none. */
+  rows<Row>(sql: string, ...values: readonly unknown[]): Row[] {
+    const statement = this.#of(sql)
+    if (statement.reader) return statement.all(...values) as Row[]
+    statement.run(...values)
+    return []
+  }
+
   /** Rows one by one. */
   each<Row>(sql: string, ...values: readonly unknown[]): IterableIterator<Row> {
     return this.#of(sql).iterate(...values) as IterableIterator<Row>

@@ -16,8 +16,7 @@ export class Changes implements StoreChanges {
 
 /** A catalogue that tells of rounds and rollouts once what was written is durable. */
 export function telling(catalogue: Catalogue, changes: Changes): Catalogue {
-  return {
-    ...catalogue,
+  return withMethods(catalogue, {
     openRound: async (round) => {
       await catalogue.openRound(round)
       changes.tell({ kind: 'round', runId: round.runId })
@@ -39,13 +38,12 @@ export function telling(catalogue: Catalogue, changes: Changes): Catalogue {
       await catalogue.appendVerdict(verdict)
       changes.tell({ kind: 'rollout', rolloutId: verdict.rolloutId })
     },
-  }
+  })
 }
 
 /** A trainer's book that tells of runs that are closed, that somebody attached to, and of which rounds are done. */
 export function tellingBook(book: TrainerBook, changes: Changes): TrainerBook {
-  return {
-    ...book,
+  return withMethods(book, {
     attach: async (runId, o) => {
       const attached = await book.attach(runId, o)
       changes.tell({ kind: 'run', runId })
@@ -60,5 +58,16 @@ export function tellingBook(book: TrainerBook, changes: Changes): TrainerBook {
       await book.closeRun(runId)
       changes.tell({ kind: 'run', runId })
     },
-  }
+  })
+}
+
+/** An object with some methods of others; of any kind, an instance of a class too. */
+function withMethods<T extends object>(target: T, methods: Partial<T>): T {
+  return new Proxy(target, {
+    get: (_, name) => {
+      if (name in methods) return Reflect.get(methods, name)
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }

@@ -2,3 +2,9 @@ export { announceOwner, liveOwner, type Owner } from './lock.ts'
 export { openReader } from './open-reader.ts'
 export { openStore, type OwnedStore, type StoreOptions } from './open-store.ts'
 export { requireSameLog, storeFiles } from './same-log.ts'
+export {
+  openPostgresCatalogue,
+  probePostgresCatalogue,
+  type PostgresCatalogue,
+  type PostgresCatalogueOptions,
+} from './postgres.ts'

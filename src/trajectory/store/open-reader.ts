@@ -1,14 +1,19 @@
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { DirectoryBlobReader } from '../blobs/index.ts'
-import { catalogueMigrations, SqliteCatalogueReader } from '../catalogue/index.ts'
+import { catalogueMigrations, SqlCatalogueReader } from '../catalogue/index.ts'
 import type { CatalogueReader, RecorderReader, StoreReader, TrainerReader } from '../contract/index.ts'
 import { isBefore, writtenTo } from '../journal/index.ts'
 import { LogReader, logMigrations, readPlace } from '../recorder/index.ts'
+import { SqliteSql } from '../sql/index.ts'
 import { asStoreError, openForReading } from '../sqlite/index.ts'
-import { SqliteTrainerReader } from '../trainer/index.ts'
+import { SqlTrainerReader } from '../trainer/index.ts'
 import { liveOwner } from './lock.ts'
+import { located } from './located.ts'
+import { openPostgresReader } from './postgres.ts'
+import { requireSameCatalogue } from './same-catalogue.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
+import { homeOf } from './shared.ts'
 
 /** A live owner takes its journal in within milliseconds; one that is far behind is not waited for. */
 const waitMs = 1000
@@ -16,32 +21,66 @@ const waitMs = 1000
 /**
  * Opens a data directory for reading, at any time, also beside a live owner: what was durable by then is seen, where the
  * owner is less than a second behind its journal. Reads run in this thread: this is for
- * programs that read and do nothing else. Throws `NOT_FOUND`, `STORE_SCHEMA`, `STORE_CORRUPT`.
+ * programs that read and do nothing else. Throws `NOT_FOUND`, `STORE_SCHEMA`, `STORE_CORRUPT`; with `catalogue`, the URL of the
+ * PostgreSQL database that has it, also `CATALOGUE_OTHER` and `CATALOGUE_UNAVAILABLE`.
  */
-export async function openReader(directory: string): Promise<StoreReader> {
+export async function openReader(
+  directory: string,
+  { catalogue: url = null }: { readonly catalogue?: string | null } = {},
+): Promise<StoreReader> {
   const path = resolve(directory)
   const files = storeFiles(path)
   requireSameLog(path)
   const log = openForReading(files.log, logMigrations)
   try {
     if (liveOwner(path) !== null) await caughtUp(log)
-    const catalogue = openForReading(files.catalogue, catalogueMigrations)
+    const opened = url === null ? ownCatalogue(path) : await sharedCatalogue(path, url)
     const close = (): Promise<void> =>
-      later(() => {
+      later(async () => {
         log.close()
-        catalogue.close()
+        await opened.close()
       })
+    const reads = logReads(new LogReader(log))
     return {
       directory: path,
-      recorder: logReads(new LogReader(log)),
-      catalogue: catalogueReads(new SqliteCatalogueReader(catalogue)),
-      trainer: trainerReads(new SqliteTrainerReader(catalogue)),
+      recorder: url === null ? reads : located(reads, opened.catalogue),
+      catalogue: opened.catalogue,
+      trainer: opened.trainer,
       blobs: new DirectoryBlobReader(join(path, 'blobs')),
       close,
       [Symbol.asyncDispose]: close,
     }
   } catch (error) {
     log.close()
+    throw error
+  }
+}
+
+interface OpenedCatalogue {
+  readonly catalogue: CatalogueReader
+  readonly trainer: TrainerReader
+  readonly close: () => Promise<void>
+}
+
+/** The catalogue beside the log. */
+function ownCatalogue(directory: string): OpenedCatalogue {
+  requireSameCatalogue(directory, null)
+  const db = openForReading(storeFiles(directory).catalogue, catalogueMigrations)
+  const sql = new SqliteSql(db)
+  return {
+    catalogue: catalogueReads(new SqlCatalogueReader(sql)),
+    trainer: trainerReads(new SqlTrainerReader(sql)),
+    close: async () => void db.close(),
+  }
+}
+
+async function sharedCatalogue(directory: string, url: string): Promise<OpenedCatalogue> {
+  const opened = await openPostgresReader(url, homeOf(directory))
+  try {
+    requireSameCatalogue(directory, opened.id)
+    return opened
+  } catch (error) {
+    await opened.close()
     throw error
   }
 }
@@ -65,10 +104,11 @@ function logReads(reader: LogReader): RecorderReader {
   }
 }
 
-function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
+function catalogueReads(reader: CatalogueReader): CatalogueReader {
   return {
     run: (id) => later(() => reader.run(id)),
     runs: (limit) => later(() => reader.runs(limit)),
+    elsewhere: (runId) => later(() => reader.elsewhere(runId)),
     unfinishedRuns: (of) => later(() => reader.unfinishedRuns(of)),
     task: (digest) => later(() => reader.task(digest)),
     tasks: () => later(() => reader.tasks()),
@@ -86,7 +126,7 @@ function catalogueReads(reader: SqliteCatalogueReader): CatalogueReader {
   }
 }
 
-function trainerReads(reader: SqliteTrainerReader): TrainerReader {
+function trainerReads(reader: TrainerReader): TrainerReader {
   return {
     metrics: (...args) => later(() => reader.metrics(...args)),
     versions: (...args) => later(() => reader.versions(...args)),
@@ -96,9 +136,9 @@ function trainerReads(reader: SqliteTrainerReader): TrainerReader {
 }
 
 /** A throw becomes a rejection, with a name of the store. */
-async function later<T>(read: () => T): Promise<T> {
+async function later<T>(read: () => T | Promise<T>): Promise<T> {
   try {
-    return read()
+    return await read()
   } catch (error) {
     throw asStoreError(error, 'the store')
   }

@@ -14,10 +14,14 @@ import {
   type ThreadLimits,
 } from '../sqlite/index.ts'
 import { Changes, telling, tellingBook } from './changes.ts'
+import { located } from './located.ts'
 import { releaseLock, takeLock } from './lock.ts'
 import { requireLocal } from './network-file-system.ts'
+import type { PostgresCatalogue } from './postgres.ts'
 import { remoteCatalogue, remoteLogReader, remoteQueue, remoteTrainerBook } from './remote.ts'
+import { requireSameCatalogue } from './same-catalogue.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
+import { openShared } from './shared.ts'
 import type { SideData } from './side-worker.ts'
 
 /** How a data directory is opened by its owner. */
@@ -27,6 +31,8 @@ export interface StoreOptions {
   readonly clock?: Clock
   /** Bounds of what may be under way to the writer thread. */
   readonly limits?: Partial<ThreadLimits>
+  /** URL of a PostgreSQL database that has catalogue, queue and trainer's book; null, the default: they are beside the log. */
+  readonly catalogue?: string | null
 }
 
 /** A store with what its owner may watch. */
@@ -39,11 +45,11 @@ export interface OwnedStore extends Store {
  * Opens a data directory as its only owner: makes it where needed, takes the lock, brings schemas forward and marks
  * calls that were in flight as `interrupted`. Nobody but the user of this process can read it. A log or catalogue that
  * is lost, empty or another's is not begun anew. Throws `STORE_LOCKED`, `STORE_FILESYSTEM`, `STORE_SCHEMA`,
- * `STORE_CORRUPT`, `STORE_FAILED`.
+ * `STORE_CORRUPT`, `STORE_FAILED`, `CATALOGUE_OTHER`, `CATALOGUE_UNAVAILABLE`.
  */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<OwnedStore> {
   const path = resolve(directory)
-  const { synchronous = 'normal', clock = systemClock, limits = {} } = options
+  const { synchronous = 'normal', clock = systemClock, limits = {}, catalogue = null } = options
   try {
     await mkdir(path, { recursive: true, mode: 0o700 })
     requireLocal(path)
@@ -51,8 +57,9 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
     try {
       await makeOwn(path)
       requireSameLog(path)
+      if (catalogue === null) requireSameCatalogue(path, null)
       for (const file of Object.values(storeFiles(path))) makePrivate(file)
-      return await openOwned(path, { synchronous, now: clock.now(), limits })
+      return await openOwned(path, { synchronous, now: clock.now(), limits, catalogue })
     } catch (error) {
       releaseLock(path)
       throw error
@@ -74,7 +81,7 @@ async function makeOwn(directory: string): Promise<void> {
 
 async function openOwned(
   directory: string,
-  options: { synchronous: Synchronous; now: number; limits: Partial<ThreadLimits> },
+  options: { synchronous: Synchronous; now: number; limits: Partial<ThreadLimits>; catalogue: string | null },
 ): Promise<OwnedStore> {
   const { log: logFile, catalogue: catalogueFile } = storeFiles(directory)
   const data: SideData = {
@@ -90,12 +97,20 @@ async function openOwned(
   const starting = StoreThread.start(url, data)
   // Told below, once the other thread has come as far.
   starting.catch(() => {})
+  const shared: { opened: PostgresCatalogue | null } = { opened: null }
   try {
-    const makeReader = async (): Promise<RecorderReader> => remoteLogReader((await starting).thread)
+    // Runs once the log has its name.
+    const makeReader = async (): Promise<RecorderReader> => {
+      const reader = remoteLogReader((await starting).thread)
+      if (options.catalogue === null) return reader
+      shared.opened = await openShared(directory, options.catalogue)
+      return located(reader, shared.opened.catalogue)
+    }
     const opening = openRecorder({ file: logFile, catalogueFile, ...options }, makeReader)
     const { recorder, recovered } = await opening
-    return new DirectoryStore(directory, recorder, (await starting).thread, recovered)
+    return new DirectoryStore(directory, recorder, (await starting).thread, shared.opened, recovered)
   } catch (error) {
+    await shared.opened?.close()
     await starting.then(
       ({ thread }) => thread.close(),
       () => {},
@@ -114,17 +129,25 @@ class DirectoryStore implements OwnedStore {
   readonly blobs: Blobs
   readonly recovered: Store['recovered']
   readonly #side: StoreThread
+  readonly #shared: PostgresCatalogue | null
   #closing: Promise<void> | null = null
 
-  constructor(directory: string, recorder: OpenedRecorder, side: StoreThread, recovered: Store['recovered']) {
+  constructor(
+    directory: string,
+    recorder: OpenedRecorder,
+    side: StoreThread,
+    shared: PostgresCatalogue | null,
+    recovered: Store['recovered'],
+  ) {
     this.directory = directory
     this.recorder = recorder
-    this.catalogue = telling(remoteCatalogue(side), this.changes)
-    this.queue = remoteQueue(side)
-    this.trainer = tellingBook(remoteTrainerBook(side), this.changes)
+    this.catalogue = telling(shared?.catalogue ?? remoteCatalogue(side), this.changes)
+    this.queue = shared?.queue ?? remoteQueue(side)
+    this.trainer = tellingBook(shared?.trainer ?? remoteTrainerBook(side), this.changes)
     this.blobs = new DirectoryBlobs(join(directory, 'blobs'))
     this.recovered = recovered
     this.#side = side
+    this.#shared = shared
   }
 
   get load(): OpenedRecorder['load'] {
@@ -147,6 +170,7 @@ class DirectoryStore implements OwnedStore {
   async #close(): Promise<void> {
     const ends = await Promise.allSettled([this.#side.close()])
     ends.push(...(await Promise.allSettled([this.recorder.close()])))
+    ends.push(...(await Promise.allSettled([this.#shared?.close()])))
     releaseLock(this.directory)
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed !== undefined) throw failed.reason

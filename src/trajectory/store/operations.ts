@@ -1,14 +1,14 @@
 /** Names under which the second thread serves catalogue, queue and trainer's book. */
-import type { SqliteCatalogue } from '../catalogue/index.ts'
+import type { Catalogue, TrainerBook } from '../contract/index.ts'
 import type { SqliteQueue } from '../queue/index.ts'
 import type { Operations } from '../sqlite/index.ts'
-import type { SqliteTrainerBook } from '../trainer/index.ts'
 
 /** Every operation of a catalogue. */
-export function catalogueOperations(catalogue: SqliteCatalogue): Operations {
+export function catalogueOperations(catalogue: Catalogue): Operations {
   return bound('catalogue', catalogue, [
     'run',
     'runs',
+    'elsewhere',
     'unfinishedRuns',
     'task',
     'tasks',
@@ -60,7 +60,7 @@ export function queueOperations(queue: SqliteQueue): Operations {
 }
 
 /** Every operation of a trainer's book. */
-export function trainerOperations(book: SqliteTrainerBook): Operations {
+export function trainerOperations(book: TrainerBook): Operations {
   return bound('trainer', book, [
     'attach',
     'checkpoint',

@@ -23,6 +23,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
   return {
     run: remote(thread, 'catalogue.run'),
     runs: remote(thread, 'catalogue.runs'),
+    elsewhere: remote(thread, 'catalogue.elsewhere'),
     unfinishedRuns: remote(thread, 'catalogue.unfinishedRuns'),
     task: remote(thread, 'catalogue.task'),
     tasks: remote(thread, 'catalogue.tasks'),

@@ -1,8 +1,9 @@
 /** The store's second thread: catalogue, queue, and reads of the log, so that none of them waits behind a commit. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { catalogueMigrations, SqliteCatalogue } from '../catalogue/index.ts'
+import { catalogueMigrations, SqlCatalogue } from '../catalogue/index.ts'
 import { SqliteQueue } from '../queue/index.ts'
 import { LogReader, logMigrations } from '../recorder/index.ts'
+import { SqliteSql } from '../sql/index.ts'
 import {
   conflictsNamed,
   damageNamed,
@@ -14,7 +15,7 @@ import {
   serveEach,
   type Synchronous,
 } from '../sqlite/index.ts'
-import { SqliteTrainerBook } from '../trainer/index.ts'
+import { SqlTrainerBook } from '../trainer/index.ts'
 import { catalogueOperations, queueOperations, trainerOperations } from './operations.ts'
 
 /** What the thread needs to open. */
@@ -49,11 +50,11 @@ if (opened !== null) {
     }
     return log.reader
   }
-  const catalogue = new SqliteCatalogue(opened.catalogue)
+  const sql = new SqliteSql(opened.catalogue)
   const operations: Operations = {
-    ...catalogueOperations(catalogue),
-    ...queueOperations(new SqliteQueue(opened.catalogue, catalogue)),
-    ...trainerOperations(new SqliteTrainerBook(opened.catalogue, catalogue)),
+    ...catalogueOperations(new SqlCatalogue(sql)),
+    ...queueOperations(new SqliteQueue(opened.catalogue)),
+    ...trainerOperations(new SqlTrainerBook(sql)),
     'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader().sessions(...args),
     'log.sessionKeys': (...args: Parameters<LogReader['sessionKeys']>) => reader().sessionKeys(...args),
     'log.sessionOfCall': (...args: Parameters<LogReader['sessionOfCall']>) => reader().sessionOfCall(...args),

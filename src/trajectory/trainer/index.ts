@@ -1,2 +1,2 @@
-export { SqliteTrainerBook } from './sqlite-trainer-book.ts'
-export { SqliteTrainerReader } from './sqlite-trainer-reader.ts'
+export { SqlTrainerBook } from './trainer-book.ts'
+export { SqlTrainerReader } from './trainer-reader.ts'

@@ -1,3 +1,2 @@
 export { openPostgresQueue, type PostgresQueueOptions } from './open.ts'
-export type { RolloutOutcome } from './outcome.ts'
 export type { PostgresQueue } from './postgres-queue.ts'

@@ -1,4 +1,5 @@
 import { type Id, PaddockError } from '../../../core/index.ts'
+import { SqlCatalogue } from '../../catalogue/index.ts'
 import type {
   ClaimRequest,
   HandIn,
@@ -14,10 +15,9 @@ import type {
   Queue,
   Swept,
 } from '../../contract/index.ts'
+import { type Connection, Database, PostgresTransaction } from '../../postgres/index.ts'
 import { fitting, inOrder } from '../pick.ts'
-import { type Connection, Database } from './database.ts'
-import { keep, readOutcome, type RolloutOutcome } from './outcome.ts'
-import { migrate } from './schema.ts'
+import { keep } from '../keep.ts'
 
 /** The moment of the statement, not of its transaction, which may have waited for a lock. */
 const now = 'clock_timestamp()'
@@ -61,15 +61,10 @@ export class PostgresQueue implements Queue {
   }
 
   /** See `openPostgresQueue`. */
-  static async open(url: string, connections: number): Promise<PostgresQueue> {
-    const db = new Database(url, connections)
-    try {
-      await db.transaction(migrate)
-    } catch (error) {
-      await db.close()
-      throw error
-    }
-    return new PostgresQueue(db)
+  static async open(url: string, connections: number, patienceMs: number): Promise<PostgresQueue> {
+    return new PostgresQueue(
+      await Database.open({ url, connections, patienceMs, unavailable: 'QUEUE_UNAVAILABLE', migrates: true }),
+    )
   }
 
   async join(node: NodeSession, ttlMs: number): Promise<void> {
@@ -201,7 +196,7 @@ export class PostgresQueue implements Queue {
         return { accepted: true, repeated: true, state: job.state }
       }
       if (job.token !== lease.token || job.session !== lease.session) return { accepted: false, why: 'not_yours' }
-      if (what.made !== null) await keep(db, what.made)
+      if (what.made !== null) await keep(new SqlCatalogue(new PostgresTransaction(db)), what.made)
       const change =
         what.next === 'done' ? `state = 'done'` : `state = ${backAgain}, session = NULL, available_at = ${now}`
       const [row] = await db.query<{ state: JobState }>(
@@ -257,11 +252,6 @@ export class PostgresQueue implements Queue {
     )
     for (const { state, many } of rows) counts[state] = many
     return counts
-  }
-
-  /** What hand-ins said of a rollout. */
-  async outcome(rolloutId: Id): Promise<RolloutOutcome> {
-    return this.#db.transaction((db) => readOutcome(db, rolloutId))
   }
 
   close(): Promise<void> {

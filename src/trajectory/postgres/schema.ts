@@ -1,5 +1,7 @@
-import { PaddockError } from '../../../core/index.ts'
-import type { Connection } from './database.ts'
+import { PaddockError } from '../../core/index.ts'
+import { catalogueSchema } from './catalogue-schema.ts'
+import type { Connection } from './connection.ts'
+import { homesSchema } from './homes-schema.ts'
 
 /**
  * Forward steps only; the version of a schema is their number. Everything lies in the schema `paddock`. Payloads and
@@ -70,6 +72,8 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX verdicts_rollout ON paddock.verdicts (rollout, n);
   `,
+  catalogueSchema,
+  homesSchema,
 ]
 
 /** Serializes programs that start at once; of this program alone. */
@@ -81,25 +85,12 @@ const migrating = 0x70_61_64_64
  */
 export async function migrate(db: Connection): Promise<void> {
   await db.query('SELECT pg_advisory_xact_lock($1)', [migrating])
-  let found = 0
-  const [table] = await db.query<{ there: boolean }>(
-    `SELECT to_regclass('paddock.schema_version') IS NOT NULL AS there`,
-  )
-  if (table?.there === true) {
-    const [row] = await db.query<{ version: number }>(
-      'SELECT coalesce(max(version), 0) AS version FROM paddock.schema_version',
-    )
-    found = row?.version ?? 0
-  } else {
+  const found = await schemaVersion(db)
+  refuseNewer(found)
+  if (found === 0) {
     await db.query('CREATE SCHEMA IF NOT EXISTS paddock')
     await db.query(
       'CREATE TABLE paddock.schema_version (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
-    )
-  }
-  if (found > migrations.length) {
-    throw new PaddockError(
-      'STORE_SCHEMA',
-      `the queue in PostgreSQL has schema ${found}, this program knows ${migrations.length}`,
     )
   }
   for (const [index, sql] of migrations.entries()) {
@@ -107,4 +98,34 @@ export async function migrate(db: Connection): Promise<void> {
     await db.query(sql)
     await db.query('INSERT INTO paddock.schema_version (version) VALUES ($1)', [index + 1])
   }
+}
+
+/** For readers, which may not migrate. Throws `STORE_SCHEMA` unless the schema is exactly the one of this program. */
+export async function requireSchema(db: Connection): Promise<void> {
+  const found = await schemaVersion(db)
+  refuseNewer(found)
+  if (found === migrations.length) return
+  throw new PaddockError(
+    'STORE_SCHEMA',
+    `the catalogue in PostgreSQL has schema ${found}, this program reads ${migrations.length}`,
+    { fix: 'Open it once with `paddock serve`; it brings the schema forward.' },
+  )
+}
+
+/** 0: there is none. */
+export async function schemaVersion(db: Connection): Promise<number> {
+  const [table] = await db.query<{ there: boolean }>(
+    `SELECT to_regclass('paddock.schema_version') IS NOT NULL AS there`,
+  )
+  if (table?.there !== true) return 0
+  const [row] = await db.query<{ version: number | null }>('SELECT max(version) AS version FROM paddock.schema_version')
+  return row?.version ?? 0
+}
+
+function refuseNewer(found: number): void {
+  if (found <= migrations.length) return
+  throw new PaddockError(
+    'STORE_SCHEMA',
+    `the catalogue in PostgreSQL has schema ${found}, this program knows ${migrations.length}`,
+  )
 }

@@ -1,9 +1,15 @@
-/** Reads of the trainer's side of the catalogue over one connection. */
-import type { Database } from 'better-sqlite3'
+/** Reads of the trainer's side of the catalogue. */
 import type { Id } from '../../core/index.ts'
 import { catalogueTables } from '../catalogue/index.ts'
-import type { AnnouncedVersion, Disposition, HandedOutRow, StepMetrics, StoredDisposition } from '../contract/index.ts'
-import { Statements, wholeRows } from '../sqlite/index.ts'
+import type {
+  AnnouncedVersion,
+  Disposition,
+  HandedOutRow,
+  StepMetrics,
+  StoredDisposition,
+  TrainerReader,
+} from '../contract/index.ts'
+import { type Sql, wholeRows } from '../sql/index.ts'
 
 const { incarnations, claims, handed, dispositions, metrics, versions } = catalogueTables
 
@@ -11,23 +17,23 @@ const { incarnations, claims, handed, dispositions, metrics, versions } = catalo
 export const stands = `NOT EXISTS (SELECT 1 FROM trainer_incarnations j
   WHERE j.run = d.run AND j.incarnation > d.incarnation AND d.step > j.undone_from)`
 
-/** The synchronous half of `TrainerReader`: each row is checked against its digest. Methods throw `STORE_CORRUPT`. */
-export class SqliteTrainerReader {
-  protected readonly statements: Statements
+/** `TrainerReader` over SQL: each row is checked against its digest. Methods throw `STORE_CORRUPT`. */
+export class SqlTrainerReader implements TrainerReader {
+  protected readonly sql: Sql
 
-  constructor(db: Database) {
-    this.statements = new Statements(db)
+  constructor(sql: Sql) {
+    this.sql = sql
   }
 
-  metrics(run: Id, { afterStep }: { afterStep: number | null }): readonly StepMetrics[] {
-    const rows = wholeRows<{ incarnation: number; step: number; record: string }>(
-      this.statements,
+  async metrics(run: Id, { afterStep }: { afterStep: number | null }): Promise<readonly StepMetrics[]> {
+    const rows = await wholeRows<{ incarnation: number; step: number; record: string }>(
+      this.sql,
       metrics,
       'WHERE run = ? AND step > ? ORDER BY step, incarnation, n',
       run,
       afterStep ?? -1,
     )
-    const back = this.incarnationsOf(run)
+    const back = await this.incarnationsOf(run)
     const found: StepMetrics[] = []
     for (const { incarnation, step, record } of rows) {
       const { values, mismatch } = JSON.parse(record) as Pick<StepMetrics, 'values' | 'mismatch'>
@@ -45,9 +51,9 @@ export class SqliteTrainerReader {
     return found
   }
 
-  versions(run: Id): readonly AnnouncedVersion[] {
-    const back = this.incarnationsOf(run)
-    const rows = wholeRows<Omit<AnnouncedVersion, 'gone'>>(this.statements, versions, 'WHERE run = ? ORDER BY n', run)
+  async versions(run: Id): Promise<readonly AnnouncedVersion[]> {
+    const back = await this.incarnationsOf(run)
+    const rows = await wholeRows<Omit<AnnouncedVersion, 'gone'>>(this.sql, versions, 'WHERE run = ? ORDER BY n', run)
     return rows.map(({ ordinal, label, incarnation, step }) => ({
       ordinal,
       label,
@@ -57,11 +63,11 @@ export class SqliteTrainerReader {
     }))
   }
 
-  dispositions(run: Id, { rolloutId }: { rolloutId: Id | null }): readonly StoredDisposition[] {
-    const back = this.incarnationsOf(run)
+  async dispositions(run: Id, { rolloutId }: { rolloutId: Id | null }): Promise<readonly StoredDisposition[]> {
+    const back = await this.incarnationsOf(run)
     const { where, values } = ofRollout(rolloutId)
-    const rows = wholeRows<{ incarnation: number; step: number; record: string }>(
-      this.statements,
+    const rows = await wholeRows<{ incarnation: number; step: number; record: string }>(
+      this.sql,
       dispositions,
       `WHERE run = ? ${where} ORDER BY step, incarnation, "row", use`,
       run,
@@ -74,16 +80,16 @@ export class SqliteTrainerReader {
     }))
   }
 
-  handedRows(run: Id, { rolloutId }: { rolloutId: Id | null }): readonly HandedOutRow[] {
+  async handedRows(run: Id, { rolloutId }: { rolloutId: Id | null }): Promise<readonly HandedOutRow[]> {
     const { where, values } = ofRollout(rolloutId)
-    const made = wholeRows<{ id: Id; group: Id; round: number; live_ordinal: number | null }>(
-      this.statements,
+    const made = await wholeRows<{ id: Id; group: Id; round: number; live_ordinal: number | null }>(
+      this.sql,
       claims,
       'WHERE run = ? ORDER BY n',
       run,
     )
-    const rows = wholeRows<{ claim: Id; row: string; labels: string }>(
-      this.statements,
+    const rows = await wholeRows<{ claim: Id; row: string; labels: string }>(
+      this.sql,
       handed,
       `WHERE claim IN (SELECT id FROM round_claims WHERE run = ?) ${where}`,
       run,
@@ -101,9 +107,11 @@ export class SqliteTrainerReader {
 
   protected incarnationsOf(
     run: Id,
-  ): readonly { readonly incarnation: number; readonly resume_step: number | null; readonly undone_from: number }[] {
+  ): Promise<
+    readonly { readonly incarnation: number; readonly resume_step: number | null; readonly undone_from: number }[]
+  > {
     return wholeRows<{ incarnation: number; resume_step: number | null; undone_from: number }>(
-      this.statements,
+      this.sql,
       incarnations,
       'WHERE run = ? ORDER BY incarnation',
       run,

@@ -1,0 +1,640 @@
+import { type Id, PaddockError } from '../../core/index.ts'
+import { catalogueTables, parseSettled, requireHere, SqlCatalogue } from '../catalogue/index.ts'
+import type {
+  AnnouncedVersion,
+  Attached,
+  ClaimAsked,
+  Disposed,
+  Disposition,
+  HandedRow,
+  HandoutCounts,
+  MemberLengths,
+  MemberOut,
+  NamedEngines,
+  NotOwned,
+  PolicyEvent,
+  PolicyEventKind,
+  RoundClaim,
+  RunEvent,
+  RunLengths,
+  StepMetrics,
+  TrainerBook,
+} from '../contract/index.ts'
+import { first, insert, type Sql, wholeRows } from '../sql/index.ts'
+import { SqlTrainerReader, stands } from './trainer-reader.ts'
+
+const { incarnations, checkpoints, claims, handed, dispositions, metrics, versions, settled } = catalogueTables
+
+/** A disposition that used its row; `d` is its row. Inside a text of JSON a quotation mark has a backslash before it. */
+const wasUsed = `d.record LIKE '%"outcome":"used"%'`
+
+const noMembers: MemberLengths = { members: 0, meanTokens: null, mostTokens: null }
+
+interface HandoutRow {
+  readonly n: number
+  readonly run: Id
+  readonly group: Id
+  readonly round: number
+  readonly state: string
+  readonly claim: Id | null
+  readonly expires_at: number | null
+  readonly again: number
+}
+
+interface ClaimRow {
+  readonly id: Id
+  readonly run: Id
+  readonly group: Id
+  readonly round: number
+  readonly incarnation: number
+  readonly consumer: string
+  readonly again: number
+  readonly live_ordinal: number | null
+}
+
+/** `TrainerBook` over SQL. Each method is one transaction, and those that write a run come one after the other. */
+export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
+  readonly #home: Id | null
+  readonly #catalogue: SqlCatalogue
+
+  /** `home`: the data directory that writes, where several share the catalogue. */
+  constructor(sql: Sql, home: Id | null = null) {
+    super(sql)
+    this.#home = home
+    this.#catalogue = new SqlCatalogue(sql, home)
+  }
+
+  attach(run: Id, { resumeStep, consumer }: { resumeStep: number | null; consumer: string | null }): Promise<Attached> {
+    return this.#write(run, async (inside) => {
+      if ((await first(inside.sql, 'SELECT 1 FROM runs WHERE id = ?', run)) === undefined) {
+        throw new PaddockError('NOT_FOUND', `there is no run ${run}`)
+      }
+      await requireHere(inside.#catalogue, run)
+      const incarnation = ((await inside.incarnation(run)) ?? 0) + 1
+      const checkpointed = await first<{ step: number | null }>(
+        inside.sql,
+        'SELECT max(step) AS step FROM trainer_checkpoints WHERE run = ?',
+        run,
+      )
+      const final = checkpointed?.step ?? -1
+      const undoneFrom = Math.max(resumeStep ?? -1, final)
+      const lost = await inside.sql.all<{ row: string; step: number }>(
+        `SELECT d."row", d.step FROM dispositions d WHERE d.run = ? AND d.step > ? AND ${stands}`,
+        run,
+        resumeStep ?? -1,
+      )
+      const undone = lost.filter(({ step }) => step > undoneFrom)
+      await insert(inside.sql, incarnations, {
+        run,
+        incarnation,
+        resume_step: resumeStep,
+        undone_from: undoneFrom,
+        consumer,
+      })
+      const back = await inside.#comeBack(
+        run,
+        undone.map(({ row }) => row),
+      )
+      await inside.#catalogue.tell(run, 'attached', { incarnation, resumeStep, undone: undone.length })
+      return {
+        incarnation,
+        resumeStep,
+        undone: { dispositions: undone.length, rows: new Set(undone.map(({ row }) => row)).size },
+        final: lost.length - undone.length,
+        ...back,
+      }
+    })
+  }
+
+  checkpoint(run: Id, { incarnation, step }: { incarnation: number; step: number }): Promise<void> {
+    return this.#write(run, async (inside) => {
+      await inside.#fence(run, incarnation)
+      await insert(inside.sql, checkpoints, { run, incarnation, step }, 'ON CONFLICT DO NOTHING')
+    })
+  }
+
+  claim(run: Id, { incarnation, consumer, maxGroups, leaseMs, ids }: ClaimAsked): Promise<readonly RoundClaim[]> {
+    return this.#write(run, async (inside) => {
+      await inside.#fence(run, incarnation)
+      const free = await inside.sql.all<HandoutRow>(
+        `SELECT * FROM handouts WHERE run = ? AND state IN ('ready', 'claimed')
+           AND (state = 'ready' OR expires_at <= ${inside.sql.dialect.now}) ORDER BY n LIMIT ?`,
+        run,
+        Math.min(maxGroups, ids.length),
+      )
+      const live = (await inside.versions(run)).findLast(({ gone }) => !gone)?.ordinal ?? null
+      const claimed: RoundClaim[] = []
+      for (const [i, handout] of free.entries()) {
+        const { group, round } = handout
+        const id = ids[i] ?? ''
+        const [last] = await wholeRows<ClaimRow>(
+          inside.sql,
+          claims,
+          'WHERE "group" = ? AND round = ? ORDER BY n DESC LIMIT 1',
+          group,
+          round,
+        )
+        const again = last === undefined ? 0 : 1
+        // Handed out again to the same trainer it has the same ages, so that its bytes are the same.
+        const liveOrdinal = last?.incarnation === incarnation ? last.live_ordinal : live
+        await inside.#giveUp(group, round)
+        await insert(inside.sql, claims, {
+          id,
+          run,
+          group,
+          round,
+          incarnation,
+          consumer,
+          again,
+          live_ordinal: liveOrdinal,
+        })
+        await inside.sql.all(
+          `UPDATE handouts SET state = 'claimed', claim = ?, expires_at = ${inside.sql.dialect.now} + ?, again = ? WHERE n = ?`,
+          id,
+          leaseMs,
+          again,
+          handout.n,
+        )
+        claimed.push(await inside.claimed(id))
+      }
+      return claimed
+    })
+  }
+
+  async nextExpiry(run: Id): Promise<number | null> {
+    const found = await first<{ wait: number | null }>(
+      this.sql,
+      `SELECT min(expires_at) - ${this.sql.dialect.now} AS wait FROM handouts WHERE run = ? AND state = 'claimed'`,
+      run,
+    )
+    return found?.wait === null || found === undefined ? null : Math.max(0, found.wait)
+  }
+
+  renew(claimId: Id, { incarnation, leaseMs }: { incarnation: number; leaseMs: number }): Promise<void> {
+    return this.#write({ claim: claimId }, async (inside) => {
+      const { n } = await inside.#held(claimId, incarnation)
+      await inside.sql.all(`UPDATE handouts SET expires_at = ${inside.sql.dialect.now} + ? WHERE n = ?`, leaseMs, n)
+    })
+  }
+
+  giveBack(claimId: Id, { incarnation }: { incarnation: number }): Promise<void> {
+    return this.#write({ claim: claimId }, async (inside) => {
+      const claim = await inside.#claim(claimId)
+      await inside.#fence(claim.run, incarnation)
+      const handout = await inside.#handout(claim.group, claim.round)
+      if (handout.state === 'ready' && handout.claim === claimId) return
+      await inside.#held(claimId, incarnation)
+      await inside.#giveUp(claim.group, claim.round)
+      await inside.sql.all(`UPDATE handouts SET state = 'ready', expires_at = NULL WHERE n = ?`, handout.n)
+    })
+  }
+
+  async claimed(claimId: Id): Promise<RoundClaim> {
+    const claim = await this.#claim(claimId)
+    const { group, round, expires_at: expiresAt } = await this.#handout(claim.group, claim.round)
+    const [list] = await wholeRows<{ record: string }>(
+      this.sql,
+      settled,
+      'WHERE "group" = ? AND round = ?',
+      group,
+      round,
+    )
+    if (list === undefined) throw new PaddockError('STORE_CORRUPT', `round ${round} of group ${group} lost its list`)
+    const at = (await first<{ now: number }>(this.sql, `SELECT ${this.sql.dialect.now} AS now`))?.now ?? 0
+    return {
+      id: claimId,
+      runId: claim.run,
+      groupId: group,
+      round,
+      incarnation: claim.incarnation,
+      consumer: claim.consumer,
+      leaseMs: Math.max(0, Math.round((expiresAt ?? at) - at)),
+      again: claim.again === 1,
+      liveOrdinal: claim.live_ordinal,
+      settled: parseSettled(list.record),
+    }
+  }
+
+  handOut(claimId: Id, rows: readonly HandedRow[]): Promise<NotOwned> {
+    return this.#write({ claim: claimId }, async (inside) => {
+      const { run, group, round } = await inside.#held(claimId, null)
+      const elsewhere: Id[] = []
+      const usedRows: string[] = []
+      for (const { rowId: row, segmentIds, labels } of rows) {
+        await insert(
+          inside.sql,
+          handed,
+          { claim: claimId, row, labels: JSON.stringify(labels) },
+          'ON CONFLICT DO NOTHING',
+        )
+        if (await inside.#isUsed(row)) usedRows.push(row)
+        // `WHERE true`: SQLite takes `ON CONFLICT` for a part of the join otherwise.
+        await inside.sql.all(
+          `INSERT INTO owned_segments (run, segment, "row", "group", round)
+           SELECT ?, value, ?, ?, CAST(? AS INTEGER) FROM ${inside.sql.dialect.list} AS l WHERE true ON CONFLICT DO NOTHING`,
+          run,
+          row,
+          group,
+          round,
+          inside.sql.list([...segmentIds]),
+        )
+        const others = await inside.sql.all<{ segment: Id }>(
+          `SELECT segment FROM owned_segments WHERE run = ? AND segment IN ${inside.sql.dialect.list}
+             AND NOT ("row" = ? AND "group" = ? AND round = ?)`,
+          run,
+          inside.sql.list([...segmentIds]),
+          row,
+          group,
+          round,
+        )
+        const owned = new Set(others.map(({ segment }) => segment))
+        elsewhere.push(...segmentIds.filter((segment) => owned.has(segment)))
+      }
+      if (rows.length === 0) await inside.#done(group, round)
+      return { segmentIds: elsewhere, usedRows }
+    })
+  }
+
+  dispose(
+    run: Id,
+    { incarnation, dispositions: given }: { incarnation: number; dispositions: readonly Disposition[] },
+  ): Promise<Disposed> {
+    return this.#write(run, async (inside) => {
+      await inside.#fence(run, incarnation)
+      let repeated = 0
+      const rounds = new Map<string, { readonly group: Id; readonly round: number }>()
+      for (const one of given) {
+        const place = await first<{ group: Id; round: number }>(
+          inside.sql,
+          `SELECT c."group", c.round FROM handed_rows h JOIN round_claims c ON c.id = h.claim
+           WHERE h."row" = ? AND c.run = ? ORDER BY c.n DESC LIMIT 1`,
+          one.row,
+          run,
+        )
+        if (place === undefined) {
+          throw new PaddockError('NOT_FOUND', `row ${one.row} was never handed out in run ${run}`, {
+            fix: 'Name rows by the row_id of a claimed group.',
+          })
+        }
+        rounds.set(`${place.group}/${place.round}`, place)
+        if (!(await inside.#note(run, incarnation, one))) repeated += 1
+      }
+      const claimsDone: Id[] = []
+      for (const { group, round } of rounds.values()) {
+        const { claim, state } = await inside.#handout(group, round)
+        if (claim === null || (state !== 'claimed' && state !== 'done')) continue
+        const left = await first(
+          inside.sql,
+          `SELECT 1 FROM handed_rows h WHERE h.claim = ?
+             AND NOT EXISTS (SELECT 1 FROM dispositions d WHERE d."row" = h."row" AND ${stands}) LIMIT 1`,
+          claim,
+        )
+        if (left !== undefined) continue
+        await inside.#done(group, round)
+        claimsDone.push(claim)
+      }
+      return { accepted: given.length - repeated, repeated, claimsDone }
+    })
+  }
+
+  putMetrics(run: Id, { incarnation, step, values, mismatch }: Omit<StepMetrics, 'undone'>): Promise<void> {
+    return this.#write(run, async (inside) => {
+      await inside.#fence(run, incarnation)
+      await insert(inside.sql, metrics, { run, incarnation, step, record: JSON.stringify({ values, mismatch }) })
+    })
+  }
+
+  announce(
+    run: Id,
+    { incarnation, ordinal, label }: { incarnation: number; ordinal: number; label: string },
+  ): Promise<void> {
+    return this.#write(run, async (inside) => {
+      await inside.#fence(run, incarnation)
+      const known = await inside.versions(run)
+      const other = known.find((one) => one.label === label || (one.ordinal === ordinal && !one.gone))
+      if (other !== undefined) {
+        if (other.label === label && other.ordinal === ordinal && !other.gone) {
+          if ((await inside.lastPolicy(run))?.kind !== 'policy_live')
+            await inside.#tellLive(run, { ordinal, label, incarnation })
+          return
+        }
+        const which = `${other.ordinal} (${other.label}${other.gone ? ', undone' : ''})`
+        throw new PaddockError(
+          'STORE_CONFLICT',
+          `weights ${ordinal} (${label}) cannot be announced: ${which} is there`,
+          {
+            fix: 'Give each new weights a number and a label of their own; after going back, another label.',
+          },
+        )
+      }
+      const last = await first<{ step: number | null }>(
+        inside.sql,
+        `SELECT max(d.step) AS step FROM dispositions d WHERE d.run = ? AND ${stands}`,
+        run,
+      )
+      await insert(inside.sql, versions, { run, ordinal, label, incarnation, step: last?.step ?? null })
+      await inside.#tellLive(run, { ordinal, label, incarnation })
+    })
+  }
+
+  async #tellLive(
+    run: Id,
+    { ordinal, label, incarnation }: Pick<AnnouncedVersion, 'ordinal' | 'label' | 'incarnation'>,
+  ): Promise<void> {
+    await this.#catalogue.tell(run, 'policy_live', { version: ordinal, label, incarnation })
+  }
+
+  async requireIncarnation(run: Id, incarnation: number): Promise<void> {
+    await this.#fence(run, incarnation)
+  }
+
+  tell(
+    run: Id,
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed',
+    data: RunEvent['data'],
+  ): Promise<void> {
+    return this.#write(run, (inside) => inside.#catalogue.tell(run, kind, data))
+  }
+
+  async passedGate(run: Id): Promise<boolean> {
+    const told = `SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' LIMIT 1`
+    return (await first(this.sql, told, run)) !== undefined
+  }
+
+  async lastPolicy(runId: Id): Promise<PolicyEvent | null> {
+    const [row] = await wholeRows<{ seq: number; kind: PolicyEventKind; at: number; data: string }>(
+      this.sql,
+      catalogueTables.runEvents,
+      `WHERE run = ? AND ${this.sql.dialect.isPolicyEvent} AND kind <> 'policy_engines' ORDER BY seq DESC LIMIT 1`,
+      runId,
+    )
+    if (row === undefined) return null
+    const { seq, kind, at, data } = row
+    return { seq, runId, kind, at, data: JSON.parse(data) as RunEvent['data'] }
+  }
+
+  async policyOwner(): Promise<Id | null> {
+    return (await this.#lastHere(''))?.run ?? null
+  }
+
+  async engines(): Promise<NamedEngines | null> {
+    const row = await this.#lastHere(`AND kind = 'policy_engines'`)
+    if (row === null) return null
+    // Only `tell` of this kind writes it.
+    const { engines, identity } = JSON.parse(row.data) as Pick<NamedEngines, 'engines' | 'identity'>
+    return { runId: row.run, engines, identity }
+  }
+
+  /** The last event of weights in an open run of this data directory. */
+  async #lastHere(more: string): Promise<{ readonly run: Id; readonly data: string } | null> {
+    const here = this.#home === null ? '' : 'AND run IN (SELECT run FROM run_homes WHERE home = ?)'
+    const [row] = await wholeRows<{ run: Id; data: string }>(
+      this.sql,
+      catalogueTables.runEvents,
+      `WHERE ${this.sql.dialect.isPolicyEvent} ${more} AND run NOT IN (SELECT run FROM closed_runs) ${here}
+       ORDER BY seq DESC LIMIT 1`,
+      ...(this.#home === null ? [] : [this.#home]),
+    )
+    return row ?? null
+  }
+
+  async incarnation(run: Id): Promise<number | null> {
+    const found = await first<{ last: number | null }>(
+      this.sql,
+      'SELECT max(incarnation) AS last FROM trainer_incarnations WHERE run = ?',
+      run,
+    )
+    return found?.last ?? null
+  }
+
+  async counts(run: Id): Promise<HandoutCounts> {
+    const rows = await this.sql.all<{ state: string; count: number }>(
+      'SELECT state, count(*) AS count FROM handouts WHERE run = ? GROUP BY state',
+      run,
+    )
+    const of = (state: string): number => rows.find((row) => row.state === state)?.count ?? 0
+    const opened = await first<{ count: number }>(
+      this.sql,
+      `SELECT count(*) AS count FROM group_rounds r JOIN groups g ON g.id = r."group" WHERE g.run = ?`,
+      run,
+    )
+    const settledRounds = rows.reduce((sum, { count }) => sum + count, 0)
+    return {
+      running: (opened?.count ?? 0) - settledRounds,
+      settledUnclaimed: of('ready'),
+      claimed: of('claimed'),
+      done: of('done'),
+      stale: of('stale'),
+      failed: of('failed'),
+    }
+  }
+
+  async openRounds(run: Id): Promise<readonly { readonly groupId: Id; readonly round: number }[]> {
+    return this.sql.all<{ groupId: Id; round: number }>(
+      `SELECT r."group" AS "groupId", r.round FROM group_rounds r JOIN groups g ON g.id = r."group"
+       WHERE g.run = ? AND NOT EXISTS (SELECT 1 FROM handouts o
+         WHERE o."group" = r."group" AND o.round = r.round AND o.state IN ('done', 'stale', 'failed')) ORDER BY g.n, r.round`,
+      run,
+    )
+  }
+
+  async staleGroups(run: Id): Promise<readonly Id[]> {
+    const rows = await this.sql.all<{ id: Id }>(
+      `SELECT DISTINCT "group" AS id FROM handouts WHERE run = ? AND state = 'stale'`,
+      run,
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  async settleOrder(group: Id, round: number): Promise<number | null> {
+    const found = await this.sql.get<{ n: number }>(
+      'SELECT n FROM handouts WHERE "group" = ? AND round = ?',
+      group,
+      round,
+    )
+    return found?.n ?? null
+  }
+
+  async carryingGroups(run: Id): Promise<readonly Id[]> {
+    const last = await this.sql.all<{ id: Id; record: string }>(
+      `SELECT g.id, s.record FROM groups g JOIN settled_rounds s ON s."group" = g.id
+       WHERE g.run = ? AND NOT EXISTS
+         (SELECT 1 FROM group_rounds r WHERE r."group" = g.id AND r.round > s.round) ORDER BY g.n`,
+      run,
+    )
+    return last.filter(({ record }) => parseSettled(record).carried.members > 0).map(({ id }) => id)
+  }
+
+  async lengths(run: Id): Promise<RunLengths> {
+    const rows = await this.sql.all<{ record: string }>(
+      'SELECT s.record FROM groups g JOIN settled_rounds s ON s."group" = g.id WHERE g.run = ?',
+      run,
+    )
+    const members = rows.flatMap(({ record }) => parseSettled(record).members)
+    const of = (wanted: MemberOut | null): MemberLengths => {
+      const lengths = members.filter(({ out }) => out === wanted).map(({ sampledTokens }) => sampledTokens)
+      if (lengths.length === 0) return noMembers
+      let [sum, most] = [0, 0]
+      for (const length of lengths) [sum, most] = [sum + length, Math.max(most, length)]
+      return { members: lengths.length, meanTokens: sum / lengths.length, mostTokens: most }
+    }
+    return { kept: of(null), censored: of('censored') }
+  }
+
+  async closeRun(run: Id): Promise<void> {
+    await requireHere(this.#catalogue, run)
+    await insert(this.sql, catalogueTables.closedRuns, { run }, 'ON CONFLICT DO NOTHING')
+  }
+
+  async isClosed(run: Id): Promise<boolean> {
+    return (await wholeRows(this.sql, catalogueTables.closedRuns, 'WHERE run = ?', run)).length > 0
+  }
+
+  /** What older incarnations held, and what is undone, may be claimed again; unless its weights are gone. */
+  async #comeBack(
+    run: Id,
+    undoneRows: readonly string[],
+  ): Promise<{ readonly again: readonly Id[]; readonly stale: readonly Id[] }> {
+    const rounds = new Map<number, HandoutRow>()
+    for (const row of await this.sql.all<HandoutRow>(
+      `SELECT * FROM handouts WHERE run = ? AND state = 'claimed'`,
+      run,
+    )) {
+      rounds.set(row.n, row)
+    }
+    for (const row of new Set(undoneRows)) {
+      const found = await this.sql.all<HandoutRow>(
+        `SELECT o.* FROM handed_rows h JOIN round_claims c ON c.id = h.claim
+           JOIN handouts o ON o."group" = c."group" AND o.round = c.round WHERE h."row" = ?`,
+        row,
+      )
+      for (const handout of found) rounds.set(handout.n, handout)
+    }
+    const gone = new Set((await this.versions(run)).flatMap((version) => (version.gone ? [version.label] : [])))
+    const again: Id[] = []
+    const stale: Id[] = []
+    for (const { n, group, round, claim } of [...rounds.values()].toSorted((a, b) => a.n - b.n)) {
+      await this.#giveUp(group, round)
+      const survives = claim === null || (await this.#survives(claim, gone))
+      const state = survives ? 'ready' : 'stale'
+      await this.sql.all(`UPDATE handouts SET state = ?, expires_at = NULL WHERE n = ?`, state, n)
+      ;(survives ? again : stale).push(group)
+    }
+    return { again, stale }
+  }
+
+  /** Whether a claim has a row that weights which are still there sampled, or none that was fetched. */
+  async #survives(claim: Id, gone: ReadonlySet<string>): Promise<boolean> {
+    const rows = await wholeRows<{ labels: string }>(this.sql, handed, 'WHERE claim = ?', claim)
+    if (rows.length === 0) return true
+    return rows.some(({ labels }) => !(JSON.parse(labels) as string[]).some((label) => gone.has(label)))
+  }
+
+  /** Segments of a round are owned by nobody again, but for those that were used. */
+  async #giveUp(group: Id, round: number): Promise<void> {
+    await this.sql.all(
+      `DELETE FROM owned_segments WHERE "group" = ? AND round = ? AND NOT EXISTS
+         (SELECT 1 FROM dispositions d WHERE d."row" = owned_segments."row" AND ${wasUsed} AND ${stands})`,
+      group,
+      round,
+    )
+  }
+
+  async #isUsed(row: string): Promise<boolean> {
+    const found = await first(
+      this.sql,
+      `SELECT 1 FROM dispositions d WHERE d."row" = ? AND ${wasUsed} AND ${stands}`,
+      row,
+    )
+    return found !== undefined
+  }
+
+  /** False where it is there already. */
+  async #note(run: Id, incarnation: number, one: Disposition): Promise<boolean> {
+    const { row, step, use } = one
+    const record = JSON.stringify(one)
+    const before = await first<{ record: string }>(
+      this.sql,
+      'SELECT record FROM dispositions WHERE run = ? AND incarnation = ? AND step = ? AND "row" = ? AND use = ?',
+      run,
+      incarnation,
+      step,
+      row,
+      use,
+    )
+    if (before?.record === record) return false
+    if (before !== undefined) {
+      throw new PaddockError('STORE_CONFLICT', `another disposition of row ${row} stands for step ${step}, use ${use}`)
+    }
+    const used = await first<{ step: number }>(
+      this.sql,
+      `SELECT d.step FROM dispositions d
+       WHERE d."row" = ? AND d.use = ? AND ${wasUsed} AND ${stands}`,
+      row,
+      use,
+    )
+    if (used !== undefined && one.outcome === 'used') {
+      throw new PaddockError('STORE_CONFLICT', `row ${row} was used in step ${used.step} already, as use ${use}`, {
+        fix: 'Do not train on it again; where that is meant (epochs, replay), count `use` up.',
+      })
+    }
+    await insert(this.sql, dispositions, { run, incarnation, step, row, use, record })
+    return true
+  }
+
+  async #done(group: Id, round: number): Promise<void> {
+    await this.sql.all(
+      `UPDATE handouts SET state = 'done', expires_at = NULL WHERE "group" = ? AND round = ? AND state = 'claimed'`,
+      group,
+      round,
+    )
+  }
+
+  async #fence(run: Id, incarnation: number): Promise<void> {
+    const last = await this.incarnation(run)
+    if (last === incarnation) return
+    const what = last === null ? 'nobody has attached to it' : `its incarnation is ${last}`
+    throw new PaddockError('FENCED', `incarnation ${incarnation} does not speak for run ${run}: ${what}`, {
+      data: { incarnation: last },
+    })
+  }
+
+  async #claim(claimId: Id): Promise<ClaimRow> {
+    const [row] = await wholeRows<ClaimRow>(this.sql, claims, 'WHERE id = ?', claimId)
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no claim ${claimId}`)
+    return row
+  }
+
+  async #handout(group: Id, round: number): Promise<HandoutRow> {
+    const row = await first<HandoutRow>(
+      this.sql,
+      'SELECT * FROM handouts WHERE "group" = ? AND round = ?',
+      group,
+      round,
+    )
+    if (row === undefined)
+      throw new PaddockError('STORE_CORRUPT', `round ${round} of group ${group} is not among those settled`)
+    return row
+  }
+
+  /** The round that a claim holds. An expired lease holds it as long as nobody else has taken it. */
+  async #held(claimId: Id, incarnation: number | null): Promise<HandoutRow> {
+    const { run, group, round } = await this.#claim(claimId)
+    if (incarnation !== null) await this.#fence(run, incarnation)
+    const handout = await this.#handout(group, round)
+    if (handout.state === 'claimed' && handout.claim === claimId) return handout
+    throw new PaddockError(
+      'CLAIM_OVER',
+      `claim ${claimId} of round ${round} of group ${group} is over (${handout.state})`,
+    )
+  }
+
+  /** Of the run that `of` gives; one writer of a run goes after the other. */
+  #write<T>(of: Id | { readonly claim: Id }, work: (inside: SqlTrainerBook) => Promise<T>): Promise<T> {
+    return this.sql.transaction(async (sql) => {
+      const inside = new SqlTrainerBook(sql, this.#home)
+      await sql.lock('runs', typeof of === 'string' ? of : (await inside.#claim(of.claim)).run)
+      return work(inside)
+    })
+  }
+}
