@@ -52,6 +52,10 @@ export async function backup(directory: string, into: string): Promise<BackupRep
   await mkdir(unfinished, { recursive: true, mode: 0o700 })
   try {
     const sizeBytes = await copyDatabases(old, storeFiles(unfinished))
+    // A catalogue in PostgreSQL is not in the copy; which it is, is.
+    if (existsSync(join(from, 'catalogue.json'))) {
+      await copyFile(join(from, 'catalogue.json'), join(unfinished, 'catalogue.json'))
+    }
     // Blobs are there before anything names them, and are never changed.
     const blobs = await copyBlobs(join(from, 'blobs'), join(unfinished, 'blobs'))
     await rm(to, { recursive: true, force: true })
