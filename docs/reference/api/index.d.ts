@@ -388,6 +388,7 @@ export interface StoreOptions {
     readonly synchronous?: Synchronous;
     readonly clock?: Clock;
     readonly limits?: Partial<ThreadLimits>;
+    readonly catalogue?: string | null;
 }
 
 export interface StoreReader extends AsyncDisposable {
@@ -463,7 +464,9 @@ export declare function loadConfig(options: LoadConfigOptions): Promise<LoadedCo
 
 export declare const newId: IdMaker;
 
-export declare function openReader(directory: string): Promise<StoreReader>;
+export declare function openReader(directory: string, { catalogue: url }?: {
+    readonly catalogue?: string | null;
+}): Promise<StoreReader>;
 
 export declare function openStore(directory: string, options?: StoreOptions): Promise<OwnedStore>;
 
