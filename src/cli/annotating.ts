@@ -30,8 +30,8 @@ export async function openForAnnotating(context: CommandContext): Promise<Annota
     throw error
   }
   await reader.close()
-  const { directory, synchronous } = context.loaded.config.store
-  const store = await openStore(directory, { synchronous })
+  const { directory, synchronous, catalogue } = context.loaded.config.store
+  const store = await openStore(directory, { synchronous, catalogue })
   return { reader: store, annotator: toStore(store), [Symbol.asyncDispose]: () => store.close() }
 }
 

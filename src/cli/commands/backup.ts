@@ -31,9 +31,9 @@ A folder is a data directory as it is: \`paddock list --data backup-monday\`. To
         command,
         data === undefined ? {} : { store: { directory: resolve(cli.io.cwd, data) } },
         async (context) => {
-          const { directory } = context.loaded.config.store
+          const { directory, catalogue } = context.loaded.config.store
           const place = resolve(context.io.cwd, into)
-          const [report, check] = await (place.endsWith('.tar') ? intoFile : intoFolder)(directory, place)
+          const [report, check] = await (place.endsWith('.tar') ? intoFile : intoFolder)(directory, place, catalogue)
           context.result({ ...report, problems: check.problems }, () =>
             [
               ...check.problems.map(({ where, what }) => context.paint('bad', `problem  ${where}: ${what}`)),
@@ -48,19 +48,19 @@ A folder is a data directory as it is: \`paddock list --data backup-monday\`. To
 
 type Made = readonly [BackupReport, FsckReport]
 
-async function intoFolder(directory: string, folder: string): Promise<Made> {
+async function intoFolder(directory: string, folder: string, catalogue: string | null): Promise<Made> {
   const { backup, fsck } = await import('../../trajectory/index.ts')
   const report = await backup(directory, folder)
-  return [report, await fsck(folder)]
+  return [report, await fsck(folder, { catalogue })]
 }
 
-async function intoFile(directory: string, file: string): Promise<Made> {
+async function intoFile(directory: string, file: string, catalogue: string | null): Promise<Made> {
   if (existsSync(file)) throw new PaddockError('USAGE', `${file} is there already`, { fix: 'Name a new file.' })
   // Beside the file, for a temporary directory may be in memory.
   const beside = await mkdtemp(join(dirname(file), '.paddock-backup-'))
   try {
     const name = basename(file, '.tar')
-    const [report, check] = await intoFolder(directory, join(beside, name))
+    const [report, check] = await intoFolder(directory, join(beside, name), catalogue)
     await writeTar(beside, name, file)
     return [{ ...report, into: file }, check]
   } finally {
