@@ -447,7 +447,7 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
   }
 
   async settleOrder(group: Id, round: number): Promise<number | null> {
-    const found = await this.sql.get<{ n: number }>(
+    const [found] = await this.sql.all<{ n: number }>(
       'SELECT n FROM handouts WHERE "group" = ? AND round = ?',
       group,
       round,
