@@ -21,6 +21,7 @@ export function addToken(program: Command, cli: Cli): void {
   const token = program
     .command('token')
     .description('tokens for others: each with a name, an end and one role; a running Paddock heeds them at once')
+    .addHelpText('after', '\nExample:\n  $ paddock token create --role view --name ann')
   token
     .command('create')
     .description('make a token and print it, this once: only its hash is kept')

@@ -213,7 +213,7 @@ for _ in range(600): os.mkdir('nested-dir'); os.chdir('nested-dir')"`
     expect(row?.status).toBe('refuted')
     // The planted reward is seen whatever the tests say; the other cheat is what only tests can refuse.
     expect(row?.problems.toSorted()).toEqual([
-      'cheat disk-bomb: must score 0, got scored 1',
+      'cheat disk-bomb: must score 0, got scored 1: left out: /workspace/report.json/report.json (too_large)',
       'distractor forgets-the-rotated-logs: must score less than 1, got scored 1',
       'null_agent null-agent: must score 0, got scored 1',
     ])
