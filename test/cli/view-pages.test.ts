@@ -114,7 +114,7 @@ describe('the timeline of a rollout', () => {
       [1, 'stage boot ends', false],
       [2, 'agent command, exit 2', true],
       [3, 'tool <b>bold</b>: ok, 3 pictures', false],
-      [4, 'refused pypi.org:443 (deny)', true],
+      [4, 'refused packages.example:443 (deny)', true],
     ])
     expect(lines[2].call).toEqual({ sessionId: story.parentSession, seq: 3 })
     expect(lines[2].texts.map((text: Fields) => [text['name'], text['cut']])).toEqual([

@@ -300,7 +300,14 @@ async function recordEvents(
     result: hostile,
     images: digests.map((sha256) => ({ sha256, mediaType: 'image/svg+xml', width: 320, height: 200 })),
   })
-  await recorder.appendEvent({ ...at(3100), kind: 'egress', host: 'pypi.org', port: 443, allowed: false, rule: 'deny' })
+  await recorder.appendEvent({
+    ...at(3100),
+    kind: 'egress',
+    host: 'packages.example',
+    port: 443,
+    allowed: false,
+    rule: 'deny',
+  })
   await recorder.appendEvent({ ...at(3200), kind: 'custom', name: hostile, data: { note: hostile } })
   for (let nth = 0; nth < 200; nth += 1) {
     await recorder.appendEvent({ ...at(4000 + nth), kind: 'label', name: `note ${nth}`, value: 'y'.repeat(4000) })
