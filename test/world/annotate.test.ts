@@ -120,14 +120,18 @@ describe.skipIf(program === undefined)('annotation in a browser', () => {
         <input name='{"source":"evil","reward":1,"evidence":"' value='"}'></form>`)
     }).listen(0, '127.0.0.1')
     await once(site, 'listening')
-    const evil = await context.newPage()
-    await evil.goto(`http://localhost:${(site.address() as AddressInfo).port}/`)
+    const address = `http://localhost:${(site.address() as AddressInfo).port}/`
+    const form = await context.newPage()
+    await form.goto(address)
     const [answer] = await Promise.all([
-      evil.waitForResponse((response) => response.url().startsWith(origin)),
-      evil.evaluate('document.forms[0].submit()'),
+      form.waitForResponse((response) => response.url().startsWith(origin)),
+      form.evaluate('document.forms[0].submit()'),
     ])
     expect(answer.status()).toBe(403)
-    await evil.goto(`http://localhost:${(site.address() as AddressInfo).port}/`)
+    await form.close()
+    // A page of its own: the form's is still on its way to the answer, and would break off a visit.
+    const evil = await context.newPage()
+    await evil.goto(address)
     const sent = `fetch('${origin}/view/api/rollouts/${rolloutId}/verdicts', { method: 'POST', credentials: 'include',
       headers: { 'content-type': 'application/json', 'x-paddock-annotate': '1' }, body: '{"source":"evil","reward":1}' })
       .then(() => 'answered', () => 'refused')`
