@@ -16,6 +16,7 @@ import { addFork } from './commands/fork.ts'
 import { addFsck } from './commands/fsck.ts'
 import { addSalvage } from './commands/salvage.ts'
 import { addGc } from './commands/gc.ts'
+import { addImport } from './commands/import.ts'
 import { addList } from './commands/list.ts'
 import { addRescore } from './commands/rescore.ts'
 import { addRetrieve } from './commands/retrieve.ts'
@@ -89,6 +90,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     addDrift,
     addConform,
     addExport,
+    addImport,
     addDoctor,
     addEngine,
     addGc,

@@ -256,6 +256,12 @@ export const catalogue = {
     'The selection cannot be exported truthfully, or does not hold what the trainer of the format needs.',
     'Correct the selection or pass the named option.',
   ),
+  IMPORT_INVALID: entry(
+    'request',
+    400,
+    'A file of trajectories is not of the form that it was said to have.',
+    'Correct the named place, or name another format.',
+  ),
   FENCED: entry(
     'request',
     409,

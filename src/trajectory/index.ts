@@ -1,5 +1,13 @@
 export type * from './contract/index.ts'
-export { dispositionOutcomes, isEval, onCuts, tokenFlag, wireFaultOf, wireFaults } from './contract/index.ts'
+export {
+  dispositionOutcomes,
+  importedHarness,
+  isEval,
+  onCuts,
+  tokenFlag,
+  wireFaultOf,
+  wireFaults,
+} from './contract/index.ts'
 export type * from './rows-contract.ts'
 export {
   builtInExporters,
@@ -60,6 +68,7 @@ export {
 } from './handout/index.ts'
 export { backup, type BackupReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
+export { importFormats, type ImportReport, type ImportRequest, importTrajectories } from './import/index.ts'
 export { salvage, type SalvageReport } from './salvage/index.ts'
 export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'
 export { familyOf, forkLabel, namesOf, placesOf, type TreeMember, type TreeNode, treeOf } from './tree/index.ts'

@@ -63,6 +63,8 @@ export type DropReason =
   | 'missing_ids'
   /** Asked for without what was injected, and nobody knows its prompt without it. */
   | 'clean_unknown'
+  /** It came from elsewhere: no token of it was sampled here. */
+  | 'imported'
 
 /**
  * `as_sampled`: what the policy saw, its injections included (invariant I2). `clean`: without them, as the harness wrote it; what was
@@ -236,6 +238,8 @@ export interface SelectionQuery {
   readonly includeTainted?: boolean
   /** Default false: a rollout without an end, or ended as `infra` or `cancelled`, is dropped (`rollout_unfinished`). */
   readonly includeUnfinished?: boolean
+  /** Default false: rollouts that were imported are dropped (`imported`). True in formats of messages that are not for `rl`. */
+  readonly includeImported?: boolean
   /** Default `as_sampled`. Formats for `rl` refuse `clean`. */
   readonly view?: RowView
   /** The stored events of each rollout come with it. Default false; true in `archive` exports. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { appendLate } from '../../src/rollout/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/index.ts'
 import { builtInExporters, openStore, runExport, type Store } from '../../src/trajectory/index.ts'
 import { formatsTable } from './render.ts'
@@ -13,6 +14,7 @@ const page = (path: string): Promise<string> => readFile(new URL(`../../docs/${p
 /** Members whose own members are not ours to name: texts of the wire, and names that users give. */
 const open = new Set([
   'messages',
+  'prompt',
   'tools',
   'labels',
   'components',
@@ -59,6 +61,7 @@ beforeAll(async () => {
     sha256,
     sizeBytes: alternatives.length,
   })
+  await appendLate(store, rolloutId, { source: 'critic', steps: [{ callId, value: 0.5 }] })
   await store.recorder.flush()
 })
 afterAll(async () => {

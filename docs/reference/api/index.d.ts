@@ -358,6 +358,7 @@ export interface SelectionQuery {
     readonly includeNullVerdicts?: boolean;
     readonly includeTainted?: boolean;
     readonly includeUnfinished?: boolean;
+    readonly includeImported?: boolean;
     readonly view?: RowView;
     readonly includeEvents?: boolean;
     readonly selector?: Selector;

@@ -228,7 +228,11 @@ function rolloutOf(seed: RolloutSeed, making: Making): ExportRollout {
       status: 'scored',
       reward: seed.reward,
       components: { json: seed.reward },
-      steps: [],
+      steps: rows.flatMap(({ row }) =>
+        row.segments.flatMap(({ callId, origin }) =>
+          callId === null || origin !== 'sampled' ? [] : [{ callId, value: seed.reward }],
+        ),
+      ),
       evidence: '',
       artifacts: [],
       verifier: { id: 'generated', version: '1', sha256: sha256('verifier') },

@@ -15,6 +15,9 @@ export function isEval({ config }: RunRecord): boolean {
   return typeof config === 'object' && config !== null && 'eval' in config
 }
 
+/** The harness of what was imported: nothing of it was sampled here. */
+export const importedHarness = 'imported'
+
 /** Rollouts of the same task digest and prompt variant. */
 export interface GroupRecord {
   readonly id: Id

@@ -5,8 +5,10 @@ import { jsonlExporter } from './jsonl/index.ts'
 import { nemoRlExporter } from './nemo-rl/index.ts'
 import { openaiExporter } from './openai/index.ts'
 import { exporterRegistry, type ExporterRegistry } from './registry.ts'
+import { sharegptExporter } from './sharegpt/index.ts'
 import { skyrlExporter } from './skyrl/index.ts'
 import { slimeExporter } from './slime/index.ts'
+import { stepLabelsExporter } from './step-labels/index.ts'
 import { trlExporter } from './trl/index.ts'
 import { verlExporter } from './verl/index.ts'
 
@@ -18,8 +20,10 @@ export const builtInExporters: ExporterRegistry = exporterRegistry([
   jsonlExporter,
   nemoRlExporter,
   openaiExporter,
+  sharegptExporter,
   skyrlExporter,
   slimeExporter,
+  stepLabelsExporter,
   trlExporter,
   verlExporter,
 ])

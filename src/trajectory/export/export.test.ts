@@ -81,6 +81,9 @@ const readers: Readonly<Record<string, ExporterContractOptions>> = {
   },
   // What a pair is made of is tested with recorded groups.
   dpo: {},
+  // What they are made of is tested with conversations of their own.
+  sharegpt: {},
+  'step-labels': {},
   // What steps are made of is tested with conversations of their own.
   atif: {},
   openai: { decodeConversations: (directory) => jsonLines(join(directory, 'messages.jsonl')) as never },
@@ -152,7 +155,9 @@ describe('the registry', () => {
     expect(() => builtInExporters.get('vrel')).toThrow(
       expect.objectContaining({
         code: 'EXPORT_FORMAT_UNKNOWN',
-        fix: expect.stringContaining('areal, atif, dpo, jsonl, nemo-rl, openai, skyrl, slime, trl, verl'),
+        fix: expect.stringContaining(
+          'areal, atif, dpo, jsonl, nemo-rl, openai, sharegpt, skyrl, slime, step-labels, trl, verl',
+        ),
       }),
     )
   })

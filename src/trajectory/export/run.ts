@@ -3,7 +3,7 @@ import type { Blobs } from '../contract/index.ts'
 import type { SelectionQuery } from '../rows-contract.ts'
 import { type RequestReader, selectForExport, type SelectionSource } from '../select/index.ts'
 import { builtInExporters } from './built-in.ts'
-import type { Exporter, ExportPurpose } from './contract.ts'
+import type { Exporter } from './contract.ts'
 import type { ExportAllowances, Manifest } from './manifest.ts'
 import { writeExport } from './write.ts'
 
@@ -43,7 +43,7 @@ export async function runExport(request: ExportRequest): Promise<Manifest> {
     mixedWeights: false,
     ...request.allow,
   }
-  const query = { ...defaultsOf(exporter.purpose, allow), ...request.query }
+  const query = { ...defaultsOf(exporter, allow), ...request.query }
   if (query.view === 'clean' && exporter.purpose === 'rl') {
     const why = 'nothing was sampled in the clean context, so its tokens have no logprobs there'
     throw new PaddockError('EXPORT_REFUSED', `Export as ${exporter.name}: ${why}.`, {
@@ -70,11 +70,14 @@ export async function runExport(request: ExportRequest): Promise<Manifest> {
 }
 
 /** An archive leaves nothing out for being unusable; the other purposes start from the query's own defaults. */
-function defaultsOf(purpose: ExportPurpose, allow: ExportAllowances): SelectionQuery {
+function defaultsOf({ purpose, needs }: Exporter, allow: ExportAllowances): SelectionQuery {
   // Of mixed weights nobody can say which policy sampled which token, or what it had before it.
   if (purpose === 'rl') return { maskMixedWeights: !allow.mixedWeights, trainedRowsOnly: true }
-  if (purpose !== 'archive') return {}
+  // What was imported has words and no tokens.
+  const imported = needs === 'messages' ? { includeImported: true } : {}
+  if (purpose !== 'archive') return imported
   return {
+    ...imported,
     includeNullVerdicts: true,
     includeTainted: true,
     includeUnfinished: true,

@@ -28,6 +28,8 @@ export type Candidate =
 export function candidates(forest: Forest, trainClasses: readonly CallClass[], includeUntrained: boolean): Candidate[] {
   const judged: Candidate[] = []
   for (const segment of forest.log.segments) {
+    // The end of an imported thread: it ends a row, of which nothing trains.
+    if (segment.origin === 'imported' && segment.choice !== null) judged.push({ kind: 'leaf', segment, trained: false })
     if (segment.origin !== 'sampled' || segment.stopCut) continue
     const call = forest.callOf(segment)
     const { role } = forest.log.session

@@ -1,5 +1,5 @@
 import type { Task } from '../../core/index.ts'
-import type { RolloutView } from '../contract/index.ts'
+import { importedHarness, type RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery } from '../rows-contract.ts'
 import { verdictInForce } from './verdict-in-force.ts'
 
@@ -21,6 +21,9 @@ export function dropOf(
   rollout: RolloutView,
   query: SelectionQuery,
 ): { readonly reason: DropReason; readonly detail: string } | null {
+  if (rollout.harness === importedHarness && query.includeImported !== true) {
+    return { reason: 'imported', detail: rollout.labels.place ?? '' }
+  }
   const verdict = verdictInForce(rollout.verdicts)
   const unfinished = rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled'
   if (unfinished && query.includeUnfinished !== true) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ExportRollout, Row, RowSegment } from '../../rows-contract.ts'
+import { isAnswer, isImported, roleOf } from '../conversation.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine, rawJson, RawJson } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
@@ -37,19 +38,29 @@ function line(exported: ExportRollout, row: Row, index: number, promptIds: boole
   const { rollout, group, verdict } = exported
   const { messages = [], tools = null } = exported.conversations[index] ?? {}
   const said = row.segments.filter(isAnswer)
-  const steps = stepsOf(messages, {
-    answers: said.map((segment) => saidIn(row, segment, promptIds)),
-    modelOf: (nth) => row.policySpans.find(({ start }) => start === said[nth]?.start)?.policy.model ?? null,
-  })
+  const steps = stepsOf(
+    messages,
+    isImported(row)
+      ? {
+          answers: messages
+            .filter((text) => roleOf(text) === 'assistant')
+            .map(() => ({ isCopied: false, metrics: undefined })),
+          modelOf: () => rollout.labels.model ?? null,
+        }
+      : {
+          answers: said.map((segment) => saidIn(row, segment, promptIds)),
+          modelOf: (nth) => row.policySpans.find(({ start }) => start === said[nth]?.start)?.policy.model ?? null,
+        },
+  )
   const sampled = said.reduce((sum, { start, end }) => sum + end - start, 0)
   return jsonLine({
     schema_version: 'ATIF-v1.8',
     session_id: row.sessionId,
     trajectory_id: row.id,
     agent: object({
-      name: rollout.harness,
+      name: (isImported(row) ? rollout.labels.agent : undefined) ?? rollout.harness,
       // What a harness calls its version is not recorded by all of them.
-      version: 'unknown',
+      version: (isImported(row) ? rollout.labels.agent_version : undefined) ?? 'unknown',
       tool_definitions: tools === null ? undefined : rawJson(tools),
     }),
     steps: new RawJson(`[${steps.map((step) => object(step).json).join(',')}]`),
@@ -67,11 +78,6 @@ function line(exported: ExportRollout, row: Row, index: number, promptIds: boole
       logprob_kind: row.logprobKind,
     },
   })
-}
-
-/** What the model said: here, or in the session that a row's begin was replayed from. */
-function isAnswer({ origin, choice }: RowSegment): boolean {
-  return origin === 'sampled' || (origin === 'replayed' && choice !== null)
 }
 
 function saidIn(row: Row, { start, end, trained, origin }: RowSegment, promptIds: boolean): Said {

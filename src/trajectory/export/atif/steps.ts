@@ -5,7 +5,8 @@ import { RawJson, rawJson } from '../json-line.ts'
 export interface Said {
   /** It is not trained in this row: replayed, owned by another row, or of a class that does not train. */
   readonly isCopied: boolean
-  readonly metrics: RawJson
+  /** Absent: nothing was sampled here. */
+  readonly metrics: RawJson | undefined
 }
 
 /** A step as ATIF has it, without its number's neighbours: members in order, `undefined` ones absent. */

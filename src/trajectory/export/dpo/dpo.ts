@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { ExportRollout, Row } from '../../rows-contract.ts'
+import type { ExportRollout } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
-import { roleOf } from '../conversation.ts'
+import { isMain, roleOf } from '../conversation.ts'
 import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
 
@@ -88,10 +88,6 @@ export const dpoExporter: Exporter = defineExporter({
     await flush()
   },
 })
-
-function isMain(row: Row): boolean {
-  return row.segments.findLast(({ origin }) => origin === 'sampled')?.callClass === 'main'
-}
 
 /** The best and the worst, the earlier of equal ones. */
 function extremes(members: readonly Candidate[]): readonly Candidate[] {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { editObject } from '../../../core/index.ts'
 import type { Row, RowSegment } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
-import { roleOf } from '../conversation.ts'
+import { isAnswer, isImported, roleOf } from '../conversation.ts'
 import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
 
@@ -13,6 +14,12 @@ const optionsSchema = z.strictObject({
    * `weight` marks them `"weight": 0`, `keep` leaves them as they are.
    */
   untrained: z.enum(['weight', 'keep']).default('weight'),
+  /** A regular expression. Answers with a tool call whose result it finds something in are marked `"weight": 0`: they failed. */
+  failed: z
+    .string()
+    .refine(isPattern, 'is no regular expression')
+    .transform((text) => new RegExp(text, 'u'))
+    .optional(),
 })
 
 /**
@@ -33,7 +40,7 @@ export const openaiExporter: Exporter = defineExporter({
   accept(exported, row, options) {
     const reward = exported.verdict?.reward ?? null
     if (options.minReward !== undefined && (reward === null || reward < options.minReward)) return 'filtered'
-    const leaf = row.segments.findLast((segment) => segment.origin === 'sampled')
+    const leaf = row.segments.findLast(isAnswer)
     return leaf?.callClass === 'main' && isTrained(leaf) ? null : 'class'
   },
   async write(rollouts, sink, options) {
@@ -42,7 +49,12 @@ export const openaiExporter: Exporter = defineExporter({
       for (const [index, row] of rollout.rows.entries()) {
         const conversation = rollout.conversations[index]
         if (conversation === undefined) continue
-        const messages = options.untrained === 'keep' ? conversation.messages : withWeights(conversation.messages, row)
+        // What came from elsewhere has the weights that it came with.
+        const isAsItCame = options.untrained === 'keep' || isImported(row)
+        const untrained = isAsItCame ? new Set<number>() : untrainedIn(conversation.messages, row)
+        for (const at of options.failed === undefined ? [] : failedIn(conversation.messages, options.failed))
+          untrained.add(at)
+        const messages = conversation.messages.map((text, at) => (untrained.has(at) ? withWeightZero(text) : text))
         await file.write(
           jsonLine({
             messages: rawJsonArray(messages),
@@ -56,15 +68,11 @@ export const openaiExporter: Exporter = defineExporter({
 
 /** Imitation needs no logprobs, so a segment that lacks them is as good as another. */
 function isTrained(segment: RowSegment): boolean {
-  return segment.trained || segment.maskReason === 'missing_logprob'
+  return segment.trained || segment.maskReason === 'missing_logprob' || segment.origin === 'imported'
 }
 
-/** True for what the model said, here or in the session that a row's begin was replayed from. */
-function isAnswer({ origin, choice }: RowSegment): boolean {
-  return origin === 'sampled' || (origin === 'replayed' && choice !== null)
-}
-
-function withWeights(messages: readonly string[], row: Row): readonly string[] {
+/** Places of the answers that this row does not train. */
+function untrainedIn(messages: readonly string[], row: Row): Set<number> {
   const said = row.segments.filter(isAnswer)
   const answers = messages.flatMap((text, index) => (roleOf(text) === 'assistant' ? [index] : []))
   const untrained = new Set<number>()
@@ -73,10 +81,39 @@ function withWeights(messages: readonly string[], row: Row): readonly string[] {
     const segment = answers.length === said.length ? said[nth] : nth === answers.length - 1 ? said.at(-1) : undefined
     if (segment === undefined || !isTrained(segment)) untrained.add(index)
   }
-  return messages.map((text, index) => (untrained.has(index) ? withWeightZero(text) : text))
+  return untrained
 }
 
-/** Adds the member at the end of the object's text, so that everything before it stays byte for byte. */
+const called = z.looseObject({ tool_calls: z.array(z.looseObject({ id: z.string() })).nullish() })
+const result = z.looseObject({ tool_call_id: z.string().nullish(), content: z.unknown() })
+
+/** Places of the answers that called a tool whose result says that it failed. */
+function failedIn(messages: readonly string[], pattern: RegExp): readonly number[] {
+  const failed: number[] = []
+  const callers = new Map<string, number>()
+  for (const [index, text] of messages.entries()) {
+    const role = roleOf(text)
+    if (role === 'assistant') {
+      for (const { id } of called.parse(JSON.parse(text)).tool_calls ?? []) callers.set(id, index)
+    }
+    if (role !== 'tool') continue
+    const { tool_call_id: id, content } = result.parse(JSON.parse(text))
+    const caller = callers.get(id ?? '')
+    if (caller === undefined) continue
+    if (pattern.test(typeof content === 'string' ? content : JSON.stringify(content))) failed.push(caller)
+  }
+  return failed
+}
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+/** Sets the one member, so that everything else stays byte for byte. */
 function withWeightZero(text: string): string {
-  return `${text.trimEnd().slice(0, -1).trimEnd()},"weight":0}`
+  return editObject(new TextEncoder().encode(text), { set: { weight: '0' } }).toString()
 }

@@ -1,0 +1,73 @@
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { makeTask } from '../../envs/index.ts'
+import { importFormats } from '../../trajectory/index.ts'
+import { type Cli, labels } from '../cli.ts'
+import { exitCode } from '../exit.ts'
+import { plural, shortId } from '../present/units.ts'
+
+interface ImportOptions {
+  readonly format: string
+  readonly name?: string
+  readonly split?: string
+  readonly reward?: number
+  readonly label?: Readonly<Record<string, string>>
+}
+
+/** `paddock import`: trajectories of others become rollouts of a run of their own. */
+export function addImport(program: Command, cli: Cli): void {
+  program
+    .command('import')
+    .description('take in trajectories from elsewhere, as a run of their own: to look at, score, compare and export')
+    .argument('<files...>', 'JSON, JSON lines, or folders (harbor)')
+    .addOption(
+      new Option('--format <name>', 'what they are')
+        .choices(importFormats.map(({ name }) => name))
+        .makeOptionMandatory(),
+    )
+    .option('--name <name>', 'name of the run (default: import-<format>)')
+    .option('--split <name>', 'split of their tasks (default: train)')
+    .option('--reward <n>', 'the reward of those whose file says none; without it they have no verdict', real)
+    .option('--label <name=value>', 'a label on each rollout, several times', labels)
+    .addHelpText(
+      'after',
+      `
+Formats:
+${importFormats.map(({ name, summary }) => `  ${name.padEnd(9)} ${summary}`).join('\n')}
+
+Example:
+  $ paddock import demonstrations.jsonl --format chat --reward 1
+
+Nothing is taken in unless all of it can be read. The same files a second time change nothing.`,
+    )
+    .action(async (files: readonly string[], options: ImportOptions, command: Command) =>
+      cli.run(command, {}, async (context) => {
+        const { importTrajectories, openStore } = await import('../../trajectory/index.ts')
+        const { directory, synchronous, catalogue } = context.loaded.config.store
+        await using store = await openStore(directory, { synchronous, catalogue })
+        const report = await importTrajectories(store, {
+          format: options.format,
+          paths: files.map((file) => resolve(context.io.cwd, file)),
+          taskOf: makeTask,
+          signal: context.io.signal,
+          ...(options.name === undefined ? {} : { name: options.name }),
+          ...(options.split === undefined ? {} : { split: options.split }),
+          ...(options.reward === undefined ? {} : { reward: options.reward }),
+          ...(options.label === undefined ? {} : { labels: options.label }),
+        })
+        context.result(report, () => {
+          const what = `${plural(report.trajectories, 'rollout')} of ${plural(report.groups, 'task')}, ${report.withReward} with a reward`
+          if (report.taken === 0) return `run ${shortId(report.runId)}  was taken in before: ${what}`
+          const gone = report.isNew ? '' : ` (went on: ${report.taken} were missing)`
+          return `run ${shortId(report.runId)}  ${what}${gone}`
+        })
+        return exitCode.ok
+      }),
+    )
+}
+
+function real(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('Give a number.')
+  return value
+}

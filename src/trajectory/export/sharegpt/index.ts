@@ -1,0 +1,1 @@
+export { sharegptExporter } from './sharegpt.ts'

@@ -1,0 +1,1 @@
+export { stepLabelsExporter } from './step-labels.ts'

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import type { ImportedThread, ImportFormat } from './contract.ts'
+import { parsed } from './parsed.ts'
+import { RawObject } from './raw.ts'
+
+const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
+const step = z.looseObject({
+  source: z.enum(['system', 'user', 'agent']),
+  message: content.nullish(),
+  reasoning_content: z.string().nullish(),
+  model_name: z.string().nullish(),
+  tool_calls: z
+    .array(
+      z.looseObject({
+        tool_call_id: z.string(),
+        function_name: z.string(),
+        extra: z.looseObject({ arguments_text: z.string().optional() }).nullish(),
+      }),
+    )
+    .nullish(),
+  observation: z
+    .looseObject({
+      results: z.array(z.looseObject({ source_call_id: z.string().nullish(), content: content.nullish() })),
+    })
+    .nullish(),
+})
+type Step = z.infer<typeof step>
+const trajectory = z.looseObject({
+  schema_version: z.string().regex(/^ATIF-v1\.\d+$/, 'must be ATIF-v1.x'),
+  agent: z.looseObject({
+    name: z.string(),
+    version: z.string(),
+    model_name: z.string().nullish(),
+    tool_definitions: z.array(z.unknown()).nullish(),
+  }),
+  steps: z.array(step).min(1),
+  extra: z.looseObject({ task: z.string().optional(), reward: z.number().nullish() }).nullish(),
+})
+
+/**
+ * The Agent Trajectory Interchange Format, ATIF-v1.x (Python package `atif` 1.8.0). An observation of an answer without calls is what the
+ * agent was told next. Its sub-agents' trajectories, where they stand inside, are threads of their own. Ids and logprobs of its metrics
+ * are not taken over: nobody here can say of which tokenizer they are.
+ */
+export const atifFormat: ImportFormat = {
+  name: 'atif',
+  summary: 'ATIF-v1.x trajectories, one a file or one a line',
+  read(text, place) {
+    const value = parsed(trajectory, text, place)
+    const model = value.agent.model_name ?? value.steps.find(({ model_name: name }) => name)?.model_name ?? null
+    return {
+      place,
+      task: { name: value.extra?.task ?? null, instruction: null },
+      reward: value.extra?.reward ?? null,
+      model,
+      labels: { agent: value.agent.name, agent_version: value.agent.version },
+      threads: threadsOf(new RawObject(text), place),
+    }
+  },
+}
+
+/** A trajectory's own thread first. */
+export function threadsOf(raw: RawObject, place: string): [ImportedThread, ...ImportedThread[]] {
+  const inner = raw.elements('subagent_trajectories').flatMap((text, nth) => {
+    parsed(trajectory, text, `${place}, sub-agent ${nth + 1}`)
+    return threadsOf(new RawObject(text), place)
+  })
+  const messages = raw
+    .elements('steps')
+    .flatMap((text) => messagesOf(step.parse(JSON.parse(text)), new RawObject(text)))
+  return [{ messages, tools: raw.object('agent')?.raw('tool_definitions') ?? null }, ...inner]
+}
+
+function messagesOf(one: Step, raw: RawObject): readonly string[] {
+  const results = one.observation?.results ?? []
+  const calls = one.tool_calls ?? []
+  const observed = results.map(({ source_call_id: id, content: said }) =>
+    JSON.stringify(
+      id === null || id === undefined
+        ? // Without a call it is what the agent is told next; behind a system's step, a result that nobody asked for.
+          { role: one.source === 'system' ? 'tool' : 'user', content: partsOf(said) }
+        : { role: 'tool', tool_call_id: id, content: partsOf(said) },
+    ),
+  )
+  if (one.source !== 'agent') {
+    const isEmpty = one.message === '' && observed.length > 0
+    return isEmpty ? observed : [JSON.stringify({ role: one.source, content: partsOf(one.message) }), ...observed]
+  }
+  const members = [
+    '"role":"assistant"',
+    `"content":${calls.length > 0 && (one.message ?? '') === '' ? 'null' : JSON.stringify(partsOf(one.message))}`,
+    ...(one.reasoning_content ? [`"reasoning_content":${JSON.stringify(one.reasoning_content)}`] : []),
+    ...(calls.length === 0 ? [] : [`"tool_calls":[${raw.elements('tool_calls').map(callText).join(',')}]`]),
+  ]
+  return [`{${members.join(',')}}`, ...observed]
+}
+
+function callText(text: string): string {
+  const raw = new RawObject(text)
+  // Arguments that were no object stand beside as text.
+  const written = raw.object('extra')?.raw('arguments_text') ?? JSON.stringify(raw.raw('arguments') ?? '{}')
+  return `{"id":${raw.raw('tool_call_id')},"type":"function","function":{"name":${raw.raw('function_name')},"arguments":${written}}}`
+}
+
+function partsOf(said: Step['message']): string | readonly object[] {
+  if (typeof said === 'string') return said
+  return (said ?? []).map((part) => {
+    const { source } = part
+    const path = typeof source === 'object' && source !== null && 'path' in source ? source.path : undefined
+    return part.type === 'image' && typeof path === 'string' ? { type: 'image_url', image_url: { url: path } } : part
+  })
+}

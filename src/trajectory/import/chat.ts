@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import type { ImportFormat } from './contract.ts'
+import { parsed } from './parsed.ts'
+import { RawObject } from './raw.ts'
+
+const schema = z.looseObject({
+  messages: z.array(z.looseObject({ role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']) })).min(1),
+  tools: z.array(z.unknown()).nullish(),
+  task: z.string().nullish(),
+  instruction: z.string().nullish(),
+  reward: z.number().nullish(),
+  model: z.string().nullish(),
+  labels: z.record(z.string(), z.string()).nullish(),
+})
+
+/**
+ * Chat messages, as OpenAI's guide to fine-tuning and the export `openai` have them: `{messages, tools?}`. `task`, `instruction`,
+ * `reward`, `model` and `labels` may stand beside.
+ */
+export const chatFormat: ImportFormat = {
+  name: 'chat',
+  summary: 'lines of {messages, tools?, task?, instruction?, reward?, model?, labels?}',
+  read(text, place) {
+    const value = parsed(schema, text, place)
+    const raw = new RawObject(text)
+    return {
+      place,
+      task: { name: value.task ?? null, instruction: value.instruction ?? null },
+      reward: value.reward ?? null,
+      model: value.model ?? null,
+      labels: value.labels ?? {},
+      threads: [{ messages: raw.elements('messages'), tools: raw.raw('tools') }],
+    }
+  },
+}
