@@ -1,32 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
-import { addBackup } from './commands/backup.ts'
-import { addBench } from './commands/bench.ts'
-import { addBox } from './commands/box.ts'
-import { addCompletion } from './commands/completion.ts'
-import { addConform } from './commands/conform.ts'
-import { addDesktop } from './commands/desktop.ts'
-import { addDoctor } from './commands/doctor.ts'
-import { addDrift } from './commands/drift.ts'
-import { addEngine } from './commands/engine.ts'
-import { addEnv } from './commands/env.ts'
-import { addExport } from './commands/export.ts'
-import { addFork } from './commands/fork.ts'
-import { addFsck } from './commands/fsck.ts'
-import { addSalvage } from './commands/salvage.ts'
-import { addGc } from './commands/gc.ts'
-import { addImport } from './commands/import.ts'
-import { addList } from './commands/list.ts'
-import { addRescore } from './commands/rescore.ts'
-import { addRetrieve } from './commands/retrieve.ts'
-import { addRun } from './commands/run.ts'
-import { addServe } from './commands/serve.ts'
-import { addShow } from './commands/show.ts'
-import { addToken } from './commands/token.ts'
-import { addValidate } from './commands/validate.ts'
-import { addVerdict } from './commands/verdict.ts'
-import { addView } from './commands/view.ts'
 import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
 import type { Io } from './io.ts'
 import { asPaddockError, failureText } from './present/failure.ts'
@@ -35,8 +9,48 @@ import { version } from './version.ts'
 /** Commands that only look: they run no code of the user's, so they can be used on what somebody else sent. */
 const readers: ReadonlySet<string> = new Set(['list', 'show', 'doctor', 'fsck', 'salvage', 'view'])
 
-/** The command tree; `docs/reference/cli.md` is held against it by a test. */
-export function buildProgram(cli: Cli): Command {
+/** In the order of the help. A command's code is loaded when it is asked for: starting is most of what a short one costs. */
+const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cli) => void>>> = {
+  serve: async () => (await import('./commands/serve.ts')).addServe,
+  run: async () => (await import('./commands/run.ts')).addRun,
+  fork: async () => (await import('./commands/fork.ts')).addFork,
+  validate: async () => (await import('./commands/validate.ts')).addValidate,
+  rescore: async () => (await import('./commands/rescore.ts')).addRescore,
+  verdict: async () => (await import('./commands/verdict.ts')).addVerdict,
+  view: async () => (await import('./commands/view.ts')).addView,
+  token: async () => (await import('./commands/token.ts')).addToken,
+  env: async () => (await import('./commands/env.ts')).addEnv,
+  retrieve: async () => (await import('./commands/retrieve.ts')).addRetrieve,
+  desktop: async () => (await import('./commands/desktop.ts')).addDesktop,
+  list: async () => (await import('./commands/list.ts')).addList,
+  show: async () => (await import('./commands/show.ts')).addShow,
+  drift: async () => (await import('./commands/drift.ts')).addDrift,
+  conform: async () => (await import('./commands/conform.ts')).addConform,
+  export: async () => (await import('./commands/export.ts')).addExport,
+  import: async () => (await import('./commands/import.ts')).addImport,
+  doctor: async () => (await import('./commands/doctor.ts')).addDoctor,
+  engine: async () => (await import('./commands/engine.ts')).addEngine,
+  gc: async () => (await import('./commands/gc.ts')).addGc,
+  box: async () => (await import('./commands/box.ts')).addBox,
+  bench: async () => (await import('./commands/bench.ts')).addBench,
+  backup: async () => (await import('./commands/backup.ts')).addBackup,
+  fsck: async () => (await import('./commands/fsck.ts')).addFsck,
+  salvage: async () => (await import('./commands/salvage.ts')).addSalvage,
+  completion: async () => (await import('./commands/completion.ts')).addCompletion,
+}
+
+/** Options before the command that have a value behind them. */
+const withValue: ReadonlySet<string> = new Set(['--config', '--data', '--catalogue'])
+
+/** The command that arguments name; all of them for a help text, a word like a command's, and a script of them all. */
+function askedIn(args: readonly string[]): readonly string[] {
+  const word = args.find((arg, at) => !arg.startsWith('-') && !withValue.has(args[at - 1] ?? ''))
+  if (word === undefined && (args.includes('--version') || args.includes('-V'))) return []
+  return word === undefined || word === 'completion' || !(word in commands) ? Object.keys(commands) : [word]
+}
+
+/** The command tree, or those of its commands that are asked for; `docs/reference/cli.md` is held against it by a test. */
+export async function buildProgram(cli: Cli, asked: readonly string[] = Object.keys(commands)): Promise<Command> {
   const program = new Command('paddock')
     .description(
       'An RL gym and a flight recorder for black-box agents: records every model call token for token,\n' +
@@ -73,34 +87,8 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
       // Errors are thrown and told once, in the form of all errors.
       writeErr: () => undefined,
     })
-  for (const add of [
-    addServe,
-    addRun,
-    addFork,
-    addValidate,
-    addRescore,
-    addVerdict,
-    addView,
-    addToken,
-    addEnv,
-    addRetrieve,
-    addDesktop,
-    addList,
-    addShow,
-    addDrift,
-    addConform,
-    addExport,
-    addImport,
-    addDoctor,
-    addEngine,
-    addGc,
-    addBox,
-    addBench,
-    addBackup,
-    addFsck,
-    addSalvage,
-    addCompletion,
-  ]) {
+  for (const load of Object.entries(commands).flatMap(([name, one]) => (asked.includes(name) ? [one] : []))) {
+    const add = await load()
     add(program, cli)
   }
   return program
@@ -121,8 +109,9 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
     },
   }
   try {
-    if (args.length === 0) buildProgram(cli).outputHelp()
-    else await buildProgram(cli).parseAsync([...args], { from: 'user' })
+    const program = await buildProgram(cli, askedIn(args))
+    if (args.length === 0) program.outputHelp()
+    else await program.parseAsync([...args], { from: 'user' })
     return code
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCode.ok

@@ -43,7 +43,6 @@ export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource }
 export { noteTags, sql } from './sql/index.ts'
 export { wholeVerdict } from './steps.ts'
 export { perAttempt } from './per-attempt.ts'
-export { makeTask } from './task.ts'
 export {
   type Corpus,
   corpusAt,

@@ -1,9 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
-import { PaddockError, type Task } from '../core/index.ts'
+import { makeTask, PaddockError, type Task } from '../core/index.ts'
 import type { LoadOptions } from './contract.ts'
-import { makeTask } from './task.ts'
 
 const fileShape = z.strictObject({
   instruction: z.string().min(1),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PaddockError, sha256 } from '../core/index.ts'
+import { makeTask, PaddockError, sha256 } from '../core/index.ts'
 import {
   answerContains,
   answerF1,
@@ -33,7 +33,6 @@ import { defineEnvironment } from './define.ts'
 import { loadJsonTasks } from './json-tasks.ts'
 import { toolOutcome } from './outcome.ts'
 import { perAttempt } from './per-attempt.ts'
-import { makeTask } from './task.ts'
 import { defineTool } from './tool.ts'
 
 /**

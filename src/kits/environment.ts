@@ -1,6 +1,6 @@
 /** `paddock-rl/environment`: what an environment is written with. */
 export { z } from 'zod'
-export { PaddockError, sha256, type Task, type Verdict } from '../core/index.ts'
+export { makeTask, PaddockError, sha256, type Task, type Verdict } from '../core/index.ts'
 export {
   type ArtifactItem,
   type Artifacts,
@@ -18,7 +18,6 @@ export {
   type GroupMember,
   loadJsonTasks,
   type LoadOptions,
-  makeTask,
   type NamedScript,
   packArtifact,
   perAttempt,

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
-import { type Environment, makeTask, type ScriptStep } from '../envs/index.ts'
+import { type Environment, type ScriptStep } from '../envs/index.ts'
+import { makeTask } from '../core/index.ts'
 import { postScripts } from './scripts.ts'
 
 const task = makeTask({ name: 't', environment: 'e', instruction: 'Click.', split: 'train', data: {}, source: '' })

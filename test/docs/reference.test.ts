@@ -39,7 +39,7 @@ describe('reference pages made from the code', () => {
     await expect(configPage()).toMatchFileSnapshot(page('config.md').pathname)
   })
   it('cli.md has every command and option', async () => {
-    await expect(cliPage(program())).toMatchFileSnapshot(page('cli.md').pathname)
+    await expect(cliPage(await program())).toMatchFileSnapshot(page('cli.md').pathname)
   })
 })
 

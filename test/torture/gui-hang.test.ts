@@ -6,7 +6,8 @@ import { guiDataSchema } from '../../src/envs/gui/data.ts'
 import { GuiSession } from '../../src/envs/gui/session.ts'
 import { tabSurface } from '../../src/envs/gui/surface.ts'
 import { browserTools } from '../../src/envs/gui/tools/index.ts'
-import { gui, makeTask, openTaskBox } from '../../src/envs/index.ts'
+import { gui, openTaskBox } from '../../src/envs/index.ts'
+import { makeTask } from '../../src/core/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 
 const screen = { width: 800, height: 600 }

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { makeTask } from '../../envs/index.ts'
 import { importFormats } from '../../trajectory/index.ts'
 import { type Cli, labels } from '../cli.ts'
 import { exitCode } from '../exit.ts'
@@ -48,7 +47,6 @@ Nothing is taken in unless all of it can be read. The same files a second time c
         const report = await importTrajectories(store, {
           format: options.format,
           paths: files.map((file) => resolve(context.io.cwd, file)),
-          taskOf: makeTask,
           signal: context.io.signal,
           ...(options.name === undefined ? {} : { name: options.name }),
           ...(options.split === undefined ? {} : { split: options.split }),

@@ -1,13 +1,6 @@
 import { z } from 'zod'
-import { sha256, type Task } from '../../core/index.ts'
-import {
-  defineEnvironment,
-  defineTool,
-  type Environment,
-  makeTask,
-  type ScriptStep,
-  toolOutcome,
-} from '../../envs/index.ts'
+import { makeTask, sha256, type Task } from '../../core/index.ts'
+import { defineEnvironment, defineTool, type Environment, type ScriptStep, toolOutcome } from '../../envs/index.ts'
 import { unscored } from '../../reward/index.ts'
 
 const name = 'conform'

@@ -1,9 +1,9 @@
 /** Cheats against a gui task: what an agent can ask the tools for, and what a script in the page could do beyond. */
+import { makeTask } from '../../core/index.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { openTaskBox } from '../open-box.ts'
-import { makeTask } from '../task.ts'
 import { apps, appSite } from './apps/index.ts'
 import { GuiBrowser, nothing } from './browser/index.ts'
 import { guiDataSchema } from './data.ts'

@@ -1,4 +1,5 @@
 /** Pages and browsers that misbehave: every end is typed, none is a reward, and nothing is left in the box. */
+import { makeTask } from '../../core/index.ts'
 import Docker from 'dockerode'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
@@ -6,7 +7,6 @@ import { requireDocker } from '../../testing/sandbox/index.ts'
 import { attempt } from '../attempt.ts'
 import type { Environment, ToolOutcome } from '../contract.ts'
 import { openTaskBox } from '../open-box.ts'
-import { makeTask } from '../task.ts'
 import { downloadDirectory, GuiBrowser, nothing, settle } from './browser/index.ts'
 import { guiDataSchema } from './data.ts'
 import { gui } from './index.ts'

@@ -1,8 +1,7 @@
-import { sha256 } from '../../core/index.ts'
+import { makeTask, sha256 } from '../../core/index.ts'
 import { type DraftFacts, hacked, scored, unscored, type VerdictDraft } from '../../reward/index.ts'
 import type { TaskSteps } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
-import { makeTask } from '../task.ts'
 import type { StepData, TerminalData } from './data.ts'
 import { terminalVerifierVersion } from './verify.ts'
 

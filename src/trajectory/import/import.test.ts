@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { sha256, type Task } from '../../core/index.ts'
 import { builtInExporters, runExport } from '../export/index.ts'
 import { fsck } from '../fsck/index.ts'
 import { openStore } from '../store/index.ts'
@@ -15,8 +14,6 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'paddock-import-'))
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
-
-const taskOf = (parts: Omit<Task, 'digest'>): Task => ({ ...parts, digest: sha256(JSON.stringify(parts)) })
 
 async function file(name: string, text: string): Promise<string> {
   const path = join(root, name)
@@ -36,7 +33,7 @@ async function take(
   data = join(root, `data-${(made += 1)}`),
 ): Promise<Taken> {
   await using store = await openStore(data)
-  return { report: await importTrajectories(store, { format, paths, taskOf }), data }
+  return { report: await importTrajectories(store, { format, paths }), data }
 }
 
 /** The lines of the first file of an export, and its manifest. */
@@ -153,9 +150,9 @@ describe('importTrajectories', () => {
       if (cut.signal.aborted) throw new Error('cut off')
       return label(...given)
     }
-    await expect(
-      importTrajectories(store, { format: 'chat', paths: [path], taskOf, signal: cut.signal }),
-    ).rejects.toThrow('cut off')
+    await expect(importTrajectories(store, { format: 'chat', paths: [path], signal: cut.signal })).rejects.toThrow(
+      'cut off',
+    )
     await store.close()
     const { report } = await take('chat', [path], data)
     expect(report.isNew).toBe(false)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  makeTask,
   type Clock,
   type Digest,
   type Id,
@@ -7,7 +8,6 @@ import {
   PaddockError,
   sha256,
   systemClock,
-  type Task,
 } from '../../core/index.ts'
 import { type CallIntent, importedHarness, type RolloutView, type Store } from '../contract/index.ts'
 import type { ImportedThread, ImportedTrajectory } from './contract.ts'
@@ -25,8 +25,6 @@ export interface ImportRequest {
   /** The reward of what has none in its file; without it such a rollout has no verdict. */
   readonly reward?: number
   readonly labels?: Readonly<Record<string, string>>
-  /** Makes a task with its digest. */
-  readonly taskOf: (parts: Omit<Task, 'digest'>) => Task
   readonly clock?: Clock
   readonly signal?: AbortSignal
 }
@@ -132,7 +130,7 @@ class Writer {
   async placeOf({ task: { name, instruction }, threads }: ImportedTrajectory): Promise<Placed> {
     const { catalogue } = this.#store
     const told = instruction ?? firstWords(threads[0])
-    const task = this.#request.taskOf({
+    const task = makeTask({
       name: name ?? 'imported',
       environment: importedHarness,
       instruction: told,

@@ -1,7 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { PaddockError, sha256, type Task } from '../../../../core/index.ts'
-import { makeTask } from '../../../task.ts'
+import { makeTask, PaddockError, sha256, type Task } from '../../../../core/index.ts'
 import type { FormatOptions, Place } from '../format.ts'
 import { fitted, Imported, invalid } from '../set.ts'
 import { requireTrust } from '../trust.ts'

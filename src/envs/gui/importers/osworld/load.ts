@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { PaddockError, type Task } from '../../../../core/index.ts'
-import { makeTask } from '../../../task.ts'
+import { makeTask, PaddockError, type Task } from '../../../../core/index.ts'
 import type { Place } from '../format.ts'
 import { fitted, invalid, readJson, Imported } from '../set.ts'
 import { assetFile } from './assets.ts'

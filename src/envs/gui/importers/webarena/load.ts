@@ -1,8 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { PaddockError, type Task } from '../../../../core/index.ts'
-import { makeTask } from '../../../task.ts'
+import { makeTask, PaddockError, type Task } from '../../../../core/index.ts'
 import type { Place } from '../format.ts'
 import { fitted, invalid, readJson, Imported } from '../set.ts'
 import {
