@@ -91,9 +91,9 @@ export type EventBody =
       readonly kind: 'side_channel'
       readonly callId: Id
       readonly choice: number
-      readonly what: 'top_logprobs' | 'routed_experts'
-      /** `json+zstd`: per token a list of `{token, logprob}`; `npy`, `int32le`: the engine's own array. */
-      readonly encoding: 'json+zstd' | 'npy' | 'int32le'
+      readonly what: 'top_logprobs' | 'entropies' | 'routed_experts'
+      /** `json+zstd`: per token a list of `{token, logprob}`; `float32le`: a number per token; `npy`, `int32le`: the engine's own array. */
+      readonly encoding: 'json+zstd' | 'float32le' | 'npy' | 'int32le'
       readonly sha256: Digest
       readonly sizeBytes: number
     }

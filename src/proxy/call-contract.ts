@@ -66,4 +66,6 @@ export interface AdmittedCall {
   /** The engine is asked without `stream` and the stream is synthesised. */
   readonly buffered: boolean
   readonly callClass: CallClass
+  /** Alternatives per sampled token that the engine was asked for. */
+  readonly topLogprobs: number
 }

@@ -23,8 +23,8 @@ export function storeBeside(
   { call, answer }: EndedCall,
   { keepBeside }: Pick<CallSurroundings<never>, 'keepBeside'>,
 ): Promise<void> | null {
-  const { session, request, intent } = call
-  return keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs: request.topLogprobs ?? 0 })
+  const { session, topLogprobs, intent } = call
+  return keepBeside(answer, { callId: intent.id, session: session.record, topLogprobs })
 }
 
 /** Hangs the answer's tokens on the session's tree and gives the transaction that stores all of it. */

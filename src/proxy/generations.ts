@@ -320,13 +320,14 @@ export class Generations {
       dialect.name === 'chat' ? 'as_written' : policy.thinkingBudget === 'pass' ? (engine.boundThinking ?? null) : null
     const sampling = applySampling(policy, request.asked, request.body, { boundThinking })
     const isBeside = dialect.beside !== undefined
+    const topLogprobs = request.wantsLogprobs || isBeside ? request.topLogprobs : (policy.topLogprobs ?? null)
     const plan: EngineRequestPlan = isBeside
       ? { path: read.path, set: {}, remove: [], transport: 'as_asked' }
       : engine.planChat({
           streamed: request.streamed,
           hasTools: request.hasTools,
           askedLogprobs: request.wantsLogprobs,
-          askedTopLogprobs: request.topLogprobs,
+          topLogprobs,
           wholeOnly: session.trust.wholeOnly,
         })
     const tokens = isBeside ? this.around.besideTokens : session.tokens
@@ -364,6 +365,7 @@ export class Generations {
         body,
         buffered,
         callClass,
+        topLogprobs: topLogprobs ?? 0,
       },
       this.aroundCalls,
     )

@@ -54,7 +54,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.form = form
     this.view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
     this.audience = new Audience(this.view, form)
-    this.answer = new Answer(request.wantsLogprobs)
+    this.answer = new Answer(request.wantsLogprobs || admitted.topLogprobs > 0)
     this.reply = new EngineReply(this.answer, form, this.view)
     this.times = new CallTimes(around.clock)
   }

@@ -3,7 +3,7 @@ import { type Clock, type EventBody, type Id, newId } from '../core/index.ts'
 import type { Blobs, Recorder, SessionRecord } from '../trajectory/index.ts'
 import type { Answer, ChoiceAnswer } from './dialects/chat/answer.ts'
 
-/** Whose answer it is, and how many alternatives its client asked for. */
+/** Whose answer it is, and how many alternatives per token were asked for. */
 export interface SideChannelSubject {
   readonly callId: Id
   readonly session: SessionRecord
@@ -65,6 +65,8 @@ function sideChannelsOf(choice: ChoiceAnswer, topLogprobs: number): readonly Sid
   if (topLogprobs > 0 && alternatives.some((at) => at.length > 0)) {
     const bytes = zstdCompressSync(Buffer.from(JSON.stringify(alternatives)))
     found.push({ what: 'top_logprobs', encoding: 'json+zstd', choice: index, bytes })
+    const entropies = Float32Array.from(alternatives, entropyOf)
+    found.push({ what: 'entropies', encoding: 'float32le', choice: index, bytes: new Uint8Array(entropies.buffer) })
   }
   if (routedExperts !== null) {
     const bytes = Buffer.from(routedExperts, 'base64')
@@ -73,6 +75,25 @@ function sideChannelsOf(choice: ChoiceAnswer, topLogprobs: number): readonly Sid
     found.push({ what: 'routed_experts', encoding, choice: index, bytes })
   }
   return found
+}
+
+/**
+ * The entropy of the distribution that alternatives show, in nats: all that they leave out counts as one token, so that the whole
+ * distribution has this or more. NaN where there are none or they are no probabilities.
+ */
+function entropyOf(alternatives: readonly unknown[]): number {
+  let rest = 1
+  let entropy = 0
+  for (const one of alternatives) {
+    const logprob: unknown = typeof one === 'object' && one !== null ? Reflect.get(one, 'logprob') : null
+    if (typeof logprob !== 'number' || !(logprob <= 0)) return Number.NaN
+    const probability = Math.exp(logprob)
+    rest -= probability
+    if (probability > 0) entropy -= probability * logprob
+  }
+  // Sums of float32 values are off by so much.
+  if (alternatives.length === 0 || rest < -1e-3) return Number.NaN
+  return rest > 0 ? entropy - rest * Math.log(rest) : entropy
 }
 
 const numpyMark = Buffer.from('\u0093NUMPY', 'latin1')

@@ -12,6 +12,7 @@ export function sessionPolicy(session: Config['session'], model: string | null =
     model,
     budget: session.budget,
     thinkingBudget: session.thinkingBudget,
+    ...(session.topLogprobs === 0 ? {} : { topLogprobs: session.topLogprobs }),
     ...(session.inject.length === 0 ? {} : { inject: session.inject }),
     onDisconnect: session.onDisconnect,
   }

@@ -144,14 +144,16 @@ export interface ExportRollout {
   readonly events?: readonly Event[]
   /** What the engine gave beside ids and logprobs, where the export was asked for it. */
   readonly sideChannels?: readonly RowSideChannel[]
+  /** Entropies of sampled tokens, in nats, by `<call id>/<choice>`; NaN where one is not known. With the side channels only. */
+  readonly entropies?: ReadonlyMap<string, Float32Array>
 }
 
 /** Alternatives or routed experts of one choice of a call, a file of the export. */
 export interface RowSideChannel {
   readonly callId: Id
   readonly choice: number
-  readonly what: 'top_logprobs' | 'routed_experts'
-  readonly encoding: 'json+zstd' | 'npy' | 'int32le'
+  readonly what: 'top_logprobs' | 'entropies' | 'routed_experts'
+  readonly encoding: 'json+zstd' | 'float32le' | 'npy' | 'int32le'
   /** Relative to the export's directory. */
   readonly path: string
   readonly sha256: Digest

@@ -244,7 +244,7 @@ describe('vLLM wire shapes (documented, not run)', () => {
   })
 
   it('buffers only where a version is known to drop ids', () => {
-    const facts = { streamed: true, hasTools: true, askedLogprobs: false, askedTopLogprobs: null, wholeOnly: false }
+    const facts = { streamed: true, hasTools: true, askedLogprobs: false, topLogprobs: null, wholeOnly: false }
     const transport = (version: string | null) => vllmEngine({ url: 'http://x', version }).planChat(facts).transport
     expect([transport('0.11.2'), transport('0.12.0'), transport('1.0.0'), transport(null)]).toEqual([
       'buffer',

@@ -61,7 +61,7 @@ export interface EngineRequestFacts {
     readonly streamed: boolean;
     readonly hasTools: boolean;
     readonly askedLogprobs: boolean;
-    readonly askedTopLogprobs: number | null;
+    readonly topLogprobs: number | null;
     readonly wholeOnly: boolean;
 }
 

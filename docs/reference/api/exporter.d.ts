@@ -17,6 +17,7 @@ export interface ExportRollout {
     }[];
     readonly events?: readonly Event[];
     readonly sideChannels?: readonly RowSideChannel[];
+    readonly entropies?: ReadonlyMap<string, Float32Array>;
 }
 
 export interface ExportSink {

@@ -245,6 +245,15 @@ export const sessionSchema = z.strictObject({
     .describe(
       'What becomes of a bound on thinking that a Messages or Gemini client asks for: recorded only, or told to the engine, which then forces tokens that were not sampled: vLLM (`thinking_token_budget`; it refuses without a reasoning parser) and SGLang with `--enable-strict-thinking` (`custom_params`); with others no session is opened.',
     ),
+  topLogprobs: z
+    .number()
+    .int()
+    .min(0)
+    .max(20)
+    .default(0)
+    .describe(
+      'Alternatives per sampled token that Paddock asks of the engine beside what the harness asks, at most 20: kept with the call and told to nobody, with the entropy that they show. Where a harness asks for logprobs itself, its own number stands.',
+    ),
   inject: injections.default([]),
   onDisconnect: z
     .enum(['finish', 'abort'])

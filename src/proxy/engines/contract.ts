@@ -23,7 +23,8 @@ export interface EngineRequestFacts {
   readonly hasTools: boolean
   /** The harness asked for logprobs itself. */
   readonly askedLogprobs: boolean
-  readonly askedTopLogprobs: number | null
+  /** Alternatives per token that the request has, or is to have where the harness asks for no logprobs; null: it says nothing. */
+  readonly topLogprobs: number | null
   /** This engine's streams told what cannot be true: a whole answer is asked for, and the stream made of it. */
   readonly wholeOnly: boolean
 }

@@ -52,6 +52,8 @@ export interface SessionPolicy {
   readonly budget: Readonly<{ maxCalls: number | null; maxSampledTokens: number | null; maxWallMs: number | null }>
   /** What becomes of a bound on thinking that another API than chat asks for: told to the engine, or recorded only (default). */
   readonly thinkingBudget?: 'pass' | 'record'
+  /** Alternatives per sampled token that the engine is asked for where the harness asks for no logprobs; absent: none. */
+  readonly topLogprobs?: number
   /** What is put into the prompts of its main conversation; absent: nothing. */
   readonly inject?: readonly Injection[]
   /** What becomes of an engine call whose client went away: let it finish, or abort it upstream. */

@@ -1,10 +1,11 @@
 import type { Blobs } from '../contract/index.ts'
 import type { ExportRollout } from '../rows-contract.ts'
+import { float32Json, type RawJson } from './json-line.ts'
 import type { MediaSink } from './media.ts'
 
 /**
- * A rollout with its side channels as files of the export, each named by its SHA-256; without them where nobody asked.
- * Throws `NOT_FOUND`, `STORE_CORRUPT`.
+ * A rollout with its side channels as files of the export, each named by its SHA-256, and its entropies as numbers; without them where
+ * nobody asked. Throws `NOT_FOUND`, `STORE_CORRUPT`.
  */
 export async function withSideChannelFiles(
   rollout: ExportRollout,
@@ -13,8 +14,27 @@ export async function withSideChannelFiles(
 ): Promise<ExportRollout> {
   const { sideChannels = [], ...rest } = rollout
   if (blobs === null || sideChannels.length === 0) return rest
-  for (const { path, sha256 } of sideChannels) await sink(path, await blobs.get(sha256), sha256)
-  return rollout
+  const entropies = new Map<string, Float32Array>()
+  for (const { path, sha256, what, callId, choice } of sideChannels) {
+    const bytes = await blobs.get(sha256)
+    if (what === 'entropies') entropies.set(`${callId}/${choice}`, new Float32Array(Uint8Array.from(bytes).buffer))
+    else await sink(path, bytes, sha256)
+  }
+  return { ...rest, sideChannels: sideChannels.filter(({ what }) => what !== 'entropies'), entropies }
+}
+
+/** Entropies of a row's sampled tokens, shape [T], null elsewhere and where they are not known; undefined where none is. */
+export function entropyJson(exported: ExportRollout, row: number): RawJson | undefined {
+  const { tokens, segments } = exported.rows[row] ?? { tokens: new Int32Array(0), segments: [] }
+  const values = new Float32Array(tokens.length).fill(Number.NaN)
+  let known = false
+  for (const { callId, choice, start, end } of segments) {
+    const of = choice === null ? undefined : exported.entropies?.get(`${callId}/${choice}`)
+    if (of === undefined || of.length < end - start) continue
+    values.set(of.subarray(0, end - start), start)
+    known = true
+  }
+  return known ? float32Json(values) : undefined
 }
 
 /** The side channels of a row's calls as exporters write them; undefined where there are none. */

@@ -69,7 +69,7 @@ export class Answer {
   servedBy: KnownFacts | null = null
   /** An error that came inside the stream. */
   error: LooseObject | null = null
-  /** A client asked for the entries behind the logprobs. */
+  /** The client asked for the entries behind the logprobs, or alternatives are kept. */
   readonly keepsEntries: boolean
   /** Pieces of the reply that named its weights. */
   private namings = 0

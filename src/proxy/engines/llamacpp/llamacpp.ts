@@ -57,7 +57,12 @@ export function llamacppEngine(options: LlamacppOptions): EngineAdapter {
     dispatcher: null,
     tokens: llamacppTokens(root, apiKey),
     recordsByTokens: true,
-    planChat: () => ({ path: '/v1/chat/completions', set: {}, remove: [], transport: 'as_asked' }),
+    planChat: ({ askedLogprobs, topLogprobs }) => ({
+      path: '/v1/chat/completions',
+      set: askedLogprobs || topLogprobs === null ? {} : { logprobs: 'true', top_logprobs: String(topLogprobs) },
+      remove: [],
+      transport: 'as_asked',
+    }),
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
     fingerprint: async () => (await learn()).fingerprint,
     learn,

@@ -45,7 +45,10 @@ export function openaiEngine(options: OpenaiOptions): EngineAdapter {
     dispatcher: null,
     planChat: (facts) => ({
       path: '/v1/chat/completions',
-      set: logprobs && !facts.askedLogprobs ? { logprobs: 'true' } : {},
+      set:
+        logprobs && !facts.askedLogprobs
+          ? { logprobs: 'true', ...(facts.topLogprobs === null ? {} : { top_logprobs: String(facts.topLogprobs) }) }
+          : {},
       // vLLM's extension; strict servers refuse unknown fields.
       remove: ['return_token_ids'],
       transport: facts.streamed && facts.wholeOnly ? 'buffer' : 'as_asked',

@@ -1,5 +1,5 @@
 import type { LogprobKind } from '../../../core/index.ts'
-import type { EngineAdapter, EngineRequestPlan } from '../contract.ts'
+import type { EngineAdapter, EngineRequestFacts, EngineRequestPlan } from '../contract.ts'
 import { askPromptIds, askTextIds } from '../prompt-of.ts'
 import { askEngine, engineRoot } from '../http.ts'
 import { tokenIdentity } from '../identity.ts'
@@ -79,7 +79,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
       const path = '/v1/chat/completions'
       // vLLM's name; here it is refused while streaming.
       const remove = ['return_token_ids']
-      const logprobs = facts.askedLogprobs ? {} : { logprobs: 'true' }
+      const logprobs = facts.askedLogprobs ? {} : { logprobs: 'true', ...alternatives(facts) }
       if (!sglangQuirks(version).chatIds) return { path, set: logprobs, remove, transport: 'as_asked' }
       if (facts.streamed && streamsIds && !facts.wholeOnly && !smears(facts, version)) {
         return {
@@ -111,7 +111,12 @@ const boundThinking = (tokens: string) => ({
   custom_params: `{"thinking_budget":${tokens}}`,
 })
 
-/** A client that asked for alternatives gets right ones only in a whole answer. */
-function smears(facts: Parameters<EngineAdapter['planChat']>[0], version: string | null): boolean {
-  return sglangQuirks(version).smearsTopLogprobs && facts.askedLogprobs && (facts.askedTopLogprobs ?? 0) > 0
+/** Of a request that asks for no logprobs itself. */
+function alternatives({ topLogprobs }: EngineRequestFacts): { readonly top_logprobs?: string } {
+  return topLogprobs === null ? {} : { top_logprobs: String(topLogprobs) }
+}
+
+/** Alternatives are right only in a whole answer. */
+function smears(facts: EngineRequestFacts, version: string | null): boolean {
+  return sglangQuirks(version).smearsTopLogprobs && (facts.topLogprobs ?? 0) > 0
 }

@@ -94,14 +94,15 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
       const buffer = facts.streamed && (facts.wholeOnly || dropsIds)
       // A client that asked for logprobs would see the names of ids in them.
       const named = quirks.has('dropsHarmonyIds') && /gpt-oss/i.test(model ?? '') && !facts.askedLogprobs
-      if (!named && !buffer && !facts.askedLogprobs) return usualPlan
+      const top = facts.topLogprobs ?? 0
+      if (!named && !buffer && !facts.askedLogprobs && top === 0) return usualPlan
       return {
         path: usualPlan.path,
         set: {
           return_token_ids: 'true',
           ...(named ? { return_tokens_as_token_ids: 'true' } : {}),
           ...(facts.askedLogprobs ? {} : { logprobs: 'true' }),
-          ...(facts.askedLogprobs && facts.askedTopLogprobs !== null ? {} : { top_logprobs: '0' }),
+          ...(facts.askedLogprobs && facts.topLogprobs !== null ? {} : { top_logprobs: String(top) }),
         },
         remove: [],
         transport: buffer ? 'buffer' : 'as_asked',

@@ -3,7 +3,7 @@ import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { mediaJson } from '../media.ts'
 import { noNeeds } from '../needs.ts'
-import { sideChannelJson } from '../side-channels.ts'
+import { entropyJson, sideChannelJson } from '../side-channels.ts'
 import { float32Json, intJson, jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 
 /** Value of `schema` in each line. */
@@ -114,6 +114,7 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
     messages: conversation === undefined ? undefined : rawJsonArray(conversation.messages),
     tools: tools === null ? undefined : rawJson(tools),
     media: mediaJson(exported, index),
+    entropies: entropyJson(exported, index),
     side_channels: sideChannelJson(exported, index),
   })
 }
