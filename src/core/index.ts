@@ -50,6 +50,7 @@ export {
 export { type BesideClass, type CallClass, isBeside, type Lineage } from './lineage.ts'
 export { type Log, type LogLevel, logLevels, type LogOptions, openLog, silentLog, withoutSecrets } from './log/index.ts'
 export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams } from './policy.ts'
+export { originOf } from './origin.ts'
 export { makeTask, type RolloutEnd, type Stage, type Task } from './task.ts'
 export { KeyedTurns, Turns } from './turns.ts'
 export {

@@ -1,7 +1,6 @@
 import { createServer, type Server } from 'node:http'
-import { isIP } from 'node:net'
 import express, { type Express } from 'express'
-import { PaddockError } from '../core/index.ts'
+import { originOf, PaddockError } from '../core/index.ts'
 import { Gate, noteActs } from './access/index.ts'
 import { type EngineConsole, engineConsole } from './console.ts'
 import { consolePath } from './console-path.ts'
@@ -101,7 +100,7 @@ export async function startControl(parts: ControlParts, options: ControlOptions)
   const port = typeof address === 'object' && address !== null ? address.port : options.port
   let closing: Promise<void> | null = null
   return {
-    origin: `http://${isIP(options.host) === 6 ? `[${options.host}]` : options.host}:${port}`,
+    origin: originOf(options.host, port),
     port,
     close: () => {
       closing ??= new Promise((resolve) => {

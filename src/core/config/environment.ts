@@ -11,6 +11,7 @@ export const environmentVariables = {
   PADDOCK_CATALOGUE: 'store.catalogue',
   PADDOCK_HOST: 'proxy.host',
   PADDOCK_PORT: 'proxy.port',
+  PADDOCK_CONTROL_HOST: 'control.host',
   PADDOCK_CONTROL_PORT: 'control.port',
   PADDOCK_CONTROL_TOKEN: 'control.token',
   PADDOCK_LOG: 'log.level',
@@ -22,7 +23,11 @@ export type EnvironmentVariables = Readonly<Partial<Record<keyof typeof environm
 
 /** The part of the configuration that comes from the environment. Empty variables count as unset. */
 export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
-  const control = { ...number('port', env.PADDOCK_CONTROL_PORT), ...text('token', env.PADDOCK_CONTROL_TOKEN) }
+  const control = {
+    ...text('host', env.PADDOCK_CONTROL_HOST),
+    ...number('port', env.PADDOCK_CONTROL_PORT),
+    ...text('token', env.PADDOCK_CONTROL_TOKEN),
+  }
   return {
     engine: { ...engineUrls(env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
     proxy: { ...text('host', env.PADDOCK_HOST), ...number('port', env.PADDOCK_PORT) },

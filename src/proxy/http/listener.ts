@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { PaddockError } from '../../core/index.ts'
+import { originOf, PaddockError } from '../../core/index.ts'
 import type { Listener, ProxyLimits } from '../contract.ts'
 import { chatError } from '../dialects/chat/errors.ts'
 
@@ -41,9 +41,8 @@ export async function openListener(options: {
   })
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : options.port
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host
   return {
-    origin: `http://${host}:${port}`,
+    origin: originOf(options.host, port),
     port,
     close: () =>
       new Promise((resolve) => {
