@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
+import { dockerProvider } from '../../src/sandbox/index.ts'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 
 const run = promisify(execFile)
@@ -73,10 +74,21 @@ async function ready(): Promise<void> {
 }
 
 it('runs a rollout in a box of the host, verifies it in another, and keeps it as its own user', async () => {
+  // Of a Paddock on the host, on the same daemon: nobody in the container takes it for left behind.
+  const provider = dockerProvider({ warmBoxes: 0 })
+  await using beside = await provider.createBox({
+    image: await provider.ensureImage({ kind: 'paddock-base' }),
+    profile: 'user',
+    labels: { role: 'probe' },
+  })
   const { summary } = JSON.parse(
     await inside('run', '/tasks/terminal/log-forensics', '--harness', 'reference', '--json'),
   ) as { summary: { rollouts: readonly { rolloutId: string; verdict: object }[] } }
   expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { reward: 1, trust: 'separate' } }])
+  const gone = JSON.parse(await inside('gc', '--json')) as { failed: readonly unknown[] }
+  expect(gone.failed).toEqual([])
+  expect(await beside.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
+  await provider.close()
   const files = await compose('exec', '-T', 'paddock', 'stat', '-c', '%u %a', '/data', '/data/control-token')
   expect(files.trim().split('\n')).toEqual([`${uid} 700`, `${uid} 600`])
 })

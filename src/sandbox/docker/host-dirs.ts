@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { thisOwner } from '../../core/index.ts'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { thisOwner } from './owner.ts'
 
 /**
  * Where sockets live: `/run/paddock` for root, else below `$XDG_RUNTIME_DIR` or the temporary directory. Closed to other

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode'
 import type { Duplex, Readable } from 'node:stream'
-import { PaddockError, sha256 } from '../../core/index.ts'
+import { PaddockError, sha256, isOwnerAlive } from '../../core/index.ts'
 import type {
   ArchiveLimits,
   Artifact,
@@ -18,7 +18,6 @@ import { AttachReader } from './frames.ts'
 import { claimerIn } from './hardened.ts'
 import { keptImages, removeKept } from './kept.ts'
 import { bytesLabel, callLabel, markLabel, ownerLabel } from './labels.ts'
-import { isOwnerAlive } from './owner.ts'
 
 /** The boxes that the Docker daemon of this machine runs. */
 export function dockerInspector(o: { readonly socketPath?: string } = {}): BoxInspector {

@@ -1,5 +1,5 @@
 import type { BoxLabels } from '../contract/index.ts'
-import { thisOwner } from './owner.ts'
+import { thisOwner } from '../../core/index.ts'
 
 /** On everything that Paddock makes in the daemon. */
 export const markLabel = 'paddock'

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { thisOwner } from '../../core/index.ts'
 import { fileURLToPath } from 'node:url'
-import { thisOwner } from './owner.ts'
 
 interface Reaper {
   readonly child: ChildProcess

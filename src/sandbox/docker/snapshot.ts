@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
 import { randomBytes } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
-import { PaddockError, sha256 } from '../../core/index.ts'
+import { PaddockError, sha256, thisOwner } from '../../core/index.ts'
 import type { BoxLabels, ImageRef, ImageSays, Snapshot, SnapshotOptions } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
 import { rootOf } from './disk-watch.ts'
@@ -19,7 +19,6 @@ import {
   runLabel,
   saysLabel,
 } from './labels.ts'
-import { thisOwner } from './owner.ts'
 import type { UpperDirectories } from './touched.ts'
 
 /** An image has at most 127 layers (overlay2), and what snapshots lie on has layers of its own. */

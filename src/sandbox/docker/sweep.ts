@@ -1,4 +1,5 @@
 import type Docker from 'dockerode'
+import { isOwnerAlive } from '../../core/index.ts'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SweepReport, SweptObject } from '../contract/index.ts'
@@ -8,7 +9,6 @@ import { ask, messageOf, statusOf } from './daemon.ts'
 import { daemonDiskUse, evictImages } from './evict.ts'
 import { removeOwned, runtimeDirectory, workDirectory } from './host-dirs.ts'
 import { ownerLabel } from './labels.ts'
-import { isOwnerAlive } from './owner.ts'
 import { programsVersion } from './programs.ts'
 import { deepestFirst, removeImage } from './snapshot.ts'
 

@@ -1,6 +1,6 @@
 import Docker from 'dockerode'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { EventBody } from '../../core/index.ts'
+import { type EventBody, thisOwner } from '../../core/index.ts'
 import { containerEvents, requireDocker } from '../../testing/sandbox/index.ts'
 import {
   type Box,
@@ -12,7 +12,6 @@ import {
   type WarmSpec,
 } from '../index.ts'
 import { ownerLabel } from './labels.ts'
-import { thisOwner } from './owner.ts'
 
 const docker = new Docker()
 

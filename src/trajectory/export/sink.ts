@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Digest, newId, PaddockError } from '../../core/index.ts'
+import { type Digest, isOwnerAlive, newId, PaddockError, thisOwner } from '../../core/index.ts'
 import type { ExportSink, SinkFile } from './contract.ts'
 
 /** A finished file of an export. */
@@ -55,7 +55,7 @@ export async function directorySink(
   const prefix = `.${basename(target)}.partial-`
   await mkdir(parent, { recursive: true })
   await removeLeftovers(parent, prefix, present !== null)
-  const partial = join(parent, `${prefix}${process.pid}-${newId()}`)
+  const partial = join(parent, `${prefix}${thisOwner().replaceAll(':', '_')}~${newId()}`)
   await mkdir(partial)
   const opened = new Map<string, OpenFile>()
   const media = new Map<string, number>()
@@ -158,17 +158,9 @@ async function removeLeftovers(parent: string, prefix: string, targetExists: boo
     if (!entry.startsWith(prefix)) continue
     // Killed between two renames, the earlier export lives on only here.
     if (entry.endsWith('-old') && !targetExists) continue
-    const pid = Number(entry.slice(prefix.length).split('-', 1)[0])
-    if (Number.isInteger(pid) && !isAlive(pid)) await rm(join(parent, entry), { recursive: true, force: true })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: the process exists and belongs to someone else.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    const [owner = ''] = entry.slice(prefix.length).split('~')
+    if (!isOwnerAlive(owner.replaceAll('_', ':'))) {
+      await rm(join(parent, entry), { recursive: true, force: true })
+    }
   }
 }
