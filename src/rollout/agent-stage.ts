@@ -100,8 +100,8 @@ function shelvable(
 ): Disposable | null {
   const { shelving, proxy, runId } = run
   if (shelving === null) return null
-  const { emit } = log
-  const agent = new ShelvableAgent({ ...parts, runId, sessionId: session.session.id, proxy, box, leave, emit })
+  const { write } = log
+  const agent = new ShelvableAgent({ ...parts, runId, sessionId: session.session.id, proxy, box, leave, write })
   return shelving.watch(log.rolloutId, agent)
 }
 

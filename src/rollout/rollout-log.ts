@@ -27,13 +27,18 @@ export class RolloutLog {
   }
 
   readonly emit = (body: EventBody): void => {
+    // Told by settled(); without a handler here an early failure would end the process.
+    this.write(body).catch(() => undefined)
+  }
+
+  /** As {@link emit}, for what is answered for: resolves when it is durable. */
+  readonly write = (body: EventBody): Promise<void> => {
     const { rolloutId, sessionId } = this
     const event = { ...body, id: this.#newId(), at: this.#clock.now(), rolloutId, sessionId }
     this.#spans.event(body, event.at)
     const stored = this.#recorder.appendEvent(event)
-    // Told by settled(); without a handler here an early failure would end the process.
-    stored.catch(() => undefined)
     this.#pending.push(stored)
+    return stored
   }
 
   /** For those who trace; the verdict itself is stored by the catalogue. */

@@ -20,7 +20,8 @@ export interface ShelvableParts {
   readonly leave: () => void
   /** Of the rollout: what is shelved stands in nobody's way when it ends. */
   readonly signal: AbortSignal
-  readonly emit: (event: EventBody) => void
+  /** Resolves when it is durable: what is answered as shelved is told after a kill too. */
+  readonly write: (event: EventBody) => Promise<void>
 }
 
 /** An agent at work that can be put aside and gone on with: its calls wait, its box and its clock stand still, its place is another's. */
@@ -71,15 +72,19 @@ export class ShelvableAgent implements Disposable {
 
   async #shelve(why: string): Promise<void> {
     if (this.state === 'shelved' || this.#over) return
-    const { proxy, sessionId, box, agentClock, places, leave, emit, signal } = this.#parts
+    const { proxy, sessionId, box, agentClock, places, leave, write, signal } = this.#parts
     signal.throwIfAborted()
     this.#clock = agentClock.hold()
     try {
       const interrupted = await proxy.shelveSession(sessionId)
       await box?.freeze()
       this.state = 'shelved'
-      emit({ kind: 'shelve', phase: 'shelved', interrupted, detail: why })
+      // Ended meanwhile, when nothing stood still yet.
+      if (signal.aborted) this.#aborted()
+      await write({ kind: 'shelve', phase: 'shelved', interrupted, detail: why })
     } catch (cause) {
+      this.state = 'working'
+      await box?.thaw().catch(() => undefined)
       this.#letGo()
       throw cause
     }
@@ -88,7 +93,7 @@ export class ShelvableAgent implements Disposable {
   }
 
   async #goOn(waiting: AbortController): Promise<void> {
-    const { places, box, emit, signal } = this.#parts
+    const { places, box, write, signal } = this.#parts
     const both = AbortSignal.any([signal, waiting.signal])
     try {
       for (const place of places) await place.take(both)
@@ -98,7 +103,7 @@ export class ShelvableAgent implements Disposable {
       throw cause
     }
     await box?.thaw()
-    emit({ kind: 'shelve', phase: 'resumed', interrupted: 0, detail: '' })
+    await write({ kind: 'shelve', phase: 'resumed', interrupted: 0, detail: '' })
     this.state = 'working'
     this.#letGo()
   }
