@@ -1,4 +1,4 @@
-import { type Id, isId, PaddockError } from '../core/index.ts'
+import { type Id, isId, isPaddockError, PaddockError } from '../core/index.ts'
 import type { StoreReader } from '../trajectory/index.ts'
 import { shortId } from './present/units.ts'
 
@@ -52,4 +52,13 @@ async function candidates(reader: StoreReader, wanted: string): Promise<readonly
     ...sessions.map(({ id }) => ({ kind: 'session' as const, id })),
   ]
   return [...new Map(all.filter(({ id }) => fits(id)).map((one) => [one.id, one])).values()]
+}
+
+/** A run by the name that its trainer gave it, else by a part of its id. Throws as {@link resolveId}. */
+export async function resolveRun(reader: StoreReader, text: string): Promise<Id> {
+  const named = await reader.catalogue.run(text).catch((error: unknown) => {
+    if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
+    throw error
+  })
+  return named === null ? (await resolveId(reader, text)).id : named.id
 }

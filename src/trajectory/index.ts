@@ -1,10 +1,16 @@
 export type * from './contract/index.ts'
 export {
   dispositionOutcomes,
+  heldOutSplits,
   importedHarness,
   isEval,
+  memoryKeys,
+  memorySorts,
   onCuts,
+  passReward,
   tokenFlag,
+  verdictInForce,
+  verifiersVerdict,
   wireFaultOf,
   wireFaults,
 } from './contract/index.ts'
@@ -46,13 +52,7 @@ export {
 } from './store/index.ts'
 export { openPostgresQueue, type PostgresQueue, type PostgresQueueOptions } from './queue/postgres/index.ts'
 export { buildRows, type BuiltRows, promptOfCall, type RowOptions, sampledTokens } from './rows/index.ts'
-export {
-  defineSelector,
-  selectForExport,
-  type SelectionSource,
-  verdictInForce,
-  verifiersVerdict,
-} from './select/index.ts'
+export { defineSelector, selectForExport, type SelectionSource } from './select/index.ts'
 export {
   draftRound,
   encodeRows,

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { type Id, newId, sha256, type Task } from '../../src/core/index.ts'
-import { catalogueContract, trainerBookContract } from '../../src/testing/store/index.ts'
+import { catalogueContract, memoryContract, trainerBookContract } from '../../src/testing/store/index.ts'
 import {
   type Catalogue,
   openPostgresCatalogue,
@@ -46,6 +46,7 @@ catalogueContract('PostgreSQL', async () => {
 })
 
 trainerBookContract('PostgreSQL', async () => openPostgresCatalogue({ url: await server.database() }))
+memoryContract('PostgreSQL', async () => openPostgresCatalogue({ url: await server.database() }))
 
 const task: Task = {
   digest: sha256('task'),

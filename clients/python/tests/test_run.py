@@ -193,6 +193,17 @@ class Trainer(Scripted):
         self.assertEqual((opened["group_id"], opened["slot"]), ("g", 1))
         self.assertTrue(opened["idempotency_key"])
 
+    def test_tasks_are_asked_for_until_there_are_no_more(self) -> None:
+        pages = says({"tasks": [{"name": "a"}], "next": "c1"}), says({"tasks": [{"name": "b"}], "next": None})
+        self.server.on("GET /rl/v1/tasks", *pages)
+        found = self.paddock.tasks(run="r", pass_rate=(0.2, 0.8), attempts=(4, None), by=["harness", "version"], tasks=["d1", "d2"])
+        self.assertEqual([line["name"] for line in found], ["a", "b"])
+        first, second = (asked.path.split("?")[1] for asked in self.server.asked if asked.path.startswith("/rl/v1/tasks"))
+        expected = "run=r&task=d1%2Cd2&by=harness%2Cversion&pass_rate=0.2..0.8&attempts=4..&sort=pass_rate&order=asc&limit=500"
+        self.assertEqual(first, expected)
+        self.assertEqual(second, f"{expected}&after=c1")
+        self.assertEqual(self.paddock.tasks(tasks=[]), [])
+
     def test_an_evaluation_is_waited_for_until_it_has_ended(self) -> None:
         running, done = {"state": "running", "result": None}, {"state": "done", "result": {"mean": 0.5}}
         self.server.on(f"GET {RUN}/evals/e", says(running), says(done))

@@ -3,16 +3,18 @@ import type { Event, Id } from '../../core/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode } from '../exit.ts'
 import { eventLines } from '../present/events.ts'
+import { taskTable } from '../present/tasks.ts'
 import { groupTable, rolloutTable, runTable, sessionTable } from '../present/listings.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveRun } from '../resolve.ts'
 import { openForReading } from '../store.ts'
+import { addTaskOptions, listTasks, refuseTaskOptions, type TaskOptions } from './list-tasks.ts'
 import { rolloutView, sessionView } from '../../server/index.ts'
 import type { GroupRecord, RolloutView, RunRecord, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 
-const kinds = ['all', 'runs', 'groups', 'rollouts', 'sessions', 'acts'] as const
+const kinds = ['all', 'runs', 'groups', 'rollouts', 'sessions', 'tasks', 'acts'] as const
 type Kind = (typeof kinds)[number]
 
-interface ListOptions {
+interface ListOptions extends TaskOptions {
   readonly run?: string
   readonly limit: number
 }
@@ -27,18 +29,32 @@ interface Listing {
 
 /** `paddock list`: what is recorded, newest last. */
 export function addList(program: Command, cli: Cli): void {
-  program
+  const list = program
     .command('list')
     .description(
-      'list what is recorded: runs, groups, rollouts, sessions; acts: who paused, updated, cancelled over the control API',
+      'list what is recorded: runs, groups, rollouts, sessions; tasks: what attempts at them came to; acts: who paused, updated, cancelled over the control API',
     )
     .addArgument(new Argument('[kind]', 'what to list').choices(kinds).default('all'))
     .option('--run <id>', 'only of this run')
     .option('--limit <n>', 'at most this many of each', wholeNumber(1), 20)
-    .addHelpText('after', '\nExample:\n  $ paddock list rollouts --run 5f3a9c21')
+  addTaskOptions(list)
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ paddock list rollouts --run 5f3a9c21\n  $ paddock list tasks --pass-rate 0.2..0.8 --attempts 4.. --json',
+    )
     .action(async (kind: Kind, options: ListOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
         await using reader = await openForReading(context)
+        if (kind === 'tasks') {
+          const page = await listTasks(reader, options)
+          const { paint, io } = context
+          const nothing = 'No task is remembered that is so. Attempts are remembered once their group has settled.'
+          context.result(page, () =>
+            page.tasks.length === 0 ? nothing : taskTable(page, { paint, columns: io.columns }),
+          )
+          return exitCode.ok
+        }
+        refuseTaskOptions(command, kind)
         const listing = await collect(reader, kind, options)
         context.result(asJson(listing), () => asText(listing, context))
         return exitCode.ok
@@ -48,7 +64,7 @@ export function addList(program: Command, cli: Cli): void {
 
 async function collect(reader: StoreReader, kind: Kind, { run, limit }: ListOptions): Promise<Listing> {
   const { catalogue } = reader
-  const runId = run === undefined ? undefined : (await resolveId(reader, run)).id
+  const runId = run === undefined ? undefined : await resolveRun(reader, run)
   const wants = (one: Kind): boolean => kind === 'all' || kind === one
   const runs = runId === undefined ? await catalogue.runs(limit) : [await catalogue.run(runId)]
   const listing: Listing = {}

@@ -206,7 +206,7 @@ describe('a member', () => {
 
   it('says what its cut was worth', () => {
     const spec = groupSpec({ n: 1, onCut: { horizon: 'zero' } })
-    const o = { spec, stopped: false, sampledTokens: 4 }
+    const o = { spec, stopped: false, sampled: { sampledTokens: 4, turns: 1, weights: [] } }
     expect(memberOf(ended('horizon', 'scored'), o)).toMatchObject({ out: null, cut: 'zero', sampledTokens: 4 })
     expect(memberOf(ended('budget', 'scored'), o)?.cut).toBe('verify')
     expect(memberOf(good(), o)?.cut).toBeNull()

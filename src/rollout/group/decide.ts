@@ -2,6 +2,7 @@ import {
   cutOf,
   type GroupSpec,
   type MemberOut,
+  passReward,
   type RolloutView,
   type RoundView,
   type SettledMember,
@@ -82,7 +83,7 @@ function stopOf(
   if (now.cancelled) return 'cancelled'
   if (stopWhen.kind === 'usable' && now.rewards.length >= stopWhen.count) return 'usable'
   if (now.rewards.length >= minUsable) {
-    if (stopWhen.kind === 'any_pass' && now.rewards.some((reward) => reward >= 1)) return 'any_pass'
+    if (stopWhen.kind === 'any_pass' && now.rewards.some((reward) => reward >= passReward)) return 'any_pass'
     if (stopWhen.kind === 'variance' && new Set(now.rewards).size > 1) return 'variance'
   }
   return deadlineMs !== null && now.ageMs >= deadlineMs ? 'deadline' : null
@@ -110,10 +111,13 @@ export function outOf(one: SlotState, stopped: boolean): MemberOut | null {
   return (verdictInForce(rollout.verdicts)?.reward ?? null) === null ? 'no_number' : null
 }
 
+/** What the policy said in a rollout. */
+export type Sampled = Required<Pick<SettledMember, 'sampledTokens' | 'turns' | 'weights'>>
+
 /** A member as the settled list names it; null for a slot in which nothing began. */
 export function memberOf(
   one: SlotState,
-  o: { readonly spec: GroupSpec; readonly stopped: boolean; readonly sampledTokens: number },
+  o: { readonly spec: GroupSpec; readonly stopped: boolean; readonly sampled: Sampled },
 ): SettledMember | null {
   const { rollout } = one
   if (rollout === null) return null
@@ -126,6 +130,6 @@ export function memberOf(
     out: outOf(one, o.stopped),
     verdict: verdict === null ? null : { id: verdict.id, status: verdict.status, reward: verdict.reward },
     cut: cutOf(o.spec, rollout.end),
-    sampledTokens: o.sampledTokens,
+    ...o.sampled,
   }
 }

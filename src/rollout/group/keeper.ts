@@ -1,6 +1,6 @@
 import { type Id, KeyedTurns } from '../../core/index.ts'
 import type { Catalogue, Recorder, RoundView, SettledMember, SettledRound } from '../../trajectory/index.ts'
-import { type Decision, decide, isWorking, memberOf, type SlotState } from './decide.ts'
+import { type Decision, decide, isWorking, memberOf, type Sampled, type SlotState } from './decide.ts'
 
 /** How the slots of a group are filled. */
 export interface SlotWork {
@@ -103,11 +103,11 @@ export class GroupKeeper {
     const { groupId, runId, spec } = round
     // Under `carry` only somebody else ends a member.
     const stopped = stoppedBy !== null && stoppedBy !== 'cancelled' && !spec.carry
-    const sampled = async ({ rollout }: SlotState): Promise<number> =>
-      rollout === null ? 0 : sampledBy(this.#parts.store.recorder, rollout.id)
+    const sampled = async ({ rollout }: SlotState): Promise<Sampled> =>
+      rollout === null ? nothing : sampledBy(this.#parts.store.recorder, rollout.id)
     const ended = slots.filter(({ slot }) => !carried.has(slot))
     const goOn = slots.filter(({ slot }) => carried.has(slot))
-    const found = ended.map(async (one) => memberOf(one, { spec, stopped, sampledTokens: await sampled(one) }))
+    const found = ended.map(async (one) => memberOf(one, { spec, stopped, sampled: await sampled(one) }))
     const own = (await Promise.all(found)).filter((member) => member !== null)
     const members = [...(await this.#lateMembers(round)), ...own]
     const censored = members.filter(({ out }) => out === 'censored')
@@ -125,7 +125,7 @@ export class GroupKeeper {
       },
       carried: {
         members: goOn.length,
-        sampledTokens: (await Promise.all(goOn.map(sampled))).reduce((sum, count) => sum + count, 0),
+        sampledTokens: (await Promise.all(goOn.map(sampled))).reduce((sum, one) => sum + one.sampledTokens, 0),
       },
       neverBegan: ended.length - own.length,
     }
@@ -141,7 +141,8 @@ export class GroupKeeper {
         continue
       const rollout = await catalogue.rollout(member.rolloutId)
       const state = { slot: member.slot, rollout, over: true, verifying: false, verdictFromOutside: true }
-      const now = memberOf(state, { spec, stopped: false, sampledTokens: member.sampledTokens })
+      const { sampledTokens, turns = 0, weights = [] } = member
+      const now = memberOf(state, { spec, stopped: false, sampled: { sampledTokens, turns, weights } })
       if (now?.out === null) late.push(now)
     }
     return late
@@ -166,12 +167,21 @@ export class GroupKeeper {
 /** Longer ones overflow in Node and fire at once. */
 const longestTimerMs = 2 ** 31 - 1
 
-async function sampledBy(recorder: KeeperParts['store']['recorder'], rolloutId: Id): Promise<number> {
-  let sum = 0
+const nothing: Sampled = { sampledTokens: 0, turns: 0, weights: [] }
+
+async function sampledBy(recorder: KeeperParts['store']['recorder'], rolloutId: Id): Promise<Sampled> {
+  let sampledTokens = 0
+  const calls = new Set<Id | null>()
+  const weights = new Set<string>()
   for (const { id, role } of await recorder.sessions({ rolloutId })) {
     if (role === 'probe') continue
     const { segments } = await recorder.session(id, { bodies: [] })
-    for (const { origin, tokens } of segments) if (origin === 'sampled') sum += tokens.length
+    for (const { origin, tokens, callId, policySpans } of segments) {
+      if (origin !== 'sampled') continue
+      sampledTokens += tokens.length
+      calls.add(callId)
+      for (const { policy } of policySpans) if (policy.weightVersion !== null) weights.add(policy.weightVersion)
+    }
   }
-  return sum
+  return { sampledTokens, turns: calls.size, weights: [...weights] }
 }

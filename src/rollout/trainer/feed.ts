@@ -1,5 +1,5 @@
 import { PaddockError, sha256, type Task } from '../../core/index.ts'
-import { heldOutSplits } from './held-out.ts'
+import { heldOutSplits } from '../../trajectory/index.ts'
 
 /** What a run asks for by itself. JSON. */
 export interface Feed {

@@ -12,6 +12,7 @@ import {
   type Attached,
   type GroupSpec,
   type HandoutCounts,
+  heldOutSplits,
   type PolicyEvent,
   type RoundView,
   type RunEvent,
@@ -24,7 +25,6 @@ import { orNull } from '../group/same-group.ts'
 import { type AskedTask, taskOf } from './asked-task.ts'
 import { requireNoEval } from './eval-run.ts'
 import { requireFeed } from './feed.ts'
-import { heldOutSplits } from './held-out.ts'
 import type { OwnRuns } from './own-runs.ts'
 import type { RoundScores } from './round-scores.ts'
 import { isPaused } from './policy-updates.ts'

@@ -65,6 +65,7 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
 
   'GET /rl/v1/openapi.json': looks,
   'POST /rl/v1/runs': trains,
+  'GET /rl/v1/tasks': looks,
   'GET /rl/v1/runs/:id': looks,
   'POST /rl/v1/runs/:id/close': steers(),
   'POST /rl/v1/runs/:id/shelve': steers('reason'),

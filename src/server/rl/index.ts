@@ -14,6 +14,7 @@ import { runRoutes } from './runs.ts'
 import { saidRoutes } from './said.ts'
 import { scoreRoutes } from './score.ts'
 import { shelveRoutes } from './shelve.ts'
+import { taskRoutes } from './tasks.ts'
 
 export type { RlParts } from './contract.ts'
 
@@ -39,6 +40,7 @@ export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _res
     scoreRoutes,
     probeRoutes,
     shelveRoutes,
+    taskRoutes,
     eventRoutes,
     describeRoutes,
   ])

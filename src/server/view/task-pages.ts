@@ -1,5 +1,5 @@
 import type { Digest, Id, Task } from '../../core/index.ts'
-import type { RunRecord } from '../../trajectory/index.ts'
+import { passReward, type RunRecord } from '../../trajectory/index.ts'
 import type { PassRate, TaskDetail, TaskLine } from './contract.ts'
 import { isEffective, type ReadRollout } from './rollout-lines.ts'
 
@@ -32,7 +32,7 @@ export function passRateOf(rollouts: readonly ReadRollout[]): PassRate {
   const effective = rollouts.filter(isEffective)
   const running = rollouts.filter(({ line }) => line.end === null && line.reward === null).length
   return {
-    passed: effective.filter(({ line }) => (line.reward ?? 0) >= 1).length,
+    passed: effective.filter(({ line }) => (line.reward ?? 0) >= passReward).length,
     effective: effective.length,
     without: rollouts.length - effective.length - running,
     running,

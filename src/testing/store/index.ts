@@ -1,6 +1,7 @@
 export { blobsContract, type BlobsUnderTest } from './blobs.ts'
 export { catalogueContract, type CatalogueUnderTest } from './catalogue.ts'
 export { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } from './facts.ts'
+export { memoryContract } from './memory.ts'
 export { catalogueOutcomes, type OutcomesUnderTest, queueContract, type QueueUnderTest } from './queue.ts'
 export { recorderContract, type RecorderUnderTest } from './recorder.ts'
 export { trainerBookContract, type TrainerBookUnderTest } from './trainer.ts'

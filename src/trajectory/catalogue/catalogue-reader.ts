@@ -2,6 +2,8 @@ import { type Digest, type EngineFingerprint, type Id, PaddockError, type Task }
 import type {
   CatalogueReader,
   GroupRecord,
+  MemoryPage,
+  MemoryQuery,
   RolloutFilter,
   RolloutView,
   RoundView,
@@ -9,6 +11,7 @@ import type {
   RunRecord,
   SlotRecord,
 } from '../contract/index.ts'
+import { readMemory } from '../memory/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
 import { carriedSlots, parseRound, parseSettled } from './rounds.ts'
 import { type RolloutRow, viewsOf } from './rollout-views.ts'
@@ -140,6 +143,10 @@ export class SqlCatalogueReader implements CatalogueReader {
       carried = carriedSlots(view)
       return view
     })
+  }
+
+  memory(query: MemoryQuery): Promise<MemoryPage> {
+    return readMemory(this.sql, query)
   }
 
   async runEvents(runId: Id, { after, limit }: { after: number; limit: number }): Promise<readonly RunEvent[]> {

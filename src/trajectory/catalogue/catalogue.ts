@@ -7,17 +7,22 @@ import {
   type Task,
   type Verdict,
 } from '../../core/index.ts'
-import type {
-  Catalogue,
-  GroupRecord,
-  RolloutRecord,
-  RolloutWork,
-  RoundRecord,
-  RunEvent,
-  RunRecord,
-  SettledRound,
-  SlotRecord,
+import {
+  type Catalogue,
+  type GroupRecord,
+  heldOutSplits,
+  isEval,
+  type RolloutRecord,
+  type RolloutWork,
+  type RoundRecord,
+  type RoundView,
+  type RunEvent,
+  type RunRecord,
+  type SettledRound,
+  type SlotRecord,
+  verdictInForce,
 } from '../contract/index.ts'
+import { rememberReward, rememberRound } from '../memory/index.ts'
 import { first, insert } from '../sql/index.ts'
 import { SqlCatalogueReader } from './catalogue-reader.ts'
 import { requireHere } from './elsewhere.ts'
@@ -174,6 +179,7 @@ export class SqlCatalogue extends SqlCatalogueReader implements Catalogue {
       const record = JSON.stringify(settled)
       await insert(inside.sql, settledTable, { group: groupId, round, record, at: await inside.databaseNow() })
       await inside.tell(runId, 'group_settled', { groupId, round, state, usable, members: members.length })
+      await inside.#remember(known, settled)
       return settled
     })
   }
@@ -200,6 +206,16 @@ export class SqlCatalogue extends SqlCatalogueReader implements Catalogue {
     )
     if (round === undefined) return
     await this.tell(runId, 'verdict_late', { groupId, round: round.round, rolloutId, verdictId, status, reward })
+    const inForce = verdictInForce((await this.rollout(rolloutId)).verdicts)
+    await rememberReward(this.sql, rolloutId, inForce?.reward ?? null, await this.databaseNow())
+  }
+
+  /** What a task comes to by itself, of what may be trained: nothing that begins in the middle of another rollout. */
+  async #remember({ groupId, runId, spec }: RoundView, { members }: SettledRound): Promise<void> {
+    if (spec.fork !== null || isEval(await this.run(runId))) return
+    const group = await this.group(groupId)
+    if (heldOutSplits.has((await this.task(group.taskDigest)).split)) return
+    await rememberRound(this.sql, group, members, await this.databaseNow())
   }
 
   /**

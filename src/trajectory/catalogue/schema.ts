@@ -1,3 +1,4 @@
+import { sqliteMemory } from '../memory/index.ts'
 import type { DigestedTable, Migration } from '../sqlite/index.ts'
 
 /** A table of the catalogue whose rows carry digests. */
@@ -335,4 +336,5 @@ export const catalogueMigrations: readonly Migration[] = [
     PRIMARY KEY (job, token)
   ) STRICT, WITHOUT ROWID;
   `,
+  sqliteMemory,
 ]

@@ -1,5 +1,6 @@
 /** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts. */
 import type { Digest, EngineFingerprint, Id, RolloutEnd, StoredArtifact, Task, Verdict } from '../../core/index.ts'
+import type { MemoryPage, MemoryQuery } from './memory.ts'
 import type { RoundRecord, RoundView, RunEvent, SettledRound, SlotRecord } from './group.ts'
 
 export interface RunRecord {
@@ -102,6 +103,8 @@ export interface CatalogueReader {
   rollouts(filter: RolloutFilter): Promise<readonly RolloutView[]>
   /** Rounds of a group, oldest first. */
   rounds(groupId: Id): Promise<readonly RoundView[]>
+  /** What is known of tasks, a page at a time. Throws `BODY_INVALID_SHAPE` for a cursor of another query. */
+  memory(query: MemoryQuery): Promise<MemoryPage>
   /** Events of a run after `after`, oldest first. */
   runEvents(runId: Id, o: { after: number; limit: number }): Promise<readonly RunEvent[]>
   /** `seq` of the last event of a run; 0 before the first. */

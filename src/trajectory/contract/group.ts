@@ -101,6 +101,10 @@ export interface SettledMember {
   readonly verdict: { readonly id: Id; readonly status: VerdictStatus; readonly reward: number | null } | null
   readonly cut: OnCut | null
   readonly sampledTokens: number
+  /** Calls that sampled something. Not in stores from before it was told, as with `weights`. */
+  readonly turns?: number
+  /** What the engine called the weights that sampled it, in the order in which they first did. */
+  readonly weights?: readonly string[]
 }
 
 export type StoppedBy = GroupSpec['stopWhen']['kind'] | 'cancelled'

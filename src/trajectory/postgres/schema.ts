@@ -1,4 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
+import { postgresMemory } from '../memory/index.ts'
 import { catalogueSchema } from './catalogue-schema.ts'
 import type { Connection } from './connection.ts'
 import { homesSchema } from './homes-schema.ts'
@@ -74,6 +75,7 @@ export const migrations: readonly string[] = [
   `,
   catalogueSchema,
   homesSchema,
+  postgresMemory,
 ]
 
 /** Serializes programs that start at once; of this program alone. */

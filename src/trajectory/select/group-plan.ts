@@ -2,7 +2,7 @@ import type { Id } from '../../core/index.ts'
 import type { RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery, SelectionSummary } from '../rows-contract.ts'
 import { groupAdvantages } from './advantage.ts'
-import { verdictInForce } from './verdict-in-force.ts'
+import { verdictInForce } from '../contract/index.ts'
 
 /** Why a rollout is left out. */
 export interface Drop {

@@ -1,7 +1,7 @@
 import type { Task } from '../../core/index.ts'
 import { importedHarness, type RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery } from '../rows-contract.ts'
-import { verdictInForce } from './verdict-in-force.ts'
+import { verdictInForce } from '../contract/index.ts'
 
 /** Whether a rollout is in the selection at all: by its names. What is not is not counted anywhere. */
 export function isSelected(rollout: RolloutView, task: Task, query: SelectionQuery): boolean {

@@ -25,7 +25,7 @@ import { dropOf, isSelected } from './matches.ts'
 import { chosenBy } from './selector.ts'
 import { sideChannelsOf } from './side-channels.ts'
 import { needsSurvey, survey } from './survey.ts'
-import { verdictInForce } from './verdict-in-force.ts'
+import { verdictInForce } from '../contract/index.ts'
 import { rowWeights, weightRuleOf } from './weights.ts'
 
 /** What a selection reads. */

@@ -2,7 +2,7 @@ import { type Id, PaddockError, type Task } from '../../core/index.ts'
 import type { GroupRecord } from '../contract/index.ts'
 import type { Selector, SelectorGroup } from '../rows-contract.ts'
 import type { Member } from './group-plan.ts'
-import { verdictInForce } from './verdict-in-force.ts'
+import { verdictInForce } from '../contract/index.ts'
 
 /**
  * Checks a selector's plain object.

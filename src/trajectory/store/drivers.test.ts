@@ -6,6 +6,7 @@ import {
   blobsContract,
   catalogueContract,
   catalogueOutcomes,
+  memoryContract,
   queueContract,
   recorderContract,
   trainerBookContract,
@@ -75,6 +76,11 @@ queueContract('SQLite', async () => {
 })
 
 trainerBookContract('SQLite', async () => {
+  const made = await makeStore()
+  return { trainer: made.store.trainer, catalogue: made.store.catalogue, close: () => made.close() }
+})
+
+memoryContract('SQLite', async () => {
   const made = await makeStore()
   return { trainer: made.store.trainer, catalogue: made.store.catalogue, close: () => made.close() }
 })

@@ -117,6 +117,7 @@ function catalogueReads(reader: CatalogueReader): CatalogueReader {
     rollout: (id) => later(() => reader.rollout(id)),
     rollouts: (filter) => later(() => reader.rollouts(filter)),
     rounds: (groupId) => later(() => reader.rounds(groupId)),
+    memory: (query) => later(() => reader.memory(query)),
     runEvents: (runId, o) => later(() => reader.runEvents(runId, o)),
     lastRunEvent: (runId) => later(() => reader.lastRunEvent(runId)),
     fingerprint: (digest) => later(() => reader.fingerprint(digest)),

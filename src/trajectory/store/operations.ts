@@ -17,6 +17,7 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
     'rollout',
     'rollouts',
     'rounds',
+    'memory',
     'runEvents',
     'lastRunEvent',
     'fingerprint',

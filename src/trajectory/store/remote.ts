@@ -32,6 +32,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     rollout: remote(thread, 'catalogue.rollout'),
     rollouts: remote(thread, 'catalogue.rollouts'),
     rounds: remote(thread, 'catalogue.rounds'),
+    memory: remote(thread, 'catalogue.memory'),
     runEvents: remote(thread, 'catalogue.runEvents'),
     lastRunEvent: remote(thread, 'catalogue.lastRunEvent'),
     fingerprint: remote(thread, 'catalogue.fingerprint'),

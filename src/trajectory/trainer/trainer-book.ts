@@ -20,6 +20,7 @@ import type {
   StepMetrics,
   TrainerBook,
 } from '../contract/index.ts'
+import { rememberUses } from '../memory/index.ts'
 import { first, insert, type Sql, wholeRows } from '../sql/index.ts'
 import { SqlTrainerReader, stands } from './trainer-reader.ts'
 
@@ -78,8 +79,8 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
       )
       const final = checkpointed?.step ?? -1
       const undoneFrom = Math.max(resumeStep ?? -1, final)
-      const lost = await inside.sql.all<{ row: string; step: number }>(
-        `SELECT d."row", d.step FROM dispositions d WHERE d.run = ? AND d.step > ? AND ${stands}`,
+      const lost = await inside.sql.all<{ row: string; step: number; record: string }>(
+        `SELECT d."row", d.step, d.record FROM dispositions d WHERE d.run = ? AND d.step > ? AND ${stands}`,
         run,
         resumeStep ?? -1,
       )
@@ -91,6 +92,8 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
         undone_from: undoneFrom,
         consumer,
       })
+      const said = undone.map(({ record }) => JSON.parse(record) as Disposition)
+      await rememberUses(inside.sql, said, -1)
       const back = await inside.#comeBack(
         run,
         undone.map(({ row }) => row),
@@ -261,7 +264,7 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
   ): Promise<Disposed> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
-      let repeated = 0
+      const noted: Disposition[] = []
       const rounds = new Map<string, { readonly group: Id; readonly round: number }>()
       for (const one of given) {
         const place = await first<{ group: Id; round: number }>(
@@ -277,8 +280,9 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
           })
         }
         rounds.set(`${place.group}/${place.round}`, place)
-        if (!(await inside.#note(run, incarnation, one))) repeated += 1
+        if (await inside.#note(run, incarnation, one)) noted.push(one)
       }
+      await rememberUses(inside.sql, noted, 1)
       const claimsDone: Id[] = []
       for (const { group, round } of rounds.values()) {
         const { claim, state } = await inside.#handout(group, round)
@@ -293,7 +297,7 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
         await inside.#done(group, round)
         claimsDone.push(claim)
       }
-      return { accepted: given.length - repeated, repeated, claimsDone }
+      return { accepted: noted.length, repeated: given.length - noted.length, claimsDone }
     })
   }
 

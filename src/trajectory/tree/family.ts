@@ -1,6 +1,6 @@
 import type { Id } from '../../core/index.ts'
 import type { CatalogueReader, RecorderReader, RolloutView } from '../contract/index.ts'
-import { verdictInForce } from '../select/index.ts'
+import { verdictInForce } from '../contract/index.ts'
 import type { TreeMember } from './tree.ts'
 
 /** The label of a rollout that goes on from another one: which. Written by whoever runs it. */

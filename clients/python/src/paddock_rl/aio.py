@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .advantages import Advantages
-from .client import Attached, Disposed, Event, Outcome, Paddock, Phase, Run, Submitted, UpdateMode
+from .client import Attached, Bounds, Disposed, Event, MemoryKey, Outcome, Paddock, Phase, Run, Submitted, UpdateMode
 from .http import Abort, current_abort
 from .rows import Group
 
@@ -77,6 +77,39 @@ class AsyncPaddock:
 
     async def rows(self, group_id: str, round: int = 0) -> Group:
         return await self.off(lambda: self.sync.rows(group_id, round))
+
+    async def tasks(
+        self,
+        *,
+        run: str | None = None,
+        harness: str | None = None,
+        variant: str | None = None,
+        tasks: Iterable[str] | None = None,
+        versions: Bounds | None = None,
+        pass_rate: Bounds | None = None,
+        attempts: Bounds | None = None,
+        uses: Bounds | None = None,
+        by: Iterable[MemoryKey] = (),
+        sort: Literal["pass_rate", "attempts", "uses", "last"] = "pass_rate",
+        descending: bool = False,
+        page: int = 500,
+    ) -> list[dict[str, Any]]:
+        ask = partial(
+            self.sync.tasks,
+            run=run,
+            harness=harness,
+            variant=variant,
+            tasks=tasks,
+            versions=versions,
+            pass_rate=pass_rate,
+            attempts=attempts,
+            uses=uses,
+            by=by,
+            sort=sort,
+            descending=descending,
+            page=page,
+        )
+        return await self.off(ask)
 
     async def open_round(self, group_id: str, **asked: Any) -> dict[str, Any]:
         return await self.off(lambda: self.sync.open_round(group_id, **asked))

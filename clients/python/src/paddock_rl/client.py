@@ -23,6 +23,8 @@ Purpose = Literal["train", "collect"]
 RowMode = Literal["turns", "chains", "tree"]
 Phase = Literal["pausing", "live", "failed"]
 UpdateMode = Literal["drain", "keep", "abort-resubmit"]
+MemoryKey = Literal["run", "harness", "variant", "version"]
+Bounds = tuple[float | None, float | None]
 Outcome = Literal["used", "stale", "filtered", "no_signal", "truncated", "skipped"]
 
 _API = "/rl/v1"
@@ -111,6 +113,42 @@ class Paddock:
     def rows(self, group_id: str, round: int = 0) -> Group:
         """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them."""
         return self._rows(group_id, round, None)
+
+    def tasks(
+        self,
+        *,
+        run: str | None = None,
+        harness: str | None = None,
+        variant: str | None = None,
+        tasks: Iterable[str] | None = None,
+        versions: Bounds | None = None,
+        pass_rate: Bounds | None = None,
+        attempts: Bounds | None = None,
+        uses: Bounds | None = None,
+        by: Iterable[MemoryKey] = (),
+        sort: Literal["pass_rate", "attempts", "uses", "last"] = "pass_rate",
+        descending: bool = False,
+        page: int = 500,
+    ) -> list[dict[str, Any]]:
+        """What is remembered of tasks, a line each, or each with every key of `by`: `digest, name, attempts, numbers, passed, pass_rate,
+        mean_reward, nulls, infra, stopped, mean_tokens, mean_turns, uses, ...`. Bounds are `(least, most)`, None for none; `tasks` are
+        digests. They are asked for a `page` at a time.
+        """
+        digests = None if tasks is None else ",".join(tasks)
+        if digests == "":
+            return []
+        asked: dict[str, Any] = {"run": run, "harness": harness, "variant": variant, "task": digests, "by": ",".join(by) or None}
+        bounds = {"versions": versions, "pass_rate": pass_rate, "attempts": attempts, "uses": uses}
+        asked |= {name: _between(given) for name, given in bounds.items()}
+        asked |= {"sort": sort, "order": "desc" if descending else "asc", "limit": page}
+        query = {name: value for name, value in asked.items() if value is not None}
+        lines: list[dict[str, Any]] = []
+        while True:
+            found = self.ask("GET", f"{_API}/tasks?{urlencode(query)}")
+            lines += found["tasks"]
+            if found["next"] is None:
+                return lines
+            query["after"] = found["next"]
 
     def open_round(self, group_id: str, **asked: Any) -> dict[str, Any]:
         """A further round of a group whose last one has settled. A lost answer is not asked for again: look at the group first."""
@@ -530,3 +568,10 @@ def _event(line: bytes) -> Event:
         return Event(str(found["cursor"]), str(found["type"]), found)
     except (ValueError, KeyError, TypeError) as error:
         raise Malformed(f"a line of the events is not one: {line[:200]!r}") from error
+
+
+def _between(bounds: Bounds | None) -> str | None:
+    if bounds is None or bounds == (None, None):
+        return None
+    least, most = ("" if one is None else f"{one:.12f}".rstrip("0").rstrip(".") for one in bounds)
+    return f"{least}..{most}"
