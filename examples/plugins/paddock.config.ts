@@ -5,5 +5,5 @@ export default defineConfig({
   environments: ['./environment.ts'],
   harnesses: ['./harness.ts'],
   exporters: ['./exporter.ts'],
-  selectors: ['./selector.ts'],
+  selectors: ['./selector.ts', './curriculum.ts'],
 })

@@ -27,11 +27,12 @@ import {
 } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import { present, type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
-import { type CatalogueReader, type ForkFrom, requireHere, type RunRecord } from '../trajectory/index.ts'
+import { type CatalogueReader, type ForkFrom, heldOutSplits, requireHere, type RunRecord } from '../trajectory/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
 import { logBoxEvents, logMissedPause, logProgress } from './observe.ts'
 import type { Owner } from './owner.ts'
+import { runSelector, selectedTasks } from './select-tasks.ts'
 import { sandboxOf } from './sandbox.ts'
 
 /** A run whose tasks are loaded and whose parts are found; nothing has been started. */
@@ -57,7 +58,22 @@ export async function prepareRun(loaded: LoadedConfig, request: RunRequest, sign
   const parts = await partsOf(loaded, request)
   const loadedTasks = await parts.environment.load(resolve(request.tasks), { signal })
   const tasks = outOfQuarantine(chosen(loadedTasks, request.only), request.without)
-  return prepared(loaded, parts, tasks, null)
+  const { select } = request
+  if (select === null) return prepared(loaded, parts, async () => tasks, null)
+  const { selector, options } = await runSelector(loaded, select)
+  const left = tasks.filter(({ split }) => !heldOutSplits.has(split))
+  if (left.length === 0) {
+    throw new PaddockError(
+      'TASK_HELD_OUT',
+      'None of the tasks may be chosen: nothing is remembered of held-out splits.',
+      {
+        fix: 'Leave --select out, or give tasks of another split.',
+      },
+    )
+  }
+  const choose = async (catalogue: Pick<CatalogueReader, 'memory'>): Promise<readonly Task[]> =>
+    selectedTasks(left, { selector, options, select, harness: parts.harness.name, catalogue })
+  return prepared(loaded, parts, choose, null)
 }
 
 /** Rollouts that go on from another one, on its recorded task. Throws `NOT_FOUND`, and what {@link prepareRun} throws. */
@@ -67,7 +83,8 @@ export async function prepareFork(
   request: RunRequest & { readonly fork: NonNullable<RunRequest['fork']> },
 ): Promise<PreparedRun> {
   const { taskDigest } = await catalogue.rollout(request.fork.rollout)
-  return prepared(loaded, await partsOf(loaded, request), [await catalogue.task(taskDigest)], null)
+  const task = await catalogue.task(taskDigest)
+  return prepared(loaded, await partsOf(loaded, request), async () => [task], null)
 }
 
 /** True for what {@link prepareFork} prepares. */
@@ -122,7 +139,8 @@ export async function prepareResume(
   same('harness', `${harness.name} ${harness.version}`, `${parts.harness.name} ${parts.harness.version}`)
   const { name, verifierVersion } = parts.environment
   same('environment', `${environment.name} ${environment.verifierVersion}`, `${name} ${verifierVersion}`)
-  return prepared(loaded, parts, await Promise.all(tasks.map((digest) => catalogue.task(digest))), runId)
+  const known = await Promise.all(tasks.map((digest) => catalogue.task(digest)))
+  return prepared(loaded, parts, async () => known, runId)
 }
 
 /** What `runRollouts` keeps of a run's options, as far as it is needed to go on. */
@@ -160,11 +178,15 @@ async function partsOf(loaded: LoadedConfig, request: RunRequest): Promise<Parts
   }
 }
 
-function prepared(loaded: LoadedConfig, parts: Parts, tasks: readonly Task[], resumes: Id | null): PreparedRun {
+/** The tasks of a run, once its store is open. */
+type FindTasks = (catalogue: Pick<CatalogueReader, 'memory'>) => Promise<readonly Task[]>
+
+function prepared(loaded: LoadedConfig, parts: Parts, findTasks: FindTasks, resumes: Id | null): PreparedRun {
   const { environments, request, session, budgets, group, n } = parts
   return {
     resumes,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
+      const tasks = await findTasks(owner.store.catalogue)
       await using stand = await standOf(loaded, { owner, parts, onProgress })
       if (resumes !== null) await owner.left.leaveTo(resumes)
       const left = owner.left.verify({

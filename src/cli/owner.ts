@@ -5,6 +5,7 @@ import {
   endInterrupted,
   Evals,
   Feeds,
+  type FindSelector,
   type FoundRun,
   HandOuts,
   type LateVerdict,
@@ -90,6 +91,8 @@ export interface OwnerOptions {
   readonly submit: Submit
   /** Finds what a trainer's run is made of, whose rollouts are done here. */
   readonly findRun: FindRun
+  /** Finds a selector of the configuration, or a built-in one. */
+  readonly findSelector: FindSelector
 }
 
 /** Opens the data directory, the engine and both listeners. On a failure everything opened so far is closed again. */
@@ -195,8 +198,10 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       policyTokenizer: async () => (await proxy.engine.fingerprint()).tokenizer,
       catalogue: store.catalogue,
     })
+    const { findSelector } = options
     const runs = new TrainerRuns({
       store,
+      findSelector,
       groups,
       own,
       scores,
@@ -205,6 +210,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     const feeds = new Feeds({
       store,
+      findSelector,
       runs,
       own,
       hasEngine: () => proxy.hasEngine(),

@@ -2,11 +2,17 @@ import { type LoadedConfig, PaddockError } from '../core/index.ts'
 import type { Selector } from '../trajectory/index.ts'
 import { loadPlugin } from './plugins.ts'
 
-/** A selector of the configuration. Throws `SELECTOR_UNKNOWN` with the names that exist, `SELECTOR_INVALID`. */
-export async function selectorFor({ config, directory }: LoadedConfig, name: string): Promise<Selector> {
-  const { defineSelector } = await import('../trajectory/index.ts')
+/** What a selector is wanted for: `select` chooses rollouts, `choose` tasks. */
+type Part = 'select' | 'choose'
+
+/**
+ * A built-in selector, or one of the configuration, that does what it is wanted for. Throws `SELECTOR_UNKNOWN` with the names
+ * that exist, `SELECTOR_INVALID`.
+ */
+export async function selectorFor({ config, directory }: LoadedConfig, name: string, part: Part): Promise<Selector> {
+  const { builtInSelectors, defineSelector } = await import('../trajectory/index.ts')
   const plugins = await Promise.all(config.selectors.map((plugin) => loadPlugin(plugin, directory, 'SELECTOR_INVALID')))
-  const selectors = plugins.map((plugin) => defineSelector(asSelector(plugin)))
+  const selectors = [...builtInSelectors, ...plugins.map((plugin) => defineSelector(asSelector(plugin)))]
   const names = selectors.map((selector) => selector.name)
   const twice = names.find((one, at) => names.indexOf(one) !== at)
   if (twice !== undefined) {
@@ -14,14 +20,17 @@ export async function selectorFor({ config, directory }: LoadedConfig, name: str
       fix: 'Rename one of them, or list it once.',
     })
   }
-  const found = selectors.find((selector) => selector.name === name)
+  const fit = selectors.filter((selector) => selector[part] !== undefined)
+  const found = fit.find((selector) => selector.name === name)
   if (found !== undefined) return found
-  throw new PaddockError('SELECTOR_UNKNOWN', `There is no selector ${JSON.stringify(name)}`, {
-    data: { name, known: names },
+  const known = fit.map((selector) => selector.name)
+  const what = part === 'select' ? 'rollouts' : 'tasks'
+  throw new PaddockError('SELECTOR_UNKNOWN', `There is no selector ${JSON.stringify(name)} that chooses ${what}`, {
+    data: { name, known },
     fix:
-      names.length === 0
+      known.length === 0
         ? 'List the plugin under selectors in paddock.config.ts.'
-        : `Use one of ${names.join(', ')}, or list the plugin under selectors in paddock.config.ts.`,
+        : `Use one of ${known.join(', ')}, or list the plugin under selectors in paddock.config.ts.`,
   })
 }
 
@@ -34,5 +43,5 @@ function asSelector(value: unknown): Selector {
 
 /** Enough to hand it to `defineSelector`, which checks the rest. */
 function isSelector(value: unknown): value is Selector {
-  return typeof value === 'object' && value !== null && 'select' in value && 'name' in value
+  return typeof value === 'object' && value !== null && 'name' in value && ('select' in value || 'choose' in value)
 }

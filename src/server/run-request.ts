@@ -38,6 +38,17 @@ export const runRequest = z.strictObject({
   budgets: overrides,
   /** Keys of `run.group` of the configuration. */
   group: overrides,
+  /** What chooses among the tasks, of what is remembered of attempts by the same harness; null: all of them. */
+  select: z
+    .strictObject({
+      name: z.string().min(1),
+      options: z.record(z.string(), z.number()).default({}),
+      /** How many tasks at most. */
+      count: z.int().min(1),
+      seed: z.int().min(0).default(0),
+    })
+    .nullable()
+    .default(null),
   /** Where its rollouts go on from: their task is that rollout's, whatever `tasks` says. */
   fork: z
     .strictObject({

@@ -52,7 +52,16 @@ export {
 } from './store/index.ts'
 export { openPostgresQueue, type PostgresQueue, type PostgresQueueOptions } from './queue/postgres/index.ts'
 export { buildRows, type BuiltRows, promptOfCall, type RowOptions, sampledTokens } from './rows/index.ts'
-export { defineSelector, selectForExport, type SelectionSource } from './select/index.ts'
+export {
+  builtInSelectors,
+  chance,
+  chooseTasks,
+  defineSelector,
+  seeded,
+  selectForExport,
+  selectorOptions,
+  type SelectionSource,
+} from './select/index.ts'
 export {
   draftRound,
   encodeRows,

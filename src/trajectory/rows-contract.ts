@@ -197,7 +197,43 @@ export interface SelectorGroup {
   readonly rollouts: readonly { readonly rollout: RolloutView; readonly verdict: Verdict | null }[]
 }
 
-/** A plugin that chooses among the usable rollouts of each group. Made by `defineSelector`. */
+/** A task that may be asked for, with what is remembered of it: counts as in `GET /rl/v1/tasks`, 0 where nothing is. */
+export interface CandidateTask {
+  readonly task: Task
+  /** How often this feed has asked for it already, groups under way among them; 0 without a feed. */
+  readonly asked: number
+  readonly attempts: number
+  /** Attempts with a reward. */
+  readonly numbers: number
+  /** Of `numbers`: with a reward of 1 or more. */
+  readonly passed: number
+  /** Of `numbers`; null without any. */
+  readonly meanReward: number | null
+  readonly nulls: number
+  readonly infra: number
+  /** Rows that a trainer used. */
+  readonly used: number
+}
+
+export interface TaskChoice {
+  /** By digest. Never empty. */
+  readonly tasks: readonly CandidateTask[]
+  /** How many are wanted at most. */
+  readonly count: number
+  /** Of the selector, each with its value. */
+  readonly options: Readonly<Record<string, number>>
+  /** In [0, 1). The only chance that a selector may use: the same seed and place give the same numbers. */
+  readonly random: () => number
+}
+
+/** A number that a selector takes. */
+export interface SelectorOption {
+  readonly default: number
+  readonly min?: number
+  readonly max?: number
+}
+
+/** A plugin that chooses: rollouts of a group (`select`), tasks to ask for (`choose`), or both. Made by `defineSelector`. */
 export interface Selector {
   /** Lower-case letters, digits, dashes. */
   readonly name: string
@@ -205,7 +241,14 @@ export interface Selector {
   /** Semantic version of what it chooses; stands in the manifest. */
   readonly version: string
   /** The ids that stay. Pure: the same group gives the same ids, or an export cannot be made again. */
-  select(group: SelectorGroup): readonly Id[]
+  select?(group: SelectorGroup): readonly Id[]
+  /**
+   * Digests of one task or more, `count` at most, the most wanted first. Pure: it keeps nothing between two choices, so that a
+   * feed goes on after a restart as if there had been none.
+   */
+  choose?(choice: TaskChoice): readonly Digest[]
+  /** What `choose` takes, by name. */
+  readonly options?: Readonly<Record<string, SelectorOption>>
 }
 
 /** What is selected for an export. Lists: any of; absent: everything. Stored as it is in the manifest. */

@@ -10,6 +10,7 @@ from paddock_rl import (
     ClaimLost,
     CursorGone,
     Evaluating,
+    FeedStopped,
     Fenced,
     Full,
     Paddock,
@@ -301,6 +302,21 @@ class Following(Scripted):
         self.server.on(f"GET {RUN}", says({"closed": True, "counts": going}), says({"closed": True, "counts": over}))
         run = self.run_of()
         self.assertEqual([group.group_id for group in run.groups()], ["g1"])
+
+    def test_a_feed_that_has_stopped_is_raised_once_nothing_of_it_is_under_way(self) -> None:
+        run = self.run_of()
+        stopped = {"seed": 0, "drawn": 9, "stopped": {"reason": "groups_failed", "message": "the last 8 rounds failed"}}
+        counts = {"running": 1, "settled_unclaimed": 0, "claimed": 0}
+        self.server.on(f"POST {RUN}/claims", says({"claims": []}))
+        self.server.on(
+            f"GET {RUN}",
+            says({"closed": False, "feed": stopped, "counts": counts}),
+            says({"closed": False, "feed": stopped, "counts": {**counts, "running": 0}}),
+        )
+        with self.assertRaises(FeedStopped) as raised:
+            list(run.groups())
+        self.assertEqual(raised.exception.reason, "groups_failed")
+        self.assertEqual(len(self.server.bodies(f"POST {RUN}/claims")), 2)
 
     def test_as_many_groups_as_asked_for(self) -> None:
         self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1), claim(2)]}), says({"claims": [claim(1)]}))

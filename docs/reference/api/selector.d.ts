@@ -1,3 +1,15 @@
+export interface CandidateTask {
+    readonly task: Task;
+    readonly asked: number;
+    readonly attempts: number;
+    readonly numbers: number;
+    readonly passed: number;
+    readonly meanReward: number | null;
+    readonly nulls: number;
+    readonly infra: number;
+    readonly used: number;
+}
+
 export interface GroupRecord {
     readonly id: Id;
     readonly runId: Id;
@@ -46,7 +58,9 @@ export interface Selector {
     readonly name: string;
     readonly apiVersion: 1;
     readonly version: string;
-    select(group: SelectorGroup): readonly Id[];
+    select?(group: SelectorGroup): readonly Id[];
+    choose?(choice: TaskChoice): readonly Digest[];
+    readonly options?: Readonly<Record<string, SelectorOption>>;
 }
 
 export interface SelectorGroup {
@@ -56,6 +70,12 @@ export interface SelectorGroup {
         readonly rollout: RolloutView;
         readonly verdict: Verdict | null;
     }[];
+}
+
+export interface SelectorOption {
+    readonly default: number;
+    readonly min?: number;
+    readonly max?: number;
 }
 
 export interface Task {
@@ -68,6 +88,13 @@ export interface Task {
     readonly source: string;
 }
 
+export interface TaskChoice {
+    readonly tasks: readonly CandidateTask[];
+    readonly count: number;
+    readonly options: Readonly<Record<string, number>>;
+    readonly random: () => number;
+}
+
 export type Verdict = VerdictFacts & ({
     readonly status: 'scored' | 'hacked';
     readonly reward: number;
@@ -77,4 +104,4 @@ export type Verdict = VerdictFacts & ({
     readonly reason: string;
 });
 
-export declare function defineSelector(spec: Selector): Selector;
+export declare function defineSelector<const S extends Selector>(spec: S): S;

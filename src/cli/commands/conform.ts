@@ -5,6 +5,7 @@ import type { Cli, CommandContext } from '../cli.ts'
 import type { Conformance } from '../conform/contract.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { conformMarkdown, conformText } from '../present/conform.ts'
+import { selectorFor } from '../selectors.ts'
 
 interface ConformCommandOptions {
   readonly command?: string
@@ -71,6 +72,7 @@ async function run(
     signal: io.signal,
     submit: (inner, asked) => submitRun(inner, { ...loaded, config: own }, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun({ ...loaded, config: own }, inner, asked, io.signal),
+    findSelector: (name, part) => selectorFor({ ...loaded, config: own }, name, part),
   })
   const found: Conformance[] = []
   try {

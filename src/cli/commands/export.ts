@@ -164,7 +164,7 @@ async function queryOf(context: CommandContext, reader: StoreReader, options: Ex
     oneRowPerRollout: options.oneRowPerRollout,
     wholeAnswersOnly: options.wholeAnswers,
     view: options.view,
-    selector: options.select === undefined ? undefined : await selectorFor(context.loaded, options.select),
+    selector: options.select === undefined ? undefined : await selectorFor(context.loaded, options.select, 'select'),
     dropZeroVariance: options.dropZeroVariance,
     weightRule: options.weightRule,
     includeNullVerdicts: options.includeNullVerdicts,

@@ -14,6 +14,7 @@ import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../pub
 import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../quarantine.ts'
 import { resolveId } from '../resolve.ts'
+import { selectorFor } from '../selectors.ts'
 import { openForReading } from '../store.ts'
 import { taskPlace } from '../task-place.ts'
 
@@ -39,6 +40,10 @@ interface RunOptions {
   readonly engine?: string
   readonly model?: string
   readonly resume?: string
+  readonly select?: string
+  readonly selectOption?: Readonly<Record<string, string>>
+  readonly selectCount?: number
+  readonly selectSeed?: number
 }
 
 /** `paddock run`: groups of rollouts of tasks, verified, with a table at the end. */
@@ -55,6 +60,13 @@ export function addRun(program: Command, cli: Cli): void {
     )
     .option('--command <line>', 'what the shell and script harnesses run')
     .option('--task <name>', 'only this task; may be repeated', repeated)
+    .option(
+      '--select <name>',
+      'leave the choice of tasks to a selector, by what is remembered of this harness: pass-rate, thompson, least-used, frontier, or one of the configuration',
+    )
+    .option('--select-count <count>', 'tasks that the selector chooses at most (default: 1)', wholeNumber(1))
+    .option('--select-option <name=value>', 'number that the selector takes; may be repeated', labels)
+    .option('--select-seed <n>', 'the same seed and memory: the same tasks (default: 0)', wholeNumber(0))
     .option('--n <count>', 'rollouts per task: the size of a group', wholeNumber(1))
     .option(
       '--over <count>',
@@ -91,6 +103,7 @@ export function addRun(program: Command, cli: Cli): void {
       `
 Example:
   $ paddock run examples/tasks/terminal --harness reference --n 4
+  $ paddock run tasks --select thompson --select-count 8 --select-option target=0.3
   $ paddock run --resume 5f3a9c21
 
 Exit code 0 when the run ended, whatever the rewards; 3 when a rollout ended as infra in its last attempt or could not be
@@ -162,6 +175,7 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
   const owner = await openUnlessOwned(context, {
     submit: (inner, submitted) => submitRun(inner, loaded, submitted, io.signal),
     findRun: (inner, found) => findTrainerRun(loaded, inner, found, io.signal),
+    findSelector: (name, part) => selectorFor(loaded, name, part),
   })
   if (owner === null) return null
   const progress = new RunProgressView(io, context.paint)
@@ -197,7 +211,7 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
 
 async function openUnlessOwned(
   { io, loaded }: CommandContext,
-  takes: Pick<OwnerOptions, 'submit' | 'findRun'>,
+  takes: Pick<OwnerOptions, 'submit' | 'findRun' | 'findSelector'>,
 ): Promise<Owner | null> {
   const { openOwner } = await import('../owner.ts')
   // A run of its own takes free ports: nobody has to know them.
@@ -256,6 +270,10 @@ async function askedFor(
     'command',
     'task',
     'n',
+    'select',
+    'selectCount',
+    'selectOption',
+    'selectSeed',
     'quarantine',
     'step',
     'name',
@@ -304,8 +322,22 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
       options.inject === undefined
         ? configured.group
         : { ...configured.group, inject: await readInjections(io.cwd, options.inject) },
+    select: selectOf(options),
     fork: null,
   }
+}
+
+function selectOf({ select, selectCount, selectOption, selectSeed }: RunOptions): RunRequest['select'] {
+  if (select === undefined) {
+    if (selectCount === undefined && selectOption === undefined && selectSeed === undefined) return null
+    throw new PaddockError('USAGE', '--select-count, --select-option and --select-seed go with --select')
+  }
+  const options = Object.entries(selectOption ?? {}).map(([name, text]) => {
+    const value = Number(text)
+    if (text.trim() !== '' && Number.isFinite(value)) return [name, value] as const
+    throw new PaddockError('USAGE', `--select-option ${name}: ${text} is no number`)
+  })
+  return { name: select, options: Object.fromEntries(options), count: selectCount ?? 1, seed: selectSeed ?? 0 }
 }
 
 function overridesOf(options: RunOptions): ConfigInput {

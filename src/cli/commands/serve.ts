@@ -7,6 +7,7 @@ import type { Owner } from '../owner.ts'
 import type { Recording } from '../../rollout/index.ts'
 import { callLine } from '../present/calls.ts'
 import { plural } from '../present/units.ts'
+import { selectorFor } from '../selectors.ts'
 
 interface ServeOptions {
   readonly engine?: string
@@ -61,6 +62,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     signal: io.signal,
     submit: (inner, asked) => submitRun(inner, context.loaded, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun(context.loaded, inner, asked, io.signal),
+    findSelector: (name, part) => selectorFor(context.loaded, name, part),
     onCall: (call) => {
       calls += 1
       io.out(context.json ? JSON.stringify({ type: 'call', ...call }) : callLine(call, Date.now(), paint))

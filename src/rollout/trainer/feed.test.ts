@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Task } from '../../core/index.ts'
-import { drawsOf, type Feed, tasksOf } from './feed.ts'
+import { type Feed, placesOf, tasksOf } from './feed.ts'
 
 const taskOf = (name: string, split = 'train'): Task => {
   return {
@@ -18,8 +18,12 @@ const named = (count: number, split = 'train') =>
   Array.from({ length: count }, (_, at) => taskOf(`${split}-${at}`, split))
 
 function first(count: number, feed: Feed, tasks: readonly Task[]) {
-  const draws = drawsOf(feed, tasks, true)
-  return Array.from({ length: count }, () => draws.next().value)
+  const places = placesOf(feed, tasks, true)
+  return Array.from({ length: count }, () => {
+    const { set, turn } = places.next().value
+    if (turn === null) throw new Error('no selector was asked for')
+    return { set: set.set, n: set.n, ...turn }
+  })
 }
 
 describe('a feed', () => {
@@ -63,7 +67,7 @@ describe('a feed', () => {
 
   it('leaves out of * what is not for training', () => {
     const tasks = [taskOf('a'), taskOf('b', 'test'), taskOf('c', 'validation')]
-    expect(tasksOf({ set: '*', weight: 1, n: 1 }, tasks, true).map(({ name }) => name)).toEqual(['a'])
-    expect(tasksOf({ set: '*', weight: 1, n: 1 }, tasks, false)).toHaveLength(3)
+    expect(tasksOf({ set: '*' }, tasks, true).map(({ name }) => name)).toEqual(['a'])
+    expect(tasksOf({ set: '*' }, tasks, false)).toHaveLength(3)
   })
 })

@@ -10,6 +10,7 @@ import {
 } from '../../core/index.ts'
 import {
   type Attached,
+  type FeedStop,
   type GroupSpec,
   type HandoutCounts,
   heldOutSplits,
@@ -24,7 +25,7 @@ import {
 import { orNull } from '../group/same-group.ts'
 import { type AskedTask, taskOf } from './asked-task.ts'
 import { requireNoEval } from './eval-run.ts'
-import { requireFeed } from './feed.ts'
+import { type FindSelector, requireFeed } from './feed.ts'
 import type { OwnRuns } from './own-runs.ts'
 import type { RoundScores } from './round-scores.ts'
 import { isPaused } from './policy-updates.ts'
@@ -68,6 +69,8 @@ export interface TrainerRunState {
   readonly policy: PolicyEvent['kind'] | null
   /** True once weights went live over groups that they made too old: staleness is `report` from then on. */
   readonly passedGate: boolean
+  /** Why its feed asks for nothing more until the trainer attaches again; null: it goes on, or there is none. */
+  readonly feedStop: FeedStop | null
 }
 
 export interface TrainerRunsParts {
@@ -75,6 +78,7 @@ export interface TrainerRunsParts {
   readonly groups: Pick<TrainerGroups, 'open' | 'openRound'>
   readonly scores: Pick<RoundScores, 'require'>
   readonly own: Pick<OwnRuns, 'check' | 'begin' | 'task' | 'end'>
+  readonly findSelector: FindSelector
   /** What the engine gives, as last learned. */
   readonly engine: { readonly name: string; readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean } }
   /** False: a trainer names the engine later. */
@@ -114,7 +118,7 @@ export class TrainerRuns {
     readonly name: string
     readonly trainer: TrainerRun
   }): Promise<TrainerRunState> {
-    const { store, engine, hasEngine } = this.#parts
+    const { store, engine, hasEngine, findSelector } = this.#parts
     const { trainer } = asked
     const { gives } = engine
     if (hasEngine() && trainer.purpose === 'train' && !(gives.tokenIds && gives.logprobs)) {
@@ -132,7 +136,7 @@ export class TrainerRuns {
     const before = await orNull(store.catalogue.run(id))
     const config = { outside: trainer.own === null, trainer }
     if (before === null) {
-      if (trainer.own !== null) requireFeed(trainer, await this.#parts.own.check(trainer))
+      if (trainer.own !== null) await requireFeed(trainer, await this.#parts.own.check(trainer), findSelector)
       await store.catalogue.putRun({ id, name: asked.name, createdAt: this.#clock.now(), config })
     } else if (before.name !== asked.name || JSON.stringify(before.config) !== JSON.stringify(config)) {
       throw new PaddockError('STORE_CONFLICT', `run ${id} was opened otherwise`, {
@@ -157,6 +161,7 @@ export class TrainerRuns {
       counts,
       capacity: capacityOf(trainerRunOf(run), counts),
       passedGate: await trainer.passedGate(runId),
+      feedStop: await trainer.feedStop(runId),
       policy: (await trainer.lastPolicy(runId))?.kind ?? null,
       version: live === undefined ? null : { ordinal: live.ordinal, label: live.label },
     }

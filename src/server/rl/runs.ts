@@ -9,6 +9,12 @@ import type { RlParts } from './contract.ts'
 import { cursorOf } from './cursor.ts'
 import { incarnation, labels, name, number, pinOf, sampling, step } from './shapes.ts'
 
+const selector = z.strictObject({
+  name: z.string().min(1),
+  options: z.record(z.string(), z.number()).default({}),
+  window: z.int().min(1).nullable().default(null),
+})
+
 const runShape = z.strictObject({
   run_id: recordedName.nullable().default(null),
   name: z.string().min(1).max(200).default('train'),
@@ -43,6 +49,11 @@ const runShape = z.strictObject({
         set: z.string().min(1),
         weight: z.number().gt(0).max(1e6).default(1),
         n: z.int().min(1),
+        /** What chooses among its tasks, by name; left out: each once in an epoch. */
+        selector: z
+          .union([z.string().min(1), selector])
+          .transform((one) => (typeof one === 'string' ? { name: one, options: {}, window: null } : one))
+          .optional(),
       }),
     )
     .min(1)
@@ -50,6 +61,8 @@ const runShape = z.strictObject({
     .refine((sets) => new Set(sets.map(({ set }) => set)).size === sets.length, 'must name each set once')
     .optional(),
   seed: z.int().min(0).optional(),
+  /** Rounds that fail one after the other at which the feed stops. */
+  feed_max_failed: z.int().min(1).max(1000).optional(),
 })
 
 /** What only means something where Paddock does the rollouts. */
@@ -63,6 +76,9 @@ const runBody = runShape
   .superRefine((asked, context) => {
     if (asked.feed === undefined && asked.seed !== undefined) {
       context.addIssue({ code: 'custom', path: ['seed'], message: 'goes with `feed`, whose order it gives' })
+    }
+    if (asked.feed === undefined && asked.feed_max_failed !== undefined) {
+      context.addIssue({ code: 'custom', path: ['feed_max_failed'], message: 'goes with `feed`, which it stops' })
     }
     if (asked.feed !== undefined && asked.groups_per_step === null && asked.capacity === null) {
       const message = 'a feed has to know how many groups may be under way: this, or capacity'
@@ -113,7 +129,13 @@ const runState = z.strictObject({
 const length = z.strictObject({ members: z.int(), mean_tokens: number, most_tokens: z.int().nullable() })
 const lookedAt = runState.extend({
   lengths: z.strictObject({ kept: length, censored: length }),
-  feed: z.strictObject({ seed: z.int(), drawn: z.int() }).nullable(),
+  feed: z
+    .strictObject({
+      seed: z.int(),
+      drawn: z.int(),
+      stopped: z.strictObject({ reason: z.enum(['groups_failed', 'selector_failed']), message: z.string() }).nullable(),
+    })
+    .nullable(),
 })
 
 const openedRun = runState.extend({
@@ -154,6 +176,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       score,
       feed,
       seed = 0,
+      feed_max_failed: maxFailed,
       ...rest
     } = body
     const own = pinOf(asked)
@@ -173,7 +196,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
         ...(probeTokens === undefined ? {} : { probeTokens }),
-        ...(feed === undefined ? {} : { feed: { seed, sets: feed } }),
+        ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })
     const given = engine.gives.tokenIds ? (engine.gives.logprobs ? 'tokens' : 'ids') : 'text'
@@ -194,7 +217,10 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
     return {
       ...stateView(state),
       lengths: { kept: lengthView(kept), censored: lengthView(censored) },
-      feed: feed === undefined ? null : { seed: feed.seed, drawn: await drawnOf(reader.catalogue, params.id) },
+      feed:
+        feed === undefined
+          ? null
+          : { seed: feed.seed, drawn: await drawnOf(reader.catalogue, params.id), stopped: state.feedStop },
     }
   })
   const closing = { name: 'closeRun', says: 'No more groups come', body: nothing, answer: nothing }

@@ -234,7 +234,7 @@ export function memoryContract(name: string, make: () => Promise<TrainerBookUnde
             after = page.next
           } while (after !== null)
           expect(paged).toEqual(whole)
-          expect(whole.toSorted()).toEqual([0, 1, 2, 3, 4])
+          expect(new Set(whole)).toEqual(new Set([0, 1, 2, 3, 4]))
         }
       }
       const { next } = await read(runId, { limit: 2 })

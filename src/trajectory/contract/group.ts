@@ -152,6 +152,8 @@ export interface RunEvent {
     | 'policy_halted'
     /** Weights went live over groups that they make too old: the run's staleness is `report` from now on. */
     | 'gate_passed'
+    /** The run's feed asks for nothing more until a trainer attaches: its groups fail, or its selector does. */
+    | 'feed_stopped'
   readonly at: number
   /** JSON. */
   readonly data: Readonly<Record<string, unknown>>

@@ -113,6 +113,13 @@ export interface HandoutCounts {
   readonly failed: number
 }
 
+/** Why a feed asks for nothing more. */
+export interface FeedStop {
+  /** `groups_failed`: one after the other. `selector_failed`: it threw, or chose what it may not. */
+  readonly reason: 'groups_failed' | 'selector_failed'
+  readonly message: string
+}
+
 /** Sampled tokens of members. */
 export interface MemberLengths {
   readonly members: number
@@ -210,11 +217,15 @@ export interface TrainerBook extends TrainerReader {
   /** Writes what happened to the policy of a run. */
   tell(
     runId: Id,
-    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed',
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped',
     data: RunEvent['data'],
   ): Promise<void>
   /** True once a run's weights have gone live over groups that they made too old. */
   passedGate(runId: Id): Promise<boolean>
+  /** How the last rounds ended that settled since a trainer attached, the newest first. */
+  lastSettled(runId: Id, limit: number): Promise<readonly SettledRound['state'][]>
+  /** Why the run's feed has stopped since a trainer attached; null: it has not. */
+  feedStop(runId: Id): Promise<FeedStop | null>
   /** What was said of a run's weights last; null: nothing. */
   lastPolicy(runId: Id): Promise<PolicyEvent | null>
   /** The run of this data directory whose trainer moves weights: the last one that did and is not closed. Null: none. */

@@ -118,7 +118,7 @@ describe('runExport', () => {
       expect(manifest.rewards).toMatchObject({ count: 2, mean: 0.5 })
       expect(manifest.tokens).toMatchObject({ not_exported: { filtered: sampledPerRollout } })
       const before = await entries()
-      const wrong: readonly Selector['select'][] = [
+      const wrong: readonly NonNullable<Selector['select']>[] = [
         () => [newId()],
         () => null as never,
         () => {

@@ -60,10 +60,8 @@ interface Line extends Record<Disposition['outcome'], number> {
   readonly name: string
 }
 
-const summed = [
-  ...['attempts', 'numbers', 'passed', 'nulls', 'infra', 'stopped', 'tokens', 'turns', 'reward_sum', 'reward_squares'],
-  ...dispositionOutcomes,
-]
+const kept = ['attempts', 'numbers', 'passed', 'nulls', 'infra', 'stopped', 'tokens', 'turns']
+const summed = [...kept, 'reward_sum', 'reward_squares', ...dispositionOutcomes]
 
 /** A page of memory. Each line costs what its attempts' lines cost, not what the attempts do. */
 export async function readMemory(sql: Sql, query: MemoryQuery): Promise<MemoryPage> {

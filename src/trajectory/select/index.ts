@@ -1,5 +1,8 @@
 export type { RequestReader } from './conversation.ts'
 export { type SelectionSource, selectForExport } from './select.ts'
+export { builtInSelectors } from './built-in/index.ts'
+export { chooseTasks, selectorOptions } from './choose.ts'
+export { chance, seeded } from './seeded.ts'
 export { defineSelector } from './selector.ts'
 export { advantageRule } from './advantage.ts'
 export { weightRuleOf } from './weights.ts'

@@ -16,7 +16,7 @@ import { verdictInForce } from '../contract/index.ts'
  *   select: ({ rollouts }) => rollouts.filter(({ verdict }) => verdict?.reward === 1).map(({ rollout }) => rollout.id),
  * })
  */
-export function defineSelector(spec: Selector): Selector {
+export function defineSelector<const S extends Selector>(spec: S): S {
   const refuse = (problem: string): never => {
     throw new PaddockError('SELECTOR_INVALID', `Selector ${JSON.stringify(spec.name)}: ${problem}`)
   }
@@ -25,7 +25,15 @@ export function defineSelector(spec: Selector): Selector {
   }
   if (spec.apiVersion !== 1) refuse('`apiVersion` must be 1')
   if (typeof spec.version !== 'string' || !/^\d+\.\d+\.\d+$/.test(spec.version)) refuse('`version` must be like 1.0.0')
-  if (typeof spec.select !== 'function') refuse('`select` must be a function')
+  if (spec.select === undefined && spec.choose === undefined) refuse('`select` or `choose` must be a function')
+  for (const part of ['select', 'choose'] as const) {
+    if (spec[part] !== undefined && typeof spec[part] !== 'function') refuse(`\`${part}\` must be a function`)
+  }
+  for (const [name, { default: usual, min = -Infinity, max = Infinity }] of Object.entries(spec.options ?? {})) {
+    if (typeof usual !== 'number' || !(usual >= min && usual <= max)) {
+      refuse(`\`options.${name}.default\` must be a number within its bounds`)
+    }
+  }
   return spec
 }
 
@@ -52,6 +60,7 @@ export function chosenBy(
 
 function selected(selector: Selector, group: SelectorGroup): readonly Id[] {
   let ids: unknown
+  if (selector.select === undefined) throw wrong(selector, 'it chooses no rollouts')
   try {
     ids = selector.select(group)
   } catch (cause) {
@@ -61,6 +70,7 @@ function selected(selector: Selector, group: SelectorGroup): readonly Id[] {
   return ids
 }
 
-function wrong(selector: Selector, what: string, cause?: unknown): PaddockError {
+/** What a plugin did wrong. */
+export function wrong(selector: Selector, what: string, cause?: unknown): PaddockError {
   return new PaddockError('SELECTOR_INVALID', `Selector ${JSON.stringify(selector.name)}: ${what}`, { cause })
 }

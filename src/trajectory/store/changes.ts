@@ -41,7 +41,7 @@ export function telling(catalogue: Catalogue, changes: Changes): Catalogue {
   })
 }
 
-/** A trainer's book that tells of runs that are closed, that somebody attached to, and of which rounds are done. */
+/** A trainer's book that tells of runs that are closed, that somebody attached to, of which rounds are done or something was told. */
 export function tellingBook(book: TrainerBook, changes: Changes): TrainerBook {
   return withMethods(book, {
     attach: async (runId, o) => {
@@ -53,6 +53,10 @@ export function tellingBook(book: TrainerBook, changes: Changes): TrainerBook {
       const disposed = await book.dispose(runId, o)
       if (disposed.claimsDone.length > 0) changes.tell({ kind: 'run', runId })
       return disposed
+    },
+    tell: async (runId, kind, data) => {
+      await book.tell(runId, kind, data)
+      changes.tell({ kind: 'run', runId })
     },
     closeRun: async (runId) => {
       await book.closeRun(runId)

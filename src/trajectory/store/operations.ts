@@ -86,6 +86,8 @@ export function trainerOperations(book: TrainerBook): Operations {
     'lengths',
     'requireIncarnation',
     'tell',
+    'lastSettled',
+    'feedStop',
     'passedGate',
     'lastPolicy',
     'policyOwner',

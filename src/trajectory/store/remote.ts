@@ -103,6 +103,8 @@ export function remoteTrainerBook(thread: StoreThread): TrainerBook {
     lengths: remote(thread, 'trainer.lengths'),
     requireIncarnation: remote(thread, 'trainer.requireIncarnation'),
     tell: remote(thread, 'trainer.tell'),
+    lastSettled: remote(thread, 'trainer.lastSettled'),
+    feedStop: remote(thread, 'trainer.feedStop'),
     passedGate: remote(thread, 'trainer.passedGate'),
     lastPolicy: remote(thread, 'trainer.lastPolicy'),
     policyOwner: remote(thread, 'trainer.policyOwner'),

@@ -6,6 +6,7 @@ import type {
   ClaimAsked,
   Disposed,
   Disposition,
+  FeedStop,
   HandedRow,
   HandoutCounts,
   MemberLengths,
@@ -17,6 +18,7 @@ import type {
   RoundClaim,
   RunEvent,
   RunLengths,
+  SettledRound,
   StepMetrics,
   TrainerBook,
 } from '../contract/index.ts'
@@ -354,7 +356,7 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
 
   tell(
     run: Id,
-    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed',
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped',
     data: RunEvent['data'],
   ): Promise<void> {
     return this.#write(run, (inside) => inside.#catalogue.tell(run, kind, data))
@@ -363,6 +365,32 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
   async passedGate(run: Id): Promise<boolean> {
     const told = `SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' LIMIT 1`
     return (await first(this.sql, told, run)) !== undefined
+  }
+
+  async lastSettled(run: Id, limit: number): Promise<readonly SettledRound['state'][]> {
+    const told = await this.#sinceAttach<Pick<SettledRound, 'state'>>(run, 'group_settled', limit)
+    return told.map(({ state }) => state)
+  }
+
+  async feedStop(run: Id): Promise<FeedStop | null> {
+    const [last] = await this.#sinceAttach<FeedStop>(run, 'feed_stopped', 1)
+    return last === undefined ? null : { reason: last.reason, message: last.message }
+  }
+
+  /** What was told since a trainer attached, the newest first. */
+  async #sinceAttach<Data>(run: Id, kind: RunEvent['kind'], limit: number): Promise<readonly Data[]> {
+    const rows = await wholeRows<{ data: string }>(
+      this.sql,
+      catalogueTables.runEvents,
+      `WHERE run = ? AND kind = ? AND seq > coalesce((SELECT max(seq) FROM run_events WHERE run = ? AND kind = 'attached'), 0)
+       ORDER BY seq DESC LIMIT ?`,
+      run,
+      kind,
+      run,
+      limit,
+    )
+    // Only `tell` of this kind writes it.
+    return rows.map(({ data }) => JSON.parse(data) as Data)
   }
 
   async lastPolicy(runId: Id): Promise<PolicyEvent | null> {

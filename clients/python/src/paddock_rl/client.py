@@ -14,7 +14,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from .advantages import Advantages
-from .errors import ClaimLost, Full, Malformed, Rejected, Unanswered
+from .errors import ClaimLost, FeedStopped, Full, Malformed, Rejected, Unanswered
 from .http import Request, Transport
 from .leases import Leases
 from .rows import MEDIA_TYPE, Group, decode
@@ -311,7 +311,8 @@ class Run:
     def groups(
         self, limit: int | None = None, *, max_groups: int = 1, lease_s: float = 300.0, consumer: str = "trainer"
     ) -> Iterator[Group]:
-        """Claims settled groups as they come, `limit` of them, or until the run is closed and has none left.
+        """Claims settled groups as they come, `limit` of them, or until the run is closed and has none left. Raises `FeedStopped`
+        where the run's feed has stopped and none is under way.
 
         An answer that got lost is claimed anew: what it held comes back when its lease is over.
         """
@@ -533,7 +534,14 @@ class Run:
     def _drained(self) -> bool:
         state = self.state()
         counts = state["counts"]
-        return bool(state.get("closed")) and not any(counts[name] for name in ("running", "settled_unclaimed", "claimed"))
+        if any(counts[name] for name in ("running", "settled_unclaimed", "claimed")):
+            return False
+        if state.get("closed"):
+            return True
+        stopped = (state.get("feed") or {}).get("stopped")
+        if stopped is not None:
+            raise FeedStopped(str(stopped["reason"]), str(stopped["message"]))
+        return False
 
     def _own(self, path: str, body: Mapping[str, Any], *, repeatable: bool = False, wait_s: float = 0.0) -> dict[str, Any]:
         return self._ask("POST", path, {"incarnation": self.incarnation, **body}, repeatable=repeatable, wait_s=wait_s)

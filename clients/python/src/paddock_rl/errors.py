@@ -36,6 +36,17 @@ class Rejected(PaddockError):
         self.body = body
 
 
+class FeedStopped(PaddockError):
+    """The run's feed asks for nothing more, and nothing of it is under way. `reason`: `groups_failed` (one after the other) or
+    `selector_failed`. Put right what `message` says, and attach again: the feed goes on then.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(f"the feed has stopped ({reason}): {message}. Fix: put it right, and attach again.")
+        self.reason = reason
+        self.message = message
+
+
 class Fenced(Rejected):
     """Another process has attached to the run since: this one no longer speaks for it and has to stop."""
 
