@@ -252,7 +252,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         rl: {
           ...reading,
           runs,
-          handOuts: new HandOuts({ store, scores }),
+          handOuts: new HandOuts({ store, scores, findSelector }),
           policy,
           evals,
           groups,

@@ -64,7 +64,9 @@ export {
 } from './select/index.ts'
 export {
   draftRound,
+  type DraftRound,
   encodeRows,
+  filteredRound,
   type HandedRound,
   type HandedRowWhole,
   type HandedScores,

@@ -240,8 +240,11 @@ export interface Selector {
   readonly apiVersion: 1
   /** Semantic version of what it chooses; stands in the manifest. */
   readonly version: string
-  /** The ids that stay. Pure: the same group gives the same ids, or an export cannot be made again. */
-  select?(group: SelectorGroup): readonly Id[]
+  /**
+   * The ids that stay, perhaps with why the others do not. Pure: the same group gives the same ids, or an export or a hand-out
+   * cannot be made again.
+   */
+  select?(group: SelectorGroup): readonly Id[] | { readonly keep: readonly Id[]; readonly reason: string }
   /**
    * Digests of one task or more, `count` at most, the most wanted first. Pure: it keeps nothing between two choices, so that a
    * feed goes on after a restart as if there had been none.

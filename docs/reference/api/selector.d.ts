@@ -58,7 +58,10 @@ export interface Selector {
     readonly name: string;
     readonly apiVersion: 1;
     readonly version: string;
-    select?(group: SelectorGroup): readonly Id[];
+    select?(group: SelectorGroup): readonly Id[] | {
+        readonly keep: readonly Id[];
+        readonly reason: string;
+    };
     choose?(choice: TaskChoice): readonly Digest[];
     readonly options?: Readonly<Record<string, SelectorOption>>;
 }

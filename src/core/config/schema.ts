@@ -379,7 +379,10 @@ export const configSchema = z.strictObject({
       'Harness presets, likewise; or an object of presets by name: an npm name or path of a plugin, or a preset without code (`npm` or `binary`, `run`, `env`, `dialect`), or `{version}` for a built-in one. See docs/guides/harness-presets.md.',
     ),
   exporters: z.array(plugin).default([]).describe('Exporters, likewise.'),
-  selectors: z.array(plugin).default([]).describe('Selectors of `paddock export --select`, of `paddock run --select` and of feeds, likewise.'),
+  selectors: z
+    .array(plugin)
+    .default([])
+    .describe('Selectors of `paddock export --select`, of `paddock run --select` and of feeds, likewise.'),
   tasks: z
     .strictObject({
       trust: z

@@ -1,6 +1,8 @@
 import { type Clock, type Id, type IdMaker, newId, PaddockError, systemClock } from '../../core/index.ts'
 import {
   draftRound,
+  type DraftRound,
+  filteredRound,
   type HandedRound,
   handedRound,
   type HandoutRules,
@@ -9,6 +11,7 @@ import {
   type Store,
 } from '../../trajectory/index.ts'
 import { requireNoEval } from './eval-run.ts'
+import type { FindSelector } from './feed.ts'
 import type { RoundScores } from './round-scores.ts'
 import { trainerRunOf } from './run-config.ts'
 import { untilChange } from './until-change.ts'
@@ -26,6 +29,7 @@ export interface ClaimOrder {
 export interface HandOutParts {
   readonly store: Pick<Store, 'recorder' | 'catalogue' | 'trainer' | 'changes'>
   readonly scores: Pick<RoundScores, 'fill'>
+  readonly findSelector: FindSelector
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -34,12 +38,14 @@ export interface HandOutParts {
 export class HandOuts {
   readonly #store: HandOutParts['store']
   readonly #scores: HandOutParts['scores']
+  readonly #findSelector: FindSelector
   readonly #clock: Clock
   readonly #newId: IdMaker
 
-  constructor({ store, scores, clock = systemClock, newId: id = newId }: HandOutParts) {
+  constructor({ store, scores, findSelector, clock = systemClock, newId: id = newId }: HandOutParts) {
     this.#store = store
     this.#scores = scores
+    this.#findSelector = findSelector
     this.#clock = clock
     this.#newId = id
   }
@@ -67,7 +73,7 @@ export class HandOuts {
 
   /**
    * The rows of a settled round. With a claim, what it trains is owned by it from now on; without one, nothing is. Throws
-   * `NOT_FOUND`, `CLAIM_OVER`.
+   * `NOT_FOUND`, `CLAIM_OVER`, `SELECTOR_*`.
    */
   async rows(groupId: Id, round: number, claimId: Id | null): Promise<HandedRound> {
     const rows = await (claimId === null ? this.#toRead(groupId, round) : this.#toTrain(groupId, round, claimId))
@@ -81,7 +87,8 @@ export class HandOuts {
     if (claim.groupId !== groupId || claim.round !== round) {
       throw new PaddockError('NOT_FOUND', `claim ${claimId} is of round ${claim.round} of group ${claim.groupId}`)
     }
-    const draft = await draftRound(this.#store, claim.settled, await this.#rules(claim.runId, claim.liveOrdinal))
+    const rules = await this.#rules(claim.runId, claim.liveOrdinal)
+    const draft = await this.#filtered(claim.runId, await draftRound(this.#store, claim.settled, rules))
     const notOwned = await trainer.handOut(claimId, rowsToOwn(draft))
     return handedRound(draft, { id: claimId, notOwned })
   }
@@ -96,8 +103,17 @@ export class HandOuts {
     }
     const versions = await this.#store.trainer.versions(found.runId)
     const live = versions.findLast(({ gone }) => !gone)?.ordinal ?? null
-    const draft = await draftRound(this.#store, found.settled, await this.#rules(found.runId, live))
+    const rules = await this.#rules(found.runId, live)
+    const draft = await this.#filtered(found.runId, await draftRound(this.#store, found.settled, rules))
     return handedRound(draft, { id: null, notOwned: { segmentIds: [], usedRows: [] } })
+  }
+
+  /** As the run's selector leaves it. Throws `SELECTOR_*`. */
+  async #filtered(runId: Id, draft: DraftRound): Promise<DraftRound> {
+    const { catalogue } = this.#store
+    const { select } = trainerRunOf(await catalogue.run(runId))
+    if (select === undefined) return draft
+    return filteredRound(draft, await this.#findSelector(select, 'select'), catalogue)
   }
 
   async #rules(runId: Id, liveOrdinal: number | null): Promise<HandoutRules> {

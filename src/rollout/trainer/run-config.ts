@@ -44,6 +44,8 @@ export interface TrainerRun {
   readonly score?: Readonly<Partial<Record<ScoringRole, boolean>>>
   /** Tokens that probes of its calls may sample; absent: {@link defaultProbeTokens}. */
   readonly probeTokens?: number
+  /** The selector of rollouts that says which members of its rounds train; left out: all that are usable. */
+  readonly select?: string
   /** What it asks for by itself; left out: nothing. */
   readonly feed?: Feed
 }

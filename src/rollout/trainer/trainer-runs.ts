@@ -132,6 +132,7 @@ export class TrainerRuns {
       )
     }
     this.#parts.scores.require(trainer.score ?? {})
+    if (trainer.select !== undefined) await findSelector(trainer.select, 'select')
     const id = asked.id ?? this.#newId()
     const before = await orNull(store.catalogue.run(id))
     const config = { outside: trainer.own === null, trainer }

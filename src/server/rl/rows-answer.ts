@@ -74,6 +74,7 @@ export const rowsAnswer = z.strictObject({
       harness: z.string(),
       labels,
       findings: z.array(z.string()),
+      filtered: z.string().nullable().optional(),
       forked_from: z.strictObject({ rollout_id: name, call_id: name }).nullable(),
     }),
   ),

@@ -41,6 +41,8 @@ const runShape = z.strictObject({
   labels: labels.default({}),
   /** Whose logprobs of their ids rows have beside the policy's own. */
   score: z.strictObject({ reference: z.boolean().optional(), teacher: z.boolean().optional() }).optional(),
+  /** The selector that says which members of its rounds train. */
+  select: z.string().min(1).optional(),
   /** Tokens that probes of its calls may sample. */
   probe_tokens: z.int().min(0).optional(),
   feed: z
@@ -173,6 +175,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       budgets = {},
       trust_tasks: trustTasks = false,
       probe_tokens: probeTokens,
+      select,
       score,
       feed,
       seed = 0,
@@ -195,7 +198,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         capacity: capacity?.groups ?? null,
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
-        ...(probeTokens === undefined ? {} : { probeTokens }),
+        ...present({ probeTokens, select }),
         ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })

@@ -19,6 +19,8 @@ export type UnusableReason =
   | MemberOut
   /** It was cut, and its group masks such rollouts: its reward counts, and none of its tokens trains. */
   | 'cut'
+  /** The run's selector left its rollout out: its reward counts, and none of its tokens trains. */
+  | 'filtered'
   /** Older than the run allows, or sampled by weights that an undone step had made. */
   | 'stale'
 
@@ -41,6 +43,8 @@ export interface HandedMember {
   readonly labels: Readonly<Record<string, string>>
   /** Findings of its calls, each once. */
   readonly findings: readonly string[]
+  /** Why the run's selector left it out; null: it did not. Absent: the run selects nothing. */
+  readonly filtered?: string | null
   /** The rollout that it goes on from, before the answer to that call; null: it began at the beginning. */
   readonly forked_from: { readonly rollout_id: Id; readonly call_id: Id } | null
 }

@@ -47,27 +47,43 @@ export function chosenBy(
   const usable = members.filter(({ drop }) => drop === null)
   if (selector === undefined || usable.length === 0) return members
   const rollouts = usable.map(({ rollout }) => ({ rollout, verdict: verdictInForce(rollout.verdicts) }))
-  const kept = new Set(selected(selector, { group, task, rollouts }))
-  const known = new Set(usable.map(({ rollout }) => rollout.id))
-  for (const id of kept) {
-    if (!known.has(id)) throw wrong(selector, `it names ${String(id)}, which is no usable rollout of group ${group.id}`)
-  }
-  const drop = { reason: 'filtered', detail: `selector ${selector.name}` } as const
+  const { kept, detail } = keptBy(selector, { group, task, rollouts })
+  const drop = { reason: 'filtered', detail } as const
   return members.map((member) =>
     member.drop === null && !kept.has(member.rollout.id) ? { ...member, drop, leave: new Map() } : member,
   )
 }
 
-function selected(selector: Selector, group: SelectorGroup): readonly Id[] {
-  let ids: unknown
+/** The rollouts that a selector keeps, and what is told of the others. Throws `SELECTOR_INVALID`. */
+export function keptBy(
+  selector: Selector,
+  group: SelectorGroup,
+): { readonly kept: ReadonlySet<Id>; readonly detail: string } {
+  const { keep, reason } = selected(selector, group)
+  const known = new Set(group.rollouts.map(({ rollout }) => rollout.id))
+  for (const id of keep) {
+    if (!known.has(id))
+      throw wrong(selector, `it names ${String(id)}, which is no usable rollout of group ${group.group.id}`)
+  }
+  return { kept: new Set(keep), detail: `selector ${selector.name}${reason === null ? '' : `: ${reason}`}` }
+}
+
+function selected(
+  selector: Selector,
+  group: SelectorGroup,
+): { readonly keep: readonly Id[]; readonly reason: string | null } {
   if (selector.select === undefined) throw wrong(selector, 'it chooses no rollouts')
+  let given: unknown
   try {
-    ids = selector.select(group)
+    given = selector.select(group)
   } catch (cause) {
     throw wrong(selector, `it threw: ${String(cause)}`, cause)
   }
-  if (!Array.isArray(ids)) throw wrong(selector, '`select` must return a list of rollout ids')
-  return ids
+  if (Array.isArray(given)) return { keep: given, reason: null }
+  if (typeof given === 'object' && given !== null && 'keep' in given && 'reason' in given) {
+    if (Array.isArray(given.keep) && typeof given.reason === 'string') return { keep: given.keep, reason: given.reason }
+  }
+  throw wrong(selector, '`select` must return a list of rollout ids, or `{keep, reason}`')
 }
 
 /** What a plugin did wrong. */

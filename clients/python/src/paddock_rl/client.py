@@ -17,7 +17,7 @@ from .advantages import Advantages
 from .errors import ClaimLost, FeedStopped, Full, Malformed, Rejected, Unanswered
 from .http import Request, Transport
 from .leases import Leases
-from .rows import MEDIA_TYPE, Group, decode
+from .rows import MEDIA_TYPE, Group, Row, decode
 
 Purpose = Literal["train", "collect"]
 RowMode = Literal["turns", "chains", "tree"]
@@ -361,7 +361,8 @@ class Run:
         reason: str | None = None,
     ) -> Disposed:
         """Says it of all rows of a group. Without `outcome`: what `left_out` says of a row; else `used` where `computed` has an advantage
-        for it, `no_signal` where the round has none to give, and `skipped` for rows that may not train.
+        for it, `no_signal` where the round has none to give, `filtered` for rows that the run's selector left out, with its reason, and
+        `skipped` for others that may not train.
         """
         if outcome is None and computed is None:
             raise ValueError("what became of the rows? Fix: give outcome, or computed.")
@@ -371,9 +372,10 @@ class Run:
             found = by_row.get(row.row_id)
             own = outcome or (left_out or {}).get(row.row_id)
             if own is None:
-                own = "skipped" if found is None else "no_signal" if found.no_signal else "used"
+                own = _left(row) if found is None else "no_signal" if found.no_signal else "used"
             worth = {} if found is None else {"advantage": found.advantage, "reward_used": found.reward_used}
-            said.append({"row": row.row_id, "step": step, "outcome": own, "reason": reason or row.unusable_reason, **worth})
+            why = group.member(row.rollout_id).filtered if own == "filtered" else None
+            said.append({"row": row.row_id, "step": step, "outcome": own, "reason": reason or why or row.unusable_reason, **worth})
         return self.dispose(said)
 
     def policy(
@@ -576,6 +578,10 @@ def _event(line: bytes) -> Event:
         return Event(str(found["cursor"]), str(found["type"]), found)
     except (ValueError, KeyError, TypeError) as error:
         raise Malformed(f"a line of the events is not one: {line[:200]!r}") from error
+
+
+def _left(row: Row) -> Outcome:
+    return "filtered" if row.unusable_reason == "filtered" else "skipped"
 
 
 def _between(bounds: Bounds | None) -> str | None:

@@ -49,6 +49,12 @@ class Member:
     raw: Mapping[str, Any] = field(repr=False)
 
     @property
+    def filtered(self) -> str | None:
+        """Why the run's selector left it out: its reward counts in the baseline, and its rows do not train. None: it did not."""
+        found: str | None = self.raw.get("filtered")
+        return found
+
+    @property
     def number(self) -> float | None:
         """The reward of a usable member; null for all others."""
         return self.reward if self.out is None else None
