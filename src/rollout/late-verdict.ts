@@ -19,6 +19,7 @@ export interface LateVerdict {
   readonly reward?: number | null | undefined
   /** Default `scored` with a number, `unscorable` without. */
   readonly status?: Verdict['status'] | undefined
+  /** Why there is no number: with one, or where the verdict in force is left as it is, it is refused. */
   readonly reason?: string | undefined
   /** Set beside those in force, or in their place where the name is the same. */
   readonly components?: Readonly<Record<string, number>> | undefined
@@ -71,13 +72,27 @@ export async function appendLate(
 
 function numberOf({ reward, status, reason }: LateVerdict, before: Verdict | null): Outcome {
   if (reward === undefined && status === undefined && before !== null) {
+    if (reason !== undefined) {
+      throw refused(
+        'a reason says why there is no number, and the one in force stays as it is',
+        'Give `reward` null with it.',
+      )
+    }
     if (before.reward === null) return { status: before.status, reward: null, reason: before.reason }
     return { status: before.status, reward: before.reward }
   }
   const wanted = status ?? (typeof reward === 'number' ? 'scored' : 'unscorable')
   if (wanted === 'scored' || wanted === 'hacked') {
-    if (typeof reward === 'number' && Number.isFinite(reward)) return { status: wanted, reward }
-    throw refused(`${wanted} needs a reward that is a finite number`, 'Give one.')
+    if (typeof reward !== 'number' || !Number.isFinite(reward)) {
+      throw refused(`${wanted} needs a reward that is a finite number`, 'Give one.')
+    }
+    if (reason !== undefined) {
+      throw refused(
+        'a reason says why there is no number, and there is one',
+        'Say in `evidence` what speaks for a number.',
+      )
+    }
+    return { status: wanted, reward }
   }
   if (typeof reward === 'number') throw refused(`${wanted} has no number`, 'Leave reward out, or use scored or hacked.')
   if (reason === undefined || reason === '') throw refused(`${wanted} needs a reason`, 'Say why there is no number.')

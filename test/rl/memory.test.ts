@@ -124,3 +124,30 @@ it('leaves evaluations out', async () => {
   expect(done['state']).toBe('done')
   expect((await tasks('')).map(({ name }) => name)).toEqual(['hard', 'even'])
 })
+
+it('a reason beside a number is refused wherever a verdict comes in, and nothing has happened', async () => {
+  const group = { group_id: 'reasons', task: { name: 'r', instruction: 'r' }, n: 1 }
+  await trainer.ask('POST', '/runs/other/groups', { groups: [group] })
+  const { rollout_id: rollout } = await trainer.open('reasons')
+  const both = { source: 'person', reward: 1, reason: 'looks right' }
+  const invalid = [400, 'BODY_INVALID_SHAPE']
+  expect(await trainer.refused('POST', `/rollouts/${rollout}/end`, { end: 'completed', verdict: both })).toEqual(
+    invalid,
+  )
+  expect((await trainer.ask('GET', `/rollouts/${rollout}`))['end']).toBe(null)
+  await trainer.end(rollout, 1)
+  expect(await trainer.refused('POST', `/rollouts/${rollout}/verdict`, both)).toEqual(invalid)
+  // It would leave the number that is in force.
+  const alone = { source: 'person', reason: 'looks wrong' }
+  expect(await trainer.refused('POST', `/rollouts/${rollout}/verdict`, alone)).toEqual([409, 'VERDICT_REFUSED'])
+  const headers = { authorization: `Bearer ${(await readFile(join(data, 'control-token'), 'utf8')).trim()}` }
+  const answer = await fetch(`${serving.ready.control}/rollouts/${rollout}/verdicts`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(both),
+  })
+  expect(answer.status).toBe(400)
+  expect(await trainer.ask('POST', `/rollouts/${rollout}/verdict`, { ...alone, reward: null })).toMatchObject({
+    reward: null,
+  })
+})
