@@ -142,6 +142,28 @@ export function memoryContract(name: string, make: () => Promise<TrainerBookUnde
       })
     })
 
+    it('counts a member that was late for its round once, as the later round lists it', async () => {
+      const runId = await newRun()
+      const [rolloutId = ''] = await settle(runId, newTask(), [{ reward: null, out: 'late' }])
+      const { groupId } = await made.catalogue.rollout(rolloutId)
+      await made.catalogue.openRound({ groupId, runId, round: 1, spec })
+      const none = { members: 0, sampledTokens: 0 }
+      const verdict = { id: newId(), status: 'scored', reward: 1 } as const
+      const about = { slot: 0, attempt: 0, end: 'completed', out: null, cut: null, sampledTokens: 10 } as const
+      const counts = { usable: 1, censored: none, carried: none, neverBegan: 0 }
+      const members = [{ ...about, rolloutId, verdict }]
+      await made.catalogue.settleRound({
+        groupId,
+        runId,
+        round: 1,
+        state: 'settled',
+        stoppedBy: null,
+        members,
+        ...counts,
+      })
+      expect(await one(runId)).toMatchObject({ attempts: 1, numbers: 1, passed: 1, nulls: 0 })
+    })
+
     it('is told apart by run, harness, variant and weights, over runs or in one', async () => {
       const [a, b] = [await newRun(), await newRun()]
       const task = newTask()
