@@ -304,6 +304,18 @@ export const catalogue = {
     'The group asks for what its members could never come to.',
     'Correct n, over, topUp, minUsable, stopWhen or carry.',
   ),
+  HANDIN_DAMAGED: entry(
+    'request',
+    400,
+    'What was handed in is cut off, changed on its way or no finished rollout; nothing of it was stored.',
+    'Hand the rollout in again from the store in which it ran; check that store with `paddock fsck`.',
+  ),
+  HANDIN_OTHER: entry(
+    'request',
+    409,
+    'A rollout of this id is here with other content.',
+    'What is here stays. Find out which of the two stores ran the rollout as its job says; run the other as a new one.',
+  ),
   HARNESS_FAILED: entry(
     'agent',
     500,

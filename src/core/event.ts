@@ -159,4 +159,13 @@ export type EventBody =
       /** What its body said, as far as it is told. */
       readonly said: Readonly<Record<string, string>>
     }
+  | {
+      /** The rollout ran on another machine and was taken in here. */
+      readonly kind: 'handed_in'
+      /** SHA-256 of what was handed in. */
+      readonly digest: Digest
+      readonly sizeBytes: number
+      /** Who did: the name of a node or of a token. */
+      readonly by: string
+    }
   | { readonly kind: 'custom'; readonly name: string; readonly data: unknown }

@@ -53,6 +53,8 @@ function say(event: Event, paint: Paint): string {
       return line(`${event.name} = ${event.value}${event.token === undefined ? '' : `  by ${event.token}`}`)
     case 'act':
       return line(actText(event))
+    case 'handed_in':
+      return line(`by ${event.by}, ${event.sizeBytes} bytes, ${event.digest}`)
     case 'custom':
       return line(`${event.name} ${JSON.stringify(event.data)}`)
   }

@@ -60,6 +60,11 @@ export interface Recorder extends RecorderReader {
   /** Marks an undelivered answer as replaced by a retry. */
   supersede(callId: Id, by: Id): Promise<void>
   appendEvent(event: Event): Promise<void>
+  /**
+   * Stores sessions of another store that are over, and events, all or nothing. Throws `STORE_CONFLICT` where a session is open, one of
+   * them or of their calls is here already, or a segment hangs on one that is nowhere; nothing is stored then.
+   */
+  takeIn(sessions: readonly SessionLog[], events: readonly Event[]): Promise<void>
   /** Resolves when everything accepted so far is durable and every reader sees it. */
   flush(): Promise<void>
 }

@@ -1,5 +1,5 @@
 export { generationsOf, isBefore, journalFile, type Place, removeBefore } from './files.ts'
 export { type FollowedEntry, Follower, type Unreadable } from './follow.ts'
-export { type Entry, frameOf, FrameQueue, readFrame, type ReadEntry } from './frame.ts'
+export { type Entry, frameLength, frameOf, FrameQueue, readFrame, type ReadEntry } from './frame.ts'
 export { headBytes, headOf, markedEnd, writtenTo } from './head.ts'
 export { Journal } from './journal.ts'

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { newId, sha256 } from '../../core/index.ts'
 import { readDigest, readId } from '../sqlite/index.ts'
 import type { BeginCall } from './log-head.ts'
 import { beginCallHead, endCallHead, readHead, settleDeliveryHead } from './heads.ts'
@@ -81,4 +82,16 @@ describe('heads of bytes', () => {
   it('of an unknown kind are refused', () => {
     expect(() => readHead(Buffer.from([9]))).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }) as Error)
   })
+})
+
+it('writes the same intent as the same bytes, and nothing of what memory held before', () => {
+  const id = newId()
+  const part = { prefix: 0, suffix: 0 }
+  const head = { op: 'beginCall', id, session: id, seq: 0, startedAt: 1, requestDigest: sha256('r') } as const
+  const written = Array.from({ length: 200 }, (_none, place) => {
+    Buffer.allocUnsafe(117).fill(place)
+    return beginCallHead({ ...head, base: null, depth: 0, facts: part, body: part })
+  })
+  for (const bytes of written) expect(bytes).toEqual(written[0])
+  expect(Buffer.from(written[0] as Uint8Array).subarray(65, 81)).toEqual(Buffer.alloc(16))
 })

@@ -38,6 +38,8 @@ export function beginCallHead(head: BeginCall): Uint8Array | BeginCall {
     writeUuid(head.session, bytes, at.session) &&
     writeDigest(head.requestDigest, bytes, at.digest) &&
     (head.base === null ? head.depth === 0 : writeUuid(head.base, bytes, at.base))
+  // What no id fills is nobody's memory, and the same intent is the same bytes.
+  if (head.base === null) bytes.fill(0, at.base, at.seq)
   if (!fits) return head
   bytes.writeDoubleLE(head.seq, at.seq)
   bytes.writeDoubleLE(head.startedAt, at.startedAt)

@@ -42,3 +42,5 @@ export type LogHead =
   | SettleDelivery<StoredId>
   | { readonly op: 'supersede'; readonly id: Id; readonly by: Id }
   | { readonly op: 'appendEvent'; readonly event: Event }
+  /** Whole sessions of another store, all or nothing. Parts: a frame for each of their facts. */
+  | { readonly op: 'takeIn' }

@@ -85,6 +85,11 @@ export class LogReader {
     return this.#eventsWhere('rollout IS NULL AND session IS NULL')
   }
 
+  /** In the order in which they came. */
+  allEvents(): readonly Event[] {
+    return this.#eventsWhere('true')
+  }
+
   /** Throws `NOT_FOUND`, `STORE_CORRUPT`. */
   session(id: Id, options: SessionReadOptions = {}): SessionLog {
     return this.#db.transaction(() => this.#session(id, options))()

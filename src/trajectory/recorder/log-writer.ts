@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
 import type { Delivery } from '../contract/index.ts'
+import { readFrame } from '../journal/index.ts'
 import {
   chained,
   insertOf,
@@ -20,6 +21,7 @@ import type { ReadLogEntry } from './entries.ts'
 import type { LogHead } from './log-head.ts'
 import { readJournalRow } from './journal-row.ts'
 import { packOutcome } from './outcome.ts'
+import { entryOfLog } from './read-entry.ts'
 import { eventsTable, logTables } from './schema.ts'
 import { unpackSegmentList } from './segment-list.ts'
 
@@ -85,6 +87,8 @@ export class LogWriter {
         return this.#supersede(head)
       case 'appendEvent':
         return this.#appendEvent(head)
+      case 'takeIn':
+        return this.#takeIn(parts)
     }
   }
 
@@ -201,6 +205,15 @@ export class LogWriter {
     const digest = rowDigest(row)
     this.#statements.run(insertEvent, ...row, digest)
     this.#events = { count: count + 1, head: chained(head, digest) }
+  }
+
+  /** One entry of the journal is written whole or not at all, and so is all that is in it. */
+  #takeIn(frames: Parts): void {
+    for (const frame of frames) {
+      const entry = readFrame(Buffer.from(frame))
+      if (entry === null) throw new PaddockError('STORE_CORRUPT', 'a fact that was taken in does not have its checksum')
+      this.write(entryOfLog(entry))
+    }
   }
 
   #session(id: StoredId): number {

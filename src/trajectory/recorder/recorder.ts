@@ -1,10 +1,11 @@
-import { type Event, type Id, PaddockError } from '../../core/index.ts'
+import { type Event, type Id, isPaddockError, PaddockError } from '../../core/index.ts'
 import type {
   CallCommit,
   CallIntent,
   Delivery,
   Recorder,
   RecorderReader,
+  SessionLog,
   SessionRecord,
   Store,
 } from '../contract/index.ts'
@@ -15,6 +16,7 @@ import { intentFacts } from './facts.ts'
 import { type CallLedger, Ledger, type SessionLedger } from './ledger.ts'
 import type { RememberedSession } from './memory.ts'
 import { Outbox, type OutboxLoad } from './outbox.ts'
+import { framesOf, type WholeSessions } from './whole-sessions.ts'
 import type { WriterData, WriterHello } from './worker.ts'
 
 /** How the log is opened by its owner. */
@@ -75,6 +77,8 @@ class JournalRecorder implements OpenedRecorder {
   readonly #reader: RecorderReader
   readonly #ledger: Ledger
   readonly #recalling = new Map<Id, Promise<SessionLedger>>()
+  /** One after the other: each looks for what is there before it writes. */
+  #takingIn: Promise<void> = Promise.resolve()
 
   constructor(outbox: Outbox, ledger: Ledger, reader: RecorderReader) {
     this.#outbox = outbox
@@ -145,6 +149,13 @@ class JournalRecorder implements OpenedRecorder {
     await this.#outbox.write({ head: { op: 'appendEvent', event }, parts: [] })
   }
 
+  async takeIn(sessions: readonly SessionLog[], events: readonly Event[]): Promise<void> {
+    const earlier = this.#takingIn
+    const taken = earlier.then(() => this.#takeIn({ sessions, events }))
+    this.#takingIn = taken.catch(() => {})
+    await taken
+  }
+
   flush(): Promise<void> {
     return this.#outbox.flush()
   }
@@ -179,6 +190,29 @@ class JournalRecorder implements OpenedRecorder {
   async close(): Promise<void> {
     await this.#outbox.close()
     await this.#reader.close()
+  }
+
+  async #takeIn(whole: WholeSessions): Promise<void> {
+    for (const { session, calls } of whole.sessions) {
+      await this.#mustBeNew(this.#outbox.ask('session', session.id), `session ${session.id}`)
+      for (const { intent } of calls) await this.#mustBeNew(this.#sessionIdOf(intent.id), `call ${intent.id}`)
+    }
+    const { foreign } = framesOf(whole)
+    const lengths = await this.#lengthsOf(foreign)
+    const { frames, foreign: missing } = framesOf(whole, lengths)
+    if (missing[0] !== undefined) throw nowhere(missing[0])
+    await this.#outbox.write({ head: { op: 'takeIn' }, parts: frames })
+    await this.flush()
+  }
+
+  async #mustBeNew(asked: Promise<unknown>, what: string): Promise<void> {
+    try {
+      await asked
+    } catch (error) {
+      if (isPaddockError(error) && error.code === 'NOT_FOUND') return
+      throw error
+    }
+    throw new PaddockError('STORE_CONFLICT', `${what} is in this store already`)
   }
 
   #begin(session: SessionLedger, intent: CallIntent): Promise<void> {
@@ -230,17 +264,25 @@ class JournalRecorder implements OpenedRecorder {
 
   /** Parents and prompt leaves of other sessions. Throws `STORE_CONFLICT` where there are none of that id. */
   async #lookUp(call: CallLedger, commit: CallCommit, unknown: readonly Id[]): Promise<void> {
-    const foreign = new Map<Id, number>()
-    for (const id of unknown) {
+    const [missing] = this.#ledger.checkCommit(call, commit, await this.#lengthsOf(unknown))
+    if (missing !== undefined) throw nowhere(missing)
+  }
+
+  async #lengthsOf(segments: readonly Id[]): Promise<ReadonlyMap<Id, number>> {
+    const lengths = new Map<Id, number>()
+    for (const id of segments) {
       const length = await this.#outbox.ask<number | null>('segmentLength', id)
-      if (length !== null) foreign.set(id, length)
+      if (length !== null) lengths.set(id, length)
     }
-    const [missing] = this.#ledger.checkCommit(call, commit, foreign)
-    if (missing !== undefined) throw new PaddockError('STORE_CONFLICT', `there is no segment ${missing} to hang on`)
+    return lengths
   }
 }
 
 const nothing: ReadonlyMap<Id, number> = new Map()
+
+function nowhere(segment: Id): PaddockError {
+  return new PaddockError('STORE_CONFLICT', `there is no segment ${segment} to hang on`)
+}
 
 function rejected(error: unknown): Promise<never> {
   return Promise.reject(error instanceof Error ? error : new Error(String(error)))

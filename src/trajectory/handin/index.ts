@@ -1,0 +1,2 @@
+export { type PackedRollout, packRollout } from './pack.ts'
+export { type SentRollout, type TakenIn, takeInRollout } from './receive.ts'
