@@ -13,6 +13,7 @@ import sys
 import types
 import unittest
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from typing import Any, get_args
 from unittest import mock
 
 import paddock_rl
-from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, skyrl, slime, trl, trl_async, verifiers, verl
+from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
 from paddock_rl.adapters import ADAPTERS, Adapter
 from paddock_rl.convert.verifiers import trace_of
 from paddock_rl.groups import Groups
@@ -188,6 +189,25 @@ def _(test: Uneven, null: str, several: str) -> list[Given]:
     return [Given(each.metrics["reward"], ids(each.input_ids, each.completion_mask), each.advantage) for each in found]
 
 
+@drives("trl_harness")
+def _(test: Uneven, null: str, several: str) -> list[Given]:
+    groups = test.groups()
+    groups.run.attach()
+    factory = trl_harness.Factory(lambda: groups, "run", 2, N)({"temperature": 1.0})
+    sessions = [factory.create("one", seed=0) for _ in range(N)]
+    with ThreadPoolExecutor(N) as threads:
+        list(threads.map(lambda session: session.wait_for_completion(), sessions))
+    found = []
+    for session in sessions:
+        # As TRL puts them together: all of one rollout is under its one number.
+        trained = [id_ for turn in session.fetch_training_trace().turns for id_ in ids(turn.completion_token_ids, turn.loss_mask[len(turn.prompt_token_ids) :])]
+        found.append(Given(session.verify([]).env_reward, trained))
+        session.close()
+    said = {each["row"]: each["outcome"] for each in test.servers[-1].disposed()}
+    test.assertEqual(said, {"row2": "skipped", "row4": "skipped"})
+    return found
+
+
 @drives("verl")
 def _(test: Uneven, null: str, several: str) -> list[Given]:
     return test.of_verl(verl.outputs(test.settled(), N, null))  # type: ignore[arg-type]
@@ -242,10 +262,12 @@ def _(test: Uneven, null: str, several: str) -> list[Given]:
 
 class Uneven(unittest.TestCase):
     def setUp(self) -> None:
+        self.servers: list[Server] = []
         fakes = {
             "torch": SimpleNamespace(tensor=lambda value, dtype: value, int32=0, float32=0, bool=0),
             "transformers": SimpleNamespace(TrainerCallback=object),
             "trl": SimpleNamespace(__version__="1.16.0"),
+            "openenv.core.harness.training": SimpleNamespace(TrainingTurn=SimpleNamespace, TrainingTrace=SimpleNamespace),
             "slime.rollout.base_types": SimpleNamespace(RolloutFnTrainOutput=slime_fixture.RolloutFnTrainOutput),
         }
         patched = mock.patch.dict(sys.modules, fakes)
@@ -254,6 +276,7 @@ class Uneven(unittest.TestCase):
 
     def groups(self) -> Groups:
         server = Server(uneven())
+        self.servers.append(server)
         self.addCleanup(server.close)
         run = Paddock(server.url, "token", patience_s=0).run()
         self.addCleanup(run.close)
@@ -331,7 +354,7 @@ class Uneven(unittest.TestCase):
         converters = [name for name in convert.__all__ if name.startswith("to_")]
         package = Path(paddock_rl.__file__).parent
         # A module that takes a `Groups` is one.
-        seams = [path.stem for path in package.glob("*.py") if "from .groups import" in path.read_text() and path.stem != "groups"]
+        seams = [path.stem for path in package.glob("*.py") if re.search(r"from \.groups import .*\bGroups\b", path.read_text())]
         self.assertEqual(sorted(names), sorted(converters + seams))
 
     def test_the_words_are_those_of_the_code(self) -> None:

@@ -31,6 +31,7 @@ _NO_WORD = ("raise", "masked_mean")
 ADAPTERS: Sequence[Adapter] = (
     Adapter("trl", "order of rows", "trainer", ("left_out", "masked_mean", "raise"), _ONE),
     Adapter("trl_async", "`group_id`", "adapter", ("left_out",), ("all",)),
+    Adapter("trl_harness", "`seed` of a session", "trainer", ("left_out",), ("all",)),
     Adapter("verl", "`uid`", "trainer", ("left_out", "masked_mean", "raise"), ("all",)),
     Adapter("slime", "`group_index`", "trainer", ("raise", "left_out", "masked_mean"), ("refuse", "main_chain", "all")),
     Adapter("skyrl", "`instance_id`", "trainer", _NO_WORD, ("refuse", "main_chain", "all")),

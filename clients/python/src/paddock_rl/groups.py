@@ -157,18 +157,29 @@ class Groups:
             self._do(wanted, self._harness)
         return [self._collect(one, step) for one in wanted]
 
-    async def member(self, name: Any, asked: Asked, step: int) -> Group | None:
-        """Does one rollout of the group that is known by `name` here, and waits until all `n` of it are done: for trainers that ask
-        sample by sample. Call it `n` times for each name, from tasks that run at once.
+    def share(self, name: Any, asked: Asked, step: int) -> Future[Group | None]:
+        """Does one rollout of the group that is known by `name`, in this thread; its group comes once all `n` of it are done. Call it `n` times for each
+        name, from threads that run at once.
         """
-        loop = asyncio.get_running_loop()
-        wanted = await loop.run_in_executor(self._pool, self._one, name, asked)
+        wanted = self._one(name, asked)
         if wanted.last():
             with self._lock:
                 self._named.pop(name, None)
-            await loop.run_in_executor(self._claimer, self._finish, wanted, step)
+            self._finish(wanted, step)
+        return wanted.found
+
+    def give_up(self, name: Any) -> None:
+        """Nobody wants the group that is known by `name` any more: its calls end."""
+        with self._lock:
+            wanted = self._named.get(name)
+        if wanted is not None:
+            self.run.paddock.cancel_group(wanted.group_id)
+
+    async def member(self, name: Any, asked: Asked, step: int) -> Group | None:
+        """The same in a thread of its own, for trainers that ask sample by sample: call it from tasks that run at once."""
+        found = await asyncio.get_running_loop().run_in_executor(self._pool, self.share, name, asked, step)
         # Shielded: a task that is cancelled would cancel it for the others.
-        return await asyncio.shield(asyncio.wrap_future(wanted.found))
+        return await asyncio.shield(asyncio.wrap_future(found))
 
     def close(self) -> None:
         """Ends its threads."""
@@ -193,6 +204,12 @@ class Groups:
             if self._harness is not None:
                 # It waits for the further rollouts that it may have; there will be none.
                 self.run.paddock.cancel_group(wanted.group_id)
+        except Exception as error:
+            _fail(wanted, error)
+        self._claimer.submit(self._await, wanted, step)
+
+    def _await(self, wanted: _Wanted, step: int) -> None:
+        try:
             self._collect(wanted, step)
         except Exception as error:
             _fail(wanted, error)

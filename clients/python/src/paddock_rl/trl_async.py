@@ -24,9 +24,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -35,13 +34,14 @@ from .client import UpdateMode
 from .groups import Asked, Groups, OpenRollout, Refused, check_temperature
 from .rows import Group
 from .trl import rollout_samples
+from .trl_side import TrainerSide
 
 __all__ = ["Groups", "OpenRollout", "Refused", "Worker"]
 
 _POLL_S = 0.2
 
 
-class Worker:
+class Worker(TrainerSide):
     """TRL's `RolloutWorkerProtocol`, in the trainer's main process.
 
     `prompts` is what groups of `n` rollouts are asked for, one after another; `ahead` of them go on at once, and at most `waiting` samples wait for the trainer
@@ -51,6 +51,7 @@ class Worker:
     def __init__(
         self, groups: Groups, prompts: Iterable[Any], n: int, *, ahead: int = 2, waiting: int | None = None, mode: UpdateMode = "drain"
     ) -> None:
+        super().__init__(groups.run, mode)
         if n < 1 or ahead < 1 or (waiting is not None and waiting < 1):
             raise Refused("number", "n, ahead and waiting are 1 or more.")
         self.groups = groups
@@ -59,31 +60,13 @@ class Worker:
         self._prompts: Iterator[Any] = iter(prompts)
         self._n = n
         self._ahead = ahead
-        self._mode: UpdateMode = mode
         self._numbers = count()
-        self._version = 0
-        self._pausing = False
-        self._trainer: Any = None
-        self._attached = False
         self._threads: list[threading.Thread] = []
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._error: BaseException | None = None
         self._sign = time.monotonic()
         self._queued: dict[int, _Queued] = {}
-        self._taken: list[Mapping[str, Any]] = []
-
-    def weights(self, transfer: Any) -> Any:
-        """TRL's `WeightTransferProtocol` around yours: Paddock is told before and after weights are moved. `transfer` moves them, or does nothing."""
-        return _Weights(self, transfer)
-
-    def bind(self, trainer: Any) -> None:
-        """Adds the callback that says what became of rows after each step, and what is safe after each checkpoint. Raises `Refused`."""
-        moved = trainer.weight_transfer
-        if trainer.rollout_worker is not self or not isinstance(moved, _Weights) or moved.worker is not self:
-            raise Refused("weights", "Paddock would not know of weights. Fix: rollout_worker=worker and weight_transfer=worker.weights(transfer).")
-        self._trainer = trainer
-        trainer.add_callback(_callback(import_module("transformers").TrainerCallback, self))
 
     def start(self) -> None:
         """TRL's, once its first weights are live."""
@@ -102,16 +85,12 @@ class Worker:
         with self._lock:
             left = [one.row for one in self._queued.values()]
             self._queued.clear()
-        self._say(self._taken)
-        self._taken = []
+        self._done()
         self._say([{"row": row, "outcome": "skipped", "reason": "the training ended before it was taken"} for row in left])
 
     def update_model_version(self, model_version: int) -> None:
         """TRL's: these weights are live from here on."""
-        if not self._pausing:
-            raise Refused("weights", "weights moved and nobody said so before. Fix: weight_transfer=worker.weights(transfer).")
-        self.groups.run.policy(model_version, "live")
-        self._version, self._pausing = model_version, False
+        self._live(model_version)
 
     def check_health(self, stale_after_s: float) -> None:
         """TRL's, while it waits for samples: raises where none will come, or where no group began or settled for that long."""
@@ -124,18 +103,9 @@ class Worker:
             raise TimeoutError(f"no group began or settled for {silent:.0f} s. Fix: deadline_s of groups, or a longer time in the trainer's arguments.")
 
     def _begin(self) -> None:
-        """Weights are about to move: the first time this speaks for the run."""
-        if not self._attached:
-            if self._trainer is not None and self._trainer.state.global_step > 0:
-                raise Refused("resume", "TRL counts versions from 0 again with a worker of one's own. Fix: a new run.")
-            self.groups.run.attach()
-            self._attached = True
-        self.groups.run.policy(self._version + 1, "pausing", mode=self._mode)
-        self._pausing = True
-
-    def _failed(self) -> None:
-        self.groups.run.policy(self._version + 1, "failed")
-        self._pausing = False
+        if not self._attached and self._trainer is not None and self._step > 0:
+            raise Refused("resume", "TRL counts versions from 0 again with a worker of one's own. Fix: a new run.")
+        super()._begin()
 
     def _produce(self) -> None:
         try:
@@ -150,10 +120,6 @@ class Worker:
                 self._hand(group)
         except BaseException as error:
             self._error = error
-
-    @property
-    def _step(self) -> int:
-        return int(self._trainer.state.global_step)
 
     def _hand(self, group: Group | None) -> None:
         """A settled group into the queue. Where nobody has a number there is nothing to queue."""
@@ -190,18 +156,8 @@ class Worker:
             one = self._queued.pop(id(sample), None)
         if one is None:
             return
-        stale = self._trainer.model_version - sample.model_version > self._trainer.args.max_staleness
-        outcome = "stale" if stale else "no_signal" if one.no_signal else "used"
+        outcome = "stale" if self._too_old(sample) else "no_signal" if one.no_signal else "used"
         self._taken.append({"row": one.row, "outcome": outcome, "advantage": one.advantage, "reward_used": one.reward_used})
-
-    def _done(self) -> None:
-        taken, self._taken = self._taken, []
-        self._say(taken)
-
-    def _say(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        said = [{**row, "step": self._step} for row in rows]
-        if said:
-            self.groups.run.dispose(said)
 
 
 _END = object()
@@ -229,48 +185,3 @@ class _Buffer(queue.Queue[Any]):
         sample = super().get(block, timeout)
         self._taken(sample)
         return sample
-
-
-class _Weights:
-    """A weight transfer that Paddock hears of."""
-
-    def __init__(self, worker: Worker, transfer: Any) -> None:
-        self.worker = worker
-        self._transfer = transfer
-
-    def init_weight_transfer(self) -> None:
-        self._transfer.init_weight_transfer()
-
-    def pause(self) -> None:
-        self.worker._begin()
-        self._guarded(self._transfer.pause)
-
-    def send_weights(self, iterator: Iterator[Any]) -> None:
-        self._guarded(self._transfer.send_weights, iterator)
-
-    def resume(self) -> None:
-        self._guarded(self._transfer.resume)
-
-    def destroy(self) -> None:
-        self._transfer.destroy()
-
-    def _guarded(self, call: Any, *given: Any) -> None:
-        try:
-            call(*given)
-        except BaseException:
-            self.worker._failed()
-            raise
-
-
-def _callback(base: Any, worker: Worker) -> Any:
-    class PaddockCallback(base):  # type: ignore[misc]
-        """What the trainer took up to a step was for it: it prefetches, and tells no more."""
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            worker._done()
-
-        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            worker._done()
-            worker.groups.run.checkpoint(state.global_step)
-
-    return PaddockCallback()
