@@ -64,12 +64,16 @@ def grpo(numbers: list[float], own: float) -> float:
 
 
 class Served(unittest.TestCase):
+    with_engine = True
+    """Whether Paddock is started with the engine; else a run names its own."""
+
     @classmethod
     def setUpClass(cls) -> None:
         cls.directory = tempfile.TemporaryDirectory()
         cls.engine = TinyEngine()
         data = f"{cls.directory.name}/data"
-        arguments = ["serve", "--json", "--data", data, "--port", "0", "--control-port", "0", "--engine", cls.engine.url]
+        arguments = ["serve", "--json", "--data", data, "--port", "0", "--control-port", "0"]
+        arguments += ["--engine", cls.engine.url if cls.with_engine else "none"]
         cls.serving = subprocess.Popen([str(ROOT / "paddock"), *arguments], stdout=subprocess.PIPE, text=True)
         assert cls.serving.stdout is not None
         ready = json.loads(cls.serving.stdout.readline())

@@ -21,7 +21,7 @@ from typing import Any, get_args
 from unittest import mock
 
 import paddock_rl
-from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
+from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, openrlhf, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
 from paddock_rl.adapters import ADAPTERS, Adapter
 from paddock_rl.convert.verifiers import trace_of
 from paddock_rl.groups import Groups
@@ -250,6 +250,25 @@ def _(test: Uneven, null: str, several: str) -> list[Given]:
     return [Given(each["rewards"][0], ids(each["input_ids"][0], each["loss_mask"][0])) for each in found]
 
 
+@drives("openrlhf")
+def _(test: Uneven, null: str, several: str) -> list[Given]:
+    groups = test.groups()
+    executor = openrlhf.executor(lambda engine: groups, N, null=null, several=several)()  # type: ignore[arg-type]
+    params = SimpleNamespace(temperature=1.0, top_p=1.0, top_k=-1)
+
+    async def samples() -> list[Any]:
+        asked = (executor.execute("one", None, params, 128, SimpleNamespace(pad_token_id=0), None) for _ in range(N))
+        return await asyncio.gather(*asked)
+
+    try:
+        found = asyncio.run(samples())
+    finally:
+        executor.close()
+    given = {each["row"] for each in test.servers[-1].disposed() if each["outcome"] == "used"}
+    test.assertEqual(given, {"main", "row1", "row3"})
+    return [Given(each["reward"], [id_ for start, end in each["action_ranges"] for id_ in each["observation_tokens"][start:end]]) for each in found]
+
+
 @drives("verifiers")
 def _(test: Uneven, null: str, several: str) -> list[Given]:
     # An episode is a rollout there, so the members of the group are those of as many episodes.
@@ -267,6 +286,7 @@ class Uneven(unittest.TestCase):
             "torch": SimpleNamespace(tensor=lambda value, dtype: value, int32=0, float32=0, bool=0),
             "transformers": SimpleNamespace(TrainerCallback=object),
             "trl": SimpleNamespace(__version__="1.16.0"),
+            "openrlhf.utils.agent": SimpleNamespace(AgentExecutorBase=object),
             "openenv.core.harness.training": SimpleNamespace(TrainingTurn=SimpleNamespace, TrainingTrace=SimpleNamespace),
             "slime.rollout.base_types": SimpleNamespace(RolloutFnTrainOutput=slime_fixture.RolloutFnTrainOutput),
         }
@@ -359,10 +379,10 @@ class Uneven(unittest.TestCase):
 
     def test_the_words_are_those_of_the_code(self) -> None:
         spelled = {"fan_out": "all", "step_wise": "all"}
-        modules: dict[str, types.ModuleType] = {"trl": trl, "verl": verl, "slime": slime, "skyrl": skyrl, "areal": areal}
+        modules: dict[str, types.ModuleType] = {"trl": trl, "verl": verl, "slime": slime, "skyrl": skyrl, "areal": areal, "openrlhf": openrlhf}
         for adapter in ADAPTERS:
             module = modules.get(adapter.name)
-            kinds = {"trl": trl.Rollouts, "slime": slime.Rollouts, "skyrl": skyrl.Generator, "areal": areal.Workflow, "verl": verl.outputs}
+            kinds = {"trl": trl.Rollouts, "slime": slime.Rollouts, "skyrl": skyrl.Generator, "areal": areal.Workflow, "verl": verl.outputs, "openrlhf": openrlhf.executor}
             code = kinds.get(adapter.name) if module else getattr(convert, adapter.name) if adapter.name.startswith("to_") else None
             for what in ("null", "several"):
                 words = getattr(adapter, what)

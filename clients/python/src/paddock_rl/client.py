@@ -227,6 +227,11 @@ class Run:
         self._leases = Leases(self._renew)
 
     @property
+    def attached(self) -> bool:
+        """Whether this process speaks for the run."""
+        return self._incarnation is not None
+
+    @property
     def incarnation(self) -> int:
         if self._incarnation is None:
             raise RuntimeError("this process has not attached to the run. Fix: call attach(resume_step) first.")

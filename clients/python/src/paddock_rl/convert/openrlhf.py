@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rows import Group
+from ..rows import Group, Row
 from ._rows import NoNumber, Null, Several, numbers, one_row, reward, slots
 
 _CUT = {"budget", "context_overflow", "horizon"}
@@ -25,18 +25,21 @@ def to_openrlhf(group: Group, *, several: Several = "refuse", null: Null = "rais
         row, lost = one_row(group, member, several)
         if row is None:
             raise NoNumber(f"rollout {member.rollout_id} has no row, and OpenRLHF wants one per prompt. Fix: ask for top_up.")
-        out.append(
-            {
-                "observation_tokens": list(row.token_ids),
-                "action_ranges": [] if masked else _ranges(list(row.loss_mask)),
-                "rollout_log_probs": numbers(row, masked=masked),
-                "reward": score,
-                "scores": score,
-                "truncated": row.end in _CUT,
-                "extra_logs": {"lost_tokens": lost, "masked": int(masked)},
-            }
-        )
+        out.append(response_of(row, score, masked, lost))
     return out
+
+
+def response_of(row: Row, score: float, masked: bool, lost: int) -> dict[str, Any]:
+    """What `execute` returns of one row, beside the prompt and its label."""
+    return {
+        "observation_tokens": list(row.token_ids),
+        "action_ranges": [] if masked else _ranges(list(row.loss_mask)),
+        "rollout_log_probs": numbers(row, masked=masked),
+        "reward": score,
+        "scores": score,
+        "truncated": row.end in _CUT,
+        "extra_logs": {"lost_tokens": lost, "masked": int(masked)},
+    }
 
 
 def _ranges(mask: list[int]) -> list[tuple[int, int]]:
