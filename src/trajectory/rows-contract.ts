@@ -310,12 +310,26 @@ export interface SelectionQuery {
   readonly limit?: number
 }
 
+/**
+ * Sampled tokens of answers of `from` to `to` tokens, and how many of them train: whatever masks long answers more often than
+ * short ones (answers across an update of the weights, say) selects by length, and shows here.
+ */
+export interface AnswerLengthShare {
+  readonly from: number
+  readonly to: number
+  readonly answers: number
+  readonly sampled: number
+  readonly trainable: number
+}
+
 /** Counts of sampled tokens, each in exactly one bucket: `sampled` = trainable + all masked + all notExported. */
 export interface TokenAccounting {
   readonly sampled: number
   readonly trainable: number
   readonly masked: Readonly<Partial<Record<MaskReason, number>>>
   readonly notExported: Readonly<Partial<Record<DropReason, number>>>
+  /** From the shortest answers on. Tokens known from the usage alone are in none. */
+  readonly byAnswerLength: readonly AnswerLengthShare[]
 }
 
 /** What a selection came to; complete once its iteration has ended. */

@@ -185,7 +185,13 @@ describe('rollouts of several rows', () => {
       expectTrueGroups(world, group(rows, 2, 2), 2, 2)
       expect(manifest.rows).toMatchObject({ count: 4, left_out: { row_surplus: 2 } })
       // Of nine tokens the row holds six: its own answer and the one before the fork.
-      expect(manifest.tokens).toEqual({ sampled: 30, trainable: 24, masked: {}, not_exported: { row_surplus: 6 } })
+      expect({ ...manifest.tokens, by_answer_length: null }).toEqual({
+        by_answer_length: null,
+        sampled: 30,
+        trainable: 24,
+        masked: {},
+        not_exported: { row_surplus: 6 },
+      })
       expect(manifest.selection).toMatchObject({ one_row_per_rollout: oneRowPerRollout })
     },
   )
@@ -232,7 +238,13 @@ describe('rows with nothing to train', () => {
       await using world = await opened(rollouts)
       const { manifest, rows, group } = await world.run(format)
       expectTrueGroups(world, group(rows, 2, 1), 2, 1)
-      expect(manifest.tokens).toEqual({ sampled: 18, trainable: 12, masked: {}, not_exported: { nothing_to_train: 6 } })
+      expect({ ...manifest.tokens, by_answer_length: null }).toEqual({
+        by_answer_length: null,
+        sampled: 18,
+        trainable: 12,
+        masked: {},
+        not_exported: { nothing_to_train: 6 },
+      })
       expect(manifest.rollouts.dropped).toEqual([
         { rollout_id: world.ids[2], reason: 'nothing_to_train', detail: 'its tokens are masked: missing_logprob' },
       ])

@@ -103,6 +103,14 @@ export interface Manifest {
         readonly trainable: number;
         readonly masked: Readonly<Record<string, number>>;
         readonly not_exported: Readonly<Record<string, number>>;
+        readonly by_answer_length: readonly {
+            readonly from: number;
+            readonly to: number;
+            readonly answers: number;
+            readonly sampled: number;
+            readonly trainable: number;
+            readonly share: number;
+        }[];
     };
     readonly rows: {
         readonly count: number;

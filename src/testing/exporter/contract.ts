@@ -105,6 +105,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
           const inBuckets = [tokens.trainable, ...Object.values(tokens.masked), ...Object.values(tokens.not_exported)]
           expect(inBuckets.reduce((a, b) => a + b, 0)).toBe(selection.accounting.sampled)
           expect(tokens.sampled).toBe(selection.accounting.sampled)
+          expect(tokens.by_answer_length.reduce((n, one) => n + one.trainable, 0)).toBe(tokens.trainable)
           const kept = selection.rollouts.flatMap((rollout) => taken(rollout).flatMap((i) => rollout.rows[i] ?? []))
           expect(rows.count).toBe(kept.length)
           expect(tokens.trainable).toBe(kept.reduce((n, row) => n + row.mask.reduce((a, b) => a + b, 0), 0))

@@ -151,6 +151,7 @@ function generatedSelection(seeds: readonly RolloutSeed[], filtered: number): Ge
     trainable: counts.trainable,
     masked: counts.masked,
     notExported: filtered === 0 ? {} : { filtered },
+    byAnswerLength: lengthsOf(rollouts),
   }
   return {
     rollouts,
@@ -158,6 +159,29 @@ function generatedSelection(seeds: readonly RolloutSeed[], filtered: number): Ge
     fingerprint: generatedFingerprint,
     open: () => selectionOf(rollouts, accounting),
   }
+}
+
+/** Each answer by its length: no row here holds a part of one. */
+function lengthsOf(rollouts: readonly ExportRollout[]): TokenAccounting['byAnswerLength'] {
+  const answers = new Map<string, { readonly length: number; trainable: number }>()
+  for (const row of rollouts.flatMap(({ rows }) => rows)) {
+    for (const { segmentId, origin, start, end } of row.segments) {
+      if (origin !== 'sampled') continue
+      const trained = row.mask.subarray(start, end).reduce((sum, bit) => sum + bit, 0)
+      const known = answers.get(segmentId) ?? { length: end - start, trainable: 0 }
+      answers.set(segmentId, { ...known, trainable: known.trainable + trained })
+    }
+  }
+  const found = new Map<number, { from: number; to: number; answers: number; sampled: number; trainable: number }>()
+  for (const { length, trainable } of answers.values()) {
+    if (length === 0) continue
+    let from = 1
+    while (2 * from <= length) from *= 2
+    const before = found.get(from) ?? { from, to: 2 * from - 1, answers: 0, sampled: 0, trainable: 0 }
+    const sampled = before.sampled + length
+    found.set(from, { ...before, answers: before.answers + 1, sampled, trainable: before.trainable + trainable })
+  }
+  return [...found.values()].toSorted((a, b) => a.from - b.from)
 }
 
 /** A {@link Selection} over rollouts in memory. */

@@ -85,6 +85,15 @@ export interface Manifest {
     readonly trainable: number
     readonly masked: Readonly<Record<string, number>>
     readonly not_exported: Readonly<Record<string, number>>
+    /** Of answers of `from` to `to` tokens, from the shortest on: `share` is `trainable` / `sampled`. */
+    readonly by_answer_length: readonly {
+      readonly from: number
+      readonly to: number
+      readonly answers: number
+      readonly sampled: number
+      readonly trainable: number
+      readonly share: number
+    }[]
   }
   readonly rows: {
     readonly count: number
@@ -170,6 +179,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
       trainable: parts.tokens.trainable,
       masked: parts.tokens.masked,
       not_exported: parts.tokens.notExported,
+      by_answer_length: parts.tokens.byAnswerLength.map((one) => ({ ...one, share: one.trainable / one.sampled })),
     },
     rows: { count: facts.rows, tokens: facts.rowTokens, left_out: summary.rowsLeftOut },
     rollouts: {

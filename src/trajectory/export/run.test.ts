@@ -81,7 +81,13 @@ describe('runExport', () => {
       expect(rows.map((row) => row['reward'])).toEqual([1, null, null, 1, 1, 0])
       expect(rows[0]?.['messages']).toMatchObject([{ content: 'question 0' }, {}, {}, { content: 'answer 1' }])
       expect(manifest).toMatchObject({ paddock_version: '1.2.3', selection: { include_tainted: true } })
-      expect(manifest.tokens).toEqual({ sampled: 36, trainable: 36, masked: {}, not_exported: {} })
+      expect({ ...manifest.tokens, by_answer_length: null }).toEqual({
+        by_answer_length: null,
+        sampled: 36,
+        trainable: 36,
+        masked: {},
+        not_exported: {},
+      })
     })
   })
 
@@ -186,12 +192,15 @@ describe('runExport', () => {
         },
         allowances: { mixed_weights: false },
       })
+      // Answers of 3 tokens: half of them are masked.
+      const share = { from: 2, to: 3, answers: 4, sampled: 12 }
+      expect(masked.manifest.tokens.by_answer_length).toEqual([{ ...share, trainable: 6, share: 0.5 }])
       const trained = (manifest: Manifest) =>
         manifest.policies.flatMap((policy) => (policy.mixing === mixing ? [policy.trained_tokens] : []))
       expect(trained(masked.manifest)).toEqual([])
       const allowed = await run({ exporter: 'verl', allow: { mixedWeights: true } })
       expect(allowed.manifest).toMatchObject({
-        tokens: { trainable: 12, masked: {} },
+        tokens: { trainable: 12, masked: {}, by_answer_length: [{ ...share, trainable: 12, share: 1 }] },
         allowances: { mixed_weights: true },
       })
       expect(trained(allowed.manifest)).toEqual([6])

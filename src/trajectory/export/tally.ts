@@ -1,10 +1,13 @@
 import { PaddockError } from '../../core/index.ts'
+import { AnswerLengths } from '../rows/index.ts'
 import type { DropReason, ExportRollout, MaskReason, Row, TokenAccounting } from '../rows-contract.ts'
 
 /** Sampled tokens of one rollout that lie in rows, each counted once however many rows share it. */
 export interface RowTally {
   readonly trainable: number
   readonly masked: Readonly<Partial<Record<MaskReason, number>>>
+  /** By sampled segment: how long it is in rows, and how many of its tokens train. */
+  readonly answers: ReadonlyMap<string, { readonly length: number; readonly trainable: number }>
 }
 
 interface SegmentCover {
@@ -37,13 +40,17 @@ export function tallyRows(rows: readonly Row[]): RowTally {
   }
   let trainable = 0
   const masked: Partial<Record<MaskReason, number>> = {}
-  for (const { state, reason } of covers.values()) {
+  const answers = new Map<string, { length: number; trainable: number }>()
+  for (const [id, { state, reason }] of covers) {
+    let own = 0
     for (const value of state) {
-      if (value === 2) trainable += 1
+      if (value === 2) own += 1
       else if (value === 1) masked[reason] = (masked[reason] ?? 0) + 1
     }
+    trainable += own
+    answers.set(id, { length: state.length, trainable: own })
   }
-  return { trainable, masked }
+  return { trainable, masked, answers }
 }
 
 /**
@@ -54,6 +61,7 @@ export class DropLedger {
   #trainable = 0
   readonly #masked: Partial<Record<MaskReason, number>> = {}
   readonly #notExported: Partial<Record<DropReason, number>> = {}
+  readonly #withdrawn: { readonly length: number; readonly trainable: number }[] = []
   #counted = 0
 
   /** Notes a rollout: all its rows, and those that stay with the reason of the first row that does not. */
@@ -70,6 +78,10 @@ export class DropLedger {
       dropped += change
     }
     this.#notExported[reason] = (this.#notExported[reason] ?? 0) + dropped
+    for (const [id, { length, trainable }] of all.answers) {
+      const lost = trainable - (left.answers.get(id)?.trainable ?? 0)
+      if (lost > 0) this.#withdrawn.push({ length, trainable: lost })
+    }
   }
 
   /**
@@ -92,7 +104,15 @@ export class DropLedger {
     for (const name of Object.keys(this.#notExported) as DropReason[]) {
       notExported[name] = (notExported[name] ?? 0) + (this.#notExported[name] ?? 0)
     }
-    const settled = { sampled: selected.sampled, trainable: selected.trainable - this.#trainable, masked, notExported }
+    const lengths = new AnswerLengths(selected.byAnswerLength)
+    for (const { length, trainable } of this.#withdrawn) lengths.withdraw(length, trainable)
+    const settled = {
+      sampled: selected.sampled,
+      trainable: selected.trainable - this.#trainable,
+      masked,
+      notExported,
+      byAnswerLength: lengths.shares(),
+    }
     const total = settled.trainable + sum(masked) + sum(notExported)
     if (total !== settled.sampled) {
       throw new PaddockError(

@@ -1,6 +1,7 @@
 import type { DropReason, MaskReason, TokenAccounting } from '../rows-contract.ts'
 import type { SessionLog } from '../contract/index.ts'
 import type { BuiltRows } from './build.ts'
+import { AnswerLengths } from './answer-lengths.ts'
 import { unseenTokens } from './unseen.ts'
 
 /** All sampled tokens of a session, tails behind stop cuts and those known from the usage alone included. */
@@ -16,6 +17,7 @@ export class Accounting {
   #trainable = 0
   readonly #masked: Partial<Record<MaskReason, number>> = {}
   readonly #notExported: Partial<Record<DropReason, number>> = {}
+  readonly #lengths = new AnswerLengths()
 
   /** A session whose rows are exported. */
   exported(log: SessionLog, built: BuiltRows): void {
@@ -40,11 +42,15 @@ export class Accounting {
       }
     }
     for (const { state, reason } of seen.values()) {
+      let trainable = 0
       for (const value of state) {
-        if (value === 2) this.#trainable += 1
+        if (value === 2) trainable += 1
         else add(this.#masked, reason, 1)
       }
+      this.#trainable += trainable
+      this.#lengths.add(state.length, trainable)
     }
+    this.#untrained(log, seen)
     for (const [reason, count] of entries(built.outside.masked)) add(this.#masked, reason, count)
     for (const [reason, count] of entries(built.outside.notExported)) add(this.#notExported, reason, count)
   }
@@ -53,6 +59,7 @@ export class Accounting {
   dropped(log: SessionLog, reason: DropReason): void {
     const sampled = sampledTokens(log)
     this.#sampled += sampled
+    this.#untrained(log, new Map())
     // Probes are no part of the rollout, whatever becomes of that.
     if (sampled > 0) add(this.#notExported, log.session.role === 'probe' ? 'probe' : reason, sampled)
   }
@@ -64,6 +71,16 @@ export class Accounting {
       trainable: this.#trainable,
       masked: { ...this.#masked },
       notExported: { ...this.#notExported },
+      byAnswerLength: this.#lengths.shares(),
+    }
+  }
+
+  /** Answers that are in no row. */
+  #untrained({ session, segments }: SessionLog, inRows: ReadonlyMap<string, unknown>): void {
+    // Probes are no part of the rollout.
+    if (session.role === 'probe') return
+    for (const { id, origin, tokens } of segments) {
+      if (origin === 'sampled' && !inRows.has(id)) this.#lengths.add(tokens.length, 0)
     }
   }
 }

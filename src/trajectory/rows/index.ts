@@ -1,4 +1,5 @@
 export { promptOfCall } from './prompt-of-call.ts'
+export { AnswerLengths } from './answer-lengths.ts'
 export { Accounting, sampledTokens } from './account.ts'
 export { buildRows, type BuiltRows, type RowOptions } from './build.ts'
 export { Forest, type PathStep } from './forest.ts'
