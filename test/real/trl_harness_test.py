@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
 import unittest
 import warnings
 from collections import Counter, defaultdict
@@ -101,14 +100,15 @@ class Harness(Served):
         )
         # Of the others the worker's process has said that nobody trains them: the whole group is done.
         self.assertEqual(run.state()["counts"]["claimed"], 0)
-        process = worker._process
         before = len(self.engine.calls)
         while len(self.engine.calls) < before + EACH:
             worker.check_health(300.0)
-        began = time.monotonic()
         worker.stop()
-        self.assertLess(time.monotonic() - began, 12)
-        self.assertEqual(process.exitcode, 0)
+        # The sessions were closed, so their group was given up: it would go on forever otherwise.
+        state = "running"
+        while state == "running":
+            state = self.paddock.ask("GET", f"/rl/v1/groups/{RUN}-{run.incarnation}-1")["rounds"][-1]["state"]
+        self.assertIn(state, ("settled", "failed"))
 
     def test_settings_under_which_it_would_wait_forever_or_train_on_something_else_are_refused(self) -> None:
         run = self.paddock.run("harness-refused", purpose="collect")
