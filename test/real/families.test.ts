@@ -25,6 +25,8 @@ const families: readonly Family[] = [
     kind: 'processed',
   },
   { model: 'llama3-tiny', flags: [], kind: 'raw' },
+  { model: 'mistral-tiny', flags: [], kind: 'processed' },
+  { model: 'deepseek-tiny', flags: [], kind: 'raw' },
 ]
 
 describe.skipIf(cache === '').each(families)('vLLM 0.32.0 with a random $model', ({ model, flags, kind }) => {
