@@ -25,6 +25,9 @@ const paths = {
 /** vLLM writes this where a logprob is minus infinity, and its schemas take no other stand-in. */
 const floor = -9999
 
+/** `SamplingParams.max_tokens` of vLLM. */
+const builtInMaxTokens = 16
+
 /**
  * vLLM's render, generate and derender routes (`vllm serve --enable-scale-out`; docs.vllm.ai v0.32.0 "Renderer APIs",
  * "Derenderer APIs", `entrypoints/scale_out/token_in_token_out/protocol.py`). Run against vLLM 0.32.0: `test/real`.
@@ -122,17 +125,19 @@ function generateBody(prompt: RenderedPrompt, ids: PromptIds, { streamed, chat, 
   const params = scanned.members.findLast((member) => member.key === 'sampling_params')
   const given = params === undefined ? Buffer.from('{}') : prompt.reply.subarray(params.valueStart, params.valueEnd)
   const read = parseEngineJson(given)
-  const asked = read?.['max_tokens']
-  // Without max_tokens an older server stops after 16. Where the client set none, the rendered value is what the
-  // context leaves behind the rendered prompt.
+  // A render leaves out what is as built in, and a generate without max_tokens stops after 16 on an older server and at
+  // the end of the context on a newer one. Where the client set none, the rendered value is what the context leaves
+  // behind the rendered prompt.
+  const told = read?.['max_tokens']
+  const asked = typeof told === 'number' ? told : builtInMaxTokens
   const bounded = chat.text('max_tokens') !== null || chat.text('max_completion_tokens') !== null
   // What was sampled in an earlier leg counts against it.
   const grown = bounded ? spent : ids.ids.length - prompt.ids.ids.length
   // Never below one: a prompt that fills the window must be refused as what it is, a context overflow.
-  const room = typeof asked === 'number' ? Math.max(1, asked - grown) : asked
+  const room = Math.max(1, asked - grown)
   const sampling = editObject(given, {
     set: {
-      ...(typeof room === 'number' && room !== asked ? { max_tokens: String(room) } : {}),
+      ...(room === told ? {} : { max_tokens: String(room) }),
       ...(typeof read?.['logprobs'] === 'number' ? {} : { logprobs: '0' }),
       output_kind: streamed ? '1' : '2',
     },
