@@ -1,6 +1,7 @@
 /** A model that learns `doors` (examples/train/doors): a real vLLM, a real `paddock serve`, the reference loop. */
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,11 +21,17 @@ export interface VllmOrder {
   /** What requests call the model. */
   readonly model: string
   readonly flags: readonly string[]
+  /** A free one where none is named. */
+  readonly port?: number
+  /** Beside those of a small machine, and before them. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** A running server. */
 export interface Vllm extends AsyncDisposable {
   readonly url: string
+  /** SIGKILL to the server and to all that it started; resolves when the server is gone. */
+  kill(): Promise<void>
 }
 
 /** One thread and little memory: these servers share a small machine with what asks them. */
@@ -39,14 +46,14 @@ const small = {
 }
 
 /** Starts vLLM on loopback and waits until it says that it is ready. Rejects with its last words when it ends before. */
-export async function startVllm({ cache, directory, model, flags }: VllmOrder): Promise<Vllm> {
-  const port = await freePort()
+export async function startVllm({ cache, directory, model, flags, port: named, env }: VllmOrder): Promise<Vllm> {
+  const port = named ?? (await freePort())
   // The console script of the CPU package asks for a package of another name; its module does not.
   const args = ['-m', 'vllm.entrypoints.openai.api_server', '--model', directory, '--served-model-name', model]
   const size = ['--max-model-len', '2048', '--max-num-seqs', '8', '--dtype', 'float32', '--enforce-eager']
   const open = ['--host', '127.0.0.1', '--port', String(port), '--enable-scale-out', '--generation-config', 'vllm']
   const child = spawn(join(cache, 'venv/bin/python'), [...args, ...size, ...open, ...flags], {
-    env: { ...process.env, ...small },
+    env: { ...process.env, ...small, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const gone = once(child, 'exit')
@@ -63,11 +70,24 @@ export async function startVllm({ cache, directory, model, flags }: VllmOrder): 
   await ready.promise
   return {
     url: `http://127.0.0.1:${port}`,
+    async kill() {
+      const server = child.pid
+      if (server === undefined) return
+      for (const pid of [server, ...descendantsOf(server)]) process.kill(pid, 'SIGKILL')
+      await gone
+    },
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
       await gone
     },
   }
+}
+
+/** The engine core is a child of the server, and its worker one of the core. */
+function descendantsOf(pid: number): readonly number[] {
+  const told = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  const children = told.split(' ').filter(Boolean).map(Number)
+  return children.flatMap((child) => [...descendantsOf(child), child])
 }
 
 /** vLLM on a copy of the base model, which every run begins by loading anew. */

@@ -17,6 +17,10 @@ export interface RealServer extends Vllm {
 }
 
 /** Starts vLLM with a model of the lane and waits until it says that it is ready. */
-export async function startVllm(model: RealModel, flags: readonly string[] = []): Promise<RealServer> {
-  return { ...(await start({ cache, directory: weights(model), model, flags })), model }
+export async function startVllm(
+  model: RealModel,
+  flags: readonly string[] = [],
+  place: { readonly port?: number } = {},
+): Promise<RealServer> {
+  return { ...(await start({ cache, directory: weights(model), model, flags, ...place })), model }
 }

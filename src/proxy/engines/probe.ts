@@ -7,7 +7,7 @@ import { llamacppTokens, serverProps, templateTakesTools } from './llamacpp/inde
 import { serverInfo, sglangTokens } from './sglang/index.ts'
 import { whyVoid } from '../tokens/void-render.ts'
 import type { TokenAbility, TokenEngine } from './token-engine.ts'
-import { vllmTokens } from './vllm/index.ts'
+import { type Lack, vllmLacks, vllmTokens } from './vllm/index.ts'
 
 /** What an engine can do, found out by asking it. */
 export interface EngineProbe {
@@ -92,6 +92,8 @@ export async function probeEngine(
   // Calls go by its token routes, which give all of it.
   const gives = llamacpp && ability !== null ? { ids: true, promptIds: true, logprobs: true } : chatGives
   const spliceVoid = tokens === null || ability === null ? null : await whyVoid(tokens, ability)
+  const logprobKind = gives.logprobs ? await probeLogprobKind(ask) : 'unknown'
+  const known = { tokenRoutes: ability !== null, logprobKind: logprobKind !== 'unknown' || !gives.logprobs }
   return {
     url: root,
     kind,
@@ -107,9 +109,9 @@ export async function probeEngine(
     strictThinking: sglang && isStrict(server),
     splice: spliceVoid === null ? (ability?.way ?? null) : null,
     spliceVoid,
-    logprobKind: gives.logprobs ? await probeLogprobKind(ask) : 'unknown',
+    logprobKind,
     maxModelLen: contextLength(listed.body, model) ?? ability?.maxModelLen ?? null,
-    missing: missingOf(kind, gives, tools),
+    missing: [...missingOf(kind, gives, tools), ...(kind === 'vllm' ? await vllmLacks(root, apiKey, known) : [])],
   }
 }
 
@@ -191,7 +193,7 @@ function missingOf(
   gives: Given,
   tools: { readonly status: number; readonly body: LooseObject | null },
 ): EngineProbe['missing'] {
-  const missing: { what: string; fix: string }[] = []
+  const missing: Lack[] = []
   if (!gives.ids || !gives.promptIds) {
     missing.push({
       what: 'token ids',
