@@ -30,7 +30,7 @@ export function compareRuns(
     name: run.name,
     createdAt: run.createdAt,
     pairedMean: mean(means),
-    meanTokens: mean(rollouts.flatMap(({ view }) => view.work?.sampledTokens ?? [])),
+    meanTokens: mean(rollouts.flatMap(({ sampledTokens }) => sampledTokens ?? [])),
   })
   return {
     a: side(
@@ -55,7 +55,7 @@ export function compareRuns(
 }
 
 function byTask({ rollouts }: Side): ReadonlyMap<string, readonly ReadRollout[]> {
-  return Map.groupBy(rollouts, ({ view }) => view.taskDigest)
+  return Map.groupBy(rollouts, ({ taskDigest }) => taskDigest)
 }
 
 function pairOf(digest: string, a: readonly ReadRollout[] | null, b: readonly ReadRollout[] | null): TaskPair {

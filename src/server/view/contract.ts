@@ -47,6 +47,9 @@ export interface RolloutPage {
   /** What to give as `after` for the next page; null at the end. */
   readonly next: number | null
   readonly facets: Facets
+  readonly read: RunExtent
+  /** Where those stand that were asked for by id, in this order and under these filters. */
+  readonly places: Readonly<Record<Id, number>>
 }
 
 /** Counts over rollouts. `effective`: ended by the agent itself, with a number, untainted. */
@@ -79,8 +82,29 @@ export interface FailureLine {
   readonly detail: string
 }
 
+/** How far the viewer has read a run; of a large one, its first pages are of a part. */
+export interface RunExtent {
+  readonly rollouts: number
+  readonly of: number
+  /** Another one stands for other contents. */
+  readonly version: number
+}
+
+/** What a page of a run asks for again and again, to follow it. */
+export interface RunPulse extends RunExtent {
+  readonly running: number
+}
+
+/** What a page of a rollout asks for again and again. */
+export interface RolloutPulse {
+  /** Another one: something was recorded since. */
+  readonly mark: string
+  readonly isRunning: boolean
+}
+
 /** The page of a run. */
 export interface RunPage {
+  readonly read: RunExtent
   readonly run: RunLine & { readonly config: unknown }
   readonly tally: Tally
   readonly failures: readonly FailureLine[]

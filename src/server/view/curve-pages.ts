@@ -116,7 +116,7 @@ function meansOf(rollouts: readonly ReadRollout[]): Means {
     rollouts: rollouts.length,
     effective: effective.length,
     meanReward: mean(rewardsOf(effective)),
-    meanTokens: mean(rollouts.flatMap(({ view }) => view.work?.sampledTokens ?? [])),
+    meanTokens: mean(rollouts.flatMap(({ sampledTokens }) => sampledTokens ?? [])),
     nullShare: ended.length === 0 ? null : ended.filter(({ line }) => line.reward === null).length / ended.length,
     meanAge: mean(rollouts.flatMap(({ handed }) => handed?.age ?? [])),
   }

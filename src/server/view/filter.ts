@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { FacetName, Facets, RolloutPage } from './contract.ts'
+import { oneId } from './paths.ts'
 import type { ReadRollout } from './rollout-lines.ts'
+import type { RunRead } from './run-book.ts'
 
 const facetNames = ['end', 'status', 'task', 'harness', 'cause', 'weights'] as const satisfies readonly FacetName[]
 
@@ -22,20 +24,34 @@ export const rolloutQuery = z.strictObject({
   order: z.enum(['up', 'down']).default('up'),
   after: z.coerce.number().int().min(0).default(0),
   limit: z.coerce.number().int().min(1).max(500).default(200),
+  /** Ids whose places are wanted, so that a page that follows a run keeps what it shows in sight. */
+  places: z
+    .string()
+    .transform((text) => text.split(',').filter((id) => id !== ''))
+    .pipe(z.array(oneId).max(8))
+    .optional(),
 })
 
 export type RolloutQuery = z.infer<typeof rolloutQuery>
 
 /** One page of rollouts, with how many there would be for each other value of a column. */
-export function pageOf(rollouts: readonly ReadRollout[], query: RolloutQuery): RolloutPage {
+export function pageOf({ rollouts, of, version }: RunRead, query: RolloutQuery): RolloutPage {
   const kept = rollouts.filter((one) => fits(one, query, null))
-  const rows = sorted(kept, query).slice(query.after, query.after + query.limit)
+  const all = sorted(kept, query)
+  const rows = all.slice(query.after, query.after + query.limit)
   const next = query.after + rows.length
   return {
     total: kept.length,
     rows: rows.map(({ line }) => line),
     next: next < kept.length ? next : null,
     facets: facetsOf(rollouts, query),
+    read: { rollouts: rollouts.length, of, version },
+    places: Object.fromEntries(
+      (query.places ?? []).flatMap((id) => {
+        const at = all.findIndex(({ line }) => line.id === id)
+        return at === -1 ? [] : [[id, at] as const]
+      }),
+    ),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Digest, Event, Id } from '../../core/index.ts'
-import type { RunRecord, StoreReader } from '../../trajectory/index.ts'
+import { type RunRecord, type StoreReader, verdictInForce } from '../../trajectory/index.ts'
 import type {
   CallPlace,
   CurvePage,
@@ -9,9 +9,11 @@ import type {
   GroupPage,
   RolloutComparison,
   RolloutDetail,
+  RolloutPulse,
   RunComparison,
   RunLine,
   RunPage,
+  RunPulse,
   TaskDetail,
   TrainingPage,
   TreeLine,
@@ -25,7 +27,6 @@ import {
   handedOf,
   isEffective,
   readRollout,
-  readRollouts,
   type ReadRollout,
   rewardsOf,
   spreadOf,
@@ -33,11 +34,14 @@ import {
 } from './rollout-lines.ts'
 import { type ReadSession, readSession } from './session-pages.ts'
 import { taskDetail } from './task-pages.ts'
+import { RunBook, type RunRead } from './run-book.ts'
 import { type CallPlaces, trainingPage } from './story-pages.ts'
 import { familyPage, treeLines } from './tree-pages.ts'
 
-/** What is read of a run or session is kept this long, so that pages of a list do not read it again. */
-const freshMs = 3000
+/** How often it is looked whether the store went on: nothing is read again before. */
+const freshMs = 1000
+/** How long a page of a run waits for more of it to be read. */
+const partMs = 300
 const keptSessions = 4
 const keptRuns = 2
 const keptTrees = 2
@@ -49,8 +53,8 @@ const maxInstructionChars = 64_000
 
 interface Kept<T> {
   readonly value: Promise<T>
-  /** When it was read; infinite while it is. */
-  at: number
+  /** How far the store was when it was read. */
+  readonly stamp: string
 }
 
 /** What happened to a rollout. */
@@ -63,10 +67,12 @@ interface Story {
 /** Reads a store for the viewer's pages. */
 export class ViewPages {
   readonly #reader: StoreReader
-  readonly #runs = new Map<Id, Kept<readonly ReadRollout[]>>()
+  readonly #books = new Map<Id, RunBook>()
   readonly #sessions = new Map<Id, Kept<ReadSession>>()
   readonly #trees = new Map<Id, Kept<readonly TreeLine[]>>()
   readonly #stories = new Map<Id, Kept<Story>>()
+  #stamp: Promise<string> | null = null
+  #stampedAt = -Infinity
   readonly #families = new Map<Id, Kept<FamilyPage>>()
 
   constructor(reader: StoreReader) {
@@ -79,17 +85,35 @@ export class ViewPages {
     return runs.map(({ id, name, createdAt }) => ({ id, name, createdAt }))
   }
 
-  /** Every rollout of a run. */
-  async rollouts(runId: Id): Promise<readonly ReadRollout[]> {
+  /**
+   * The rollouts of a run, as far as they are read by now: of a large run that nobody looked at yet, a part. Throws `NOT_FOUND`.
+   */
+  async read(runId: Id, budgetMs: number = partMs): Promise<RunRead> {
+    const book = this.#books.get(runId) ?? new RunBook(this.#reader, runId)
     await this.#reader.catalogue.run(runId)
-    return kept(this.#runs, runId, keptRuns, () => readRollouts(this.#reader, runId))
+    this.#books.delete(runId)
+    this.#books.set(runId, book)
+    for (const oldest of this.#books.keys()) {
+      if (this.#books.size <= keptRuns) break
+      this.#books.delete(oldest)
+    }
+    return book.read(budgetMs)
+  }
+
+  /** Every rollout of a run, read in parts until all are there. Throws `NOT_FOUND`. */
+  async rollouts(runId: Id): Promise<readonly ReadRollout[]> {
+    for (;;) {
+      const { rollouts, of } = await this.read(runId)
+      if (rollouts.length >= of) return rollouts
+    }
   }
 
   /** A run's numbers. Throws `NOT_FOUND`. */
   async run(id: Id): Promise<RunPage> {
     const { name, createdAt, config } = await this.#reader.catalogue.run(id)
-    const rollouts = await this.rollouts(id)
+    const { rollouts, of, version } = await this.read(id)
     return {
+      read: { rollouts: rollouts.length, of, version },
       run: { id, name, createdAt, config },
       tally: tallyOf(rollouts),
       failures: failuresOf(rollouts),
@@ -100,7 +124,7 @@ export class ViewPages {
   /** A run over time. Throws `NOT_FOUND`. */
   async curves(id: Id): Promise<CurvePage> {
     const { trainer } = this.#reader
-    const [rollouts, told] = [await this.rollouts(id), await trainer.metrics(id, { afterStep: null })]
+    const [rollouts, told] = [(await this.read(id)).rollouts, await trainer.metrics(id, { afterStep: null })]
     return curvePage(rollouts, told, await trainer.dispositions(id, { rolloutId: null }), await trainer.versions(id))
   }
 
@@ -138,7 +162,7 @@ export class ViewPages {
 
   /** A page of a run's groups, in order of making. Throws `NOT_FOUND`. */
   async groups(runId: Id, after: number, limit: number): Promise<GroupPage> {
-    const members = Map.groupBy(await this.rollouts(runId), ({ line }) => line.groupId)
+    const members = Map.groupBy((await this.read(runId)).rollouts, ({ line }) => line.groupId)
     const all = [...members].map(([id, of]) => groupLine(id, of))
     const rows = all.slice(after, after + limit)
     return { total: all.length, rows, next: after + rows.length < all.length ? after + rows.length : null }
@@ -149,10 +173,14 @@ export class ViewPages {
     const { catalogue } = this.#reader
     const group = await catalogue.group(id)
     const task = await catalogue.task(group.taskDigest)
-    const members = (await catalogue.rollouts({ groupId: id })).map((view) => readRollout(view, task.name))
+    const views = await catalogue.rollouts({ groupId: id })
+    const members = views.map((view) => readRollout(view, task.name))
     return {
       group: { ...groupLine(id, members), task: task.name, runId: group.runId, instruction: task.instruction },
-      members: members.map(({ line, verdict }) => ({ ...line, components: verdict?.components ?? {} })),
+      members: members.map(({ line }, at) => ({
+        ...line,
+        components: verdictInForce(views[at]?.verdicts ?? [])?.components ?? {},
+      })),
     }
   }
 
@@ -161,7 +189,8 @@ export class ViewPages {
     const { catalogue, recorder } = this.#reader
     const view = await catalogue.rollout(id)
     const task = await catalogue.task(view.taskDigest)
-    const { line, verdict } = readRollout(view, task.name)
+    const { line } = readRollout(view, task.name)
+    const verdict = verdictInForce(view.verdicts)
     const sessions = await recorder.sessions({ rolloutId: id })
     const others = view.verdicts.filter((one) => one.id !== verdict?.id).toReversed()
     const all = verdict === null ? others : [verdict, ...others]
@@ -183,7 +212,7 @@ export class ViewPages {
   /** What happened to a rollout beside its calls, and where those stand. Throws `NOT_FOUND`. */
   async story(id: Id): Promise<Story> {
     const { runId } = await this.#reader.catalogue.rollout(id)
-    return kept(this.#stories, id, keptTrees, async () => {
+    return this.#kept(this.#stories, id, keptTrees, async () => {
       const events = await this.#reader.recorder.events({ rolloutId: id })
       const calls = new Map<Id, CallPlace>()
       for (const session of await this.#reader.recorder.sessions({ rolloutId: id })) {
@@ -206,7 +235,7 @@ export class ViewPages {
   /** Every call of a rollout, session by session, as they hang together. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
   async tree(id: Id): Promise<readonly TreeLine[]> {
     await this.#reader.catalogue.rollout(id)
-    return kept(this.#trees, id, keptTrees, async () => {
+    return this.#kept(this.#trees, id, keptTrees, async () => {
       const lines: TreeLine[] = []
       for (const session of await this.#reader.recorder.sessions({ rolloutId: id })) {
         lines.push(...treeLines(await this.session(session.id)))
@@ -217,12 +246,54 @@ export class ViewPages {
 
   /** The rollouts that a rollout's past or future is shared with. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
   family(id: Id): Promise<FamilyPage> {
-    return kept(this.#families, id, keptTrees, () => familyPage(this.#reader, id))
+    return this.#kept(this.#families, id, keptTrees, () => familyPage(this.#reader, id))
+  }
+
+  /** How far the store is, as pages show it. Another one stands for other contents. */
+  stamp(): Promise<string> {
+    if (this.#stamp === null || performance.now() - this.#stampedAt > freshMs) {
+      this.#stampedAt = performance.now()
+      const { recorder, catalogue } = this.#reader
+      this.#stamp = Promise.all([recorder.mark(), catalogue.mark()]).then((marks) => marks.join('/'))
+      this.#stamp.catch(() => (this.#stamp = null))
+    }
+    return this.#stamp
+  }
+
+  /** Whether the page of a rollout shows all that there is of it. Throws `NOT_FOUND`. */
+  async rolloutPulse(id: Id): Promise<RolloutPulse> {
+    const stamp = await this.stamp()
+    const { end } = await this.#reader.catalogue.rollout(id)
+    return { mark: `${stamp}/${end ?? ''}`, isRunning: end === null }
+  }
+
+  /** Whether the page of a run shows all that there is of it. Throws `NOT_FOUND`. */
+  async runPulse(id: Id): Promise<RunPulse> {
+    const { rollouts, of, version } = await this.read(id)
+    return { rollouts: rollouts.length, of, version, running: rollouts.filter(({ line }) => line.end === null).length }
   }
 
   /** A session without its bodies. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
   session(id: Id): Promise<ReadSession> {
-    return kept(this.#sessions, id, keptSessions, () => readSession(this.#reader, id))
+    return this.#kept(this.#sessions, id, keptSessions, () => readSession(this.#reader, id))
+  }
+
+  /** Reads once for all who ask until the store goes on; a failure is not kept. */
+  async #kept<T>(map: Map<Id, Kept<T>>, id: Id, most: number, read: () => Promise<T>): Promise<T> {
+    const stamp = await this.stamp()
+    const before = map.get(id)
+    if (before?.stamp === stamp) return before.value
+    map.delete(id)
+    const one: Kept<T> = { value: read(), stamp }
+    map.set(id, one)
+    one.value.catch(() => {
+      if (map.get(id) === one) map.delete(id)
+    })
+    for (const oldest of map.keys()) {
+      if (map.size <= most) break
+      map.delete(oldest)
+    }
+    return one.value
   }
 }
 
@@ -244,22 +315,4 @@ function binned(rewards: readonly number[]): RunPage['rewards'] {
     bins[at] = (bins[at] ?? 0) + 1
   }
   return { least, most, bins }
-}
-
-/** Reads once for all who ask within a moment; a failure is not kept. */
-function kept<T>(map: Map<Id, Kept<T>>, id: Id, most: number, read: () => Promise<T>): Promise<T> {
-  const before = map.get(id)
-  if (before !== undefined && performance.now() - before.at < freshMs) return before.value
-  map.delete(id)
-  const one: Kept<T> = { value: read(), at: Infinity }
-  map.set(id, one)
-  one.value.then(
-    () => (one.at = performance.now()),
-    () => map.delete(id),
-  )
-  for (const oldest of map.keys()) {
-    if (map.size <= most) break
-    map.delete(oldest)
-  }
-  return one.value
 }

@@ -1,16 +1,22 @@
-import type { Id, Verdict } from '../../core/index.ts'
-import { type RolloutView, type StoreReader, type TrainerReader, verdictInForce } from '../../trajectory/index.ts'
+import type { Digest, Id, Verdict } from '../../core/index.ts'
+import { type RolloutView, type TrainerReader, verdictInForce } from '../../trajectory/index.ts'
 import type { FailureLine, RolloutLine, Tally } from './contract.ts'
 import { ageOf } from './story-pages.ts'
 
 /** A rollout with what its tables, filters and failures need. */
 export interface ReadRollout {
-  readonly view: RolloutView
-  readonly verdict: Verdict | null
+  readonly runId: Id
+  readonly taskDigest: Digest
+  /** Null until the agent is done. */
+  readonly sampledTokens: number | null
   readonly line: RolloutLine
+  /** Null where it did not fail. */
+  readonly failure: Failure | null
   /** Null where no trainer was handed a row of it. */
   readonly handed: Handed | null
 }
+
+type Failure = Pick<FailureLine, 'cause' | 'kind' | 'detail'>
 
 /** What a trainer was handed of a rollout, and when it spoke of it. */
 export interface Handed {
@@ -20,21 +26,6 @@ export interface Handed {
   readonly age: number | null
   /** Steps at which the trainer disposed of a row of it; what was undone is left out. */
   readonly steps: ReadonlySet<number>
-}
-
-/** Every rollout of a run, in order of making. */
-export async function readRollouts(
-  { catalogue, trainer }: Pick<StoreReader, 'catalogue' | 'trainer'>,
-  runId: Id,
-): Promise<readonly ReadRollout[]> {
-  const [rollouts, groups] = [await catalogue.rollouts({ runId }), await catalogue.groups(runId)]
-  const digests = new Set(groups.map((group) => group.taskDigest))
-  const names = new Map<string, string>()
-  for (const digest of digests) names.set(digest, (await catalogue.task(digest)).name)
-  const handed = await handedOf(trainer, runId)
-  return rollouts.map((view) =>
-    readRollout(view, names.get(view.taskDigest) ?? view.taskDigest.slice(0, 8), handed.get(view.id) ?? null),
-  )
 }
 
 /** What a trainer was handed of each rollout of a run. */
@@ -64,9 +55,12 @@ export async function handedOf(trainer: TrainerReader, runId: Id): Promise<Reado
 /** A rollout as its tables show it. */
 export function readRollout(view: RolloutView, task: string, handed: Handed | null = null): ReadRollout {
   const verdict = verdictInForce(view.verdicts)
+  const failure = failureOf(view, verdict)
   return {
-    view,
-    verdict,
+    runId: view.runId,
+    taskDigest: view.taskDigest,
+    sampledTokens: view.work?.sampledTokens ?? null,
+    failure,
     handed,
     line: {
       id: view.id,
@@ -81,7 +75,7 @@ export function readRollout(view: RolloutView, task: string, handed: Handed | nu
       status: verdict?.status ?? null,
       reward: verdict?.reward ?? null,
       tainted: view.taints.length > 0,
-      cause: causeOf(view, verdict)?.cause ?? null,
+      cause: failure?.cause ?? null,
     },
   }
 }
@@ -118,12 +112,11 @@ export function spreadOf(values: readonly number[]): number | null {
 /** Failures by cause, the most frequent first. */
 export function failuresOf(rollouts: readonly ReadRollout[]): readonly FailureLine[] {
   const found = new Map<string, { line: FailureLine; count: number }>()
-  for (const { view, verdict } of rollouts) {
-    const failure = causeOf(view, verdict)
+  for (const { line, failure } of rollouts) {
     if (failure === null) continue
     const before = found.get(failure.cause)
     if (before !== undefined) before.count += 1
-    else found.set(failure.cause, { line: { ...failure, count: 1, example: view.id }, count: 1 })
+    else found.set(failure.cause, { line: { ...failure, count: 1, example: line.id }, count: 1 })
   }
   return [...found.values()]
     .map(({ line, count }) => ({ ...line, count }))
@@ -131,7 +124,7 @@ export function failuresOf(rollouts: readonly ReadRollout[]): readonly FailureLi
 }
 
 /** Why a rollout failed: what ended it first, then what tainted it, then what its verdict says. Null: it did not. */
-function causeOf(view: RolloutView, verdict: Verdict | null): Pick<FailureLine, 'cause' | 'kind' | 'detail'> | null {
+function failureOf(view: RolloutView, verdict: Verdict | null): Failure | null {
   const detail = firstLine(view.endDetail)
   if (view.end === null) return null
   if (view.end === 'infra') return { cause: 'infra', kind: 'infrastructure', detail }

@@ -39,7 +39,13 @@ export function viewRoutes(reader: StoreReader): Router {
   })
   routes.get('/runs/:id/rollouts', async (request, response) => {
     const query = parse(rolloutQuery, request.query, 'query')
-    response.json(pageOf(await pages.rollouts(nameOf(request.params)), query))
+    response.json(pageOf(await pages.read(nameOf(request.params)), query))
+  })
+  routes.get('/runs/:id/pulse', async (request, response) => {
+    response.json(await pages.runPulse(nameOf(request.params)))
+  })
+  routes.get('/rollouts/:id/pulse', async (request, response) => {
+    response.json(await pages.rolloutPulse(idOf(request.params)))
   })
   routes.get('/runs/:id/groups', async (request, response) => {
     const { after, limit } = parse(part, request.query, 'query')
@@ -50,7 +56,7 @@ export function viewRoutes(reader: StoreReader): Router {
   })
   routes.get('/runs/:id/tasks', async (request, response) => {
     const query = parse(part, request.query, 'query')
-    const lines = taskLines(await pages.rollouts(nameOf(request.params)))
+    const lines = taskLines((await pages.read(nameOf(request.params))).rollouts)
     const harnesses = [...new Set(lines.flatMap((line) => Object.keys(line.harnesses)))].toSorted().slice(0, 8)
     response.json({ ...partOf(lines, query), harnesses })
   })

@@ -8,7 +8,7 @@ const maxInstructionChars = 64_000
 
 /** The tasks of a run, those that fewest passed first; tasks without a number last. */
 export function taskLines(rollouts: readonly ReadRollout[]): readonly TaskLine[] {
-  const byTask = Map.groupBy(rollouts, ({ view }) => view.taskDigest)
+  const byTask = Map.groupBy(rollouts, ({ taskDigest }) => taskDigest)
   return [...byTask]
     .map(([digest, own]): TaskLine => {
       const byHarness = Map.groupBy(own, ({ line }) => line.harness)
@@ -46,19 +46,19 @@ export function taskDetail(
   rollouts: readonly ReadRollout[],
   runs: ReadonlyMap<Id, RunRecord>,
 ): TaskDetail {
-  const cells = Map.groupBy(rollouts, ({ view, handed }) =>
-    JSON.stringify([view.runId, view.harness, handed?.labels.join(', ') ?? null]),
+  const cells = Map.groupBy(rollouts, ({ runId, line, handed }) =>
+    JSON.stringify([runId, line.harness, handed?.labels.join(', ') ?? null]),
   )
   const rows = [...cells.values()].flatMap((own) => {
     const [first] = own
     if (first === undefined) return []
-    const run = runs.get(first.view.runId)
+    const run = runs.get(first.runId)
     return [
       {
-        runId: first.view.runId,
+        runId: first.runId,
         runName: run?.name ?? '',
         runAt: run?.createdAt ?? 0,
-        harness: first.view.harness,
+        harness: first.line.harness,
         weights: first.handed?.labels.join(', ') ?? null,
         ...passRateOf(own),
       },

@@ -13,6 +13,7 @@ import type {
 } from '../contract/index.ts'
 import { readMemory } from '../memory/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
+import { markOf, touchedSince } from './marks.ts'
 import { carriedSlots, parseRound, parseSettled } from './rounds.ts'
 import { type RolloutRow, viewsOf } from './rollout-views.ts'
 import { catalogueTables, type CoveredTable } from './schema.ts'
@@ -107,16 +108,35 @@ export class SqlCatalogueReader implements CatalogueReader {
         filter.slots === undefined ? undefined : this.sql.list(filter.slots),
       ],
       ['"group" IN (SELECT id FROM groups WHERE task = ?)', filter.taskDigest],
+      [`id IN ${this.sql.dialect.list}`, filter.ids === undefined ? undefined : this.sql.list(filter.ids)],
+      ['n > (SELECT n FROM rollouts WHERE id = ?)', filter.after],
+      ['n < (SELECT n FROM rollouts WHERE id = ?)', filter.before ?? undefined],
     ] as const) {
       if (value === undefined) continue
       conditions.push(condition)
       values.push(value)
     }
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+    const order = filter.before === undefined ? 'n' : 'n DESC'
     return viewsOf(
       this.sql,
-      await this.#rows<RolloutRow>(rollouts, `${where} ORDER BY n LIMIT ?`, ...values, filter.limit ?? all),
+      await this.#rows<RolloutRow>(rollouts, `${where} ORDER BY ${order} LIMIT ?`, ...values, filter.limit ?? all),
     )
+  }
+
+  async countRollouts({ runId }: { runId: Id | null }): Promise<number> {
+    const where = runId === null ? '' : 'WHERE run = ?'
+    const values = runId === null ? [] : [runId]
+    const found = await first<{ n: number }>(this.sql, `SELECT count(*) AS n FROM rollouts ${where}`, ...values)
+    return Number(found?.n ?? 0)
+  }
+
+  mark(): Promise<string> {
+    return markOf(this.sql)
+  }
+
+  touchedSince(mark: string, { runId }: { runId: Id }): Promise<readonly Id[]> {
+    return touchedSince(this.sql, mark, runId)
   }
 
   async rounds(groupId: Id): Promise<readonly RoundView[]> {

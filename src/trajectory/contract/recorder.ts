@@ -32,7 +32,8 @@ export interface SessionKey {
 
 /** Reads of the log; also usable read-only while another process owns the store. */
 export interface RecorderReader {
-  sessions(filter?: { rolloutId?: Id; limit?: number }): Promise<readonly SessionRecord[]>
+  /** In order of opening. A rollout of null: sessions that belong to none. */
+  sessions(filter?: { rolloutId?: Id | null; limit?: number }): Promise<readonly SessionRecord[]>
   /** The newest sessions, newest first. */
   sessionKeys(limit: number): Promise<readonly SessionKey[]>
   /** The session of a call. Throws `NOT_FOUND`. */
@@ -41,6 +42,8 @@ export interface RecorderReader {
   session(id: Id, options?: SessionReadOptions): Promise<SessionLog>
   /** Null: the events that belong to no rollout and no session. */
   events(filter: { rolloutId: Id | null }): Promise<readonly Event[]>
+  /** How far the log goes for this reader. It differs after each record; nothing else can be read from it. */
+  mark(): Promise<string>
   close(): Promise<void>
 }
 

@@ -47,12 +47,20 @@ export class LogReader {
     this.#statements = new Statements(db)
   }
 
-  sessions(filter: { rolloutId?: Id; limit?: number } = {}): readonly SessionRecord[] {
+  sessions(filter: { rolloutId?: Id | null; limit?: number } = {}): readonly SessionRecord[] {
     const { rolloutId, limit = -1 } = filter
-    const rest = `${rolloutId === undefined ? '' : 'WHERE rollout = ?'} ORDER BY n LIMIT ?`
-    const values = rolloutId === undefined ? [limit] : [storedId(rolloutId), limit]
+    const where = rolloutId === undefined ? '' : rolloutId === null ? 'WHERE rollout IS NULL' : 'WHERE rollout = ?'
+    const rest = `${where} ORDER BY n LIMIT ?`
+    const values = rolloutId === undefined || rolloutId === null ? [limit] : [storedId(rolloutId), limit]
     const rows = wholeRows<{ record: string }>(this.#statements, sessionsTable, rest, ...values)
     return rows.map((row) => parseOwn<SessionRecord>(row.record))
+  }
+
+  mark(): string {
+    const row = this.#statements.get<{ generation: number; place: number }>(
+      'SELECT generation, ingested_to AS place FROM journal',
+    )
+    return `${row?.generation ?? 0}.${row?.place ?? 0}`
   }
 
   sessionKeys(limit: number): readonly SessionKey[] {

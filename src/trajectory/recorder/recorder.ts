@@ -187,6 +187,11 @@ class JournalRecorder implements OpenedRecorder {
     return this.#reader.events(...args)
   }
 
+  async mark(): Promise<string> {
+    await this.flush()
+    return this.#reader.mark()
+  }
+
   async close(): Promise<void> {
     await this.#outbox.close()
     await this.#reader.close()

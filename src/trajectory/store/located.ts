@@ -11,7 +11,7 @@ export function located(
     ...recorder,
     sessions: async (filter) => {
       const found = await recorder.sessions(filter)
-      if (found.length > 0 || filter?.rolloutId === undefined) return found
+      if (found.length > 0 || filter?.rolloutId == null) return found
       const runId = await catalogue.rollout(filter.rolloutId).then(
         (rollout) => rollout.runId,
         (error: unknown) => {

@@ -100,6 +100,7 @@ function logReads(reader: LogReader): RecorderReader {
     sessionOfCall: (...args) => later(() => reader.sessionOfCall(...args)),
     session: (...args) => later(() => reader.session(...args)),
     events: (...args) => later(() => reader.events(...args)),
+    mark: () => later(() => reader.mark()),
     close: () => Promise.resolve(),
   }
 }
@@ -116,6 +117,9 @@ function catalogueReads(reader: CatalogueReader): CatalogueReader {
     groups: (runId) => later(() => reader.groups(runId)),
     rollout: (id) => later(() => reader.rollout(id)),
     rollouts: (filter) => later(() => reader.rollouts(filter)),
+    countRollouts: (o) => later(() => reader.countRollouts(o)),
+    mark: () => later(() => reader.mark()),
+    touchedSince: (mark, o) => later(() => reader.touchedSince(mark, o)),
     rounds: (groupId) => later(() => reader.rounds(groupId)),
     memory: (query) => later(() => reader.memory(query)),
     runEvents: (runId, o) => later(() => reader.runEvents(runId, o)),

@@ -31,6 +31,9 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     groups: remote(thread, 'catalogue.groups'),
     rollout: remote(thread, 'catalogue.rollout'),
     rollouts: remote(thread, 'catalogue.rollouts'),
+    countRollouts: remote(thread, 'catalogue.countRollouts'),
+    mark: remote(thread, 'catalogue.mark'),
+    touchedSince: remote(thread, 'catalogue.touchedSince'),
     rounds: remote(thread, 'catalogue.rounds'),
     memory: remote(thread, 'catalogue.memory'),
     runEvents: remote(thread, 'catalogue.runEvents'),
@@ -123,6 +126,7 @@ export function remoteLogReader(thread: StoreThread): RecorderReader {
     sessionOfCall: remote(thread, 'log.sessionOfCall'),
     session: remote(thread, 'log.session'),
     events: remote(thread, 'log.events'),
+    mark: remote(thread, 'log.mark'),
     close: nothing,
   }
 }

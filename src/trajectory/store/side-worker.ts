@@ -58,6 +58,7 @@ if (opened !== null) {
     'log.sessions': (...args: Parameters<LogReader['sessions']>) => reader().sessions(...args),
     'log.sessionKeys': (...args: Parameters<LogReader['sessionKeys']>) => reader().sessionKeys(...args),
     'log.sessionOfCall': (...args: Parameters<LogReader['sessionOfCall']>) => reader().sessionOfCall(...args),
+    'log.mark': () => reader().mark(),
     'log.events': (...args: Parameters<LogReader['events']>) => reader().events(...args),
     'log.session': (...args: Parameters<LogReader['session']>) => {
       const found = reader().session(...args)
