@@ -7,10 +7,11 @@ import { asPaddockError, failureText } from './present/failure.ts'
 import { version } from './version.ts'
 
 /** Commands that only look: they run no code of the user's, so they can be used on what somebody else sent. */
-const readers: ReadonlySet<string> = new Set(['list', 'show', 'doctor', 'fsck', 'salvage', 'view'])
+const readers: ReadonlySet<string> = new Set(['list', 'show', 'search', 'doctor', 'fsck', 'salvage', 'view'])
 
 /** In the order of the help. A command's code is loaded when it is asked for: starting is most of what a short one costs. */
 const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cli) => void>>> = {
+  quickstart: async () => (await import('./commands/quickstart.ts')).addQuickstart,
   serve: async () => (await import('./commands/serve.ts')).addServe,
   run: async () => (await import('./commands/run.ts')).addRun,
   fork: async () => (await import('./commands/fork.ts')).addFork,
@@ -24,6 +25,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   desktop: async () => (await import('./commands/desktop.ts')).addDesktop,
   list: async () => (await import('./commands/list.ts')).addList,
   show: async () => (await import('./commands/show.ts')).addShow,
+  search: async () => (await import('./commands/search.ts')).addSearch,
   drift: async () => (await import('./commands/drift.ts')).addDrift,
   conform: async () => (await import('./commands/conform.ts')).addConform,
   export: async () => (await import('./commands/export.ts')).addExport,
@@ -73,6 +75,7 @@ export async function buildProgram(cli: Cli, asked: readonly string[] = Object.k
       `
 First steps:
   $ paddock doctor                                    what is missing on this machine
+  $ paddock quickstart                                something to look at, without Docker
   $ paddock serve                                     record a harness of your own
   $ paddock run examples/tasks/terminal --n 4         rollouts of tasks in boxes
   $ paddock list                                      what is recorded

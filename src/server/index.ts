@@ -21,4 +21,4 @@ export { callView, rolloutView, sessionLogView, sessionView, type TokenCounts, t
 export { commonPrefix, type ReadMessage, readMessage } from './read/messages.ts'
 export { rowsOf, type SegmentMask, segmentMasks } from './read/rows.ts'
 export { knownTokenTexts, tokenizerKey, type TokenTexts } from './read/token-texts.ts'
-export { type Annotator, serveView, type Viewer, type ViewServer } from './view/index.ts'
+export { type Annotator, type SearchHit, searchStep, serveView, type Viewer, type ViewServer } from './view/index.ts'

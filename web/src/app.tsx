@@ -7,6 +7,7 @@ import { RolloutPage } from './rollout-view.tsx'
 import { place } from './router.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
+import { SearchView } from './search-view.tsx'
 import { SessionView } from './session-view.tsx'
 import { TaskView } from './task-view.tsx'
 
@@ -14,6 +15,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['j, k', 'next, previous row or call'],
   ['Enter', 'open the row'],
   ['t', 'tokens of the answer, or its text'],
+  ['h, l, p', 'back, forward and play in the terminal'],
   ['/', 'find'],
   ['?', 'this list'],
   ['Esc', 'close'],
@@ -34,6 +36,7 @@ export function App() {
         <a class="home" href="/">
           Paddock
         </a>
+        <a href="/search">Search</a>
         <span class="fill" />
         <button type="button" onClick={() => (help.value = !help.value)} aria-expanded={help.value}>
           Keys
@@ -72,6 +75,8 @@ function Page() {
       return <RolloutPage key={id} id={id} />
     case 'tasks':
       return <TaskView key={id} digest={id} />
+    case 'search':
+      return <SearchView />
     case 'sign-in':
       return <SignInPage />
     case 'sessions':

@@ -9,10 +9,14 @@ interface Loaded<T> {
   readonly error: ViewerError | null
 }
 
-/** Reads a path and reads it again when it changes; the last value stays until the next one is there. */
+/**
+ * Reads a path and reads it again when it or `again` changes; the last value stays until the next one is there, and where the same
+ * path cannot be read again.
+ */
 export function useRead<T>(
   path: string | null,
   reader: (path: string, signal: AbortSignal) => Promise<T> = read<T>,
+  again: string | number = '',
 ): Loaded<T> {
   const state = useSignal<Loaded<T>>({ path: '', value: null, error: null })
   useEffect(() => {
@@ -25,11 +29,12 @@ export function useRead<T>(
       (error: unknown) => {
         if (abort.signal.aborted) return
         const known = error instanceof ViewerError ? error : new ViewerError('INTERNAL', String(error), '')
+        if (state.value.path === path && state.value.value !== null) return
         state.value = { path, value: null, error: known }
       },
     )
     return () => abort.abort()
-  }, [path])
+  }, [path, again])
   return state.value
 }
 

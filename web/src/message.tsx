@@ -1,4 +1,5 @@
 import type { MessageView } from '../../src/server/view/contract.ts'
+import { Marked } from './marked.tsx'
 import { number, visible, Words } from './text.tsx'
 
 /** A message: thinking folded, text and tool calls as they were. */
@@ -17,17 +18,23 @@ export function MessageText({ message }: { readonly message: MessageView }) {
       {message.reasoning === null || message.reasoning === '' ? null : (
         <details>
           <summary>thinking</summary>
-          <pre>{visible(message.reasoning)}</pre>
+          <pre>
+            <Marked text={message.reasoning} />
+          </pre>
         </details>
       )}
-      {message.text === '' ? null : <pre>{visible(message.text)}</pre>}
+      {message.text === '' ? null : <pre>
+          <Marked text={message.text} />
+        </pre>}
       {message.cut === 0 ? null : <p class="quiet">{number(message.cut)} more characters are in the store.</p>}
       {message.toolCalls.map((call, at) => (
         <div key={at} class="tool">
           <p>
             calls <strong>{visible(call.name)}</strong>
           </p>
-          <pre>{visible(call.argumentsText)}</pre>
+          <pre>
+            <Marked text={call.argumentsText} />
+          </pre>
         </div>
       ))}
     </section>

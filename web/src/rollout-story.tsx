@@ -1,14 +1,19 @@
 import type { PicturePage, TimelineLine, TimelinePage, TrainingPage } from '../../src/server/view/contract.ts'
 import { Shown, useRead } from './load.tsx'
+import { Marked } from './marked.tsx'
 import { place, withQuery } from './router.ts'
 import { moment, number, shortId, span, visible, Words } from './text.tsx'
 
 const pictureLimit = 60
 
 /** What happened in a rollout beside its calls: stages, commands in boxes, results of tools. */
-export function Timeline({ id }: { readonly id: string }) {
+export function Timeline({ id, mark }: { readonly id: string; readonly mark: string }) {
   const after = place.value.query['after'] ?? '0'
-  const part = useRead<TimelinePage>(`/view/api/rollouts/${id}/timeline?limit=100&after=${encodeURIComponent(after)}`)
+  const part = useRead<TimelinePage>(
+    `/view/api/rollouts/${id}/timeline?limit=100&after=${encodeURIComponent(after)}`,
+    undefined,
+    mark,
+  )
   return (
     <Shown of={part}>
       {({ total, lines, next, stages }) => (
@@ -64,7 +69,7 @@ function Line({ line, since }: { readonly line: TimelineLine; readonly since: nu
         <div key={text.name}>
           <pre tabIndex={0} aria-label={text.name} class={text.name === 'command' ? 'command' : 'short'}>
             {text.name === 'command' ? '$ ' : text.name === 'stdout' ? '' : `${text.name}: `}
-            {visible(text.text)}
+            <Marked text={text.text} />
           </pre>
           {text.cut === 0 ? null : <p class="quiet">{number(text.cut)} more are not shown.</p>}
         </div>
@@ -74,10 +79,12 @@ function Line({ line, since }: { readonly line: TimelineLine; readonly since: nu
 }
 
 /** The pictures that the model was given, in order. */
-export function Pictures({ id }: { readonly id: string }) {
+export function Pictures({ id, mark }: { readonly id: string; readonly mark: string }) {
   const after = Number(place.value.query['after'] ?? 0)
   const pictures = useRead<PicturePage>(
     `/view/api/rollouts/${id}/pictures?limit=${pictureLimit}&after=${encodeURIComponent(after)}`,
+    undefined,
+    mark,
   )
   return (
     <Shown of={pictures}>
@@ -115,8 +122,8 @@ export function Pictures({ id }: { readonly id: string }) {
 }
 
 /** What a trainer did with a rollout's rows. */
-export function Training({ id }: { readonly id: string }) {
-  const training = useRead<TrainingPage>(`/view/api/rollouts/${id}/training`)
+export function Training({ id, mark }: { readonly id: string; readonly mark: string }) {
+  const training = useRead<TrainingPage>(`/view/api/rollouts/${id}/training`, undefined, mark)
   return (
     <Shown of={training}>
       {({ runId, rows, left }) =>

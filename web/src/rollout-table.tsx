@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { FacetName, RolloutLine, RolloutPage } from '../../src/server/view/contract.ts'
 import { Failure, useKeys } from './load.tsx'
 import { usePages } from './pages.ts'
@@ -18,13 +18,32 @@ const sorts: Readonly<Partial<Record<(typeof columns)[number], string>>> = {
 }
 
 /** A run's rollouts: filtered and sorted by the server, fetched as they come into sight. */
-export function RolloutTable({ runId }: { readonly runId: string }) {
+export function RolloutTable({ runId, version }: { readonly runId: string; readonly version: number }) {
   const { query } = place.value
   const filter = filterOf(query)
+  const at = useSignal<number | null>(null)
+  const shift = useRef(0)
+  const seen = useRef({ top: 0, id: '' as string, chosen: '' as string })
   const { first, error, rowAt, need } = usePages<RolloutLine, RolloutPage>(
     `/view/api/runs/${runId}/rollouts${filter === '' ? '' : `?${filter}`}`,
+    version,
+    {
+      ids: (row) => {
+        const box = document.querySelector('.window')
+        const top = Math.floor((box?.scrollTop ?? 0) / rowHeight)
+        const id = row(top)?.id ?? ''
+        const chosen = at.value === null ? '' : (row(at.value)?.id ?? '')
+        seen.current = { top, id, chosen }
+        return [id, chosen].filter((one) => one !== '')
+      },
+      moved: (places) => {
+        const { top, id, chosen } = seen.current
+        // At the top, what is new at the top is what the reader waits for.
+        if (top > 0) shift.current = (places[id] ?? top) - top
+        if (chosen !== '') at.value = places[chosen] ?? null
+      },
+    },
   )
-  const at = useSignal<number | null>(null)
   useEffect(() => {
     at.value = null
   }, [runId, filter])
@@ -60,6 +79,9 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
       <section>
         <p class="quiet" role="status">
           {number(page.total)} rollouts
+          {page.read.rollouts < page.read.of
+            ? `; ${number(page.read.rollouts)} of ${number(page.read.of)} are read so far`
+            : ''}
           {query['step'] === undefined ? null : (
             <>
               {' '}
@@ -79,6 +101,7 @@ export function RolloutTable({ runId }: { readonly runId: string }) {
             </div>
           }
           at={at.value}
+          shift={shift}
           onRange={need}
           row={(index) => <Line line={rowAt(index)} chosen={index === at.value} />}
         />

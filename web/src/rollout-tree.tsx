@@ -13,8 +13,8 @@ const laneWidth = 14
 const mostLanes = 12
 
 /** The calls of a rollout as they hang together, and the family of the rollout. */
-export function RolloutTree({ id }: { readonly id: string }) {
-  const { first, error, rowAt, need } = usePages<TreeLine, TreePage>(`/view/api/rollouts/${id}/tree`)
+export function RolloutTree({ id, mark }: { readonly id: string; readonly mark: string }) {
+  const { first, error, rowAt, need } = usePages<TreeLine, TreePage>(`/view/api/rollouts/${id}/tree`, mark)
   const at = useSignal<number | null>(null)
   const total = first?.total ?? 0
   useKeys((key) => {
@@ -28,7 +28,7 @@ export function RolloutTree({ id }: { readonly id: string }) {
   })
   return (
     <>
-      <Family id={id} />
+      <Family id={id} mark={mark} />
       <h2>Calls</h2>
       {error === null ? null : <Failure error={error} />}
       {first === null ? (
@@ -55,8 +55,8 @@ export function RolloutTree({ id }: { readonly id: string }) {
   )
 }
 
-function Family({ id }: { readonly id: string }) {
-  const family = useRead<FamilyPage>(`/view/api/rollouts/${id}/family`)
+function Family({ id, mark }: { readonly id: string; readonly mark: string }) {
+  const family = useRead<FamilyPage>(`/view/api/rollouts/${id}/family`, undefined, mark)
   return (
     <Shown of={family}>
       {({ lines, left }) =>

@@ -1,21 +1,24 @@
 import { useSignal } from '@preact/signals'
-import type { RolloutDetail } from '../../src/server/view/contract.ts'
+import type { RolloutDetail, RolloutPulse } from '../../src/server/view/contract.ts'
 import { Annotate } from './annotate.tsx'
+import { LiveState, usePulse } from './live.tsx'
 import { Shown, useRead } from './load.tsx'
 import { rewardClass } from './rollout-table.tsx'
 import { Pictures, Timeline, Training } from './rollout-story.tsx'
 import { RolloutTree } from './rollout-tree.tsx'
+import { Marked } from './marked.tsx'
 import { place } from './router.ts'
+import { Terminal } from './terminal.tsx'
 import { duration, moment, number, shortId, visible, Words } from './text.tsx'
 
-const tabs = ['overview', 'tree', 'timeline', 'pictures', 'training'] as const
+const tabs = ['overview', 'tree', 'timeline', 'terminal', 'pictures', 'training'] as const
 
 /** A rollout: how it ended, what it was given for it and why, its sessions, its tree, and what a trainer did with it. */
 export function RolloutPage({ id }: { readonly id: string }) {
   const written = useSignal(0)
-  const detail = useRead<RolloutDetail>(
-    `/view/api/rollouts/${id}${written.value === 0 ? '' : `?after=${written.value}`}`,
-  )
+  const pulse = usePulse<RolloutPulse>(`/view/api/rollouts/${id}/pulse`)
+  const mark = pulse.value?.mark ?? ''
+  const detail = useRead<RolloutDetail>(`/view/api/rollouts/${id}`, undefined, `${mark} ${written.value}`)
   const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'overview'
   return (
     <Shown of={detail}>
@@ -28,6 +31,7 @@ export function RolloutPage({ id }: { readonly id: string }) {
           <h1>
             <Words text={page.task.name} /> <small>rollout {shortId(id)}</small>
           </h1>
+          <LiveState pulse={pulse} going={pulse.value?.isRunning === false ? 'it has ended' : 'it is running'} />
           <nav class="tabs" aria-label="Parts of the rollout">
             {tabs.map((name) => (
               <a key={name} href={`/rollouts/${id}?tab=${name}`} aria-current={name === tab ? 'page' : undefined}>
@@ -37,10 +41,11 @@ export function RolloutPage({ id }: { readonly id: string }) {
           </nav>
           {tab === 'overview' ? <Overview page={page} /> : null}
           {tab === 'overview' ? <Annotate rolloutId={id} onWritten={() => (written.value += 1)} /> : null}
-          {tab === 'tree' ? <RolloutTree id={id} /> : null}
-          {tab === 'timeline' ? <Timeline id={id} /> : null}
-          {tab === 'pictures' ? <Pictures id={id} /> : null}
-          {tab === 'training' ? <Training id={id} /> : null}
+          {tab === 'tree' ? <RolloutTree id={id} mark={mark} /> : null}
+          {tab === 'timeline' ? <Timeline id={id} mark={mark} /> : null}
+          {tab === 'terminal' ? <Terminal id={id} mark={mark} /> : null}
+          {tab === 'pictures' ? <Pictures id={id} mark={mark} /> : null}
+          {tab === 'training' ? <Training id={id} mark={mark} /> : null}
         </>
       )}
     </Shown>
@@ -118,7 +123,7 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
               <Words text={name} /> {number(value)}
             </p>
           ))}
-          {verdict.evidence.trim() === '' ? null : <pre>{visible(verdict.evidence)}</pre>}
+          {verdict.evidence.trim() === '' ? null : <pre><Marked text={verdict.evidence} /></pre>}
         </section>
       ))}
       {olderVerdicts === 0 ? null : <p class="quiet">{number(olderVerdicts)} older verdicts are in the store.</p>}

@@ -12,8 +12,8 @@ const measures: readonly { readonly name: string; readonly of: (means: Means) =>
 ]
 
 /** A run over time: its trainer's steps, its weights, and its rollouts in order of making. */
-export function RunCurves({ runId }: { readonly runId: string }) {
-  const page = useRead<CurvePage>(`/view/api/runs/${runId}/curves`)
+export function RunCurves({ runId, version }: { readonly runId: string; readonly version: number }) {
+  const page = useRead<CurvePage>(`/view/api/runs/${runId}/curves`, undefined, version)
   const toStep = (step: number): void => go(`/runs/${runId}?tab=rollouts&step=${step}`)
   return (
     <Shown of={page}>

@@ -1,4 +1,5 @@
-import type { FailureLine, GroupPage, RunPage } from '../../src/server/view/contract.ts'
+import type { FailureLine, GroupPage, RunPage, RunPulse } from '../../src/server/view/contract.ts'
+import { LiveState, usePulse } from './live.tsx'
 import { Shown, useRead } from './load.tsx'
 import { place, withQuery } from './router.ts'
 import { RolloutTable } from './rollout-table.tsx'
@@ -10,7 +11,9 @@ const tabs = ['rollouts', 'groups', 'tasks', 'curves', 'failures', 'settings'] a
 
 /** A run: what it came to, and its rollouts, groups, tasks, curves and failures. */
 export function RunView({ id }: { readonly id: string }) {
-  const run = useRead<RunPage>(`/view/api/runs/${id}`)
+  const pulse = usePulse<RunPulse>(`/view/api/runs/${id}/pulse`, ({ rollouts, of }) => rollouts < of)
+  const version = pulse.value?.version ?? 0
+  const run = useRead<RunPage>(`/view/api/runs/${id}`, undefined, version)
   const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'rollouts'
   return (
     <>
@@ -23,7 +26,11 @@ export function RunView({ id }: { readonly id: string }) {
             <h1>
               <Words text={page.run.name} /> <small>{moment(page.run.createdAt)}</small>
             </h1>
+            <LiveState pulse={pulse} going={goingOn(pulse.value)} />
             <Summary page={page} />
+            <p>
+              <a href={`/search?run=${id}`}>Search in this run</a>
+            </p>
             <nav class="tabs" aria-label="Parts of the run">
               {tabs.map((name) => (
                 <a key={name} href={`/runs/${id}?tab=${name}`} aria-current={name === tab ? 'page' : undefined}>
@@ -31,10 +38,10 @@ export function RunView({ id }: { readonly id: string }) {
                 </a>
               ))}
             </nav>
-            {tab === 'rollouts' ? <RolloutTable runId={id} /> : null}
-            {tab === 'groups' ? <Groups runId={id} /> : null}
-            {tab === 'tasks' ? <RunTasks runId={id} /> : null}
-            {tab === 'curves' ? <RunCurves runId={id} /> : null}
+            {tab === 'rollouts' ? <RolloutTable runId={id} version={version} /> : null}
+            {tab === 'groups' ? <Groups runId={id} version={version} /> : null}
+            {tab === 'tasks' ? <RunTasks runId={id} version={version} /> : null}
+            {tab === 'curves' ? <RunCurves runId={id} version={version} /> : null}
             {tab === 'failures' ? <Failures runId={id} failures={page.failures} /> : null}
             {tab === 'settings' ? <pre>{visible(JSON.stringify(page.run.config, null, 2))}</pre> : null}
           </>
@@ -42,6 +49,12 @@ export function RunView({ id }: { readonly id: string }) {
       </Shown>
     </>
   )
+}
+
+function goingOn(pulse: RunPulse | null): string {
+  if (pulse === null) return ''
+  if (pulse.rollouts < pulse.of) return `${number(pulse.rollouts)} of ${number(pulse.of)} rollouts read so far`
+  return pulse.running === 0 ? 'nothing is running' : `${number(pulse.running)} running`
 }
 
 function Summary({ page }: { readonly page: RunPage }) {
@@ -84,9 +97,9 @@ function Summary({ page }: { readonly page: RunPage }) {
   )
 }
 
-function Groups({ runId }: { readonly runId: string }) {
+function Groups({ runId, version }: { readonly runId: string; readonly version: number }) {
   const after = place.value.query['after'] ?? '0'
-  const groups = useRead<GroupPage>(`/view/api/runs/${runId}/groups?after=${encodeURIComponent(after)}`)
+  const groups = useRead<GroupPage>(`/view/api/runs/${runId}/groups?after=${encodeURIComponent(after)}`, undefined, version)
   return (
     <Shown of={groups}>
       {(page) => (

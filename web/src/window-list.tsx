@@ -20,8 +20,16 @@ export function WindowList(o: {
   readonly row: (index: number) => ComponentChildren
   /** Told which rows are made, so that they can be fetched. */
   readonly onRange?: (from: number, to: number) => void
+  /** Rows that came in above what is seen, to be scrolled past once; it is set back to 0. */
+  readonly shift?: { current: number }
 }) {
   const box = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    if (box.current === null || o.shift === undefined || o.shift.current === 0) return
+    // What is scrolled to must be there: the spacer has its new height by now.
+    box.current.scrollTop += o.shift.current * o.rowHeight
+    o.shift.current = 0
+  })
   const range = useSignal({ from: 0, to: 40 })
   const measure = (): void => {
     const element = box.current
@@ -45,7 +53,7 @@ export function WindowList(o: {
   }, [o.at])
   const from = Math.min(range.value.from, o.count)
   const to = Math.min(range.value.to, o.count)
-  useEffect(() => o.onRange?.(from, to), [from, to, o.count])
+  useEffect(() => o.onRange?.(from, to))
   const isTable = o.head !== undefined
   const rows = []
   for (let index = from; index < to; index += 1) {

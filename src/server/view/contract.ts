@@ -6,6 +6,7 @@ import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../
 
 export type * from './compare-contract.ts'
 export type * from './runs-contract.ts'
+export type * from './search-contract.ts'
 export type * from './story-contract.ts'
 export type * from './tree-contract.ts'
 

@@ -1,4 +1,5 @@
 export type * from './contract.ts'
 export type { Annotator } from './annotate.ts'
 export type { Viewer } from './access.ts'
+export { searchStep } from './search.ts'
 export { serveView, type ViewServer } from './serve-view.ts'

@@ -16,7 +16,8 @@ export interface ReadRollout {
   readonly handed: Handed | null
 }
 
-type Failure = Pick<FailureLine, 'cause' | 'kind' | 'detail'>
+/** Why a rollout failed. */
+export type Failure = Pick<FailureLine, 'cause' | 'kind' | 'detail'>
 
 /** What a trainer was handed of a rollout, and when it spoke of it. */
 export interface Handed {

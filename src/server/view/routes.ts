@@ -7,8 +7,9 @@ import { blobRoute } from './blob.ts'
 import { pageOf, rolloutQuery } from './filter.ts'
 import { ViewPages } from './pages.ts'
 import { idOf, oneId } from './paths.ts'
+import { searchStep } from './search.ts'
 import { callDetail, sessionDetail, tokensOf } from './session-pages.ts'
-import { picturesOf, timelinePart } from './story-pages.ts'
+import { picturesOf, terminalPart, timelinePart } from './story-pages.ts'
 import { taskLines } from './task-pages.ts'
 
 const names = z.object({ id: recordedName })
@@ -60,6 +61,9 @@ export function viewRoutes(reader: StoreReader): Router {
     const harnesses = [...new Set(lines.flatMap((line) => Object.keys(line.harnesses)))].toSorted().slice(0, 8)
     response.json({ ...partOf(lines, query), harnesses })
   })
+  routes.get('/search', async (request, response) => {
+    response.json(await searchStep(reader, request.query))
+  })
   routes.get('/tasks/:digest', async (request, response) => {
     const { digest } = parse(taskPath, request.params, 'path')
     response.json(await pages.task(digest))
@@ -88,6 +92,11 @@ export function viewRoutes(reader: StoreReader): Router {
     const query = parse(part, request.query, 'query')
     const { events, calls } = await pages.story(idOf(request.params))
     response.json(timelinePart(events, calls, query))
+  })
+  routes.get('/rollouts/:id/terminal', async (request, response) => {
+    const query = parse(part, request.query, 'query')
+    const { events, calls } = await pages.story(idOf(request.params))
+    response.json(terminalPart(events, calls, query))
   })
   routes.get('/rollouts/:id/pictures', async (request, response) => {
     const query = parse(part, request.query, 'query')

@@ -73,7 +73,7 @@ export function callLine({ counts, masks, segments }: ReadSession, call: CallRec
       .reduce((total, id) => total + (segments.get(id)?.tokens.length ?? 0), 0),
     findings: commit?.findings ?? [],
     forks: (commit?.forks ?? []).map(({ cause, position, tokensAffected }) => ({ cause, position, tokensAffected })),
-    preview: choice === undefined ? '' : previewOf(readMessage(parsed(choice.message))),
+    preview: choice === undefined ? '' : previewOf(readMessage(parsedMessage(choice.message))),
   }
 }
 
@@ -104,7 +104,7 @@ export async function callDetail(reader: StoreReader, session: ReadSession, seq:
     choices: (commit?.choices ?? []).map((choice) => ({
       index: choice.index,
       finishReason: choice.finishReason,
-      message: messageView(readMessage(parsed(choice.message))),
+      message: messageView(readMessage(parsedMessage(choice.message))),
       sampledTokens: choice.segmentId === null ? null : (session.segments.get(choice.segmentId)?.tokens.length ?? null),
     })),
     error:
@@ -213,7 +213,8 @@ function tokenOf(id: number, texts: TokenTexts): string {
   }
 }
 
-function parsed(text: string): unknown {
+/** A message as the store has it; what is no JSON stands for itself. */
+export function parsedMessage(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -67,3 +67,31 @@ export interface TrainingPage {
   /** Rows and dispositions that are not shown. */
   readonly left: number
 }
+
+/** A command that ran in a box, with what it wrote. */
+export interface TerminalStep {
+  /** Its place among the commands of the rollout. */
+  readonly n: number
+  /** Its place in the timeline. */
+  readonly event: number
+  readonly at: number
+  readonly durationMs: number
+  readonly role: string
+  readonly command: string
+  /** How it ended, in words. */
+  readonly how: string
+  readonly isBad: boolean
+  /** What it wrote, escape sequences and all. */
+  readonly stdout: string
+  readonly stderr: string
+  /** Characters of the three that are left out. */
+  readonly cut: number
+  readonly call: CallPlace | null
+}
+
+/** A part of a rollout's commands. */
+export interface TerminalPage {
+  readonly total: number
+  readonly rows: readonly TerminalStep[]
+  readonly next: number | null
+}

@@ -1,6 +1,15 @@
 import type { Event, Id } from '../../core/index.ts'
 import type { AnnouncedVersion, HandedOutRow, StoredDisposition } from '../../trajectory/index.ts'
-import type { CallPlace, Picture, TimelineLine, TimelinePage, TrainedRow, TrainingPage } from './contract.ts'
+import type {
+  CallPlace,
+  Picture,
+  TerminalPage,
+  TerminalStep,
+  TimelineLine,
+  TimelinePage,
+  TrainedRow,
+  TrainingPage,
+} from './contract.ts'
 
 /** Characters of a text of an event that a page gets; the rest is counted. */
 const maxTextChars = 8000
@@ -65,12 +74,10 @@ function told(event: Event): Told {
       return { ...plain(`the rollout ends: ${event.end}`, event.end !== 'completed'), texts }
     }
     case 'exec': {
-      const how =
-        event.outcome === 'exited' ? `exit ${event.exitCode ?? 'unknown'}` : `${event.outcome} ${event.signal ?? ''}`
       return {
-        title: `${event.role} command, ${how.trim()}`,
+        title: `${event.role} command, ${howEnded(event)}`,
         durationMs: event.durationMs,
-        isBad: event.outcome !== 'exited' || event.exitCode !== 0,
+        isBad: failed(event),
         texts: [
           textOf('command', event.command),
           textOf('stdout', event.stdout, event.truncatedBytes),
@@ -121,6 +128,49 @@ function told(event: Event): Told {
 function textOf(name: string, text: string, before = 0): TimelineLine['texts'] {
   if (text.trim() === '') return []
   return [{ name, text: text.slice(0, maxTextChars), cut: Math.max(0, text.length - maxTextChars) + before }]
+}
+
+type Exec = Extract<Event, { readonly kind: 'exec' }>
+
+function howEnded({ outcome, exitCode, signal }: Exec): string {
+  return outcome === 'exited' ? `exit ${exitCode ?? 'unknown'}` : `${outcome} ${signal ?? ''}`.trim()
+}
+
+function failed({ outcome, exitCode }: Exec): boolean {
+  return outcome !== 'exited' || exitCode !== 0
+}
+
+/** A part of the commands that ran in a rollout's boxes: as many as fit into a reply, at least one. */
+export function terminalPart(
+  events: readonly Event[],
+  calls: CallPlaces,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): TerminalPage {
+  const commands = events.flatMap((event, at) => (event.kind === 'exec' ? [{ event, at }] : []))
+  const rows: TerminalStep[] = []
+  let chars = 0
+  for (const [nth, { event, at }] of commands.slice(after, after + limit).entries()) {
+    const texts = [event.command, event.stdout, event.stderr]
+    const [command = '', stdout = '', stderr = ''] = texts.map((text) => text.slice(0, maxTextChars))
+    chars += command.length + stdout.length + stderr.length
+    if (rows.length > 0 && chars > maxPartChars) break
+    rows.push({
+      n: after + nth,
+      event: at,
+      at: event.at,
+      durationMs: event.durationMs,
+      role: event.role,
+      command,
+      how: howEnded(event),
+      isBad: failed(event),
+      stdout,
+      stderr,
+      cut: texts.reduce((sum, text) => sum + Math.max(0, text.length - maxTextChars), event.truncatedBytes),
+      call: calls.get(event.callId ?? '') ?? null,
+    })
+  }
+  const next = after + rows.length
+  return { total: commands.length, rows, next: next < commands.length ? next : null }
 }
 
 /** The pictures that a rollout's model was given, in order. */
