@@ -24,11 +24,14 @@ export function WindowList(o: {
   readonly shift?: { current: number }
 }) {
   const box = useRef<HTMLDivElement>(null)
+  /** True while rows came in above: the row that is to be in sight has another place, and nobody asked for it. */
+  const held = useRef(false)
   useLayoutEffect(() => {
     if (box.current === null || o.shift === undefined || o.shift.current === 0) return
     // What is scrolled to must be there: the spacer has its new height by now.
     box.current.scrollTop += o.shift.current * o.rowHeight
     o.shift.current = 0
+    held.current = true
   })
   const range = useSignal({ from: 0, to: 40 })
   const measure = (): void => {
@@ -45,12 +48,15 @@ export function WindowList(o: {
   }, [])
   useEffect(() => {
     const element = box.current
-    if (element === null || o.at === null) return
+    if (element === null || o.at === null || held.current) return
     const top = o.at * o.rowHeight
     if (top < element.scrollTop) element.scrollTop = top
     else if (top + o.rowHeight > element.scrollTop + element.clientHeight)
       element.scrollTop = top + o.rowHeight - element.clientHeight
   }, [o.at])
+  useEffect(() => {
+    held.current = false
+  })
   const from = Math.min(range.value.from, o.count)
   const to = Math.min(range.value.to, o.count)
   useEffect(() => o.onRange?.(from, to))
