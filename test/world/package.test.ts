@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chat, type Ended, paddock, serve } from '../cli/paddock.ts'
+import { chromiumProgram } from './viewer.ts'
 
 const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -138,3 +140,72 @@ describe('plugins of the project', () => {
     expect(shell.summary.rollouts).toMatchObject([{ end: 'harness_crash', detail: expect.stringContaining('exit 7') }])
   })
 })
+
+it.skipIf(chromiumProgram === undefined)(
+  'a newcomer finds why one rollout got 0, labels it and exports it, as the guide says',
+  async () => {
+    const guide = await readFile(join(root, 'docs/guides/first-look.md'), 'utf8')
+    const lines = [...guide.matchAll(/```console\n([^`]+)```/g)].flatMap(([, block = '']) => block.trim().split('\n'))
+    const [install, quickstart = '', view = '', exporting = '', ...more] = lines
+    expect([install, more]).toEqual(['npm install paddock-rl', []])
+    // Installed from the tarball already, by the same name; what follows is typed in a folder of its own.
+    const home = join(project, 'newcomer')
+    await mkdir(home)
+    const typed = (line: string): string[] => {
+      const [npx, name, ...args] = line.split(' ')
+      expect([npx, name]).toEqual(['npx', 'paddock'])
+      return args
+    }
+    const here = { ...place, cwd: home }
+    const done = await paddock(typed(quickstart), { ENGINE_URL: 'http://127.0.0.1:9' }, here)
+    expect(done, done.err).toMatchObject({ code: 0 })
+    expect(done.out.match(/reward [01]/g)).toEqual(['reward 1', 'reward 1', 'reward 0', 'reward 1'])
+
+    const viewer = spawn(place.program, [...typed(view), '--json'], { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] })
+    const browser = await chromium.launch({ executablePath: chromiumProgram ?? '', args: ['--no-sandbox'] })
+    try {
+      const [line] = (await once(createInterface({ input: viewer.stdout }), 'line')) as [string]
+      const page = await browser.newPage()
+      await page.goto((JSON.parse(line) as { link: string }).link)
+      await page.click('tr:has-text("quickstart") a')
+      await page.click('.tabs a:has-text("failures")')
+      expect(await page.textContent('tbody tr')).toContain('scored 0')
+      await page.click('tbody td a[href^="/rollouts/"]')
+      expect(await page.textContent('.verdict')).toContain(
+        'expected 29 in the last line; the agent said: February 2028 has 28 days.',
+      )
+      const rollout = page.url()
+      await page.click('a[href^="/sessions/"]')
+      await page.waitForSelector('.call')
+      await page.keyboard.press('j')
+      await page.waitForSelector('.message.tool')
+      await page.keyboard.press('t')
+      await page.waitForSelector('.answer .message:has-text("28 days")')
+      await page.goto(rollout)
+      await page.fill('input[name=name]', 'cause')
+      await page.fill('input[name=value]', 'wrong day')
+      await page.click('button:has-text("Label")')
+      await page.waitForSelector('.facts dd:has-text("wrong day")')
+      await page.click('header a:has-text("Search")')
+      await page.fill('#words', '28 days')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.hit:has-text("answer")')
+    } finally {
+      await browser.close()
+      viewer.kill('SIGINT')
+      await once(viewer, 'exit')
+    }
+    const out = await paddock(typed(exporting), {}, here)
+    expect(out, out.err).toMatchObject({ code: 0 })
+    const rows = (await readFile(join(home, 'out/rows.jsonl'), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((row) => JSON.parse(row))
+    expect(rows.map(({ reward, labels }) => [reward, labels])).toEqual([
+      [1, {}],
+      [1, {}],
+      [0, { cause: 'wrong day' }],
+      [1, {}],
+    ])
+  },
+)

@@ -95,8 +95,10 @@ describe.skipIf(chromiumProgram === undefined)('pages that follow', () => {
     run = like.runId
     for (let nth = 1; nth < rollouts; nth += 1) await another()
     terminal = await another(null)
-    const colours = '\u001b[1;32mok\u001b[0m 3 passed, \u001b[31mfailed\u001b[39m 1\u001b]8;;http://evil.test\u0007link\u001b]8;;\u0007'
-    for (let nth = 1; nth <= 60; nth += 1) await command(terminal, nth, nth === 2 ? `${colours} ${hostile}` : `line ${nth}`)
+    const colours =
+      '\u001b[1;32mok\u001b[0m 3 passed, \u001b[31mfailed\u001b[39m 1\u001b]8;;http://evil.test\u0007link\u001b]8;;\u0007'
+    for (let nth = 1; nth <= 60; nth += 1)
+      await command(terminal, nth, nth === 2 ? `${colours} ${hostile}` : `line ${nth}`)
     await store.recorder.flush()
     viewer = await Viewer.open(directory)
     ;({ page } = viewer)
@@ -155,13 +157,17 @@ describe.skipIf(chromiumProgram === undefined)('pages that follow', () => {
     await keepsBounds('live', `/runs/${run}?order=down`, '.cells a')
     expect(await page.textContent('.live')).toBe('live, 1 running')
     const top = await another()
-    await viewer.until(`document.querySelector('.window .cells a')?.textContent === '${top.replaceAll('-', '').slice(-8)}'`)
+    await viewer.until(
+      `document.querySelector('.window .cells a')?.textContent === '${top.replaceAll('-', '').slice(-8)}'`,
+    )
     await page.evaluate(`{ const box = document.querySelector('.window'); box.scrollTop = 30 * 200 + 7 }`)
     await viewer.until(`Number(document.querySelector('.window .row')?.ariaRowIndex) > 180`)
     await viewer.until(`[...document.querySelectorAll('.window .row')].every((row) => row.querySelector('a') !== null)`)
     await page.keyboard.press('j')
     // The first row is chosen by a key, so the list goes to it.
-    await viewer.until(`document.querySelector('.cells.chosen a')?.textContent === '${top.replaceAll('-', '').slice(-8)}'`)
+    await viewer.until(
+      `document.querySelector('.cells.chosen a')?.textContent === '${top.replaceAll('-', '').slice(-8)}'`,
+    )
     await page.evaluate(`{ const box = document.querySelector('.window'); box.scrollTop = 30 * 200 + 7 }`)
     const sight = `(() => { const box = document.querySelector('.window').getBoundingClientRect(); return [...document
       .querySelectorAll('.window .row')].filter((row) => row.getBoundingClientRect().bottom > box.top + 1)[0]
@@ -196,7 +202,9 @@ describe.skipIf(chromiumProgram === undefined)('pages that follow', () => {
     await page.goto(`http://127.0.0.1:${way.port}/runs/${run}?order=down`)
     await page.waitForSelector('.cells a')
     await way.cut()
-    await viewer.until(`/^stale since \\d\\d:\\d\\d:\\d\\d: The viewer does not answer/.test(document.querySelector('.live').textContent)`)
+    await viewer.until(
+      `/^stale since \\d\\d:\\d\\d:\\d\\d: The viewer does not answer/.test(document.querySelector('.live').textContent)`,
+    )
     expect(await page.locator('.cells a').count()).toBeGreaterThan(10)
     if (pictures !== null) await page.screenshot({ path: join(pictures, 'stale.png') })
     const missed = await another()

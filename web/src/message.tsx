@@ -23,9 +23,11 @@ export function MessageText({ message }: { readonly message: MessageView }) {
           </pre>
         </details>
       )}
-      {message.text === '' ? null : <pre>
+      {message.text === '' ? null : (
+        <pre>
           <Marked text={message.text} />
-        </pre>}
+        </pre>
+      )}
       {message.cut === 0 ? null : <p class="quiet">{number(message.cut)} more characters are in the store.</p>}
       {message.toolCalls.map((call, at) => (
         <div key={at} class="tool">

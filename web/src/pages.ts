@@ -94,7 +94,10 @@ export function usePages<Line, Page extends Part<Line>>(
       const places = page.places ?? {}
       const [top] = ids
       const shift = top === undefined || places[top] === undefined ? 0 : places[top] - sight.current.from
-      const wanted = partsOf({ from: Math.max(0, sight.current.from + shift), to: Math.max(1, sight.current.to + shift) })
+      const wanted = partsOf({
+        from: Math.max(0, sight.current.from + shift),
+        to: Math.max(1, sight.current.to + shift),
+      })
       const parts = new Map<number, readonly Line[]>()
       for (const part of wanted) parts.set(part, part === first ? page.rows : (await partOf(part)).rows)
       if (isOver || state.value.path !== path) return

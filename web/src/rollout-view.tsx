@@ -123,7 +123,11 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
               <Words text={name} /> {number(value)}
             </p>
           ))}
-          {verdict.evidence.trim() === '' ? null : <pre><Marked text={verdict.evidence} /></pre>}
+          {verdict.evidence.trim() === '' ? null : (
+            <pre>
+              <Marked text={verdict.evidence} />
+            </pre>
+          )}
         </section>
       ))}
       {olderVerdicts === 0 ? null : <p class="quiet">{number(olderVerdicts)} older verdicts are in the store.</p>}

@@ -99,7 +99,11 @@ function Summary({ page }: { readonly page: RunPage }) {
 
 function Groups({ runId, version }: { readonly runId: string; readonly version: number }) {
   const after = place.value.query['after'] ?? '0'
-  const groups = useRead<GroupPage>(`/view/api/runs/${runId}/groups?after=${encodeURIComponent(after)}`, undefined, version)
+  const groups = useRead<GroupPage>(
+    `/view/api/runs/${runId}/groups?after=${encodeURIComponent(after)}`,
+    undefined,
+    version,
+  )
   return (
     <Shown of={groups}>
       {(page) => (

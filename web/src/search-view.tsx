@@ -88,7 +88,13 @@ export function SearchView() {
   return (
     <>
       <p class="crumbs">
-        <a href="/">Runs</a> {run === '' ? null : <>/ <a href={`/runs/${run}`}>{shortId(run)}</a> </>}/ search
+        <a href="/">Runs</a>{' '}
+        {run === '' ? null : (
+          <>
+            / <a href={`/runs/${run}`}>{shortId(run)}</a>{' '}
+          </>
+        )}
+        / search
       </p>
       <h1>Search</h1>
       <form
@@ -111,7 +117,9 @@ export function SearchView() {
           defaultValue={q}
         />{' '}
         <button type="submit">Search</button>{' '}
-        {run === '' ? <span class="quiet">in all runs</span> : (
+        {run === '' ? (
+          <span class="quiet">in all runs</span>
+        ) : (
           <span class="quiet">
             in run {shortId(run)} <a href={withQuery({ run: null })}>in all runs</a>
           </span>
@@ -119,8 +127,8 @@ export function SearchView() {
       </form>
       {q.trim().length < 2 ? (
         <p class="quiet">
-          Finds words in conversations, tool calls and results, commands of boxes, verdicts, labels, causes of failure and
-          ids. At least two characters.
+          Finds words in conversations, tool calls and results, commands of boxes, verdicts, labels, causes of failure
+          and ids. At least two characters.
         </p>
       ) : (
         <>
@@ -161,7 +169,15 @@ export function SearchView() {
   )
 }
 
-function Hit({ hit, q, chosen }: { readonly hit: SearchHit | undefined; readonly q: string; readonly chosen: boolean }) {
+function Hit({
+  hit,
+  q,
+  chosen,
+}: {
+  readonly hit: SearchHit | undefined
+  readonly q: string
+  readonly chosen: boolean
+}) {
   if (hit === undefined) return null
   const line = (text: string): string => visible(text.replaceAll(/\s+/g, ' '))
   return (

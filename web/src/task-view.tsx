@@ -6,7 +6,11 @@ import { moment, number, shortId, visible, Words } from './text.tsx'
 /** The tasks of a run, those that fewest passed first. */
 export function RunTasks({ runId, version }: { readonly runId: string; readonly version: number }) {
   const after = place.value.query['after'] ?? '0'
-  const tasks = useRead<TaskPage>(`/view/api/runs/${runId}/tasks?limit=100&after=${encodeURIComponent(after)}`, undefined, version)
+  const tasks = useRead<TaskPage>(
+    `/view/api/runs/${runId}/tasks?limit=100&after=${encodeURIComponent(after)}`,
+    undefined,
+    version,
+  )
   return (
     <Shown of={tasks}>
       {({ total, rows, next, harnesses }) => (

@@ -138,7 +138,9 @@ function Output({ text }: { readonly text: string }) {
   return (
     <pre>
       {styled(text).map((run, at) =>
-        run.look === '' ? visible(run.text) : (
+        run.look === '' ? (
+          visible(run.text)
+        ) : (
           <span key={at} class={run.look.replaceAll(/\w+/g, 'ansi-$&')}>
             {visible(run.text)}
           </span>

@@ -34,7 +34,9 @@ const attempts: readonly (readonly Readonly<Record<string, string>>[])[] = [
 export function addQuickstart(program: Command, cli: Cli): void {
   program
     .command('quickstart')
-    .description('record four attempts at one small task, score them, and say what to do next: no Docker, no model, seconds')
+    .description(
+      'record four attempts at one small task, score them, and say what to do next: no Docker, no model, seconds',
+    )
     .addHelpText(
       'after',
       `
@@ -120,7 +122,12 @@ async function attempt(
     group: o.group,
     key: `attempt-${o.nth + 1}`,
   })
-  const env = { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: key, OPENAI_MODEL: found?.model ?? '', PADDOCK_PROMPT: question }
+  const env = {
+    OPENAI_BASE_URL: baseUrl,
+    OPENAI_API_KEY: key,
+    OPENAI_MODEL: found?.model ?? '',
+    PADDOCK_PROMPT: question,
+  }
   const said = await agentSays(env, o.signal)
   const answer = said.trim().split('\n').at(-1) ?? ''
   const reward = new RegExp(`\\b${wanted}\\b`).test(answer) ? 1 : 0
@@ -145,7 +152,10 @@ async function agentSays(env: Readonly<Record<string, string>>, signal: AbortSig
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== 0) {
-    throw new PaddockError('INTERNAL', `the example agent ended with ${code ?? 'a signal'}: ${errors.trim().slice(-500)}`)
+    throw new PaddockError(
+      'INTERNAL',
+      `the example agent ended with ${code ?? 'a signal'}: ${errors.trim().slice(-500)}`,
+    )
   }
   return out
 }

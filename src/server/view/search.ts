@@ -174,7 +174,9 @@ class Step {
         const fresh = own.slice(shared).filter((one, nth) => nth > 0 || before[at] === undefined || !isAnswer(one))
         const found = [
           ...fresh.flatMap((one) => ofMessage(readMessage(one), place)),
-          ...(call.commit?.choices ?? []).flatMap(({ message }) => ofMessage(readMessage(parsedMessage(message)), place)),
+          ...(call.commit?.choices ?? []).flatMap(({ message }) =>
+            ofMessage(readMessage(parsedMessage(message)), place),
+          ),
           ...(call.commit?.findings ?? []).map((text) => of('finding', '', text, place)),
           ...(call.commit?.forks ?? []).map(({ cause }) => of('finding', 'fork', cause, place)),
         ]

@@ -17,7 +17,8 @@ export async function markOf(sql: Sql): Promise<string> {
 export async function touchedSince(sql: Sql, mark: string, runId: Id): Promise<readonly Id[]> {
   const from = mark.split('.').map(Number)
   const each = late.map(
-    ({ name }) => `SELECT t.rollout AS id FROM ${name} t JOIN rollouts r ON r.id = t.rollout WHERE t.n > ? AND r.run = ?`,
+    ({ name }) =>
+      `SELECT t.rollout AS id FROM ${name} t JOIN rollouts r ON r.id = t.rollout WHERE t.n > ? AND r.run = ?`,
   )
   const values = late.flatMap((_, at) => [from[at] ?? 0, runId])
   return (await sql.all<{ id: Id }>(each.join(' UNION '), ...values)).map(({ id }) => id)
