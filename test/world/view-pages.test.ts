@@ -78,7 +78,9 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
     await keepsBounds(`/rollouts/${story.parent}?tab=timeline`, '.timeline li')
     expect(await page.textContent('.timeline')).toContain('agent command, exit 2')
     await page.click('a:has-text("Later events")')
-    await viewer.until(`document.querySelector('[role=status]')?.textContent.includes('here 1 to') === false`)
+    await viewer.until(
+      `document.querySelector('[role=status]:not(.live)')?.textContent.includes('here 1 to') === false`,
+    )
     expect(await viewer.escapes()).toEqual([])
   })
 
@@ -93,7 +95,7 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
     await keepsBounds(`/rollouts/${story.child}?tab=training`, 'tbody tr')
     await page.click('tbody td a:has-text("4")')
     await page.waitForSelector('.cells a')
-    expect(await page.textContent('[role=status]')).toContain('2 rollouts')
+    expect(await page.textContent('[role=status]:not(.live)')).toContain('2 rollouts')
     expect(await page.locator('.cells').count()).toBe(2)
   })
 
@@ -121,7 +123,7 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
     await keepsBounds(new URL(page.url()).pathname, 'meter')
     await page.click('tbody a')
     await page.waitForSelector('.cells a')
-    expect(await page.textContent('[role=status]')).toContain('4 rollouts')
+    expect(await page.textContent('[role=status]:not(.live)')).toContain('4 rollouts')
   })
 
   it('two members of a group are set side by side at their first difference', async () => {
