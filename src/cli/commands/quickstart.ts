@@ -63,12 +63,14 @@ async function quickstart(context: CommandContext): Promise<ExitCode> {
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
   const { findTrainerRun } = await import('../execute.ts')
+  const { selectorFor } = await import('../selectors.ts')
   const owner = await openOwner({
     config,
     openMode: false,
     signal: io.signal,
     submit: (inner, asked) => submitRun(inner, context.loaded, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun(context.loaded, inner, asked, io.signal),
+    findSelector: (name, part) => selectorFor(context.loaded, name, part),
   })
   const told: Attempt[] = []
   try {
