@@ -139,6 +139,7 @@ describe('an engine that goes on so', () => {
     expect(tokens).toEqual({
       sampled: 6,
       trainable: 3,
+      byAnswerLength: [{ from: 2, to: 3, answers: 2, sampled: 5, trainable: 3 }],
       masked: {},
       notExported: { count_mismatch: 2, missing_ids: 1 },
     })
@@ -175,6 +176,7 @@ describe('an engine that goes on so', () => {
     expect(tokens).toEqual({
       sampled: 12,
       trainable: 3,
+      byAnswerLength: [{ from: 2, to: 3, answers: 2, sampled: 6, trainable: 3 }],
       masked: {},
       notExported: { count_mismatch: 3, missing_ids: 6 },
     })
