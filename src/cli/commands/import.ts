@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { importFormats } from '../../trajectory/index.ts'
-import { type Cli, labels } from '../cli.ts'
-import { exitCode } from '../exit.ts'
+import { PaddockError } from '../../core/index.ts'
+import { importFormats, type StoreTakenIn } from '../../trajectory/index.ts'
+import { type Cli, type CommandContext, labels } from '../cli.ts'
+import { exitCode, type ExitCode } from '../exit.ts'
 import { plural, shortId } from '../present/units.ts'
 
 interface ImportOptions {
@@ -13,16 +14,22 @@ interface ImportOptions {
   readonly label?: Readonly<Record<string, string>>
 }
 
+/** Other data directories, whole. */
+const stores = {
+  name: 'paddock',
+  summary:
+    'data directories of other Paddocks: finished rollouts as they are, with tokens and logprobs, in their own runs',
+}
+const formats = [...importFormats, stores]
+
 /** `paddock import`: trajectories of others become rollouts of a run of their own. */
 export function addImport(program: Command, cli: Cli): void {
   program
     .command('import')
     .description('take in trajectories from elsewhere, as a run of their own: to look at, score, compare and export')
-    .argument('<files...>', 'JSON, JSON lines, or folders (harbor)')
+    .argument('<files...>', 'JSON, JSON lines, or folders (harbor, paddock)')
     .addOption(
-      new Option('--format <name>', 'what they are')
-        .choices(importFormats.map(({ name }) => name))
-        .makeOptionMandatory(),
+      new Option('--format <name>', 'what they are').choices(formats.map(({ name }) => name)).makeOptionMandatory(),
     )
     .option('--name <name>', 'name of the run (default: import-<format>)')
     .option('--split <name>', 'split of their tasks (default: train)')
@@ -32,7 +39,7 @@ export function addImport(program: Command, cli: Cli): void {
       'after',
       `
 Formats:
-${importFormats.map(({ name, summary }) => `  ${name.padEnd(9)} ${summary}`).join('\n')}
+${formats.map(({ name, summary }) => `  ${name.padEnd(9)} ${summary}`).join('\n')}
 
 Example:
   $ paddock import demonstrations.jsonl --format chat --reward 1
@@ -41,6 +48,7 @@ Nothing is taken in unless all of it can be read. The same files a second time c
     )
     .action(async (files: readonly string[], options: ImportOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
+        if (options.format === stores.name) return takeStores(context, files, options)
         const { importTrajectories, openStore } = await import('../../trajectory/index.ts')
         const { directory, synchronous, catalogue } = context.loaded.config.store
         await using store = await openStore(directory, { synchronous, catalogue })
@@ -62,6 +70,46 @@ Nothing is taken in unless all of it can be read. The same files a second time c
         return exitCode.ok
       }),
     )
+}
+
+async function takeStores(
+  context: CommandContext,
+  directories: readonly string[],
+  { name, split, reward, label }: ImportOptions,
+): Promise<ExitCode> {
+  const given = Object.entries({ name, split, reward, label }).flatMap(([key, value]) =>
+    value === undefined ? [] : [`--${key}`],
+  )
+  if (given.length > 0) {
+    throw new PaddockError(
+      'USAGE',
+      `--format paddock takes rollouts as they are, so ${given.join(' and ')} would do nothing`,
+      {
+        fix: `Leave out ${given.join(' and ')}.`,
+      },
+    )
+  }
+  const { openReader, openStore, takeInStore } = await import('../../trajectory/index.ts')
+  const { directory, synchronous, catalogue } = context.loaded.config.store
+  await using store = await openStore(directory, { synchronous, catalogue })
+  const reports: ({ readonly directory: string } & StoreTakenIn)[] = []
+  for (const one of directories) {
+    const path = resolve(context.io.cwd, one)
+    if (path === resolve(directory)) throw new PaddockError('USAGE', `${one} is the data directory itself`)
+    await using from = await openReader(path)
+    reports.push({ directory: path, ...(await takeInStore(store, from, { by: path, signal: context.io.signal })) })
+  }
+  context.result(reports, () =>
+    reports
+      .map(({ directory: path, taken, repeated, unfinished, different }) =>
+        [
+          `${path}  ${plural(taken, 'rollout')} taken in, ${repeated} here already, ${unfinished} not ended there`,
+          ...different.map((id) => context.paint('bad', `  ${id} is here with other content, and stays as it is`)),
+        ].join('\n'),
+      )
+      .join('\n'),
+  )
+  return reports.every(({ different }) => different.length === 0) ? exitCode.ok : exitCode.problems
 }
 
 function real(text: string): number {
