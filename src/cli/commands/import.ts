@@ -44,7 +44,7 @@ ${formats.map(({ name, summary }) => `  ${name.padEnd(9)} ${summary}`).join('\n'
 Example:
   $ paddock import demonstrations.jsonl --format chat --reward 1
 
-Nothing is taken in unless all of it can be read. The same files a second time change nothing.`,
+Nothing is taken in unless all of it can be read. The same files with the same options a second time change nothing.`,
     )
     .action(async (files: readonly string[], options: ImportOptions, command: Command) =>
       cli.run(command, {}, async (context) => {

@@ -116,6 +116,25 @@ describe('importTrajectories', () => {
     }
   })
 
+  it('takes the same files in again under other options, and none of those is left without effect', async () => {
+    const one = line(['{"role":"user","content":"a"}', '{"role":"assistant","content":"b"}'], null)
+    const paths = [await file('one.jsonl', one)]
+    await using store = await openStore(join(root, 'options'))
+    const first = await importTrajectories(store, { format: 'chat', paths })
+    const more = { name: 'other', split: 'test', reward: 1, labels: { set: 'x' } }
+    const second = await importTrajectories(store, { format: 'chat', paths, ...more })
+    expect(second).toMatchObject({ isNew: true, taken: 1, withReward: 1 })
+    expect(await importTrajectories(store, { format: 'chat', paths, ...more })).toMatchObject({
+      runId: second.runId,
+      taken: 0,
+    })
+    expect(await importTrajectories(store, { format: 'chat', paths })).toMatchObject({ runId: first.runId, taken: 0 })
+    const [rollout] = await store.catalogue.rollouts({ runId: second.runId })
+    expect(rollout).toMatchObject({ labels: { set: 'x' }, verdicts: [{ reward: 1 }] })
+    expect(await store.catalogue.task(rollout?.taskDigest ?? '')).toMatchObject({ split: 'test' })
+    expect(await store.catalogue.run(second.runId)).toMatchObject({ name: 'other' })
+  })
+
   it('makes pairs of what was imported of one task', async () => {
     const of = (said: string, reward: number): string =>
       line(

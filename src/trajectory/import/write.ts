@@ -42,7 +42,7 @@ export interface ImportReport {
 
 /**
  * Takes trajectories of others into a store: a run of their own, a group per task, a rollout per trajectory, a session per thread, a
- * call per answer. All is read and checked before the first is written. The same files taken in again go on where it was cut off, and
+ * call per answer. All is read and checked before the first is written. The same files taken in again under the same options go on where it was cut off, and
  * change nothing where it was not. Throws `IMPORT_INVALID`, `USAGE`.
  */
 export async function importTrajectories(store: Store, request: ImportRequest): Promise<ImportReport> {
@@ -84,8 +84,10 @@ export async function importTrajectories(store: Store, request: ImportRequest): 
 }
 
 /** Reads all of it once: that it can be taken in, and what it is. */
-async function survey({ format, paths, reward }: ImportRequest): Promise<{ digest: Digest; trajectories: number }> {
-  const hash = createHash('sha256').update(JSON.stringify([format, reward ?? null]))
+async function survey(request: ImportRequest): Promise<{ digest: Digest; trajectories: number }> {
+  const { format, paths, name = null, split = null, reward = null, labels = {} } = request
+  // What is written of the same files under other options is another import.
+  const hash = createHash('sha256').update(JSON.stringify([format, name, split, reward, labels]))
   let trajectories = 0
   for await (const one of readTrajectories(format, paths)) {
     hash.update(JSON.stringify(one))
