@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../src/core/index.ts'
-import { sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
+import { openaiEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
 import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
@@ -195,6 +195,14 @@ describe.each(apis)('side channels, %s', (wire, adapter) => {
     expect(file).toEqual(Buffer.from(await blobs.get(one?.sha256 ?? '')))
     expect(file).toHaveLength(one?.size_bytes ?? 0)
   })
+})
+
+it('alternatives are refused by name where an engine gives no logprobs', async () => {
+  await using paddock = await startProxy('http://127.0.0.1:9', {
+    engine: openaiEngine({ url: 'http://127.0.0.1:9', logprobs: false }),
+  })
+  await expect(paddock.open({ policy: { topLogprobs: 3 } })).rejects.toMatchObject({ code: 'ENGINE_INCAPABLE' })
+  await expect(paddock.open({})).resolves.toBeDefined()
 })
 
 /** Numbers of a NumPy file of unsigned bytes: header length stands at byte 8. */

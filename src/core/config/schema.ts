@@ -252,7 +252,7 @@ export const sessionSchema = z.strictObject({
     .max(20)
     .default(0)
     .describe(
-      'Alternatives per sampled token that Paddock asks of the engine beside what the harness asks, at most 20: kept with the call and told to nobody, with the entropy that they show. Where a harness asks for logprobs itself, its own number stands.',
+      'Alternatives per sampled token that Paddock asks of the engine beside what the harness asks, at most 20: kept with the call and told to nobody, with the entropy that they show. Where a harness asks for logprobs itself, its own number stands; with an engine that gives none no session is opened.',
     ),
   inject: injections.default([]),
   onDisconnect: z

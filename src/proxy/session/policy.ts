@@ -27,7 +27,16 @@ export function wholePolicy(part: Partial<SessionPolicy> = {}): SessionPolicy {
 }
 
 /** Throws `ENGINE_INCAPABLE` where a policy demands of an engine what it would leave out in silence. */
-export function requireAble(policy: SessionPolicy, { name, url, boundThinking }: EngineAdapter): void {
+export function requireAble(policy: SessionPolicy, { name, url, boundThinking, gives }: EngineAdapter): void {
+  if ((policy.topLogprobs ?? 0) > 0 && !gives.logprobs) {
+    throw new PaddockError(
+      'ENGINE_INCAPABLE',
+      `The engine ${name} at ${url} gives no logprobs, so it has no alternatives.`,
+      {
+        fix: 'Leave `topLogprobs` at 0, or use an engine that gives logprobs.',
+      },
+    )
+  }
   if (policy.thinkingBudget !== 'pass' || boundThinking !== undefined) return
   throw new PaddockError('ENGINE_INCAPABLE', `The engine ${name} at ${url} cannot be told a bound on thinking.`, {
     fix: 'Use vLLM, or start SGLang with `--enable-strict-thinking` and `--reasoning-parser`, or leave `thinkingBudget` at `record`.',
