@@ -15,9 +15,10 @@ HINT = "Count the lines that say ERROR, each address once, and write only the nu
 ROUNDS, MEMBERS, ENOUGH = 3, 2, 0.5
 
 
-def passed(group: Group) -> float:
+def passed(group: Group) -> float | None:
+    """The mean of the numbers; None where no member has one: nothing was learned about the hint."""
     numbers = [member.number for member in group.members if member.number is not None]
-    return sum(numbers) / max(1, len(numbers))
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 paddock = Paddock(os.environ["PADDOCK_CONTROL_URL"])
@@ -39,11 +40,11 @@ with paddock.run(purpose="train", tasks=os.environ["PADDOCK_TASKS"]) as run:
         said = []
         for name, group in groups.items():
             for row in group.rows:
-                advantage = None if row.reward is None else row.reward - mean
+                advantage = None if row.reward is None or mean is None else row.reward - mean
                 outcome = "used" if name == "without" and row.usable and advantage is not None else "filtered"
                 said.append({"row": row.row_id, "step": step, "outcome": outcome, "advantage": advantage})
         run.dispose(said)
-        if told[-1]["with"] >= ENOUGH:
+        if (told[-1]["with"] or 0) >= ENOUGH:
             length //= 2
     run.finish()
     print(json.dumps({"run": run.run_id, "rounds": told}))

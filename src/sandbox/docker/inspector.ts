@@ -17,7 +17,7 @@ import { ask, connectDaemon, statusOf } from './daemon.ts'
 import { AttachReader } from './frames.ts'
 import { claimerIn } from './hardened.ts'
 import { keptImages, removeKept } from './kept.ts'
-import { bytesLabel, callLabel, markLabel, ownerLabel } from './labels.ts'
+import { bytesLabel, callLabel, keptAtLabel, markLabel, ownerLabel, rolloutLabel, runLabel } from './labels.ts'
 
 /** The boxes that the Docker daemon of this machine runs. */
 export function dockerInspector(o: { readonly socketPath?: string } = {}): BoxInspector {
@@ -99,8 +99,9 @@ class DockerInspector implements BoxInspector {
 
   async snapshot(box: BoxSight, name: string): Promise<ImageRef> {
     const tag = `paddock-kept:${name}`
-    // No owner: a person made it, and a person removes it.
-    const changes = `LABEL ${markLabel}="kept" ${ownerLabel}="" ${callLabel}="" ${bytesLabel}=""`
+    // No owner and no run: a person made it, and a person removes it. What the box stands on may have labels of its own.
+    const none = [ownerLabel, runLabel, rolloutLabel, callLabel, bytesLabel].map((name) => `${name}=""`)
+    const changes = `LABEL ${markLabel}="kept" ${keptAtLabel}="${Date.now()}" ${none.join(' ')}`
     const commit = { repo: 'paddock-kept', tag: name, pause: true, changes }
     await ask('commit a box', this.#docker.getContainer(box.id).commit(commit), 'BOX_DEAD')
     const { Id: id } = await ask('look at an image', this.#docker.getImage(tag).inspect())

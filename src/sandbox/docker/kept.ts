@@ -2,7 +2,7 @@ import type Docker from 'dockerode'
 import { PaddockError } from '../../core/index.ts'
 import type { KeepBounds, KeptImage } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
-import { bytesLabel, callLabel, markLabel, rolloutLabel, runLabel } from './labels.ts'
+import { bytesLabel, callLabel, keptAtLabel, markLabel, rolloutLabel, runLabel } from './labels.ts'
 
 /** Of each run one after the other: what is being kept counts for the next. */
 const turns = new Map<string, Promise<void>>()
@@ -38,24 +38,21 @@ export async function keptImages(
 ): Promise<readonly KeptImage[]> {
   const label = [`${markLabel}=kept`, ...(filter.run === undefined ? [] : [`${runLabel}=${filter.run}`])]
   const list = await ask('list images', docker.listImages({ filters: { label } }))
-  return (
-    list
-      .flatMap(({ RepoTags, Labels, Created }) => {
-        const labels = Labels ?? {}
-        return (RepoTags ?? [])
-          .filter((tag) => !tag.startsWith('<none>'))
-          .map((tag) => ({
-            image: tag,
-            run: labels[runLabel] || null,
-            rollout: labels[rolloutLabel] || null,
-            call: labels[callLabel] || null,
-            sizeBytes: (labels[bytesLabel] ?? '') === '' ? null : Number(labels[bytesLabel]),
-            createdAt: Created * 1000,
-          }))
-      })
-      // The daemon counts seconds; ids of calls grow.
-      .toSorted((a, b) => a.createdAt - b.createdAt || ((a.call ?? '') < (b.call ?? '') ? -1 : 1))
-  )
+  return list
+    .flatMap(({ RepoTags, Labels, Created }) => {
+      const labels = Labels ?? {}
+      return (RepoTags ?? [])
+        .filter((tag) => !tag.startsWith('<none>'))
+        .map((tag) => ({
+          image: tag,
+          run: labels[runLabel] || null,
+          rollout: labels[rolloutLabel] || null,
+          call: labels[callLabel] || null,
+          sizeBytes: (labels[bytesLabel] ?? '') === '' ? null : Number(labels[bytesLabel]),
+          createdAt: Number(labels[keptAtLabel] ?? Created * 1000),
+        }))
+    })
+    .toSorted((a, b) => a.createdAt - b.createdAt)
 }
 
 /** Removes one that is kept. Throws `NOT_FOUND`, and `IMAGE_IN_USE` where a box runs on it. */

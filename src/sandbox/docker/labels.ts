@@ -12,7 +12,8 @@ export const parentLabel = 'paddock.parent'
 /** On the same: what the image that they began with says of its commands. */
 export const saysLabel = 'paddock.says'
 
-/** On images that are kept: the bytes that each added, the call that it was taken after. */
+/** On images that are kept: when (milliseconds since the epoch; the daemon counts seconds), the bytes that each added, the call that it was taken after. */
+export const keptAtLabel = 'paddock.kept-at'
 export const bytesLabel = 'paddock.bytes'
 export const callLabel = 'paddock.call'
 export const runLabel = 'paddock.run'

@@ -12,6 +12,7 @@ import {
   bytesLabel,
   callLabel,
   depthLabel,
+  keptAtLabel,
   markLabel,
   ownerLabel,
   parentLabel,
@@ -132,6 +133,7 @@ async function commit(
     [markLabel]: kept === undefined ? 'snapshot' : 'kept',
     [ownerLabel]: kept === undefined ? thisOwner() : '',
     // The box's own image may be one that is kept, and its labels are not ours.
+    [keptAtLabel]: String(Date.now()),
     [runLabel]: kept?.about.run ?? '',
     [rolloutLabel]: kept?.about.rollout ?? '',
     [callLabel]: kept?.callId ?? '',
