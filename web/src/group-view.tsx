@@ -1,17 +1,17 @@
-import type { GroupDetail } from '../../src/server/view/contract.ts'
+import type { GroupPage } from '../../src/server/view/contract.ts'
 import { CompareLink } from './compare-view.tsx'
 import { Shown, useRead } from './load.tsx'
 import { rewardClass } from './rollout-table.tsx'
+import { place, withQuery } from './router.ts'
 import { duration, number, shortId, visible, Words } from './text.tsx'
 
 /** A group: its members side by side, with what their rewards are made of. */
 export function GroupView({ id }: { readonly id: string }) {
-  const group = useRead<GroupDetail>(`/view/api/groups/${id}`)
+  const after = place.value.query['after'] ?? '0'
+  const group = useRead<GroupPage>(`/view/api/groups/${id}?after=${encodeURIComponent(after)}`)
   return (
     <Shown of={group}>
-      {({ group: one, members }) => {
-        const names = [...new Set(members.flatMap((member) => Object.keys(member.components)))].slice(0, 8)
-        const most = Math.max(1, ...members.map(({ reward }) => Math.abs(reward ?? 0)))
+      {({ group: one, names, rows, next }) => {
         return (
           <>
             <p class="crumbs">
@@ -51,7 +51,7 @@ export function GroupView({ id }: { readonly id: string }) {
                 </tr>
               </thead>
               <tbody>
-                {members.map((member) => (
+                {rows.map((member) => (
                   <tr key={member.id}>
                     <td>
                       <a href={`/rollouts/${member.id}`}>{shortId(member.id)}</a>
@@ -61,7 +61,7 @@ export function GroupView({ id }: { readonly id: string }) {
                     <td>
                       <span
                         class={`bar ${rewardClass(member.reward)}`}
-                        style={{ width: `${Math.round((Math.abs(member.reward ?? 0) / most) * 80)}px` }}
+                        style={{ width: `${Math.round((Math.abs(member.reward ?? 0) / one.mostReward) * 80)}px` }}
                       />
                     </td>
                     <td>{member.status ?? '–'}</td>
@@ -69,8 +69,8 @@ export function GroupView({ id }: { readonly id: string }) {
                       {member.end ?? 'running'}
                       {member.tainted ? ' (tainted)' : ''}
                     </td>
-                    {names.map((name) => (
-                      <td key={name}>{number(member.components[name] ?? null)}</td>
+                    {names.map((name, at) => (
+                      <td key={name}>{number(member.components[at] ?? null)}</td>
                     ))}
                     <td>{duration(member.startedAt, member.endedAt)}</td>
                     <td>{member.cause ?? ''}</td>
@@ -81,6 +81,10 @@ export function GroupView({ id }: { readonly id: string }) {
                 ))}
               </tbody>
             </table>
+            <p class="pager">
+              {after === '0' ? null : <a href={withQuery({ after: null })}>From the first member</a>}{' '}
+              {next === null ? null : <a href={withQuery({ after: String(next) })}>Later members</a>}
+            </p>
           </>
         )
       }}

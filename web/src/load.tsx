@@ -40,8 +40,16 @@ export function useRead<T>(
 
 /** The content once it is read, or what is wrong with one way on. */
 export function Shown<T>(o: { readonly of: Loaded<T>; readonly children: (value: T) => ComponentChildren }) {
-  if (o.of.error !== null) return <Failure error={o.of.error} />
-  return o.of.value === null ? <p class="quiet">Reading …</p> : <>{o.children(o.of.value)}</>
+  const { error, value } = o.of
+  if (error !== null) return <Failure error={error} />
+  if (value === null) return <p class="quiet">Reading …</p>
+  const isShortened = typeof value === 'object' && 'shortened' in value
+  return (
+    <>
+      {isShortened ? <p class="warn">This page is too large: long texts and lists of it are cut.</p> : null}
+      {o.children(value)}
+    </>
+  )
 }
 
 /** One error: code, what is wrong, the fix. */

@@ -1,4 +1,4 @@
-import type { FailureLine, GroupPage, RunPage, RunPulse } from '../../src/server/view/contract.ts'
+import type { FailureLine, GroupLine, Part, RunPage, RunPulse } from '../../src/server/view/contract.ts'
 import { LiveState, usePulse } from './live.tsx'
 import { Shown, useRead } from './load.tsx'
 import { place, withQuery } from './router.ts'
@@ -99,7 +99,7 @@ function Summary({ page }: { readonly page: RunPage }) {
 
 function Groups({ runId, version }: { readonly runId: string; readonly version: number }) {
   const after = place.value.query['after'] ?? '0'
-  const groups = useRead<GroupPage>(
+  const groups = useRead<Part<GroupLine>>(
     `/view/api/runs/${runId}/groups?after=${encodeURIComponent(after)}`,
     undefined,
     version,

@@ -1,7 +1,8 @@
 import { useEffect } from 'preact/hooks'
-import type { CallDetail, CallLine, SessionDetail } from '../../src/server/view/contract.ts'
-import { Shown, useKeys, useRead } from './load.tsx'
+import type { CallDetail, CallLine, CallsPage, SessionDetail } from '../../src/server/view/contract.ts'
+import { Failure, Shown, useKeys, useRead } from './load.tsx'
 import { MessageText } from './message.tsx'
+import { usePages } from './pages.ts'
 import { go, place, withQuery } from './router.ts'
 import { duration, number, shortId, visible, Words } from './text.tsx'
 import { TokenView } from './token-view.tsx'
@@ -29,22 +30,23 @@ export function SessionView({ id }: { readonly id: string }) {
               {shortId(id)}, {detail.role}, {detail.closedAt === null ? 'open' : 'closed'}
             </small>
           </h1>
-          {detail.calls.length === 0 ? <p class="quiet">It has no calls.</p> : <Calls id={id} calls={detail.calls} />}
+          {detail.calls === 0 ? <p class="quiet">It has no calls.</p> : <Calls id={id} />}
         </>
       )}
     </Shown>
   )
 }
 
-function Calls({ id, calls }: { readonly id: string; readonly calls: readonly CallLine[] }) {
-  const asked = Number(place.value.query['call'] ?? calls[0]?.seq ?? 0)
-  const at = Math.max(
-    0,
-    calls.findIndex((call) => call.seq === asked),
-  )
-  const chosen = calls[at]
+/** A session's calls, fetched as they come into sight, and the one that the address names. */
+function Calls({ id }: { readonly id: string }) {
+  const asked = place.value.query['call']
+  const path = `/view/api/sessions/${id}/calls`
+  const found = useRead<CallsPage>(`${path}?limit=1${asked === undefined ? '' : `&at=${encodeURIComponent(asked)}`}`)
+  const { first, error, rowAt, need } = usePages<CallLine, CallsPage>(path)
+  const at = found.value?.at ?? 0
+  const chosen = rowAt(at)
   const step = (by: number): boolean => {
-    const next = calls[at + by]
+    const next = rowAt(at + by)
     if (next !== undefined) go(withQuery({ call: String(next.seq) }), true)
     return true
   }
@@ -55,17 +57,21 @@ function Calls({ id, calls }: { readonly id: string; readonly calls: readonly Ca
     go(withQuery({ view: place.value.query['view'] === 'text' ? null : 'text' }), true)
     return true
   })
+  const failure = error ?? found.error
+  if (failure !== null) return <Failure error={failure} />
+  if (first === null) return <p class="quiet">Reading …</p>
   return (
     <div class="split wide">
       <aside aria-label="Calls">
-        <p class="quiet">{number(calls.length)} calls</p>
+        <p class="quiet">{number(first.total)} calls</p>
         <WindowList
-          count={calls.length}
+          count={first.total}
           rowHeight={58}
           label="Calls"
           at={at}
+          onRange={need}
           row={(index) => {
-            const call = calls[index]
+            const call = rowAt(index)
             return call === undefined ? null : <CallRow call={call} chosen={index === at} />
           }}
         />
@@ -78,7 +84,7 @@ function Calls({ id, calls }: { readonly id: string; readonly calls: readonly Ca
 function CallRow({ call, chosen }: { readonly call: CallLine; readonly chosen: boolean }) {
   const marks = [
     ...call.forks.map((fork) => `fork: ${fork.cause}`),
-    ...(call.findings.length === 0 ? [] : [`${call.findings.length} findings`]),
+    ...(call.findings === 0 ? [] : [`${call.findings} findings`]),
     ...(call.delivery === 'superseded' ? ['superseded'] : []),
     ...(call.replayedTokens > 0 ? ['replayed'] : []),
   ]
@@ -137,7 +143,7 @@ function Call({ id, seq }: { readonly id: string; readonly seq: number }) {
               <code>{samplingText(detail.used)}</code>
             </dd>
           </dl>
-          {detail.findings.map((finding) => (
+          {detail.findingsInFull.map((finding) => (
             <p key={finding} class="warn">
               finding: <Words text={finding} />
             </p>

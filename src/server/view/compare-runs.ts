@@ -1,5 +1,6 @@
 import type { RunRecord } from '../../trajectory/index.ts'
 import type { RunComparison, TaskPair } from './contract.ts'
+import { partOf } from './fit.ts'
 import { isEffective, mean, type ReadRollout, rewardsOf } from './rollout-lines.ts'
 import { passRateOf } from './task-pages.ts'
 
@@ -13,17 +14,12 @@ interface Side {
 }
 
 /** Pairs two runs by task. */
-export function compareRuns(
-  a: Side,
-  b: Side,
-  { after, limit }: { readonly after: number; readonly limit: number },
-): RunComparison {
+export function compareRuns(a: Side, b: Side, part: { readonly after: number; readonly limit: number }): RunComparison {
   const [left, right] = [byTask(a), byTask(b)]
   const pairs = [...new Set([...left.keys(), ...right.keys()])]
     .map((digest): TaskPair => pairOf(digest, left.get(digest) ?? null, right.get(digest) ?? null))
     .toSorted((one, other) => weightOf(other) - weightOf(one) || (one.name < other.name ? -1 : 1))
   const paired = pairs.filter((pair) => pair.a?.mean != null && pair.b?.mean != null)
-  const rows = pairs.slice(after, after + limit)
   const settings = differences(a.run.config, b.run.config)
   const side = ({ run, rollouts }: Side, means: readonly number[]) => ({
     id: run.id,
@@ -46,9 +42,7 @@ export function compareRuns(
     lost: pairs.filter(({ flip }) => flip === 'lost').length,
     onlyA: pairs.filter((pair) => pair.b === null).length,
     onlyB: pairs.filter((pair) => pair.a === null).length,
-    total: pairs.length,
-    rows,
-    next: after + rows.length < pairs.length ? after + rows.length : null,
+    ...partOf(pairs, part),
     settings: settings.slice(0, mostSettings),
     settingsLeft: Math.max(0, settings.length - mostSettings),
   }

@@ -42,11 +42,7 @@ export type Facets = Readonly<Record<FacetName, Readonly<Record<string, number>>
 export type FacetName = 'end' | 'status' | 'task' | 'harness' | 'cause' | 'weights'
 
 /** One page of a run's rollouts. */
-export interface RolloutPage {
-  readonly total: number
-  readonly rows: readonly RolloutLine[]
-  /** What to give as `after` for the next page; null at the end. */
-  readonly next: number | null
+export interface RolloutPage extends Part<RolloutLine> {
   readonly facets: Facets
   readonly read: RunExtent
   /** Where those stand that were asked for by id, in this order and under these filters. */
@@ -113,17 +109,30 @@ export interface RunPage {
   readonly rewards: { readonly least: number; readonly most: number; readonly bins: readonly number[] }
 }
 
-/** One page of a run's groups. */
-export interface GroupPage {
+/** A part of a list that grows with what is recorded. */
+export interface Part<Line> {
   readonly total: number
-  readonly rows: readonly GroupLine[]
+  readonly rows: readonly Line[]
+  /** What to give as `after` for the next part; null at the end. */
   readonly next: number | null
 }
 
-/** The page of a group: members side by side. */
-export interface GroupDetail {
-  readonly group: GroupLine & { readonly runId: Id; readonly instruction: string }
-  readonly members: readonly (RolloutLine & { readonly components: Readonly<Record<string, number>> })[]
+/** A member of a group. */
+export interface MemberLine extends RolloutLine {
+  /** What its number is made of, under the names of the page. */
+  readonly components: readonly (number | null)[]
+}
+
+/** The page of a group: a part of its members side by side. */
+export interface GroupPage extends Part<MemberLine> {
+  readonly group: GroupLine & {
+    readonly runId: Id
+    readonly instruction: string
+    /** The largest number among all members without its sign, at least 1. */
+    readonly mostReward: number
+  }
+  /** Names of parts of numbers, at most 8. */
+  readonly names: readonly string[]
 }
 
 /** A session in the page of its rollout. */
@@ -167,7 +176,8 @@ export interface CallLine {
   readonly replayedTokens: number
   /** Sampled tokens that a trainer would get as trainable. */
   readonly trained: number
-  readonly findings: readonly string[]
+  readonly findings: number
+  /** At most four. */
   readonly forks: readonly { readonly cause: string; readonly position: number; readonly tokensAffected: number }[]
   /** The beginning of its answer. */
   readonly preview: string
@@ -180,7 +190,14 @@ export interface SessionDetail {
   readonly rolloutId: Id | null
   readonly closedAt: number | null
   readonly labels: Readonly<Record<string, string>>
-  readonly calls: readonly CallLine[]
+  /** How many. */
+  readonly calls: number
+}
+
+/** A part of the calls of a session. */
+export interface CallsPage extends Part<CallLine> {
+  /** Where the call stands whose number was asked for, else 0. */
+  readonly at: number
 }
 
 /** A message as a reader wants it. Text beyond {@link maxTextChars} is cut, and said so by `cut`. */
@@ -211,6 +228,7 @@ export interface CallDetail extends CallLine {
   }[]
   /** What the engine or Paddock said where it failed. */
   readonly error: string | null
+  readonly findingsInFull: readonly string[]
   readonly forksInFull: readonly {
     readonly cause: string
     readonly fromCallSeq: number | null

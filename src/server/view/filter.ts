@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { FacetName, Facets, RolloutPage } from './contract.ts'
+import { partOf } from './fit.ts'
 import { oneId } from './paths.ts'
 import type { ReadRollout } from './rollout-lines.ts'
 import type { RunRead } from './run-book.ts'
@@ -38,12 +39,11 @@ export type RolloutQuery = z.infer<typeof rolloutQuery>
 export function pageOf({ rollouts, of, version }: RunRead, query: RolloutQuery): RolloutPage {
   const kept = rollouts.filter((one) => fits(one, query, null))
   const all = sorted(kept, query)
-  const rows = all.slice(query.after, query.after + query.limit)
-  const next = query.after + rows.length
   return {
-    total: kept.length,
-    rows: rows.map(({ line }) => line),
-    next: next < kept.length ? next : null,
+    ...partOf(
+      all.map(({ line }) => line),
+      query,
+    ),
     facets: facetsOf(rollouts, query),
     read: { rollouts: rollouts.length, of, version },
     places: Object.fromEntries(

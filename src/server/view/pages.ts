@@ -4,9 +4,9 @@ import type {
   CallPlace,
   CurvePage,
   FamilyPage,
-  GroupDetail,
   GroupLine,
   GroupPage,
+  MemberLine,
   RolloutComparison,
   RolloutDetail,
   RolloutPulse,
@@ -46,6 +46,8 @@ const keptSessions = 4
 const keptRuns = 2
 const keptTrees = 2
 const rewardBins = 10
+/** Parts of rewards that a group's table has columns for. */
+const mostComponents = 8
 /** Verdicts of a rollout that a page gets, and characters of each one's evidence. */
 const mostVerdicts = 10
 const maxEvidenceChars = 32_000
@@ -160,26 +162,33 @@ export class ViewPages {
     return compareRuns(await side(ids.a), await side(ids.b), part)
   }
 
-  /** A page of a run's groups, in order of making. Throws `NOT_FOUND`. */
-  async groups(runId: Id, after: number, limit: number): Promise<GroupPage> {
+  /** A run's groups, in order of making. Throws `NOT_FOUND`. */
+  async groups(runId: Id): Promise<readonly GroupLine[]> {
     const members = Map.groupBy((await this.read(runId)).rollouts, ({ line }) => line.groupId)
-    const all = [...members].map(([id, of]) => groupLine(id, of))
-    const rows = all.slice(after, after + limit)
-    return { total: all.length, rows, next: after + rows.length < all.length ? after + rows.length : null }
+    return [...members].map(([id, of]) => groupLine(id, of))
   }
 
   /** A group with its members. Throws `NOT_FOUND`. */
-  async group(id: Id): Promise<GroupDetail> {
+  async group(id: Id): Promise<Pick<GroupPage, 'group' | 'names'> & { readonly members: readonly MemberLine[] }> {
     const { catalogue } = this.#reader
     const group = await catalogue.group(id)
     const task = await catalogue.task(group.taskDigest)
     const views = await catalogue.rollouts({ groupId: id })
     const members = views.map((view) => readRollout(view, task.name))
+    const components = views.map((view) => verdictInForce(view.verdicts)?.components ?? {})
+    const names = [...new Set(components.flatMap((own) => Object.keys(own)))].slice(0, mostComponents)
     return {
-      group: { ...groupLine(id, members), task: task.name, runId: group.runId, instruction: task.instruction },
+      group: {
+        ...groupLine(id, members),
+        task: task.name,
+        runId: group.runId,
+        instruction: task.instruction.slice(0, maxInstructionChars),
+        mostReward: Math.max(1, ...members.map(({ line }) => Math.abs(line.reward ?? 0))),
+      },
+      names,
       members: members.map(({ line }, at) => ({
         ...line,
-        components: verdictInForce(views[at]?.verdicts ?? [])?.components ?? {},
+        components: names.map((name) => components[at]?.[name] ?? null),
       })),
     }
   }

@@ -5,13 +5,15 @@ import { commonPrefix, type ReadMessage, readMessage } from '../read/messages.ts
 import { rowsOf, type SegmentMask, segmentMasks } from '../read/rows.ts'
 import { knownTokenTexts, type TokenTexts } from '../read/token-texts.ts'
 import { type TokenCounts, tokenCounts } from '../views.ts'
-import type { CallDetail, CallLine, MessageView, SessionDetail, TokensHead } from './contract.ts'
+import type { CallDetail, CallLine, CallsPage, MessageView, SessionDetail, TokensHead } from './contract.ts'
 
 /** Characters of a text that a page gets; the rest is counted. */
 const maxTextChars = 64_000
 /** Messages of one call that a page gets, the newest. */
 const maxMessages = 50
 const previewChars = 160
+/** Forks of one call that a list tells. */
+const mostForks = 4
 
 /** A session without bodies, with what its pages are made of. */
 export interface ReadSession {
@@ -36,7 +38,7 @@ export async function readSession(reader: StoreReader, id: Id): Promise<ReadSess
   }
 }
 
-/** The page of a session: its calls, without bodies. */
+/** The page of a session. */
 export function sessionDetail(session: ReadSession): SessionDetail {
   const { log } = session
   return {
@@ -45,8 +47,24 @@ export function sessionDetail(session: ReadSession): SessionDetail {
     rolloutId: log.session.rolloutId,
     closedAt: log.closedAt,
     labels: log.session.labels,
-    calls: log.calls.map((call) => callLine(session, call)),
+    calls: log.calls.length,
   }
+}
+
+/** A part of a session's calls, and where the call of a number stands. */
+export function callsPartOf(
+  session: ReadSession,
+  asked: { readonly after: number; readonly limit: number },
+  seq: number | null,
+): CallsPage {
+  const { calls } = session.log
+  const rows = calls.slice(asked.after, asked.after + asked.limit).map((call) => callLine(session, call))
+  const next = asked.after + rows.length
+  const at = Math.max(
+    0,
+    calls.findIndex(({ intent }) => intent.seq === seq),
+  )
+  return { total: calls.length, rows, next: next < calls.length ? next : null, at }
 }
 
 /** A call as lists have it. */
@@ -71,8 +89,10 @@ export function callLine({ counts, masks, segments }: ReadSession, call: CallRec
     trained: own
       .filter((id) => masks.get(id)?.trained === true)
       .reduce((total, id) => total + (segments.get(id)?.tokens.length ?? 0), 0),
-    findings: commit?.findings ?? [],
-    forks: (commit?.forks ?? []).map(({ cause, position, tokensAffected }) => ({ cause, position, tokensAffected })),
+    findings: commit?.findings.length ?? 0,
+    forks: (commit?.forks ?? [])
+      .slice(0, mostForks)
+      .map(({ cause, position, tokensAffected }) => ({ cause, position, tokensAffected })),
     preview: choice === undefined ? '' : previewOf(readMessage(parsedMessage(choice.message))),
   }
 }
@@ -109,6 +129,7 @@ export async function callDetail(reader: StoreReader, session: ReadSession, seq:
     })),
     error:
       outcome?.kind === 'engine_error' || outcome?.kind === 'refused' ? `${outcome.code}: ${outcome.message}` : null,
+    findingsInFull: commit?.findings ?? [],
     forksInFull: (commit?.forks ?? []).map((fork) => ({
       cause: fork.cause,
       fromCallSeq: session.log.calls.find((one) => one.intent.id === fork.fromCallId)?.intent.seq ?? null,

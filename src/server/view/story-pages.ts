@@ -10,12 +10,11 @@ import type {
   TrainedRow,
   TrainingPage,
 } from './contract.ts'
+import { fittingFrom } from './fit.ts'
 
 /** Characters of a text of an event that a page gets; the rest is counted. */
 const maxTextChars = 8000
 const maxTitleChars = 300
-/** Characters of one part of the timeline, after which the next part begins. */
-const maxPartChars = 200_000
 const mostRows = 200
 const mostDispositions = 1000
 
@@ -28,14 +27,7 @@ export function timelinePart(
   calls: CallPlaces,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): TimelinePage {
-  const lines: TimelineLine[] = []
-  let chars = 0
-  for (const [at, event] of events.slice(after, after + limit).entries()) {
-    const line = lineOf(event, after + at, calls)
-    chars += line.title.length + line.texts.reduce((total, { text }) => total + text.length, 0)
-    if (lines.length > 0 && chars > maxPartChars) break
-    lines.push(line)
-  }
+  const lines = fittingFrom(events.slice(after, after + limit).map((event, at) => lineOf(event, after + at, calls)))
   const next = after + lines.length
   const stages = events.flatMap((event) =>
     event.kind === 'stage' && event.phase === 'end' && event.durationMs !== null
@@ -147,14 +139,10 @@ export function terminalPart(
   { after, limit }: { readonly after: number; readonly limit: number },
 ): TerminalPage {
   const commands = events.flatMap((event, at) => (event.kind === 'exec' ? [{ event, at }] : []))
-  const rows: TerminalStep[] = []
-  let chars = 0
-  for (const [nth, { event, at }] of commands.slice(after, after + limit).entries()) {
+  const asked = commands.slice(after, after + limit).map(({ event, at }, nth): TerminalStep => {
     const texts = [event.command, event.stdout, event.stderr]
     const [command = '', stdout = '', stderr = ''] = texts.map((text) => text.slice(0, maxTextChars))
-    chars += command.length + stdout.length + stderr.length
-    if (rows.length > 0 && chars > maxPartChars) break
-    rows.push({
+    return {
       n: after + nth,
       event: at,
       at: event.at,
@@ -167,8 +155,9 @@ export function terminalPart(
       stderr,
       cut: texts.reduce((sum, text) => sum + Math.max(0, text.length - maxTextChars), event.truncatedBytes),
       call: calls.get(event.callId ?? '') ?? null,
-    })
-  }
+    }
+  })
+  const rows = fittingFrom(asked)
   const next = after + rows.length
   return { total: commands.length, rows, next: next < commands.length ? next : null }
 }
