@@ -227,8 +227,7 @@ export async function findTrainerRun(
   return {
     tasks,
     begin: async (runId, stop) => {
-      const publish = (progress: RunProgress): void =>
-        owner.live.publish({ kind: 'progress', data: { runId, progress } })
+      const publish = (progress: RunProgress): void => owner.progress(runId, progress)
       const stand = await standOf(loaded, { owner, parts, onProgress: publish })
       try {
         await owner.left.leaveTo(runId)

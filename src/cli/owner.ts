@@ -21,9 +21,10 @@ import {
   TrainerGroups,
   type TrainerRun,
   TrainerRuns,
+  type RunProgress,
 } from '../rollout/index.ts'
 import {
-  CallTally,
+  WorkTally,
   type ControlServer,
   controlToken,
   LiveFeed,
@@ -63,6 +64,8 @@ export interface Owner {
   readonly listener: Listener
   readonly control: ControlServer
   readonly live: LiveFeed
+  /** Tells live readers and the metrics how a run goes on. */
+  progress(runId: Id, progress: RunProgress): void
   readonly log: Log
   /** Told of what happens to the engine, such as `paused` and `resumed`. */
   readonly engineListeners: Set<(what: string) => void>
@@ -119,7 +122,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const live = new LiveFeed()
     const texts = new TokenTextCache({ store, engine: () => proxy.engine, model: () => engines.found?.model ?? null })
     closers.add(() => texts.close())
-    const tally = new CallTally()
+    const tally = new WorkTally()
     const engineListeners: Owner['engineListeners'] = new Set()
     const shelving = new Shelving()
     const logCall = logProxyEvent(log.room('proxy'))
@@ -302,6 +305,10 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       listener,
       control,
       live,
+      progress: (runId, progress) => {
+        tally.noteProgress(progress)
+        live.publish({ kind: 'progress', data: { runId, progress } })
+      },
       log,
       engineListeners,
       shelving,

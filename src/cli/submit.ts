@@ -23,7 +23,7 @@ export async function submitRun(
         : isFork(asked)
           ? await prepareFork(loaded, owner.store.catalogue, asked)
           : await prepareRun(loaded, asked, signal)
-    const publish = (progress: RunProgress): void => owner.live.publish({ kind: 'progress', data: { runId, progress } })
+    const publish = (progress: RunProgress): void => owner.progress(runId, progress)
     const stop = new AbortController()
     const ended = prepared
       .start({ owner, runId, signal: AbortSignal.any([signal, stop.signal]), onProgress: publish })

@@ -1,4 +1,4 @@
-import type { CallTally } from './call-tally.ts'
+import type { WorkTally } from './work-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { LateVerdict, OutsideGroups } from '../rollout/index.ts'
@@ -18,8 +18,8 @@ export interface ControlParts {
     Proxy,
     'openSession' | 'stats' | 'engineStatus' | 'engineHealth' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'
   >
-  /** What the proxy's events add up to; whoever hears them notes them there. */
-  readonly tally: CallTally
+  /** What calls and rollouts add up to; whoever hears of them notes them there. */
+  readonly tally: WorkTally
   /** Origin of the inference listener, for the base URLs of new sessions. */
   readonly inferenceOrigin: string
   /** Session policy of the configuration; a request's policy wins key by key. */

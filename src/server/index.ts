@@ -8,7 +8,7 @@ export {
   roles,
   tokenState,
 } from './access/index.ts'
-export { CallTally } from './call-tally.ts'
+export { WorkTally } from './work-tally.ts'
 export type { ControlParts, SubmittedRun } from './contract.ts'
 export { type RunRequest, runRequest } from './run-request.ts'
 export { type ControlOptions, type ControlServer, startControl } from './control.ts'

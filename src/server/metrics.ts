@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { ReplicaStatus } from '../proxy/index.ts'
 import type { ControlParts } from './contract.ts'
 
@@ -10,9 +10,36 @@ export function metrics(
   const registry = new Registry()
   // Event-loop delay, memory, handles, garbage collection.
   collectDefaultMetrics({ register: registry, prefix: 'paddock_' })
-  const gauge = (name: string, help: string, read: () => number): void => {
-    const metric: Gauge = new Gauge({ name, help, registers: [registry], collect: () => metric.set(read()) })
+  // Gauges that are called like counters; each stands under its own name by type as well.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`paddock_nodejs_active_${what}_total`)
+  /** What only grows is a counter, and is called so (`_total`). */
+  const measure = <L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    read: () => Iterable<readonly [Readonly<Partial<Record<L, string>>>, number]>,
+  ): void => {
+    const about = { name, help, labelNames, registers: [registry] }
+    if (name.endsWith('_total')) {
+      const counter: Counter<L> = new Counter({
+        ...about,
+        collect: () => {
+          counter.reset()
+          for (const [labels, value] of read()) counter.inc(labels, value)
+        },
+      })
+      return
+    }
+    const gauge: Gauge<L> = new Gauge({
+      ...about,
+      collect: () => {
+        gauge.reset()
+        for (const [labels, value] of read()) gauge.set(labels, value)
+      },
+    })
   }
+  const gauge = (name: string, help: string, read: () => number): void => measure(name, help, [], () => [[{}, read()]])
   const { proxy, storeQueueDepth, tally } = parts
   gauge('paddock_sessions_open', 'Open sessions.', () => proxy.stats().sessions.open)
   gauge('paddock_calls_in_flight', 'Calls with the engine now.', () => proxy.stats().inFlight)
@@ -36,17 +63,10 @@ export function metrics(
     'Generations ended for new weights and gone on with.',
     () => proxy.engineStatus().resubmitted,
   )
-  const perReplica = (name: string, help: string, read: (replica: ReplicaStatus) => number): void => {
-    const metric: Gauge<'replica'> = new Gauge({
-      name,
-      help,
-      labelNames: ['replica'],
-      registers: [registry],
-      collect: () => {
-        for (const replica of proxy.engineStatus().replicas) metric.set({ replica: replica.url }, read(replica))
-      },
-    })
-  }
+  const perReplica = (name: string, help: string, read: (replica: ReplicaStatus) => number): void =>
+    measure(name, help, ['replica'], () =>
+      proxy.engineStatus().replicas.map((replica) => [{ replica: replica.url }, read(replica)] as const),
+    )
   perReplica('paddock_replica_serving', '1 where the replica takes calls.', ({ state }) =>
     state === 'serving' ? 1 : 0,
   )
@@ -56,17 +76,8 @@ export function metrics(
   perReplica('paddock_replica_failures_total', 'Requests and looks that failed.', ({ failures }) => failures)
   perReplica('paddock_replica_retries_total', 'Requests sent again, before a first byte.', ({ retries }) => retries)
   perReplica('paddock_replica_ejections_total', 'Times that the replica was taken out.', ({ ejections }) => ejections)
-  const perLabel = (name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void => {
-    const metric: Gauge = new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [registry],
-      collect: () => {
-        for (const [value, count] of read()) metric.set({ [label]: value }, count)
-      },
-    })
-  }
+  const perLabel = (name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void =>
+    measure(name, help, [label], () => [...read()].map(([value, count]) => [{ [label]: value }, count] as const))
   perLabel('paddock_drift_forks_total', 'Prompts that did not extend an earlier answer.', 'cause', () => tally.forks)
   perLabel(
     'paddock_drift_tokens_total',
@@ -80,6 +91,9 @@ export function metrics(
   perLabel('paddock_call_findings_total', 'Integrity findings on calls.', 'finding', () => tally.findings)
   perLabel('paddock_deliveries_total', 'Answers that left whole, or came back.', 'delivery', () => tally.deliveries)
   perLabel('paddock_taints_total', 'Faults that a harness saw and did not cause.', 'cause', () => tally.taints)
+  gauge('paddock_rollouts_running', 'Rollouts that have begun and not ended.', () => tally.running)
+  perLabel('paddock_rollout_ends_total', 'Rollouts by how they ended.', 'end', () => tally.ends)
+  perLabel('paddock_verdicts_total', 'Rollouts by the status of their first verdict.', 'status', () => tally.verdicts)
   if (storeQueueDepth !== null) {
     gauge('paddock_store_queue_depth', 'Writes accepted and not yet durable.', storeQueueDepth)
   }

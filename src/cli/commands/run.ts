@@ -194,7 +194,7 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
       runId,
       signal: io.signal,
       onProgress: (one) => {
-        owner.live.publish({ kind: 'progress', data: { runId, progress: one } })
+        owner.progress(runId, one)
         if (!context.json) progress.show(one)
       },
     })

@@ -2,7 +2,7 @@
 import type { Router } from 'express'
 import { expect, it } from 'vitest'
 import { systemClock } from '../../core/index.ts'
-import { CallTally } from '../call-tally.ts'
+import { WorkTally } from '../work-tally.ts'
 import type { ControlParts } from '../contract.ts'
 import { controlApp } from '../control.ts'
 import { LiveFeed } from '../live.ts'
@@ -24,7 +24,7 @@ function served(stack: readonly Layer[], prefix = ''): readonly string[] {
 
 it('names every route that the control listener serves, and no other', () => {
   // Nobody asks them anything here.
-  const parts = { reader: {}, rl: {}, proxy: {}, tally: new CallTally() } as unknown as ControlParts
+  const parts = { reader: {}, rl: {}, proxy: {}, tally: new WorkTally() } as unknown as ControlParts
   const o = { live: new LiveFeed(systemClock), token: 'x'.repeat(16), directory: '/nowhere', engineConsole: null }
   const { app, close } = controlApp(parts, o)
   const routes = served(app.router.stack as readonly Layer[])
