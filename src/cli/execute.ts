@@ -220,7 +220,7 @@ export async function findTrainerRun(
   asked: TrainerRun,
   signal: AbortSignal,
 ): Promise<FoundRun> {
-  const { own } = asked
+  const { own, atWeightUpdate } = asked
   if (own === null) throw new PaddockError('INTERNAL', 'a run without tasks is not done here')
   const parts = await partsOf(loaded, requestOfTrainer({ ...asked, own }))
   const tasks = await parts.environment.load(resolve(own.tasks), { signal })
@@ -231,7 +231,13 @@ export async function findTrainerRun(
       const stand = await standOf(loaded, { owner, parts, onProgress: publish })
       try {
         await owner.left.leaveTo(runId)
-        const run = await openRun({ ...stand.options, tasks, runId, signal: AbortSignal.any([signal, stop]) })
+        const run = await openRun({
+          ...stand.options,
+          ...(atWeightUpdate === undefined ? {} : { atWeightUpdate }),
+          tasks,
+          runId,
+          signal: AbortSignal.any([signal, stop]),
+        })
         const ended = (async () => {
           await using _stand = stand
           await run.ended
@@ -304,6 +310,7 @@ async function standOf(
       keepSnapshots: { most: keepSnapshots.most, mostBytes: keepSnapshots.mostMb * 2 ** 20 },
       policyPause: pause,
       shelving: owner.shelving,
+      atWeightUpdate: config.run.atWeightUpdate,
       scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },
       onProgress: tell,
       ...(request.name === null ? {} : { name: request.name }),

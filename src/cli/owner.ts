@@ -17,6 +17,7 @@ import {
   Recordings,
   TrainerEngines,
   RoundScores,
+  EngineOverUpdates,
   Shelving,
   TrainerGroups,
   type TrainerRun,
@@ -172,7 +173,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     closers.add(() => own.close())
     const groups = new TrainerGroups({ store, outside, own, requireEngine: () => proxy.requireEngine() })
-    const policy = new PolicyUpdates({ store, proxy, groups })
+    const engine = new EngineOverUpdates({
+      proxy,
+      shelving,
+      onMissed: (rolloutId, why) =>
+        log.room('rollout').warn({ rolloutId, err: why }, 'an agent could not be shelved for an update of the weights'),
+    })
+    const policy = new PolicyUpdates({ store, proxy, engine, groups })
     const evals = new Evals({
       store,
       groups,
@@ -276,6 +283,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           engines: named,
         },
         proxy,
+        engine,
         tally,
         storeQueueDepth: () => store.load.requests,
         cancelRun: (runId) => {

@@ -284,6 +284,8 @@ export interface Proxy {
    * runs to its end. Its harness is kept by keep-alives. Gives how many were ended. Throws `SESSION_UNKNOWN`, `PAUSE_TIMED_OUT`.
    */
   shelveSession(id: Id): Promise<number>
+  /** Whether nothing of a session runs, or only what can be ended and gone on with. */
+  canShelve(id: Id): boolean
   /** They go on, under the weights that there are. */
   resumeSession(id: Id): void
   /** Asks each replica which weights it has. */

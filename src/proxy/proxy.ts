@@ -330,6 +330,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     requireEngine,
     setEngines,
     updateWeights: (order) => upstream.update(order),
+    canShelve: (id) => upstream.canHoldSession(id),
     shelveSession: (id) => {
       book.byIdOrThrow(id).shelve()
       return upstream.holdSession(id)

@@ -98,10 +98,11 @@ function shelvable(
   { session, box }: Booted,
   parts: Pick<ConstructorParameters<typeof ShelvableAgent>[0], 'agentClock' | 'places' | 'signal'>,
 ): Disposable | null {
-  const { shelving, proxy, runId } = run
+  const { shelving, proxy, runId, atWeightUpdate } = run
   if (shelving === null) return null
   const { write } = log
-  const agent = new ShelvableAgent({ ...parts, runId, sessionId: session.session.id, proxy, box, leave, write })
+  const sessionId = session.session.id
+  const agent = new ShelvableAgent({ ...parts, runId, sessionId, proxy, box, atWeightUpdate, leave, write })
   return shelving.watch(log.rolloutId, agent)
 }
 

@@ -6,7 +6,7 @@ import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
-import type { Shelving } from './shelving/index.ts'
+import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 
 /** Everything that a run needs. It owns none of these parts and closes none of them. */
 export interface RunOptions {
@@ -52,6 +52,8 @@ export interface RunOptions {
   readonly policyPause?: PolicyPause
   /** Whoever puts agents aside knows them by it. */
   readonly shelving?: Shelving
+  /** What becomes of half-done rollouts at an update of the weights; `shelve` needs `shelving`. Default `continue`. */
+  readonly atWeightUpdate?: AtWeightUpdate
   /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */
   readonly infraRetries?: number
   /** Control URL of the scripted engine, to which the environment's scripts are posted before the run; null for real engines. */

@@ -50,7 +50,7 @@ export { callNamed } from './fork/past.ts'
 export { openRun, runRollouts } from './run.ts'
 export { isUnverified, type UnverifiedRollout, verifyLeft } from './left.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
-export { Shelving } from './shelving/index.ts'
+export { type AtWeightUpdate, EngineOverUpdates, type Shelved, Shelving } from './shelving/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'
 export {
   endRecordings,

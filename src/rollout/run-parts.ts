@@ -8,7 +8,7 @@ import type { RunProgress } from './contract.ts'
 import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
-import type { Shelving } from './shelving/index.ts'
+import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 
 /** What all rollouts of a run share. */
 export interface RunParts {
@@ -38,6 +38,7 @@ export interface RunParts {
   readonly trainingStep: number | null
   readonly policyPause: PolicyPause | null
   readonly shelving: Shelving | null
+  readonly atWeightUpdate: AtWeightUpdate
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly newId: IdMaker

@@ -173,6 +173,7 @@ function partsOf(
     keepSnapshots: (options.keepSnapshots?.most ?? 0) > 0 ? (options.keepSnapshots ?? null) : null,
     policyPause: options.policyPause ?? null,
     shelving: options.shelving ?? null,
+    atWeightUpdate: options.atWeightUpdate ?? 'continue',
     clock: options.clock ?? systemClock,
     newId: options.newId ?? newId,
     onProgress: onProgress ?? (() => undefined),
@@ -269,7 +270,7 @@ function configOf(
   run: RunParts,
   spec: GroupSpec,
 ): unknown {
-  const { harness, environment, model, policy, labels, budgets, trainingStep, snapshotEvery } = run
+  const { harness, environment, model, policy, labels, budgets, trainingStep, snapshotEvery, atWeightUpdate } = run
   return {
     harness: { name: harness.name, version: harness.version, dialect: harness.dialect, place: harness.place },
     environment: environment === null ? null : { name: environment.name, verifierVersion: environment.verifierVersion },
@@ -285,6 +286,7 @@ function configOf(
     limits: { ...defaultLimits(), ...limits },
     infraRetries: infraRetries ?? 2,
     snapshotEvery,
+    atWeightUpdate,
     ...(request === undefined ? {} : { request }),
   }
 }

@@ -1,7 +1,7 @@
 import type { WorkTally } from './work-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
-import type { LateVerdict, OutsideGroups } from '../rollout/index.ts'
+import type { EngineOverUpdates, LateVerdict, OutsideGroups } from '../rollout/index.ts'
 import type { Store } from '../trajectory/index.ts'
 import type { RlParts } from './rl/index.ts'
 import type { RunRequest } from './run-request.ts'
@@ -14,10 +14,9 @@ export interface SubmittedRun {
 /** What the control server is built on. It owns nothing of it. */
 export interface ControlParts {
   readonly reader: Pick<Store, 'recorder' | 'catalogue'>
-  readonly proxy: Pick<
-    Proxy,
-    'openSession' | 'stats' | 'engineStatus' | 'engineHealth' | 'pauseEngine' | 'resumeEngine' | 'updateWeights'
-  >
+  readonly proxy: Pick<Proxy, 'openSession' | 'stats' | 'engineStatus' | 'engineHealth'>
+  /** As those ask it who move weights. */
+  readonly engine: Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights'>
   /** What calls and rollouts add up to; whoever hears of them notes them there. */
   readonly tally: WorkTally
   /** Origin of the inference listener, for the base URLs of new sessions. */

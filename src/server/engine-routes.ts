@@ -20,22 +20,22 @@ const weightsBody = pauseBody.extend({
 })
 
 /** What a trainer says to the engine through Paddock, so that every token knows its weights. */
-export function engineRoutes({ proxy }: Pick<ControlParts, 'proxy'>): Router {
+export function engineRoutes({ proxy, engine }: Pick<ControlParts, 'proxy' | 'engine'>): Router {
   const routes = Router()
   routes.get('/engine', (_request, response) => {
     response.json(proxy.engineStatus())
   })
   routes.post('/engine/pause', async (request, response) => {
-    response.json(await proxy.pauseEngine(parse(pauseBody, request.body ?? {}, 'body')))
+    response.json(await engine.pauseEngine(parse(pauseBody, request.body ?? {}, 'body')))
   })
   routes.post('/engine/resume', async (_request, response) => {
-    await proxy.resumeEngine()
+    await engine.resumeEngine()
     response.json(proxy.engineStatus())
   })
   routes.post('/engine/weights', async (request, response) => {
     const order = parse(weightsBody, request.body ?? {}, 'body')
     const requests = order.requests.map(({ path, body }) => ({ path, body: body ?? {} }))
-    response.json(await proxy.updateWeights({ ...order, requests }))
+    response.json(await engine.updateWeights({ ...order, requests }))
   })
   return routes
 }

@@ -1,10 +1,9 @@
-import Docker from 'dockerode'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { leftBy } from './left-by.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
@@ -14,7 +13,6 @@ import { sized } from './size.ts'
  */
 const seed = Number(process.env['SEED'] ?? 20261121)
 const kills = Number(process.env['KILLS'] ?? sized(50, 12))
-const docker = new Docker()
 
 describe.runIf(await requireDocker())('an owner of boxes that is killed', () => {
   let provider: SandboxProvider
@@ -66,40 +64,4 @@ describe.runIf(await requireDocker())('an owner of boxes that is killed', () => 
 /** Waits until the owner has told of so many steps of its work: a moment in the work, not on a clock. */
 async function steps(child: ChildProcess, due: number): Promise<void> {
   for (let seen = 0; seen < due; seen++) await once(child, 'message')
-}
-
-/** Containers, volumes, networks, snapshots and directories of sockets that name this owner. */
-async function leftBy(owner: string): Promise<string[]> {
-  const filters = { label: ['paddock.owner'] }
-  const [containers, { Volumes }, networks, images] = await Promise.all([
-    docker.listContainers({ all: true, filters }),
-    docker.listVolumes({ filters }),
-    docker.listNetworks({ filters }),
-    docker.listImages({ all: true, filters }),
-  ])
-  const labelled = [
-    ...containers.map(({ Id, Labels }) => ({ id: `container ${Id}`, labels: Labels })),
-    ...(Volumes ?? []).map(({ Name, Labels }) => ({ id: `volume ${Name}`, labels: Labels })),
-    ...networks.map(({ Id, Labels }) => ({ id: `network ${Id}`, labels: Labels })),
-    ...images.map(({ Id, Labels }) => ({ id: `image ${Id}`, labels: Labels })),
-  ]
-  return [
-    ...labelled.filter(({ labels }) => labels?.['paddock.owner']?.startsWith(owner)).map(({ id }) => id),
-    ...sockets()
-      .filter((name) => readOwner(name).startsWith(owner))
-      .map((name) => `directory ${name}`),
-  ]
-}
-
-/** Directories of sockets have their owner beside them. */
-function sockets(): string[] {
-  return readdirSync('/run/paddock').filter((name) => name.endsWith('.owner'))
-}
-
-function readOwner(name: string): string {
-  try {
-    return readFileSync(`/run/paddock/${name}`, 'utf8')
-  } catch {
-    return ''
-  }
 }

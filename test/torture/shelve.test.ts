@@ -4,12 +4,13 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Event, Task } from '../../src/core/index.ts'
+import type { Task } from '../../src/core/index.ts'
 import { newId } from '../../src/core/index.ts'
 import { Shelving, shellHarness } from '../../src/rollout/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { buildRows, type RolloutView } from '../../src/trajectory/index.ts'
 import { containersOf, model, openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { heldMs, shelvedOf, stageMs } from './shelve-events.ts'
 import { sized } from './size.ts'
 
 /** Twice what may work at once, so that all of them are half done only if places are given back. */
@@ -114,20 +115,3 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts over two upda
     expect(rows.reduce((sum, { mask }) => sum + mask.reduce((bits, bit) => bits + bit, 0), 0)).toBe(sampled)
   }
 })
-
-function shelvedOf(events: readonly Event[]): readonly string[] {
-  return events.flatMap((event) => (event.kind === 'shelve' ? [`${event.phase} ${event.interrupted}`] : []))
-}
-
-/** The time between being put aside and going on. */
-function heldMs(events: readonly Event[]): number {
-  return events.reduce((sum, event) => {
-    if (event.kind !== 'shelve') return sum
-    return event.phase === 'shelved' ? sum - event.at : sum + event.at
-  }, 0)
-}
-
-function stageMs(events: readonly Event[]): number {
-  const end = events.find((event) => event.kind === 'stage' && event.stage === 'agent' && event.phase === 'end')
-  return end?.kind === 'stage' ? (end.durationMs ?? 0) : 0
-}

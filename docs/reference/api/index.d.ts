@@ -220,6 +220,7 @@ export interface Proxy {
     setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>;
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
     shelveSession(id: Id): Promise<number>;
+    canShelve(id: Id): boolean;
     resumeSession(id: Id): void;
     engineWeights(): Promise<readonly ReplicaWeights[]>;
     scoreIds(order: ScoreOrder): Promise<Scores>;
@@ -308,6 +309,7 @@ export interface RunOptions {
     readonly keepSnapshots?: KeepBounds;
     readonly policyPause?: PolicyPause;
     readonly shelving?: Shelving;
+    readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;
     readonly scriptedEngine?: {
         readonly control: string;

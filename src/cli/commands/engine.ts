@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Agent, fetch } from 'undici'
 import { PaddockError } from '../../core/index.ts'
 import type { FleetStatus, PauseOutcome, WeightsOutcome } from '../../proxy/index.ts'
+import type { Shelved } from '../../rollout/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { ownerOf } from '../find-owner.ts'
 import { exitCode } from '../exit.ts'
@@ -41,7 +42,7 @@ export function addEngine(program: Command, cli: Cli): void {
     .addHelpText('after', '\nExample:\n  $ paddock engine pause --mode abort-resubmit')
     .action(async (options: PauseOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
-        const outcome = (await ask(context, 'POST', '/engine/pause', orderOf(options))) as PauseOutcome
+        const outcome = (await ask(context, 'POST', '/engine/pause', orderOf(options))) as PauseOutcome & Shelved
         context.result(outcome, () => `paused: ${outcomeText(outcome)}`)
         return exitCode.ok
       }),
@@ -73,7 +74,7 @@ Example:
     .action(async (version: string, options: WeightsOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
         const order = { ...orderOf(options), version, requests: options.post ?? [] }
-        const outcome = (await ask(context, 'POST', '/engine/weights', order)) as WeightsOutcome
+        const outcome = (await ask(context, 'POST', '/engine/weights', order)) as WeightsOutcome & Shelved
         context.result(
           outcome,
           () => `weights ${version} on ${plural(outcome.replicas.length, 'replica')}: ${outcomeText(outcome)}`,
@@ -145,8 +146,9 @@ function statusText(status: FleetStatus, { paint, io }: CommandContext): string 
   return `${table(columns, rows, { paint, columns: io.columns })}\n${paused}`
 }
 
-function outcomeText({ interrupted, drained, kept, durationMs }: PauseOutcome): string {
-  return `${interrupted} interrupted, ${drained} drained, ${kept} kept, in ${duration(durationMs)}`
+function outcomeText({ interrupted, drained, kept, shelved, durationMs }: PauseOutcome & Shelved): string {
+  const aside = shelved === 0 ? '' : `${plural(shelved, 'rollout')} shelved, `
+  return `${aside}${interrupted} interrupted, ${drained} drained, ${kept} kept, in ${duration(durationMs)}`
 }
 
 function collectPost(

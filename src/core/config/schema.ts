@@ -315,6 +315,12 @@ const run = z.strictObject({
     .nullable()
     .default(null)
     .describe('Turns of an agent after which its box is kept, as `snapshot` events tell; null: it is not kept.'),
+  atWeightUpdate: z
+    .enum(['continue', 'shelve'])
+    .default('continue')
+    .describe(
+      'Half-done rollouts while weights are moved: `continue` as the mode of the update says, or `shelve` them before it and resume them after it.',
+    ),
   keepSnapshots: z
     .strictObject({
       most: wholeInt

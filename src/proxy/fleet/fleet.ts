@@ -127,6 +127,11 @@ export class Fleet implements Upstream, RequestSurroundings {
     return this.pauses.holdSession(sessionId)
   }
 
+  /** See {@link Pause.canHold}. */
+  canHoldSession(sessionId: string): boolean {
+    return this.pauses.canHold(sessionId)
+  }
+
   releaseSession(sessionId: string): void {
     this.pauses.releaseSession(sessionId)
   }

@@ -129,6 +129,11 @@ export class Pause {
     return able.length
   }
 
+  /** Whether all that runs of a session can be ended to be gone on with. */
+  canHold(sessionId: string): boolean {
+    return this.running().every(({ ask }) => ask.ids.sessionId !== sessionId || ask.terms.interrupted !== undefined)
+  }
+
   releaseSession(sessionId: string): void {
     if (!this.heldSessions.delete(sessionId) || this.mode !== null) return
     for (const request of this.held) if (request.ask.ids.sessionId === sessionId) this.letGo(request)

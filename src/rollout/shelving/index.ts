@@ -1,2 +1,3 @@
-export { ShelvableAgent } from './shelvable-agent.ts'
+export { EngineOverUpdates, type Shelved } from './over-updates.ts'
+export { type AtWeightUpdate, ShelvableAgent } from './shelvable-agent.ts'
 export { Shelving } from './shelving.ts'

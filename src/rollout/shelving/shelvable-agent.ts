@@ -7,15 +7,22 @@ import type { Place } from '../place.ts'
 /** `resuming`: it goes on as soon as there is a place for it. */
 export type ShelvedState = 'working' | 'shelved' | 'resuming'
 
+/** For what it is shelved: somebody asked for it, or the weights are being moved. It goes on when both have let it go. */
+export type ShelvedFor = 'request' | 'update'
+
+/** What becomes of half-done rollouts at an update of the weights. */
+export type AtWeightUpdate = 'continue' | 'shelve'
+
 /** What an agent is made of, as far as it can be made to stand still. */
 export interface ShelvableParts {
   readonly runId: Id
   readonly sessionId: Id
-  readonly proxy: Pick<Proxy, 'shelveSession' | 'resumeSession'>
+  readonly proxy: Pick<Proxy, 'shelveSession' | 'resumeSession' | 'canShelve'>
   readonly box: Pick<Box, 'freeze' | 'thaw'> | null
   readonly agentClock: Pick<AgentClock, 'hold'>
-  /** Given back while it is shelved; taken again in this order. */
+  /** Given back while it is shelved by request; taken again in this order. */
   readonly places: readonly Place[]
+  readonly atWeightUpdate: AtWeightUpdate
   /** Its job no longer keeps another one from beginning. */
   readonly leave: () => void
   /** Of the rollout: what is shelved stands in nobody's way when it ends. */
@@ -24,7 +31,10 @@ export interface ShelvableParts {
   readonly write: (event: EventBody) => Promise<void>
 }
 
-/** An agent at work that can be put aside and gone on with: its calls wait, its box and its clock stand still, its place is another's. */
+/**
+ * An agent at work that can be put aside and gone on with: its calls wait, its box and its clock stand still. Its place is
+ * another's where somebody asked for it; over an update it keeps it, since whoever took it could not ask for anything either.
+ */
 export class ShelvableAgent implements Disposable {
   state: ShelvedState = 'working'
   readonly #parts: ShelvableParts
@@ -33,6 +43,7 @@ export class ShelvableAgent implements Disposable {
   #waiting: AbortController | null = null
   #turn: Promise<unknown> = Promise.resolve()
   #over = false
+  readonly #for = new Set<ShelvedFor>()
 
   constructor(parts: ShelvableParts) {
     this.#parts = parts
@@ -43,15 +54,31 @@ export class ShelvableAgent implements Disposable {
     return this.#parts.runId
   }
 
-  /** Nothing where it is shelved already. Rejects with what kept its box from standing still; it goes on then. */
-  shelve(why: string): Promise<void> {
-    this.#waiting?.abort(new Error('it is shelved again'))
-    return this.#inTurn(() => this.#shelve(why))
+  get atWeightUpdate(): AtWeightUpdate {
+    return this.#parts.atWeightUpdate
   }
 
-  /** It goes on once it has its places; nothing where it is at work. */
-  resume(): void {
-    if (this.state !== 'shelved') return
+  /** Nothing where it is shelved for this already. Rejects with what kept its box from standing still; it goes on then. */
+  shelve(why: string): Promise<void> {
+    this.#waiting?.abort(new Error('it is shelved again'))
+    return this.#inTurn(() => this.#shelve('request', why))
+  }
+
+  /**
+   * Resolves with whether it stands still for the update. One that is shelved or not at work is left as it is, and so is one
+   * with an answer under way that cannot be ended: the mode of the update is for that.
+   */
+  shelveForUpdate(why: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (this.state !== 'working' || this.#over || !this.#parts.proxy.canShelve(this.#parts.sessionId)) return false
+      await this.#shelve('update', why)
+      return this.#for.has('update')
+    })
+  }
+
+  /** It goes on once it has its places, and nothing else holds it; nothing where it is at work. */
+  resume(what: ShelvedFor = 'request'): void {
+    if (!this.#for.delete(what) || this.#for.size > 0 || this.state !== 'shelved') return
     this.state = 'resuming'
     const waiting = new AbortController()
     this.#waiting = waiting
@@ -70,9 +97,17 @@ export class ShelvableAgent implements Disposable {
     this.#clock = null
   }
 
-  async #shelve(why: string): Promise<void> {
-    if (this.state === 'shelved' || this.#over) return
-    const { proxy, sessionId, box, agentClock, places, leave, write, signal } = this.#parts
+  async #shelve(what: ShelvedFor, why: string): Promise<void> {
+    if (this.#over) return
+    if (this.state !== 'shelved') await this.#standStill(why)
+    this.#for.add(what)
+    if (what === 'update') return
+    for (const place of this.#parts.places) place[Symbol.dispose]()
+    this.#parts.leave()
+  }
+
+  async #standStill(why: string): Promise<void> {
+    const { proxy, sessionId, box, agentClock, write, signal } = this.#parts
     signal.throwIfAborted()
     this.#clock = agentClock.hold()
     try {
@@ -88,8 +123,6 @@ export class ShelvableAgent implements Disposable {
       this.#letGo()
       throw cause
     }
-    for (const place of places) place[Symbol.dispose]()
-    leave()
   }
 
   async #goOn(waiting: AbortController): Promise<void> {

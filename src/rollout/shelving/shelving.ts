@@ -47,6 +47,28 @@ export class Shelving {
     return agent.state
   }
 
+  /**
+   * The agents of runs that are shelved at an update of the weights, as far as they are at work. Resolves with how many stand still;
+   * of one that could not, `onMissed` is told.
+   */
+  async shelveForUpdate(why: string, onMissed: (rolloutId: Id, why: unknown) => void): Promise<number> {
+    const asked = [...this.#agents].filter(([, { atWeightUpdate }]) => atWeightUpdate === 'shelve')
+    const shelved = await Promise.all(
+      asked.map(([rolloutId, agent]) =>
+        agent.shelveForUpdate(why).catch((cause: unknown) => {
+          onMissed(rolloutId, cause)
+          return false
+        }),
+      ),
+    )
+    return shelved.filter((one) => one).length
+  }
+
+  /** Those that stand still for an update alone go on. */
+  resumeFromUpdate(): void {
+    for (const agent of this.#agents.values()) agent.resume('update')
+  }
+
   #at(rolloutId: Id): ShelvableAgent {
     const agent = this.#agents.get(rolloutId)
     if (agent !== undefined) return agent

@@ -1,6 +1,7 @@
 import { type Clock, type Id, isPaddockError, PaddockError, systemClock, Turns } from '../../core/index.ts'
 import type { PauseMode, PauseOutcome, Proxy, WeightsOutcome } from '../../proxy/index.ts'
 import type { PolicyEvent, RoundView, Store, StoreChange } from '../../trajectory/index.ts'
+import type { EngineOverUpdates, Shelved } from '../shelving/index.ts'
 import { type AgedMember, agedMembers, carriedMembers } from './ages.ts'
 import { type EvalVersion, openEvals } from './eval-run.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
@@ -18,11 +19,12 @@ export interface PolicyOrder {
   readonly requests: readonly { readonly path: string; readonly body: unknown }[]
 }
 
-export type PolicyLive = WeightsOutcome & {
-  readonly label: string
-  /** Rollouts that were stopped because they had become too old. */
-  readonly stopped: readonly Id[]
-}
+export type PolicyLive = WeightsOutcome &
+  Shelved & {
+    readonly label: string
+    /** Rollouts that were stopped because they had become too old. */
+    readonly stopped: readonly Id[]
+  }
 
 /** What became of an update that was given up. */
 export type PolicyFailed =
@@ -31,16 +33,9 @@ export type PolicyFailed =
 
 export interface PolicyParts {
   readonly store: Store
-  readonly proxy: Pick<
-    Proxy,
-    | 'engineStatus'
-    | 'sessionStats'
-    | 'pauseEngine'
-    | 'resumeEngine'
-    | 'updateWeights'
-    | 'engineWeights'
-    | 'believeWeights'
-  >
+  readonly proxy: Pick<Proxy, 'engineStatus' | 'sessionStats' | 'engineWeights' | 'believeWeights'>
+  /** Half-done rollouts of runs that say so are shelved by it. */
+  readonly engine: Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights'>
   readonly groups: Pick<TrainerGroups, 'stopRollout'>
   readonly clock?: Clock
 }
@@ -67,7 +62,7 @@ export class PolicyUpdates {
    * them, and where weights were being moved, or nobody knows which ones there are, nothing is sampled.
    */
   async resume(): Promise<void> {
-    const { store, proxy } = this.#parts
+    const { store, proxy, engine } = this.#parts
     const owner = await store.trainer.policyOwner()
     if (owner === null) return
     const live = (await store.trainer.versions(owner)).findLast(({ gone }) => !gone)
@@ -76,7 +71,7 @@ export class PolicyUpdates {
     if (last === null || !isPaused(last)) return
     // Nothing runs yet. What another process froze is frozen again, so that the end of the pause lets it go on.
     const mode = last.data['mode'] === 'keep' ? 'keep' : 'drain'
-    await proxy.pauseEngine({ mode, cache: 'clear', timeoutMs: 1 })
+    await engine.pauseEngine({ mode, cache: 'clear', timeoutMs: 1 })
     this.#pausedFor = owner
   }
 
@@ -84,7 +79,7 @@ export class PolicyUpdates {
    * New calls wait and open ones are drained, kept or aborted when this resolves; evaluations have ended before. May be
    * repeated. Throws `FENCED`, `GATE`, `POLICY_OWNED`, `EVAL_RUNNING`, `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`.
    */
-  async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome> {
+  async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome & Shelved> {
     const ends = this.#clock.now() + order.timeoutMs
     const left = (): number => Math.max(1, ends - this.#clock.now())
     for (;;) {
@@ -161,13 +156,13 @@ export class PolicyUpdates {
     throw new PaddockError('EVAL_RUNNING', `evaluations are under way: ${open.join(', ')}`, { data: { evals: open } })
   }
 
-  async #pausing(runId: Id, order: PolicyOrder): Promise<PauseOutcome> {
-    const { store, proxy } = this.#parts
+  async #pausing(runId: Id, order: PolicyOrder): Promise<PauseOutcome & Shelved> {
+    const { store, engine } = this.#parts
     const { incarnation, ordinal, mode, timeoutMs } = order
     await this.#mayPause(runId, order)
     const outcome = this.#isHeldFor(runId)
-      ? { mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0 }
-      : await proxy.pauseEngine({ mode, cache: 'clear', timeoutMs })
+      ? { mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0, shelved: 0 }
+      : await engine.pauseEngine({ mode, cache: 'clear', timeoutMs })
     this.#pausedFor = runId
     const last = await store.trainer.lastPolicy(runId)
     const said = { version: ordinal, incarnation, mode }
@@ -182,11 +177,11 @@ export class PolicyUpdates {
   }
 
   async #live(runId: Id, order: PolicyOrder): Promise<PolicyLive> {
-    const { proxy, store } = this.#parts
+    const { engine, store } = this.#parts
     const { incarnation, ordinal, mode, timeoutMs, requests } = order
     const run = await this.#own(runId, incarnation)
     const label = order.label ?? (await this.#labelOf(runId, order))
-    const outcome = await proxy.updateWeights({ version: label, mode, cache: 'clear', timeoutMs, requests })
+    const outcome = await engine.updateWeights({ version: label, mode, cache: 'clear', timeoutMs, requests })
     await store.trainer.announce(runId, { incarnation, ordinal, label })
     const stopped = await this.#enforce(runId, run, ordinal)
     await this.#goOn()
@@ -201,7 +196,7 @@ export class PolicyUpdates {
   }
 
   async #failed(runId: Id, { incarnation, ordinal, timeoutMs }: PolicyOrder): Promise<PolicyFailed> {
-    const { proxy, store } = this.#parts
+    const { engine, proxy, store } = this.#parts
     await this.#own(runId, incarnation)
     const before = (await store.trainer.versions(runId)).findLast(({ gone }) => !gone)?.label ?? null
     const replicas = await proxy.engineWeights()
@@ -213,7 +208,7 @@ export class PolicyUpdates {
       return { restored: true }
     }
     if (proxy.engineStatus().paused === null) {
-      await proxy.pauseEngine({ mode: 'abort-resubmit', cache: 'clear', timeoutMs })
+      await engine.pauseEngine({ mode: 'abort-resubmit', cache: 'clear', timeoutMs })
     }
     this.#pausedFor = runId
     await store.trainer.tell(runId, 'policy_halted', { why: 'unknown_weights', version: ordinal, incarnation })
@@ -234,7 +229,7 @@ export class PolicyUpdates {
   }
 
   async #goOn(): Promise<void> {
-    if (this.#parts.proxy.engineStatus().paused !== null) await this.#parts.proxy.resumeEngine()
+    if (this.#parts.proxy.engineStatus().paused !== null) await this.#parts.engine.resumeEngine()
     this.#pausedFor = null
   }
 

@@ -1,3 +1,4 @@
+import type { AtWeightUpdate } from '../shelving/index.ts'
 import type { Feed } from './feed.ts'
 import type { RowMode, RunRecord, ScoringRole, SessionPolicy } from '../../trajectory/index.ts'
 
@@ -40,6 +41,8 @@ export interface TrainerRun {
   /** What Paddock needs to do the rollouts itself; null: a harness of the trainer's own does them. */
   readonly own: OwnRun | null
   readonly labels: Readonly<Record<string, string>>
+  /** Of rollouts that Paddock does; absent: as the configuration says. */
+  readonly atWeightUpdate?: AtWeightUpdate
   /** Whose logprobs its rows have beside the policy's own; absent: nobody's. */
   readonly score?: Readonly<Partial<Record<ScoringRole, boolean>>>
   /** Tokens that probes of its calls may sample; absent: {@link defaultProbeTokens}. */

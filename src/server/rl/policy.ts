@@ -23,6 +23,8 @@ const policyAnswer = z.union([
     interrupted: z.int(),
     drained: z.int(),
     kept: z.int(),
+    /** Half-done rollouts that stand still until the weights are live. */
+    shelved: z.int(),
     duration_s: z.number(),
   }),
   z.strictObject({
@@ -58,12 +60,12 @@ export function policyRoutes(api: RlApi, { policy }: RlParts): void {
     const { version: ordinal, phase } = asked
     switch (phase) {
       case 'pausing': {
-        const { interrupted, drained, kept, durationMs } = await policy.pausing(
+        const { interrupted, drained, kept, shelved, durationMs } = await policy.pausing(
           runId,
           order,
           whileThere(request, response),
         )
-        return { phase, version: ordinal, interrupted, drained, kept, duration_s: durationMs / 1000 }
+        return { phase, version: ordinal, interrupted, drained, kept, shelved, duration_s: durationMs / 1000 }
       }
       case 'live': {
         const { label, replicas, stopped } = await policy.live(runId, order)

@@ -38,6 +38,8 @@ const runShape = z.strictObject({
   command: z.string().min(1).optional(),
   budgets: z.record(z.string(), z.unknown()).optional(),
   trust_tasks: z.boolean().optional(),
+  /** What becomes of half-done rollouts while weights are moved. */
+  at_weight_update: z.enum(['continue', 'shelve']).optional(),
   labels: labels.default({}),
   /** Whose logprobs of their ids rows have beside the policy's own. */
   score: z.strictObject({ reference: z.boolean().optional(), teacher: z.boolean().optional() }).optional(),
@@ -68,7 +70,7 @@ const runShape = z.strictObject({
 })
 
 /** What only means something where Paddock does the rollouts. */
-const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks', 'feed'] as const
+const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks', 'at_weight_update', 'feed'] as const
 
 const runBody = runShape
   .refine(({ staleness, groups_per_step: perStep }) => staleness.mode !== 'gate' || perStep !== null, {
@@ -175,6 +177,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       budgets = {},
       trust_tasks: trustTasks = false,
       probe_tokens: probeTokens,
+      at_weight_update: atWeightUpdate,
       select,
       score,
       feed,
@@ -198,7 +201,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         capacity: capacity?.groups ?? null,
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
-        ...present({ probeTokens, select }),
+        ...present({ probeTokens, select, atWeightUpdate }),
         ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })
