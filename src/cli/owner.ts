@@ -23,6 +23,7 @@ import {
   type TrainerRun,
   TrainerRuns,
   type RunProgress,
+  TurnEvents,
 } from '../rollout/index.ts'
 import {
   WorkTally,
@@ -156,11 +157,19 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         if (event.type !== 'call') return
         const { type: _type, ...call } = event
         options.onCall?.(call)
+        turnEvents.note(call)
         live.publish({ kind: 'call', data: call })
         texts.noteCall(call.sessionId)
       },
     })
     closers.add(() => proxy.close())
+    const turnEvents = new TurnEvents({
+      store,
+      proxy,
+      onTurn: (turn) => live.publish({ kind: 'turn', data: turn }),
+      onFailure: (rolloutId, error) =>
+        log.room('rollout').warn({ rolloutId, err: error }, 'a turn is not among the events of its run'),
+    })
     const outside = new OutsideGroups({ store, proxy })
     closers.add(async () => outside.close())
     const own = new OwnRuns({

@@ -1,6 +1,7 @@
 import type { CallEvent } from './contract.ts'
 import type { AdmittedCall, EndedCall } from './call-contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
+import { meanEntropyOf } from './side-channels.ts'
 
 /** What is told of a call is cut from so many characters, to so many. */
 const looked = 1000
@@ -8,7 +9,7 @@ const shown = 120
 
 /** A settled call in a line, for whoever watches. */
 export function callLine(
-  { intent, session }: AdmittedCall,
+  { intent, session, topLogprobs }: AdmittedCall,
   outcome: Pick<EndedCall, 'commit' | 'promptTokens' | 'sampledTokens'> & { readonly answer: Answer },
 ): CallEvent {
   const { commit } = outcome
@@ -30,6 +31,7 @@ export function callLine(
     promptTokens: outcome.promptTokens,
     sampledTokens: outcome.sampledTokens,
     finishReasons: commit.choices.map((choice) => choice.finishReason),
+    entropy: topLogprobs > 0 ? meanEntropyOf(choices) : null,
     toolCalls: choices.flatMap(({ toolCalls }) => toolCalls.filter(Boolean).map(({ name }) => name)),
     preview: previewOf(text),
     findings: commit.findings,

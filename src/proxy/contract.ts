@@ -126,6 +126,8 @@ export interface CallLine {
   readonly promptTokens: number | null
   readonly sampledTokens: number | null
   readonly finishReasons: readonly (string | null)[]
+  /** Mean entropy per sampled token that its alternatives show, in nats: at least so much. Null: nobody asked for alternatives. */
+  readonly entropy: number | null
   /** Names of the tools called, and the first words of the answer. */
   readonly toolCalls: readonly string[]
   readonly preview: string

@@ -77,6 +77,12 @@ function sideChannelsOf(choice: ChoiceAnswer, topLogprobs: number): readonly Sid
   return found
 }
 
+/** Mean over the tokens of an answer that show one; null where none does. */
+export function meanEntropyOf(choices: readonly Pick<ChoiceAnswer, 'alternatives'>[]): number | null {
+  const known = choices.flatMap(({ alternatives }) => alternatives.map(entropyOf)).filter((one) => !Number.isNaN(one))
+  return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0) / known.length
+}
+
 /**
  * The entropy of the distribution that alternatives show, in nats: all that they leave out counts as one token, so that the whole
  * distribution has this or more. NaN where there are none or they are no probabilities.

@@ -14,6 +14,7 @@ export const liveKinds = {
   event: 'something was written to the event log of a rollout',
   progress: 'a rollout entered or left a stage, or ended',
   run: 'a submitted run ended',
+  turn: 'a rollout that goes on has come so far',
 } as const
 
 export type LiveKind = keyof typeof liveKinds

@@ -209,6 +209,7 @@ export class Probes {
       promptTokens,
       sampledTokens,
       finishReasons: commit.choices.map(({ finishReason }) => finishReason),
+      entropy: null,
       toolCalls: [],
       preview: previewOf(answer.choices[0]?.content ?? ''),
       findings: commit.findings,

@@ -41,6 +41,8 @@ export interface TrainerRun {
   /** What Paddock needs to do the rollouts itself; null: a harness of the trainer's own does them. */
   readonly own: OwnRun | null
   readonly labels: Readonly<Record<string, string>>
+  /** Its events tell of each turn of its rollouts; absent: they do not. */
+  readonly turnEvents?: boolean
   /** Of rollouts that Paddock does; absent: as the configuration says. */
   readonly atWeightUpdate?: AtWeightUpdate
   /** Whose logprobs its rows have beside the policy's own; absent: nobody's. */

@@ -38,6 +38,8 @@ const runShape = z.strictObject({
   command: z.string().min(1).optional(),
   budgets: z.record(z.string(), z.unknown()).optional(),
   trust_tasks: z.boolean().optional(),
+  /** Its events tell of each turn of its rollouts. */
+  turn_events: z.boolean().optional(),
   /** What becomes of half-done rollouts while weights are moved. */
   at_weight_update: z.enum(['continue', 'shelve']).optional(),
   labels: labels.default({}),
@@ -178,6 +180,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       trust_tasks: trustTasks = false,
       probe_tokens: probeTokens,
       at_weight_update: atWeightUpdate,
+      turn_events: turnEvents,
       select,
       score,
       feed,
@@ -201,7 +204,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         capacity: capacity?.groups ?? null,
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
-        ...present({ probeTokens, select, atWeightUpdate }),
+        ...present({ probeTokens, select, turnEvents, atWeightUpdate }),
         ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })

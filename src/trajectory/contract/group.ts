@@ -154,6 +154,8 @@ export interface RunEvent {
     | 'gate_passed'
     /** The run's feed asks for nothing more until a trainer attaches: its groups fail, or its selector does. */
     | 'feed_stopped'
+    /** A rollout that goes on has come so far; told of runs that asked for it. */
+    | 'turn'
   readonly at: number
   /** JSON. */
   readonly data: Readonly<Record<string, unknown>>

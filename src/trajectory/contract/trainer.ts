@@ -217,7 +217,7 @@ export interface TrainerBook extends TrainerReader {
   /** Writes what happened to the policy of a run. */
   tell(
     runId: Id,
-    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped',
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped' | 'turn',
     data: RunEvent['data'],
   ): Promise<void>
   /** True once a run's weights have gone live over groups that they made too old. */

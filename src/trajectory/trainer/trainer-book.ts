@@ -356,7 +356,7 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
 
   tell(
     run: Id,
-    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped',
+    kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped' | 'turn',
     data: RunEvent['data'],
   ): Promise<void> {
     return this.#write(run, (inside) => inside.#catalogue.tell(run, kind, data))

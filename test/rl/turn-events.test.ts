@@ -1,0 +1,106 @@
+/** What a trainer and a watcher are told of rollouts that go on, over a real `paddock serve`. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReader } from '../../src/trajectory/index.ts'
+import { serve, type Serving } from '../cli/paddock.ts'
+import { followLive } from './follow-live.ts'
+import { type Json, type OpenedRollout, talk, task, Trainer } from './trainer.ts'
+
+interface Turn {
+  readonly type: string
+  readonly rollout_id: string
+  readonly call_id: string
+  readonly turn: number
+  readonly sampled_tokens: number
+  readonly context_tokens: number
+  readonly entropy: number | null
+}
+
+let directory: string
+let data: string
+let serving: Serving
+let trainer: Trainer
+const live: Json[] = []
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-turns-'))
+  data = join(directory, 'data')
+  const config = join(directory, 'paddock.config.mjs')
+  await writeFile(config, 'export default { session: { topLogprobs: 4 } }')
+  serving = await serve(data, ['--config', config])
+  const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
+  trainer = new Trainer(serving, token)
+  await followLive(`${serving.ready.control}/events`, token, (kind, said) => {
+    if (kind === 'turn') live.push(said as Json)
+  })
+})
+afterAll(async () => {
+  await serving.stop()
+  await rm(directory, { recursive: true })
+})
+
+async function openGroup(run: string, more: Json = {}): Promise<OpenedRollout> {
+  await trainer.ask('POST', '/runs', { run_id: run, ...more })
+  await trainer.attach(run)
+  await trainer.ask('POST', `/runs/${run}/groups`, { groups: [{ group_id: `${run}-g`, task, n: 1 }] })
+  return trainer.open(`${run}-g`)
+}
+async function events(run: string): Promise<readonly Turn[]> {
+  const text = await (await trainer.send('GET', `/runs/${run}/events`)).text()
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Turn)
+}
+const turnsOf = async (run: string) => (await events(run)).filter(({ type }) => type === 'turn')
+
+describe('turns of a rollout that goes on', () => {
+  it('are events of a run that asked for them, with length and entropy so far as they are stored', async () => {
+    const opened = await openGroup('asked', { turn_events: true })
+    await talk(opened, 3)
+    let turns = await turnsOf('asked')
+    while (turns.length < 3) turns = await turnsOf('asked')
+    await using reader = await openReader(data)
+    const log = await reader.recorder.session(opened.session_id)
+    const stored = await reader.recorder.events({ rolloutId: opened.rollout_id })
+    expect(log.calls).toHaveLength(3)
+    let sampled = 0
+    for (const [at, { intent }] of log.calls.entries()) {
+      const own = log.segments.filter(({ callId, origin }) => callId === intent.id && origin === 'sampled')
+      sampled += own.reduce((sum, { tokens }) => sum + tokens.length, 0)
+      const [channel] = stored.flatMap((event) =>
+        event.kind === 'side_channel' && event.callId === intent.id && event.what === 'entropies' ? [event] : [],
+      )
+      const bytes = await reader.blobs.get(channel?.sha256 ?? '')
+      const entropies = [...new Float32Array(Uint8Array.from(bytes).buffer)]
+      expect(turns[at]).toMatchObject({
+        group_id: 'asked-g',
+        rollout_id: opened.rollout_id,
+        session_id: opened.session_id,
+        call_id: intent.id,
+        call_class: 'main',
+        turn: at + 1,
+        sampled_tokens: sampled,
+      })
+      expect(turns[at]?.context_tokens).toBeGreaterThan(turns[at - 1]?.context_tokens ?? sampled)
+      expect(turns[at]?.entropy).toBeCloseTo(entropies.reduce((sum, one) => sum + one, 0) / entropies.length, 5)
+    }
+  })
+
+  it('are told live of every rollout, and not stored where nobody asked', async () => {
+    const opened = await openGroup('quiet')
+    await talk(opened, 2)
+    const own = () => live.filter(({ runId }) => runId === 'quiet')
+    while (own().length < 2) await trainer.ask('GET', '/runs/quiet')
+    expect(own()).toMatchObject([
+      { groupId: 'quiet-g', rolloutId: opened.rollout_id, turn: 1, at: expect.any(Number) },
+      { turn: 2 },
+    ])
+    await trainer.end(opened.rollout_id, 1)
+    const kinds = (await events('quiet')).map(({ type }) => type)
+    expect(kinds).toContain('group_settled')
+    expect(kinds).not.toContain('turn')
+  })
+})
