@@ -165,6 +165,52 @@ it('what is asked for follows what passes, and goes on over a kill', async () =>
   await trainer.ask('POST', '/runs/steps/close', {})
 })
 
+it('an open feed goes back with its trainer: what is remembered, what was lost, and what is chosen', async () => {
+  const run = 'back'
+  await can('easy', 'other', 'hard')
+  await trainer.ask(
+    'POST',
+    '/runs',
+    asked({ run_id: run }, { selector: { name: 'steps', options: { attempts: 2, done: 0.5 } } }),
+  )
+  await trainer.attach(run)
+  const weights = (incarnation: number, phase: string) =>
+    trainer.ask('POST', `/runs/${run}/policy`, { incarnation, version: 1, phase })
+  const use = (rows: readonly string[], step: number, incarnation: number) =>
+    trainer.dispose(
+      run,
+      rows.map((row) => ({ row, step, outcome: 'used', advantage: 0 })),
+      incarnation,
+    )
+  await trained(run, 1)
+  const second = await next(run)
+  // What follows is sampled by weights that the second step has made.
+  await weights(1, 'pausing')
+  await use(second.rows, 2, 1)
+  await weights(1, 'live')
+  expect(await trained(run, 3)).toBe('hard')
+  expect((await next(run)).task).toBe('hardest')
+
+  // Back behind those weights, which had learned what is hard.
+  await can('easy', 'other')
+  const incarnation = await trainer.attach(run, 1)
+  const again = await next(run, incarnation)
+  expect(again.claim).toMatchObject({ group_id: `${run}.feed.1`, again: true })
+  await weights(incarnation, 'live')
+  await use(again.rows, 2, incarnation)
+  // The groups that were lost are of the tasks that were chosen for them.
+  for (const [place, task] of ['hard', 'hardest'].entries()) {
+    const lost = await next(run, incarnation)
+    expect(lost).toMatchObject({ task, claim: { group_id: `${run}.feed.${place + 2}.${incarnation}` } })
+    await use(lost.rows, place + 3, incarnation)
+  }
+  // Of the four attempts at it two passed, and those are of weights that are gone.
+  const fifth = await next(run, incarnation)
+  expect(fifth).toMatchObject({ task: 'hard', claim: { group_id: `${run}.feed.4` } })
+  expect((await state(run)).feed.drawn).toBe(5)
+  await trainer.ask('POST', `/runs/${run}/close`, {})
+})
+
 it('the same seed and the same outcomes are the same choices', async () => {
   await can('easy', 'hard')
   const names: string[][] = []

@@ -91,6 +91,12 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts whose trainer
   }
   const rolloutsOf = async (group: string) =>
     ((await control(`/groups/${group}`)) as { rollouts: readonly { id: string; slot: number }[] }).rollouts
+  async function ended(rollout: string | undefined): Promise<Json> {
+    for (;;) {
+      const found = await trainer.ask('GET', `/rollouts/${rollout ?? 'none'}?wait_s=60`)
+      if (found['end'] !== null) return found
+    }
+  }
   async function settled(group: string): Promise<Json> {
     for (;;) {
       const [claim] = await trainer.claim(run, { wait_s: 60 })
@@ -140,13 +146,16 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts whose trainer
     await Promise.all(boxes.map(({ Id }) => docker.getContainer(Id).remove({ force: true })))
     await goOn()
     await policy(3, 'live')
+    expect(await ended(lost?.id)).toMatchObject({ end: 'infra', reward: null })
+    let again = await rolloutsOf('dies')
+    while (again.length < 3) again = await rolloutsOf('dies')
+    const retried = again.find(({ id }) => id !== lost?.id && id !== other?.id)
+    expect(retried?.slot).toBe(lost?.slot)
+    expect(await ended(retried?.id)).toMatchObject({ end: 'completed', reward: 0 })
     const resumed = await trainer.ask('POST', `/rollouts/${other?.id ?? ''}/resume`, {})
     expect(resumed).toEqual({ rollout_id: other?.id, state: 'resuming' })
     expect(await settled('dies')).toMatchObject({ state: 'settled', usable: 2 })
-    expect(await trainer.ask('GET', `/rollouts/${lost?.id ?? ''}`)).toMatchObject({ end: 'infra', reward: null })
-    expect(await trainer.ask('GET', `/rollouts/${other?.id ?? ''}`)).toMatchObject({ end: 'completed', reward: 0 })
-    const slots = (await rolloutsOf('dies')).map(({ slot }) => slot === lost?.slot)
-    expect(slots.filter((again) => again)).toHaveLength(2)
+    expect(await ended(other?.id)).toMatchObject({ end: 'completed', reward: 0 })
   })
 
   it('nothing is left of them when Paddock is killed in an update; what became of them is told, and slots are tried again', async () => {
