@@ -14,6 +14,8 @@ const nodeFlags = ['--liftoff-only']
 
 /** A tool has its own limit; this one only keeps the client from giving up before it. */
 const toolTimeoutMs = 30 * 60_000
+/** The most that it takes (0.24.4). By itself it goes on without the tools after five seconds, which a busy machine needs. */
+const discoveryTimeoutMs = 5 * 60_000
 
 /** Nothing may be sent but model calls, and nothing may be fetched. */
 const settings = {
@@ -93,7 +95,7 @@ export function qwenCode({ version = ownVersion }: PinnedVersion = {}): BoxHarne
  * name whether pictures can be sent, and puts words in their place where it does not know the name.
  */
 function mcpSettings({ name, url }: { readonly name: string; readonly url: string }): string {
-  const server = { httpUrl: url, trust: true, alwaysLoadTools: true, timeout: toolTimeoutMs }
+  const server = { httpUrl: url, trust: true, alwaysLoadTools: true, timeout: toolTimeoutMs, discoveryTimeoutMs }
   const model = { generationConfig: { modalities: { image: true } } }
   return `${JSON.stringify({ mcpServers: { [name]: server }, model }, null, 2)}\n`
 }
