@@ -202,6 +202,12 @@ export const catalogue = {
     'The server of embeddings that a search task names did not give vectors.',
     'Check search.dense in search.toml: url up to /v1, model, and the variable that key_env names.',
   ),
+  ENVIRONMENT_SERVER_FAILED: entry(
+    'infra',
+    502,
+    "The server of somebody else's environment did not start, ended, hung, failed or answered what its protocol does not know.",
+    'See what it printed in the message; the rollout has no number and can be tried again.',
+  ),
   ENVIRONMENT_SETUP_FAILED: entry(
     'infra',
     500,

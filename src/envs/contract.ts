@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Digest, EventBody, Id, Task, Verdict } from '../core/index.ts'
+import type { Digest, EventBody, Id, PaddockError, Task, Verdict } from '../core/index.ts'
 import type { ToolCallFact, VerdictDraft } from '../reward/index.ts'
 import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
 
@@ -212,6 +212,8 @@ export interface ToolOutcome {
   readonly text: string
   /** What the model sees beside the text. They are stored by their digest. */
   readonly pictures?: readonly ToolPicture[]
+  /** With `infra`: what failed, where it is not the box. */
+  readonly fault?: PaddockError
   /** How the work went, for its event only: the model is not told. */
   readonly facts?: Readonly<Record<string, number | string>>
 }

@@ -37,6 +37,7 @@ export {
   taskImage,
   verifierBoxes,
 } from './open-box.ts'
+export { openEnvEnvironment, type OpenEnvOptions, type OpenEnvServer, type ServerProgram } from './openenv/index.ts'
 export { toolOutcome } from './outcome.ts'
 export { type RanStep, runScript, scriptStepSchema, shellTool } from './run-script.ts'
 export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'

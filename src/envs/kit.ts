@@ -31,6 +31,7 @@ import { packArtifact, restoreArtifact } from './artifacts.ts'
 import type { Artifacts } from './contract.ts'
 import { defineEnvironment } from './define.ts'
 import { loadJsonTasks } from './json-tasks.ts'
+import { openEnvEnvironment } from './openenv/index.ts'
 import { toolOutcome } from './outcome.ts'
 import { perAttempt } from './per-attempt.ts'
 import { defineTool } from './tool.ts'
@@ -43,6 +44,7 @@ export const environmentKit = {
   z,
   defineEnvironment,
   defineTool,
+  openEnvEnvironment,
   toolOutcome,
   perAttempt,
   makeTask,

@@ -9,7 +9,7 @@ const textLimit = 16_000
  */
 export function toolOutcome(result: ExecResult): ToolOutcome {
   const decoder = new TextDecoder()
-  const output = clip([result.stdout, result.stderr].map((bytes) => decoder.decode(bytes)).join(''))
+  const output = clipped([result.stdout, result.stderr].map((bytes) => decoder.decode(bytes)).join(''))
   const ended = (how: string): string => `${output}\n[${how}]`.trimStart()
   switch (result.kind) {
     case 'exited':
@@ -26,7 +26,8 @@ export function toolOutcome(result: ExecResult): ToolOutcome {
   }
 }
 
-function clip(text: string): string {
+/** Long text keeps its head and its tail. */
+export function clipped(text: string): string {
   if (text.length <= textLimit) return text
   const half = textLimit / 2
   return `${text.slice(0, half)}\n[… ${text.length - textLimit} characters left out …]\n${text.slice(-half)}`

@@ -127,6 +127,19 @@ export interface NamedScript {
     readonly later?: readonly NamedScript[];
 }
 
+export interface OpenEnvOptions {
+    readonly name: string;
+    readonly version: string;
+    readonly server: OpenEnvServer;
+    readonly reward?: 'sum' | 'last';
+    readonly answerMs?: number;
+    readonly box?: Partial<BoxNeeds>;
+}
+
+export type OpenEnvServer = ServerProgram | {
+    readonly url: string;
+};
+
 export declare class PaddockError extends Error {
     readonly name = "PaddockError";
     readonly code: ErrorCode;
@@ -166,6 +179,13 @@ export type ScriptStep =
 } | {
     readonly parallel: readonly ScriptStep[];
 };
+
+export interface ServerProgram {
+    readonly command: readonly string[];
+    readonly cwd?: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly startMs?: number;
+}
 
 export interface Task {
     readonly digest: Digest;
@@ -208,6 +228,7 @@ export interface ToolOutcome {
     readonly status: 'ok' | 'error' | 'timeout' | 'infra';
     readonly text: string;
     readonly pictures?: readonly ToolPicture[];
+    readonly fault?: PaddockError;
     readonly facts?: Readonly<Record<string, number | string>>;
 }
 
@@ -246,6 +267,7 @@ export declare const environmentKit: {
     readonly z: typeof z;
     readonly defineEnvironment: typeof defineEnvironment;
     readonly defineTool: typeof defineTool;
+    readonly openEnvEnvironment: typeof openEnvEnvironment;
     readonly toolOutcome: typeof toolOutcome;
     readonly perAttempt: typeof perAttempt;
     readonly makeTask: typeof makeTask;
@@ -290,6 +312,8 @@ export declare function loadJsonTasks(path: string, o: LoadOptions & {
 }): Promise<readonly Task[]>;
 
 export declare function makeTask(parts: Omit<Task, 'digest'>): Task;
+
+export declare function openEnvEnvironment(options: OpenEnvOptions): Environment;
 
 export declare function packArtifact(item: ArtifactItem): Promise<PackedArtifact>;
 

@@ -141,6 +141,7 @@ export interface ToolOutcome {
     readonly status: 'ok' | 'error' | 'timeout' | 'infra';
     readonly text: string;
     readonly pictures?: readonly ToolPicture[];
+    readonly fault?: PaddockError;
     readonly facts?: Readonly<Record<string, number | string>>;
 }
 

@@ -61,7 +61,8 @@ export async function runTool(context: HostContext, call: ToolCall, callId: stri
     result: outcome.text,
     ...told,
   })
-  if (outcome.status === 'infra') throw new PaddockError('BOX_DEAD', `The tool ${name} could not run: ${outcome.text}`)
+  if (outcome.status === 'infra')
+    throw outcome.fault ?? new PaddockError('BOX_DEAD', `The tool ${name} could not run: ${outcome.text}`)
   return outcome
 }
 

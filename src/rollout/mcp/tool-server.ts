@@ -120,7 +120,9 @@ export class ToolServer {
       const outcome = await tool.run({ task, attempt, box, signal }, input)
       await tell(outcome)
       if (outcome.status === 'infra')
-        this.#failed(new PaddockError('BOX_DEAD', `The tool ${tool.name} could not run: ${outcome.text}`))
+        this.#failed(
+          outcome.fault ?? new PaddockError('BOX_DEAD', `The tool ${tool.name} could not run: ${outcome.text}`),
+        )
       return outcome
     } catch (error) {
       if (signal.aborted) {

@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { z } from 'zod'
+import type { ArtifactItem, Artifacts, ToolOutcome } from '../contract.ts'
+import { serverFault } from './fault.ts'
+import { type RunningServer, type ServerProgram, startServer } from './program.ts'
+import { type Observed, Session } from './session.ts'
+import { actionOutcome, toolCallOutcome } from './text.ts'
+
+/** Where the environment is served: by a program that is started for each attempt, or by a server that runs already. */
+export type OpenEnvServer = ServerProgram | { readonly url: string }
+
+/** Where the record stands among the artifacts. No file of the box: the agent can neither read nor write it. */
+const recordPath = '/paddock/openenv.json'
+
+const recordSchema = z.object({
+  steps: z.array(z.object({ tool: z.string(), reward: z.number().nullable(), done: z.boolean() })),
+})
+/** What the environment said of each step that it took. */
+export type EpisodeRecord = z.infer<typeof recordSchema>
+
+const blameMs = 1000
+
+/** Starts the program, or trusts the URL. */
+export async function serverAt(server: OpenEnvServer, signal: AbortSignal): Promise<RunningServer> {
+  if ('command' in server) return startServer(server, signal)
+  const never = new AbortController()
+  return { origin: server.url.replace(/\/$/, ''), fault: never.signal, [Symbol.asyncDispose]: async () => undefined }
+}
+
+/** One attempt's server and session. Steps are taken one after the other, however many are asked for at once. */
+export class Episode implements AsyncDisposable {
+  readonly #server: RunningServer
+  readonly #session: Session
+  readonly #steps: EpisodeRecord['steps'] = []
+  #last: Promise<unknown> = Promise.resolve()
+  #closing: Promise<void> | null = null
+
+  private constructor(server: RunningServer, session: Session) {
+    this.#server = server
+    this.#session = session
+  }
+
+  static async begin(
+    server: OpenEnvServer,
+    o: { readonly answerMs: number; readonly signal: AbortSignal },
+  ): Promise<Episode> {
+    const running = await serverAt(server, o.signal)
+    try {
+      const session = await Session.open(running.origin, { ...o, fault: running.fault })
+      return new Episode(running, session)
+    } catch (error) {
+      await running[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  async reset(given: Readonly<Record<string, unknown>>): Promise<Observed> {
+    return this.#next(() => this.#session.reset(given))
+  }
+
+  /** One action of the agent. What it earned is kept, whether or not anybody still waits for the answer. */
+  async step(tool: string, action: Readonly<Record<string, unknown>>, kind: 'tools' | 'action'): Promise<ToolOutcome> {
+    return this.#next(async () => {
+      if (this.#steps.at(-1)?.done === true) {
+        return { status: 'error', text: 'The episode is over: the environment takes no more steps.' }
+      }
+      const sent = kind === 'tools' ? { type: 'call_tool', tool_name: tool, arguments: action } : action
+      const answer = await this.#session.step(sent)
+      if ('refused' in answer) return { status: 'error', text: answer.refused }
+      const outcome = kind === 'tools' ? toolCallOutcome(answer) : actionOutcome(answer)
+      if (outcome === null) throw serverFault(`could not call its tool ${tool}: ${JSON.stringify(answer.observation)}`)
+      this.#steps.push({ tool, reward: answer.reward ?? null, done: answer.done })
+      return outcome
+    })
+  }
+
+  /** What was earned, once every step that was asked for is over. Throws unless the server is still sound. */
+  async record(): Promise<ArtifactItem> {
+    await this.#next(() => this.#session.requireAlive())
+    const record: EpisodeRecord = { steps: this.#steps }
+    const data = Buffer.from(JSON.stringify(record))
+    const entries = [{ type: 'file' as const, path: 'openenv.json', mode: 0o444, data }]
+    return {
+      path: recordPath,
+      content: { found: true, entries, refused: [], cutShort: false, totalBytes: data.length },
+    }
+  }
+
+  /** Ends session and program. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= (async () => {
+      // A program of its own ends anyway, and takes its sessions along.
+      const others = this.#last.catch(() => undefined)
+      await Promise.all([this.#session[Symbol.asyncDispose](), others, this.#server[Symbol.asyncDispose]()])
+    })()
+    return this.#closing
+  }
+
+  /** A session that broke because the program ended is told by that end, which comes an instant later. */
+  async #blamed(error: unknown): Promise<never> {
+    const { fault } = this.#server
+    if (!fault.aborted && this.#closing === null)
+      await once(fault, 'abort', { signal: AbortSignal.timeout(blameMs) }).catch(() => undefined)
+    throw fault.aborted ? fault.reason : error
+  }
+
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(work).catch((error: unknown) => this.#blamed(error))
+    this.#last = mine.catch(() => undefined)
+    return mine
+  }
+}
+
+/** The record among artifacts; null where none was taken. */
+export function recordAmong(artifacts: Artifacts): EpisodeRecord | null {
+  const entry = artifacts.items.find(({ path }) => path === recordPath)?.content.entries[0]
+  return entry?.type === 'file' ? recordSchema.parse(JSON.parse(Buffer.from(entry.data).toString('utf8'))) : null
+}

@@ -1,0 +1,127 @@
+/** Environments of others, unmodified, on OpenEnv's own servers: one from the index by the guide's own commands, one with MCP tools. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Task } from '../../src/core/index.ts'
+import { type Environment, openEnvEnvironment } from '../../src/envs/index.ts'
+import { qwenCode, referenceAgent } from '../../src/rollout/index.ts'
+import { openWorld } from '../rollout/world.ts'
+import { cache } from './vllm.ts'
+
+const root = join(import.meta.dirname, '../..')
+const published = join(cache, 'dipg/bin/python')
+const openenv = join(cache, 'openenv/bin/python')
+const recorded = join(root, 'test/lab/openenv')
+
+let directory: string
+beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-openenv-'))))
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+describe.skipIf(cache === '' || !existsSync(published))('openenv-dipg-safety 0.1.67 from the package index', () => {
+  it('is run, scored by its own code and exported by the commands of the guide', async () => {
+    const place = join(root, 'examples/environments/openenv')
+    const guide = await readFile(join(root, 'docs/guides/environments-of-others.md'), 'utf8')
+    const example = await readFile(join(place, 'environment.ts'), 'utf8')
+    const code = [...guide.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+    expect(code.map((block) => example.includes(block))).toEqual([true])
+    // What installs is `scripts/real-up`, with hashes.
+    const commands = [...guide.matchAll(/^\$ (.*)$/gm)]
+      .map(([, line = '']) => line)
+      .filter((line) => !/ -m venv |pip install|^export /.test(line))
+    expect(commands).toHaveLength(2)
+    const rows = join(directory, 'rows')
+    const shell = spawn('/bin/sh', ['-eu', '-c', commands.join('\n').replace('dipg-rows', rows)], {
+      cwd: root,
+      env: {
+        ...process.env,
+        PATH: `${dirname(published)}:${process.env['PATH'] ?? ''}`,
+        PADDOCK_DATA: join(directory, 'data'),
+        ENGINE_URL: '',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk: Buffer) => (out += chunk.toString()))
+    const [status] = await once(shell, 'close')
+    expect(status, out).toBe(0)
+    const exported = (await readFile(join(rows, 'rows.jsonl'), 'utf8')).trim().split('\n')
+    expect(exported).toHaveLength(4)
+    const { data } = JSON.parse(await readFile(join(place, 'tasks/survival.json'), 'utf8'))
+    const [{ args: good }, { args: bad }] = [data.oracle[0], data.cheats[0][0]]
+    const [own = 0, ownOfBad = 0] = ownRewards([good.llm_response, bad.llm_response])
+    expect(own).not.toBe(ownOfBad)
+    expect(exported.map((line) => JSON.parse(line).reward)).toEqual([own, own, own, own])
+
+    const [environment, task] = await exampleTask(place)
+    await using world = await openWorld()
+    await world.script(task, data.cheats[0])
+    const { rollouts } = await world.run({ environment, tasks: [task], harness: referenceAgent() })
+    expect(rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: ownOfBad } }])
+  })
+
+  const settings = {
+    DIPG_DATASET_PATH: join(root, 'examples/environments/openenv/questions.jsonl'),
+    POSTGRES_URL: 'sqlite://',
+    HF_HUB_OFFLINE: '1',
+  }
+
+  /** What the class of the environment says of answers, without a server and without Paddock. */
+  function ownRewards(answers: readonly string[]): readonly number[] {
+    const { status, stdout, stderr } = spawnSync(published, ['-B', join(import.meta.dirname, 'openenv_direct.py')], {
+      input: answers.map((answer) => JSON.stringify(answer)).join('\n'),
+      encoding: 'utf8',
+      env: { ...process.env, ...settings },
+    })
+    expect(status, stderr).toBe(0)
+    return stdout.trim().split('\n').map(Number)
+  }
+
+  async function exampleTask(place: string): Promise<readonly [Environment, Task]> {
+    const server = { command: [published, '-m', 'med_safety_gym.app'], env: settings }
+    const environment = openEnvEnvironment({ name: 'dipg', version: '0.1.67', server })
+    const [task] = await environment.load(join(place, 'tasks'))
+    if (task === undefined) throw new Error('no task')
+    return [environment, task]
+  }
+})
+
+describe.skipIf(cache === '' || !existsSync(openenv))('openenv 0.10.0', () => {
+  const lock = (): Environment =>
+    openEnvEnvironment({
+      name: 'lock',
+      version: '1',
+      server: { command: [openenv, '-B', join(import.meta.dirname, 'openenv_lock.py'), '{port}'] },
+    })
+
+  it('says what the test server of the contract says', async () => {
+    const { startServer } = await import('../../src/envs/openenv/program.ts')
+    const command = [openenv, '-B', join(import.meta.dirname, 'openenv_lock.py'), '{port}']
+    await using server = await startServer({ command }, new AbortController().signal)
+    const frames = JSON.parse(await readFile(join(recorded, 'frames.json'), 'utf8'))
+    const schema = (await (await fetch(`${server.origin}/schema`)).json()) as { readonly action: object }
+    expect(schema.action).toEqual(frames.schema.action)
+    const socket = new WebSocket(`${server.origin.replace('http', 'ws')}/ws`)
+    await once(socket, 'open')
+    for (const { ask, answer } of frames.exchanges) {
+      const heard = once(socket, 'message')
+      socket.send(JSON.stringify(ask))
+      const [{ data }] = (await heard) as [{ readonly data: string }]
+      expect(JSON.parse(data)).toEqual(answer)
+    }
+    socket.close()
+  })
+
+  it('offers its MCP tools to Qwen Code in a box, and its own rewards are the rollout’s', async () => {
+    await using world = await openWorld()
+    const environment = lock()
+    const [task] = (await environment.load(join(recorded, 'tasks'))) as [Task]
+    const code = (value: number) => ({ tool: 'try_code', args: { code: value } })
+    await world.script(task, [{ tool: 'look', args: {} }, code(5), code(900), code(137), { say: 'It is open.' }])
+    const { rollouts } = await world.run({ environment, tasks: [task], harness: qwenCode() })
+    expect(rollouts).toMatchObject([{ end: 'completed', taints: [], verdict: { status: 'scored', reward: 0.5 } }])
+  })
+})
