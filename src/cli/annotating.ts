@@ -1,6 +1,7 @@
 import type { Id, Verdict } from '../core/index.ts'
 import { appendLate, giveLabel } from '../rollout/index.ts'
-import type { Annotator, OwnerAddress, Viewer } from '../server/index.ts'
+import type { Annotator, Viewer } from '../server/index.ts'
+import type { OwnerAddress } from '../access/index.ts'
 import { openStore, type Store, type StoreReader } from '../trajectory/index.ts'
 import type { CommandContext } from './cli.ts'
 import { ownerOf } from './find-owner.ts'

@@ -9,6 +9,7 @@ import {
   mergeSessionConfig,
   PaddockError,
   type Task,
+  present,
 } from '../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 import {
@@ -26,7 +27,7 @@ import {
   trainerRunOf,
 } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { present, type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
+import { type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
 import { type CatalogueReader, type ForkFrom, heldOutSplits, requireHere, type RunRecord } from '../trajectory/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'

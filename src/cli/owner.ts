@@ -28,13 +28,13 @@ import {
 import {
   WorkTally,
   type ControlServer,
-  controlToken,
   LiveFeed,
   type RunRequest,
   sessionPolicy,
   startControl,
   type SubmittedRun,
 } from '../server/index.ts'
+import { controlToken } from '../access/index.ts'
 import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'

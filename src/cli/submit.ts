@@ -1,6 +1,7 @@
 import { catalogue, type ErrorCode, type Id, type LoadedConfig, newId, PaddockError } from '../core/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
-import type { OwnerAddress, RunRequest, SubmittedRun } from '../server/index.ts'
+import type { RunRequest, SubmittedRun } from '../server/index.ts'
+import type { OwnerAddress } from '../access/index.ts'
 import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
 import { isFork, prepareFork, prepareResume, prepareRun } from './execute.ts'

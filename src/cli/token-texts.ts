@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Id } from '../core/index.ts'
 import type { EngineAdapter } from '../proxy/index.ts'
-import { tokenizerKey } from '../server/index.ts'
+import { tokenizerKey } from '../read/index.ts'
 import type { SessionLog, Store } from '../trajectory/index.ts'
 
 /** Ids asked of the engine at once, and for one session at most: a cache for people must not become a load. */

@@ -5,7 +5,7 @@ import express from 'express'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PaddockError } from '../core/index.ts'
 import { type EngineConsole, engineConsole } from './console.ts'
-import { consolePath } from './console-path.ts'
+import { consolePath } from '../access/index.ts'
 import { answerFailure } from './failure.ts'
 
 const token = 'a-control-token-of-the-test'

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { RequestHandler } from 'express'
 import httpProxy from 'http-proxy'
 import { isPaddockError, PaddockError } from '../core/index.ts'
-import { consolePath } from './console-path.ts'
+import { consolePath } from '../access/index.ts'
 
 export interface EngineConsole {
   readonly request: RequestHandler

@@ -1,7 +1,7 @@
 import { Router } from 'express'
 import { z } from 'zod'
 import { isId, mergeSessionConfig } from '../core/index.ts'
-import { givenBy } from './access/index.ts'
+import { givenBy } from '../access/index.ts'
 import type { ControlParts } from './contract.ts'
 import { engineRoutes } from './engine-routes.ts'
 import { groupRoutes } from './group-routes.ts'
@@ -11,7 +11,7 @@ import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
 import { runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
-import { rolloutView, sessionLogView, sessionView } from './views.ts'
+import { rolloutView, sessionLogView, sessionView } from '../read/index.ts'
 
 const limit = z.coerce.number().int().min(1).max(10_000).default(100)
 const id = z.string().refine(isId, 'not an id')

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
-import { createToken } from '../../src/server/index.ts'
+import { createToken } from '../../src/access/index.ts'
 import { fsck, openReader } from '../../src/trajectory/index.ts'
 import { chat, serve, type Serving } from './paddock.ts'
 

@@ -5,7 +5,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createToken, offeredRoles, type Role, routeTable } from '../../src/server/access/index.ts'
+import { createToken, offeredRoles, type Role, routeTable } from '../../src/access/index.ts'
 import { runCli } from '../../src/cli/program.ts'
 import { chat, serve, type Serving } from './paddock.ts'
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Id } from '../../core/index.ts'
-import { knownTokenTexts } from '../../server/index.ts'
+import { knownTokenTexts } from '../../read/index.ts'
 import type { SessionLog, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'

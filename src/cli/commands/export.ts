@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { PaddockError } from '../../core/index.ts'
-import { present } from '../../server/index.ts'
+import { PaddockError, present } from '../../core/index.ts'
 import {
   builtInExporters,
   type OneRowRule,

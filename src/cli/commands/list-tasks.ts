@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import { betweenHelp, betweenOf, memoryQueryOf, splitKeys, taskPageView } from '../../server/index.ts'
+import { betweenHelp, betweenOf, memoryQueryOf, splitKeys, taskPageView } from '../../read/index.ts'
 import { memoryKeys, type MemoryPage, memorySorts, type StoreReader } from '../../trajectory/index.ts'
 import { resolveRun } from '../resolve.ts'
 

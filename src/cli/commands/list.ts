@@ -8,7 +8,7 @@ import { groupTable, rolloutTable, runTable, sessionTable } from '../present/lis
 import { resolveRun } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 import { addTaskOptions, listTasks, refuseTaskOptions, type TaskOptions } from './list-tasks.ts'
-import { rolloutView, sessionView } from '../../server/index.ts'
+import { rolloutView, sessionView } from '../../read/index.ts'
 import type { GroupRecord, RolloutView, RunRecord, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 
 const kinds = ['all', 'runs', 'groups', 'rollouts', 'sessions', 'tasks', 'acts'] as const

@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type ConfigInput, type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
 import type { RunSummary } from '../../rollout/index.ts'
-import type { OwnerAddress, RunRequest } from '../../server/index.ts'
+import type { RunRequest } from '../../server/index.ts'
+import type { OwnerAddress } from '../../access/index.ts'
 import { type Cli, type CommandContext, labels, repeated, wholeNumber } from '../cli.ts'
 import { pluginPath } from '../environments.ts'
 import type { PreparedRun } from '../execute.ts'
@@ -136,7 +137,7 @@ async function summaryOf(
   asked: Asked,
   options: { readonly engine?: string },
 ): Promise<RunSummary> {
-  const { ownerGone } = await import('../../server/index.ts')
+  const { ownerGone } = await import('../../access/index.ts')
   const { io, loaded } = context
   const { directory } = loaded.config.store
   for (;;) {

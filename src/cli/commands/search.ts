@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type SearchHit, searchStep } from '../../server/index.ts'
+import type { SearchHit } from '../../server/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
@@ -36,6 +36,7 @@ reads the store from end to end and keeps no index; Ctrl-C stops it. Exit code 1
 
 async function search(context: CommandContext, words: string, { run, limit }: SearchOptions): Promise<ExitCode> {
   await using reader = await openForReading(context)
+  const { searchStep } = await import('../../server/index.ts')
   const where = run === undefined ? {} : { run: (await resolveId(reader, run)).id }
   const hits: SearchHit[] = []
   const looked = { rollouts: 0, calls: 0 }

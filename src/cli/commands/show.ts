@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Event, Id } from '../../core/index.ts'
-import { knownTokenTexts, rolloutView, rowsOf, segmentMasks, sessionLogView } from '../../server/index.ts'
+import { knownTokenTexts, rolloutView, rowsOf, segmentMasks, sessionLogView } from '../../read/index.ts'
 import {
   familyOf,
   type RolloutView,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import { createToken, listTokens, offeredRoles, revokeToken, type Role, roles, tokenState } from '../../server/index.ts'
+import { createToken, listTokens, offeredRoles, revokeToken, type Role, roles, tokenState } from '../../access/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode } from '../exit.ts'
 import { table } from '../present/table.ts'

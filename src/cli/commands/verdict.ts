@@ -75,7 +75,7 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
   if (owner === null) {
     const { openStore } = await import('../../trajectory/index.ts')
     const { appendLate } = await import('../../rollout/index.ts')
-    const { machineToken } = await import('../../server/index.ts')
+    const { machineToken } = await import('../../access/index.ts')
     await using opened = await openStore(store.directory, {
       synchronous: store.synchronous,
       catalogue: store.catalogue,

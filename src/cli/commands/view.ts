@@ -3,11 +3,10 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import { serveView } from '../../server/index.ts'
+import type { serveView } from '../../server/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
-import { openForAnnotating } from '../annotating.ts'
 import { openForReading } from '../store.ts'
 
 /** `paddock view`: the viewer in a browser, over a data directory. Takes no lock and writes nothing. */
@@ -41,6 +40,7 @@ async function view(context: CommandContext, { port, annotate = false }: ViewOpt
     await using reader = await openForReading(context)
     return await serveUntilEnd(context, reader, { port, webDirectory })
   }
+  const { openForAnnotating } = await import('../annotating.ts')
   await using writing = await openForAnnotating(context)
   return await serveUntilEnd(context, writing.reader, { port, webDirectory, annotator: writing.annotator })
 }
@@ -50,7 +50,8 @@ async function serveUntilEnd(
   reader: StoreReader,
   o: Parameters<typeof serveView>[1],
 ): Promise<ExitCode> {
-  const server = await serveView(reader, o)
+  const { serveView: serve } = await import('../../server/index.ts')
+  const server = await serve(reader, o)
   try {
     context.io.out(context.json ? JSON.stringify({ origin: server.origin, link: server.link() }) : server.link())
     context.notice(`Viewer of ${reader.directory}. Open the link; Enter prints a fresh one, Ctrl-C ends the viewer.`)

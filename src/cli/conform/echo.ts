@@ -1,7 +1,7 @@
 import { canonicalOrRaw } from '../../core/index.ts'
 import type { CallRecord } from '../../trajectory/index.ts'
 import { requestMessages } from '../../proxy/index.ts'
-import { type ReadMessage, readMessage } from '../../server/index.ts'
+import { type ReadMessage, readMessage } from '../../read/index.ts'
 import type { EchoFacts } from './contract.ts'
 
 type TextEcho = keyof EchoFacts['text']

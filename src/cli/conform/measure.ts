@@ -8,7 +8,7 @@ import {
   type SessionLog,
   withHindsight,
 } from '../../trajectory/index.ts'
-import { readMessage } from '../../server/index.ts'
+import { readMessage } from '../../read/index.ts'
 import type { AppendFacts, RetryFacts } from './contract.ts'
 import { type ExactTokens, exactTokens, type Journal } from './exact.ts'
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Event, Id } from '../../core/index.ts'
-import { tokenCounts } from '../../server/index.ts'
+import { tokenCounts } from '../../read/index.ts'
 import type { SessionLog, StoreReader } from '../../trajectory/index.ts'
 
 /** A picture that a tool gave the agent, with what led to it. */

@@ -7,7 +7,7 @@ import {
   type TokenCounts,
   tokenCounts,
   type TokenTexts,
-} from '../../server/index.ts'
+} from '../../read/index.ts'
 import { requestMessages } from '../../proxy/index.ts'
 import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
 import { type Paint, printable } from './colour.ts'

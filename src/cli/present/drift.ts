@@ -1,6 +1,6 @@
 import type { Fork, SessionLog } from '../../trajectory/index.ts'
 import type { Paint } from './colour.ts'
-import type { TokenTexts } from '../../server/index.ts'
+import type { TokenTexts } from '../../read/index.ts'
 import { tokenText } from './tokens.ts'
 import { plural, shortId } from './units.ts'
 

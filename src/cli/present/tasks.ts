@@ -1,4 +1,4 @@
-import type { taskPageView } from '../../server/index.ts'
+import type { taskPageView } from '../../read/index.ts'
 import { type Paint, printable } from './colour.ts'
 import { table } from './table.ts'
 import { shortId } from './units.ts'

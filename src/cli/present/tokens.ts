@@ -1,4 +1,4 @@
-import type { TokenTexts } from '../../server/index.ts'
+import type { TokenTexts } from '../../read/index.ts'
 import { type Paint, printable } from './colour.ts'
 
 /** One token, readable: white space is visible, an unknown id prints as `⟨123⟩`, a part of a character as its bytes. */

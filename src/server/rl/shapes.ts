@@ -1,8 +1,7 @@
 /** Parts that several routes take. */
 import type { Request, Response } from 'express'
 import { z } from 'zod'
-import { PaddockError } from '../../core/index.ts'
-import { present } from '../policy.ts'
+import { PaddockError, present } from '../../core/index.ts'
 
 export { rolloutEnd } from '../rollout-end.ts'
 

@@ -1,4 +1,4 @@
-import { memoryQueryOf, taskPage, taskPageView, taskQuery } from '../task-query.ts'
+import { memoryQueryOf, taskPage, taskPageView, taskQuery } from '../../read/index.ts'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 

@@ -3,8 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { RequestHandler, Response } from 'express'
 import { PaddockError, sha256 } from '../../core/index.ts'
 import { requireOwnPage } from '../../proxy/index.ts'
-import { machineToken, rowOf, validToken } from '../access/index.ts'
-import { sameToken } from '../token.ts'
+import { machineToken, rowOf, validToken, sameToken } from '../../access/index.ts'
 
 /** Whose browser asks. */
 export interface Viewer {

@@ -1,7 +1,6 @@
 import type { Id } from '../../core/index.ts'
 import type { CallRecord, RolloutView, StoreReader } from '../../trajectory/index.ts'
-import { readMessage } from '../read/messages.ts'
-import { tokenizerKey } from '../read/token-texts.ts'
+import { readMessage, tokenizerKey } from '../../read/index.ts'
 import type { CallPair, RolloutComparison, RolloutSide } from './contract.ts'
 import { readRollout } from './rollout-lines.ts'
 import type { ReadSession } from './session-pages.ts'

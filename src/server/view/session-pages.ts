@@ -1,10 +1,18 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import { requestMessages } from '../../proxy/index.ts'
 import type { CallRecord, Segment, SessionLog, StoreReader } from '../../trajectory/index.ts'
-import { commonPrefix, type ReadMessage, readMessage } from '../read/messages.ts'
-import { rowsOf, type SegmentMask, segmentMasks } from '../read/rows.ts'
-import { knownTokenTexts, type TokenTexts } from '../read/token-texts.ts'
-import { type TokenCounts, tokenCounts } from '../views.ts'
+import {
+  commonPrefix,
+  type ReadMessage,
+  readMessage,
+  rowsOf,
+  type SegmentMask,
+  segmentMasks,
+  knownTokenTexts,
+  type TokenTexts,
+  type TokenCounts,
+  tokenCounts,
+} from '../../read/index.ts'
 import type { CallDetail, CallLine, CallsPage, MessageView, SessionDetail, TokensHead } from './contract.ts'
 
 /** Characters of a text that a page gets; the rest is counted. */

@@ -8,7 +8,7 @@ import {
   type TreeMember,
   treeOf,
 } from '../../trajectory/index.ts'
-import { rowsOf, segmentMasks } from '../read/rows.ts'
+import { rowsOf, segmentMasks } from '../../read/index.ts'
 import type { FamilyLine, FamilyPage, TreeLine } from './contract.ts'
 import { callLine, type ReadSession } from './session-pages.ts'
 

@@ -1,12 +1,12 @@
 /** No route without a row, no row without a route. */
 import type { Router } from 'express'
 import { expect, it } from 'vitest'
-import { systemClock } from '../../core/index.ts'
-import { WorkTally } from '../work-tally.ts'
-import type { ControlParts } from '../contract.ts'
-import { controlApp } from '../control.ts'
-import { LiveFeed } from '../live.ts'
-import { offeredRoles, rowOf, routeTable } from './index.ts'
+import { systemClock } from '../core/index.ts'
+import { WorkTally } from './work-tally.ts'
+import type { ControlParts } from './contract.ts'
+import { controlApp } from './control.ts'
+import { LiveFeed } from './live.ts'
+import { offeredRoles, rowOf, routeTable } from '../access/index.ts'
 
 type Layer = Router['stack'][number] & { readonly slash?: boolean; match?(path: string): unknown }
 

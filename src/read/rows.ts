@@ -1,5 +1,5 @@
-import type { Id } from '../../core/index.ts'
-import { buildRows, type MaskReason, type RolloutView, type Row, type SessionLog } from '../../trajectory/index.ts'
+import type { Id } from '../core/index.ts'
+import { buildRows, type MaskReason, type RolloutView, type Row, type SessionLog } from '../trajectory/index.ts'
 
 /** What became of a sampled segment in the rows that a trainer would get. */
 export interface SegmentMask {

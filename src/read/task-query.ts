@@ -7,7 +7,7 @@ import {
   type MemoryQuery,
   memorySorts,
 } from '../trajectory/index.ts'
-import { present } from './policy.ts'
+import { present } from '../core/index.ts'
 
 /** Bounds as they are written: `0.2..0.8`, `3..`, `..5`, or one number for both. Null: it is none. */
 export function betweenOf(text: string): Between | null {

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express'
-import { type Clock, type Event, type Id, type IdMaker, newId, systemClock } from '../../core/index.ts'
-import type { Store } from '../../trajectory/index.ts'
+import { type Clock, type Event, type Id, type IdMaker, newId, systemClock } from '../core/index.ts'
+import type { Store } from '../trajectory/index.ts'
 import { admittedAs } from './gate.ts'
 
 /** What {@link noteActs} writes to. */

@@ -1,4 +1,4 @@
-import { consolePath } from '../console-path.ts'
+import { consolePath } from './console-path.ts'
 import { type Role, roles } from './roles.ts'
 
 /** Who may call a route, and what of the call is kept. */

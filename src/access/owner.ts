@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { PaddockError } from '../core/index.ts'
 import { liveOwner } from '../trajectory/index.ts'
-import { tokenFileName } from './token.ts'
+import { tokenFileName } from './control-token.ts'
 
 /** A live owner that is busy answers late. */
 const answerMs = 15_000

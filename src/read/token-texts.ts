@@ -1,5 +1,5 @@
-import type { EngineFingerprint } from '../../core/index.ts'
-import type { SessionLog, StoreReader } from '../../trajectory/index.ts'
+import type { EngineFingerprint } from '../core/index.ts'
+import type { SessionLog, StoreReader } from '../trajectory/index.ts'
 
 /** Texts of token ids as far as they are known, as bytes: a token may hold a part of a character. */
 export type TokenTexts = ReadonlyMap<number, Uint8Array>

@@ -1,0 +1,8 @@
+export { consolePath } from './console-path.ts'
+export { controlToken, sameToken, tokenFileName } from './control-token.ts'
+export { admittedAs, Gate, givenBy } from './gate.ts'
+export { noteActs } from './note-act.ts'
+export { findOwner, type OwnerAddress, ownerGone } from './owner.ts'
+export { type Caller, machineToken, type Role, roles } from './roles.ts'
+export { offeredRoles, rowOf, type RouteRow, routeTable } from './route-table.ts'
+export { createToken, listTokens, revokeToken, tokenState, validToken } from './tokens.ts'

@@ -1,5 +1,0 @@
-export { admittedAs, Gate, givenBy } from './gate.ts'
-export { noteActs } from './note-act.ts'
-export { type Caller, machineToken, type Role, roles } from './roles.ts'
-export { offeredRoles, rowOf, type RouteRow, routeTable } from './route-table.ts'
-export { createToken, listTokens, revokeToken, type TokenRecord, tokenState, validToken } from './tokens.ts'
