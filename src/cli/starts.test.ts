@@ -8,15 +8,26 @@ const spy = `import { registerHooks } from 'node:module'
 import { writeSync } from 'node:fs'
 registerHooks({ load: (url, context, next) => (writeSync(2, url + '\\n'), next(url, context)) })`
 
-it('loads all commands for the help without what only some of them need when they run', () => {
-  const main = fileURLToPath(new URL('main.ts', import.meta.url))
+const heavy = /\/node_modules\/(?:dockerode|openai|undici|http-proxy)\//
+
+/** The modules that node loads for a program of this repository. */
+function loadedBy(path: string, ...args: readonly string[]): readonly string[] {
   const hook = `data:text/javascript,${encodeURIComponent(spy)}`
-  const { status, stderr } = spawnSync(process.execPath, ['--import', hook, main, '--help'], { encoding: 'utf8' })
-  const modules = stderr.trim().split('\n')
+  const program = fileURLToPath(new URL(path, import.meta.url))
+  const { status, stderr } = spawnSync(process.execPath, ['--import', hook, program, ...args], { encoding: 'utf8' })
   expect(status).toBe(0)
+  return stderr.trim().split('\n')
+}
+
+it('loads all commands for the help without what only some of them need when they run', () => {
+  const modules = loadedBy('main.ts', '--help')
   expect(modules.some((url) => url.endsWith('/src/cli/commands/show.ts'))).toBe(true)
-  const heavy = modules.filter((url) =>
-    /\/src\/(?:server|rollout|envs|reward|sandbox)\/|\/node_modules\/(?:dockerode|openai|express)\//.test(url),
-  )
-  expect(heavy).toEqual([])
+  expect(modules.filter((url) => /\/src\/(?:server|rollout|envs|reward|sandbox)\//.test(url))).toEqual([])
+  expect(modules.filter((url) => heavy.test(url))).toEqual([])
+})
+
+it('loads the packages of boxes, judges, engines behind TLS and consoles with the first of them', () => {
+  const modules = loadedBy('../server/index.ts')
+  expect(modules.some((url) => url.endsWith('/src/sandbox/docker/daemon.ts'))).toBe(true)
+  expect(modules.filter((url) => heavy.test(url))).toEqual([])
 })

@@ -1,7 +1,8 @@
 import { Agent, type IncomingMessage, STATUS_CODES } from 'node:http'
+import { createRequire } from 'node:module'
 import type { Duplex } from 'node:stream'
 import type { RequestHandler } from 'express'
-import httpProxy from 'http-proxy'
+import type httpProxy from 'http-proxy'
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import { consolePath } from '../access/index.ts'
 
@@ -21,7 +22,10 @@ export type Admit = (request: IncomingMessage, path: string, socket: Duplex) => 
  */
 export function engineConsole(target: string, admit: Admit): EngineConsole {
   const agent = new Agent({ keepAlive: true })
-  const proxy = httpProxy.createProxyServer({ target, agent, changeOrigin: true, ws: true, xfwd: false })
+  // Loaded by who has a console.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the package exports
+  const packaged = createRequire(import.meta.url)('http-proxy') as typeof httpProxy
+  const proxy = packaged.createProxyServer({ target, agent, changeOrigin: true, ws: true, xfwd: false })
   proxy.on('proxyReq', (upstream, _request, response) => {
     upstream.removeHeader('authorization')
     response.once('close', () => {

@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { Agent, fetch } from 'undici'
 import { PaddockError } from '../../core/index.ts'
 import type { FleetStatus, PauseOutcome, WeightsOutcome } from '../../proxy/index.ts'
 import type { Shelved } from '../../rollout/index.ts'
@@ -113,6 +112,7 @@ async function ask(context: CommandContext, method: string, path: string, body?:
       fix: 'Start `paddock serve` or `paddock run` with this data directory, or name theirs with --data.',
     })
   }
+  const { Agent, fetch } = await import('undici')
   const answer = await fetch(`${owner.origin}${path}`, {
     method,
     headers: { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' },

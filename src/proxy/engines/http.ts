@@ -1,4 +1,4 @@
-import { request } from 'undici'
+import type { request as undiciRequest } from 'undici'
 import { PaddockError } from '../../core/index.ts'
 import type { LooseObject } from '../session/sampling.ts'
 
@@ -55,6 +55,7 @@ export async function tryEngineBytes(
   body: string | Buffer | null,
 ): Promise<{ readonly status: number; readonly body: Buffer }> {
   try {
+    const { request } = await import('undici')
     const answer = await request(`${root}${path}`, {
       ...refusesUpgrades(),
       method: body === null ? 'GET' : 'POST',
@@ -82,6 +83,7 @@ export async function tellEngine(
   body: unknown,
 ): Promise<{ readonly status: number; readonly text: string }> {
   try {
+    const { request } = await import('undici')
     const answer = await request(`${root}${path}`, {
       ...refusesUpgrades(),
       method: 'POST',
@@ -107,7 +109,7 @@ const answerTimeoutMs = 5 * 60_000
 const tellTimeoutMs = 30 * 60_000
 
 /** Behind a change of the protocol that nobody asked for no answer ever comes. */
-function refusesUpgrades(): Pick<NonNullable<Parameters<typeof request>[1]>, 'signal' | 'onInfo'> {
+function refusesUpgrades(): Pick<NonNullable<Parameters<typeof undiciRequest>[1]>, 'signal' | 'onInfo'> {
   const controller = new AbortController()
   return {
     signal: controller.signal,

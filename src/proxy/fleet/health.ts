@@ -1,4 +1,3 @@
-import { request } from 'undici'
 import { engineRoot, reason } from '../engines/http.ts'
 import type { Replica } from './replica.ts'
 
@@ -12,6 +11,7 @@ const probeLimitMs = 5000
 export async function healthOf(replica: Replica): Promise<string | null> {
   const { engine } = replica
   try {
+    const { request } = await import('undici')
     const answer = await request(`${engineRoot(engine.url)}/health`, {
       ...(engine.dispatcher === null ? {} : { dispatcher: engine.dispatcher }),
       headers: engine.apiKey === null ? {} : { authorization: `Bearer ${engine.apiKey}` },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import OpenAI from 'openai'
+import type OpenAI from 'openai'
 import { systemClock } from '../../core/index.ts'
 import { Pace } from './pace.ts'
 import type { Prompt } from './prompt.ts'
@@ -34,19 +34,18 @@ export type Asked = { readonly tokens: number } & (
 )
 
 type Message = OpenAI.ChatCompletionMessageParam
+/** What the server said; null: something else went wrong. */
+type Refusal = InstanceType<typeof OpenAI.APIError> | null
 
 const longestWaitMs = 60_000
 
 /** Puts one question to the judge, with repair, retries and pace. */
 export class Asker {
   readonly #options: AskerOptions
-  readonly #client: OpenAI
   readonly #pace: Pace
 
   constructor(options: AskerOptions) {
-    const { baseUrl, apiKey, timeoutMs = 120_000 } = options
     this.#options = options
-    this.#client = new OpenAI({ baseURL: baseUrl, apiKey, timeout: timeoutMs, maxRetries: 0 })
     this.#pace = new Pace({
       inFlight: options.maxInFlight ?? 16,
       perMinute: options.maxPerMinute ?? Number.POSITIVE_INFINITY,
@@ -92,6 +91,10 @@ export class Asker {
     | { readonly ok: false; readonly why: string; readonly tokens: 0 }
   > {
     const { model, temperature = 0, maxTokens = 1024, structured = true, tries = 4, backoffMs = 500 } = this.#options
+    const { baseUrl, apiKey, timeoutMs = 120_000 } = this.#options
+    // Loaded by who asks: most programs with this room have no judge.
+    const { OpenAI: Client, APIError } = await import('openai')
+    const client = new Client({ baseURL: baseUrl, apiKey, timeout: timeoutMs, maxRetries: 0 })
     let why = ''
     for (let attempt = 0; attempt < tries; attempt += 1) {
       try {
@@ -110,15 +113,16 @@ export class Asker {
               }
             : {}),
         }
-        const completion = await this.#pace.run(() => this.#client.chat.completions.create(asked, { signal }), signal)
+        const completion = await this.#pace.run(() => client.chat.completions.create(asked, { signal }), signal)
         const choice = completion.choices?.[0]
         const tokens = completion.usage?.total_tokens ?? 0
         return { ok: true, text: choice?.message?.content ?? '', cut: choice?.finish_reason === 'length', tokens }
       } catch (error) {
         if (signal.aborted) throw signal.reason
         why = error instanceof Error ? error.message : String(error)
-        if (!worthAnotherTry(error)) break
-        if (attempt < tries - 1) await sleep(waitOf(error, backoffMs * 2 ** attempt), undefined, { signal })
+        const refusal = error instanceof APIError ? error : null
+        if (!worthAnotherTry(refusal)) break
+        if (attempt < tries - 1) await sleep(waitOf(refusal, backoffMs * 2 ** attempt), undefined, { signal })
       }
     }
     return { ok: false, why: `the judge does not answer: ${why.slice(0, 300)}`, tokens: 0 }
@@ -126,14 +130,14 @@ export class Asker {
 }
 
 // A refusal of the request itself would come again; load, faults and broken connections may pass.
-function worthAnotherTry(error: unknown): boolean {
-  if (!(error instanceof OpenAI.APIError)) return true
-  const { status } = error
+function worthAnotherTry(refusal: Refusal): boolean {
+  if (refusal === null) return true
+  const { status } = refusal
   return status === undefined || status === 408 || status === 409 || status === 429 || status >= 500
 }
 
-function waitOf(error: unknown, backoffMs: number): number {
-  const header = error instanceof OpenAI.APIError ? error.headers?.get('retry-after') : null
+function waitOf(refusal: Refusal, backoffMs: number): number {
+  const header = refusal?.headers?.get('retry-after')
   const seconds = header === null || header === undefined || header === '' ? Number.NaN : Number(header)
   return Math.min(longestWaitMs, Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : backoffMs)
 }

@@ -1,5 +1,5 @@
-import OpenAI from 'openai'
-import { Agent, fetch as undiciFetch } from 'undici'
+import type OpenAI from 'openai'
+import type { Agent } from 'undici'
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { runToolCall, type ToolOutcome } from '../../envs/index.ts'
 import { toldOf } from '../pictures.ts'
@@ -10,26 +10,34 @@ export async function withChat(
   context: HostContext,
   converse: (client: OpenAI) => Promise<HarnessReport>,
 ): Promise<HarnessReport> {
-  // A model may think for longer than the five minutes after which fetch gives up by itself.
-  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
+  const { client, dispatcher, APIError } = await chatClient(context)
   try {
-    return await converse(clientOf(context, dispatcher))
+    return await converse(client)
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason
-    return reportError(error)
+    return reportError(error, APIError)
   } finally {
     await dispatcher.destroy()
   }
 }
 
-function clientOf({ baseUrl, apiKey }: HostContext, dispatcher: Agent): OpenAI {
-  return new OpenAI({
+/** A client of a session; its packages are loaded here, because most of what loads this room talks to no session. */
+export async function chatClient({ baseUrl, apiKey }: Pick<HostContext, 'baseUrl' | 'apiKey'>): Promise<{
+  readonly client: OpenAI
+  readonly dispatcher: Agent
+  readonly APIError: typeof OpenAI.APIError
+}> {
+  const [{ APIError, OpenAI: Client }, undici] = await Promise.all([import('openai'), import('undici')])
+  // A model may think for longer than the five minutes after which fetch gives up by itself.
+  const dispatcher = new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 })
+  const client = new Client({
     baseURL: baseUrl,
     apiKey,
     timeout: 2 ** 31 - 1,
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undici's fetch is the platform's, typed apart
-    fetch: ((url, init) => undiciFetch(url as string, { ...(init as object), dispatcher })) as typeof fetch,
+    fetch: ((url, init) => undici.fetch(url as string, { ...(init as object), dispatcher })) as typeof fetch,
   })
+  return { client, dispatcher, APIError }
 }
 
 /** A call of a tool as a model wrote it. */
@@ -67,11 +75,11 @@ export async function runTool(context: HostContext, call: ToolCall, callId: stri
 }
 
 /** What the harness itself makes of an error; the rollout judges faults of engine and box by its own knowledge. */
-function reportError(error: unknown): HarnessReport {
+function reportError(error: unknown, APIError: typeof OpenAI.APIError): HarnessReport {
   if (isPaddockError(error) && error.family === 'infra') throw error
   const detail = error instanceof Error ? error.message : String(error)
   const overflow =
-    error instanceof OpenAI.APIError && (error.code === 'CONTEXT_OVERFLOW' || /maximum context length/i.test(detail))
+    error instanceof APIError && (error.code === 'CONTEXT_OVERFLOW' || /maximum context length/i.test(detail))
   return { end: overflow ? 'context_overflow' : 'harness_crash', detail, answer: null }
 }
 

@@ -1,4 +1,6 @@
-import { type Dispatcher, Pool } from 'undici'
+import { createRequire } from 'node:module'
+import type * as undici from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import type { EngineLine, LineAsk, LineBreak, LineExchange, LineSink } from './contract.ts'
 import { MalformedReply } from './reply-head.ts'
 import { isUnreachable } from './unreachable.ts'
@@ -20,10 +22,13 @@ export class DispatcherLine implements EngineLine {
     this.base = base
     this.headers = { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers }
     this.given = of.dispatcher
+    // Loaded by who needs it: engines on plain HTTP do not.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the package exports
+    const packaged = createRequire(import.meta.url)('undici') as typeof undici
     const common = { connections: of.connections, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 10_000 } }
-    this.pool = of.dispatcher === null ? new Pool(base.origin, { ...common, pipelining: 1 }) : null
+    this.pool = of.dispatcher === null ? new packaged.Pool(base.origin, { ...common, pipelining: 1 }) : null
     // Without pipelining undici keeps no connection alive: each request has one of its own.
-    this.freshPool = of.dispatcher === null ? new Pool(base.origin, { ...common, pipelining: 0 }) : null
+    this.freshPool = of.dispatcher === null ? new packaged.Pool(base.origin, { ...common, pipelining: 0 }) : null
   }
 
   ask({ path, headers, body }: LineAsk, sink: LineSink, fresh: boolean): LineExchange {

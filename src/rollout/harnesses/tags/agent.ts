@@ -1,7 +1,7 @@
-import OpenAI from 'openai'
-import { Agent, fetch as undiciFetch } from 'undici'
+import type OpenAI from 'openai'
 import { isPaddockError, PaddockError } from '../../../core/index.ts'
 import { noteTags, runToolCall } from '../../../envs/index.ts'
+import { chatClient } from '../chat.ts'
 import type { HarnessReport, HostContext, HostHarness } from '../contract.ts'
 import { defineHarness } from '../define.ts'
 import { firstRows, instructions, parseTags, resultTurn, type TagProtocol } from './protocol.ts'
@@ -21,21 +21,14 @@ export function tagAgent(protocol: TagProtocol): HostHarness {
     place: 'host',
     box: 'tools',
     run: async (context) => {
-      const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
-      const client = new OpenAI({
-        baseURL: context.baseUrl,
-        apiKey: context.apiKey,
-        timeout: 2 ** 31 - 1,
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undici's fetch is the platform's, typed apart
-        fetch: ((url, init) => undiciFetch(url as string, { ...(init as object), dispatcher })) as typeof fetch,
-      })
+      const { client, dispatcher, APIError } = await chatClient(context)
       try {
         return await converse(context, client, protocol)
       } catch (error) {
         if (context.signal.aborted) throw context.signal.reason
         if (isPaddockError(error) && error.family === 'infra') throw error
         const detail = error instanceof Error ? error.message : String(error)
-        const overflow = error instanceof OpenAI.APIError && error.code === 'CONTEXT_OVERFLOW'
+        const overflow = error instanceof APIError && error.code === 'CONTEXT_OVERFLOW'
         return { end: overflow ? 'context_overflow' : 'harness_crash', detail, answer: null }
       } finally {
         await dispatcher.destroy()
