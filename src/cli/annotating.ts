@@ -6,7 +6,7 @@ import { openStore, type Store, type StoreReader } from '../trajectory/index.ts'
 import type { CommandContext } from './cli.ts'
 import { ownerOf } from './find-owner.ts'
 import { openForReading } from './store.ts'
-import { ownerError } from './submit.ts'
+import { ownerError } from './at-owner.ts'
 
 /** A store as a viewer reads and annotates it. */
 export interface Annotating extends AsyncDisposable {

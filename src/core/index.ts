@@ -59,6 +59,7 @@ export {
   attribute,
   closeRolloutContext,
   openRolloutContext,
+  openTelemetry,
   rolloutContext,
   spanName,
   tracer,

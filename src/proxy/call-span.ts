@@ -1,5 +1,4 @@
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
-import { attribute, rolloutContext, spanName, tracer } from '../core/index.ts'
+import { attribute, openTelemetry, rolloutContext, spanName, tracer } from '../core/index.ts'
 import type { CallLine } from './contract.ts'
 
 /**
@@ -10,7 +9,7 @@ export function traceCall(call: CallLine, provider: string, endedAt: number): vo
   const { model, outcome } = call
   const span = tracer().startSpan(
     model === null ? spanName.call : `${spanName.call} ${model}`,
-    { kind: SpanKind.CLIENT, startTime: endedAt - call.durationMs },
+    { kind: openTelemetry().SpanKind.CLIENT, startTime: endedAt - call.durationMs },
     rolloutContext(call.rolloutId),
   )
   if (!span.isRecording()) return
@@ -35,7 +34,7 @@ export function traceCall(call: CallLine, provider: string, endedAt: number): vo
   if (outcome.kind !== 'complete') {
     const type = 'code' in outcome ? outcome.code : outcome.kind
     span.setAttribute(attribute.error, type)
-    span.setStatus({ code: SpanStatusCode.ERROR, message: type })
+    span.setStatus({ code: openTelemetry().SpanStatusCode.ERROR, message: type })
   }
   span.end(endedAt)
 }

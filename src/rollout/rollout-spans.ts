@@ -1,10 +1,11 @@
-import { type Context, type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import type { Context, Span } from '@opentelemetry/api'
 import {
   attribute,
   closeRolloutContext,
   type EventBody,
   type Id,
   openRolloutContext,
+  openTelemetry,
   type Stage,
   spanName,
   tracer,
@@ -30,7 +31,7 @@ export class RolloutSpans {
   constructor(rolloutId: Id, { runId, harness, task }: RolloutIdentity, at: number) {
     this.#rolloutId = rolloutId
     this.#span = tracer().startSpan(`${spanName.rollout} ${harness}`, {
-      kind: SpanKind.INTERNAL,
+      kind: openTelemetry().SpanKind.INTERNAL,
       root: true,
       startTime: at,
       attributes: {
@@ -73,7 +74,7 @@ export class RolloutSpans {
     const span = tracer().startSpan(
       `${spanName.tool} ${tool}`,
       {
-        kind: SpanKind.INTERNAL,
+        kind: openTelemetry().SpanKind.INTERNAL,
         startTime: at - durationMs,
         attributes: {
           [attribute.operation]: spanName.tool,
@@ -86,7 +87,7 @@ export class RolloutSpans {
     )
     if (status !== 'ok') {
       span.setAttribute(attribute.error, status)
-      span.setStatus({ code: SpanStatusCode.ERROR, message: status })
+      span.setStatus({ code: openTelemetry().SpanStatusCode.ERROR, message: status })
     }
     span.end(at)
   }
@@ -96,7 +97,7 @@ export class RolloutSpans {
     this.#span.setAttribute(attribute.rolloutEnd, end)
     if (end === 'infra' || end === 'harness_crash') {
       this.#span.setAttribute(attribute.error, errorType)
-      this.#span.setStatus({ code: SpanStatusCode.ERROR, message: errorType })
+      this.#span.setStatus({ code: openTelemetry().SpanStatusCode.ERROR, message: errorType })
     }
     this.#span.end(at)
     closeRolloutContext(this.#rolloutId)

@@ -104,7 +104,7 @@ function orderOf({ mode, cache, timeout }: PauseOptions): object {
 
 /** Asks the owner's control API. Throws what it answers; `NOT_FOUND` where nobody owns the directory. */
 async function ask(context: CommandContext, method: string, path: string, body?: object): Promise<unknown> {
-  const { ownerError } = await import('../submit.ts')
+  const { ownerError } = await import('../at-owner.ts')
   const { store } = context.loaded.config
   const owner = await ownerOf(context)
   if (owner === null) {

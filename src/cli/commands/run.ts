@@ -230,7 +230,7 @@ async function openUnlessOwned(
 }
 
 async function runAtOwner(context: CommandContext, asked: Asked, owner: OwnerAddress): Promise<RunSummary> {
-  const { followAtOwner, ownerError } = await import('../submit.ts')
+  const { followAtOwner, ownerError } = await import('../at-owner.ts')
   context.notice(`The data directory belongs to pid ${owner.pid}: the run is handed to it.`)
   const progress = new RunProgressView(context.io, context.paint)
   try {

@@ -91,7 +91,7 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
   })
   const body: unknown = await answer.json()
   if (!answer.ok) {
-    const { ownerError } = await import('../submit.ts')
+    const { ownerError } = await import('../at-owner.ts')
     throw ownerError(body, owner, 'refuses the verdict')
   }
   // The owner is this same program.

@@ -1,11 +1,12 @@
-import { trace, type Tracer } from '@opentelemetry/api'
+import type { Tracer } from '@opentelemetry/api'
+import { openTelemetry } from './api.ts'
 
 /**
  * The tracer of everything that Paddock does. Without an SDK in the process it makes spans that record nothing. Asked for
  * at each use, because an SDK may be registered after this module is loaded.
  */
 export function tracer(): Tracer {
-  return trace.getTracer('paddock')
+  return openTelemetry().trace.getTracer('paddock')
 }
 
 /** Operations by the GenAI semantic conventions (1.41), and what of ours has no name there. */

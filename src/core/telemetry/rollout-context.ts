@@ -1,5 +1,6 @@
-import { type Context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api'
+import type { Context, Span } from '@opentelemetry/api'
 import type { Id } from '../ids.ts'
+import { openTelemetry } from './api.ts'
 
 /**
  * Contexts of the rollouts that run, so that the proxy, which knows a rollout by its id only, hangs calls under the right
@@ -9,6 +10,7 @@ const open = new Map<Id, Context>()
 
 /** From here on spans of this rollout hang under `span`. */
 export function openRolloutContext(rolloutId: Id, span: Span): Context {
+  const { ROOT_CONTEXT, trace } = openTelemetry()
   const context = trace.setSpan(ROOT_CONTEXT, span)
   // Without an SDK nothing is kept.
   if (span.isRecording()) open.set(rolloutId, context)
@@ -21,5 +23,5 @@ export function closeRolloutContext(rolloutId: Id): void {
 
 /** The root where the rollout is unknown here. */
 export function rolloutContext(rolloutId: Id | null): Context {
-  return (rolloutId === null ? undefined : open.get(rolloutId)) ?? ROOT_CONTEXT
+  return (rolloutId === null ? undefined : open.get(rolloutId)) ?? openTelemetry().ROOT_CONTEXT
 }

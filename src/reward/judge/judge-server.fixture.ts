@@ -1,9 +1,9 @@
 /** A fake judge behind real HTTP, and the rubric that its tests use. */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { createJudge, type JudgeCase, type JudgeOptions, parseRubric } from './index.ts'
 
 export const source = {
@@ -37,15 +37,7 @@ export const truth = (question: Question) => (question.user.includes('GOOD') ? '
 export type Reply = string | { readonly status: number } | { readonly cut: string } | null
 export type Judge = (question: Question) => Reply | Promise<Reply>
 
-const servers: Server[] = []
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections()
-    server.close()
-  }
-})
-
-/** An OpenAI-compatible server around a judge, and a count of what it was asked. */
+/** An OpenAI-compatible server around a judge, until the end of the test, and a count of what it was asked. */
 export async function judgeServer(judge: Judge) {
   const seen = { requests: 0, inFlight: 0, mostInFlight: 0 }
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -74,7 +66,10 @@ export async function judgeServer(judge: Judge) {
     )
   }
   const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1')
-  servers.push(server)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   await once(server, 'listening')
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const make = (options: Partial<JudgeOptions> = {}) =>
