@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './test/setup/order.ts'
+import { LongestFirst, sharedProject } from './test/setup/order.ts'
 
 /** Plugins of the examples import the package by its name; here that means the sources. */
 export const ownName = [
@@ -8,11 +8,21 @@ export const ownName = [
   { find: /^paddock-rl\/(.+)$/, replacement: join(import.meta.dirname, 'src/kits/$1.ts') },
 ]
 
+const all = ['src/**/*.test.ts', 'engine/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts']
+const never = ['**/node_modules/**', 'test/{torture,real,world}/**']
+/**
+ * Files that a worker takes one after the other, so that it loads the rooms once. They leave their process as they found it, and what
+ * they import registers no hook and starts nothing when it is loaded.
+ */
+const shared = ['src/{core,proxy,reward,server}/**/*.test.ts', 'test/proxy/**/*.test.ts']
+
 export default defineConfig({
   resolve: { alias: ownName },
   test: {
-    include: ['src/**/*.test.ts', 'engine/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
-    exclude: ['**/node_modules/**', 'test/{torture,real,world}/**'],
+    projects: [
+      { extends: true, test: { name: 'own process', include: all, exclude: [...never, ...shared] } },
+      { extends: true, test: { name: sharedProject, include: shared, exclude: never, isolate: false } },
+    ],
     setupFiles: ['test/setup/properties.ts'],
     // One more than the cores of the smallest machine: many files wait for Docker while others compute.
     maxWorkers: 3,

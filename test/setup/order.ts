@@ -20,11 +20,15 @@ const longest = [
   'test/cli/env.test.ts',
 ]
 
+/** The project of the files that share processes: they come last, one behind the other, or their processes would end in between. */
+export const sharedProject = 'shared process'
+
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
+    const rank = ({ moduleId, project }: TestSpecification): number => {
       const at = longest.findIndex((path) => moduleId.endsWith(`/${path}`))
-      return at === -1 ? longest.length : at
+      if (at !== -1) return at
+      return project.name === sharedProject ? longest.length + 1 : longest.length
     }
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
