@@ -1,18 +1,20 @@
 /**
- * Runs the test files of a lane one after the other, in the order that its `lane.json` gives, until its time is up:
+ * Runs the test files of a lane in the order that its `lane.json` gives, until its time is up:
  *
  *     node scripts/lane.ts torture            what CI runs
  *     node scripts/lane.ts torture --long     every file at full size (TORTURE=long), without a time limit
  *       --table FILE   also writes the closing table there        --minutes N   another limit than lane.json's
  *       --at-most N    no longer than this, whatever the limit is
  *
- * A file of the folder that `lane.json` does not name, and a name without a file, is an error before anything runs. When
- * the limit is reached no further file starts: the rest is told as `not run (time)`, which is not a failure. A file that
- * is still running six minutes after the limit (`--grace N`) is stopped, and that is one. Exit 0: nothing failed.
+ * One file runs at a time, or as many as `atOnce` says; one that `alone` names runs beside no other. Where several run,
+ * what a file prints is shown whole when it ends. A file of the folder that `lane.json` does not name, and a name without
+ * a file, is an error before anything runs. When the limit is reached no further file starts: the rest is told as
+ * `not run (time)`, which is not a failure. A file that is still running six minutes after the limit (`--grace N`) is
+ * stopped, and that is one. Exit 0: nothing failed.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -25,6 +27,10 @@ interface Lane {
   readonly files: readonly string[]
   /** Files that only `--long` runs. */
   readonly long: readonly string[]
+  /** How many files run beside each other. */
+  readonly atOnce: number
+  /** Files that run beside no other. */
+  readonly alone: readonly string[]
 }
 
 type Row = { readonly file: string; readonly result: string; readonly seconds: number }
@@ -49,16 +55,26 @@ function laneOf(name: string): Lane {
   if (!existsSync(path)) throw new Misuse(`There is no lane ${name}. Fix: write ${path} with limitMinutes and files.`)
   const written: unknown = JSON.parse(readFileSync(path, 'utf8'))
   if (typeof written !== 'object' || written === null) throw new Misuse(`${path} is not an object.`)
-  const { limitMinutes, files, long = [], ...others } = written as Record<string, unknown>
+  const { limitMinutes, files, long = [], atOnce = 1, alone = [], ...others } = written as Record<string, unknown>
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) {
-    throw new Misuse(`${path} has an unknown key ${unknown}. Fix: the keys are limitMinutes, files and long.`)
+    throw new Misuse(
+      `${path} has an unknown key ${unknown}. Fix: the keys are limitMinutes, files, long, atOnce and alone.`,
+    )
   }
   if (typeof limitMinutes !== 'number' || !(limitMinutes > 0)) {
     throw new Misuse(`${path}: limitMinutes is not a number above 0.`)
   }
-  if (!isListOfNames(files) || !isListOfNames(long)) throw new Misuse(`${path}: files and long are lists of names.`)
+  if (typeof atOnce !== 'number' || !Number.isInteger(atOnce) || atOnce < 1) {
+    throw new Misuse(`${path}: atOnce is not a whole number from 1.`)
+  }
+  if (!isListOfNames(files) || !isListOfNames(long) || !isListOfNames(alone)) {
+    throw new Misuse(`${path}: files, long and alone are lists of names.`)
+  }
   const named = [...files, ...long]
+  for (const file of alone) {
+    if (!named.includes(file)) throw new Misuse(`${path}: alone names ${file}, which is in neither files nor long.`)
+  }
   const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts'))
   for (const file of named) {
     if (!found.includes(file)) throw new Misuse(`${path} names ${file}, which does not exist.`)
@@ -69,7 +85,7 @@ function laneOf(name: string): Lane {
       throw new Misuse(`${join(folder, file)} is not in ${path}. Fix: put it where its importance is.`)
     }
   }
-  return { limitMinutes, files, long }
+  return { limitMinutes, files, long, atOnce, alone }
 }
 
 function isListOfNames(value: unknown): value is readonly string[] {
@@ -109,26 +125,36 @@ async function main(): Promise<number> {
   const rows: Row[] = []
   const written: string[] = []
   let failed = false
+  const run = async (at: number, file: string): Promise<void> => {
+    const report = join(reports, `${at}.json`)
+    const from = passed()
+    const result = await runFile({
+      path: join('test', name, file),
+      report,
+      long: options.long,
+      atMost: limit + grace * 60 - from,
+      printed: lane.atOnce > 1 ? join(reports, `${at}.txt`) : null,
+    })
+    if (!existsSync(report)) writeFileSync(report, noReport)
+    written.push(report)
+    if (result !== 'passed') failed = true
+    rows[at] = { file, result: `${result}: ${counts([report], false)}`, seconds: passed() - from }
+  }
+  const running = new Set<Promise<void>>()
   try {
     for (const [at, file] of files.entries()) {
+      const isAlone = lane.alone.includes(file)
+      while (running.size >= (isAlone ? 1 : lane.atOnce)) await Promise.race(running)
+      if (interrupted) break
       if (passed() >= limit) {
-        rows.push({ file, result: 'not run (time)', seconds: 0 })
+        rows[at] = { file, result: 'not run (time)', seconds: 0 }
         continue
       }
-      const report = join(reports, `${at}.json`)
-      const from = passed()
-      const result = await runFile({
-        path: join('test', name, file),
-        report,
-        long: options.long,
-        atMost: limit + grace * 60 - from,
-      })
-      if (!existsSync(report)) writeFileSync(report, noReport)
-      written.push(report)
-      if (result !== 'passed') failed = true
-      rows.push({ file, result: `${result}: ${counts([report], false)}`, seconds: passed() - from })
-      if (interrupted) break
+      const one = run(at, file).finally(() => running.delete(one))
+      running.add(one)
+      if (isAlone) await one
     }
+    await Promise.all(running)
     const table = tableOf(name, options.long, rows, passed())
     process.stdout.write(`\n${table}`)
     if (options.table !== undefined) writeFileSync(options.table, table)
@@ -140,10 +166,10 @@ async function main(): Promise<number> {
 }
 
 let interrupted = false
-let running: ChildProcess | undefined
+const children = new Set<ChildProcess>()
 process.on('SIGINT', () => {
   interrupted = true
-  running?.kill('SIGINT')
+  for (const child of children) child.kill('SIGINT')
 })
 
 /** One file in a vitest of its own, so that a crash of one is not the end of all. */
@@ -152,17 +178,24 @@ async function runFile({
   report,
   long,
   atMost,
+  printed,
 }: {
   readonly path: string
   readonly report: string
   readonly long: boolean
   readonly atMost: number
+  /** Where it prints to until it ends, for files that run beside others. Null: to ours, at once. */
+  readonly printed: string | null
 }): Promise<string> {
   const vitest = beside('../node_modules/vitest/vitest.mjs')
   const args = [vitest, 'run', path, '--config', config, '--reporter=default', '--reporter=json']
   const env = long ? { ...process.env, TORTURE: 'long' } : process.env
-  const child = spawn(process.execPath, [...args, `--outputFile.json=${report}`], { stdio: 'inherit', env })
-  running = child
+  const output = printed === null ? 'inherit' : openSync(printed, 'w')
+  const child = spawn(process.execPath, [...args, `--outputFile.json=${report}`], {
+    stdio: ['inherit', output, output],
+    env,
+  })
+  children.add(child)
   let stopped = false
   const stop = (signal: NodeJS.Signals) => () => {
     stopped = true
@@ -173,7 +206,11 @@ async function runFile({
     : []
   const [code] = await once(child, 'exit')
   for (const timer of timers) clearTimeout(timer)
-  running = undefined
+  children.delete(child)
+  if (printed !== null && typeof output === 'number') {
+    closeSync(output)
+    process.stdout.write(readFileSync(printed))
+  }
   if (stopped) return 'stopped (time)'
   return code === 0 ? 'passed' : 'FAILED'
 }

@@ -105,6 +105,57 @@ it('stops a file that hangs beyond the grace, and that is a failure', async () =
   expect(lastLine(out)).toBe('0 passed, 1 failed, 0 skipped')
 })
 
+/** Passes once the other file has begun too, and ends when it has met it. */
+const meets = (own: string, other: string) => `import { existsSync, watch, writeFileSync } from 'node:fs'
+import { it } from 'vitest'
+it('meets ${other}', () => new Promise((resolve) => {
+  const look = () => existsSync('${other}') && resolve(undefined)
+  watch('.', look)
+  writeFileSync('${own}', '')
+  console.log('${own} began')
+  look()
+}), 600_000)
+`
+
+/** Writes down when it begins and ends, and takes its time between them. */
+const notes = (name: string) => `import { appendFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { it } from 'vitest'
+it('notes', async () => {
+  appendFileSync('notes', 'begin ${name}\\n')
+  await setTimeout(1000)
+  appendFileSync('notes', 'end ${name}\\n')
+})
+`
+
+it('runs as many files beside each other as it says, and shows what each printed in one piece', async () => {
+  const files = { 'a.test.ts': meets('here-a', 'here-b'), 'b.test.ts': meets('here-b', 'here-a') }
+  const json = { limitMinutes: 10, files: Object.keys(files), atOnce: 2 }
+  const { code, out } = await lane(files, json)
+  expect(code, out).toBe(0)
+  expect(out.indexOf('| b.test.ts | passed')).toBeGreaterThan(out.indexOf('| a.test.ts | passed'))
+  const [first, second] = ['here-a began', 'here-b began'].map((said) => out.indexOf(said)).toSorted((a, b) => a - b)
+  // The counts of a file stand between what it said and what the next one said.
+  expect(out.slice(first, second)).toMatch(/Tests +1 passed/)
+  expect(lastLine(out)).toBe('2 passed, 0 failed, 0 skipped')
+})
+
+it('runs a file beside no other that is to be alone', async () => {
+  const files = { 'a.test.ts': notes('a'), 'b.test.ts': notes('b'), 'c.test.ts': notes('c') }
+  const json = { limitMinutes: 10, files: Object.keys(files), atOnce: 2, alone: ['b.test.ts'] }
+  const { code, out, at } = await lane(files, json)
+  expect(code, out).toBe(0)
+  const noted = (await readFile(join(at, 'notes'), 'utf8')).trim().split('\n')
+  expect(noted).toEqual(['begin a', 'end a', 'begin b', 'end b', 'begin c', 'end c'])
+})
+
+it('stops every file that hangs beyond the grace', async () => {
+  const json = { limitMinutes: 0.05, files: ['a.test.ts', 'b.test.ts'], atOnce: 2 }
+  const { code, out } = await lane({ 'a.test.ts': hangs, 'b.test.ts': hangs }, json, ['--grace', '0'])
+  expect(code, out).toBe(1)
+  expect(lastLine(out)).toBe('0 passed, 2 failed, 0 skipped')
+})
+
 it.each([
   ['a file without a place in the list', { limitMinutes: 1, files: [] }, /a\.test\.ts is not in/],
   [
@@ -115,6 +166,8 @@ it.each([
   ['a name twice', { limitMinutes: 1, files: ['a.test.ts'], long: ['a.test.ts'] }, /a\.test\.ts twice/],
   ['a misspelt key', { limitMinutes: 1, files: ['a.test.ts'], lng: [] }, /unknown key lng/],
   ['a limit that is none', { limitMinutes: 0, files: ['a.test.ts'] }, /limitMinutes/],
+  ['half a file', { limitMinutes: 1, files: ['a.test.ts'], atOnce: 1.5 }, /atOnce is not a whole number/],
+  ['alone what is not in the lane', { limitMinutes: 1, files: ['a.test.ts'], alone: ['b.test.ts'] }, /alone names b/],
 ])('refuses %s before anything runs', async (_, json, message) => {
   const { code, out } = await lane({ 'a.test.ts': passes }, json)
   expect(code).toBe(2)
