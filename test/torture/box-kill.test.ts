@@ -2,19 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { nastyCommands, requireDocker } from '../../src/testing/sandbox/index.ts'
 import { randomFrom } from './random.ts'
+import { sized } from './size.ts'
 
 /**
- * 1,000 commands that try to outlive their end, over four boxes at once:
+ * Commands that try to outlive their end, over four boxes at once:
  * nothing survives, no box breaks. Told, not judged: how long after the grace the end was reported.
  */
 const seed = Number(process.env['SEED'] ?? 20261120)
-const cases = 1000
+const cases = sized(1000, 250)
 const lanes = 4
 
 /** PID 1 or a keeper, its child; by the name of its program, because one that is ending has no arguments any more. */
 const supervisor = /^\s*[01] supervisor\b/
 
-describe.runIf(await requireDocker())('a thousand commands that try to survive', () => {
+describe.runIf(await requireDocker())(`${cases} commands that try to survive`, () => {
   let provider: SandboxProvider
   const boxes: Box[] = []
   beforeAll(async () => {

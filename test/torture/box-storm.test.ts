@@ -5,8 +5,8 @@ import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { sized } from './size.ts'
 
 /** Far more boxes are asked for at once than the daemon can start; none may be lost to a time-out. */
-const asked = Number(process.env['BOXES'] ?? sized(500, 200))
-const idle = Number(process.env['IDLE'] ?? 128)
+const asked = Number(process.env['BOXES'] ?? sized(500, 100))
+const idle = Number(process.env['IDLE'] ?? sized(128, 32))
 const docker = new Docker()
 
 describe.runIf(await requireDocker())('many boxes', () => {
@@ -37,7 +37,7 @@ describe.runIf(await requireDocker())('many boxes', () => {
     )
   })
 
-  it(`idle, ${idle} of them beside each other, fit into memory and still answer`, async () => {
+  it(`idle, ${idle} of them beside each other, take little memory each and still answer`, async () => {
     const boxes = await Promise.all(Array.from({ length: idle }, make))
     const answers = await Promise.all(boxes.map((box) => box.exec({ command: ['/bin/true'] })))
     expect(answers.filter((answer) => answer.kind === 'exited')).toHaveLength(idle)

@@ -1,5 +1,5 @@
 /**
- * How much of a torture is run: `npm run torture` (also CI, 12 minutes on two quiet cores) runs a part of the longest
+ * How much of a torture is run: `npm run torture` (also CI) runs a part of the longest
  * ones, `npm run torture:long` all of them. What was run is in each test's name.
  */
 export function sized<T>(long: T, short: T): T {
