@@ -6,17 +6,20 @@ import { harnessRegistry } from '../../src/rollout/index.ts'
 import type { Conformance } from '../../src/cli/conform/contract.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { paddock } from '../cli/paddock.ts'
+import { sized } from './size.ts'
 
+/** One preset of each dialect; the long run has every one. */
+const ofEachDialect = ['claude-code', 'codex', 'gemini-cli', 'opencode']
+const names = sized([...ofEachDialect, 'cline', 'qwen-code', 'pi'], ofEachDialect)
 /** Presets that start another agent through a tool. */
-const withSubagents = ['claude-code', 'cline', 'codex', 'gemini-cli', 'opencode', 'qwen-code']
-const names = [...withSubagents, 'pi']
+const withSubagents = names.filter((name) => name !== 'pi')
 /** Commands that begin with a `cd` to where the shell is: Claude Code's history leaves it out. */
 const tidied = 12
 const turns = 39
 const hasDocker = await requireDocker()
 
-/** Every preset, unmodified, at every probe: eight to twelve minutes on two cores, fetched from npm once. */
-describe.runIf(hasDocker)('paddock conform with every preset', () => {
+/** Presets, unmodified, at every probe; each is fetched from npm once. */
+describe.runIf(hasDocker)(`paddock conform with ${names.length} presets`, () => {
   let data: string
   let found: readonly Conformance[]
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { codex, type Harness, piHarness, qwenCode, type RunSummary } from '../../src/rollout/index.ts'
 import { buildRows, type SessionLog } from '../../src/trajectory/index.ts'
+import { sized } from './size.ts'
 import { openWorld, terminalTask, type World } from '../rollout/world.ts'
 
 /** Each turn changes the files, and shows them. */
@@ -71,27 +72,30 @@ describe('a fork by replay', () => {
       .reduce((sum, bit) => sum + bit, 0)
 
   test.each([
-    { harness: qwenCode(), places: [1, 2, 3] },
+    { harness: qwenCode(), places: sized([1, 2, 3], [2]) },
     { harness: piHarness(), places: [1, 2, 3] },
-  ])('$harness.name stands where its parent stood, in tokens and in files', async ({ harness, places }) => {
-    const parent = await run(harness)
-    const then = await logOf(parent)
-    for (const place of places) {
-      const call = mainOf(then)[place]?.intent.id ?? ''
-      const child = await run(harness, fork(parent, call))
-      expect(child.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored' }, taints: [] }])
-      const now = await logOf(child)
-      expect((await world.engine.generation(mainOf(now)[place]?.intent.id)).promptTokenIds).toEqual(
-        (await world.engine.generation(call)).promptTokenIds,
-      )
-      const before = mainOf(now)[place - 1]?.intent.id
-      expect(await treeAfter(now, child, before)).toBe(
-        await treeAfter(then, parent, mainOf(then)[place - 1]?.intent.id),
-      )
-      expect(trained(now)).toBe(sampled(now))
-      expect(sampled(now)).toBeLessThan(sampled(then))
-    }
-  })
+  ])(
+    '$harness.name stands where its parent stood at the turns $places, in tokens and in files',
+    async ({ harness, places }) => {
+      const parent = await run(harness)
+      const then = await logOf(parent)
+      for (const place of places) {
+        const call = mainOf(then)[place]?.intent.id ?? ''
+        const child = await run(harness, fork(parent, call))
+        expect(child.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored' }, taints: [] }])
+        const now = await logOf(child)
+        expect((await world.engine.generation(mainOf(now)[place]?.intent.id)).promptTokenIds).toEqual(
+          (await world.engine.generation(call)).promptTokenIds,
+        )
+        const before = mainOf(now)[place - 1]?.intent.id
+        expect(await treeAfter(now, child, before)).toBe(
+          await treeAfter(then, parent, mainOf(then)[place - 1]?.intent.id),
+        )
+        expect(trained(now)).toBe(sampled(now))
+        expect(sampled(now)).toBeLessThan(sampled(then))
+      }
+    },
+  )
 
   test('codex says something else in each process, and is not forked', async () => {
     const harness = codex()
