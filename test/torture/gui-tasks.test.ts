@@ -127,20 +127,16 @@ describe.each(inTab)('the app %s', (app) => {
     expect(near.filter(({ verdict }) => verdict.reward !== 0)).toEqual([])
   })
 
-  it('gives nothing to any cheat, on every goal of a seed', async () => {
-    const cheats = allCheatsOf(app)
-    // Every cheat on the first goal, one of them on each other; all of them on all in the long run.
-    const jobs = mine
-      .filter((task) => dataOf(task).seed === 1)
-      .flatMap((task, at) =>
-        sized(cheats, at === 0 ? cheats : [cheats[at % cheats.length]]).map((cheat) => ({ task, cheat })),
-      )
+  it(`gives nothing to any cheat, on ${sized('every goal', 'the first goal')} of a seed`, async () => {
+    // Each other goal has met one cheat where it was proven.
+    const goals = mine.filter((task) => dataOf(task).seed === 1)
+    const jobs = sized(goals, goals.slice(0, 1)).flatMap((task) => allCheatsOf(app).map((cheat) => ({ task, cheat })))
     await Promise.all(
       jobs.map(async ({ task, cheat }) => {
-        const { record, verdict } = await ran(task, cheat?.script.steps ?? [])
+        const { record, verdict } = await ran(task, cheat.script.steps)
         const { start } = apps.get(app)?.plan(dataOf(task).goal, 1) ?? { start: null }
-        const found = { task: task.name, cheat: cheat?.name, reward: verdict.reward, state: record.state }
-        expect(found).toEqual({ task: task.name, cheat: cheat?.name, reward: 0, state: start })
+        const found = { task: task.name, cheat: cheat.name, reward: verdict.reward, state: record.state }
+        expect(found).toEqual({ task: task.name, cheat: cheat.name, reward: 0, state: start })
       }),
     )
   })
