@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { expect, test } from 'vitest'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { sized } from './size.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const { ENGINE_URL: _url, ENGINE_API_KEY: _key, MODEL: _model, ...env } = process.env
@@ -19,7 +20,7 @@ const components = {
   gui: ['state', 'not_given_up'],
 }
 
-test.runIf(hasDocker).each(['sql', 'search', 'gui'] as const)(
+test.runIf(hasDocker).each(sized<readonly (keyof typeof components)[]>(['sql', 'search', 'gui'], ['sql', 'search']))(
   '%s: two harnesses, twelve and four rollouts, component columns in both exports',
   async (name) => {
     const scratch = await mkdtemp(join(tmpdir(), 'paddock-quickstart-'))
