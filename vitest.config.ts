@@ -14,7 +14,10 @@ const never = ['**/node_modules/**', 'test/{torture,real,world}/**']
  * Files that a worker takes one after the other, so that it loads the rooms once. They leave their process as they found it, and what
  * they import registers no hook and starts nothing when it is loaded.
  */
-const shared = ['src/{core,proxy,reward,server}/**/*.test.ts', 'test/proxy/**/*.test.ts']
+const shared = [
+  'src/{core,proxy,reward,server,trajectory}/**/*.test.ts',
+  'test/{export,fidelity,pitfalls,properties,proxy,splice,store}/**/*.test.ts',
+]
 
 export default defineConfig({
   resolve: { alias: ownName },
