@@ -62,6 +62,18 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
     }
     const ids = (leases: readonly Lease[]): readonly Id[] => leases.map(({ jobId }) => jobId)
 
+    it('tells what a session is, from its beginning to behind its end, and of no other', async () => {
+      const id = await node('a', ['gpu', 'ä'])
+      const other = await node('b')
+      expect(await queue.session(id)).toEqual({ id, name: 'a', labels: ['gpu', 'ä'], state: 'up' })
+      await queue.drain(id)
+      expect(await queue.session(id)).toMatchObject({ state: 'draining' })
+      await queue.leave(id)
+      expect(await queue.session(id)).toMatchObject({ name: 'a', state: 'gone' })
+      expect(await queue.session(other)).toMatchObject({ name: 'b', state: 'up' })
+      expect(await queue.session(newId())).toBeNull()
+    })
+
     describe('claims', () => {
       it('give each job to one session, higher priority before, then the oldest', async () => {
         const low = jobs(3)

@@ -14,6 +14,11 @@ export interface NodeSession {
   readonly labels: readonly string[]
 }
 
+/** `draining`: it claims no more. `gone`: over, or swept. */
+export interface NodeSessionView extends NodeSession {
+  readonly state: 'up' | 'draining' | 'gone'
+}
+
 /** What a job asks of a node. */
 export interface JobNeeds {
   readonly labels: readonly string[]
@@ -114,6 +119,8 @@ export interface Swept {
 }
 
 export interface Queue {
+  /** A session that was begun, also one that is over; null: there was none of this id. */
+  session(id: Id): Promise<NodeSessionView | null>
   /** Begins a session. Idempotent by id; a session that is gone stays gone (`NODE_SESSION_GONE`). */
   join(node: NodeSession, ttlMs: number): Promise<void>
   /**

@@ -13,6 +13,7 @@ import type {
   LeaseKey,
   NewJob,
   NodeSession,
+  NodeSessionView,
   Swept,
 } from '../contract/index.ts'
 import { type Sql, SqliteSql } from '../sql/index.ts'
@@ -55,6 +56,11 @@ export class SqliteQueue {
     this.#db = db
     this.#sql = new SqliteSql(db)
     this.#statements = new Statements(db)
+  }
+
+  session(id: Id): NodeSessionView | null {
+    const row = this.#session(id)
+    return row === undefined ? null : { id, name: row.name, labels: parse<string[]>(row.labels), state: row.state }
   }
 
   join(node: NodeSession, ttlMs: number): void {
@@ -262,8 +268,10 @@ export class SqliteQueue {
     return leaseOf(leased ?? row)
   }
 
-  #session(id: Id): { readonly state: 'up' | 'draining' | 'gone'; readonly labels: string } | undefined {
-    return this.#statements.get('SELECT state, labels FROM node_sessions WHERE id = ?', id)
+  #session(
+    id: Id,
+  ): { readonly state: NodeSessionView['state']; readonly name: string; readonly labels: string } | undefined {
+    return this.#statements.get('SELECT state, name, labels FROM node_sessions WHERE id = ?', id)
   }
 
   #write<T>(work: () => T): T {

@@ -47,6 +47,7 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
 /** Every operation of a queue. */
 export function queueOperations(queue: SqliteQueue): Operations {
   return bound('queue', queue, [
+    'session',
     'join',
     'beat',
     'drain',

@@ -63,6 +63,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
 /** The queue; closing it is the store's business. */
 export function remoteQueue(thread: StoreThread): Queue {
   return {
+    session: remote(thread, 'queue.session'),
     join: remote(thread, 'queue.join'),
     beat: remote(thread, 'queue.beat'),
     drain: remote(thread, 'queue.drain'),

@@ -12,6 +12,7 @@ import type {
   LeaseKey,
   NewJob,
   NodeSession,
+  NodeSessionView,
   Queue,
   Swept,
 } from '../../contract/index.ts'
@@ -65,6 +66,15 @@ export class PostgresQueue implements Queue {
     return new PostgresQueue(
       await Database.open({ url, connections, patienceMs, unavailable: 'QUEUE_UNAVAILABLE', migrates: true }),
     )
+  }
+
+  async session(id: Id): Promise<NodeSessionView | null> {
+    const [row] = await this.#db.query<Pick<NodeSessionView, 'name' | 'state'> & { readonly labels: string }>(
+      'SELECT name, state, labels::text AS labels FROM paddock.node_sessions WHERE id = $1',
+      [id],
+    )
+    // Written by join.
+    return row === undefined ? null : { ...row, id, labels: JSON.parse(row.labels) as string[] }
   }
 
   async join(node: NodeSession, ttlMs: number): Promise<void> {
