@@ -23,6 +23,9 @@ const trains = { may: trainers, told: null }
 const steers = (...told: readonly string[]) => ({ may: trainers, told })
 const commands = (...told: readonly string[]) => ({ may: admins, told })
 
+/** A node's own: each answers only for sessions of the token that asks. */
+const works = { may: ['node'], told: null } as const
+
 const updates = ['version', 'phase', 'label', 'mode', 'cache'] as const
 
 /**
@@ -62,6 +65,16 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'POST /engine/pause': steers(...updates),
   'POST /engine/resume': steers(),
   'POST /engine/weights': steers(...updates),
+
+  'POST /nodes/sessions': works,
+  'DELETE /nodes/sessions/:id': works,
+  'POST /nodes/sessions/:id/drain': works,
+  'POST /nodes/sessions/:id/beat': works,
+  'POST /nodes/sessions/:id/claims': works,
+  'GET /nodes/sessions/:id/runs/:run/files': works,
+  'GET /nodes/sessions/:id/runs/:run/files/:digest': works,
+  'POST /nodes/sessions/:id/jobs/:job/hand-in': works,
+  'POST /nodes/sessions/:id/jobs/:job/give-back': works,
 
   'GET /rl/v1/openapi.json': looks,
   'POST /rl/v1/runs': trains,

@@ -15,8 +15,11 @@ import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 import {
   type FoundRun,
   type Harness,
+  type NodeJob,
   openRun,
+  openRunAtNode,
   recordBoxEvents,
+  type RunAtNode,
   type RunOptions,
   type RunProgress,
   type RunSummary,
@@ -183,7 +186,7 @@ async function partsOf(loaded: LoadedConfig, request: RunRequest): Promise<Parts
 type FindTasks = (catalogue: Pick<CatalogueReader, 'memory'>) => Promise<readonly Task[]>
 
 function prepared(loaded: LoadedConfig, parts: Parts, findTasks: FindTasks, resumes: Id | null): PreparedRun {
-  const { environments, request, session, budgets, group, n } = parts
+  const { environments, request, group, n } = parts
   return {
     resumes,
     start: async ({ owner, runId, signal: stop, onProgress }) => {
@@ -196,15 +199,12 @@ function prepared(loaded: LoadedConfig, parts: Parts, findTasks: FindTasks, resu
         signal: stop,
         note: (line) => stand.tell({ type: 'note', line }),
       })
-      const { model } = stand.options
       const summary = await runRollouts({
         ...stand.options,
         tasks,
         n,
         runId,
         resume: resumes !== null,
-        // Whole, so that whoever goes on with it needs no configuration of today.
-        request: { ...request, model, n, policy: session, budgets, group },
         group: { ...groupOf(group), fork: forkOf(request) },
         signal: stop,
       })
@@ -252,6 +252,45 @@ export async function findTrainerRun(
   }
 }
 
+/**
+ * A run of a coordinator, as a node does parts of it: with the node's own plugins, which have to be those of the coordinator. Throws
+ * `NODE_UNFIT` where they are not, and what {@link prepareRun} throws.
+ */
+export async function openOrder(
+  loaded: LoadedConfig,
+  owner: Owner,
+  o: { readonly order: NodeJob['order']; readonly tasks: string; readonly node: string },
+): Promise<RunAtNode> {
+  const { run, harness, environment } = o.order
+  // Programs for this machine run where its own configuration trusts tasks, whatever the coordinator does.
+  const request = { ...runRequest.parse(o.order.request), tasks: o.tasks, trustTasks: false }
+  const parts = await partsOf(loaded, request)
+  const same = (what: string, there: string, here: string): void => {
+    if (there === here) return
+    throw new PaddockError('NODE_UNFIT', `the ${what} of the coordinator is ${there}, and this node has ${here}`)
+  }
+  same('harness', `${harness.name} ${harness.version}`, `${parts.harness.name} ${parts.harness.version}`)
+  const { name, verifierVersion } = parts.environment
+  same('environment', `${environment.name} ${environment.verifierVersion}`, `${name} ${verifierVersion}`)
+  const tasks = await parts.environment.load(o.tasks)
+  const stand = await standOf(loaded, { owner, parts, onProgress: () => undefined })
+  try {
+    const labels = { ...stand.options.labels, node: o.node }
+    const { nodes: _ours, ...options } = stand.options
+    const opened = await openRunAtNode({ ...options, labels, tasks, runId: run.id }, run)
+    return {
+      work: (...job) => opened.work(...job),
+      [Symbol.asyncDispose]: async () => {
+        await opened[Symbol.asyncDispose]()
+        await stand[Symbol.asyncDispose]()
+      },
+    }
+  } catch (error) {
+    await stand[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
 /** What a run stands on at its owner, beside its tasks: a sandbox of its own, which is closed with this. */
 interface Stand extends AsyncDisposable {
   readonly sandbox: SandboxProvider
@@ -263,7 +302,7 @@ async function standOf(
   { config }: LoadedConfig,
   {
     owner,
-    parts: { environment, harness, request, session, budgets },
+    parts: { environment, harness, request, session, budgets, group, n },
     onProgress,
   }: { readonly owner: Owner; readonly parts: Parts; readonly onProgress: (progress: RunProgress) => void },
 ): Promise<Stand> {
@@ -286,15 +325,29 @@ async function standOf(
     await sandbox.close()
   }
   try {
-    if (needsBox(harness)) await requireDocker(sandbox)
+    if (needsBox(harness) && owner.doesRollouts) await requireDocker(sandbox)
   } catch (error) {
     await close()
     throw error
   }
+  // Whole, so that whoever does a part of it, or goes on with it, needs no configuration of today.
+  const whole = { ...request, model, n, policy: session, budgets, group }
   return {
     sandbox,
     tell,
     options: {
+      request: whole,
+      nodes: {
+        jobs: owner.nodes,
+        tasks: resolve(request.tasks),
+        order: {
+          request: { ...whole, environment: environment.name },
+          harness: { name: harness.name, version: harness.version },
+          environment: { name: environment.name, verifierVersion: environment.verifierVersion },
+          trainingStep: request.step,
+        },
+      },
+      doneHere: owner.doesRollouts,
       store: owner.store,
       proxy: owner.proxy,
       inferenceOrigin: owner.listener.origin,

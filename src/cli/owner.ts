@@ -10,6 +10,7 @@ import {
   HandOuts,
   type LateVerdict,
   mayGoOn,
+  NodeJobs,
   OutsideGroups,
   OwnRuns,
   PolicyUpdates,
@@ -28,6 +29,7 @@ import {
 import {
   WorkTally,
   type ControlServer,
+  type NodeEngines,
   LiveFeed,
   type RunRequest,
   sessionPolicy,
@@ -42,6 +44,7 @@ import { EngineSet } from './engine-set.ts'
 import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
+import { version } from './version.ts'
 import { TokenTextCache } from './token-texts.ts'
 
 /** A run that another process handed in. */
@@ -73,6 +76,10 @@ export interface Owner {
   readonly engineListeners: Set<(what: string) => void>
   /** The agents of all its runs, for whoever puts them aside. */
   readonly shelving: Shelving
+  /** Nodes that do jobs of its runs. */
+  readonly nodes: NodeJobs
+  /** False: all rollouts are left to nodes. */
+  readonly doesRollouts: boolean
   /** Submitted runs that are still going; they are awaited before anything closes. */
   readonly submitted: Map<Id, SubmittedWork>
   /** Runs that are going on in this process, by whomever they were begun. */
@@ -92,6 +99,8 @@ export interface OwnerOptions {
   readonly signal?: AbortSignal
   readonly onCall?: (call: CallLine) => void
   readonly onProxyEvent?: (event: ProxyEvent) => void
+  /** Default true; false: all rollouts are left to nodes. */
+  readonly doesRollouts?: boolean
   /** Takes runs that other processes submit. */
   readonly submit: Submit
   /** Finds what a trainer's run is made of, whose rollouts are done here. */
@@ -265,9 +274,21 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         return verdict
       },
     }
+    const nodes = new NodeJobs({
+      store,
+      leaseMs: config.nodes.leaseMs,
+      onFailure: (error) => log.room('rollout').error({ error }, 'nodes that are silent could not be looked for'),
+    })
+    closers.add(async () => nodes.close())
     const control = await startControl(
       {
         ...reading,
+        nodes: {
+          jobs: nodes,
+          engines: () => enginesForNodes(engines.found),
+          version,
+          maxHandInBytes: config.nodes.maxHandInMb * 2 ** 20,
+        },
         rl: {
           ...reading,
           runs,
@@ -329,6 +350,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       log,
       engineListeners,
       shelving,
+      nodes,
+      doesRollouts: options.doesRollouts ?? true,
       submitted,
       running,
       left,
@@ -345,6 +368,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     await closers.close()
     throw error
   }
+}
+
+/** The engine as nodes find it: one that is a process of ours is a server like others to them. */
+function enginesForNodes(found: ResolvedEngine | null): NodeEngines | null {
+  if (found === null) return null
+  const { adapter, replicas, report, model } = found
+  return { urls: [adapter, ...replicas].map(({ url }) => url), kind: report.kind, model }
 }
 
 /** What no log line may hold, whatever it looks like. */

@@ -13,6 +13,8 @@ const readers: ReadonlySet<string> = new Set(['list', 'show', 'search', 'doctor'
 const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cli) => void>>> = {
   quickstart: async () => (await import('./commands/quickstart.ts')).addQuickstart,
   serve: async () => (await import('./commands/serve.ts')).addServe,
+  coordinator: async () => (await import('./commands/coordinator.ts')).addCoordinator,
+  node: async () => (await import('./commands/node.ts')).addNode,
   run: async () => (await import('./commands/run.ts')).addRun,
   fork: async () => (await import('./commands/fork.ts')).addFork,
   validate: async () => (await import('./commands/validate.ts')).addValidate,

@@ -322,6 +322,12 @@ export const catalogue = {
     'A rollout of this id is here with other content.',
     'What is here stays. Find out which of the two stores ran the rollout as its job says; run the other as a new one.',
   ),
+  HANDIN_REFUSED: entry(
+    'request',
+    409,
+    "The job is another node's by now, or was handed in with another rollout; nothing of this one was stored.",
+    'Nothing to do: the job is done elsewhere. What it made stays in the data directory of the node.',
+  ),
   HARNESS_FAILED: entry(
     'agent',
     500,
@@ -366,6 +372,24 @@ export const catalogue = {
     'Load it with `docker load`, or make its registry reachable.',
   ),
   INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
+  NODE_NOT_YOURS: entry(
+    'request',
+    403,
+    'The node session or the rollout is not of the token that asks.',
+    'A token of role node opens its own sessions and hands in what it claimed there.',
+  ),
+  NODE_UNFIT: entry(
+    'request',
+    409,
+    'The node cannot do the job as the coordinator would.',
+    'Give the node the same plugins, tasks and versions as the coordinator has, or leave the run to other nodes.',
+  ),
+  NODE_VERSION: entry(
+    'request',
+    409,
+    'Node and coordinator are of different versions of Paddock.',
+    'Install the version of the coordinator on the node.',
+  ),
   NODE_SESSION_GONE: entry(
     'request',
     409,
@@ -411,6 +435,12 @@ export const catalogue = {
     409,
     'There is no exact token prefix to go on from at that call.',
     'Probe a call of a rollout whose prompt and answer have recorded ids, and no images or sound.',
+  ),
+  PLAIN_HTTP: entry(
+    'request',
+    400,
+    'A coordinator or a node would speak plain HTTP beyond this machine, where tokens and rollouts can be read on the way.',
+    'Listen on loopback, or say --plain-http where the network between the machines encrypts.',
   ),
   PROXY_DRAINING: entry(
     'infra',

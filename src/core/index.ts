@@ -50,7 +50,7 @@ export {
 export { type BesideClass, type CallClass, isBeside, type Lineage } from './lineage.ts'
 export { type Log, type LogLevel, logLevels, type LogOptions, openLog, silentLog, withoutSecrets } from './log/index.ts'
 export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams } from './policy.ts'
-export { originOf } from './origin.ts'
+export { isLoopback, originOf } from './origin.ts'
 export { present } from './present.ts'
 export { isOwnerAlive, thisOwner } from './process-owner.ts'
 export { makeTask, type RolloutEnd, type Stage, type Task } from './task.ts'

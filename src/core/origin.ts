@@ -6,3 +6,8 @@ export function originOf(host: string, port: number): string {
   if (host === '::') return `http://[::1]:${port}`
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`
 }
+
+/** True for hosts that only this machine reaches; of a URL too, where an IPv6 address stands in brackets. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host)
+}

@@ -5,6 +5,7 @@ import type { KeepBounds, SandboxProvider } from '../sandbox/index.ts'
 import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
+import type { NodesOfRun } from './nodes/index.ts'
 import type { PolicyPause } from './policy-pause.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 
@@ -56,6 +57,10 @@ export interface RunOptions {
   readonly atWeightUpdate?: AtWeightUpdate
   /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */
   readonly infraRetries?: number
+  /** Nodes that do its rollouts too. Default: none. */
+  readonly nodes?: NodesOfRun
+  /** False: all of its rollouts are left to nodes. Default true. */
+  readonly doneHere?: boolean
   /** Control URL of the scripted engine, to which the environment's scripts are posted before the run; null for real engines. */
   readonly scriptedEngine?: { readonly control: string } | null
   /** Ctrl-C: stops admission, ends agents, keeps records, removes boxes. */

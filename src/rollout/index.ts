@@ -60,6 +60,8 @@ export {
   type RecordingOptions,
   Recordings,
 } from './recording.ts'
+export { type HandInResult, insideLink, insidePath, type NodeJob, NodeJobs, type TaskFiles } from './nodes/index.ts'
+export { openRunAtNode, rolloutOfJob, type RunAtNode } from './run-at-node.ts'
 export { type GroupRequest, groupSpec } from './group/spec.ts'
 export {
   type EndOutside,

@@ -41,7 +41,8 @@ async function settled(run: RunParts, { task, order }: Member, rollout: RolloutV
   return run.store.catalogue.rollout(rollout.id)
 }
 
-function summaryOf(rollout: RolloutView, { task }: Member, retried: boolean): RolloutSummary {
+/** An attempt that is in the catalogue, as a run tells it. */
+export function summaryOf(rollout: RolloutView, { task }: Member, retried: boolean): RolloutSummary {
   const { work, startedAt } = rollout
   const until = rollout.endedAt ?? work?.at ?? null
   return {

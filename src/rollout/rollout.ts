@@ -4,7 +4,7 @@ import { attemptTask } from './attempt.ts'
 import { Closing } from './closing.ts'
 import type { RolloutSummary } from './contract.ts'
 import { end, finish } from './finish.ts'
-import { cutVerdict } from './group/cut.ts'
+import { cutDraft, cutVerdict } from './group/cut.ts'
 import { RolloutLog } from './rollout-log.ts'
 import type { Member, RunParts } from './run-parts.ts'
 import { verifyStage } from './verify.ts'
@@ -54,7 +54,9 @@ export async function runRollout(
   const draft =
     done === null
       ? null
-      : ((await cutVerdict(store.catalogue, { groupId: group.id, slot, end: how })) ??
+      : ((member.spec === undefined
+          ? await cutVerdict(store.catalogue, { groupId: group.id, slot, end: how })
+          : cutDraft(member.spec, how)) ??
         (await verifyStage(context, done, leave).catch((error: unknown) => {
           if (!run.signal.aborted) throw error
           return 'unverified' as const

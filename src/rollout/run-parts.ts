@@ -2,7 +2,7 @@ import type { Clock, Id, IdMaker, Task } from '../core/index.ts'
 import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, KeepBounds, SandboxProvider } from '../sandbox/index.ts'
-import type { ForkFrom, GroupRecord, SessionPolicy, Store } from '../trajectory/index.ts'
+import type { ForkFrom, GroupRecord, GroupSpec, SessionPolicy, Store } from '../trajectory/index.ts'
 import type { RunBudgets } from './budgets.ts'
 import type { RunProgress } from './contract.ts'
 import type { Gate } from './gate.ts'
@@ -62,6 +62,8 @@ export interface Member {
   readonly task: Task
   readonly group: GroupRecord
   readonly slot: number
+  /** Of its round, where that is recorded in another store. */
+  readonly spec?: GroupSpec
   /** Its place among the members of the run: whoever is earlier goes first wherever places are few. */
   readonly order: number
 }

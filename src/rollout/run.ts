@@ -2,7 +2,7 @@ import { taskImage } from '../envs/index.ts'
 import { newId, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { Listener } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
-import type { GroupSpec, SessionPolicy } from '../trajectory/index.ts'
+import type { ForkFrom, GroupSpec, SessionPolicy } from '../trajectory/index.ts'
 import { defaultLimits, runBudgets } from './budgets.ts'
 import type { RunOptions, RunSummary } from './contract.ts'
 import { requireForkable } from './fork/forkable.ts'
@@ -44,11 +44,12 @@ export interface OpenRun {
  * there may be groups of. Throws what {@link runRollouts} throws before any rollout.
  */
 export async function openRun(asked: RunOptions): Promise<OpenRun> {
-  const begun = await begin(asked, groupSpec({ n: 1 }))
+  const begun = await begin(asked)
   const { options, run } = begun
   const groups = new RunGroups(run, {
     infraRetries: options.infraRetries ?? 2,
     places: placesOf(options),
+    nodes: options.nodes ?? null,
     forgets: true,
   })
   const ended = (async () => {
@@ -62,15 +63,20 @@ export async function openRun(asked: RunOptions): Promise<OpenRun> {
   })()
   return {
     groups,
-    ownOf: (spec) => ({
-      ...horizonOf(options, spec),
-      fork: spec.fork,
-      labels: { ...run.labels, ...spec.labels, ...injectLabels(spec), ...forkLabels(spec.fork) },
-    }),
+    ownOf: (spec) => ownOf(options, run, spec),
     check: async (task, { fork }) => {
-      if (fork !== null) await requireForkable(run, fork, task)
+      if (fork !== null) await requireFork(options, run, { fork, task })
     },
     ended,
+  }
+}
+
+/** What of a run's parts is a group's own. */
+export function ownOf(options: RunOptions, run: Pick<RunParts, 'labels'>, spec: GroupSpec): GroupWork['own'] {
+  return {
+    ...horizonOf(options, spec),
+    fork: spec.fork,
+    labels: { ...run.labels, ...spec.labels, ...injectLabels(spec), ...forkLabels(spec.fork) },
   }
 }
 
@@ -80,7 +86,7 @@ interface Begun extends AsyncDisposable {
 }
 
 /** All that a run needs before its first rollout. */
-async function begin(asked: RunOptions, spec: GroupSpec): Promise<Begun> {
+export async function begin(asked: RunOptions, spec: GroupSpec = groupSpec({ n: 1 })): Promise<Begun> {
   // Without a box there is nothing to ask of the sandbox, which then need not even be there.
   const options = needsBox(asked.harness) ? asked : { ...asked, sandbox: null }
   const cancel = new AbortController()
@@ -117,19 +123,19 @@ function needsBox(harness: Harness): boolean {
 
 /** What is the same for all rollouts, and better said once than by each of them. */
 async function prepare(options: RunOptions, signal: AbortSignal): Promise<BundleRef | null> {
-  const { harness, environment, sandbox, tasks, onProgress, scriptedEngine = null } = options
+  const { harness, environment, sandbox, tasks, onProgress, scriptedEngine = null, doneHere = true } = options
   if (needsBox(harness) && (environment === null ? harness.place === 'box' : sandbox === null)) {
     throw new PaddockError('HARNESS_INVALID', `The harness ${harness.name} needs a box, and this run has none`, {
       fix: 'Run it on tasks of an environment, with a sandbox.',
     })
   }
   if (signal.aborted) return null
-  if (sandbox !== null) await ready(sandbox)
+  if (sandbox !== null && doneHere) await ready(sandbox)
   if (scriptedEngine !== null && environment !== null) {
     const actsInText = harness.actsInText === true
     await postScripts({ control: scriptedEngine.control, environment, tasks, actsInText, signal })
   }
-  if (harness.place === 'host' || harness.bundle === null || sandbox === null) return null
+  if (harness.place === 'host' || harness.bundle === null || sandbox === null || !doneHere) return null
   const note = (line: string) => onProgress?.({ type: 'note', line })
   return sandbox.ensureBundle(harness.bundle, { signal, onProgress: note })
 }
@@ -217,10 +223,15 @@ function imagesOf({ environment, sandbox, onProgress }: RunOptions, signal: Abor
 
 async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Promise<RunSummary> {
   const { tasks, infraRetries = 2 } = options
-  if (spec.fork !== null) for (const task of tasks) await requireForkable(run, spec.fork, task)
+  if (spec.fork !== null) for (const task of tasks) await requireFork(options, run, { fork: spec.fork, task })
   const groups = await groupsOf(options, run, spec)
   run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * (spec.n + spec.over) })
-  const ended = await runGroups(run, groups, { spec, infraRetries, places: placesOf(options) })
+  const ended = await runGroups(run, groups, {
+    spec,
+    infraRetries,
+    places: placesOf(options),
+    nodes: options.nodes ?? null,
+  })
   await run.store.recorder.flush()
   const rollouts = ended.flatMap((one) => one.rollouts)
   return {
@@ -233,8 +244,27 @@ async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Prom
   }
 }
 
+/** Throws `FORK_REFUSED`. */
+async function requireFork(
+  { doneHere = true }: RunOptions,
+  run: RunParts,
+  { fork, task }: { readonly fork: ForkFrom; readonly task: Task },
+): Promise<void> {
+  if (!doneHere) {
+    throw new PaddockError(
+      'FORK_REFUSED',
+      'this coordinator leaves rollouts to nodes, which have no record to go on from',
+      {
+        fix: 'Start the coordinator with --here.',
+      },
+    )
+  }
+  await requireForkable(run, fork, task)
+}
+
 /** Rollouts that may have begun at once. */
-function placesOf({ limits }: RunOptions): number {
+function placesOf({ limits, doneHere = true }: RunOptions): number {
+  if (!doneHere) return 0
   const { agent, boot } = { ...defaultLimits(), ...limits }
   return 2 * agent + boot
 }

@@ -3,6 +3,7 @@ import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { EngineOverUpdates, LateVerdict, OutsideGroups } from '../rollout/index.ts'
 import type { Store } from '../trajectory/index.ts'
+import type { NodeParts } from './nodes/index.ts'
 import type { RlParts } from './rl/index.ts'
 import type { RunRequest } from './run-request.ts'
 
@@ -33,6 +34,8 @@ export interface ControlParts {
   readonly outside: Pick<OutsideGroups, 'openGroup' | 'openRound' | 'openRollout' | 'end' | 'cancel'>
   /** The trainer's side. */
   readonly rl: RlParts
+  /** Nodes that do jobs of the runs here. */
+  readonly nodes: NodeParts
   /** Starts a run and resolves when it has an id. Throws what keeps it from beginning. */
   submitRun(request: RunRequest): Promise<SubmittedRun>
   /** Goes on with a recorded run, likewise. Throws `NOT_FOUND`, and `RUN_REFUSED` for one that cannot be gone on with. */

@@ -26,7 +26,10 @@ function asControlError(error: unknown): PaddockError {
   const message = error instanceof Error ? error.message : String(error)
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : null
   if (type === 'entity.too.large') {
-    return new PaddockError('BODY_TOO_LARGE', 'a control body is at most 1 MB', { fix: 'Send a smaller body.' })
+    const limit = typeof error === 'object' && error !== null && 'limit' in error ? Number(error.limit) : 2 ** 20
+    return new PaddockError('BODY_TOO_LARGE', `a body of this route is at most ${limit / 2 ** 20} MB`, {
+      fix: 'Send a smaller body.',
+    })
   }
   if (type === 'entity.parse.failed') return new PaddockError('BODY_INVALID_JSON', message)
   const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : null

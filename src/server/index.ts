@@ -4,4 +4,16 @@ export { type RunRequest, runRequest } from './run-request.ts'
 export { type ControlOptions, type ControlServer, startControl } from './control.ts'
 export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'
 export { sessionPolicy } from './policy.ts'
+export {
+  beatAnswer,
+  claimAnswer,
+  filesAnswer,
+  giveBackAnswer,
+  handInAnswer,
+  nodeLabel,
+  type NodeEngines,
+  nodeName,
+  nodeProtocol,
+  openAnswer,
+} from './nodes/index.ts'
 export { type Annotator, type SearchHit, searchStep, serveView, type Viewer, type ViewServer } from './view/index.ts'

@@ -4,7 +4,7 @@ import type { ControlParts } from './contract.ts'
 
 /** Prometheus metrics of one process; names are listed in `docs/reference/routes.md`. */
 export function metrics(
-  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'tally'>,
+  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'tally' | 'nodes'>,
   liveReaders: () => number,
 ): Registry {
   const registry = new Registry()
@@ -40,7 +40,7 @@ export function metrics(
     })
   }
   const gauge = (name: string, help: string, read: () => number): void => measure(name, help, [], () => [[{}, read()]])
-  const { proxy, storeQueueDepth, tally } = parts
+  const { proxy, storeQueueDepth, tally, nodes } = parts
   gauge('paddock_sessions_open', 'Open sessions.', () => proxy.stats().sessions.open)
   gauge('paddock_calls_in_flight', 'Calls with the engine now.', () => proxy.stats().inFlight)
   gauge('paddock_calls_in_flight_limit', 'Most calls with the engine at once.', () => proxy.stats().maxInFlight)
@@ -94,6 +94,12 @@ export function metrics(
   gauge('paddock_rollouts_running', 'Rollouts that have begun and not ended.', () => tally.running)
   perLabel('paddock_rollout_ends_total', 'Rollouts by how they ended.', 'end', () => tally.ends)
   perLabel('paddock_verdicts_total', 'Rollouts by the status of their first verdict.', 'status', () => tally.verdicts)
+  perLabel(
+    'paddock_node_hand_ins_total',
+    'Rollouts that nodes handed in, by what came of it.',
+    'result',
+    () => new Map(Object.entries(nodes.jobs.handIns)),
+  )
   if (storeQueueDepth !== null) {
     gauge('paddock_store_queue_depth', 'Writes accepted and not yet durable.', storeQueueDepth)
   }

@@ -24,7 +24,13 @@ function served(stack: readonly Layer[], prefix = ''): readonly string[] {
 
 it('names every route that the control listener serves, and no other', () => {
   // Nobody asks them anything here.
-  const parts = { reader: {}, rl: {}, proxy: {}, tally: new WorkTally() } as unknown as ControlParts
+  const parts = {
+    reader: {},
+    rl: {},
+    nodes: { jobs: {} },
+    proxy: {},
+    tally: new WorkTally(),
+  } as unknown as ControlParts
   const o = { live: new LiveFeed(systemClock), token: 'x'.repeat(16), directory: '/nowhere', engineConsole: null }
   const { app, close } = controlApp(parts, o)
   const routes = served(app.router.stack as readonly Layer[])
@@ -57,5 +63,5 @@ it.each([
 })
 
 it('offers no role that opens nothing', () => {
-  expect(offeredRoles).toEqual(['admin', 'trainer', 'annotate', 'view'])
+  expect(offeredRoles).toEqual(['admin', 'trainer', 'annotate', 'view', 'node'])
 })

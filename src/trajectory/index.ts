@@ -77,7 +77,7 @@ export {
   rowsToOwn,
   type ScoringRole,
 } from './handout/index.ts'
-export { type StoreTakenIn, takeInStore } from './handin/index.ts'
+export { packRollout, type StoreTakenIn, takeInRollout, takeInStore } from './handin/index.ts'
 export { backup, type BackupReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { importFormats, type ImportReport, type ImportRequest, importTrajectories } from './import/index.ts'

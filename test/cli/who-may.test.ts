@@ -112,7 +112,6 @@ describe('a token', () => {
   })
 
   it.each([
-    [['--role', 'node', '--name', 'a-node'], 'TOKEN_REFUSED', 'no route takes the role node yet'],
     [['--role', 'owner', '--name', 'x'], 'USAGE', 'owner'],
     [['--role', 'view', '--name', '../x'], 'TOKEN_REFUSED', 'name'],
     [['--role', 'view', '--name', 'control-token'], 'TOKEN_REFUSED', 'name'],

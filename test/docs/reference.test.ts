@@ -70,7 +70,8 @@ describe('routes.md', () => {
     const code =
       (await source('src/server/routes.ts')) +
       (await source('src/server/control.ts')) +
-      (await source('src/server/engine-routes.ts'))
+      (await source('src/server/engine-routes.ts')) +
+      (await source('src/server/nodes/routes.ts'))
     const routes = [...code.matchAll(/\b(?:routes|app)\.(get|post|delete)\('([^']+)'/g)]
     expect(routes.length).toBeGreaterThan(12)
     for (const [, method = '', path = ''] of routes) expect(text).toContain(`\`${method.toUpperCase()} ${path}\``)

@@ -311,6 +311,8 @@ export interface RunOptions {
     readonly shelving?: Shelving;
     readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;
+    readonly nodes?: NodesOfRun;
+    readonly doneHere?: boolean;
     readonly scriptedEngine?: {
         readonly control: string;
     } | null;

@@ -39,6 +39,8 @@ export function groupTable(groups: readonly GroupRecord[], view: View): string {
 
 export function rolloutTable(rollouts: readonly RolloutView[], view: View): string {
   const { paint } = view
+  // A column for those that ran elsewhere, where there are any.
+  const nodes = rollouts.some(({ labels }) => labels['node'] !== undefined)
   return table(
     [
       { title: 'rollout' },
@@ -50,6 +52,7 @@ export function rolloutTable(rollouts: readonly RolloutView[], view: View): stri
       { title: 'verdict' },
       { title: 'reward', align: 'right' },
       { title: 'time', align: 'right' },
+      ...(nodes ? [{ title: 'node' }] : []),
       { title: 'taint' },
     ],
     rollouts.map((rollout) => {
@@ -64,6 +67,7 @@ export function rolloutTable(rollouts: readonly RolloutView[], view: View): stri
         verdictCell(verdict, paint),
         rewardCell(verdict, paint),
         rollout.startedAt === null || rollout.endedAt === null ? '' : duration(rollout.endedAt - rollout.startedAt),
+        ...(nodes ? [printable(rollout.labels['node'] ?? '')] : []),
         paint('warn', rollout.taints.join(', ')),
       ]
     }),

@@ -99,6 +99,13 @@ const control = z.strictObject({
     .describe("Base URL of the engine's own console, served with its WebSockets under `/admin/engine/`; null: off."),
 })
 
+const nodes = z.strictObject({
+  leaseMs: durationMs
+    .default(60_000)
+    .describe('Silence of a node after which its jobs may go to another; it says that it lives six times as often.'),
+  maxHandInMb: positiveInt.default(512).describe('Largest rollout that a node may hand in, in MB.'),
+})
+
 const store = z.strictObject({
   directory: z.string().default('.paddock').describe('Data directory, relative to this file.'),
   synchronous: z
@@ -373,6 +380,7 @@ export const configSchema = z.strictObject({
   engines: engines.prefault({}),
   proxy: proxy.prefault({}),
   control: control.prefault({}),
+  nodes: nodes.prefault({}),
   store: store.prefault({}),
   log: log.prefault({}),
   sandbox: sandbox.prefault({}),

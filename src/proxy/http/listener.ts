@@ -4,11 +4,6 @@ import { originOf, PaddockError } from '../../core/index.ts'
 import type { Listener, ProxyLimits } from '../contract.ts'
 import { chatError } from '../dialects/chat/errors.ts'
 
-/** True for hosts that only this machine reaches. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
-}
-
 /**
  * A plain `node:http` server with bounded headers and bounded time to send a request. No request timeout applies once
  * the request is read: an answer may take as long as the engine does.

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { PaddockError } from '../../core/index.ts'
-import { isLoopback } from '../http/listener.ts'
+import { isLoopback, PaddockError } from '../../core/index.ts'
 
 /**
  * What a web page that the user visits must not get at: open mode, which asks for no key, and the viewer. Not a page of another origin

@@ -1,11 +1,12 @@
 import { type Digest, type Id, type IdMaker, isPaddockError } from '../../core/index.ts'
-import type { HandInAnswer, Lease, Queue } from '../../trajectory/index.ts'
+import type { ClaimRequest, HandInAnswer, Lease, Queue } from '../../trajectory/index.ts'
 
 /** What became of a job here. `back`: nothing, and somebody else may do it. */
 export type JobOutcome = { readonly next: 'done' | 'again'; readonly digest: Digest } | { readonly next: 'back' }
 
 export interface JobRunnerParts {
-  readonly queue: Pick<Queue, 'join' | 'beat' | 'leave' | 'retire' | 'claim' | 'handIn' | 'giveBack'>
+  readonly queue: Pick<Queue, 'join' | 'beat' | 'leave' | 'retire' | 'handIn' | 'giveBack'>
+  readonly claim: Queue['claim']
   readonly topic: string
   /** Earlier sessions of this name are over. */
   readonly nodeName: string
@@ -27,7 +28,8 @@ const pollMs = 1_000
 /** A node within this process: claims jobs of one topic, does them, hands them in. */
 export class JobRunner {
   readonly #parts: JobRunnerParts
-  readonly #session: Id
+  /** Another one where it was over time, as after the sleep of a laptop; what is under way keeps its own. */
+  #session: Id
   readonly #running = new Map<Id, { readonly stop: AbortController; readonly ended: Promise<void> }>()
   #taken = 0
   #failure: { readonly error: unknown } | null = null
@@ -36,6 +38,11 @@ export class JobRunner {
   constructor(parts: JobRunnerParts) {
     this.#parts = parts
     this.#session = parts.newId()
+  }
+
+  /** Does a job here that somebody else claimed: its lease stays as it is. */
+  adopt(job: Lease): void {
+    this.#start(job)
   }
 
   /** There may be something to claim. */
@@ -59,9 +66,9 @@ export class JobRunner {
    * what {@link JobRunner.fail} was told.
    */
   async run(isOver: () => boolean): Promise<void> {
-    const { queue, topic, nodeName, places, newId, signal } = this.#parts
+    const { queue, nodeName, places, newId, signal } = this.#parts
     await queue.retire(nodeName)
-    await queue.join({ id: this.#session, name: nodeName, labels: [`arch=${process.arch}`] }, ttlMs)
+    await this.#join()
     const beating = setInterval(() => void this.#beat(), beatMs)
     const onAbort = () => this.#wake()
     signal.addEventListener('abort', onAbort, { once: true })
@@ -70,7 +77,7 @@ export class JobRunner {
         const woken = this.#nextWake()
         const free = places - this.#taken
         const request = { requestId: newId(), limit: free, capacity: {} }
-        if (free > 0) for (const job of await queue.claim(topic, this.#session, request)) this.#start(job)
+        if (free > 0) for (const job of await this.#claim(request)) this.#start(job)
         await woken
       }
     } catch (error) {
@@ -83,6 +90,23 @@ export class JobRunner {
     }
     if (this.#failure !== null) throw this.#failure.error
     await queue.leave(this.#session)
+  }
+
+  async #join(): Promise<void> {
+    const { queue, nodeName } = this.#parts
+    await queue.join({ id: this.#session, name: nodeName, labels: [`arch=${process.arch}`] }, ttlMs)
+  }
+
+  async #claim(request: ClaimRequest): Promise<readonly Lease[]> {
+    const { claim, topic, newId } = this.#parts
+    try {
+      return await claim(topic, this.#session, request)
+    } catch (error) {
+      if (!isPaddockError(error) || error.code !== 'NODE_SESSION_GONE') throw error
+      this.#session = newId()
+      await this.#join()
+      return claim(topic, this.#session, request)
+    }
   }
 
   #start(job: Lease): void {

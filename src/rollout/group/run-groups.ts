@@ -1,5 +1,6 @@
 import { isPaddockError, sha256, type Id, type Task } from '../../core/index.ts'
 import type {
+  ClaimRequest,
   GroupRecord,
   GroupSpec,
   HandInAnswer,
@@ -8,11 +9,13 @@ import type {
   RolloutView,
   RoundView,
   SettledRound,
+  Store,
 } from '../../trajectory/index.ts'
 import type { RolloutSummary } from '../contract.ts'
 import { groupRewarded } from '../group-rewards.ts'
 import { isUnverified } from '../left.ts'
-import { takeUpMember } from '../resume.ts'
+import { attemptOf, type NodeJob, type NodeRun, type NodesOfRun } from '../nodes/index.ts'
+import { summaryOf, takeUpMember } from '../resume.ts'
 import { runRollout } from '../rollout.ts'
 import type { Member, RunParts } from '../run-parts.ts'
 import type { SlotState } from './decide.ts'
@@ -47,6 +50,8 @@ export interface RunGroupsOptions {
   readonly infraRetries: number
   /** Groups that have settled are not kept for {@link RunGroups.ended}: a run that stays open has too many of them. */
   readonly forgets?: boolean
+  /** Nodes may do its jobs too; null: all are done here. */
+  readonly nodes: NodesOfRun | null
   /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
   readonly places: number
 }
@@ -98,6 +103,7 @@ export async function runGroups(
 /** The groups of a run at work: more may come until {@link RunGroups.end}. */
 export class RunGroups implements SlotWork {
   readonly #run: RunParts
+  readonly #nodes: NodesOfRun | null
   readonly #infraRetries: number
   readonly #forgets: boolean
   readonly #groups = new Map<Id, KnownGroup>()
@@ -110,10 +116,12 @@ export class RunGroups implements SlotWork {
 
   constructor(run: RunParts, o: RunGroupsOptions) {
     this.#run = run
+    this.#nodes = o.nodes
     this.#infraRetries = o.infraRetries
     this.#forgets = o.forgets ?? false
     this.#runner = new JobRunner({
       queue: run.store.queue,
+      claim: (...asked) => this.#claim(...asked),
       topic: this.#topic,
       nodeName: this.#topic,
       places: o.places,
@@ -189,7 +197,13 @@ export class RunGroups implements SlotWork {
 
   /** Works until {@link RunGroups.end} was called and all groups have settled, or the run's signal aborts. Throws `STORE_*`. */
   async run(): Promise<void> {
-    await this.#runner.run(() => this.#ending && [...this.#groups.values()].every(({ settled }) => settled !== null))
+    const { runId, signal } = this.#run
+    this.#nodes?.jobs.add(this.#forNodes(this.#nodes))
+    try {
+      await this.#runner.run(() => this.#ending && [...this.#groups.values()].every(({ settled }) => settled !== null))
+    } finally {
+      this.#nodes?.jobs.remove(runId, signal.aborted)
+    }
   }
 
   /** No deadline wakes it any more. */
@@ -238,6 +252,74 @@ export class RunGroups implements SlotWork {
     }
   }
 
+  /** Claims here and by nodes take turns with hand-ins. */
+  async #claim(...asked: Parameters<Store['queue']['claim']>): Promise<readonly Lease[]> {
+    const { runId, store } = this.#run
+    const claim = () => store.queue.claim(...asked)
+    return this.#nodes === null ? claim() : this.#nodes.jobs.take(runId, claim)
+  }
+
+  #forNodes({ tasks, order }: NodesOfRun): NodeRun {
+    const { runId, store, onProgress } = this.#run
+    return {
+      runId,
+      tasks,
+      order: async () => ({ run: await store.catalogue.run(runId), ...order }),
+      claim: (session, request) => this.#claimFor(session, request),
+      next: (jobId, { end }, fault) => {
+        const tries = this.#tries.get(jobId) ?? 0
+        this.#tries.set(jobId, tries + 1)
+        return end === 'infra' && tries < this.#infraRetries && !lasting.has(fault ?? '') ? 'again' : 'done'
+      },
+      ended: (rolloutId, next) => this.#handedIn(rolloutId, next === 'again'),
+      note: (line) => onProgress({ type: 'note', line }),
+    }
+  }
+
+  /** Jobs for a node. What an earlier process left of a member, and what goes on from another rollout, is done here. */
+  async #claimFor(session: Id, request: ClaimRequest): Promise<readonly Omit<NodeJob, 'order'>[]> {
+    const { queue, catalogue } = this.#run.store
+    const found: Omit<NodeJob, 'order'>[] = []
+    for (const job of await queue.claim(this.#topic, session, request)) {
+      const known = job.groupId === null ? undefined : this.#groups.get(job.groupId)
+      if (known === undefined) {
+        await queue.giveBack(job, 'drain')
+        continue
+      }
+      // Written by #job.
+      const { slot } = job.payload as { readonly slot: number }
+      const { task, group, spec, at } = known
+      const before = await catalogue.rollouts({ groupId: group.id, slots: [slot] })
+      if (spec.fork !== null || counts(before.at(-1))) {
+        this.#runner.adopt(job)
+        continue
+      }
+      const { jobId, token } = job
+      const place = at * slotsBound + slot
+      found.push({
+        lease: { jobId, session, token },
+        group,
+        spec,
+        task: task.digest,
+        slot,
+        attempt: attemptOf({ token }),
+        place,
+      })
+    }
+    return found
+  }
+
+  async #handedIn(rolloutId: Id, retried: boolean): Promise<void> {
+    const rollout = await this.#run.store.catalogue.rollout(rolloutId)
+    const known = this.#groups.get(rollout.groupId)
+    if (known === undefined) return
+    const summary = summaryOf(rollout, { ...known, slot: rollout.slot, order: 0 }, retried)
+    known.attempts.set(rolloutId, summary)
+    this.#run.onProgress({ type: 'ended', rollout: summary })
+    if (retried) this.#runner.wake()
+    await this.#keeper.advance(rollout.groupId, known.cancelled)
+  }
+
   async #takeUpRound(known: KnownGroup): Promise<void> {
     const { catalogue, queue } = this.#run.store
     const { group } = known
@@ -281,7 +363,12 @@ export class RunGroups implements SlotWork {
     const { slot } = job.payload as { readonly slot: number }
     const { run, member, before, last } = await this.#takeUp(known, slot)
     if (last !== null) return this.#outcome(last, false)
-    const { summary: made, fault } = await runRollout({ ...run, signal }, member, before.length, leave)
+    const { summary: made, fault } = await runRollout(
+      { ...run, signal },
+      member,
+      (before.at(-1)?.attempt ?? -1) + 1,
+      leave,
+    )
     // Stopped by its group while a verifier worked on it: its verdict comes late, but it comes.
     const left = made.unverified && !run.signal.aborted
     const summary = left ? ((await this.#takeUp(known, slot)).last ?? made) : made
@@ -330,6 +417,12 @@ export class RunGroups implements SlotWork {
     if (this.#forgets) this.#groups.delete(settled.groupId)
     this.#runner.wake()
   }
+}
+
+/** Whether an attempt is there that counts, or may when it is verified. */
+function counts(last: RolloutView | undefined): boolean {
+  if (last === undefined) return false
+  return isUnverified(last) || (last.end !== null && last.end !== 'infra' && last.end !== 'cancelled')
 }
 
 function isLasting(fault: unknown): boolean {

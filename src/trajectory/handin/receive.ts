@@ -30,6 +30,13 @@ export interface TakenIn {
   readonly repeated: boolean
 }
 
+export interface TakeInOptions {
+  readonly clock?: Clock
+  readonly newId?: IdMaker
+  /** Looks at the rollout before anything of it is written, and throws where it is not one that is wanted. */
+  readonly accepts?: (rollout: RolloutView) => void
+}
+
 /** Where a rollout is taken in. */
 export type TakingStore = Pick<Store, 'recorder' | 'catalogue' | 'blobs'>
 
@@ -38,11 +45,7 @@ export type TakingStore = Pick<Store, 'recorder' | 'catalogue' | 'blobs'>
  * cut off between is a rollout without an end, and the same hand-in once more completes it. Throws `HANDIN_DAMAGED`,
  * `HANDIN_OTHER`, `STORE_CONFLICT` where its run, group or task is another here, `RECORDED_ELSEWHERE`.
  */
-export async function takeInRollout(
-  into: TakingStore,
-  sent: SentRollout,
-  o: { readonly clock?: Clock; readonly newId?: IdMaker } = {},
-): Promise<TakenIn> {
+export async function takeInRollout(into: TakingStore, sent: SentRollout, o: TakeInOptions = {}): Promise<TakenIn> {
   const taken = (underWay.get(into.recorder) ?? Promise.resolve()).then(async () => takeIn(into, sent, o))
   underWay.set(
     into.recorder,
@@ -54,11 +57,7 @@ export async function takeInRollout(
 /** One after the other for each store: each looks for what is there before it writes. */
 const underWay = new WeakMap<TakingStore['recorder'], Promise<unknown>>()
 
-async function takeIn(
-  into: TakingStore,
-  { bytes, digest, by }: SentRollout,
-  o: { readonly clock?: Clock; readonly newId?: IdMaker },
-): Promise<TakenIn> {
+async function takeIn(into: TakingStore, { bytes, digest, by }: SentRollout, o: TakeInOptions): Promise<TakenIn> {
   if (sha256(bytes) !== digest) throw damaged(`its bytes do not have the digest ${digest}`)
   const { records, facts, blobs } = takeApart(Buffer.from(bytes))
   const log = readLog(facts)
@@ -67,6 +66,7 @@ async function takeIn(
     if (sha256(content) !== name) throw damaged(`blob ${name} does not have its digest`)
   }
   const { rollout } = records
+  o.accepts?.(rollout)
   const before = await earlier(into, rollout.id)
   if (before.digest !== null && before.digest !== digest)
     throw other(rollout.id, `it was handed in with the digest ${before.digest}, and not ${digest}`)

@@ -1,0 +1,210 @@
+/** A node's side of the routes of nodes. */
+import { createWriteStream } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { z } from 'zod'
+import { catalogue, type Digest, type ErrorCode, type Id, isPaddockError, PaddockError } from '../../core/index.ts'
+import type { NodeJob, TaskFiles } from '../../rollout/index.ts'
+import {
+  beatAnswer,
+  claimAnswer,
+  filesAnswer,
+  giveBackAnswer,
+  handInAnswer,
+  type NodeEngines,
+  nodeProtocol,
+  openAnswer,
+} from '../../server/index.ts'
+
+export interface NodeClientParts {
+  /** Of the coordinator's control listener. */
+  readonly origin: string
+  readonly token: string
+  /** Nothing is asked any more. */
+  readonly signal: AbortSignal
+  /** Told once for each time that the coordinator cannot be reached. */
+  readonly onUnreachable: (why: string) => void
+}
+
+export interface Joined {
+  readonly session: Id
+  readonly leaseMs: number
+  readonly engines: NodeEngines | null
+}
+
+type Lease = NodeJob['lease']
+
+/** Between two tries of a request that no answer came to. */
+const retryMs = 1000
+/** Until a request is given up and asked again; a rollout may be large. */
+const answerMs = 60_000
+const handInMs = 600_000
+
+/** Every request may be repeated, and is until it is answered. Throws the coordinator's refusals under their codes. */
+export class NodeClient {
+  readonly #parts: NodeClientParts
+
+  constructor(parts: NodeClientParts) {
+    this.#parts = parts
+  }
+
+  /** Throws `NODE_VERSION`, `CONTROL_TOKEN`, `ROLE_REFUSED`. */
+  async open(node: {
+    readonly name: string
+    readonly labels: readonly string[]
+    readonly paddock: string
+  }): Promise<Joined> {
+    const told = await this.#json(openAnswer, 'POST', '/nodes/sessions', { protocol: nodeProtocol, ...node })
+    return { session: told.session_id, leaseMs: told.lease_ms, engines: told.engines }
+  }
+
+  async beat(session: Id, held: readonly Lease[]) {
+    const jobs = held.map(({ jobId, token }) => ({ job_id: jobId, token }))
+    return this.#json(beatAnswer, 'POST', `/nodes/sessions/${session}/beat`, { jobs })
+  }
+
+  /** Throws `NODE_SESSION_GONE`. */
+  async claim(
+    session: Id,
+    asked: {
+      readonly requestId: Id
+      readonly limit: number
+      readonly capacity: Readonly<Record<string, number>>
+      readonly without: readonly Id[]
+    },
+  ): Promise<readonly NodeJob[]> {
+    const { requestId, ...rest } = asked
+    const body = { request_id: requestId, ...rest }
+    return (await this.#json(claimAnswer, 'POST', `/nodes/sessions/${session}/claims`, body)).jobs
+  }
+
+  async files(session: Id, runId: Id): Promise<TaskFiles> {
+    return this.#json(filesAnswer, 'GET', `/nodes/sessions/${session}/runs/${runId}/files`)
+  }
+
+  /** Writes one file of a run's tasks. */
+  async file(
+    session: Id,
+    { runId, digest, to }: { readonly runId: Id; readonly digest: Digest; readonly to: string },
+  ): Promise<void> {
+    const path = `/nodes/sessions/${session}/runs/${runId}/files/${digest}`
+    await this.#answered(path, async (url, headers, signal) => {
+      const answer = await fetch(url, { headers, signal })
+      if (!answer.ok || answer.body === null) throw await refusal(answer)
+      // Of the same platform, under two names of types.
+      await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), createWriteStream(to))
+    })
+  }
+
+  /** Throws `HANDIN_*`, `STORE_CONFLICT`. */
+  async handIn(
+    { jobId, session, token }: Lease,
+    { bytes, digest, fault }: { readonly bytes: Buffer; readonly digest: Digest; readonly fault: string | null },
+  ): Promise<z.output<typeof handInAnswer>> {
+    const query = new URLSearchParams({ token: String(token), digest, ...(fault === null ? {} : { fault }) })
+    const path = `/nodes/sessions/${session}/jobs/${jobId}/hand-in?${query.toString()}`
+    return this.#answered(
+      path,
+      async (url, headers, signal) => {
+        const type = { 'content-type': 'application/octet-stream' }
+        const answer = await fetch(url, {
+          method: 'POST',
+          headers: { ...headers, ...type },
+          body: new Uint8Array(bytes),
+          signal,
+        })
+        if (!answer.ok) throw await refusal(answer)
+        return handInAnswer.parse(await answer.json())
+      },
+      handInMs,
+    )
+  }
+
+  async giveBack({ jobId, session, token }: Lease, why: 'drain' | 'failure', reason: string | null): Promise<boolean> {
+    const body = { token, why, reason: reason === null ? null : reason.slice(0, 2000) }
+    const path = `/nodes/sessions/${session}/jobs/${jobId}/give-back`
+    return (await this.#json(giveBackAnswer, 'POST', path, body)).given_back
+  }
+
+  async drain(session: Id): Promise<void> {
+    await this.#empty('POST', `/nodes/sessions/${session}/drain`)
+  }
+
+  async end(session: Id): Promise<void> {
+    await this.#empty('DELETE', `/nodes/sessions/${session}`)
+  }
+
+  async #empty(method: string, path: string): Promise<void> {
+    await this.#answered(path, async (url, headers, signal) => {
+      const answer = await fetch(url, { method, headers, signal })
+      if (!answer.ok) throw await refusal(answer)
+      await answer.arrayBuffer()
+    })
+  }
+
+  async #json<Answer extends z.ZodType>(
+    schema: Answer,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<z.output<Answer>> {
+    return this.#answered(path, async (url, headers, signal) => {
+      const type = body === undefined ? {} : { 'content-type': 'application/json' }
+      const sent = {
+        method,
+        headers: { ...headers, ...type },
+        signal,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }
+      const answer = await fetch(url, sent)
+      if (!answer.ok) throw await refusal(answer)
+      return schema.parse(await answer.json())
+    })
+  }
+
+  /** Again and again, until an answer comes that is one, or the signal aborts. */
+  async #answered<T>(
+    path: string,
+    ask: (url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<T>,
+    limitMs = answerMs,
+  ): Promise<T> {
+    const { origin, token, signal, onUnreachable } = this.#parts
+    for (let told = false; ; told = true) {
+      signal.throwIfAborted()
+      try {
+        return await ask(
+          `${origin}${path}`,
+          { authorization: `Bearer ${token}` },
+          AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
+        )
+      } catch (error) {
+        signal.throwIfAborted()
+        // What the coordinator refuses is an answer; what went wrong in it may go right another time.
+        if (isPaddockError(error) && (error.family !== 'infra' || error.code === 'INTERNAL')) throw error
+        if (!told) onUnreachable(causeOf(error))
+        await setTimeout(retryMs, undefined, { signal })
+      }
+    }
+  }
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+async function refusal(answer: Response): Promise<PaddockError> {
+  const said: unknown = await answer.json().catch(() => null)
+  const error =
+    typeof said === 'object' && said !== null && 'error' in said ? (said.error as Record<string, unknown>) : {}
+  const { code, message, fix } = error
+  const known: ErrorCode =
+    typeof code === 'string' && code in catalogue
+      ? (code as ErrorCode)
+      : answer.status >= 500
+        ? 'OWNER_STOPPING'
+        : 'INTERNAL'
+  const text = typeof message === 'string' ? message : `status ${answer.status}`
+  return new PaddockError(known, `the coordinator refuses: ${text}`, typeof fix === 'string' ? { fix } : {})
+}

@@ -1,0 +1,294 @@
+import { setTimeout } from 'node:timers/promises'
+import { type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
+import { type NodeJob, rolloutOfJob, type RunAtNode } from '../../rollout/index.ts'
+import type { NodeEngines } from '../../server/index.ts'
+import { packRollout, type Store } from '../../trajectory/index.ts'
+import type { Joined, NodeClient } from './client.ts'
+import type { HeldJob, Outbox } from './outbox.ts'
+
+/** What a node does; told to whoever looks at it. */
+export type NodeNews =
+  | {
+      readonly type: 'claimed' | 'handed_in' | 'given_back' | 'refused' | 'lost'
+      readonly job: Id
+      readonly run: Id | null
+      readonly detail: string
+    }
+  | { readonly type: 'session'; readonly session: Id; readonly detail: string }
+
+export interface WorkerParts {
+  readonly client: NodeClient
+  readonly store: Pick<Store, 'catalogue' | 'recorder' | 'blobs'>
+  readonly outbox: Outbox
+  readonly places: number
+  readonly joined: Joined
+  /** Begins a further session. */
+  readonly rejoin: () => Promise<Joined>
+  /** Ctrl-C: claims no more, gives back what is under way. */
+  readonly signal: AbortSignal
+  /** Finds and prepares a run of the coordinator. Throws what makes this node unfit for it. */
+  readonly open: (order: NodeJob['order'], session: Id) => Promise<RunAtNode>
+  readonly tell: (news: NodeNews) => void
+}
+
+interface AtWork {
+  readonly job: NodeJob
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
+
+/** Why a rollout was stopped whose job somebody else does. */
+class NotOurs extends Error {}
+/** Why one was stopped that is given back. */
+class GivenBack extends Error {}
+
+/** What can be claimed is asked this often. */
+const pollMs = 500
+
+/** A node at work: claims, does, hands in, under one session after the other. */
+export class NodeWorker {
+  readonly #parts: WorkerParts
+  readonly #running = new Map<Id, AtWork>()
+  readonly #runs = new Map<Id, Promise<RunAtNode>>()
+  /** Runs that this node cannot do. */
+  readonly #unfit = new Set<Id>()
+  #session: Id
+  readonly #engines: NodeEngines | null
+  #leaseMs: number
+  #enginesChanged = false
+  #beating: Promise<void> | null = null
+  #failure: { readonly error: unknown } | null = null
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    this.#session = parts.joined.session
+    this.#leaseMs = parts.joined.leaseMs
+    this.#engines = parts.joined.engines
+  }
+
+  /** Works until the signal aborts, or the coordinator has another engine. Resolves when nothing is under way. Throws `STORE_*`, `CONTROL_TOKEN`. */
+  async run(): Promise<'stopped' | 'engines'> {
+    const { signal, client } = this.#parts
+    const beating = setInterval(() => void this.#beat(), Math.max(50, Math.round(this.#leaseMs / 6)))
+    const onAbort = () => this.#stopAll(new GivenBack('the node stops'))
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      while (!signal.aborted && !this.#enginesChanged && this.#failure === null) await this.#round()
+      if (!signal.aborted) await client.drain(this.#session).catch(() => undefined)
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      if (signal.aborted) onAbort()
+      await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+      clearInterval(beating)
+      await Promise.all([...this.#runs.keys()].map((runId) => this.#close(runId)))
+    }
+    if (this.#failure !== null) throw this.#failure.error
+    await client.end(this.#session).catch(() => undefined)
+    return signal.aborted ? 'stopped' : 'engines'
+  }
+
+  /** Claims what there is room for. */
+  async #round(): Promise<void> {
+    const { places, signal } = this.#parts
+    const free = places - this.#running.size
+    const jobs = free > 0 ? await this.#claim(free) : []
+    for (const job of jobs) this.#start(job)
+    if (jobs.length > 0) return
+    const idle = [...this.#runs.keys()].filter(
+      (runId) => ![...this.#running.values()].some(({ job }) => job.order.run.id === runId),
+    )
+    await Promise.all(idle.map((runId) => this.#close(runId)))
+    const ended = [...this.#running.values()].map((one) => one.ended)
+    await Promise.race([setTimeout(pollMs, undefined, { signal }).catch(() => undefined), ...(free > 0 ? [] : ended)])
+  }
+
+  async #claim(limit: number): Promise<readonly NodeJob[]> {
+    const { client, signal } = this.#parts
+    const asked = {
+      requestId: newId(),
+      limit: Math.min(limit, 64),
+      capacity: { places: limit },
+      without: [...this.#unfit].slice(-1000),
+    }
+    try {
+      return await client.claim(this.#session, asked)
+    } catch (error) {
+      if (signal.aborted) return []
+      if (isPaddockError(error) && error.code === 'NODE_SESSION_GONE') {
+        await this.#rejoin()
+        return []
+      }
+      this.#failure ??= { error }
+      return []
+    }
+  }
+
+  async #rejoin(): Promise<void> {
+    const { session, engines, leaseMs } = await this.#parts.rejoin()
+    this.#session = session
+    this.#leaseMs = leaseMs
+    this.#met(engines)
+    this.#parts.tell({ type: 'session', session, detail: 'the earlier session was over' })
+  }
+
+  #met(engines: NodeEngines | null): void {
+    if (engines !== null && JSON.stringify(engines) !== JSON.stringify(this.#engines)) this.#enginesChanged = true
+  }
+
+  #start(job: NodeJob): void {
+    const stop = new AbortController()
+    if (this.#parts.signal.aborted) stop.abort(new GivenBack('the node stops'))
+    const ended = this.#work(job, stop.signal)
+      .catch((error: unknown) => {
+        // Without an answer of the coordinator the job stays in the outbox, for the next start.
+        if (!this.#parts.signal.aborted) this.#failure ??= { error }
+      })
+      .finally(() => this.#running.delete(job.lease.jobId))
+    this.#running.set(job.lease.jobId, { job, stop, ended })
+  }
+
+  async #work(job: NodeJob, signal: AbortSignal): Promise<void> {
+    const { outbox, open, tell } = this.#parts
+    const runId = job.order.run.id
+    await outbox.put(job)
+    tell({
+      type: 'claimed',
+      job: job.lease.jobId,
+      run: runId,
+      detail: `slot ${job.slot}, attempt ${job.attempt}`,
+    })
+    let run: RunAtNode
+    try {
+      const opened = this.#runs.get(runId) ?? open(job.order, job.lease.session)
+      this.#runs.set(runId, opened)
+      run = await opened
+      signal.throwIfAborted()
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#runs.delete(runId)
+        this.#unfit.add(runId)
+      }
+      return this.#giveBack(job, signal.aborted ? 'drain' : 'failure', signal.aborted ? null : lineOf(error))
+    }
+    const { rolloutId, fault } = await run.work(job, signal)
+    if (signal.reason instanceof NotOurs) {
+      await outbox.remove(job)
+      return
+    }
+    const rollout = await this.#parts.store.catalogue.rollout(rolloutId)
+    if (rollout.end === null || (rollout.end === 'cancelled' && signal.reason instanceof GivenBack)) {
+      return this.#giveBack(job, 'drain', null)
+    }
+    await this.handIn(job, rolloutId, fault)
+  }
+
+  /** Hands a rollout of this store in, until there is an answer. */
+  async handIn(job: HeldJob, rolloutId: Id, fault: string | null): Promise<void> {
+    const { client, outbox, store, tell } = this.#parts
+    const { jobId } = job.lease
+    const packed = await packRollout(store, rolloutId)
+    try {
+      const { repeated, state } = await client.handIn(job.lease, { ...packed, fault })
+      tell({
+        type: 'handed_in',
+        job: jobId,
+        run: null,
+        detail: `rollout ${rolloutId}, ${repeated ? 'repeated, ' : ''}job ${state}`,
+      })
+    } catch (error) {
+      if (!isPaddockError(error) || !refusals.has(error.code)) throw error
+      tell({ type: 'refused', job: jobId, run: null, detail: error.line() })
+    }
+    await outbox.remove(job)
+  }
+
+  /** Gives a job back, or finds that it is another node's by now. */
+  async #giveBack(job: HeldJob, why: 'drain' | 'failure', reason: string | null): Promise<void> {
+    const { client, outbox, tell } = this.#parts
+    const given = await client.giveBack(job.lease, why, reason)
+    tell({
+      type: 'given_back',
+      job: job.lease.jobId,
+      run: null,
+      detail: given ? (reason ?? 'undone') : 'it was not ours any more',
+    })
+    await outbox.remove(job)
+  }
+
+  /** What an earlier process of this node had: what ended is handed in, the rest given back. Its sessions are over. */
+  async takeUp(): Promise<void> {
+    const { outbox, store, client } = this.#parts
+    const held = await outbox.all()
+    for (const job of held) {
+      const rollout = await rolloutOfJob(store.catalogue, job)
+      if (rollout === null || rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled') {
+        await this.#giveBack(job, 'drain', null)
+      } else await this.handIn(job, rollout.id, null)
+    }
+    for (const session of new Set(held.map(({ lease }) => lease.session)))
+      await client.end(session).catch(() => undefined)
+  }
+
+  /** One at a time: a coordinator that is away is asked until it answers. */
+  #beat(): Promise<void> {
+    this.#beating ??= this.#beatOnce().finally(() => (this.#beating = null))
+    return this.#beating
+  }
+
+  async #beatOnce(): Promise<void> {
+    const { client, signal } = this.#parts
+    const sessions = new Set([this.#session, ...[...this.#running.values()].map(({ job }) => job.lease.session)])
+    for (const session of sessions) {
+      const held = [...this.#running.values()].flatMap(({ job }) => (job.lease.session === session ? [job.lease] : []))
+      try {
+        const { alive, stop, engines } = await client.beat(session, held)
+        this.#met(engines)
+        for (const { job_id: jobId, why } of stop) this.#stop(jobId, why)
+        if (!alive && session === this.#session && !signal.aborted) await this.#rejoin()
+      } catch (error) {
+        if (signal.aborted) return
+        this.#failure ??= { error }
+      }
+    }
+  }
+
+  #stop(jobId: Id, why: 'cancelled' | 'lost' | 'over'): void {
+    const one = this.#running.get(jobId)
+    if (one === undefined || one.stop.signal.aborted) return
+    if (why === 'lost')
+      this.#parts.tell({ type: 'lost', job: jobId, run: one.job.order.run.id, detail: 'another node has it' })
+    const reason = {
+      cancelled: new Error('its job was cancelled'),
+      lost: new NotOurs('another node has its job'),
+      over: new GivenBack('its run stopped'),
+    }
+    one.stop.abort(reason[why])
+  }
+
+  #stopAll(reason: Error): void {
+    for (const { stop } of this.#running.values()) stop.abort(reason)
+  }
+
+  async #close(runId: Id): Promise<void> {
+    const opened = this.#runs.get(runId)
+    this.#runs.delete(runId)
+    const run = await opened?.catch(() => null)
+    await run?.[Symbol.asyncDispose]()
+  }
+}
+
+/** Answers after which a rollout is not handed in again. */
+const refusals: ReadonlySet<string> = new Set([
+  'HANDIN_REFUSED',
+  'HANDIN_OTHER',
+  'HANDIN_DAMAGED',
+  'NODE_NOT_YOURS',
+  'NODE_SESSION_GONE',
+  'STORE_CONFLICT',
+  'BODY_TOO_LARGE',
+])
+
+function lineOf(error: unknown): string {
+  if (isPaddockError(error)) return error.line()
+  return new PaddockError('INTERNAL', error instanceof Error ? error.message : String(error)).line()
+}

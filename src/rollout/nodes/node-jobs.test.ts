@@ -1,0 +1,193 @@
+/** The coordinator's side of nodes over real stores: whose a job is, and what is taken in. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Id, newId, sha256 } from '../../core/index.ts'
+import { type LeaseKey, openStore, type OwnedStore, packRollout, type RolloutView } from '../../trajectory/index.ts'
+import { groupSpec } from '../group/spec.ts'
+import { NodeJobs } from './index.ts'
+
+let directory: string
+let store: OwnedStore
+let node: OwnedStore
+let jobs: NodeJobs
+const slots = [0, 1]
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-node-jobs-'))
+  store = await openStore(join(directory, 'here'))
+  node = await openStore(join(directory, 'node'))
+  await prepared(store)
+  await prepared(node)
+  await store.queue.enqueue(
+    topic,
+    slots.map((slot) => ({ id: ids[slot] ?? '', payload: { slot }, runId: run.id, groupId: group.id })),
+  )
+  jobs = new NodeJobs({ store, leaseMs: 600_000, onFailure: () => undefined })
+  jobs.add({
+    runId: run.id,
+    tasks: directory,
+    order: async () => ({
+      run,
+      request: {},
+      harness: { name: 'h', version: '1' },
+      environment: { name: 'none', verifierVersion: '1' },
+      trainingStep: null,
+    }),
+    claim: async (session, request) =>
+      (await store.queue.claim(topic, session, request)).map(({ jobId, token, payload }) => ({
+        lease: { jobId, session, token },
+        group,
+        spec: groupSpec({ n: 2 }),
+        task: task.digest,
+        slot: (payload as { slot: number }).slot,
+        attempt: 0,
+        place: 0,
+      })),
+    next: (_jobId: Id, { end }: RolloutView) => (end === 'infra' ? 'again' : 'done'),
+    ended: async () => undefined,
+    note: () => undefined,
+  })
+})
+afterEach(async () => {
+  jobs.close()
+  await Promise.all([store.close(), node.close()])
+  await rm(directory, { recursive: true })
+})
+
+const task = {
+  digest: sha256('task'),
+  name: 'one',
+  environment: 'none',
+  instruction: 'do it',
+  split: 'train' as const,
+  data: {},
+  source: 'here',
+}
+const run = { id: newId(), name: 'r', createdAt: 1, config: {} }
+const group = { id: newId(), runId: run.id, taskDigest: task.digest, promptVariant: '', createdAt: 2 }
+const topic = `run/${run.id}`
+const ids = [newId(), newId()]
+
+async function prepared({ catalogue }: OwnedStore): Promise<void> {
+  await catalogue.putTask(task)
+  await catalogue.putRun(run)
+  await catalogue.putGroup(group)
+}
+
+const open = (token = 'a') => jobs.open(token, { name: `node-${token}`, labels: [] })
+
+async function claimed(session: Id, token = 'a'): Promise<LeaseKey> {
+  const [job] = await jobs.claim(token, session, { requestId: newId(), limit: 1, capacity: {}, without: [] })
+  if (job === undefined) throw new Error('nothing to claim')
+  return job.lease
+}
+
+/** What a node made, as it hands it in. */
+async function made(slot: number, o: { readonly attempt?: number; readonly end?: 'completed' | 'infra' } = {}) {
+  const id = newId()
+  const { attempt = 0, end = 'completed' } = o
+  const identity = { runId: run.id, groupId: group.id, slot, attempt, harness: 'h', createdAt: 3 }
+  await node.catalogue.putRollout({ id, ...identity })
+  await node.catalogue.endRollout(id, 8, end, 'well')
+  return { ...(await packRollout(node, id)), fault: null }
+}
+
+/** The database decides that a session is over, and no timer here. */
+async function lost(session: Id): Promise<void> {
+  await store.queue.beat(session, 0)
+  expect((await store.queue.sweep()).sessions).toContain(session)
+}
+
+it('takes a rollout in once, answers the same again, and refuses another one under the same claim', async () => {
+  const lease = await claimed(await open())
+  const rollout = await made(0)
+  expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true, repeated: false, state: 'done' })
+  expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true, repeated: true, state: 'done' })
+  await expect(jobs.handIn('a', lease, await made(0, { attempt: 1 }))).resolves.toMatchObject({ why: 'differs' })
+  expect((await store.catalogue.rollouts({ groupId: group.id })).map(({ id }) => id)).toEqual([rollout.rolloutId])
+  expect(jobs.handIns).toEqual({ accepted: 1, repeated: 1, refused: 1 })
+})
+
+it('takes a late one in where nobody claimed the job meanwhile, and nothing of it where somebody did', async () => {
+  const session = await open()
+  const [first, second] = [await claimed(session), await claimed(session)]
+  await lost(session)
+  expect(await jobs.handIn('a', first, await made(0))).toMatchObject({ accepted: true, repeated: false })
+  const other = await open('b')
+  expect((await claimed(other, 'b')).jobId).toBe(second.jobId)
+  const late = await made(1)
+  expect(await jobs.handIn('a', second, late)).toMatchObject({ accepted: false, why: 'not_yours' })
+  await expect(store.catalogue.rollout(late.rolloutId)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect(await store.recorder.events({ rolloutId: late.rolloutId })).toEqual([])
+  expect(await jobs.beat('a', session, [second])).toEqual({
+    alive: false,
+    stop: [{ jobId: second.jobId, why: 'lost' }],
+  })
+})
+
+it('lets nothing be claimed while a late rollout is taken in', async () => {
+  const session = await open()
+  const lease = await claimed(session)
+  await lost(session)
+  const other = await open('b')
+  const [answer, claims] = await Promise.all([
+    made(0).then((rollout) => jobs.handIn('a', lease, rollout)),
+    Promise.resolve().then(async () => {
+      const found: Id[] = []
+      for (let at = 0; at < 4; at += 1) {
+        const asked = { requestId: newId(), limit: 2, capacity: {}, without: [] }
+        found.push(...(await jobs.claim('b', other, asked)).map((job) => job.lease.jobId))
+      }
+      return found
+    }),
+  ])
+  // Either the node was first or the other's claim was: never both.
+  expect(claims.includes(lease.jobId)).toBe(!answer.accepted)
+  expect(await store.catalogue.rollouts({ groupId: group.id })).toHaveLength(answer.accepted ? 1 : 0)
+})
+
+it('gives a job that ended as infra to the next, whose attempt is another one', async () => {
+  const lease = await claimed(await open())
+  expect(await jobs.handIn('a', lease, await made(0, { end: 'infra' }))).toMatchObject({ state: 'ready' })
+  const next = await claimed(await open('b'), 'b')
+  expect(next).toMatchObject({ jobId: lease.jobId, token: lease.token + 1 })
+  await expect(jobs.handIn('b', next, await made(0, { attempt: 2 }))).rejects.toMatchObject({ code: 'NODE_NOT_YOURS' })
+  expect(await jobs.handIn('b', next, await made(0, { attempt: 1 }))).toMatchObject({ accepted: true, state: 'done' })
+})
+
+it('is for the sessions of the token that asks alone, and for the rollout that the job asks for', async () => {
+  const session = await open()
+  const lease = await claimed(session)
+  const rollout = await made(0)
+  const asks = [
+    () => jobs.beat('b', session, []),
+    () => claimed(session, 'b'),
+    () => jobs.handIn('b', lease, rollout),
+    () => jobs.giveBack('b', lease, { why: 'drain', reason: null }),
+    () => jobs.drain('b', session),
+    () => jobs.end('b', session),
+    () => jobs.files('b', session, run.id),
+    () => jobs.file('b', session, { runId: run.id, digest: sha256('x') }),
+  ]
+  for (const ask of asks) await expect(ask()).rejects.toMatchObject({ code: 'NODE_NOT_YOURS' })
+  await expect(jobs.handIn('a', lease, await made(1))).rejects.toMatchObject({ code: 'NODE_NOT_YOURS' })
+  expect(await store.catalogue.rollouts({ groupId: group.id })).toEqual([])
+  expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true })
+  await expect(jobs.beat('a', newId(), [])).rejects.toMatchObject({ code: 'NODE_SESSION_GONE' })
+})
+
+it('tells a node what to stop: what somebody cancelled, and what a stopped run wants back', async () => {
+  const session = await open()
+  const [one, other] = [await claimed(session), await claimed(session)]
+  await store.queue.cancel({ ids: [one.jobId] })
+  expect(await jobs.beat('a', session, [one, other])).toEqual({
+    alive: true,
+    stop: [{ jobId: one.jobId, why: 'cancelled' }],
+  })
+  jobs.remove(run.id, true)
+  expect((await jobs.beat('a', session, [one, other])).stop).toContainEqual({ jobId: other.jobId, why: 'over' })
+  expect(await jobs.giveBack('a', other, { why: 'drain', reason: null })).toBe(true)
+  expect((await store.queue.jobs({ ids: [other.jobId] }))[0]).toMatchObject({ state: 'ready', attempt: 0 })
+  expect(await jobs.claim('a', session, { requestId: newId(), limit: 2, capacity: {}, without: [] })).toEqual([])
+})

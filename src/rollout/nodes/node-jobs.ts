@@ -1,0 +1,293 @@
+import { type Clock, type Id, type IdMaker, KeyedTurns, newId, PaddockError, systemClock } from '../../core/index.ts'
+import {
+  type ClaimRequest,
+  type LeaseKey,
+  type NodeSessionView,
+  type RolloutView,
+  type Store,
+  takeInRollout,
+} from '../../trajectory/index.ts'
+import type { HandedRollout, HandInResult, NodeJob, NodeOrder, StopJob } from './contract.ts'
+import { listTaskFiles, type TaskFiles, taskFileAt } from './task-files.ts'
+
+/** A run at work whose jobs may go to nodes. */
+export interface NodeRun {
+  readonly runId: Id
+  /** Where its tasks are. */
+  readonly tasks: string
+  order(): Promise<NodeOrder>
+  claim(session: Id, request: ClaimRequest): Promise<readonly Omit<NodeJob, 'order'>[]>
+  /** Whether a job is over with this rollout, or tried again. */
+  next(jobId: Id, rollout: RolloutView, fault: string | null): 'done' | 'again'
+  /** A rollout of it was handed in. */
+  ended(rolloutId: Id, next: 'done' | 'again'): Promise<void>
+  /** A job was given back, and why. */
+  note(line: string): void
+}
+
+/** What of a run goes to nodes, and by whom. */
+export interface NodesOfRun {
+  readonly jobs: NodeJobs
+  /** Where its tasks are. */
+  readonly tasks: string
+  /** The same for all of its jobs. */
+  readonly order: Omit<NodeOrder, 'run'>
+}
+
+/** Hand-ins since the start, by what came of them. */
+export interface HandInTally {
+  accepted: number
+  repeated: number
+  refused: number
+}
+
+export interface NodeJobsParts {
+  readonly store: Pick<Store, 'queue' | 'recorder' | 'catalogue' | 'blobs'>
+  /** Time without a beat after which a node's jobs may go to another. */
+  readonly leaseMs: number
+  readonly onFailure: (error: unknown) => void
+  readonly clock?: Clock
+  readonly newId?: IdMaker
+}
+
+/** A name in the queue holds the token's and the node's own, so that a session stays one token's over restarts. */
+const separator = '/'
+
+/**
+ * The coordinator's side of nodes: sessions, claims over all runs at work, hand-ins. Nothing is kept here that the queue does not have,
+ * but which runs are at work. Claims and hand-ins of one run take turns, so nothing is claimed while what was made of it is taken in.
+ */
+export class NodeJobs {
+  readonly leaseMs: number
+  readonly handIns: HandInTally = { accepted: 0, repeated: 0, refused: 0 }
+  readonly #parts: NodeJobsParts
+  readonly #clock: Clock
+  readonly #newId: IdMaker
+  readonly #runs = new Map<Id, NodeRun>()
+  readonly #files = new Map<Id, Promise<TaskFiles>>()
+  /** Runs that were stopped here: their jobs are given back. */
+  readonly #stopped = new Set<Id>()
+  readonly #turns = new KeyedTurns<Id>()
+  readonly #sweeping: NodeJS.Timeout
+  #sweptAt: number
+
+  constructor(parts: NodeJobsParts) {
+    this.#parts = parts
+    this.leaseMs = parts.leaseMs
+    this.#clock = parts.clock ?? systemClock
+    this.#newId = parts.newId ?? newId
+    this.#sweptAt = this.#clock.now()
+    this.#sweeping = setInterval(() => void this.#sweep(), this.sweepMs).unref()
+  }
+
+  /** How often sessions over time are looked for. */
+  get sweepMs(): number {
+    return Math.max(100, Math.round(this.leaseMs / 4))
+  }
+
+  close(): void {
+    clearInterval(this.#sweeping)
+  }
+
+  /** A run's jobs may be claimed from now on. */
+  add(run: NodeRun): void {
+    this.#stopped.delete(run.runId)
+    this.#runs.set(run.runId, run)
+  }
+
+  /** No more jobs of a run are given out. `stopped`: nodes stop those they have and give them back. */
+  remove(runId: Id, stopped: boolean): void {
+    this.#runs.delete(runId)
+    this.#files.delete(runId)
+    if (stopped) this.#stopped.add(runId)
+  }
+
+  /** One at a time for each run. */
+  take<T>(runId: Id, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(runId, work)
+  }
+
+  /** Begins a session of a token's node. */
+  async open(token: string, node: { readonly name: string; readonly labels: readonly string[] }): Promise<Id> {
+    const id = this.#newId()
+    const name = `${token}${separator}${node.name}`
+    await this.#parts.store.queue.join({ id, name, labels: node.labels }, this.leaseMs)
+    return id
+  }
+
+  /** Ends a session in order: what it still holds goes back and burns no attempt. */
+  async end(token: string, session: Id): Promise<void> {
+    await this.#session(token, session)
+    await this.#parts.store.queue.leave(session)
+  }
+
+  async drain(token: string, session: Id): Promise<void> {
+    await this.#session(token, session)
+    await this.#parts.store.queue.drain(session)
+  }
+
+  /** Keeps a session. `alive: false`: it is over, and the node joins with a new one. */
+  async beat(
+    token: string,
+    session: Id,
+    held: readonly Pick<LeaseKey, 'jobId' | 'token'>[],
+  ): Promise<{ readonly alive: boolean; readonly stop: readonly StopJob[] }> {
+    await this.#session(token, session)
+    const { queue } = this.#parts.store
+    const { alive, cancel } = await queue.beat(session, this.leaseMs)
+    const jobs = new Map((await queue.jobs({ ids: held.map(({ jobId }) => jobId) })).map((job) => [job.id, job]))
+    const cancelled = new Set(cancel)
+    const stop = held.flatMap((one): readonly StopJob[] => {
+      const job = jobs.get(one.jobId)
+      if (job === undefined || job.token !== one.token || job.session !== session) {
+        return [{ jobId: one.jobId, why: 'lost' }]
+      }
+      if (job.runId !== null && this.#stopped.has(job.runId)) return [{ jobId: one.jobId, why: 'over' }]
+      return cancelled.has(one.jobId) || job.cancelAsked ? [{ jobId: one.jobId, why: 'cancelled' }] : []
+    })
+    return { alive, stop }
+  }
+
+  /** Jobs of the runs at work, in the order in which these began. Throws `NODE_SESSION_GONE`. */
+  async claim(
+    token: string,
+    session: Id,
+    { without, ...request }: ClaimRequest & { readonly without: readonly Id[] },
+  ): Promise<readonly NodeJob[]> {
+    await this.#session(token, session, 'up')
+    const found: NodeJob[] = []
+    for (const run of this.#runs.values()) {
+      if (found.length >= request.limit) break
+      if (without.includes(run.runId)) continue
+      const order = await run.order()
+      const left = { ...request, limit: request.limit - found.length }
+      const jobs = await this.take(run.runId, () => run.claim(session, left))
+      found.push(...jobs.map((job) => ({ ...job, order })))
+    }
+    return found
+  }
+
+  /** The list of files of a run at work. Throws `NOT_FOUND`. */
+  async files(token: string, session: Id, runId: Id): Promise<TaskFiles> {
+    await this.#session(token, session)
+    const run = this.#at(runId)
+    const known = this.#files.get(runId)
+    if (known !== undefined) return known
+    const listed = listTaskFiles(run.tasks)
+    this.#files.set(runId, listed)
+    listed.catch(() => this.#files.delete(runId))
+    return listed
+  }
+
+  /** Path of one file of them. Throws `NOT_FOUND`. */
+  async file(
+    token: string,
+    session: Id,
+    { runId, digest }: { readonly runId: Id; readonly digest: string },
+  ): Promise<string> {
+    return taskFileAt(this.#at(runId).tasks, await this.files(token, session, runId), digest)
+  }
+
+  /**
+   * Takes a finished rollout in. The same again changes nothing and is answered the same. Refused where the job is somebody else's by
+   * now; a session over time is no reason. Throws `HANDIN_*`, `STORE_CONFLICT`.
+   */
+  async handIn(token: string, lease: LeaseKey, { bytes, digest, fault }: HandedRollout): Promise<HandInResult> {
+    const { name } = await this.#session(token, lease.session)
+    const { store } = this.#parts
+    const [known] = await store.queue.jobs({ ids: [lease.jobId] })
+    if (known?.runId == null) return this.#counted({ accepted: false, why: 'unknown_job', rolloutId: null })
+    const { runId, groupId, payload } = known
+    const { slot } = payload as { readonly slot: number } // Written by the groups of a run.
+    const run = this.#runs.get(runId)
+    let next: 'done' | 'again' = 'done'
+    const result = await this.take(runId, async (): Promise<HandInResult> => {
+      const [now] = await store.queue.jobs({ ids: [lease.jobId] })
+      // Whose job is another's by now, or was handed in: the queue knows what it was handed in with.
+      if (now?.token !== lease.token || now.session !== lease.session || now.state === 'done') {
+        return { ...(await store.queue.handIn(lease, { digest, made: null, next })), rolloutId: null }
+      }
+      const { rolloutId } = await takeInRollout(
+        store,
+        { bytes, digest, by: nodeNameOf(name) },
+        {
+          clock: this.#clock,
+          newId: this.#newId,
+          accepts: (rollout) => {
+            const same = rollout.runId === runId && rollout.groupId === groupId && rollout.slot === slot
+            if (same && rollout.attempt === attemptOf(lease)) return
+            throw new PaddockError(
+              'NODE_NOT_YOURS',
+              `the rollout ${rollout.id} is not what job ${lease.jobId} asks for`,
+            )
+          },
+        },
+      )
+      const rollout = await store.catalogue.rollout(rolloutId)
+      next = run?.next(lease.jobId, rollout, fault) ?? (rollout.end === 'infra' ? 'again' : 'done')
+      return { ...(await store.queue.handIn(lease, { digest, made: null, next })), rolloutId }
+    })
+    if (result.accepted && !result.repeated && result.rolloutId !== null) await run?.ended(result.rolloutId, next)
+    return this.#counted(result)
+  }
+
+  /** Gives a job back undone. False where it is somebody else's. */
+  async giveBack(
+    token: string,
+    lease: LeaseKey,
+    { why, reason }: { readonly why: 'drain' | 'failure'; readonly reason: string | null },
+  ): Promise<boolean> {
+    const { name } = await this.#session(token, lease.session)
+    const { queue } = this.#parts.store
+    const [job] = await queue.jobs({ ids: [lease.jobId] })
+    const given = await queue.giveBack(lease, why)
+    const run = job?.runId == null ? undefined : this.#runs.get(job.runId)
+    if (given && reason !== null) run?.note(`node ${nodeNameOf(name)} gave a job back: ${reason}`)
+    return given
+  }
+
+  #counted(result: HandInResult): HandInResult {
+    this.handIns[result.accepted ? (result.repeated ? 'repeated' : 'accepted') : 'refused'] += 1
+    return result
+  }
+
+  #at(runId: Id): NodeRun {
+    const run = this.#runs.get(runId)
+    if (run === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is at work here`)
+    return run
+  }
+
+  /** Throws `NODE_SESSION_GONE` for one that nobody began, `NODE_NOT_YOURS` for one of another token. */
+  async #session(token: string, id: Id, needs: 'up' | null = null): Promise<NodeSessionView> {
+    const session = await this.#parts.store.queue.session(id)
+    if (session === null || (needs !== null && session.state !== needs)) {
+      throw new PaddockError('NODE_SESSION_GONE', `The node session ${id} takes no jobs: it is over or unknown`)
+    }
+    if (session.name.split(separator)[0] !== token || !session.name.includes(separator)) {
+      throw new PaddockError('NODE_NOT_YOURS', `the node session ${id} is not one of the token ${token}`)
+    }
+    return session
+  }
+
+  /** A process that was frozen itself lets everybody beat before it looks who did not. */
+  async #sweep(): Promise<void> {
+    const now = this.#clock.now()
+    const since = now - this.#sweptAt
+    this.#sweptAt = now
+    if (since > 2 * this.sweepMs) return
+    try {
+      await this.#parts.store.queue.sweep()
+    } catch (error) {
+      this.#parts.onFailure(error)
+    }
+  }
+}
+
+/** Each claim of a job is an attempt of its own, so that a node which claims it once more has none of that number. */
+export function attemptOf({ token }: Pick<LeaseKey, 'token'>): number {
+  return token - 1
+}
+
+function nodeNameOf(name: string): string {
+  return name.slice(name.indexOf(separator) + 1)
+}

@@ -1,0 +1,13 @@
+export { type NodeParts, nodeRoutes } from './routes.ts'
+export {
+  beatAnswer,
+  claimAnswer,
+  filesAnswer,
+  giveBackAnswer,
+  handInAnswer,
+  nodeLabel,
+  type NodeEngines,
+  nodeName,
+  nodeProtocol,
+  openAnswer,
+} from './wire.ts'

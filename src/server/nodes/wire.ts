@@ -1,0 +1,90 @@
+/** What coordinator and node say to each other. Both are Paddocks of one version, which is looked at first. */
+import { z } from 'zod'
+import { isId } from '../../core/index.ts'
+import type { NodeJob } from '../../rollout/index.ts'
+
+/** Grows with every change of these messages. */
+export const nodeProtocol = 1
+
+const id = z.string().refine(isId, 'not an id')
+const digest = z.string().regex(/^[0-9a-f]{64}$/)
+const count = z.int().min(0).max(1_000_000)
+const token = z.int().min(1)
+
+/** Name of a node: what rollouts that it ran are labelled with. */
+export const nodeName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'letters, digits, dots, dashes; at most 100')
+export const nodeLabel = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9=._-]{0,99}$/, 'letters, digits, =, dots, dashes')
+
+/** Looked at before anything else of a body, which may be another version's. */
+export const versions = z.looseObject({ protocol: z.int(), paddock: z.string().max(100) })
+
+export const openBody = z.strictObject({
+  protocol: z.int(),
+  paddock: z.string(),
+  name: nodeName,
+  labels: z.array(nodeLabel).max(100),
+})
+
+const engines = z.strictObject({
+  urls: z.array(z.string()).min(1),
+  kind: z.enum(['vllm', 'sglang', 'llamacpp', 'openai']),
+  model: z.string(),
+})
+
+/** Where the engine is; null: there is none yet. */
+export type NodeEngines = z.output<typeof engines>
+
+export const openAnswer = z.object({
+  session_id: id,
+  lease_ms: z.number(),
+  engines: engines.nullable(),
+})
+
+const held = z.strictObject({ job_id: id, token })
+export const beatBody = z.strictObject({ jobs: z.array(held).max(10_000) })
+
+export const beatAnswer = z.object({
+  alive: z.boolean(),
+  stop: z.array(z.object({ job_id: id, why: z.enum(['cancelled', 'lost', 'over']) })),
+  engines: engines.nullable(),
+})
+
+export const claimBody = z.strictObject({
+  request_id: id,
+  limit: z.int().min(1).max(64),
+  /** What is free on the node, by name. */
+  capacity: z.record(nodeLabel, count).refine((all) => Object.keys(all).length <= 100, 'at most 100 names'),
+  /** Runs that the node cannot do. */
+  without: z.array(z.string().max(200)).max(1000).default([]),
+})
+
+/** Of one version on both sides; what stands in it was checked when it was recorded. */
+const job = z.custom<NodeJob>((value) => typeof value === 'object' && value !== null && 'lease' in value)
+export const claimAnswer = z.object({ jobs: z.array(job) })
+
+export const handInQuery = z.strictObject({
+  token: z.coerce.number().int().min(1),
+  digest,
+  fault: z
+    .string()
+    .regex(/^[A-Z_]{1,100}$/)
+    .optional(),
+})
+
+export const handInAnswer = z.object({ repeated: z.boolean(), state: z.string() })
+
+export const giveBackBody = z.strictObject({
+  token,
+  why: z.enum(['drain', 'failure']),
+  reason: z.string().max(2000).nullable(),
+})
+
+export const giveBackAnswer = z.object({ given_back: z.boolean() })
+
+const file = z.union([
+  z.object({ path: z.string(), sha256: digest, sizeBytes: z.number(), executable: z.boolean() }),
+  z.object({ path: z.string(), link: z.string() }),
+])
+export const filesAnswer = z.object({ digest, single: z.string().nullable(), files: z.array(file) })
