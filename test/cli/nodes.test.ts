@@ -1,0 +1,275 @@
+/** A coordinator and nodes as processes of their own: what they come to together, and what becomes of the jobs of nodes that are killed or frozen. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { launcher, paddock } from './paddock.ts'
+
+const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
+const task = join(tasks, 'log-forensics')
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-'))
+})
+afterAll(() => rm(directory, { recursive: true }))
+
+type Line = Readonly<Record<string, string>>
+
+/** A command that goes on, line by line. */
+class Running {
+  readonly child: ChildProcess
+  readonly lines: Line[] = []
+  readonly #ended: Promise<unknown>
+  #err = ''
+  #heard: () => void = () => undefined
+
+  constructor(args: readonly string[]) {
+    this.child = spawn(launcher, [...args, '--json'], {
+      env: { ...process.env, ENGINE_URL: '' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#ended = once(this.child, 'close')
+    this.child.stderr?.on('data', (chunk: Buffer) => (this.#err += chunk.toString()))
+    if (this.child.stdout === null) throw new Error('no output')
+    createInterface({ input: this.child.stdout }).on('line', (text) => {
+      // A run's result stands on several lines.
+      if (text.startsWith('{"')) this.lines.push(JSON.parse(text) as Line)
+      this.#heard()
+    })
+    void this.#ended.then(() => this.#heard())
+  }
+
+  /** The first line that is so, said or to come. */
+  async line(wanted: (line: Line) => boolean): Promise<Line> {
+    for (;;) {
+      const found = this.lines.find(wanted)
+      if (found !== undefined) return found
+      if (this.child.exitCode !== null || this.child.signalCode === 'SIGKILL') throw new Error(`it ended: ${this.#err}`)
+      await new Promise<void>((resolve) => (this.#heard = resolve))
+    }
+  }
+
+  said(type: string): Promise<Line> {
+    return this.line((line) => line['type'] === type)
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill(signal)
+      this.child.kill('SIGCONT')
+    }
+    await this.#ended
+    return this.child.exitCode
+  }
+}
+
+const running: Running[] = []
+afterEach(async () => {
+  await Promise.all(
+    running
+      .splice(0)
+      .toReversed()
+      .map((one) => one.end()),
+  )
+})
+
+function started(args: readonly string[]): Running {
+  const one = new Running(args)
+  running.push(one)
+  return one
+}
+
+interface Coordinator {
+  readonly data: string
+  readonly url: string
+  readonly process: Running
+}
+
+async function coordinator(name: string, config = 'export default {}\n'): Promise<Coordinator> {
+  const data = join(directory, name)
+  const file = join(directory, `${name}.config.mjs`)
+  await writeFile(file, config)
+  const one = started(['coordinator', '--data', data, '--config', file, '--control-port', '0'])
+  const { control = '' } = await one.said('ready')
+  return { data, url: control, process: one }
+}
+
+/** A node with a token of its own name. */
+async function node({ data, url }: Coordinator, name: string, places: number): Promise<Running> {
+  const file = join(directory, `${name}.token`)
+  const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
+  if (made.code === 0) await writeFile(file, made.out)
+  const own = ['--name', name, '--token-file', file, '--data', join(directory, name), '--places', String(places)]
+  const one = started(['node', '--join', url, ...own])
+  await one.said('ready')
+  return one
+}
+
+interface Rollout {
+  readonly id: string
+  readonly slot: number
+  readonly attempt: number
+  readonly end: string | null
+  readonly labels: Readonly<Record<string, string>>
+}
+
+async function rollouts(data: string): Promise<readonly Rollout[]> {
+  return JSON.parse((await paddock(['list', 'rollouts', '--limit', '1000', '--json', '--data', data])).out).rollouts
+}
+
+/** What was trained on in a run, without what is of one time and place: ids, times, names. */
+async function rows(data: string, name: string): Promise<readonly string[]> {
+  const out = join(directory, `out-${name}`)
+  const exported = await paddock(['export', '--format', 'jsonl', '--out', out, '--data', data])
+  expect([exported.code, exported.err]).toEqual([0, expect.anything()])
+  return (await readFile(join(out, 'rows.jsonl'), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const { token_ids, loss_mask, logprobs, reward, policy_spans } = JSON.parse(line)
+      expect(token_ids.length).toBeGreaterThan(100)
+      return JSON.stringify({ token_ids, loss_mask, logprobs, reward, policy_spans })
+    })
+    .toSorted()
+}
+
+const seeded = 'export default { session: { pin: { seed: 7 } } }\n'
+
+it('two nodes come to the rows of one machine, verdicts included, and say who ran what', async () => {
+  const here = await coordinator('pair', seeded)
+  await Promise.all([node(here, 'left', 2), node(here, 'right', 2)])
+  const asked = ['run', tasks, '--task', 'log-forensics', '--n', '4', '--json']
+  const run = await paddock([...asked, '--data', here.data, '--config', join(directory, 'pair.config.mjs')])
+  expect([run.code, run.err]).toEqual([0, ''])
+  const { summary } = JSON.parse(run.out)
+  expect(summary.groups.map(({ settled }: { settled: { usable: number } }) => settled.usable)).toEqual([4])
+
+  const ran = await rollouts(here.data)
+  expect(ran).toHaveLength(4)
+  expect(new Set(ran.map(({ labels }) => labels['node']))).toEqual(new Set(['left', 'right']))
+  expect((await paddock(['list', 'rollouts', '--data', here.data])).out).toMatch(/node[\s\S]*left/)
+
+  const alone = await paddock([
+    ...asked,
+    '--data',
+    join(directory, 'alone'),
+    '--config',
+    join(directory, 'pair.config.mjs'),
+  ])
+  expect(alone.code).toBe(0)
+  const [together, single] = [await rows(here.data, 'pair'), await rows(join(directory, 'alone'), 'alone')]
+  expect(together.length).toBeGreaterThan(0)
+  expect(together).toEqual(single)
+
+  await here.process.end()
+  expect((await paddock(['fsck', '--data', here.data])).out).toContain('no problems')
+})
+
+it('a node that is killed and one that is frozen lose their jobs to a third; each slot settles once, and late work of theirs counts nothing', async () => {
+  const here = await coordinator('harm', 'export default { nodes: { leaseMs: 3000 }, session: { pin: { seed: 7 } } }\n')
+  // An agent waits for its gate, so that what is done to its node is done in its middle, however slow this machine is.
+  const gate = join(directory, 'gate')
+  const agent = join(directory, 'agent.mjs')
+  await writeFile(
+    agent,
+    `import { existsSync } from 'node:fs'
+     import { setTimeout } from 'node:timers/promises'
+     while (!existsSync(${JSON.stringify(gate)})) await setTimeout(50)
+     const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL, PADDOCK_PROMPT } = process.env
+     const answer = await fetch(OPENAI_BASE_URL + '/chat/completions', {
+       method: 'POST',
+       headers: { authorization: 'Bearer ' + OPENAI_API_KEY, 'content-type': 'application/json' },
+       body: JSON.stringify({ model: OPENAI_MODEL, messages: [{ role: 'user', content: PADDOCK_PROMPT }] }),
+     })
+     process.exit(answer.ok ? 0 : 1)
+    `,
+  )
+  const killed = await node(here, 'killed', 1)
+  const frozen = await node(here, 'frozen', 1)
+  const command = `'${process.execPath}' '${agent}'`
+  const asked = ['run', task, '--n', '6', '--min-usable', '0', '--harness', 'script', '--command', command, '--json']
+  const run = paddock([...asked, '--data', here.data])
+  const lost = [await killed.said('claimed'), await frozen.said('claimed')].map(({ job }) => job)
+  await killed.end('SIGKILL')
+  frozen.child.kill('SIGSTOP')
+  const third = await node(here, 'third', 6)
+  for (const job of lost) await third.line((line) => line['type'] === 'claimed' && line['job'] === job)
+  await writeFile(gate, '')
+  for (const job of lost) await third.line((line) => line['type'] === 'handed_in' && line['job'] === job)
+  frozen.child.kill('SIGCONT')
+  const late = await frozen.line((line) => ['lost', 'refused'].includes(line['type'] ?? ''))
+  expect(late['job']).toBe(lost[1])
+  const ended = await run
+  expect([ended.code, ended.err]).toEqual([0, ''])
+
+  const { summary } = JSON.parse(ended.out)
+  const [{ settled }] = summary.groups
+  expect(settled.members).toHaveLength(6)
+  expect(new Set(settled.members.map(({ slot }: { slot: number }) => slot)).size).toBe(6)
+  const ran = await rollouts(here.data)
+  expect(ran.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5])
+  expect(new Set(ran.map(({ end }) => end))).toEqual(new Set(['completed']))
+  expect(ran.filter(({ attempt }) => attempt > 0)).toHaveLength(2)
+  expect(ran.filter(({ labels }) => labels['node'] === 'killed')).toEqual([])
+
+  // One that was killed comes back on its data directory, and what it had is not its own any more.
+  const back = await node(here, 'killed', 1)
+  expect(await back.said('given_back')).toMatchObject({ job: lost[0], detail: expect.stringContaining('not ours') })
+  expect(await back.end()).toBe(0)
+  await here.process.end()
+  expect((await paddock(['fsck', '--data', here.data])).out).toContain('no problems')
+})
+
+it('a node gives back what it cannot do and says why; Ctrl-C gives back what is under way, and no try is counted', async () => {
+  const here = await coordinator('back', 'export default { session: { pin: { seed: 7 } } }\n')
+  const unfit = await node(here, 'unfit', 1)
+  const plugin = join(directory, 'mine.mjs')
+  await writeFile(
+    plugin,
+    `export default {
+       name: 'mine', apiVersion: 1, version: '1', dialect: 'chat', place: 'host', box: 'none', replays: true,
+       run: async () => new Promise(() => undefined),
+     }\n`,
+  )
+  const config = join(directory, 'mine.config.mjs')
+  await writeFile(config, `export default { harnesses: { mine: ${JSON.stringify(plugin)} } }\n`)
+  // The run is one of a coordinator that has the plugin, which its node has not.
+  await here.process.end()
+  const again = started([
+    'coordinator',
+    '--data',
+    here.data,
+    '--config',
+    config,
+    '--control-port',
+    new URL(here.url).port,
+  ])
+  await again.said('ready')
+  const run = new Running(['run', task, '--min-usable', '0', '--harness', 'mine', '--data', here.data])
+  const given = await unfit.said('given_back')
+  expect(given['detail']).toContain('HARNESS_UNKNOWN')
+  await run.end()
+
+  const sleeper = new Running([
+    'run',
+    task,
+    '--min-usable',
+    '0',
+    '--harness',
+    'script',
+    '--command',
+    'exec sleep 600',
+    '--data',
+    here.data,
+  ])
+  const { job } = await unfit.line((line) => line['type'] === 'claimed' && line['job'] !== given['job'])
+  expect(await unfit.end()).toBe(0)
+  const other = await node({ ...here, process: again }, 'other', 1)
+  expect(await other.said('claimed')).toMatchObject({ job, detail: 'slot 0, attempt 1' })
+  await sleeper.end()
+  expect(await other.said('given_back')).toMatchObject({ job })
+})
