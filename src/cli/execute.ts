@@ -347,6 +347,7 @@ async function standOf(
           trainingStep: request.step,
         },
       },
+      needs: request.needs,
       doneHere: owner.doesRollouts,
       store: owner.store,
       proxy: owner.proxy,

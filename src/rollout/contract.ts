@@ -59,6 +59,8 @@ export interface RunOptions {
   readonly infraRetries?: number
   /** Nodes that do its rollouts too. Default: none. */
   readonly nodes?: NodesOfRun
+  /** Labels that whoever does its rollouts has to have. Default: none. */
+  readonly needs?: readonly string[]
   /** False: all of its rollouts are left to nodes. Default true. */
   readonly doneHere?: boolean
   /** Control URL of the scripted engine, to which the environment's scripts are posted before the run; null for real engines. */

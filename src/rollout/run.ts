@@ -50,6 +50,7 @@ export async function openRun(asked: RunOptions): Promise<OpenRun> {
     infraRetries: options.infraRetries ?? 2,
     places: placesOf(options),
     nodes: options.nodes ?? null,
+    needs: options.needs ?? [],
     forgets: true,
   })
   const ended = (async () => {
@@ -231,6 +232,7 @@ async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Prom
     infraRetries,
     places: placesOf(options),
     nodes: options.nodes ?? null,
+    needs: options.needs ?? [],
   })
   await run.store.recorder.flush()
   const rollouts = ended.flatMap((one) => one.rollouts)

@@ -27,6 +27,8 @@ export const runRequest = z.strictObject({
   /** What becomes of terminal tasks that ask for the public internet. */
   publicNetwork: z.enum(['refuse', 'without', 'open']).nullable().default(null),
   name: z.string().nullable().default(null),
+  /** Labels that a node needs for its rollouts. */
+  needs: z.array(z.string().min(1).max(100)).max(100).default([]),
   /** Command line of the `shell` and `script` presets. */
   command: z.string().nullable().default(null),
   /** Labels of each rollout and its sessions. */

@@ -68,14 +68,11 @@ class Running {
 }
 
 const running: Running[] = []
-afterEach(async () => {
-  await Promise.all(
-    running
-      .splice(0)
-      .toReversed()
-      .map((one) => one.end()),
-  )
-})
+/** Ends all, nodes before their coordinator, for which they would wait. */
+async function stopped(): Promise<void> {
+  for (const one of running.splice(0).toReversed()) await one.end()
+}
+afterEach(stopped)
 
 function started(args: readonly string[]): Running {
   const one = new Running(args)
@@ -99,12 +96,17 @@ async function coordinator(name: string, config = 'export default {}\n'): Promis
 }
 
 /** A node with a token of its own name. */
-async function node({ data, url }: Coordinator, name: string, places: number): Promise<Running> {
+async function node(
+  { data, url }: Coordinator,
+  name: string,
+  places: number,
+  ...more: readonly string[]
+): Promise<Running> {
   const file = join(directory, `${name}.token`)
   const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
   if (made.code === 0) await writeFile(file, made.out)
   const own = ['--name', name, '--token-file', file, '--data', join(directory, name), '--places', String(places)]
-  const one = started(['node', '--join', url, ...own])
+  const one = started(['node', '--join', url, ...own, ...more])
   await one.said('ready')
   return one
 }
@@ -165,7 +167,7 @@ it('two nodes come to the rows of one machine, verdicts included, and say who ra
   expect(together.length).toBeGreaterThan(0)
   expect(together).toEqual(single)
 
-  await here.process.end()
+  await stopped()
   expect((await paddock(['fsck', '--data', here.data])).out).toContain('no problems')
 })
 
@@ -220,13 +222,13 @@ it('a node that is killed and one that is frozen lose their jobs to a third; eac
   const back = await node(here, 'killed', 1)
   expect(await back.said('given_back')).toMatchObject({ job: lost[0], detail: expect.stringContaining('not ours') })
   expect(await back.end()).toBe(0)
-  await here.process.end()
+  await stopped()
   expect((await paddock(['fsck', '--data', here.data])).out).toContain('no problems')
 })
 
 it('a node gives back what it cannot do and says why; Ctrl-C gives back what is under way, and no try is counted', async () => {
   const here = await coordinator('back', 'export default { session: { pin: { seed: 7 } } }\n')
-  const unfit = await node(here, 'unfit', 1)
+  const unfit = await node(here, 'unfit', 1, '--labels', 'gpu,gui')
   const plugin = join(directory, 'mine.mjs')
   await writeFile(
     plugin,
@@ -254,22 +256,14 @@ it('a node gives back what it cannot do and says why; Ctrl-C gives back what is 
   expect(given['detail']).toContain('HARNESS_UNKNOWN')
   await run.end()
 
-  const sleeper = new Running([
-    'run',
-    task,
-    '--min-usable',
-    '0',
-    '--harness',
-    'script',
-    '--command',
-    'exec sleep 600',
-    '--data',
-    here.data,
-  ])
+  const plain = await node({ ...here, process: again }, 'plain', 1)
+  const command = ['--harness', 'script', '--command', 'exec sleep 600', '--needs', 'gui']
+  const sleeper = new Running(['run', task, '--min-usable', '0', ...command, '--data', here.data])
   const { job } = await unfit.line((line) => line['type'] === 'claimed' && line['job'] !== given['job'])
   expect(await unfit.end()).toBe(0)
-  const other = await node({ ...here, process: again }, 'other', 1)
+  const other = await node({ ...here, process: again }, 'other', 1, '--labels', 'gui')
   expect(await other.said('claimed')).toMatchObject({ job, detail: 'slot 0, attempt 1' })
   await sleeper.end()
   expect(await other.said('given_back')).toMatchObject({ job })
+  expect(plain.lines.filter(({ type }) => type === 'claimed')).toEqual([])
 })

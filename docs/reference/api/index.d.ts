@@ -312,6 +312,7 @@ export interface RunOptions {
     readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;
     readonly nodes?: NodesOfRun;
+    readonly needs?: readonly string[];
     readonly doneHere?: boolean;
     readonly scriptedEngine?: {
         readonly control: string;

@@ -30,6 +30,7 @@ interface RunOptions {
   readonly step?: number
   readonly quarantine?: string
   readonly name?: string
+  readonly needs?: readonly string[]
   readonly label?: Readonly<Record<string, string>>
   readonly over?: number
   readonly minUsable?: number
@@ -88,6 +89,7 @@ export function addRun(program: Command, cli: Cli): void {
     .addOption(publicNetworkOption())
     .option('--quarantine <file>', 'leave out the tasks that `paddock validate --quarantine` wrote there')
     .option('--step <n>', 'step of the training, for what changes over one (the noise of search tasks)', wholeNumber(0))
+    .option('--needs <label>', 'leave its rollouts to nodes that have this label; may be repeated', repeated)
     .option('--name <text>', 'name of the run')
     .option('--label <name=value>', 'label of each rollout; may be repeated', labels)
     .option(
@@ -278,6 +280,7 @@ async function askedFor(
     'quarantine',
     'step',
     'name',
+    'needs',
     'label',
     'model',
     'trustTasks',
@@ -315,6 +318,7 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
     trustTasks: options.trustTasks ?? false,
     publicNetwork: loaded.config.tasks.publicNetwork,
     name: options.name ?? null,
+    needs: [...(options.needs ?? [])],
     labels: options.label ?? {},
     model: engine.model,
     policy: session,

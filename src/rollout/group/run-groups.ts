@@ -52,6 +52,8 @@ export interface RunGroupsOptions {
   readonly forgets?: boolean
   /** Nodes may do its jobs too; null: all are done here. */
   readonly nodes: NodesOfRun | null
+  /** Labels of whoever may do them. */
+  readonly needs: readonly string[]
   /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
   readonly places: number
 }
@@ -104,6 +106,7 @@ export async function runGroups(
 export class RunGroups implements SlotWork {
   readonly #run: RunParts
   readonly #nodes: NodesOfRun | null
+  readonly #needs: readonly string[]
   readonly #infraRetries: number
   readonly #forgets: boolean
   readonly #groups = new Map<Id, KnownGroup>()
@@ -117,6 +120,7 @@ export class RunGroups implements SlotWork {
   constructor(run: RunParts, o: RunGroupsOptions) {
     this.#run = run
     this.#nodes = o.nodes
+    this.#needs = o.needs
     this.#infraRetries = o.infraRetries
     this.#forgets = o.forgets ?? false
     this.#runner = new JobRunner({
@@ -197,7 +201,8 @@ export class RunGroups implements SlotWork {
 
   /** Works until {@link RunGroups.end} was called and all groups have settled, or the run's signal aborts. Throws `STORE_*`. */
   async run(): Promise<void> {
-    const { runId, signal } = this.#run
+    const { runId, signal, onProgress } = this.#run
+    if (this.#needs.length > 0) onProgress({ type: 'note', line: `left to nodes with ${this.#needs.join(', ')}` })
     this.#nodes?.jobs.add(this.#forNodes(this.#nodes))
     try {
       await this.#runner.run(() => this.#ending && [...this.#groups.values()].every(({ settled }) => settled !== null))
@@ -353,7 +358,8 @@ export class RunGroups implements SlotWork {
   }
 
   #job({ groupId, runId }: RoundView, id: Id, slot: number): NewJob {
-    return { id, payload: { slot }, runId, groupId, priority: this.#groups.get(groupId)?.priority ?? 0 }
+    const priority = this.#groups.get(groupId)?.priority ?? 0
+    return { id, payload: { slot }, runId, groupId, priority, needs: { labels: this.#needs } }
   }
 
   async #work(job: Lease, signal: AbortSignal, leave: () => void): Promise<JobOutcome> {
