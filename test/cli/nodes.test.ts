@@ -267,3 +267,79 @@ it('a node gives back what it cannot do and says why; Ctrl-C gives back what is 
   expect(await other.said('given_back')).toMatchObject({ job })
   expect(plain.lines.filter(({ type }) => type === 'claimed')).toEqual([])
 })
+
+it('neither speaks plain HTTP beyond this machine, but where it is told that the network encrypts', async () => {
+  const data = join(directory, 'plain-data')
+  const far = await paddock(['coordinator', '--data', data, '--control-host', '0.0.0.0'])
+  expect([far.code, far.err]).toEqual([2, expect.stringContaining('PLAIN_HTTP')])
+  const join_ = ['node', '--join', 'http://192.0.2.1:8791', '--data', data]
+  const away = await paddock(join_, { PADDOCK_CONTROL_TOKEN: 'x'.repeat(43) })
+  expect([away.code, away.err]).toEqual([2, expect.stringContaining('PLAIN_HTTP')])
+  const told = started([
+    'coordinator',
+    '--data',
+    data,
+    '--control-host',
+    '0.0.0.0',
+    '--control-port',
+    '0',
+    '--plain-http',
+  ])
+  expect(await told.said('ready')).toMatchObject({ control: expect.stringContaining('http://127.0.0.1:') })
+})
+
+it('another version is refused by name, a session of another token by 403, and a body that is too large', async () => {
+  const { data, url } = await coordinator('asked', 'export default { nodes: { maxHandInMb: 1 } }\n')
+  const tokens = await Promise.all(
+    ['one', 'other'].map(async (name) => {
+      const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
+      return made.out.trim()
+    }),
+  )
+  const ask = async (by: number, method: string, path: string, body?: unknown) => {
+    const raw = body instanceof Uint8Array
+    const answer = await fetch(`${url}/nodes/sessions${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${tokens[by]}`,
+        'content-type': raw ? 'application/octet-stream' : 'application/json',
+      },
+      ...(body === undefined ? {} : { body: raw ? new Uint8Array(body) : JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    return [answer.status, text === '' ? null : JSON.parse(text)] as const
+  }
+  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  const hello = { protocol: 1, paddock: version, name: 'n', labels: [] }
+  for (const skew of [{ protocol: 2 }, { paddock: '99.0.0' }]) {
+    const [status, { error }] = await ask(0, 'POST', '', { ...hello, ...skew })
+    expect([status, error.code]).toEqual([409, 'NODE_VERSION'])
+    expect(error.message).toContain(version)
+  }
+  const [opened, { session_id: session }] = await ask(0, 'POST', '', hello)
+  expect(opened).toBe(201)
+  const job = session
+  const routes = [
+    ['POST', `/${session}/beat`, { jobs: [] }],
+    ['POST', `/${session}/claims`, { request_id: session, limit: 1, capacity: {} }],
+    ['POST', `/${session}/drain`],
+    ['GET', `/${session}/runs/r/files`],
+    ['GET', `/${session}/runs/r/files/${'0'.repeat(64)}`],
+    ['POST', `/${session}/jobs/${job}/hand-in?token=1&digest=${'0'.repeat(64)}`, new Uint8Array(1)],
+    ['POST', `/${session}/jobs/${job}/give-back`, { token: 1, why: 'drain', reason: null }],
+    ['DELETE', `/${session}`],
+  ] as const
+  for (const [method, path, body] of routes) {
+    const [status, said] = await ask(1, method, path, body)
+    expect([method, path, status, said?.error.code]).toEqual([method, path, 403, 'NODE_NOT_YOURS'])
+    const [own] = await ask(0, method, path, body)
+    expect([method, path, own]).not.toEqual([method, path, 403])
+  }
+  const large = await ask(
+    0,
+    'POST',
+    `/${session}/jobs/${job}/hand-in?token=1&digest=${'0'.repeat(64)}`,
+    new Uint8Array(2 ** 20 + 1),
+  )
+  expect([large[0], large[1].error.code]).toEqual([413, 'BODY_TOO_LARGE'])
+})

@@ -185,7 +185,8 @@ export class NodeJobs {
     session: Id,
     { runId, digest }: { readonly runId: Id; readonly digest: string },
   ): Promise<string> {
-    return taskFileAt(this.#at(runId).tasks, await this.files(token, session, runId), digest)
+    const list = await this.files(token, session, runId)
+    return taskFileAt(this.#at(runId).tasks, list, digest)
   }
 
   /**
