@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Id, newId, sha256 } from '../../core/index.ts'
 import { type LeaseKey, openStore, type OwnedStore, packRollout, type RolloutView } from '../../trajectory/index.ts'
 import { groupSpec } from '../group/spec.ts'
+import { endInterrupted } from '../interrupted.ts'
 import { NodeJobs } from './index.ts'
 
 let directory: string
@@ -162,6 +163,23 @@ it('lets nothing be claimed while a late rollout is taken in', async () => {
   const rollout = await made(0)
   expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true, state: 'done' })
   expect(await Promise.all(meanwhile)).toMatchObject([[{ slot: 1 }]])
+})
+
+it('completes what was cut off while it was taken in, and the start of an owner between does not end it', async () => {
+  const dying = new Proxy(store.catalogue, {
+    get: (target, name) =>
+      name === 'endRollout' ? async () => Promise.reject(new Error('killed')) : bound(target, name),
+  })
+  const whole = jobs
+  jobs = coordinator({ ...partsOf(store), catalogue: dying })
+  const lease = await claimed(await open())
+  const rollout = await made(0)
+  await expect(jobs.handIn('a', lease, rollout)).rejects.toThrow('killed')
+  jobs.close()
+  jobs = whole
+  expect(await endInterrupted(store)).toMatchObject({ ended: 0 })
+  expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true, repeated: false, state: 'done' })
+  expect(await store.catalogue.rollout(rollout.rolloutId)).toMatchObject({ end: 'completed', endDetail: 'well' })
 })
 
 it('gives a job that ended as infra to the next, whose attempt is another one', async () => {
