@@ -45,6 +45,7 @@ import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
 import { version } from './version.ts'
+import { listenerTls } from './tls.ts'
 import { TokenTextCache } from './token-texts.ts'
 
 /** A run that another process handed in. */
@@ -326,10 +327,10 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         openRecording: (open) => recordings.open(open),
         closeSession: (id) => recordings.close(id),
       },
-      { ...config.control, token, live, directory: config.store.directory },
+      { ...config.control, token, live, directory: config.store.directory, tls: await listenerTls(config) },
     )
     closers.add(() => control.close())
-    announceOwner(config.store.directory, control.origin)
+    announceOwner(config.store.directory, control.localOrigin)
     closers.add(settle)
     const running = new Set<Id>()
     const left = new LeftWork(store, unverified)

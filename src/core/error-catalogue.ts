@@ -436,11 +436,17 @@ export const catalogue = {
     'There is no exact token prefix to go on from at that call.',
     'Probe a call of a rollout whose prompt and answer have recorded ids, and no images or sound.',
   ),
+  TLS_UNTRUSTED: entry(
+    'request',
+    400,
+    'The certificate of the coordinator is not one that this machine trusts, or is of another name.',
+    'Name the file of its authority with --tls-ca (`tls.ca`), and join under a name that stands in the certificate.',
+  ),
   PLAIN_HTTP: entry(
     'request',
     400,
     'A coordinator or a node would speak plain HTTP beyond this machine, where tokens and rollouts can be read on the way.',
-    'Listen on loopback, or say --plain-http where the network between the machines encrypts.',
+    'Give the coordinator `tls.cert` and `tls.key` and join it with https:, listen on loopback, or say --plain-http where the network between the machines encrypts.',
   ),
   PROXY_DRAINING: entry(
     'infra',

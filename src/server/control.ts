@@ -1,4 +1,5 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import express, { type Express } from 'express'
 import { originOf, PaddockError } from '../core/index.ts'
 import { Gate, noteActs, consolePath } from '../access/index.ts'
@@ -23,12 +24,22 @@ export interface ControlOptions {
   readonly live: LiveFeed
   /** Base URL of the engine's own console; null: no such route. */
   readonly engineConsole: string | null
+  /** Null: plain HTTP. */
+  readonly tls: ControlTls | null
+}
+
+/** PEM texts of a listener. */
+export interface ControlTls {
+  readonly cert: string
+  readonly key: string
 }
 
 /** A running control listener. */
 export interface ControlServer {
-  /** `http://host:port`. */
+  /** `http://host:port`, `https:` with TLS. */
   readonly origin: string
+  /** What processes of this machine ask: beside a listener with TLS one without, on loopback. */
+  readonly localOrigin: string
   readonly port: number
   /** Ends live streams and open connections. Idempotent. */
   close(): Promise<void>
@@ -88,31 +99,51 @@ export function controlApp(
   }
 }
 
+const limits = { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 }
+
 /**
- * Starts the control API on its own port. Throws `PORT_IN_USE` where another process listens.
+ * Starts the control API on its own port. Throws `PORT_IN_USE` where another process listens, and `CONFIG_INVALID` for a certificate or
+ * key that is none.
  */
 export async function startControl(parts: ControlParts, options: ControlOptions): Promise<ControlServer> {
-  const { live } = options
+  const { live, tls } = options
   const { app, console, close } = controlApp(parts, options)
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 }, app)
-  serveUpgrades(server, console)
-  await listen(server, options.host, options.port)
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : options.port
+  const server = tls === null ? createServer(limits, app) : secureServer(tls, app)
+  const local = tls === null ? null : createServer(limits, app)
+  const servers = local === null ? [server] : [server, local]
+  for (const one of servers) serveUpgrades(one, console)
+  const port = await listen(server, options.host, options.port)
   let closing: Promise<void> | null = null
-  return {
-    origin: originOf(options.host, port),
-    port,
-    close: () => {
-      closing ??= new Promise((resolve) => {
-        live.close()
-        close()
-        server.close(() => resolve())
-        server.closeAllConnections()
-      })
-      return closing
-    },
+  const end = async (): Promise<void> => {
+    live.close()
+    close()
+    await Promise.all(servers.map(ended))
   }
+  const origin = originOf(options.host, port, tls === null ? 'http' : 'https')
+  try {
+    const localOrigin = local === null ? origin : originOf('127.0.0.1', await listen(local, '127.0.0.1', 0))
+    return { origin, localOrigin, port, close: () => (closing ??= end()) }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+function secureServer(tls: ControlTls, app: RequestListener): Server {
+  try {
+    return createSecureServer({ ...limits, ...tls }, app)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new PaddockError('CONFIG_INVALID', `tls.cert and tls.key do not make a listener: ${why}`, { cause })
+  }
+}
+
+/** Resolves when a server that may have been listening has ended. */
+function ended(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
 }
 
 function serveUpgrades(server: Server, console: EngineConsole | null): void {
@@ -122,7 +153,8 @@ function serveUpgrades(server: Server, console: EngineConsole | null): void {
   })
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+/** Resolves to the port. */
+function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(
@@ -131,6 +163,9 @@ function listen(server: Server, host: string, port: number): Promise<void> {
           : error,
       )
     })
-    server.listen(port, host, () => resolve())
+    server.listen(port, host, () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address !== null ? address.port : port)
+    })
   })
 }

@@ -1,7 +1,7 @@
 export { WorkTally } from './work-tally.ts'
 export type { ControlParts, SubmittedRun } from './contract.ts'
 export { type RunRequest, runRequest } from './run-request.ts'
-export { type ControlOptions, type ControlServer, startControl } from './control.ts'
+export { type ControlOptions, type ControlServer, type ControlTls, startControl } from './control.ts'
 export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'
 export { sessionPolicy } from './policy.ts'
 export {

@@ -1,11 +1,12 @@
 /** A coordinator and nodes as processes of their own: what they come to together, and what becomes of the jobs of nodes that are killed or frozen. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { launcher, paddock } from './paddock.ts'
 
@@ -86,11 +87,15 @@ interface Coordinator {
   readonly process: Running
 }
 
-async function coordinator(name: string, config = 'export default {}\n'): Promise<Coordinator> {
+async function coordinator(
+  name: string,
+  config = 'export default {}\n',
+  ...more: readonly string[]
+): Promise<Coordinator> {
   const data = join(directory, name)
   const file = join(directory, `${name}.config.mjs`)
   await writeFile(file, config)
-  const one = started(['coordinator', '--data', data, '--config', file, '--control-port', '0'])
+  const one = started(['coordinator', '--data', data, '--config', file, '--control-port', '0', ...more])
   const { control = '' } = await one.said('ready')
   return { data, url: control, process: one }
 }
@@ -342,4 +347,30 @@ it('another version is refused by name, a session of another token by 403, and a
     new Uint8Array(2 ** 20 + 1),
   )
   expect([large[0], large[1].error.code]).toEqual([413, 'BODY_TOO_LARGE'])
+})
+
+it('they speak TLS: a certificate that nobody vouches for is refused by name, and one of a named authority is taken', async () => {
+  const own = join(directory, 'tls')
+  await mkdir(own)
+  const [cert, key] = [join(own, 'cert.pem'), join(own, 'key.pem')]
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  const named = ['-subj', '/CN=paddock', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert]
+  await promisify(execFile)('openssl', [...made, ...named])
+  const here = await coordinator('secure', undefined, '--tls-cert', cert, '--tls-key', key)
+  expect(here.url).toMatch(/^https:/)
+  await expect(fetch(here.url.replace('https:', 'http:'))).rejects.toThrow('fetch failed')
+  const token = (await paddock(['token', 'create', '--role', 'node', '--name', 'other', '--data', here.data])).out
+  const env = { PADDOCK_CONTROL_TOKEN: token.trim() }
+  const stranger = await paddock(['node', '--join', here.url, '--data', join(own, 'data')], env)
+  expect([stranger.code, stranger.err]).toEqual([2, expect.stringContaining('TLS_UNTRUSTED')])
+  const elsewhere = here.url.replace('127.0.0.1', 'localhost')
+  const misnamed = await paddock(['node', '--join', elsewhere, '--tls-ca', cert, '--data', join(own, 'data')], env)
+  expect([misnamed.code, misnamed.err]).toEqual([2, expect.stringMatching(/TLS_UNTRUSTED.*localhost/)])
+  await node(here, 'trusted', 1, '--tls-ca', cert)
+  const run = await paddock(['run', task, '--json', '--data', here.data])
+  expect([run.code, run.err]).toEqual([0, ''])
+  const [only] = await rollouts(here.data)
+  expect(only).toMatchObject({ end: 'completed', labels: { node: 'trusted' } })
+  const alone = await paddock(['coordinator', '--data', join(own, 'alone'), '--tls-cert', cert])
+  expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('tls.cert is named alone')])
 })

@@ -12,6 +12,8 @@ interface CoordinatorOptions {
   readonly controlPort?: number
   readonly here?: boolean
   readonly plainHttp?: boolean
+  readonly tlsCert?: string
+  readonly tlsKey?: string
 }
 
 /** `paddock coordinator`: owns the data directory and leaves the rollouts of its runs to nodes. */
@@ -29,6 +31,8 @@ export function addCoordinator(program: Command, cli: Cli): void {
     .option('--control-host <address>', 'address of the control listener, which nodes join')
     .option('--control-port <n>', 'its port, 0 takes a free one', wholeNumber(0))
     .option('--here', 'do rollouts on this machine too')
+    .option('--tls-cert <file>', 'PEM file of the certificate of the control listener, which then speaks TLS')
+    .option('--tls-key <file>', 'PEM file of its key')
     .option('--plain-http', 'listen beyond this machine without TLS: the network encrypts')
     .addHelpText(
       'after',
@@ -50,7 +54,7 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
   const { findTrainerRun } = await import('../execute.ts')
-  if (!isLoopback(config.control.host) && options.plainHttp !== true) {
+  if (!isLoopback(config.control.host) && config.tls.cert === null && options.plainHttp !== true) {
     throw new PaddockError('PLAIN_HTTP', `the control listener would be at ${config.control.host}, beyond this machine`)
   }
   const owner = await openOwner({
@@ -92,12 +96,16 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
   return exitCode.ok
 }
 
-function overridesOf({ engine, model, controlHost, controlPort }: CoordinatorOptions): ConfigInput {
+function overridesOf({ engine, model, controlHost, controlPort, tlsCert, tlsKey }: CoordinatorOptions): ConfigInput {
   return {
     engine: { ...engineUrls(engine), ...(model === undefined ? {} : { model }) },
     control: {
       ...(controlHost === undefined ? {} : { host: controlHost }),
       ...(controlPort === undefined ? {} : { port: controlPort }),
+    },
+    tls: {
+      ...(tlsCert === undefined ? {} : { cert: tlsCert }),
+      ...(tlsKey === undefined ? {} : { key: tlsKey }),
     },
   }
 }

@@ -9,6 +9,7 @@ import { exitCode, type ExitCode } from '../exit.ts'
 import type { Joined, NodeClient } from '../node/client.ts'
 import type { NodeNews } from '../node/worker.ts'
 import { plural } from '../present/units.ts'
+import { trustOwnCa } from '../tls.ts'
 import { version } from '../version.ts'
 
 interface NodeOptions {
@@ -19,6 +20,7 @@ interface NodeOptions {
   readonly places?: number
   readonly engine?: string
   readonly plainHttp?: boolean
+  readonly tlsCa?: string
 }
 
 /** So long a node waits for a coordinator that has no engine yet before it asks again. */
@@ -37,6 +39,7 @@ export function addNode(program: Command, cli: Cli): void {
     .option('--labels <list>', 'what this machine has, separated by commas: gpu,gui; may be repeated', repeated)
     .option('--places <n>', 'rollouts at once (default: what `run.limits` admits)', wholeNumber(1))
     .option('--engine <url>', 'the engine as this machine reaches it (default: as the coordinator says)')
+    .option('--tls-ca <file>', 'PEM file of certificates to trust besides those of this machine')
     .option('--plain-http', 'join a coordinator on another machine without TLS: the network encrypts')
     .addHelpText(
       'after',
@@ -57,6 +60,7 @@ async function work(context: CommandContext, options: NodeOptions): Promise<Exit
   const { nodeLabel, nodeName } = await import('../../server/index.ts')
   const { NodeClient: Client } = await import('../node/client.ts')
   const origin = originOf(options)
+  await trustOwnCa(context.loaded.config)
   const name = checked(nodeName, options.name ?? hostname(), '--name')
   const given = (options.labels ?? [])
     .flatMap((list) => list.split(','))
@@ -254,6 +258,9 @@ function newsLine(news: NodeNews): string {
     : `${news.type.replace('_', ' ').padEnd(10)} ${news.job}: ${news.detail}`
 }
 
-function overridesOf({ engine }: NodeOptions): ConfigInput {
-  return engine === undefined ? {} : { engine: engineUrls(engine) }
+function overridesOf({ engine, tlsCa }: NodeOptions): ConfigInput {
+  return {
+    ...(engine === undefined ? {} : { engine: engineUrls(engine) }),
+    ...(tlsCa === undefined ? {} : { tls: { ca: tlsCa } }),
+  }
 }

@@ -177,7 +177,7 @@ class Control {
   }
 
   post<T>(path: string, answer: z.ZodType<T>, body: unknown): Promise<T> {
-    return this.ask(`${this.#owner.control.origin}${path}`, body, answer)
+    return this.ask(`${this.#owner.control.localOrigin}${path}`, body, answer)
   }
 
   async ask<T>(url: string, body: unknown, answer: z.ZodType<T>): Promise<T> {

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { dirname } from 'node:path'
-import type { Config } from '../../core/index.ts'
+import { type Config, isLoopback } from '../../core/index.ts'
 import { bytes, plural } from '../present/units.ts'
 import { catalogueFindings } from './catalogue.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
@@ -22,6 +22,19 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
     ),
     ...(await directoryFindings(config.store.directory)),
     ...(await catalogueFindings(config.store.catalogue)),
+    ...controlFindings(config),
+  ]
+}
+
+/** Exported for its test. */
+export function controlFindings({ control, tls }: Pick<Config, 'control' | 'tls'>): readonly Finding[] {
+  if (isLoopback(control.host) || tls.cert !== null) return []
+  return [
+    warning(
+      'control',
+      `its listener is at ${control.host} in plain HTTP: tokens and what was recorded can be read on the way`,
+      'Name `tls.cert` and `tls.key`, or keep it on loopback or inside a network that encrypts.',
+    ),
   ]
 }
 

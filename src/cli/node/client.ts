@@ -182,6 +182,8 @@ export class NodeClient {
         signal.throwIfAborted()
         // What the coordinator refuses is an answer; what went wrong in it may go right another time.
         if (isPaddockError(error) && (error.family !== 'infra' || error.code === 'INTERNAL')) throw error
+        if (isUntrusted(error))
+          throw new PaddockError('TLS_UNTRUSTED', `${origin}: ${causeOf(error)}`, { cause: error })
         if (!told) onUnreachable(causeOf(error))
         await setTimeout(retryMs, undefined, { signal })
       }
@@ -189,9 +191,20 @@ export class NodeClient {
   }
 }
 
+function innermost(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? error.cause : error
+}
+
 function causeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const cause = innermost(error)
   return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Codes of X.509 faults: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+function isUntrusted(error: unknown): boolean {
+  const cause = innermost(error)
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  return /CERT|UNABLE_TO_(GET|VERIFY)|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)/.test(code)
 }
 
 async function refusal(answer: Response): Promise<PaddockError> {

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../core/index.ts'
 import { painter, printable } from './colour.ts'
 import { failureText } from './failure.ts'
 import { commonPrefix, readMessage } from '../../read/index.ts'
 import { table } from './table.ts'
 import { maskBar, tokenStrip, tokenText } from './tokens.ts'
 import { bytes, duration } from './units.ts'
-import { nodeFinding, supportFinding, watchesFindings } from '../doctor/machine.ts'
+import { controlFindings, nodeFinding, supportFinding, watchesFindings } from '../doctor/machine.ts'
 
 const plain = painter(false)
 const bytesOf = (text: string) => new TextEncoder().encode(text)
@@ -125,6 +126,15 @@ describe('doctor', () => {
     ['win32', 'x64', 'warning', 'boxes need Linux'],
   ])('says what is promised on %s %s', (platform, processor, status, word) => {
     expect(supportFinding(platform, processor)).toMatchObject({ status, what: expect.stringContaining(word) })
+  })
+
+  it.each([
+    ['127.0.0.1', null, []],
+    ['0.0.0.0', 'cert.pem', []],
+    ['0.0.0.0', null, [{ status: 'warning', fix: expect.stringContaining('tls.cert') }]],
+  ])('warns of plain HTTP beyond this machine: %s, %s', async (host, cert, found) => {
+    const { config } = await loadConfig({ cwd: '/nowhere', overrides: { control: { host }, tls: { cert } } })
+    expect(controlFindings(config)).toMatchObject(found)
   })
 
   it('the limits of file watching are told with what to set', () => {

@@ -103,8 +103,21 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   // A directory of the file is relative to the file; one of the shell is relative to the shell.
   const fromShell = overrides.store?.directory ?? fromEnvironment.store?.directory
   const base = fromShell === undefined ? directory : options.cwd
+  const placed = (name: 'cert' | 'key' | 'ca'): string | null => {
+    const file = config.tls[name]
+    if (file === null) return null
+    return resolve(overrides.tls?.[name] === undefined ? directory : options.cwd, file)
+  }
   return {
-    config: { ...config, store: { ...config.store, directory: resolve(base, config.store.directory) } },
+    config: {
+      ...config,
+      store: { ...config.store, directory: resolve(base, config.store.directory) },
+      tls: {
+        cert: placed('cert'),
+        key: placed('key'),
+        ca: placed('ca'),
+      },
+    },
     file,
     directory,
   }

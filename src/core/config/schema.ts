@@ -99,6 +99,20 @@ const control = z.strictObject({
     .describe("Base URL of the engine's own console, served with its WebSockets under `/admin/engine/`; null: off."),
 })
 
+const tls = z.strictObject({
+  cert: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('PEM file of the certificate (and its chain) of the control listener, which then speaks TLS.'),
+  key: z.string().nullable().default(null).describe('PEM file of its key.'),
+  ca: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('PEM file of certificates that a node trusts besides those of this machine.'),
+})
+
 const nodes = z.strictObject({
   leaseMs: durationMs
     .default(60_000)
@@ -381,6 +395,7 @@ export const configSchema = z.strictObject({
   proxy: proxy.prefault({}),
   control: control.prefault({}),
   nodes: nodes.prefault({}),
+  tls: tls.prefault({}),
   store: store.prefault({}),
   log: log.prefault({}),
   sandbox: sandbox.prefault({}),
