@@ -6,32 +6,23 @@ import type {
   ClaimAsked,
   Disposed,
   Disposition,
-  FeedStop,
   HandedRow,
-  HandoutCounts,
-  MemberLengths,
-  MemberOut,
-  NamedEngines,
   NotOwned,
-  PolicyEvent,
   PolicyEventKind,
   RoundClaim,
   RunEvent,
-  RunLengths,
-  SettledRound,
   StepMetrics,
   TrainerBook,
 } from '../contract/index.ts'
 import { rememberUses } from '../memory/index.ts'
 import { first, insert, type Sql, wholeRows } from '../sql/index.ts'
-import { SqlTrainerReader, stands } from './trainer-reader.ts'
+import { SqlRunState } from './run-state.ts'
+import { stands } from './trainer-reader.ts'
 
 const { incarnations, checkpoints, claims, handed, dispositions, metrics, versions, settled } = catalogueTables
 
 /** A disposition that used its row; `d` is its row. Inside a text of JSON a quotation mark has a backslash before it. */
 const wasUsed = `d.record LIKE '%"outcome":"used"%'`
-
-const noMembers: MemberLengths = { members: 0, meanTokens: null, mostTokens: null }
 
 interface HandoutRow {
   readonly n: number
@@ -56,14 +47,12 @@ interface ClaimRow {
 }
 
 /** `TrainerBook` over SQL. Each method is one transaction, and those that write a run come one after the other. */
-export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
-  readonly #home: Id | null
+export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   readonly #catalogue: SqlCatalogue
 
   /** `home`: the data directory that writes, where several share the catalogue. */
   constructor(sql: Sql, home: Id | null = null) {
-    super(sql)
-    this.#home = home
+    super(sql, home)
     this.#catalogue = new SqlCatalogue(sql, home)
   }
 
@@ -164,15 +153,6 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
       }
       return claimed
     })
-  }
-
-  async nextExpiry(run: Id): Promise<number | null> {
-    const found = await first<{ wait: number | null }>(
-      this.sql,
-      `SELECT min(expires_at) - ${this.sql.dialect.now} AS wait FROM handouts WHERE run = ? AND state = 'claimed'`,
-      run,
-    )
-    return found?.wait === null || found === undefined ? null : Math.max(0, found.wait)
   }
 
   renew(claimId: Id, { incarnation, leaseMs }: { incarnation: number; leaseMs: number }): Promise<void> {
@@ -362,164 +342,9 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
     return this.#write(run, (inside) => inside.#catalogue.tell(run, kind, data))
   }
 
-  async passedGate(run: Id): Promise<boolean> {
-    const told = `SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' LIMIT 1`
-    return (await first(this.sql, told, run)) !== undefined
-  }
-
-  async lastSettled(run: Id, limit: number): Promise<readonly SettledRound['state'][]> {
-    const told = await this.#sinceAttach<Pick<SettledRound, 'state'>>(run, 'group_settled', limit)
-    return told.map(({ state }) => state)
-  }
-
-  async feedStop(run: Id): Promise<FeedStop | null> {
-    const [last] = await this.#sinceAttach<FeedStop>(run, 'feed_stopped', 1)
-    return last === undefined ? null : { reason: last.reason, message: last.message }
-  }
-
-  /** What was told since a trainer attached, the newest first. */
-  async #sinceAttach<Data>(run: Id, kind: RunEvent['kind'], limit: number): Promise<readonly Data[]> {
-    const rows = await wholeRows<{ data: string }>(
-      this.sql,
-      catalogueTables.runEvents,
-      `WHERE run = ? AND kind = ? AND seq > coalesce((SELECT max(seq) FROM run_events WHERE run = ? AND kind = 'attached'), 0)
-       ORDER BY seq DESC LIMIT ?`,
-      run,
-      kind,
-      run,
-      limit,
-    )
-    // Only `tell` of this kind writes it.
-    return rows.map(({ data }) => JSON.parse(data) as Data)
-  }
-
-  async lastPolicy(runId: Id): Promise<PolicyEvent | null> {
-    const [row] = await wholeRows<{ seq: number; kind: PolicyEventKind; at: number; data: string }>(
-      this.sql,
-      catalogueTables.runEvents,
-      `WHERE run = ? AND ${this.sql.dialect.isPolicyEvent} AND kind <> 'policy_engines' ORDER BY seq DESC LIMIT 1`,
-      runId,
-    )
-    if (row === undefined) return null
-    const { seq, kind, at, data } = row
-    return { seq, runId, kind, at, data: JSON.parse(data) as RunEvent['data'] }
-  }
-
-  async policyOwner(): Promise<Id | null> {
-    return (await this.#lastHere(''))?.run ?? null
-  }
-
-  async engines(): Promise<NamedEngines | null> {
-    const row = await this.#lastHere(`AND kind = 'policy_engines'`)
-    if (row === null) return null
-    // Only `tell` of this kind writes it.
-    const { engines, identity } = JSON.parse(row.data) as Pick<NamedEngines, 'engines' | 'identity'>
-    return { runId: row.run, engines, identity }
-  }
-
-  /** The last event of weights in an open run of this data directory. */
-  async #lastHere(more: string): Promise<{ readonly run: Id; readonly data: string } | null> {
-    const here = this.#home === null ? '' : 'AND run IN (SELECT run FROM run_homes WHERE home = ?)'
-    const [row] = await wholeRows<{ run: Id; data: string }>(
-      this.sql,
-      catalogueTables.runEvents,
-      `WHERE ${this.sql.dialect.isPolicyEvent} ${more} AND run NOT IN (SELECT run FROM closed_runs) ${here}
-       ORDER BY seq DESC LIMIT 1`,
-      ...(this.#home === null ? [] : [this.#home]),
-    )
-    return row ?? null
-  }
-
-  async incarnation(run: Id): Promise<number | null> {
-    const found = await first<{ last: number | null }>(
-      this.sql,
-      'SELECT max(incarnation) AS last FROM trainer_incarnations WHERE run = ?',
-      run,
-    )
-    return found?.last ?? null
-  }
-
-  async counts(run: Id): Promise<HandoutCounts> {
-    const rows = await this.sql.all<{ state: string; count: number }>(
-      'SELECT state, count(*) AS count FROM handouts WHERE run = ? GROUP BY state',
-      run,
-    )
-    const of = (state: string): number => rows.find((row) => row.state === state)?.count ?? 0
-    const opened = await first<{ count: number }>(
-      this.sql,
-      `SELECT count(*) AS count FROM group_rounds r JOIN groups g ON g.id = r."group" WHERE g.run = ?`,
-      run,
-    )
-    const settledRounds = rows.reduce((sum, { count }) => sum + count, 0)
-    return {
-      running: (opened?.count ?? 0) - settledRounds,
-      settledUnclaimed: of('ready'),
-      claimed: of('claimed'),
-      done: of('done'),
-      stale: of('stale'),
-      failed: of('failed'),
-    }
-  }
-
-  async openRounds(run: Id): Promise<readonly { readonly groupId: Id; readonly round: number }[]> {
-    return this.sql.all<{ groupId: Id; round: number }>(
-      `SELECT r."group" AS "groupId", r.round FROM group_rounds r JOIN groups g ON g.id = r."group"
-       WHERE g.run = ? AND NOT EXISTS (SELECT 1 FROM handouts o
-         WHERE o."group" = r."group" AND o.round = r.round AND o.state IN ('done', 'stale', 'failed')) ORDER BY g.n, r.round`,
-      run,
-    )
-  }
-
-  async staleGroups(run: Id): Promise<readonly Id[]> {
-    const rows = await this.sql.all<{ id: Id }>(
-      `SELECT DISTINCT "group" AS id FROM handouts WHERE run = ? AND state = 'stale'`,
-      run,
-    )
-    return rows.map(({ id }) => id)
-  }
-
-  async settleOrder(group: Id, round: number): Promise<number | null> {
-    const [found] = await this.sql.all<{ n: number }>(
-      'SELECT n FROM handouts WHERE "group" = ? AND round = ?',
-      group,
-      round,
-    )
-    return found?.n ?? null
-  }
-
-  async carryingGroups(run: Id): Promise<readonly Id[]> {
-    const last = await this.sql.all<{ id: Id; record: string }>(
-      `SELECT g.id, s.record FROM groups g JOIN settled_rounds s ON s."group" = g.id
-       WHERE g.run = ? AND NOT EXISTS
-         (SELECT 1 FROM group_rounds r WHERE r."group" = g.id AND r.round > s.round) ORDER BY g.n`,
-      run,
-    )
-    return last.filter(({ record }) => parseSettled(record).carried.members > 0).map(({ id }) => id)
-  }
-
-  async lengths(run: Id): Promise<RunLengths> {
-    const rows = await this.sql.all<{ record: string }>(
-      'SELECT s.record FROM groups g JOIN settled_rounds s ON s."group" = g.id WHERE g.run = ?',
-      run,
-    )
-    const members = rows.flatMap(({ record }) => parseSettled(record).members)
-    const of = (wanted: MemberOut | null): MemberLengths => {
-      const lengths = members.filter(({ out }) => out === wanted).map(({ sampledTokens }) => sampledTokens)
-      if (lengths.length === 0) return noMembers
-      let [sum, most] = [0, 0]
-      for (const length of lengths) [sum, most] = [sum + length, Math.max(most, length)]
-      return { members: lengths.length, meanTokens: sum / lengths.length, mostTokens: most }
-    }
-    return { kept: of(null), censored: of('censored') }
-  }
-
   async closeRun(run: Id): Promise<void> {
     await requireHere(this.#catalogue, run)
     await insert(this.sql, catalogueTables.closedRuns, { run }, 'ON CONFLICT DO NOTHING')
-  }
-
-  async isClosed(run: Id): Promise<boolean> {
-    return (await wholeRows(this.sql, catalogueTables.closedRuns, 'WHERE run = ?', run)).length > 0
   }
 
   /** What older incarnations held, and what is undone, may be claimed again; unless its weights are gone. */
@@ -664,7 +489,7 @@ export class SqlTrainerBook extends SqlTrainerReader implements TrainerBook {
   /** Of the run that `of` gives; one writer of a run goes after the other. */
   #write<T>(of: Id | { readonly claim: Id }, work: (inside: SqlTrainerBook) => Promise<T>): Promise<T> {
     return this.sql.transaction(async (sql) => {
-      const inside = new SqlTrainerBook(sql, this.#home)
+      const inside = new SqlTrainerBook(sql, this.home)
       await sql.lock('runs', typeof of === 'string' ? of : (await inside.#claim(of.claim)).run)
       return work(inside)
     })
