@@ -18,6 +18,11 @@ interface Turn {
   readonly entropy: number | null
 }
 
+interface Row {
+  readonly turn_spans: readonly (readonly [number, number])[]
+  readonly arrays: Readonly<Record<'entropies' | 'loss_mask', readonly (number | null)[]>>
+}
+
 let directory: string
 let data: string
 let serving: Serving
@@ -87,6 +92,23 @@ describe('turns of a rollout that goes on', () => {
       expect(turns[at]?.context_tokens).toBeGreaterThan(turns[at - 1]?.context_tokens ?? sampled)
       expect(turns[at]?.entropy).toBeCloseTo(entropies.reduce((sum, one) => sum + one, 0) / entropies.length, 5)
     }
+  })
+
+  it('come with the entropy of each sampled token in the rows of their round', async () => {
+    const opened = await openGroup('rows', { turn_events: true })
+    await talk(opened, 2)
+    let turns = await turnsOf('rows')
+    while (turns.length < 2) turns = await turnsOf('rows')
+    await trainer.end(opened.rollout_id, 1)
+    const { rows } = (await trainer.rows('rows-g', null)) as unknown as { readonly rows: readonly Row[] }
+    const { arrays, turn_spans: spans = [] } = rows[0] ?? {}
+    const { entropies, loss_mask: mask } = arrays ?? {}
+    expect(entropies?.map((one) => one !== null)).toEqual(mask?.map((one) => one === 1))
+    const means = spans.map(([start, end]) => {
+      const own = entropies?.slice(start, end) ?? []
+      return own.reduce<number>((sum, one) => sum + (one ?? Number.NaN), 0) / own.length
+    })
+    expect(means).toEqual(turns.map(({ entropy }) => expect.closeTo(entropy ?? Number.NaN, 5)))
   })
 
   it('are told live of every rollout, and not stored where nobody asked', async () => {

@@ -39,6 +39,7 @@ class Reading(unittest.TestCase):
         for row in header["rows"]:
             row["arrays"]["ref_logprobs"] = [None, *[-0.5] * (row["n_tokens"] - 1)]
             row["arrays"]["teacher_logprobs"] = None
+            row["arrays"]["entropies"] = [None, *[0.25] * (row["n_tokens"] - 1)]
         header["scores"] = {"reference": {"missing": None}, "teacher": {"missing": "ENGINE_UNREACHABLE"}}
         plain = json.dumps(header).encode()
         for group in (decode(encoder.encode(header)), decode(plain, "application/json")):
@@ -47,6 +48,8 @@ class Reading(unittest.TestCase):
             self.assertTrue(math.isnan(first.ref_logprobs[0]))
             self.assertEqual(list(first.ref_logprobs[1:]), [-0.5] * (first.n_tokens - 1))
             self.assertIsNone(first.teacher_logprobs)
+            assert first.entropies is not None
+            self.assertEqual(list(first.entropies[1:]), [0.25] * (first.n_tokens - 1))
             self.assertEqual(group.scores["teacher"]["missing"], "ENGINE_UNREACHABLE")
         none = decode(encoder.encode(encoder.simple([1.0])))
         self.assertEqual((none.rows[0].ref_logprobs, none.scores), (None, {}))

@@ -27,7 +27,7 @@ export interface ClaimOrder {
 }
 
 export interface HandOutParts {
-  readonly store: Pick<Store, 'recorder' | 'catalogue' | 'trainer' | 'changes'>
+  readonly store: Pick<Store, 'recorder' | 'catalogue' | 'blobs' | 'trainer' | 'changes'>
   readonly scores: Pick<RoundScores, 'fill'>
   readonly findSelector: FindSelector
   readonly clock?: Clock

@@ -35,6 +35,7 @@ const row = z.strictObject({
     token_ids: z.array(z.int()),
     loss_mask: z.array(z.int()),
     logprobs: z.array(number),
+    entropies: z.array(number).optional(),
     ref_logprobs: z.array(number).nullable().optional(),
     teacher_logprobs: z.array(number).nullable().optional(),
   }),

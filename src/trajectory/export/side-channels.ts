@@ -1,5 +1,6 @@
 import type { Blobs } from '../contract/index.ts'
 import type { ExportRollout } from '../rows-contract.ts'
+import { entropiesOf, rowEntropies } from '../rows/index.ts'
 import { float32Json, type RawJson } from './json-line.ts'
 import type { MediaSink } from './media.ts'
 
@@ -17,24 +18,16 @@ export async function withSideChannelFiles(
   const entropies = new Map<string, Float32Array>()
   for (const { path, sha256, what, callId, choice } of sideChannels) {
     const bytes = await blobs.get(sha256)
-    if (what === 'entropies') entropies.set(`${callId}/${choice}`, new Float32Array(Uint8Array.from(bytes).buffer))
+    if (what === 'entropies') entropies.set(`${callId}/${choice}`, entropiesOf(bytes))
     else await sink(path, bytes, sha256)
   }
   return { ...rest, sideChannels: sideChannels.filter(({ what }) => what !== 'entropies'), entropies }
 }
 
 /** Entropies of a row's sampled tokens, shape [T], null elsewhere and where they are not known; undefined where none is. */
-export function entropyJson(exported: ExportRollout, row: number): RawJson | undefined {
-  const { tokens, segments } = exported.rows[row] ?? { tokens: new Int32Array(0), segments: [] }
-  const values = new Float32Array(tokens.length).fill(Number.NaN)
-  let known = false
-  for (const { callId, choice, start, end } of segments) {
-    const of = choice === null ? undefined : exported.entropies?.get(`${callId}/${choice}`)
-    if (of === undefined || of.length < end - start) continue
-    values.set(of.subarray(0, end - start), start)
-    known = true
-  }
-  return known ? float32Json(values) : undefined
+export function entropyJson({ rows, entropies }: ExportRollout, row: number): RawJson | undefined {
+  const found = rows[row] === undefined ? undefined : rowEntropies(rows[row], entropies ?? new Map())
+  return found === undefined ? undefined : float32Json(found)
 }
 
 /** The side channels of a row's calls as exporters write them; undefined where there are none. */

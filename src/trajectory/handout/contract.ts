@@ -100,6 +100,8 @@ export interface HandedRowWhole extends HandedRowHead {
   readonly loss_mask: Uint8Array
   /** 0 of context, NaN where it is not known. */
   readonly logprobs: Float32Array
+  /** Of sampled tokens in nats, as far as their alternatives show it; NaN elsewhere. Absent: none is known. */
+  readonly entropies?: Float32Array
   /** Of all its ids but the first, by the reference model's engine; null: they could not be had. Absent: not asked for. */
   readonly ref_logprobs?: Float32Array | null
   /** The same by the teacher's. */

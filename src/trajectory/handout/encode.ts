@@ -59,8 +59,8 @@ type RowArray = Int32Array | Uint8Array | Float32Array | null
 
 /** In the order in which they lie in the body; of those that were not asked for, none. */
 function arraysOf(row: HandedRowWhole): readonly (readonly [string, RowArray])[] {
-  const { token_ids, loss_mask, logprobs, ref_logprobs, teacher_logprobs } = row
-  const all = Object.entries({ token_ids, loss_mask, logprobs, ref_logprobs, teacher_logprobs })
+  const { token_ids, loss_mask, logprobs, entropies, ref_logprobs, teacher_logprobs } = row
+  const all = Object.entries({ token_ids, loss_mask, logprobs, entropies, ref_logprobs, teacher_logprobs })
   return all.flatMap(([name, array]) => (array === undefined ? [] : [[name, array] as const]))
 }
 
@@ -83,6 +83,7 @@ function headOf({
   token_ids: _ids,
   loss_mask: _mask,
   logprobs: _logprobs,
+  entropies: _entropies,
   ref_logprobs: _reference,
   teacher_logprobs: _teacher,
   ...head

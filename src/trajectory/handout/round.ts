@@ -2,6 +2,7 @@ import type { Id, Task } from '../../core/index.ts'
 import { isOutcomeStopped } from '../catalogue/index.ts'
 import type {
   AnnouncedVersion,
+  Blobs,
   CatalogueReader,
   HandedRow,
   NotOwned,
@@ -9,6 +10,7 @@ import type {
   SettledMember,
   SettledRound,
 } from '../contract/index.ts'
+import { entropiesOf, rowEntropies, sideChannelsOf } from '../rows/index.ts'
 import type { HandedMaskReason, HandedMember, HandedRound, HandedRowWhole, Place } from './contract.ts'
 import { type DraftRow, draftRows, type RowRules } from './draft.ts'
 import { type RoundTree, roundTree, type TreeSource } from './tree.ts'
@@ -17,6 +19,7 @@ import { VersionNumbers } from './version-numbers.ts'
 /** What a hand-out reads. */
 export interface HandoutSource {
   readonly recorder: Pick<RecorderReader, 'sessions' | 'session'>
+  readonly blobs: Pick<Blobs, 'get'>
   readonly catalogue: Pick<CatalogueReader, 'group' | 'rollout' | 'rollouts' | 'task' | 'rounds'>
   readonly trainer: TreeSource['trainer']
 }
@@ -38,6 +41,8 @@ export interface DraftRound {
   readonly members: readonly HandedMember[]
   readonly rows: readonly DraftRow[]
   readonly rules: HandoutRules
+  /** By `<call id>/<choice>`. */
+  readonly entropies: ReadonlyMap<string, Float32Array>
   /** Null but in row mode `tree`. */
   readonly tree: RoundTree | null
 }
@@ -48,7 +53,7 @@ export async function draftRound(
   settled: SettledRound,
   rules: HandoutRules,
 ): Promise<DraftRound> {
-  const { recorder, catalogue } = source
+  const { recorder, catalogue, blobs } = source
   const { groupId, round } = settled
   const { taskDigest } = await catalogue.group(groupId)
   const rounds = await catalogue.rounds(groupId)
@@ -65,6 +70,15 @@ export async function draftRound(
       ])
       const findings = new Set(logs.flatMap(({ calls }) => calls.flatMap(({ commit }) => commit?.findings ?? [])))
       return {
+        entropies: await Promise.all(
+          logs
+            .flatMap(sideChannelsOf)
+            .flatMap(({ what, sha256, callId, choice }) =>
+              what === 'entropies'
+                ? [blobs.get(sha256).then((bytes) => [`${callId}/${choice}`, entropiesOf(bytes)] as const)]
+                : [],
+            ),
+        ),
         member: memberOf(member, { harness, labels, findings: [...findings], forked_from: forkedFrom }),
         rows: logs.flatMap((log) => draftRows(log, { member, groupId, taskDigest }, rules)),
       }
@@ -80,6 +94,7 @@ export async function draftRound(
       rules,
     ),
     rules,
+    entropies: new Map(read.flatMap(({ entropies }) => entropies)),
     tree: rules.rowMode === 'tree' ? await roundTree(source, settled) : null,
   }
 }
@@ -125,6 +140,7 @@ export function handedRound(
       )
       const training = own.filter((count) => count > 0).length
       const count = trains[i] ?? 0
+      const entropies = rowEntropies(one.draft.row, draft.entropies)
       return {
         ...headOf(one, { numbers, tree: draft.tree }),
         is_last: isLast(one.draft, draft.rows),
@@ -134,6 +150,7 @@ export function handedRound(
         token_ids: one.draft.row.tokens,
         loss_mask: one.mask,
         logprobs: one.draft.logprobs,
+        ...(entropies === undefined ? {} : { entropies }),
       }
     }),
   }

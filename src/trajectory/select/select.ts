@@ -17,13 +17,12 @@ import type {
   SelectionQuery,
   SelectionSummary,
 } from '../rows-contract.ts'
-import { Accounting, buildRows, type BuiltRows, type RowOptions } from '../rows/index.ts'
+import { Accounting, buildRows, type BuiltRows, type RowOptions, sideChannelsOf } from '../rows/index.ts'
 import { conversationOf, type RequestReader } from './conversation.ts'
 import { DriftTally } from './drift.ts'
 import { type Member, planGroup } from './group-plan.ts'
 import { dropOf, isSelected } from './matches.ts'
 import { chosenBy } from './selector.ts'
-import { sideChannelsOf } from './side-channels.ts'
 import { needsSurvey, survey } from './survey.ts'
 import { verdictInForce } from '../contract/index.ts'
 import { rowWeights, weightRuleOf } from './weights.ts'

@@ -19,7 +19,7 @@ MEDIA_TYPE = "application/vnd.paddock.rows"
 
 _DTYPES: Mapping[str, tuple[str, int]] = {"i4": ("i", 4), "u1": ("B", 1), "f4": ("f", 4)}
 _ARRAYS: Mapping[str, str] = {"token_ids": "i4", "loss_mask": "u1", "logprobs": "f4"}
-_OPTIONAL: Mapping[str, str] = {"ref_logprobs": "f4", "teacher_logprobs": "f4"}
+_OPTIONAL: Mapping[str, str] = {"entropies": "f4", "ref_logprobs": "f4", "teacher_logprobs": "f4"}
 
 Span = tuple[int, int]
 """A half-open range of token positions of a row."""
@@ -111,6 +111,12 @@ class Row:
     def logprobs(self) -> memoryview[float]:
         found: memoryview[float] = self._arrays["logprobs"].view()
         return found
+
+    @property
+    def entropies(self) -> memoryview[float] | None:
+        """Of sampled tokens in nats, as far as the recorded alternatives show it, so a lower bound; NaN elsewhere. None where none is known:
+        `session.topLogprobs` of Paddock asks for alternatives."""
+        return self._optional("entropies")
 
     @property
     def ref_logprobs(self) -> memoryview[float] | None:
