@@ -134,7 +134,13 @@ const runState = z.strictObject({
 
 const length = z.strictObject({ members: z.int(), mean_tokens: number, most_tokens: z.int().nullable() })
 const lookedAt = runState.extend({
-  lengths: z.strictObject({ kept: length, censored: length }),
+  lengths: z.strictObject({
+    kept: length,
+    censored: length,
+    by_length: z.array(
+      z.strictObject({ above: z.int(), up_to: z.int(), members: z.int(), usable: z.int(), trained: z.int() }),
+    ),
+  }),
   feed: z
     .strictObject({
       seed: z.int(),
@@ -221,11 +227,15 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
   const looking = { name: 'run', says: 'How a run stands', answer: lookedAt }
   api.add('get', '/runs/:id', looking, async ({ params }) => {
     const state = await runs.state(params.id)
-    const { kept, censored } = await trainer.lengths(params.id)
+    const { kept, censored, byLength } = await trainer.lengths(params.id)
     const { feed } = state.asked
     return {
       ...stateView(state),
-      lengths: { kept: lengthView(kept), censored: lengthView(censored) },
+      lengths: {
+        kept: lengthView(kept),
+        censored: lengthView(censored),
+        by_length: byLength.map(({ upTo, ...band }) => ({ ...band, up_to: upTo })),
+      },
       feed:
         feed === undefined
           ? null

@@ -89,6 +89,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         expect(await book.lengths(runId)).toEqual({
           kept: { members: 0, meanTokens: null, mostTokens: null },
           censored: { members: 0, meanTokens: null, mostTokens: null },
+          byLength: [],
         })
         const groupId = await open(runId)
         const member = (out: SettledMember['out'], sampledTokens: number): SettledMember => {
@@ -104,9 +105,32 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         expect(await book.lengths(runId)).toEqual({
           kept: { members: 2, meanTokens: 3.5, mostTokens: 5 },
           censored: { members: 1, meanTokens: 9, mostTokens: 9 },
+          byLength: [
+            { above: 0, upTo: 64, members: 3, usable: 2, trained: 0 },
+            { above: 64, upTo: 128, members: 1, usable: 0, trained: 0 },
+          ],
         })
         await openRound(runId, groupId, 1)
         expect(await book.carryingGroups(runId)).toEqual([])
+      })
+    })
+
+    describe('lengths of what was trained', () => {
+      it('count a rollout while its use stands, and no more when a later incarnation goes back behind it', async () => {
+        const { runId, attach } = await run(0)
+        const groupId = await open(runId)
+        const about = { slot: 0, attempt: 0, end: 'completed', verdict: null, cut: null, out: null } as const
+        const member: SettledMember = { ...about, rolloutId: newId(), sampledTokens: 100 }
+        await made.catalogue.settleRound({ ...settledOf(runId, groupId, 0), usable: 1, members: [member] })
+        const claimed = await one(runId)
+        const rowId = `${member.rolloutId}:row`
+        await book.handOut(claimed.id, [{ rowId, segmentIds: [`${claimed.groupId}:segment`], labels: ['1'] }])
+        const trained = async () => (await book.lengths(runId)).byLength.reduce((sum, band) => sum + band.trained, 0)
+        expect(await trained()).toBe(0)
+        await dispose(runId, [used(rowId, 2)])
+        expect(await trained()).toBe(1)
+        await attach(1)
+        expect(await trained()).toBe(0)
       })
     })
 

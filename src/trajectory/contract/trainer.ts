@@ -134,6 +134,18 @@ export interface RunLengths {
   readonly kept: MemberLengths
   /** Those that were stopped under way, with what they had. */
   readonly censored: MemberLengths
+  /** All members of settled rounds by their length, the shortest first; without empty ones. */
+  readonly byLength: readonly LengthBand[]
+}
+
+/** Members of more than `above` sampled tokens and at most `upTo`. */
+export interface LengthBand {
+  readonly above: number
+  readonly upTo: number
+  readonly members: number
+  readonly usable: number
+  /** Of which a row was used, and no later incarnation went back behind that. */
+  readonly trained: number
 }
 
 /** A replica of the engine as a trainer names it. */

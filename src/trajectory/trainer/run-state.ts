@@ -4,6 +4,7 @@ import { catalogueTables, parseSettled } from '../catalogue/index.ts'
 import type {
   FeedStop,
   HandoutCounts,
+  LengthBand,
   MemberLengths,
   MemberOut,
   NamedEngines,
@@ -11,6 +12,7 @@ import type {
   PolicyEventKind,
   RunEvent,
   RunLengths,
+  SettledMember,
   SettledRound,
 } from '../contract/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
@@ -176,7 +178,15 @@ export class SqlRunState extends SqlTrainerReader {
       for (const length of lengths) [sum, most] = [sum + length, Math.max(most, length)]
       return { members: lengths.length, meanTokens: sum / lengths.length, mostTokens: most }
     }
-    return { kept: of(null), censored: of('censored') }
+    return { kept: of(null), censored: of('censored'), byLength: bandsOf(members, await this.#trained(run)) }
+  }
+
+  /** Rollouts of which a row was used. */
+  async #trained(run: Id): Promise<ReadonlySet<Id>> {
+    const said = await this.dispositions(run, { rolloutId: null })
+    return new Set(
+      said.flatMap(({ row, outcome, undone }) => (outcome === 'used' && !undone ? [row.split(':')[0] ?? ''] : [])),
+    )
   }
 
   async isClosed(run: Id): Promise<boolean> {
@@ -191,4 +201,20 @@ export class SqlRunState extends SqlTrainerReader {
     )
     return found?.wait === null || found === undefined ? null : Math.max(0, found.wait)
   }
+}
+
+/** By powers of two, from 64 tokens on. */
+function bandsOf(members: readonly SettledMember[], trained: ReadonlySet<Id>): readonly LengthBand[] {
+  const shortest = 64
+  const upTo = (tokens: number): number => 2 ** Math.ceil(Math.log2(Math.max(shortest, tokens)))
+  const bands = Map.groupBy(members, ({ sampledTokens }) => upTo(sampledTokens))
+  return [...bands]
+    .toSorted(([a], [b]) => a - b)
+    .map(([most, own]) => ({
+      above: most === shortest ? 0 : most / 2,
+      upTo: most,
+      members: own.length,
+      usable: own.filter(({ out }) => out === null).length,
+      trained: own.filter(({ rolloutId }) => trained.has(rolloutId)).length,
+    }))
 }
