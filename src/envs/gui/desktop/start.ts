@@ -75,7 +75,7 @@ const long = { user: browserUser, cwd: '/', timeoutMs: 7 * 24 * 3600_000, graceM
 async function startServer(box: Box, { width, height }: Screen, signal: AbortSignal): Promise<void> {
   const ready = Promise.withResolvers<void>()
   let words = ''
-  const line = `umask 077; mkdir -p ${framebufferDirectory}; exec Xvfb ${display} -screen 0 ${width}x${height}x24 -fbdir ${framebufferDirectory} -nolisten tcp -nocursor -auth ${home}/xauth -displayfd 1`
+  const line = `umask 077; mkdir -p ${framebufferDirectory}; exec Xvfb ${display} -screen 0 ${width}x${height}x24 -fbdir ${framebufferDirectory} -nolisten tcp -nocursor -noreset -auth ${home}/xauth -displayfd 1`
   const server = box.exec(
     {
       ...long,
