@@ -110,8 +110,8 @@ export function requestOfRun({ id, config }: RunRecord): RunRequest {
 }
 
 function requestOfTrainer({ own, harness, model, pin, labels }: Own): RunRequest {
-  const { tasks, environment, command, budgets, trustTasks } = own
-  return runRequest.parse({ tasks, harness, environment, command, model, labels, policy: { pin }, budgets, trustTasks })
+  const { needs = [], ...asked } = own
+  return runRequest.parse({ ...asked, needs, harness, model, labels, policy: { pin } })
 }
 
 type Own = Pick<TrainerRun, 'harness' | 'model' | 'pin' | 'labels'> & { readonly own: NonNullable<TrainerRun['own']> }

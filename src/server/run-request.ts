@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isId } from '../core/index.ts'
+import { nodeLabels } from './nodes/index.ts'
 
 const id = z.string().refine(isId, 'not an id')
 /** Keys of a part of the configuration; checked where the whole is at hand. */
@@ -28,7 +29,7 @@ export const runRequest = z.strictObject({
   publicNetwork: z.enum(['refuse', 'without', 'open']).nullable().default(null),
   name: z.string().nullable().default(null),
   /** Labels that a node needs for its rollouts. */
-  needs: z.array(z.string().min(1).max(100)).max(100).default([]),
+  needs: nodeLabels.default([]),
   /** Command line of the `shell` and `script` presets. */
   command: z.string().nullable().default(null),
   /** Labels of each rollout and its sessions. */

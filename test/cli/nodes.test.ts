@@ -270,6 +270,17 @@ it('a node gives back what it cannot do and says why; Ctrl-C gives back what is 
   expect(await other.said('claimed')).toMatchObject({ job, detail: 'slot 0, attempt 1' })
   await sleeper.end()
   expect(await other.said('given_back')).toMatchObject({ job })
+  const token = (await readFile(join(here.data, 'control-token'), 'utf8')).trim()
+  const rl = async (path: string, body: object): Promise<void> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${here.url}/rl/v1/runs${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    expect([answer.ok, answer.ok ? '' : await answer.text()]).toEqual([true, ''])
+  }
+  const script = { harness: 'script', command: 'exec sleep 600' }
+  await rl('', { run_id: 'trainers', tasks: task, needs: ['gui'], ...script })
+  await rl('/trainers/attach', { resume_step: null })
+  await rl('/trainers/groups', { groups: [{ group_id: 'g', task: 'log-forensics', n: 1 }] })
+  await other.line((line) => line['type'] === 'claimed' && line['job'] !== job)
   expect(plain.lines.filter(({ type }) => type === 'claimed')).toEqual([])
 })
 

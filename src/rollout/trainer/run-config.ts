@@ -13,6 +13,8 @@ export interface OwnRun {
   readonly budgets: Readonly<Record<string, unknown>>
   /** Programs that the tasks bring for Paddock's machine may run there. */
   readonly trustTasks: boolean
+  /** Labels that a node needs for its rollouts; absent: none. */
+  readonly needs?: readonly string[]
 }
 
 /** What a trainer asked of its run, once, at its opening. JSON. */

@@ -6,6 +6,7 @@ export {
   giveBackAnswer,
   handInAnswer,
   nodeLabel,
+  nodeLabels,
   type NodeEngines,
   nodeName,
   nodeProtocol,

@@ -16,6 +16,8 @@ export const nodeName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'letters, digits, dots, dashes; at most 100')
 export const nodeLabel = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9=._-]{0,99}$/, 'letters, digits, =, dots, dashes')
+/** What a node has, or needs for a rollout. */
+export const nodeLabels = z.array(nodeLabel).max(100)
 
 /** Looked at before anything else of a body, which may be another version's. */
 export const versions = z.looseObject({ protocol: z.int(), paddock: z.string().max(100) })
@@ -24,7 +26,7 @@ export const openBody = z.strictObject({
   protocol: z.int(),
   paddock: z.string(),
   name: nodeName,
-  labels: z.array(nodeLabel).max(100),
+  labels: nodeLabels,
 })
 
 const engines = z.strictObject({

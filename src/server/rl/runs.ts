@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { drawnOf, neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
 import type { MemberLengths } from '../../trajectory/index.ts'
 import { present } from '../../core/index.ts'
+import { nodeLabels } from '../nodes/index.ts'
 import { recordedName } from '../recorded-name.ts'
 import { nothing, type RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
@@ -38,6 +39,8 @@ const runShape = z.strictObject({
   command: z.string().min(1).optional(),
   budgets: z.record(z.string(), z.unknown()).optional(),
   trust_tasks: z.boolean().optional(),
+  /** Labels that a node needs for its rollouts. */
+  needs: nodeLabels.optional(),
   /** Its events tell of each turn of its rollouts. */
   turn_events: z.boolean().optional(),
   /** What becomes of half-done rollouts while weights are moved. */
@@ -72,7 +75,7 @@ const runShape = z.strictObject({
 })
 
 /** What only means something where Paddock does the rollouts. */
-const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks', 'at_weight_update', 'feed'] as const
+const ownKeys = ['environment', 'command', 'budgets', 'trust_tasks', 'needs', 'at_weight_update', 'feed'] as const
 
 const runBody = runShape
   .refine(({ staleness, groups_per_step: perStep }) => staleness.mode !== 'gate' || perStep !== null, {
@@ -184,6 +187,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       command = null,
       budgets = {},
       trust_tasks: trustTasks = false,
+      needs,
       probe_tokens: probeTokens,
       at_weight_update: atWeightUpdate,
       turn_events: turnEvents,
@@ -203,7 +207,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       trainer: {
         ...more,
         harness: harness ?? (tasks === undefined ? 'external' : 'reference'),
-        own: tasks === undefined ? null : { tasks, environment, command, budgets, trustTasks },
+        own: tasks === undefined ? null : { tasks, environment, command, budgets, trustTasks, ...present({ needs }) },
         rowMode,
         groupsPerStep,
         staleness,
