@@ -99,7 +99,8 @@ export function controlApp(
   }
 }
 
-const limits = { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 }
+/** Heads are short; the body of a request may be a rollout that a node hands in over a slow network, and a node waits ten minutes for its answer. */
+const limits = { headersTimeout: 10_000, requestTimeout: 600_000, maxHeaderSize: 16_384 }
 
 /**
  * Starts the control API on its own port. Throws `PORT_IN_USE` where another process listens, and `CONFIG_INVALID` for a certificate or
