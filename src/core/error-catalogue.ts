@@ -343,7 +343,7 @@ export const catalogue = {
   HARNESS_TOOLS_UNLISTED: entry(
     'infra',
     500,
-    'A harness that takes its tools over MCP never asked for them.',
+    'A harness that takes its tools over MCP never asked for them, or showed the model none of them.',
     'Its own output in `paddock show` says why its MCP connection failed; the attempt is repeated.',
   ),
   HARNESS_UNFIT: entry(

@@ -1,4 +1,4 @@
-import { PaddockError } from '../core/index.ts'
+import { type Id, PaddockError } from '../core/index.ts'
 import { prefetchTaskBox } from '../envs/index.ts'
 import type { SessionStats } from '../proxy/index.ts'
 import { AgentExpired, startAgentClock } from './agent-clock.ts'
@@ -7,7 +7,6 @@ import { stageMs } from './budgets.ts'
 import { type AttemptContext, stage } from './attempt-context.ts'
 import type { Booted } from './boot.ts'
 import type { EndFacts } from './judge-end.ts'
-import type { Harness } from './harnesses/contract.ts'
 import type { Place } from './place.ts'
 import { ShelvableAgent } from './shelving/index.ts'
 import { keepOutput } from './keep-output.ts'
@@ -89,7 +88,7 @@ export async function agentStage(
     fault: error instanceof AgentExpired ? null : error,
   }))
   const after = stats()
-  const fault = part.fault ?? (after.answered > 0 && lacksTools(run.harness, toolServer) ? unlisted(run.harness) : null)
+  const fault = part.fault ?? (after.answered > 0 ? await lackOfTools(run, toolServer, session.session.id) : null)
   return { ...part, fault, stats: after, agentMs: agentClock.stop() }
 }
 
@@ -106,15 +105,28 @@ function shelvable(
   return shelving.watch(log.rolloutId, agent)
 }
 
-/** Whether the agent worked without the tools that its task gives it, because its harness never came to ask for them. */
-function lacksTools(harness: Harness, toolServer: ToolServer | null): boolean {
-  const asks = harness.place === 'box' && harness.listsTools === true
-  return asks && toolServer !== null && !toolServer.reached
-}
+/** Calls of which it is looked whether they show the model a tool, from both ends of a session. */
+const lookedAt = 16
 
-function unlisted({ name }: Harness): PaddockError {
-  const what = `${name} never asked the MCP server for the tools of the task, and worked without them`
-  return new PaddockError('HARNESS_TOOLS_UNLISTED', what)
+/** Why the agent worked without the tools that its task gives it: its harness never asked for them, or showed the model none. */
+async function lackOfTools(
+  { harness, store }: Pick<AttemptContext['run'], 'harness' | 'store'>,
+  toolServer: ToolServer | null,
+  sessionId: Id,
+): Promise<PaddockError | null> {
+  if (toolServer === null || harness.place !== 'box' || harness.listsTools !== true || toolServer.called) return null
+  const lacking = (how: string): PaddockError => new PaddockError('HARNESS_TOOLS_UNLISTED', `${harness.name} ${how}`)
+  if (!toolServer.reached)
+    return lacking('never asked the MCP server for the tools of the task, and worked without them')
+  const { calls } = await store.recorder.session(sessionId, { bodies: [] })
+  const ids = calls.map(({ intent }) => intent.id)
+  const bodies = [...new Set([...ids.slice(0, lookedAt), ...ids.slice(-lookedAt)])]
+  const read = await store.recorder.session(sessionId, { bodies })
+  // By name, wherever it stands: some harnesses tell the model of tools in words.
+  const shows = read.calls.some(({ intent }) =>
+    toolServer.names.some((name) => Buffer.from(intent.body).includes(name)),
+  )
+  return shows ? null : lacking('asked the MCP server for the tools of the task, and showed the model none of them')
 }
 
 /** While the agent works, the box of its verifier may already be made. */

@@ -82,9 +82,20 @@ describe('tools over MCP', () => {
       { end: 'infra', verdict: null, retried: true, detail: expect.stringContaining('HARNESS_TOOLS_UNLISTED') },
       { end: 'infra', verdict: null, retried: false },
     ])
-    const listing = { ...shellHarness({ command: `${toolsList} && ${asks()}` }), listsTools: true }
-    const listed = await world.run({ tasks: [task], environment, harness: listing })
-    expect(listed.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
+  })
+
+  test('one that asked for them and showed the model none is at fault too; one that showed them and called none is not', async () => {
+    const listing = (body: object) => ({
+      ...shellHarness({ command: `${toolsList} && ${asks(body)}` }),
+      listsTools: true,
+    })
+    const hidden = await world.run({ tasks: [task], environment, harness: listing({}), infraRetries: 0 })
+    expect(hidden.rollouts).toMatchObject([
+      { end: 'infra', verdict: null, detail: expect.stringContaining('showed the model none of them') },
+    ])
+    const tool = { type: 'function', function: { name: 'search', parameters: { type: 'object' } } }
+    const shown = await world.run({ tasks: [task], environment, harness: listing({ tools: [tool] }) })
+    expect(shown.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
   })
 
   test('a call of them is traced to its answer without a read of the store, however many there are', async () => {

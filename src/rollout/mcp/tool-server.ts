@@ -34,6 +34,7 @@ export class ToolServer {
   readonly #fault = new AbortController()
   #at: { readonly box: Box; readonly stop: AbortController } | null = null
   #reached = false
+  #called = false
 
   constructor(parts: ToolServerParts) {
     this.#parts = parts
@@ -48,11 +49,21 @@ export class ToolServer {
   open(box: Box): void {
     this.#at = { box, stop: new AbortController() }
     this.#reached = false
+    this.#called = false
   }
 
   /** Whether a client was told the tools, or called one, since {@link open}. */
   get reached(): boolean {
     return this.#reached
+  }
+
+  /** Whether a client called a tool since {@link open}. */
+  get called(): boolean {
+    return this.#called
+  }
+
+  get names(): readonly string[] {
+    return this.#parts.tools.map(({ name }) => name)
   }
 
   /** A fault of the server itself: the agent may lack tools that its task gives it. */
@@ -85,6 +96,7 @@ export class ToolServer {
       throw new RpcError(rpcCode.internal, `${maxRunning} tool calls are running already; wait for one of them.`)
     }
     this.#reached = true
+    this.#called = true
     const work = this.#run(tool, input, { box: at.box, signal: AbortSignal.any([signal, at.stop.signal]) })
     this.#running.add(work)
     try {
