@@ -129,8 +129,10 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
   it('two members of a group are set side by side at their first difference', async () => {
     await viewer.see(`/rollouts/${story.parent}`, '.crumbs')
     await page.click('.crumbs a:has-text("group")')
-    await page.click('tr:has-text("10") a:has-text("compare")')
-    await page.click('tr:has-text("11") a:has-text("with the marked one")')
+    // By slot: an id may hold the same digits.
+    const ofSlot = (slot: number): string => `tr:has(td:nth-child(2):text-is("${slot}"))`
+    await page.click(`${ofSlot(10)} a:has-text("compare")`)
+    await page.click(`${ofSlot(11)} a:has-text("with the marked one")`)
     await page.waitForSelector('.beside .message')
     const { pathname, search } = new URL(page.url())
     await keepsBounds(`${pathname}${search}`, '.beside .message')

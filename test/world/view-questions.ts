@@ -126,10 +126,10 @@ export function questions(story: Story): readonly Question[] {
       answer: /refused packages\.example:443/,
     },
     {
-      asks: 'Which weights sampled an answer?',
-      clicks: ofRun(parent, session),
-      at: '.facts',
-      answer: /weights(?!unknown)\S/,
+      asks: 'Which weights sampled a rollout?',
+      clicks: ofRun(child, tab('training')),
+      at: 'tbody',
+      answer: /w2/,
     },
     {
       asks: 'What did the trainer do with a rollout?',
