@@ -36,6 +36,7 @@ const machine = (...args: string[]) => {
 it('installs only what its lane lacks', async () => {
   await debian(0)
   await program('python3', '')
+  await program('openssl', '')
   expect(machine('check', '--yes')).toEqual({ status: 0, out: '' })
   const lines = (await asked()).trim().split('\n')
   expect(lines).toHaveLength(2)
@@ -45,6 +46,7 @@ it('installs only what its lane lacks', async () => {
 it('knows the modules of a Python that come in a package of their own', async () => {
   await debian(0)
   await program('debootstrap', '')
+  await program('openssl', '')
   await program('python3', `test "$*" != '-c import ensurepip'`)
   expect(machine('check')).toMatchObject({
     status: 1,
