@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { environmentRegistry, terminal } from '../../src/envs/index.ts'
 import { claudeCode, cline, codex, geminiCli, type Harness, opencode, piHarness } from '../../src/rollout/index.ts'
-import { sized } from './size.ts'
 import { openWorld, terminalTask, type World } from '../rollout/world.ts'
 
 /** Each is fetched from npm once (100 to 400 MB), which is why this is not among the quick tests. */
@@ -17,34 +16,34 @@ describe('black-box harnesses, unmodified', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  const short = [
+  const presets = [
     { harness: piHarness(), dialect: 'chat', forks: [] },
     { harness: cline(), dialect: 'chat', forks: [] },
-  ]
-  const others = [
     // Its history drops the `cd` to where its shell is already: one answer is told otherwise, and what follows goes on.
     { harness: claudeCode(), dialect: 'messages', forks: ['harness_rewrite'] },
     { harness: codex(), dialect: 'responses', forks: [] },
     { harness: geminiCli(), dialect: 'gemini', forks: [] },
     { harness: opencode(), dialect: 'chat', forks: [] },
   ]
-  // The others are put to every probe of `conform` in the short run too.
-  test.each<{ readonly harness: Harness; readonly dialect: string; readonly forks: readonly string[] }>(
-    sized([...short, ...others], short),
-  )('$harness.name solves a task in a box, over $dialect', async ({ harness, dialect, forks }) => {
-    const { script } = await terminal.scripts.oracle(task)
-    await world.script(task, script.steps)
-    const summary = await world.run({ tasks: [task], harness })
-    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
-    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
-    const [session] = await world.store.recorder.sessions({ rolloutId })
-    const { calls } = await world.store.recorder.session(session?.id ?? '')
-    expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
-    expect(calls.every((call) => call.commit?.outcome.kind === 'complete')).toBe(true)
-    expect(calls.flatMap((call) => call.commit?.forks.map(({ cause }) => cause) ?? [])).toEqual(forks)
-  })
+  test.each<{ readonly harness: Harness; readonly dialect: string; readonly forks: readonly string[] }>(presets)(
+    '$harness.name solves a task in a box, over $dialect',
+    async ({ harness, dialect, forks }) => {
+      const { script } = await terminal.scripts.oracle(task)
+      await world.script(task, script.steps)
+      const summary = await world.run({ tasks: [task], harness })
+      expect(summary.rollouts).toMatchObject([
+        { end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] },
+      ])
+      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+      const [session] = await world.store.recorder.sessions({ rolloutId })
+      const { calls } = await world.store.recorder.session(session?.id ?? '')
+      expect(new Set(calls.map((call) => call.intent.dialect))).toEqual(new Set([dialect]))
+      expect(calls.every((call) => call.commit?.outcome.kind === 'complete')).toBe(true)
+      expect(calls.flatMap((call) => call.commit?.forks.map(({ cause }) => cause) ?? [])).toEqual(forks)
+    },
+  )
 
-  test.each(sized([{ harness: cline() }, { harness: opencode() }], [{ harness: cline() }]))(
+  test.each([{ harness: cline() }, { harness: opencode() }])(
     '$harness.name finds the tools of an environment over MCP',
     async ({ harness }) => {
       const place = join(import.meta.dirname, '../../examples/environments/receipts')
