@@ -360,6 +360,19 @@ it('another version is refused by name, a session of another token by 403, and a
   expect([large[0], large[1].error.code]).toEqual([413, 'BODY_TOO_LARGE'])
 })
 
+it('a rollout that is too large to be handed in is given back with the reason, and its node asks for no more of the run', async () => {
+  const here = await coordinator('narrow', 'export default { nodes: { maxHandInMb: 1 } }\n')
+  const small = await node(here, 'small', 1)
+  const wide = ['--harness', 'script', '--command', 'head -c 3000000 /dev/urandom | base64 -w0']
+  const run = new Running(['run', task, '--min-usable', '0', ...wide, '--data', here.data])
+  expect((await small.said('refused'))['detail']).toContain('BODY_TOO_LARGE')
+  const other = await node(here, 'other', 1)
+  const { job } = await other.said('claimed')
+  expect(small.lines.filter(({ type, job: one }) => type === 'claimed' && one === job)).toHaveLength(1)
+  await run.end()
+  expect(small.lines.filter(({ type }) => type === 'claimed')).toHaveLength(1)
+})
+
 it('they speak TLS: a certificate that nobody vouches for is refused by name, and one of a named authority is taken', async () => {
   const own = join(directory, 'tls')
   await mkdir(own)

@@ -33,7 +33,7 @@ export function controlFindings({ control, tls }: Pick<Config, 'control' | 'tls'
     warning(
       'control',
       `its listener is at ${control.host} in plain HTTP: tokens and what was recorded can be read on the way`,
-      'Name `tls.cert` and `tls.key`, or keep it on loopback or inside a network that encrypts.',
+      'Name `tls.cert` and `tls.key` in the configuration, which doctor does not read, or keep it on loopback or inside a network that encrypts.',
     ),
   ]
 }

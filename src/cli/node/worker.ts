@@ -179,11 +179,12 @@ export class NodeWorker {
     if (rollout.end === null || (rollout.end === 'cancelled' && signal.reason instanceof GivenBack)) {
       return this.#giveBack(job, 'drain', null)
     }
-    await this.handIn(job, rolloutId, fault)
+    // Another attempt of it would be refused likewise: it is left to others.
+    if ((await this.handIn(job, rolloutId, fault)) === 'undone') this.#unfit.add(runId)
   }
 
-  /** Hands a rollout of this store in, until there is an answer. */
-  async handIn(job: HeldJob, rolloutId: Id, fault: string | null): Promise<void> {
+  /** Hands a rollout of this store in, until there is an answer. `undone`: it is refused although the job is ours, which is given back. */
+  async handIn(job: HeldJob, rolloutId: Id, fault: string | null): Promise<'over' | 'undone'> {
     const { client, outbox, store, tell } = this.#parts
     const { jobId } = job.lease
     const packed = await packRollout(store, rolloutId)
@@ -198,8 +199,16 @@ export class NodeWorker {
     } catch (error) {
       if (!isPaddockError(error) || !refusals.has(error.code)) throw error
       tell({ type: 'refused', job: jobId, run: null, detail: error.line() })
+      // Without this a session that lives would hold the job for ever.
+      const isOurs = await client.giveBack(job.lease, 'failure', error.line()).catch((cause: unknown) => {
+        if (isPaddockError(cause) && refusals.has(cause.code)) return false
+        throw cause
+      })
+      await outbox.remove(job)
+      return isOurs ? 'undone' : 'over'
     }
     await outbox.remove(job)
+    return 'over'
   }
 
   /** Gives a job back, or finds that it is another node's by now. */
