@@ -1,5 +1,12 @@
 import { type Config, type Id, type Log, openLog, PaddockError, withoutSecrets } from '../core/index.ts'
-import { createProxy, type CallLine, type Listener, type Proxy, type ProxyEvent } from '../proxy/index.ts'
+import {
+  chatRequestOf,
+  createProxy,
+  type CallLine,
+  type Listener,
+  type Proxy,
+  type ProxyEvent,
+} from '../proxy/index.ts'
 import {
   appendLate,
   endInterrupted,
@@ -293,7 +300,12 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         rl: {
           ...reading,
           runs,
-          handOuts: new HandOuts({ store, scores, findSelector }),
+          handOuts: new HandOuts({
+            store,
+            scores,
+            findSelector,
+            spanReading: { readRequest: chatRequestOf, learnTexts: (sessionId) => texts.learn(sessionId) },
+          }),
           policy,
           evals,
           groups,

@@ -8,6 +8,7 @@ import type { SessionLog, Store } from '../trajectory/index.ts'
 const parallel = 4
 const maxIdsPerPass = 4000
 const quietMs = 1500
+const askMs = 10_000
 
 const answer = z.object({ prompt: z.string() })
 
@@ -43,6 +44,14 @@ export class TokenTextCache {
     this.#waiting.add(sessionId)
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#start(), quietMs).unref()
+  }
+
+  /** Asks for the texts of a session now. */
+  async learn(sessionId: Id): Promise<void> {
+    if (!this.#supported || !this.#engine().gives.tokenIds) return
+    this.#waiting.add(sessionId)
+    this.#start()
+    await this.#pass
   }
 
   /** Finishes what is waiting, within `limitMs`. */
@@ -98,7 +107,7 @@ export class TokenTextCache {
         ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       body: JSON.stringify({ model: this.#model(), tokens: [id] }),
-      signal: this.#abort.signal,
+      signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(askMs)]),
     })
     if (response.ok) return answer.parse(await response.json()).prompt
     await response.body?.cancel()

@@ -51,7 +51,16 @@ export {
   type StoreOptions,
 } from './store/index.ts'
 export { openPostgresQueue, type PostgresQueue, type PostgresQueueOptions } from './queue/postgres/index.ts'
-export { buildRows, type BuiltRows, promptOfCall, type RowOptions, sampledTokens } from './rows/index.ts'
+export {
+  buildRows,
+  type BuiltRows,
+  knownTokenTexts,
+  promptOfCall,
+  type RowOptions,
+  sampledTokens,
+  tokenizerKey,
+  type TokenTexts,
+} from './rows/index.ts'
 export {
   builtInSelectors,
   chance,
@@ -76,6 +85,7 @@ export {
   type RowMode,
   rowsToOwn,
   type ScoringRole,
+  type SpanReading,
 } from './handout/index.ts'
 export { packRollout, type StoreTakenIn, takeInRollout, takeInStore } from './handin/index.ts'
 export { backup, type BackupReport } from './backup/index.ts'

@@ -86,6 +86,24 @@ export interface RowSegment {
   readonly maskReason: MaskReason | null
 }
 
+/** Whose tokens `[start, end)` of a row are. */
+export interface MessageSpan {
+  readonly start: number
+  readonly end: number
+  /** Of the message; null where it is nobody's or not known. */
+  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | null
+  /**
+   * `content`: words of a message; `scaffold`: what the template put between messages, the offered tools among it; `answer`: what a
+   * model said; `unknown`: any of them.
+   */
+  readonly part: 'content' | 'scaffold' | 'answer' | 'unknown'
+  /** Of a tool's words: the call that they answer. */
+  readonly toolCallId: string | null
+  readonly tool: string | null
+  /** How that call went, where Paddock made it. */
+  readonly status: 'ok' | 'error' | 'timeout' | 'infra' | null
+}
+
 /** A path as a trainer gets it. All arrays have shape [T]. */
 export interface Row {
   /** `<rollout id>:<leaf segment id>`. */
@@ -140,6 +158,8 @@ export interface ExportRollout {
     /** Images and other media of the messages, in order; the messages name them by path. */
     readonly media: readonly RowMedia[]
   }[]
+  /** Whose the tokens of each row are, same order as `rows`, where the query asks for it. */
+  readonly spans?: readonly (readonly MessageSpan[])[]
   /** The stored events of the rollout and its sessions, where the query asks for them. */
   readonly events?: readonly Event[]
   /** What the engine gave beside ids and logprobs, where the export was asked for it. */
@@ -290,6 +310,8 @@ export interface SelectionQuery {
   readonly includeImported?: boolean
   /** Default `as_sampled`. Formats for `rl` refuse `clean`. */
   readonly view?: RowView
+  /** Whose the tokens of each row are. Default false. */
+  readonly includeSpans?: boolean
   /** The stored events of each rollout come with it. Default false; true in `archive` exports. */
   readonly includeEvents?: boolean
   /** Chooses among the usable rollouts of each group; those that it does not name are dropped as `filtered`. Default: all stay. */

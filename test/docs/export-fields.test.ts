@@ -74,6 +74,7 @@ async function exported(format: string): Promise<{ rows: readonly object[]; mani
   const manifest = await runExport({
     reader: store,
     exporter: format,
+    query: { includeSpans: true },
     out,
     sideChannels: store.blobs,
     paddockVersion: '0.0.0',

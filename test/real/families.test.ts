@@ -72,6 +72,25 @@ describe.skipIf(cache === '').each(families)('vLLM 0.32.0 with a random $model',
     expect(count).toBeGreaterThan(0)
   })
 
+  it('whose prompts tell which tokens are words of the user', async () => {
+    const [row] = talk.rows
+    const spoken = row?.message_spans.filter(({ part }) => part === 'content') ?? []
+    const said = await Promise.all(
+      spoken.map(async ({ start, end }) => {
+        const body = JSON.stringify({ model, tokens: row?.token_ids.slice(start, end) })
+        const headers = { 'content-type': 'application/json' }
+        const reply = await fetch(`${server.url}/detokenize`, { method: 'POST', headers, body })
+        return ((await reply.json()) as { readonly prompt: string }).prompt
+      }),
+    )
+    console.log(
+      model,
+      said,
+      row?.message_spans.map(({ role, part }) => `${part} ${role}`),
+    )
+    expect(spoken.every(({ role }) => role === 'user')).toBe(true)
+  })
+
   it('agrees with an independent forward pass at its temperature', async () => {
     const judged = await judge(directory, server.model, { true: talk.rows, kind: miscalled(talk.rows) })
     console.log(judged)

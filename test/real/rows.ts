@@ -22,11 +22,17 @@ export interface Row {
   readonly loss_mask: readonly number[]
   readonly logprobs: readonly (number | null)[]
   readonly logprob_kind: string
+  readonly message_spans: readonly {
+    readonly start: number
+    readonly end: number
+    readonly role: string | null
+    readonly part: string
+  }[]
 }
 
 /** Exports everything of a data directory. Throws what the command printed. */
 export async function exportRows(data: string, out: string): Promise<readonly Row[]> {
-  const kept = ['--include-null-verdicts', '--include-unfinished']
+  const kept = ['--include-null-verdicts', '--include-unfinished', '--spans']
   const done = await paddock(['export', '--data', data, '--format', 'jsonl', '--out', out, ...kept])
   if (done.code !== 0) throw new Error(done.out + done.err)
   const lines = (await readFile(join(out, 'rows.jsonl'), 'utf8')).trim().split('\n')

@@ -3,10 +3,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReader } from '../../src/trajectory/index.ts'
+import { knownTokenTexts, openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { followLive } from './follow-live.ts'
-import { type Json, type OpenedRollout, talk, task, Trainer } from './trainer.ts'
+import { type Json, type OpenedRollout, say, talk, task, Trainer } from './trainer.ts'
 
 interface Turn {
   readonly type: string
@@ -21,6 +21,16 @@ interface Turn {
 interface Row {
   readonly turn_spans: readonly (readonly [number, number])[]
   readonly arrays: Readonly<Record<'entropies' | 'loss_mask', readonly (number | null)[]>>
+}
+
+interface SpannedRow {
+  readonly message_spans: readonly {
+    readonly start: number
+    readonly end: number
+    readonly role: string | null
+    readonly part: string
+  }[]
+  readonly arrays: Readonly<Record<'token_ids' | 'observation_mask', readonly number[]>>
 }
 
 let directory: string
@@ -124,5 +134,39 @@ describe('turns of a rollout that goes on', () => {
     const kinds = (await events('quiet')).map(({ type }) => type)
     expect(kinds).toContain('group_settled')
     expect(kinds).not.toContain('turn')
+  })
+})
+
+describe('rows of a round whose spans are asked for', () => {
+  it('tell whose each token is, by the texts that the engine has for them', async () => {
+    const opened = await openGroup('spans')
+    const content = 'Nobody has been here before'
+    const messages = await talk(opened, 1)
+    await say(opened, [...messages, { role: 'tool', content }])
+    await trainer.end(opened.rollout_id, 1)
+    const plain = (await trainer.rows('spans-g', null)) as unknown as { readonly rows: readonly object[] }
+    expect(Object.keys(plain.rows[0] ?? {})).not.toContain('message_spans')
+    const headers = { accept: 'application/json' }
+    const answer = await trainer.send('GET', '/groups/spans-g/rounds/0/rows?spans=true', undefined, headers)
+    const [row] = ((await answer.json()) as { readonly rows: readonly SpannedRow[] }).rows
+    if (row === undefined) throw new Error('no row')
+    expect(row.message_spans.map(({ role, part }) => [role, part])).toEqual([
+      [null, 'scaffold'],
+      ['user', 'content'],
+      [null, 'scaffold'],
+      ['assistant', 'answer'],
+      [null, 'scaffold'],
+      ['tool', 'content'],
+      [null, 'scaffold'],
+      ['assistant', 'answer'],
+    ])
+    const { token_ids: ids, observation_mask: observed } = row.arrays
+    const learnt = ids.filter((_, at) => observed[at] === 1)
+    await using reader = await openReader(data)
+    const texts = await knownTokenTexts(reader, await reader.recorder.session(opened.session_id))
+    expect(Buffer.concat(learnt.map((id) => texts.get(id) ?? new Uint8Array())).toString()).toBe(content)
+    const ends = row.message_spans.map(({ end }) => end)
+    expect(row.message_spans.map(({ start }) => start)).toEqual([0, ...ends.slice(0, -1)])
+    expect(ends.at(-1)).toBe(ids.length)
   })
 })

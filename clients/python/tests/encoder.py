@@ -18,7 +18,7 @@ def encode(header: Header) -> bytes:
     area = bytearray()
     for row in header["rows"]:
         known = (("token_ids", "i4", "i"), ("loss_mask", "u1", "B"), ("logprobs", "f4", "f"))
-        scored = (("entropies", "f4", "f"), ("ref_logprobs", "f4", "f"), ("teacher_logprobs", "f4", "f"))
+        scored = (("entropies", "f4", "f"), ("observation_mask", "u1", "B"), ("ref_logprobs", "f4", "f"), ("teacher_logprobs", "f4", "f"))
         for name, dtype, code in (*known, *(one for one in scored if row["arrays"].get(one[0]) is not None)):
             values = [math.nan if value is None else value for value in row["arrays"][name]]
             area += bytes(-len(area) % 8)

@@ -40,6 +40,8 @@ class Reading(unittest.TestCase):
             row["arrays"]["ref_logprobs"] = [None, *[-0.5] * (row["n_tokens"] - 1)]
             row["arrays"]["teacher_logprobs"] = None
             row["arrays"]["entropies"] = [None, *[0.25] * (row["n_tokens"] - 1)]
+            row["arrays"]["observation_mask"] = [1] * row["n_tokens"]
+            row["message_spans"] = [{"start": 0, "end": row["n_tokens"], "role": "tool", "part": "content"}]
         header["scores"] = {"reference": {"missing": None}, "teacher": {"missing": "ENGINE_UNREACHABLE"}}
         plain = json.dumps(header).encode()
         for group in (decode(encoder.encode(header)), decode(plain, "application/json")):
@@ -49,6 +51,8 @@ class Reading(unittest.TestCase):
             self.assertEqual(list(first.ref_logprobs[1:]), [-0.5] * (first.n_tokens - 1))
             self.assertIsNone(first.teacher_logprobs)
             assert first.entropies is not None
+            assert first.observation_mask is not None and first.message_spans is not None
+            self.assertEqual([list(first.observation_mask), first.message_spans[0]["role"]], [[1] * first.n_tokens, "tool"])
             self.assertEqual(list(first.entropies[1:]), [0.25] * (first.n_tokens - 1))
             self.assertEqual(group.scores["teacher"]["missing"], "ENGINE_UNREACHABLE")
         none = decode(encoder.encode(encoder.simple([1.0])))

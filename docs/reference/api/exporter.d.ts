@@ -15,6 +15,7 @@ export interface ExportRollout {
         readonly tools: string | null;
         readonly media: readonly RowMedia[];
     }[];
+    readonly spans?: readonly (readonly MessageSpan[])[];
     readonly events?: readonly Event[];
     readonly sideChannels?: readonly RowSideChannel[];
     readonly entropies?: ReadonlyMap<string, Float32Array>;

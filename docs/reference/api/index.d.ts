@@ -373,6 +373,7 @@ export interface SelectionQuery {
     readonly includeUnfinished?: boolean;
     readonly includeImported?: boolean;
     readonly view?: RowView;
+    readonly includeSpans?: boolean;
     readonly includeEvents?: boolean;
     readonly selector?: Selector;
     readonly minGroupSize?: number;

@@ -42,6 +42,7 @@ interface ExportOptions {
   readonly option?: Readonly<Record<string, unknown>>
   readonly limit?: number
   readonly sideChannels?: boolean
+  readonly spans?: boolean
   readonly replace?: boolean
 }
 
@@ -103,6 +104,7 @@ export function addExport(program: Command, cli: Cli): void {
     )
     .option('--option <key=value>', 'option of the format (value: JSON or text); may be repeated', collectOption)
     .option('--side-channels', 'alternatives per token and routed experts too, as files (jsonl)')
+    .option('--spans', "whose each token is: a message's words, the template's scaffold, an answer (jsonl)")
     .option('--limit <n>', 'at most this many rollouts', wholeNumber(1))
     .option('--replace', 'replace an earlier export at --out')
     .addHelpText('after', '\nExample:\n  $ paddock export --format verl --run 5f3a9c21 --out out/verl')
@@ -166,6 +168,7 @@ async function queryOf(context: CommandContext, reader: StoreReader, options: Ex
     selector: options.select === undefined ? undefined : await selectorFor(context.loaded, options.select, 'select'),
     dropZeroVariance: options.dropZeroVariance,
     weightRule: options.weightRule,
+    includeSpans: options.spans,
     includeNullVerdicts: options.includeNullVerdicts,
     includeTainted: options.includeTainted,
     includeUnfinished: options.includeUnfinished,

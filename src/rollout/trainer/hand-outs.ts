@@ -8,6 +8,7 @@ import {
   type HandoutRules,
   type RoundClaim,
   rowsToOwn,
+  type SpanReading,
   type Store,
 } from '../../trajectory/index.ts'
 import { requireNoEval } from './eval-run.ts'
@@ -26,10 +27,18 @@ export interface ClaimOrder {
   readonly signal: AbortSignal
 }
 
+export interface RowOrder {
+  /** Null: to read only. */
+  readonly claimId: Id | null
+  /** Whether it is told whose the tokens of each row are. */
+  readonly spans: boolean
+}
+
 export interface HandOutParts {
   readonly store: Pick<Store, 'recorder' | 'catalogue' | 'blobs' | 'trainer' | 'changes'>
   readonly scores: Pick<RoundScores, 'fill'>
   readonly findSelector: FindSelector
+  readonly spanReading: SpanReading
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -39,10 +48,12 @@ export class HandOuts {
   readonly #store: HandOutParts['store']
   readonly #scores: HandOutParts['scores']
   readonly #findSelector: FindSelector
+  readonly #spanReading: SpanReading
   readonly #clock: Clock
   readonly #newId: IdMaker
 
-  constructor({ store, scores, findSelector, clock = systemClock, newId: id = newId }: HandOutParts) {
+  constructor({ store, scores, findSelector, spanReading, clock = systemClock, newId: id = newId }: HandOutParts) {
+    this.#spanReading = spanReading
     this.#store = store
     this.#scores = scores
     this.#findSelector = findSelector
@@ -75,25 +86,32 @@ export class HandOuts {
    * The rows of a settled round. With a claim, what it trains is owned by it from now on; without one, nothing is. Throws
    * `NOT_FOUND`, `CLAIM_OVER`, `SELECTOR_*`.
    */
-  async rows(groupId: Id, round: number, claimId: Id | null): Promise<HandedRound> {
-    const rows = await (claimId === null ? this.#toRead(groupId, round) : this.#toTrain(groupId, round, claimId))
+  async rows(groupId: Id, round: number, { claimId, spans }: RowOrder): Promise<HandedRound> {
+    const reading = spans ? this.#spanReading : null
+    const rows = await (claimId === null
+      ? this.#toRead(groupId, round, reading)
+      : this.#toTrain(groupId, round, { claimId, reading }))
     const { score = {} } = trainerRunOf(await this.#store.catalogue.run(rows.run_id))
     return this.#scores.fill(rows, score)
   }
 
-  async #toTrain(groupId: Id, round: number, claimId: Id): Promise<HandedRound> {
+  async #toTrain(
+    groupId: Id,
+    round: number,
+    { claimId, reading }: { readonly claimId: Id; readonly reading: SpanReading | null },
+  ): Promise<HandedRound> {
     const { trainer } = this.#store
     const claim = await trainer.claimed(claimId)
     if (claim.groupId !== groupId || claim.round !== round) {
       throw new PaddockError('NOT_FOUND', `claim ${claimId} is of round ${claim.round} of group ${claim.groupId}`)
     }
     const rules = await this.#rules(claim.runId, claim.liveOrdinal)
-    const draft = await this.#filtered(claim.runId, await draftRound(this.#store, claim.settled, rules))
+    const draft = await this.#filtered(claim.runId, await draftRound(this.#store, claim.settled, rules, reading))
     const notOwned = await trainer.handOut(claimId, rowsToOwn(draft))
     return handedRound(draft, { id: claimId, notOwned })
   }
 
-  async #toRead(groupId: Id, round: number): Promise<HandedRound> {
+  async #toRead(groupId: Id, round: number, reading: SpanReading | null): Promise<HandedRound> {
     const found = (await this.#store.catalogue.rounds(groupId)).find((one) => one.round === round)
     if (found === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no round ${round}`)
     if (found.settled === null) {
@@ -104,7 +122,7 @@ export class HandOuts {
     const versions = await this.#store.trainer.versions(found.runId)
     const live = versions.findLast(({ gone }) => !gone)?.ordinal ?? null
     const rules = await this.#rules(found.runId, live)
-    const draft = await this.#filtered(found.runId, await draftRound(this.#store, found.settled, rules))
+    const draft = await this.#filtered(found.runId, await draftRound(this.#store, found.settled, rules, reading))
     return handedRound(draft, { id: null, notOwned: { segmentIds: [], usedRows: [] } })
   }
 

@@ -72,12 +72,15 @@ export function claimRoutes(api: RlApi, { handOuts, trainer }: RlParts): void {
     await trainer.giveBack(params.id, asked)
     return {}
   })
-  const rowsQuery = z.object({ claim_id: recordedName.nullable().default(null) })
+  const rowsQuery = z.object({
+    claim_id: recordedName.nullable().default(null),
+    spans: z.enum(['true', 'false']).default('false'),
+  })
   const types = [rowsType, 'application/json']
   const fetching = { name: 'rows', says: 'The rows of a settled round', query: rowsQuery, answer: rowsAnswer, types }
   api.add('get', '/groups/:id/rounds/:round/rows', fetching, async ({ request, response, params, query: asked }) => {
     const round = countOf(params.round, 'round')
-    const rows = await handOuts.rows(params.id, round, asked.claim_id)
+    const rows = await handOuts.rows(params.id, round, { claimId: asked.claim_id, spans: asked.spans === 'true' })
     const asJson = request.accepts(types) === 'application/json'
     const body = asJson ? Buffer.from(JSON.stringify(roundJson(rows))) : encodeRows(rows)
     response.type(asJson ? 'application/json' : rowsType).vary('Accept, Accept-Encoding')

@@ -6,6 +6,16 @@ const place = z.tuple([z.int(), z.int()])
 const cut = z.enum(onCuts).nullable()
 const labels = z.record(z.string(), z.string())
 
+const messageSpan = z.strictObject({
+  start: z.int(),
+  end: z.int(),
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']).nullable(),
+  part: z.enum(['content', 'scaffold', 'answer', 'unknown']),
+  tool_call_id: z.string().nullable(),
+  tool: z.string().nullable(),
+  status: z.enum(['ok', 'error', 'timeout', 'infra']).nullable(),
+})
+
 const row = z.strictObject({
   row_id: z.string(),
   rollout_id: name,
@@ -31,11 +41,13 @@ const row = z.strictObject({
   observation_spans: z.array(place),
   mask_reasons: z.array(z.tuple([z.int(), z.int(), z.string()])),
   logprob_kind: z.string(),
+  message_spans: z.array(messageSpan).optional(),
   arrays: z.strictObject({
     token_ids: z.array(z.int()),
     loss_mask: z.array(z.int()),
     logprobs: z.array(number),
     entropies: z.array(number).optional(),
+    observation_mask: z.array(z.int()).optional(),
     ref_logprobs: z.array(number).nullable().optional(),
     teacher_logprobs: z.array(number).nullable().optional(),
   }),

@@ -129,6 +129,7 @@ class ExportPass {
         rows: keep(rollout.rows),
         rowWeights: keep(rollout.rowWeights),
         conversations: keep(rollout.conversations),
+        ...(rollout.spans === undefined ? {} : { spans: keep(rollout.spans) }),
       },
       reason,
     }

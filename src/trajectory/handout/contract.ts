@@ -1,7 +1,7 @@
 /** A settled round as a trainer gets it; names and shapes are those of the wire. */
 import type { Digest, Id, LogprobKind } from '../../core/index.ts'
 import type { DriftCause, MemberOut, OnCut, SettledMember } from '../contract/index.ts'
-import type { MaskReason } from '../rows-contract.ts'
+import type { MaskReason, MessageSpan } from '../rows-contract.ts'
 
 /** Why a sampled token of a handed-out row does not train. */
 export type HandedMaskReason =
@@ -91,6 +91,13 @@ export interface HandedRowHead {
   /** Sampled tokens that do not train. */
   readonly mask_reasons: readonly (readonly [start: number, end: number, reason: HandedMaskReason])[]
   readonly logprob_kind: LogprobKind
+  /** Whose its tokens are, without gaps. Absent: not asked for. */
+  readonly message_spans?: readonly HandedSpan[]
+}
+
+/** Tokens `[start, end)` of a message, of the template, or of an answer. */
+export interface HandedSpan extends Omit<MessageSpan, 'toolCallId'> {
+  readonly tool_call_id: string | null
 }
 
 /** A row with its arrays, each of `n_tokens` values. */
@@ -102,6 +109,8 @@ export interface HandedRowWhole extends HandedRowHead {
   readonly logprobs: Float32Array
   /** Of sampled tokens in nats, as far as their alternatives show it; NaN elsewhere. Absent: none is known. */
   readonly entropies?: Float32Array
+  /** 1: what a tool said behind the first answer, without scaffold and without failures. Absent: not asked for. */
+  readonly observation_mask?: Uint8Array
   /** Of all its ids but the first, by the reference model's engine; null: they could not be had. Absent: not asked for. */
   readonly ref_logprobs?: Float32Array | null
   /** The same by the teacher's. */

@@ -59,8 +59,9 @@ type RowArray = Int32Array | Uint8Array | Float32Array | null
 
 /** In the order in which they lie in the body; of those that were not asked for, none. */
 function arraysOf(row: HandedRowWhole): readonly (readonly [string, RowArray])[] {
-  const { token_ids, loss_mask, logprobs, entropies, ref_logprobs, teacher_logprobs } = row
-  const all = Object.entries({ token_ids, loss_mask, logprobs, entropies, ref_logprobs, teacher_logprobs })
+  const { token_ids, loss_mask, logprobs, entropies, observation_mask, ref_logprobs, teacher_logprobs } = row
+  const arrays = { token_ids, loss_mask, logprobs, entropies, observation_mask, ref_logprobs, teacher_logprobs }
+  const all = Object.entries(arrays)
   return all.flatMap(([name, array]) => (array === undefined ? [] : [[name, array] as const]))
 }
 
@@ -84,6 +85,7 @@ function headOf({
   loss_mask: _mask,
   logprobs: _logprobs,
   entropies: _entropies,
+  observation_mask: _observations,
   ref_logprobs: _reference,
   teacher_logprobs: _teacher,
   ...head

@@ -7,10 +7,21 @@ import type {
   HandedRow,
   NotOwned,
   RecorderReader,
+  SessionLog,
   SettledMember,
   SettledRound,
 } from '../contract/index.ts'
-import { entropiesOf, rowEntropies, sideChannelsOf } from '../rows/index.ts'
+import {
+  entropiesOf,
+  knownTokenTexts,
+  MessageSpans,
+  observationMask,
+  rowEntropies,
+  sideChannelsOf,
+  toolStatuses,
+} from '../rows/index.ts'
+import type { MessageSpan } from '../rows-contract.ts'
+import type { RequestReader } from '../select/index.ts'
 import type { HandedMaskReason, HandedMember, HandedRound, HandedRowWhole, Place } from './contract.ts'
 import { type DraftRow, draftRows, type RowRules } from './draft.ts'
 import { type RoundTree, roundTree, type TreeSource } from './tree.ts'
@@ -18,9 +29,12 @@ import { VersionNumbers } from './version-numbers.ts'
 
 /** What a hand-out reads. */
 export interface HandoutSource {
-  readonly recorder: Pick<RecorderReader, 'sessions' | 'session'>
+  readonly recorder: Pick<RecorderReader, 'sessions' | 'session' | 'events'>
   readonly blobs: Pick<Blobs, 'get'>
-  readonly catalogue: Pick<CatalogueReader, 'group' | 'rollout' | 'rollouts' | 'task' | 'rounds'>
+  readonly catalogue: Pick<
+    CatalogueReader,
+    'group' | 'rollout' | 'rollouts' | 'task' | 'rounds' | 'fingerprint' | 'tokenTexts'
+  >
   readonly trainer: TreeSource['trainer']
 }
 
@@ -43,15 +57,28 @@ export interface DraftRound {
   readonly rules: HandoutRules
   /** By `<call id>/<choice>`. */
   readonly entropies: ReadonlyMap<string, Float32Array>
+  /** By row; empty where nobody asked. */
+  readonly spans: ReadonlyMap<string, readonly MessageSpan[]>
   /** Null but in row mode `tree`. */
   readonly tree: RoundTree | null
 }
 
-/** Reads a settled round. The same facts give the same rows. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+/** How it is told whose the tokens of rows are. */
+export interface SpanReading {
+  readonly readRequest: RequestReader
+  /** Learns the texts of a session's tokens from its engine, as far as it tells them. */
+  learnTexts(sessionId: Id): Promise<void>
+}
+
+/**
+ * Reads a settled round. The same facts give the same rows. `spanReading` null: whose their tokens are is not asked for. Throws
+ * `NOT_FOUND`, `STORE_CORRUPT`.
+ */
 export async function draftRound(
   source: HandoutSource,
   settled: SettledRound,
   rules: HandoutRules,
+  spanReading: SpanReading | null = null,
 ): Promise<DraftRound> {
   const { recorder, catalogue, blobs } = source
   const { groupId, round } = settled
@@ -66,7 +93,7 @@ export async function draftRound(
       const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(({ role }) => role !== 'probe')
       const [{ harness, labels }, ...logs] = await Promise.all([
         catalogue.rollout(member.rolloutId),
-        ...sessions.map(({ id }) => recorder.session(id, { bodies: [] })),
+        ...sessions.map(({ id }) => recorder.session(id, { bodies: spanReading === null ? [] : 'all' })),
       ])
       const findings = new Set(logs.flatMap(({ calls }) => calls.flatMap(({ commit }) => commit?.findings ?? [])))
       return {
@@ -80,7 +107,7 @@ export async function draftRound(
             ),
         ),
         member: memberOf(member, { harness, labels, findings: [...findings], forked_from: forkedFrom }),
-        rows: logs.flatMap((log) => draftRows(log, { member, groupId, taskDigest }, rules)),
+        ...(await rowsAndSpans(source, logs, { about: { member, groupId, taskDigest }, rules, spanReading })),
       }
     }),
   )
@@ -95,8 +122,37 @@ export async function draftRound(
     ),
     rules,
     entropies: new Map(read.flatMap(({ entropies }) => entropies)),
+    spans: new Map(read.flatMap(({ spans }) => spans)),
     tree: rules.rowMode === 'tree' ? await roundTree(source, settled) : null,
   }
+}
+
+async function rowsAndSpans(
+  source: HandoutSource,
+  logs: readonly SessionLog[],
+  {
+    about,
+    rules,
+    spanReading,
+  }: {
+    readonly about: Parameters<typeof draftRows>[1]
+    readonly rules: HandoutRules
+    readonly spanReading: SpanReading | null
+  },
+): Promise<{ readonly rows: readonly DraftRow[]; readonly spans: [string, readonly MessageSpan[]][] }> {
+  const byLog = logs.map((log) => ({ log, rows: draftRows(log, about, rules) }))
+  const rows = byLog.flatMap((one) => one.rows)
+  if (spanReading === null) return { rows, spans: [] }
+  const statuses = toolStatuses(await source.recorder.events({ rolloutId: about.member.rolloutId }))
+  const { readRequest } = spanReading
+  const spans: [string, readonly MessageSpan[]][] = []
+  for (const { log, rows: own } of byLog) {
+    await spanReading.learnTexts(log.session.id)
+    const texts = await knownTokenTexts(source, log)
+    const ofLog = new MessageSpans({ log, readRequest, view: 'as_sampled', texts, statuses })
+    for (const { row } of own) spans.push([row.id, ofLog.of(row)])
+  }
+  return { rows, spans }
 }
 
 /** What a hand-out would own: nothing of a row that may not train. */
@@ -141,6 +197,7 @@ export function handedRound(
       const training = own.filter((count) => count > 0).length
       const count = trains[i] ?? 0
       const entropies = rowEntropies(one.draft.row, draft.entropies)
+      const spans = draft.spans.get(one.draft.row.id)
       return {
         ...headOf(one, { numbers, tree: draft.tree }),
         is_last: isLast(one.draft, draft.rows),
@@ -151,6 +208,12 @@ export function handedRound(
         loss_mask: one.mask,
         logprobs: one.draft.logprobs,
         ...(entropies === undefined ? {} : { entropies }),
+        ...(spans === undefined
+          ? {}
+          : {
+              message_spans: spans.map(({ toolCallId, ...span }) => ({ ...span, tool_call_id: toolCallId })),
+              observation_mask: observationMask(one.draft.row.tokens.length, spans),
+            }),
       }
     }),
   }

@@ -18,14 +18,15 @@ const decoder = new TextDecoder()
  */
 export type RequestReader = (log: SessionLog, call: CallRecord, view: RowView) => Uint8Array | null
 
-const asWritten: RequestReader = (_, { intent }) => intent.body
+/** Bodies as they came: those of the chat dialect can be told so. */
+export const asWritten: RequestReader = (_, { intent }) => intent.body
 
 /** From the request of the leaf call and its answer. A body without `messages` gives the answer alone. */
 export function conversationOf(
   log: SessionLog,
   call: CallRecord | null,
   choice: number | null,
-  { view, readRequest = asWritten }: { readonly view: RowView; readonly readRequest?: RequestReader },
+  { view, readRequest }: { readonly view: RowView; readonly readRequest: RequestReader },
 ): Conversation {
   if (call === null) return { messages: [], tools: null, media: [] }
   const body = readRequest(log, call, view) ?? new Uint8Array()

@@ -17,8 +17,17 @@ import type {
   SelectionQuery,
   SelectionSummary,
 } from '../rows-contract.ts'
-import { Accounting, buildRows, type BuiltRows, type RowOptions, sideChannelsOf } from '../rows/index.ts'
-import { conversationOf, type RequestReader } from './conversation.ts'
+import {
+  Accounting,
+  buildRows,
+  type BuiltRows,
+  knownTokenTexts,
+  MessageSpans,
+  type RowOptions,
+  sideChannelsOf,
+  toolStatuses,
+} from '../rows/index.ts'
+import { asWritten, conversationOf, type RequestReader } from './conversation.ts'
 import { DriftTally } from './drift.ts'
 import { type Member, planGroup } from './group-plan.ts'
 import { dropOf, isSelected } from './matches.ts'
@@ -184,6 +193,10 @@ class SelectionPass {
     const rows: BuiltRows['rows'][number][] = []
     const conversations: ExportRollout['conversations'][number][] = []
     const sideChannels: RowSideChannel[] = []
+    const { includeEvents = false, includeSpans = false, view = 'as_sampled' } = this.#query
+    const { recorder, readRequest = asWritten } = this.#source
+    const events = includeEvents || includeSpans ? await recorder.events({ rolloutId: rollout.id }) : []
+    const spans: NonNullable<ExportRollout['spans']>[number][] = []
     for await (const log of this.#logs(rollout.id, 'all')) {
       const built = buildRows(log, options)
       if (built.unclean > 0) this.#rowsLeftOut.clean_unknown = (this.#rowsLeftOut.clean_unknown ?? 0) + built.unclean
@@ -194,13 +207,12 @@ class SelectionPass {
       for (const row of built.rows) {
         const call = row.leafCallId === null ? null : (calls.get(row.leafCallId) ?? null)
         rows.push(row)
-        conversations.push(
-          conversationOf(log, call, row.segments.at(-1)?.choice ?? null, {
-            view: this.#query.view ?? 'as_sampled',
-            ...(this.#source.readRequest === undefined ? {} : { readRequest: this.#source.readRequest }),
-          }),
-        )
+        conversations.push(conversationOf(log, call, row.segments.at(-1)?.choice ?? null, { view, readRequest }))
       }
+      if (!includeSpans) continue
+      const texts = await knownTokenTexts(this.#source, log)
+      const ofLog = new MessageSpans({ log, readRequest, view, texts, statuses: toolStatuses(events) })
+      for (const row of built.rows) spans.push(ofLog.of(row))
     }
     return {
       rollout,
@@ -213,9 +225,8 @@ class SelectionPass {
       rows,
       rowWeights: rowWeights(rows, weightRuleOf(this.#query)),
       conversations,
-      ...(this.#query.includeEvents === true
-        ? { events: await this.#source.recorder.events({ rolloutId: rollout.id }) }
-        : {}),
+      ...(includeEvents ? { events } : {}),
+      ...(includeSpans ? { spans } : {}),
       ...(sideChannels.length === 0 ? {} : { sideChannels }),
     }
   }

@@ -75,8 +75,8 @@ class AsyncPaddock:
     async def open_run(self, run_id: str) -> AsyncRun:
         return AsyncRun(self, await self.off(lambda: self.sync.open_run(run_id)))
 
-    async def rows(self, group_id: str, round: int = 0) -> Group:
-        return await self.off(lambda: self.sync.rows(group_id, round))
+    async def rows(self, group_id: str, round: int = 0, *, spans: bool = False) -> Group:
+        return await self.off(lambda: self.sync.rows(group_id, round, spans=spans))
 
     async def tasks(
         self,
@@ -199,20 +199,26 @@ class AsyncRun:
         return await self._off(lambda: self.sync.fork(rollout_id, call, n, group_id=group_id, **asked))
 
     async def claim(
-        self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer"
+        self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer", spans: bool = False
     ) -> list[Group]:
         return await self._off(
-            lambda: self.sync.claim(max_groups, wait_s=wait_s, lease_s=lease_s, consumer=consumer), self.sync._forget
+            lambda: self.sync.claim(max_groups, wait_s=wait_s, lease_s=lease_s, consumer=consumer, spans=spans), self.sync._forget
         )
 
     async def groups(
-        self, limit: int | None = None, *, max_groups: int = 1, lease_s: float = 300.0, consumer: str = "trainer"
+        self,
+        limit: int | None = None,
+        *,
+        max_groups: int = 1,
+        lease_s: float = 300.0,
+        consumer: str = "trainer",
+        spans: bool = False,
     ) -> AsyncIterator[Group]:
         taken = 0
         while limit is None or taken < limit:
             most = max_groups if limit is None else min(max_groups, limit - taken)
             found = await self._off(
-                partial(self.sync._claim_more, most, lease_s, consumer), lambda late: self.sync._forget(late or [])
+                partial(self.sync._claim_more, most, lease_s, consumer, spans), lambda late: self.sync._forget(late or [])
             )
             if found is None:
                 return

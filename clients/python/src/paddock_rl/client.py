@@ -110,9 +110,11 @@ class Paddock:
         """A run that there is already."""
         return Run(self, run_id, self.ask("GET", f"{_API}/runs/{_part(run_id)}"))
 
-    def rows(self, group_id: str, round: int = 0) -> Group:
-        """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them."""
-        return self._rows(group_id, round, None)
+    def rows(self, group_id: str, round: int = 0, *, spans: bool = False) -> Group:
+        """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them. `spans`: with whose each
+        token is, `Row.message_spans`.
+        """
+        return self._rows(group_id, round, None, spans)
 
     def tasks(
         self,
@@ -206,9 +208,9 @@ class Paddock:
         body = {"source": source, "reward": reward, **more}
         return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/verdict", body)
 
-    def _rows(self, group_id: str, round: int, claim_id: str | None) -> Group:
-        query = "" if claim_id is None else f"?{urlencode({'claim_id': claim_id})}"
-        path = f"{_API}/groups/{_part(group_id)}/rounds/{round}/rows{query}"
+    def _rows(self, group_id: str, round: int, claim_id: str | None, spans: bool) -> Group:
+        asked = {**({} if claim_id is None else {"claim_id": claim_id}), **({"spans": "true"} if spans else {})}
+        path = f"{_API}/groups/{_part(group_id)}/rounds/{round}/rows{'?' + urlencode(asked) if asked else ''}"
         answer = self._transport.send(Request("GET", path, repeatable=True, accept=MEDIA_TYPE))
         return decode(answer.body, answer.headers.get("content-type", MEDIA_TYPE))
 
@@ -290,9 +292,11 @@ class Run:
         path = f"{_API}/rollouts/{_part(rollout_id)}/forks"
         return str(self.paddock.ask("POST", path, body, repeatable=True)["group_id"])
 
-    def claim(self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer") -> list[Group]:
+    def claim(
+        self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer", spans: bool = False
+    ) -> list[Group]:
         """Settled groups that nobody else has, oldest first, with their rows; none where none settled within `wait_s`. Whoever claims
-        owes a disposition for each row, or gives back.
+        owes a disposition for each row, or gives back. `spans`: with whose each token is, `Row.message_spans`.
         """
         body = {"consumer": consumer, "max_groups": max_groups, "wait_s": wait_s, "lease_s": lease_s}
         found = self._own("/claims", body, wait_s=wait_s)
@@ -300,7 +304,7 @@ class Run:
         for claim_id in claims:
             self._leases.hold(claim_id, lease_s)
         try:
-            return [self._load(claim) for claim in claims.values()]
+            return [self._load(claim, spans) for claim in claims.values()]
         except BaseException:
             # Nobody is told of these groups, so nobody could dispose of them: their leases run out.
             for claim_id in claims:
@@ -314,7 +318,13 @@ class Run:
                 self._leases.let_go(group.claim_id)
 
     def groups(
-        self, limit: int | None = None, *, max_groups: int = 1, lease_s: float = 300.0, consumer: str = "trainer"
+        self,
+        limit: int | None = None,
+        *,
+        max_groups: int = 1,
+        lease_s: float = 300.0,
+        consumer: str = "trainer",
+        spans: bool = False,
     ) -> Iterator[Group]:
         """Claims settled groups as they come, `limit` of them, or until the run is closed and has none left. Raises `FeedStopped`
         where the run's feed has stopped and none is under way.
@@ -324,16 +334,16 @@ class Run:
         taken = 0
         while limit is None or taken < limit:
             most = max_groups if limit is None else min(max_groups, limit - taken)
-            found = self._claim_more(most, lease_s, consumer)
+            found = self._claim_more(most, lease_s, consumer, spans)
             if found is None:
                 return
             taken += len(found)
             yield from found
 
-    def _claim_more(self, max_groups: int, lease_s: float, consumer: str) -> list[Group] | None:
+    def _claim_more(self, max_groups: int, lease_s: float, consumer: str, spans: bool) -> list[Group] | None:
         """One turn of `groups`: None where nothing will come any more."""
         try:
-            found = self.claim(max_groups, lease_s=lease_s, consumer=consumer, wait_s=_LONGEST_WAIT_S / 2)
+            found = self.claim(max_groups, lease_s=lease_s, consumer=consumer, wait_s=_LONGEST_WAIT_S / 2, spans=spans)
         except Unanswered:
             return []
         return found if found or not self._drained() else None
@@ -520,10 +530,10 @@ class Run:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _load(self, claim: Mapping[str, Any]) -> Group:
+    def _load(self, claim: Mapping[str, Any], spans: bool) -> Group:
         claim_id = str(claim["claim_id"])
         try:
-            group = self.paddock._rows(str(claim["group_id"]), int(claim["round"]), claim_id)
+            group = self.paddock._rows(str(claim["group_id"]), int(claim["round"]), claim_id, spans)
         except Rejected as error:
             if self._leases.lost(claim_id):
                 raise ClaimLost(f"the lease of claim {claim_id} ran out before its rows came") from error

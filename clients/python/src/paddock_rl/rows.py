@@ -19,7 +19,7 @@ MEDIA_TYPE = "application/vnd.paddock.rows"
 
 _DTYPES: Mapping[str, tuple[str, int]] = {"i4": ("i", 4), "u1": ("B", 1), "f4": ("f", 4)}
 _ARRAYS: Mapping[str, str] = {"token_ids": "i4", "loss_mask": "u1", "logprobs": "f4"}
-_OPTIONAL: Mapping[str, str] = {"entropies": "f4", "ref_logprobs": "f4", "teacher_logprobs": "f4"}
+_OPTIONAL: Mapping[str, str] = {"entropies": "f4", "observation_mask": "u1", "ref_logprobs": "f4", "teacher_logprobs": "f4"}
 
 Span = tuple[int, int]
 """A half-open range of token positions of a row."""
@@ -117,6 +117,20 @@ class Row:
         """Of sampled tokens in nats, as far as the recorded alternatives show it, so a lower bound; NaN elsewhere. None where none is known:
         `session.topLogprobs` of Paddock asks for alternatives."""
         return self._optional("entropies")
+
+    @property
+    def message_spans(self) -> Sequence[Mapping[str, Any]] | None:
+        """Whose the tokens are, without gaps: `{start, end, role, part, tool, tool_call_id, status}`; `part` is `content`, `scaffold`,
+        `answer` or `unknown`. None where they were not asked for."""
+        found: Sequence[Mapping[str, Any]] | None = self.raw.get("message_spans")
+        return found
+
+    @property
+    def observation_mask(self) -> memoryview | None:
+        """1 at what tools said behind the first answer, without the template's scaffold and without what failed: for a loss on what a
+        policy should foresee (ECHO). None where spans were not asked for."""
+        found = self._arrays.get("observation_mask")
+        return None if found is None else found.view()
 
     @property
     def ref_logprobs(self) -> memoryview[float] | None:

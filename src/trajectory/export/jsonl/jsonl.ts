@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
+import { observationMask } from '../../rows/index.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { mediaJson } from '../media.ts'
 import { noNeeds } from '../needs.ts'
@@ -114,9 +115,18 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
     messages: conversation === undefined ? undefined : rawJsonArray(conversation.messages),
     tools: tools === null ? undefined : rawJson(tools),
     media: mediaJson(exported, index),
+    ...spansJson(row, exported.spans?.[index]),
     entropies: entropyJson(exported, index),
     side_channels: sideChannelJson(exported, index),
   })
+}
+
+function spansJson(row: Row, spans: NonNullable<ExportRollout['spans']>[number] | undefined): object {
+  if (spans === undefined) return {}
+  return {
+    message_spans: spans.map(({ toolCallId, ...span }) => ({ ...span, tool_call_id: toolCallId })),
+    observation_mask: intJson(observationMask(row.tokens.length, spans)),
+  }
 }
 
 function verdictJson(verdict: NonNullable<ExportRollout['verdict']>): object {
