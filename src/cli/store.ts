@@ -1,7 +1,13 @@
 import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { PaddockError } from '../core/index.ts'
 import type { StoreReader } from '../trajectory/index.ts'
-import type { CommandContext } from './cli.ts'
+import type { Cli, CommandContext } from './cli.ts'
+
+/** For `cli.run`: the data directory that a command names as its argument wins over `--data`. */
+export function namedStore(cli: Cli, data: string | undefined) {
+  return data === undefined ? {} : { store: { directory: resolve(cli.io.cwd, data) } }
+}
 
 /** Opens the data directory for reading, beside a live owner too. Throws `NOT_FOUND` where nothing was recorded yet. */
 export async function openForReading(context: CommandContext): Promise<StoreReader> {

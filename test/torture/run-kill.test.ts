@@ -39,7 +39,7 @@ describe('a run that is ended from outside', () => {
       execFileSync(join(root, 'paddock'), ['--data', data, 'gc'], { cwd: root, stdio: 'ignore' })
       expect(await ownedBy(own)).toEqual([])
       expect(await processesNaming(data)).toEqual([])
-      const checked = execFileSync(join(root, 'paddock'), ['--data', data, '--json', 'fsck'], { cwd: root })
+      const checked = execFileSync(join(root, 'paddock'), ['--json', 'fsck', data], { cwd: root })
       expect(JSON.parse(checked.toString())).toMatchObject({ problems: [] })
     }
   })

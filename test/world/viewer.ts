@@ -53,7 +53,7 @@ export class Viewer {
 
   /** Starts the viewer over a closed data directory and signs a browser in. */
   static async open(directory: string): Promise<Viewer> {
-    const viewer = spawn(launcher, ['view', '--data', directory, '--port', '0', '--json'], {
+    const viewer = spawn(launcher, ['view', directory, '--port', '0', '--json'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const [line] = await once(createInterface({ input: viewer.stdout ?? process.stdin }), 'line')

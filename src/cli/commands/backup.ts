@@ -8,6 +8,7 @@ import type { Cli } from '../cli.ts'
 import { exitCode } from '../exit.ts'
 import { writeTar } from '../write-tar.ts'
 import { bytes, plural } from '../present/units.ts'
+import { namedStore } from '../store.ts'
 
 /** `paddock backup`: a copy of the store as it was at one moment, while it is recorded to. */
 export function addBackup(program: Command, cli: Cli): void {
@@ -27,22 +28,18 @@ Example:
 A folder is a data directory as it is: \`paddock list --data backup-monday\`. Tokens and the control token are not in it.`,
     )
     .action(async (data: string | undefined, { into }: { readonly into: string }, command: Command) =>
-      cli.run(
-        command,
-        data === undefined ? {} : { store: { directory: resolve(cli.io.cwd, data) } },
-        async (context) => {
-          const { directory, catalogue } = context.loaded.config.store
-          const place = resolve(context.io.cwd, into)
-          const [report, check] = await (place.endsWith('.tar') ? intoFile : intoFolder)(directory, place, catalogue)
-          context.result({ ...report, problems: check.problems }, () =>
-            [
-              ...check.problems.map(({ where, what }) => context.paint('bad', `problem  ${where}: ${what}`)),
-              `${report.into}  ${bytes(report.sizeBytes)}, ${plural(check.counts.rollouts, 'rollout')}, ${plural(check.counts.calls, 'call')}, ${plural(report.blobs, 'blob')}`,
-            ].join('\n'),
-          )
-          return check.problems.length === 0 ? exitCode.ok : exitCode.problems
-        },
-      ),
+      cli.run(command, namedStore(cli, data), async (context) => {
+        const { directory, catalogue } = context.loaded.config.store
+        const place = resolve(context.io.cwd, into)
+        const [report, check] = await (place.endsWith('.tar') ? intoFile : intoFolder)(directory, place, catalogue)
+        context.result({ ...report, problems: check.problems }, () =>
+          [
+            ...check.problems.map(({ where, what }) => context.paint('bad', `problem  ${where}: ${what}`)),
+            `${report.into}  ${bytes(report.sizeBytes)}, ${plural(check.counts.rollouts, 'rollout')}, ${plural(check.counts.calls, 'call')}, ${plural(report.blobs, 'blob')}`,
+          ].join('\n'),
+        )
+        return check.problems.length === 0 ? exitCode.ok : exitCode.problems
+      }),
     )
 }
 

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { exitCode } from '../exit.ts'
 import { plural } from '../present/units.ts'
+import { namedStore } from '../store.ts'
 
 /** `paddock fsck`: checks the store and never writes. Exit code 1 when something is wrong. */
 export function addFsck(program: Command, cli: Cli): void {
@@ -10,9 +11,10 @@ export function addFsck(program: Command, cli: Cli): void {
     .description(
       'check the store: digests of every record and row, records that are missing, trees, bodies, blobs; never writes',
     )
-    .addHelpText('after', '\nExample:\n  $ paddock fsck --data .paddock')
-    .action(async (_options: unknown, command: Command) =>
-      cli.run(command, {}, async (context) => {
+    .argument('[data]', 'data directory (default: --data)')
+    .addHelpText('after', '\nExample:\n  $ paddock fsck .paddock')
+    .action(async (data: string | undefined, _options: unknown, command: Command) =>
+      cli.run(command, namedStore(cli, data), async (context) => {
         const { fsck } = await import('../../trajectory/index.ts')
         const { directory, catalogue } = context.loaded.config.store
         const report = await fsck(directory, { catalogue })

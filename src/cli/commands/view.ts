@@ -7,26 +7,29 @@ import type { serveView } from '../../server/index.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
-import { openForReading } from '../store.ts'
+import { namedStore, openForReading } from '../store.ts'
 
 /** `paddock view`: the viewer in a browser, over a data directory. Takes no lock and writes nothing. */
 export function addView(program: Command, cli: Cli): void {
   program
     .command('view')
     .description('look at what is recorded, in a browser: runs, groups, rollouts, sessions with their tokens')
+    .argument('[data]', 'data directory (default: --data)')
     .option('--port <n>', 'port on 127.0.0.1; 0 takes a free one', wholeNumber(0), 0)
     .option('--annotate', 'people may give labels and late verdicts there; takes the store, or goes through its owner')
     .addHelpText(
       'after',
       `
 Example:
-  $ paddock view --data .paddock
+  $ paddock view .paddock
 
 Takes no lock and writes nothing: it works on a closed store and beside a running Paddock. The printed link signs one
 browser in, once; Enter prints a fresh one, Ctrl-C ends the viewer. With --annotate whoever signs in by the link may write, and
 so may whoever signs in with a token of role annotate, trainer or admin.`,
     )
-    .action(async (options: ViewOptions, command: Command) => cli.run(command, {}, (context) => view(context, options)))
+    .action(async (data: string | undefined, options: ViewOptions, command: Command) =>
+      cli.run(command, namedStore(cli, data), (context) => view(context, options)),
+    )
 }
 
 interface ViewOptions {
