@@ -17,6 +17,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   node: async () => (await import('./commands/node.ts')).addNode,
   run: async () => (await import('./commands/run.ts')).addRun,
   fork: async () => (await import('./commands/fork.ts')).addFork,
+  fetch: async () => (await import('./commands/fetch.ts')).addFetch,
   validate: async () => (await import('./commands/validate.ts')).addValidate,
   rescore: async () => (await import('./commands/rescore.ts')).addRescore,
   verdict: async () => (await import('./commands/verdict.ts')).addVerdict,

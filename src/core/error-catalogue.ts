@@ -135,6 +135,12 @@ export const catalogue = {
     'The control token is missing, wrong, over or revoked.',
     'Send `Authorization: Bearer <token>`: one that `paddock token create` told, or the one in the file control-token of the data directory.',
   ),
+  DATASET_UNREACHABLE: entry(
+    'infra',
+    503,
+    'A published data set cannot be fetched.',
+    'Check the address and the commit in the registry, and that this machine reaches it.',
+  ),
   ENGINE_DERENDER_FAILED: entry(
     'engine',
     502,
@@ -465,6 +471,12 @@ export const catalogue = {
     503,
     'The PostgreSQL server of the job queue does not answer or ended the connection; whether the last call took place is unknown.',
     'Do the same call again: each may be repeated. Check that the server runs, and its limit of connections.',
+  ),
+  REGISTRY_INVALID: entry(
+    'request',
+    400,
+    'A registry of data sets does not have the shape of its format.',
+    'Correct the named place, or fetch the registry anew.',
   ),
   RESPONSE_UNKNOWN: entry(
     'request',

@@ -83,12 +83,11 @@ describe.skipIf(cache === '').each(families)('vLLM 0.32.0 with a random $model',
         return ((await reply.json()) as { readonly prompt: string }).prompt
       }),
     )
-    console.log(
-      model,
-      said,
-      row?.message_spans.map(({ role, part }) => `${part} ${role}`),
-    )
+    const asked = Array.from({ length: turns - 1 }, (_, turn) => `And number ${turn}?`)
+    expect(said).toEqual(['Let us talk about tea.', ...asked])
     expect(spoken.every(({ role }) => role === 'user')).toBe(true)
+    const parts = new Set(row?.message_spans.map(({ part }) => part))
+    expect([...parts].toSorted()).toEqual(['answer', 'content', 'scaffold'])
   })
 
   it('agrees with an independent forward pass at its temperature', async () => {
