@@ -57,16 +57,16 @@ function bash(program: Command, places: readonly Place[]): string {
   )
   return `# Completion of paddock, made by \`paddock completion\`.
 _paddock() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" path='' words='' i
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$path \${COMP_WORDS[i]}" in
-      ${known.join('|')}) path="$path \${COMP_WORDS[i]}" ;;
+    case "$at \${COMP_WORDS[i]}" in
+      ${known.join('|')}) at="$at \${COMP_WORDS[i]}" ;;
     esac
   done
-  case "$path" in
+  case "$at" in
 ${words.join('\n')}
   esac
-  case "$path $prev" in
+  case "$at $prev" in
 ${values.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur")) || true
@@ -86,15 +86,18 @@ function fish(program: Command, places: readonly Place[]): string {
       (one) =>
         `complete -c paddock -f -n ${fishQuoted(here)} -a ${one.name()} -d ${fishQuoted(firstLine(one.description()))}`,
     )
+    const choices = command.registeredArguments.flatMap((argument) => argument.argChoices ?? [])
+    const values =
+      choices.length === 0 ? [] : [`complete -c paddock -f -n ${fishQuoted(here)} -a ${fishQuoted(choices.join(' '))}`]
     const options = command.options.map((option) => {
       const long = option.long === undefined || option.long === null ? '' : ` -l ${option.long.replace(/^--/, '')}`
       const short = option.short === undefined || option.short === null ? '' : ` -s ${option.short.replace(/^-/, '')}`
       const takes = option.required || option.optional ? ' -r' : ''
-      const values = option.argChoices === undefined ? '' : ` -f -a ${fishQuoted(option.argChoices.join(' '))}`
+      const given = option.argChoices === undefined ? '' : ` -f -a ${fishQuoted(option.argChoices.join(' '))}`
       const where = command === program ? '' : ` -n ${fishQuoted(here)}`
-      return `complete -c paddock${where}${long}${short}${takes}${values} -d ${fishQuoted(firstLine(option.description))}`
+      return `complete -c paddock${where}${long}${short}${takes}${given} -d ${fishQuoted(firstLine(option.description))}`
     })
-    return [...below, ...options]
+    return [...below, ...values, ...options]
   })
   return `# Completion of paddock, made by \`paddock completion\`.\n${lines.join('\n')}\n`
 }

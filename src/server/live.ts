@@ -11,7 +11,6 @@ export interface LiveEvent {
 export const liveKinds = {
   call: 'a model call was recorded',
   engine: 'something happened to a replica of the engine, or generation was paused',
-  event: 'something was written to the event log of a rollout',
   progress: 'a rollout entered or left a stage, or ended',
   run: 'a submitted run ended',
   turn: 'a rollout that goes on has come so far',
