@@ -102,6 +102,8 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'POST /rl/v1/rollouts/:id/resume': steers(),
   'POST /rl/v1/calls/:id/probes': trains,
   'POST /rl/v1/score': trains,
+  'POST /rl/v1/verify': trains,
+  'GET /rl/v1/verify/:key': trains,
   'PUT /rl/v1/runs/:id/engines': steers(),
   'POST /rl/v1/runs/:id/evals': trains,
   'GET /rl/v1/runs/:id/evals/:eval': looks,

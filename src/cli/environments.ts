@@ -31,6 +31,24 @@ export async function environmentsOf(
   return { ...registry, get: (asked) => registry.get(asked === o.also || asked === path ? name : asked) }
 }
 
+/** Finds an environment: of a run, with what that names and trusts, or as the configuration has it. */
+export type FindEnvironment = (
+  name: string,
+  run: { readonly environment: string; readonly trustTasks: boolean } | null,
+) => Promise<Environment>
+
+/** {@link FindEnvironment} over {@link environmentsOf}; what an environment has open stays open. */
+export function environmentFinder(loaded: LoadedConfig): FindEnvironment {
+  const known = new Map<string, Promise<EnvironmentRegistry>>()
+  return async (name, run) => {
+    const asked = JSON.stringify(run === null ? null : [run.environment, run.trustTasks])
+    const found = known.get(asked) ?? environmentsOf(loaded, run === null ? {} : { also: run.environment, ...run })
+    known.set(asked, found)
+    found.catch(() => known.delete(asked))
+    return (await found).get(name)
+  }
+}
+
 /** The absolute path that a command line or a configuration means; null for a name. */
 export function pluginPath(text: string, directory: string): string | null {
   return text.startsWith('.') || isAbsolute(text) ? resolve(directory, text) : null

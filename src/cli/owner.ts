@@ -1,4 +1,4 @@
-import { type Config, type Id, type Log, openLog, PaddockError, withoutSecrets } from '../core/index.ts'
+import { type Config, type Id, type Log, openLog, PaddockError, present, withoutSecrets } from '../core/index.ts'
 import {
   chatRequestOf,
   createProxy,
@@ -32,6 +32,7 @@ import {
   TrainerRuns,
   type RunProgress,
   TurnEvents,
+  Verifications,
 } from '../rollout/index.ts'
 import {
   WorkTally,
@@ -44,13 +45,16 @@ import {
   type SubmittedRun,
 } from '../server/index.ts'
 import { controlToken } from '../access/index.ts'
+import type { SandboxProvider } from '../sandbox/index.ts'
 import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
+import type { FindEnvironment } from './environments.ts'
 import { LeftWork } from './left.ts'
 import { logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
+import { sandboxOf } from './sandbox.ts'
 import { version } from './version.ts'
 import { listenerTls } from './tls.ts'
 import { TokenTextCache } from './token-texts.ts'
@@ -115,6 +119,8 @@ export interface OwnerOptions {
   readonly findRun: FindRun
   /** Finds a selector of the configuration, or a built-in one. */
   readonly findSelector: FindSelector
+  /** Finds an environment by its name, for what is verified here and was done elsewhere. */
+  readonly findEnvironment: FindEnvironment
 }
 
 /** Opens the data directory, the engine and both listeners. On a failure everything opened so far is closed again. */
@@ -235,6 +241,18 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       catalogue: store.catalogue,
     })
     const { findSelector } = options
+    let verifierBoxes: Promise<SandboxProvider> | null = null
+    closers.add(async () => (await verifierBoxes)?.close())
+    const verifications = new Verifications({
+      store,
+      own,
+      environment: options.findEnvironment,
+      sandbox: () => (verifierBoxes ??= sandboxOf(config)),
+      places: config.run.limits.verify,
+      budgets: present(config.run.budgets),
+      onFailure: (key, error) => log.room('rollout').warn({ key, err: error }, 'what was brought could not be verified'),
+    })
+    closers.add(() => verifications.close())
     const runs = new TrainerRuns({
       store,
       findSelector,
@@ -313,6 +331,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           changes: store.changes,
           shelving,
           probes: new Probes({ store, proxy }),
+          verifications,
           scoreIds: async (role, order) => {
             if (role === 'policy') return proxy.scoreIds(order)
             const scorer = await scorers[role]?.()

@@ -689,6 +689,30 @@ export const catalogue = {
     'The verifier did not give a verdict.',
     'See its output in the rollout events; the reward is null.',
   ),
+  VERIFY_FAILED: entry(
+    'infra',
+    503,
+    'The work that was brought could not be verified: a box, an image or a judge failed. Nothing was scored.',
+    'Ask again with the same key once what the message names is mended.',
+  ),
+  VERIFY_FULL: entry(
+    'request',
+    429,
+    'As much work waits to be verified as may.',
+    'Ask again when a verification has ended; run.limits.verify says how many run at once.',
+  ),
+  VERIFY_KEY_TAKEN: entry(
+    'request',
+    409,
+    'The idempotency key stands for other work, or for another task.',
+    'Take a key of its own for each attempt.',
+  ),
+  WORK_REFUSED: entry(
+    'request',
+    400,
+    'What was brought to be verified is refused, before any box is made.',
+    'Make the archive anew without what the message names.',
+  ),
   WEIGHTS_REFUSED: entry(
     'engine',
     502,

@@ -70,6 +70,7 @@ export {
   type Verdict,
   type VerdictBy,
   type VerdictFacts,
+  type VerdictDraft,
   verdictRanks,
   type VerdictStatus,
 } from './verdict.ts'

@@ -30,6 +30,11 @@ export type Verdict = VerdictFacts &
       }
   )
 
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+
+/** A verdict before it has a place in the log: what an environment's `verify` gives. */
+export type VerdictDraft = DistributiveOmit<Verdict, 'id' | 'rolloutId' | 'at' | 'by' | 'supersedes'>
+
 /** Something that was taken out of an agent's box, by its content. */
 export interface StoredArtifact {
   /** In the box; below `/.paddock`, what the host noted. */

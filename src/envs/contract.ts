@@ -53,6 +53,11 @@ export interface Environment {
    * `unscorable`); rejects only with the signal's reason.
    */
   verify(context: VerifyContext): Promise<VerdictDraft>
+  /**
+   * How work at the task that was done elsewhere is verified here; null: only what was done here is. Pure. Throws `TASK_UNSUPPORTED` where
+   * it is this task that cannot be.
+   */
+  outside(task: Task): OutsideWork | null
   /** Whether the task asks for nothing to be changed; what tries to is then told by the audit. */
   isReadOnly(task: Task): boolean
   /**
@@ -166,6 +171,20 @@ export interface ArtifactItem {
   /** Absolute path in the box. */
   readonly path: string
   readonly content: Artifact
+}
+
+/** Work that was done elsewhere, as the verifier of a task takes it. */
+export interface OutsideWork {
+  /** Files and directories that may be brought: absolute paths in a box. */
+  readonly places: readonly string[]
+  /** What {@link Environment.verify} gets. Throws `WORK_REFUSED` for what is no work at this task. */
+  artifacts(brought: BroughtWork): Artifacts
+}
+
+/** What somebody brought: files at the places of an {@link OutsideWork}, an answer in words, or both. */
+export interface BroughtWork {
+  readonly items: readonly ArtifactItem[]
+  readonly answer: string | null
 }
 
 /** An artifact item as one blob: a tar with sorted entries and zeroed times, so that equal files give equal bytes. */

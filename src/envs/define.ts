@@ -9,6 +9,7 @@ import type {
   GroupContext,
   LoadOptions,
   NamedScript,
+  OutsideWork,
   TaskSteps,
   Tool,
   VerifyContext,
@@ -43,6 +44,8 @@ export interface EnvironmentSpec<Data> {
   collect(context: With<BoxContext, Data>): Promise<Artifacts>
   /** May throw: a PaddockError of family infra becomes `infra_error`, anything else `unscorable`. */
   verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>
+  /** Default: null, only what was done here is verified. */
+  outside?(task: TaskOf<Data>): OutsideWork | null
   /** Default: false. */
   isReadOnly?(task: TaskOf<Data>): boolean
   /**
@@ -76,6 +79,7 @@ const shape = z.object({
   steps: callable.optional(),
   collect: callable,
   verify: callable,
+  outside: callable.optional(),
   isReadOnly: callable.optional(),
   scoreGroup: callable.optional(),
   scripts: z.object({
@@ -129,6 +133,7 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     steps: (task) => spec.steps?.(typed(task)) ?? null,
     collect: async (context) => spec.collect(typedContext(context)),
     verify: (context) => guarded(spec, context, typed),
+    outside: (task) => spec.outside?.(typed(task)) ?? null,
     isReadOnly: (task) => spec.isReadOnly?.(typed(task)) ?? false,
     scoreGroup:
       spec.scoreGroup === undefined ? null : async (context) => (await spec.scoreGroup?.(typedContext(context))) ?? [],

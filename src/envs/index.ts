@@ -6,12 +6,14 @@ export type {
   Attempt,
   BoxContext,
   BoxNeeds,
+  BroughtWork,
   Environment,
   EnvironmentScripts,
   GroupContext,
   GroupMember,
   LoadOptions,
   NamedScript,
+  OutsideWork,
   PackedArtifact,
   Script,
   ScriptStep,
@@ -54,5 +56,6 @@ export {
   serveRetrieve,
 } from './search/index.ts'
 export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
+export { broughtItems } from './outside/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
 export { type ValidateOptions, validateTasks, type ValidationRow, type ValidationStatus } from './validate.ts'

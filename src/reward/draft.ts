@@ -1,9 +1,6 @@
-import type { Digest, Verdict } from '../core/index.ts'
+import type { Digest, Verdict, VerdictDraft } from '../core/index.ts'
 
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
-
-/** A verdict before it has a place in the log: what an environment's `verify` gives. */
-export type VerdictDraft = DistributiveOmit<Verdict, 'id' | 'rolloutId' | 'at' | 'by' | 'supersedes'>
+export type { VerdictDraft }
 
 /** Who scored, how far the agent was kept from it, and what was looked at. Everything of a draft but its number. */
 export interface DraftFacts {

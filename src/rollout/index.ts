@@ -61,6 +61,7 @@ export {
   Recordings,
 } from './recording.ts'
 export { type HandInResult, insideLink, insidePath, type NodeJob, NodeJobs, type TaskFiles } from './nodes/index.ts'
+export { type AskedWork, type Verification, Verifications } from './verification/index.ts'
 export { openRunAtNode, rolloutOfJob, type RunAtNode } from './run-at-node.ts'
 export { type GroupRequest, groupSpec } from './group/spec.ts'
 export {

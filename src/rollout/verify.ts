@@ -9,7 +9,7 @@ import { faultLine } from './judge-end.ts'
 import type { RunParts } from './run-parts.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */
-const boxMarginMs = 120_000
+export const boxMarginMs = 120_000
 
 /**
  * The verify stage: the environment's verdict on what an agent left, behind the gate for verifications (`onPlace`: it is

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import type { Conformance } from '../conform/contract.ts'
+import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { conformMarkdown, conformText } from '../present/conform.ts'
 import { selectorFor } from '../selectors.ts'
@@ -73,6 +74,7 @@ async function run(
     submit: (inner, asked) => submitRun(inner, { ...loaded, config: own }, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun({ ...loaded, config: own }, inner, asked, io.signal),
     findSelector: (name, part) => selectorFor({ ...loaded, config: own }, name, part),
+    findEnvironment: environmentFinder({ ...loaded, config: own }),
   })
   const found: Conformance[] = []
   try {

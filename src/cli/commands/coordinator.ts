@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { type ConfigInput, engineUrls, isLoopback, PaddockError } from '../../core/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
 import { selectorFor } from '../selectors.ts'
@@ -65,6 +66,7 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
     submit: (inner, asked) => submitRun(inner, loaded, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun(loaded, inner, asked, io.signal),
     findSelector: (name, part) => selectorFor(loaded, name, part),
+    findEnvironment: environmentFinder(loaded),
   })
   try {
     const { found } = owner.engines

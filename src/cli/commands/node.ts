@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { type ConfigInput, engineUrls, isLoopback, PaddockError } from '../../core/index.ts'
 import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
+import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import type { Joined, NodeClient } from '../node/client.ts'
 import type { NodeNews } from '../node/worker.ts'
@@ -156,6 +157,7 @@ async function atWork(
     submit: refuse,
     findRun: refuse,
     findSelector: refuse,
+    findEnvironment: environmentFinder(loaded),
   })
   try {
     const directory = owner.store.directory

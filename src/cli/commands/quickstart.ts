@@ -7,6 +7,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
+import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import type { Owner } from '../owner.ts'
 import { shortId } from '../present/units.ts'
@@ -71,6 +72,7 @@ async function quickstart(context: CommandContext): Promise<ExitCode> {
     submit: (inner, asked) => submitRun(inner, context.loaded, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun(context.loaded, inner, asked, io.signal),
     findSelector: (name, part) => selectorFor(context.loaded, name, part),
+    findEnvironment: environmentFinder(context.loaded),
   })
   const told: Attempt[] = []
   try {

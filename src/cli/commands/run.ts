@@ -5,7 +5,7 @@ import type { RunSummary } from '../../rollout/index.ts'
 import type { RunRequest } from '../../server/index.ts'
 import type { OwnerAddress } from '../../access/index.ts'
 import { type Cli, type CommandContext, labels, repeated, wholeNumber } from '../cli.ts'
-import { pluginPath } from '../environments.ts'
+import { environmentFinder, pluginPath } from '../environments.ts'
 import type { PreparedRun } from '../execute.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { ownerOf } from '../find-owner.ts'
@@ -179,6 +179,7 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
     submit: (inner, submitted) => submitRun(inner, loaded, submitted, io.signal),
     findRun: (inner, found) => findTrainerRun(loaded, inner, found, io.signal),
     findSelector: (name, part) => selectorFor(loaded, name, part),
+    findEnvironment: environmentFinder(loaded),
   })
   if (owner === null) return null
   const progress = new RunProgressView(io, context.paint)
@@ -214,7 +215,7 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
 
 async function openUnlessOwned(
   { io, loaded }: CommandContext,
-  takes: Pick<OwnerOptions, 'submit' | 'findRun' | 'findSelector'>,
+  takes: Pick<OwnerOptions, 'submit' | 'findRun' | 'findSelector' | 'findEnvironment'>,
 ): Promise<Owner | null> {
   const { openOwner } = await import('../owner.ts')
   // A run of its own takes free ports: nobody has to know them.

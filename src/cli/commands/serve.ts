@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandContext, labels, wholeNumber } from '../cli.ts'
 import { type ConfigInput, engineUrls } from '../../core/index.ts'
+import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
 import type { Owner } from '../owner.ts'
@@ -63,6 +64,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
     submit: (inner, asked) => submitRun(inner, context.loaded, asked, io.signal),
     findRun: (inner, asked) => findTrainerRun(context.loaded, inner, asked, io.signal),
     findSelector: (name, part) => selectorFor(context.loaded, name, part),
+    findEnvironment: environmentFinder(context.loaded),
     onCall: (call) => {
       calls += 1
       io.out(context.json ? JSON.stringify({ type: 'call', ...call }) : callLine(call, Date.now(), paint))

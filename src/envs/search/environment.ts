@@ -4,6 +4,7 @@ import type { Corpus } from './corpus/index.ts'
 import { type SearchData, searchDataSchema } from './data.ts'
 import { loadQuestions, sourceOf } from './load.ts'
 import { cheatsOf, distractorsOf, oracleOf } from './scripts.ts'
+import { outsideWork } from './outside.ts'
 import { recordOf, toArtifact } from './record.ts'
 import { DenseCache } from './dense-cache.ts'
 import { noiseAt, type Retrieval } from './retrieval/index.ts'
@@ -49,6 +50,7 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     systemPrompt: ({ data }) => (data.scoring.preset === 'evidence' ? evidencePrompt : answerPrompt),
     collect: async ({ box }) => ({ items: [toArtifact(recordOf(box))] }),
     verify: (context) => verifyRecord(context, () => corpusOf(context.task)),
+    outside: outsideWork,
     scripts: { oracle: oracleOf, cheats: cheatsOf, distractors: distractorsOf },
   })
 }

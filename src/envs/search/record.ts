@@ -60,6 +60,15 @@ export function toArtifact({ searches, opened, answer, noise }: SearchRecord): A
   }
 }
 
+/** A record that somebody else wrote; null where it is none. */
+export function parseRecord(bytes: Uint8Array): SearchRecord | null {
+  try {
+    return recordSchema.parse(JSON.parse(new TextDecoder().decode(bytes)))
+  } catch {
+    return null
+  }
+}
+
 /** The record among artifacts. Throws `VERIFIER_FAILED` when there is none: it is ours, never the agent's, to be there. */
 export function fromArtifacts(artifacts: Artifacts): SearchRecord {
   const item = artifacts.items.find(({ path }) => path === recordPath)

@@ -4,6 +4,7 @@ import { sqlNeeds, submissionPath } from './box.ts'
 import { type SqlData, sqlDataSchema } from './data.ts'
 import { engineOf } from './engines/index.ts'
 import { loadSqlTasks } from './load.ts'
+import { outsideWork } from './outside.ts'
 import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
 import { recordArtifact } from './record.ts'
 import { residentIn } from './resident.ts'
@@ -32,6 +33,7 @@ export const sql: Environment = defineEnvironment({
   systemPrompt: ({ data }) => (data.mode === 'query' ? queryPrompt(data) : writePrompt(data)),
   collect: collectSubmission,
   verify: verifySubmission,
+  outside: () => outsideWork,
   isReadOnly: ({ data }) => data.mode === 'query',
   scripts: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
 })

@@ -6,6 +6,7 @@ import { collectArtifacts } from './collect.ts'
 import { type TerminalData, terminalDataSchema } from './data.ts'
 import { factsOf, isOwnBase } from './dockerfile.ts'
 import { loadTasks } from './load.ts'
+import { outsideWork } from './outside.ts'
 import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
 import { setUp } from './setup.ts'
 import { shellToolFor } from './shell-tool.ts'
@@ -43,6 +44,7 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     steps: stepsOf,
     collect: collectArtifacts,
     verify: (context) => verifyArtifacts(context, verifierNeeds(context.task)),
+    outside: outsideWork,
     scripts: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
   })
 }

@@ -10,6 +10,7 @@ import type {
   Shelving,
   TrainerGroups,
   TrainerRuns,
+  Verifications,
 } from '../../rollout/index.ts'
 import type { ScoreOrder, Scores } from '../../proxy/index.ts'
 import type { ScoringRole, Store, StoreReader } from '../../trajectory/index.ts'
@@ -34,6 +35,7 @@ export interface RlParts {
   readonly changes: Store['changes']
   readonly shelving: Pick<Shelving, 'shelve' | 'resume' | 'stateOf' | 'ofRun'>
   readonly probes: Pick<Probes, 'probe'>
+  readonly verifications: Pick<Verifications, 'verify' | 'look'>
   readonly scoreIds: (role: 'policy' | ScoringRole, order: ScoreOrder) => Promise<Scores>
   /** False: a trainer names the engine later. */
   readonly hasEngine: () => boolean

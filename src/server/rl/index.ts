@@ -15,6 +15,7 @@ import { saidRoutes } from './said.ts'
 import { scoreRoutes } from './score.ts'
 import { shelveRoutes } from './shelve.ts'
 import { taskRoutes } from './tasks.ts'
+import { verifyRoutes } from './verify.ts'
 
 export type { RlParts } from './contract.ts'
 
@@ -41,6 +42,7 @@ export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _res
     probeRoutes,
     shelveRoutes,
     taskRoutes,
+    verifyRoutes,
     eventRoutes,
     describeRoutes,
   ])

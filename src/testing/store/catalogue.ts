@@ -351,6 +351,23 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       expect(await catalogue.fingerprint(digest)).toEqual(fingerprint)
     })
 
+    it('keeps the first verification of a key', async () => {
+      const { id: _id, rolloutId: _of, at: _at, by: _by, supersedes: _before, ...found } = verdict(newId(), 1, null)
+      const first = {
+        id: 'rollout 7 of node b',
+        asked: sha256('asked'),
+        taskDigest: sha256('task'),
+        at: 7,
+        token: 'ann',
+        verdict: found,
+      }
+      expect(await catalogue.verification(first.id)).toBeNull()
+      expect(await catalogue.putVerification(first)).toEqual(first)
+      expect(await catalogue.putVerification({ ...first, asked: sha256('other'), at: 8 })).toEqual(first)
+      expect(await catalogue.verification(first.id)).toEqual(first)
+      expect(await catalogue.verification(`${first.id} `)).toBeNull()
+    })
+
     it('keeps token texts per tokenizer, parts of characters too', async () => {
       await catalogue.putTokenTexts('a', new Map([[7, Uint8Array.from([0xe2, 0x82])]]))
       await catalogue.putTokenTexts('b', new Map([[7, Buffer.from('seven')]]))

@@ -10,6 +10,7 @@ import type {
   RunEvent,
   RunRecord,
   SlotRecord,
+  VerificationRecord,
 } from '../contract/index.ts'
 import { readMemory } from '../memory/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
@@ -22,7 +23,8 @@ interface RecordRow {
   readonly record: string
 }
 
-const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, rounds, slots, settled, runEvents } = catalogueTables
+const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, rounds, slots, settled, runEvents, verifications } =
+  catalogueTables
 
 /** More than any table has. */
 const all = Number.MAX_SAFE_INTEGER
@@ -191,6 +193,10 @@ export class SqlCatalogueReader implements CatalogueReader {
 
   fingerprint(digest: Digest): Promise<EngineFingerprint> {
     return this.#one<EngineFingerprint>(fingerprints, 'id', digest)
+  }
+
+  async verification(key: string): Promise<VerificationRecord | null> {
+    return (await this.#records<VerificationRecord>(verifications, 'WHERE id = ?', key))[0] ?? null
   }
 
   async tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {

@@ -21,6 +21,7 @@ import {
   type SettledRound,
   type SlotRecord,
   verdictInForce,
+  type VerificationRecord,
 } from '../contract/index.ts'
 import { rememberReward, rememberRound } from '../memory/index.ts'
 import { first, insert } from '../sql/index.ts'
@@ -188,6 +189,12 @@ export class SqlCatalogue extends SqlCatalogueReader implements Catalogue {
     const digest = fingerprintDigest(fingerprint)
     await insert(this.sql, fingerprints, { id: digest, record: JSON.stringify(fingerprint) }, orNothing)
     return digest
+  }
+
+  async putVerification(verification: VerificationRecord): Promise<VerificationRecord> {
+    const { id } = verification
+    await insert(this.sql, catalogueTables.verifications, { id, record: JSON.stringify(verification) }, orNothing)
+    return (await this.verification(id)) ?? verification
   }
 
   putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void> {

@@ -33,6 +33,7 @@ export const catalogueTables = {
   closedRuns: table('closed_runs', ['run']),
   fingerprints: table('fingerprints', ['id', 'record']),
   tokenTexts: table('token_texts', ['tokenizer', 'token', 'bytes']),
+  verifications: table('verifications', ['id', 'record']),
 } as const
 
 function table<const Column extends string>(name: string, columns: readonly Column[]): CoveredTable<Column> {
@@ -264,7 +265,10 @@ export const catalogueMigrations: readonly Migration[] = [
     digest INTEGER NOT NULL,
     PRIMARY KEY (tokenizer, token)
   ) STRICT, WITHOUT ROWID;
-  ${Object.values(catalogueTables).map(counting).join('')}
+  ${Object.values(catalogueTables)
+    .filter((one) => one !== catalogueTables.verifications)
+    .map(counting)
+    .join('')}
 
   -- Where each settled round is: 'ready', 'claimed', 'done', 'stale' (its weights are gone) or 'failed'. In order of settling.
   CREATE TABLE handouts (
@@ -337,4 +341,8 @@ export const catalogueMigrations: readonly Migration[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   sqliteMemory,
+  `
+  CREATE TABLE verifications (id TEXT PRIMARY KEY, record TEXT NOT NULL, digest INTEGER NOT NULL) STRICT;
+  ${counting(catalogueTables.verifications)}
+  `,
 ]

@@ -1,5 +1,5 @@
-/** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts. */
-import type { Digest, EngineFingerprint, Id, RolloutEnd, StoredArtifact, Task, Verdict } from '../../core/index.ts'
+/** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts, verifications. */
+import type { Digest, EngineFingerprint, Id, RolloutEnd, StoredArtifact, Task, Verdict, VerdictDraft } from '../../core/index.ts'
 import type { MemoryPage, MemoryQuery } from './memory.ts'
 import type { RoundRecord, RoundView, RunEvent, SettledRound, SlotRecord } from './group.ts'
 
@@ -89,6 +89,20 @@ export interface RolloutView extends RolloutRecord {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** What became of work that was done elsewhere and brought to be verified. */
+export interface VerificationRecord {
+  /** The key of whoever asked. */
+  readonly id: string
+  /** Digest of all that was asked under the key. */
+  readonly asked: Digest
+  readonly taskDigest: Digest
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Name of the token under which it was asked. */
+  readonly token: string
+  readonly verdict: VerdictDraft
+}
+
 export interface CatalogueReader {
   run(id: Id): Promise<RunRecord>
   runs(limit?: number): Promise<readonly RunRecord[]>
@@ -121,6 +135,8 @@ export interface CatalogueReader {
   /** `seq` of the last event of a run; 0 before the first. */
   lastRunEvent(runId: Id): Promise<number>
   fingerprint(digest: Digest): Promise<EngineFingerprint>
+  /** The verification of a key; null: none has come to a verdict. */
+  verification(key: string): Promise<VerificationRecord | null>
   /** Texts of token ids for one tokenizer, as far as known. Bytes, because a token may hold a part of a character. */
   tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
   /** Ids that start with `prefix`, over rollouts, sessions, runs, groups: for the CLI's short ids. */
@@ -156,5 +172,7 @@ export interface Catalogue extends CatalogueReader {
   settleRound(settled: SettledRound): Promise<SettledRound>
   /** Returns the digest under which it is stored. */
   putFingerprint(fingerprint: EngineFingerprint): Promise<Digest>
+  /** The first of a key stands: it is what every later call resolves with. */
+  putVerification(verification: VerificationRecord): Promise<VerificationRecord>
   putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void>
 }

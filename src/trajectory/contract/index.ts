@@ -3,7 +3,7 @@
  * a recorded fact; a correction is a new fact that `supersedes` an older one.
  *
  * - `Recorder`: the log of sessions, calls, segments, events. SQLite only, one writer thread.
- * - `Catalogue`: tasks, runs, groups, rollouts, verdicts, fingerprints, token texts.
+ * - `Catalogue`: tasks, runs, groups, rollouts, verdicts, fingerprints, token texts, verifications.
  * - `Queue`: jobs, and the node sessions that hold them.
  * - `TrainerBook`: what a trainer was handed, and what it said of it.
  * - `Blobs`: content by SHA-256.

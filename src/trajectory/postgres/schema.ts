@@ -76,6 +76,7 @@ export const migrations: readonly string[] = [
   catalogueSchema,
   homesSchema,
   postgresMemory,
+  'CREATE TABLE paddock.verifications (id text PRIMARY KEY, record text NOT NULL, digest integer NOT NULL)',
 ]
 
 /** Serializes programs that start at once; of this program alone. */

@@ -1,8 +1,8 @@
 /** The rows of a catalogue that are whole, in a new one. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from 'better-sqlite3'
-import { catalogueTables, type CoveredTable } from '../catalogue/index.ts'
-import { asStoreError, Statements } from '../sqlite/index.ts'
+import { catalogueMigrations, catalogueTables, type CoveredTable } from '../catalogue/index.ts'
+import { asStoreError, schemaVersion, Statements } from '../sqlite/index.ts'
 import { copyRows } from './copy-rows.ts'
 
 /** What came over. */
@@ -22,6 +22,7 @@ export function salvageCatalogue(from: Database, into: Database): SalvagedCatalo
       : null
   const tables: readonly CoveredTable[] = Object.values(catalogueTables)
   for (const table of tables) {
+    if (isNewer(from, table)) continue
     const { damaged } = copyRows(from, into, table, (row) => {
       if (table.scope === 'rollout') return missing('rollouts', 'id', row['rollout'])
       if (table.name === 'groups') return missing('runs', 'id', row['run']) ?? missing('tasks', 'task', row['task'])
@@ -32,6 +33,16 @@ export function salvageCatalogue(from: Database, into: Database): SalvagedCatalo
   }
   const rollouts = statements.all<{ id: string }>('SELECT id FROM rollouts').map(({ id }) => id)
   return { lost, incomplete: incompleteOf(from, statements, rollouts, lost) }
+}
+
+/** A table that came with a schema which the damaged store does not have yet. */
+function isNewer(from: Database, table: CoveredTable): boolean {
+  try {
+    const known = from.prepare(`SELECT 1 FROM sqlite_master WHERE name = ?`).get(table.name) !== undefined
+    return !known && schemaVersion(from) < catalogueMigrations.length
+  } catch {
+    return false
+  }
 }
 
 interface Counted {

@@ -125,6 +125,7 @@ function catalogueReads(reader: CatalogueReader): CatalogueReader {
     runEvents: (runId, o) => later(() => reader.runEvents(runId, o)),
     lastRunEvent: (runId) => later(() => reader.lastRunEvent(runId)),
     fingerprint: (digest) => later(() => reader.fingerprint(digest)),
+    verification: (key) => later(() => reader.verification(key)),
     tokenTexts: (tokenizer, ids) => later(() => reader.tokenTexts(tokenizer, ids)),
     resolve: (prefix) => later(() => reader.resolve(prefix)),
     close: () => Promise.resolve(),

@@ -24,6 +24,7 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
     'runEvents',
     'lastRunEvent',
     'fingerprint',
+    'verification',
     'tokenTexts',
     'resolve',
     'putTask',
@@ -40,6 +41,7 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
     'openSlots',
     'settleRound',
     'putFingerprint',
+    'putVerification',
     'putTokenTexts',
   ])
 }

@@ -39,6 +39,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     runEvents: remote(thread, 'catalogue.runEvents'),
     lastRunEvent: remote(thread, 'catalogue.lastRunEvent'),
     fingerprint: remote(thread, 'catalogue.fingerprint'),
+    verification: remote(thread, 'catalogue.verification'),
     tokenTexts: remote(thread, 'catalogue.tokenTexts'),
     resolve: remote(thread, 'catalogue.resolve'),
     putTask: remote(thread, 'catalogue.putTask'),
@@ -55,6 +56,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     openSlots: remote(thread, 'catalogue.openSlots'),
     settleRound: remote(thread, 'catalogue.settleRound'),
     putFingerprint: remote(thread, 'catalogue.putFingerprint'),
+    putVerification: remote(thread, 'catalogue.putVerification'),
     putTokenTexts: remote(thread, 'catalogue.putTokenTexts'),
     close: nothing,
   }

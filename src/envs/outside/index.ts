@@ -1,0 +1,1 @@
+export { broughtItems } from './brought.ts'

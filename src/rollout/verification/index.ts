@@ -1,0 +1,1 @@
+export { type AskedWork, type Verification, Verifications } from './verifications.ts'
