@@ -56,7 +56,7 @@ import { logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
 import { sandboxOf } from './sandbox.ts'
 import { version } from './version.ts'
-import { listenerTls } from './tls.ts'
+import { listenerTls, requireTls } from './tls.ts'
 import { TokenTextCache } from './token-texts.ts'
 
 /** A run that another process handed in. */
@@ -126,6 +126,7 @@ export interface OwnerOptions {
 /** Opens the data directory, the engine and both listeners. On a failure everything opened so far is closed again. */
 export async function openOwner(options: OwnerOptions): Promise<Owner> {
   const { config, signal } = options
+  requireTls(config)
   const closers = new Closers()
   try {
     const log = await openLog({ ...config.log, secrets: secretsOf(config) })
@@ -361,7 +362,11 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       { ...config.control, token, live, directory: config.store.directory, tls: await listenerTls(config) },
     )
     closers.add(() => control.close())
-    announceOwner(config.store.directory, control.localOrigin)
+    announceOwner(config.store.directory, control.localOrigin, {
+      host: config.control.host,
+      port: control.port,
+      tls: config.tls.cert !== null,
+    })
     closers.add(settle)
     const running = new Set<Id>()
     const left = new LeftWork(store, unverified)

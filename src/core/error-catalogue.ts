@@ -451,8 +451,8 @@ export const catalogue = {
   PLAIN_HTTP: entry(
     'request',
     400,
-    'A coordinator or a node would speak plain HTTP beyond this machine, where tokens and rollouts can be read on the way.',
-    'Give the coordinator `tls.cert` and `tls.key` and join it with https:, listen on loopback, or say --plain-http where the network between the machines encrypts.',
+    'A control listener or a node would speak plain HTTP beyond this machine, where tokens and rollouts can be read on the way.',
+    'Name `tls.cert` and `tls.key` (PADDOCK_TLS_CERT, PADDOCK_TLS_KEY) and join with https:, listen on loopback, or say --plain-http (PADDOCK_PLAIN_HTTP=1) where the network between the machines encrypts.',
   ),
   PROXY_DRAINING: entry(
     'infra',

@@ -286,8 +286,14 @@ it('a node gives back what it cannot do and says why; Ctrl-C gives back what is 
 
 it('neither speaks plain HTTP beyond this machine, but where it is told that the network encrypts', async () => {
   const data = join(directory, 'plain-data')
-  const far = await paddock(['coordinator', '--data', data, '--control-host', '0.0.0.0'])
-  expect([far.code, far.err]).toEqual([2, expect.stringContaining('PLAIN_HTTP')])
+  for (const [command, args, env] of [
+    ['coordinator', ['--control-host', '0.0.0.0'], {}],
+    ['serve', [], { PADDOCK_CONTROL_HOST: '0.0.0.0' }],
+    ['run', [task], { PADDOCK_CONTROL_HOST: '0.0.0.0', PADDOCK_PLAIN_HTTP: '0' }],
+  ] as const) {
+    const far = await paddock([command, '--data', data, ...args], env)
+    expect([command, far.code, far.err]).toEqual([command, 2, expect.stringMatching(/PLAIN_HTTP.*PADDOCK_TLS_CERT/s)])
+  }
   const join_ = ['node', '--join', 'http://192.0.2.1:8791', '--data', data]
   const away = await paddock(join_, { PADDOCK_CONTROL_TOKEN: 'x'.repeat(43) })
   expect([away.code, away.err]).toEqual([2, expect.stringContaining('PLAIN_HTTP')])
@@ -302,6 +308,12 @@ it('neither speaks plain HTTP beyond this machine, but where it is told that the
     '--plain-http',
   ])
   expect(await told.said('ready')).toMatchObject({ control: expect.stringContaining('http://127.0.0.1:') })
+  // What runs is told by whoever looks, whose own variables say nothing of it.
+  const doctor = await paddock(['doctor', '--no-docker', '--no-engine', '--json', '--data', data])
+  const { findings } = JSON.parse(doctor.out) as { findings: readonly { readonly about: string }[] }
+  expect(findings.filter(({ about }) => about === 'control')).toMatchObject([
+    { status: 'warning', what: expect.stringMatching(/offers it at http:\/\/0\.0\.0\.0:\d+: tokens/) },
+  ])
 })
 
 it('another version is refused by name, a session of another token by 403, and a body that is too large', async () => {

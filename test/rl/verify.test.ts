@@ -46,7 +46,8 @@ type Entry = Partial<Header> & { readonly name: string; readonly body?: string }
 
 async function archiveOf(...entries: readonly Entry[]): Promise<string> {
   const tar = pack()
-  for (const { body, ...header } of entries) tar.entry(header, body ?? '')
+  // The same work is the same bytes: what is asked again under its key.
+  for (const { body, ...header } of entries) tar.entry({ mtime: new Date(0), ...header }, body ?? '')
   tar.finalize()
   return (await buffer(tar)).toString('base64')
 }
@@ -160,13 +161,24 @@ describe('work that was done elsewhere', () => {
 
 describe('in real boxes', () => {
   const report = (attacker: string) =>
-    archiveOf({ name: 'workspace/report.json', body: JSON.stringify({ attacker, failed_logins: 1 }) })
+    archiveOf({
+      name: 'workspace/report.json',
+      body: JSON.stringify({ attacker, failed_logins: 1, first_success: '2026-03-03T03:06:13Z', stolen: [] }),
+    })
   const terminal = { run_id: 'terminal', task: 'log-forensics' }
 
   it("files are unpacked in the verifier's box, and an answer in words is run there", async () => {
-    const files = await verify({ ...terminal, idempotency_key: 'wrong', archive: await report('1.2.3.4') })
-    expect(files).toMatchObject({ state: 'done', verdict: { status: 'scored', reward: 0, trust: 'separate' } })
-    expect(files.verdict?.evidence).not.toContain('No such file')
+    const files = await verify({ ...terminal, idempotency_key: 'wrong', archive: await report('203.0.113.77') })
+    // What the tests found in the file that was brought.
+    expect(files).toMatchObject({
+      state: 'done',
+      verdict: {
+        status: 'scored',
+        reward: 0,
+        trust: 'separate',
+        components: { is_object_with_exact_keys: 1, attacker: 1, first_success: 1, failed_logins: 0 },
+      },
+    })
     const sql = { run_id: 'sql', task: 'shop-customers-by-country' }
     const right = 'SELECT country, count(*) FROM customers GROUP BY country ORDER BY count(*) DESC, country'
     expect(await verify({ ...sql, idempotency_key: 'right', answer: right })).toMatchObject({

@@ -1,25 +1,21 @@
 import type { Command } from 'commander'
-import { type ConfigInput, engineUrls, isLoopback, PaddockError } from '../../core/index.ts'
-import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
+import { type ConfigInput, engineUrls } from '../../core/index.ts'
+import type { Cli, CommandContext } from '../cli.ts'
 import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'
 import { selectorFor } from '../selectors.ts'
+import { type ListenerOptions, listenerOverrides, withListenerOptions } from '../tls.ts'
 
-interface CoordinatorOptions {
+interface CoordinatorOptions extends ListenerOptions {
   readonly engine?: string
   readonly model?: string
-  readonly controlHost?: string
-  readonly controlPort?: number
   readonly here?: boolean
-  readonly plainHttp?: boolean
-  readonly tlsCert?: string
-  readonly tlsKey?: string
 }
 
 /** `paddock coordinator`: owns the data directory and leaves the rollouts of its runs to nodes. */
 export function addCoordinator(program: Command, cli: Cli): void {
-  program
+  const command = program
     .command('coordinator')
     .description(
       'own the data directory and leave the rollouts of its runs to nodes that join; serves /rl/v1 until Ctrl-C',
@@ -29,12 +25,8 @@ export function addCoordinator(program: Command, cli: Cli): void {
       'inference backend as the nodes reach it; several replicas: separated by commas; `none`: a trainer names it later (default: ENGINE_URL, else the scripted engine)',
     )
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
-    .option('--control-host <address>', 'address of the control listener, which nodes join')
-    .option('--control-port <n>', 'its port, 0 takes a free one', wholeNumber(0))
     .option('--here', 'do rollouts on this machine too')
-    .option('--tls-cert <file>', 'PEM file of the certificate of the control listener, which then speaks TLS')
-    .option('--tls-key <file>', 'PEM file of its key')
-    .option('--plain-http', 'listen beyond this machine without TLS: the network encrypts')
+  withListenerOptions(command)
     .addHelpText(
       'after',
       `
@@ -55,9 +47,6 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
   const { openOwner } = await import('../owner.ts')
   const { submitRun } = await import('../submit.ts')
   const { findTrainerRun } = await import('../execute.ts')
-  if (!isLoopback(config.control.host) && config.tls.cert === null && options.plainHttp !== true) {
-    throw new PaddockError('PLAIN_HTTP', `the control listener would be at ${config.control.host}, beyond this machine`)
-  }
   const owner = await openOwner({
     config: { ...config, proxy: { ...config.proxy, port: 0 } },
     openMode: false,
@@ -98,16 +87,9 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
   return exitCode.ok
 }
 
-function overridesOf({ engine, model, controlHost, controlPort, tlsCert, tlsKey }: CoordinatorOptions): ConfigInput {
+function overridesOf({ engine, model, ...listener }: CoordinatorOptions): ConfigInput {
   return {
     engine: { ...engineUrls(engine), ...(model === undefined ? {} : { model }) },
-    control: {
-      ...(controlHost === undefined ? {} : { host: controlHost }),
-      ...(controlPort === undefined ? {} : { port: controlPort }),
-    },
-    tls: {
-      ...(tlsCert === undefined ? {} : { cert: tlsCert }),
-      ...(tlsKey === undefined ? {} : { key: tlsKey }),
-    },
+    ...listenerOverrides(listener),
   }
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { type ConfigInput, engineUrls, isLoopback, PaddockError } from '../../core/index.ts'
+import { type Config, type ConfigInput, engineUrls, isLoopback, PaddockError } from '../../core/index.ts'
 import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
@@ -60,7 +60,7 @@ async function work(context: CommandContext, options: NodeOptions): Promise<Exit
   const { io, json } = context
   const { nodeLabel, nodeName } = await import('../../server/index.ts')
   const { NodeClient: Client } = await import('../node/client.ts')
-  const origin = originOf(options)
+  const origin = originOf(options, context.loaded.config)
   await trustOwnCa(context.loaded.config)
   const name = checked(nodeName, options.name ?? hostname(), '--name')
   const given = (options.labels ?? [])
@@ -226,11 +226,11 @@ function engineFor<Engine extends { readonly url: unknown; readonly model: unkno
 }
 
 /** Throws `USAGE`, and `PLAIN_HTTP` for a coordinator elsewhere without TLS. */
-function originOf({ join: text, plainHttp }: NodeOptions): string {
+function originOf({ join: text }: NodeOptions, { tls }: Pick<Config, 'tls'>): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new PaddockError('USAGE', `--join ${text} is no URL of a coordinator`)
-  if (url.protocol === 'http:' && !isLoopback(url.hostname) && plainHttp !== true) {
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !tls.plainHttp) {
     throw new PaddockError('PLAIN_HTTP', `${url.origin} is on another machine, and its token would go there in clear`)
   }
   return url.origin
@@ -260,9 +260,12 @@ function newsLine(news: NodeNews): string {
     : `${news.type.replace('_', ' ').padEnd(10)} ${news.job}: ${news.detail}`
 }
 
-function overridesOf({ engine, tlsCa }: NodeOptions): ConfigInput {
+function overridesOf({ engine, tlsCa, plainHttp }: NodeOptions): ConfigInput {
   return {
     ...(engine === undefined ? {} : { engine: engineUrls(engine) }),
-    ...(tlsCa === undefined ? {} : { tls: { ca: tlsCa } }),
+    tls: {
+      ...(tlsCa === undefined ? {} : { ca: tlsCa }),
+      ...(plainHttp === undefined ? {} : { plainHttp }),
+    },
   }
 }

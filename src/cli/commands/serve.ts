@@ -9,20 +9,20 @@ import type { Recording } from '../../rollout/index.ts'
 import { callLine } from '../present/calls.ts'
 import { plural } from '../present/units.ts'
 import { selectorFor } from '../selectors.ts'
+import { type ListenerOptions, listenerOverrides, withListenerOptions } from '../tls.ts'
 
-interface ServeOptions {
+interface ServeOptions extends ListenerOptions {
   readonly engine?: string
   readonly model?: string
   readonly host?: string
   readonly port?: number
-  readonly controlPort?: number
   readonly label?: Readonly<Record<string, string>>
   readonly open?: boolean
 }
 
 /** `paddock serve`: records a harness of the user's own until Ctrl-C. */
 export function addServe(program: Command, cli: Cli): void {
-  program
+  const command = program
     .command('serve')
     .description('record a harness of your own: prints a base URL and a key, then a line per recorded call')
     .option(
@@ -32,9 +32,9 @@ export function addServe(program: Command, cli: Cli): void {
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
     .option('--host <address>', 'address of the inference listener')
     .option('--port <n>', 'port of the inference listener, 0 takes a free one', wholeNumber(0))
-    .option('--control-port <n>', 'port of the control API, 0 takes a free one', wholeNumber(0))
     .option('--label <name=value>', 'label of the session; may be repeated', labels)
     .option('--open', 'loopback only: also record clients that have no key, a session per client')
+  withListenerOptions(command)
     .addHelpText(
       'after',
       `
@@ -172,6 +172,6 @@ function overridesOf(options: ServeOptions): ConfigInput {
       ...(options.host === undefined ? {} : { host: options.host }),
       ...(options.port === undefined ? {} : { port: options.port }),
     },
-    control: options.controlPort === undefined ? {} : { port: options.controlPort },
+    ...listenerOverrides(options),
   }
 }

@@ -3,6 +3,7 @@ import { access, readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { type Config, isLoopback } from '../../core/index.ts'
+import type { Owner } from '../../trajectory/index.ts'
 import { bytes, plural } from '../present/units.ts'
 import { catalogueFindings } from './catalogue.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
@@ -11,6 +12,7 @@ const leastFreeBytes = 5e9
 
 /** Node, processors, memory, open files, data directory. */
 export async function machineFindings(config: Config): Promise<readonly Finding[]> {
+  const { liveOwner } = await import('../../trajectory/index.ts')
   return [
     nodeFinding(process.versions.node),
     supportFinding(process.platform, process.arch),
@@ -22,21 +24,36 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
     ),
     ...(await directoryFindings(config.store.directory)),
     ...(await catalogueFindings(config.store.catalogue)),
-    ...controlFindings(config),
+    ...controlFindings(config, liveOwner(config.store.directory)),
   ]
 }
 
-/** Exported for its test. */
-export function controlFindings({ control, tls }: Pick<Config, 'control' | 'tls'>): readonly Finding[] {
+/**
+ * Where the control API is offered: by the process that owns the data directory, whose configuration nobody has to read for that, else as
+ * variables say of the next one. Exported for its test.
+ */
+export function controlFindings(
+  { control, tls }: Pick<Config, 'control' | 'tls'>,
+  owner: Pick<Owner, 'pid' | 'listener'> | null,
+): readonly Finding[] {
+  const listener = owner?.listener ?? null
+  if (owner !== null && listener !== null) {
+    const where = `process ${owner.pid} offers it at ${listener.tls ? 'https' : 'http'}://${listener.host}:${listener.port}`
+    return [isLoopback(listener.host) || listener.tls ? ok('control', where) : warning('control', `${where}: ${readable}`, fix)]
+  }
   if (isLoopback(control.host) || tls.cert !== null) return []
+  if (tls.plainHttp) return [warning('control', `it would be at ${control.host} in plain HTTP: ${readable}`, fix)]
   return [
     warning(
       'control',
-      `its listener is at ${control.host} in plain HTTP: tokens and what was recorded can be read on the way`,
-      'Name `tls.cert` and `tls.key` in the configuration, which doctor does not read, or keep it on loopback or inside a network that encrypts.',
+      `it would be at ${control.host} without TLS: \`serve\` and \`coordinator\` refuse to start (PLAIN_HTTP)`,
+      `${fix} Or PADDOCK_PLAIN_HTTP=1 says that the network encrypts.`,
     ),
   ]
 }
+
+const readable = 'tokens and what was recorded can be read on the way, unless the network encrypts'
+const fix = 'Name PADDOCK_TLS_CERT and PADDOCK_TLS_KEY (`tls.cert` and `tls.key` of the configuration), or keep it on loopback.'
 
 /** Exported for its test: the version decides. */
 export function nodeFinding(version: string): Finding {

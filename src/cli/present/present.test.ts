@@ -129,12 +129,24 @@ describe('doctor', () => {
   })
 
   it.each([
-    ['127.0.0.1', null, []],
-    ['0.0.0.0', 'cert.pem', []],
-    ['0.0.0.0', null, [{ status: 'warning', fix: expect.stringContaining('tls.cert') }]],
-  ])('warns of plain HTTP beyond this machine: %s, %s', async (host, cert, found) => {
-    const { config } = await loadConfig({ cwd: '/nowhere', overrides: { control: { host }, tls: { cert } } })
-    expect(controlFindings(config)).toMatchObject(found)
+    ['127.0.0.1', {}, []],
+    ['0.0.0.0', { PADDOCK_TLS_CERT: 'cert.pem' }, []],
+    ['0.0.0.0', {}, [{ status: 'warning', what: expect.stringContaining('PLAIN_HTTP') }]],
+    ['0.0.0.0', { PADDOCK_PLAIN_HTTP: '0' }, [{ status: 'warning', what: expect.stringContaining('PLAIN_HTTP') }]],
+    ['0.0.0.0', { PADDOCK_PLAIN_HTTP: '1' }, [{ status: 'warning', what: expect.stringContaining('can be read') }]],
+  ])('warns of plain HTTP beyond this machine, as variables say: %s, %s', async (host, more, found) => {
+    const { config } = await loadConfig({ cwd: '/nowhere', env: { PADDOCK_CONTROL_HOST: host, ...more } })
+    expect(controlFindings(config, null)).toMatchObject(found)
+  })
+
+  it.each([
+    [{ host: '127.0.0.1', tls: false }, 'ok', 'http://127.0.0.1:8791'],
+    [{ host: '0.0.0.0', tls: true }, 'ok', 'https://0.0.0.0:8791'],
+    [{ host: '0.0.0.0', tls: false }, 'warning', 'http://0.0.0.0:8791: tokens'],
+  ])('tells where the running owner is, whatever variables say: %s', async (listener, status, what) => {
+    const { config } = await loadConfig({ cwd: '/nowhere', env: { PADDOCK_CONTROL_HOST: '10.0.0.1' } })
+    const found = controlFindings(config, { pid: 7, listener: { ...listener, port: 8791 } })
+    expect(found).toMatchObject([{ status, what: expect.stringContaining(`process 7 offers it at ${what}`) }])
   })
 
   it('the limits of file watching are told with what to set', () => {

@@ -14,6 +14,10 @@ export const environmentVariables = {
   PADDOCK_CONTROL_HOST: 'control.host',
   PADDOCK_CONTROL_PORT: 'control.port',
   PADDOCK_CONTROL_TOKEN: 'control.token',
+  PADDOCK_TLS_CERT: 'tls.cert',
+  PADDOCK_TLS_KEY: 'tls.key',
+  PADDOCK_TLS_CA: 'tls.ca',
+  PADDOCK_PLAIN_HTTP: 'tls.plainHttp',
   PADDOCK_LOG: 'log.level',
   PADDOCK_LOG_FILE: 'log.file',
   NO_COLOR: 'no colour in the output',
@@ -32,6 +36,12 @@ export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {
     engine: { ...engineUrls(env.ENGINE_URL), ...text('apiKey', env.ENGINE_API_KEY), ...text('model', env.MODEL) },
     proxy: { ...text('host', env.PADDOCK_HOST), ...number('port', env.PADDOCK_PORT) },
     control,
+    tls: {
+      ...text('cert', env.PADDOCK_TLS_CERT),
+      ...text('key', env.PADDOCK_TLS_KEY),
+      ...text('ca', env.PADDOCK_TLS_CA),
+      ...flag('plainHttp', env.PADDOCK_PLAIN_HTTP),
+    },
     store: { ...text('directory', env.PADDOCK_DATA), ...text('catalogue', env.PADDOCK_CATALOGUE) },
     log: { ...logLevel(env.PADDOCK_LOG), ...text('file', env.PADDOCK_LOG_FILE) },
   }
@@ -48,6 +58,19 @@ export function engineUrls(value: string | undefined): { url?: string | string[]
 function text<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {
   const part: { [P in K]?: string } = {}
   if (value) part[key] = value
+  return part
+}
+
+/** `1` or `true`, `0` or `false`; anything else is judged by the schema, which names the place. */
+function flag<K extends string>(key: K, value: string | undefined): { [P in K]?: boolean } {
+  const part: { [P in K]?: boolean } = {}
+  const known = new Map<string, boolean>([
+    ['1', true],
+    ['true', true],
+    ['0', false],
+    ['false', false],
+  ])
+  if (value) part[key] = known.get(value) ?? (value as unknown as boolean)
   return part
 }
 

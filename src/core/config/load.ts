@@ -106,7 +106,8 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const placed = (name: 'cert' | 'key' | 'ca'): string | null => {
     const file = config.tls[name]
     if (file === null) return null
-    return resolve(overrides.tls?.[name] === undefined ? directory : options.cwd, file)
+    const fromShell = overrides.tls?.[name] ?? fromEnvironment.tls?.[name]
+    return resolve(fromShell === undefined ? directory : options.cwd, file)
   }
   return {
     config: {
@@ -116,6 +117,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
         cert: placed('cert'),
         key: placed('key'),
         ca: placed('ca'),
+        plainHttp: config.tls.plainHttp,
       },
     },
     file,

@@ -111,6 +111,10 @@ const tls = z.strictObject({
     .nullable()
     .default(null)
     .describe('PEM file of certificates that a node trusts besides those of this machine.'),
+  plainHttp: z
+    .boolean()
+    .default(false)
+    .describe('The network between the machines encrypts: plain HTTP beyond this one is not refused.'),
 })
 
 const nodes = z.strictObject({

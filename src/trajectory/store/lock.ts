@@ -10,6 +10,13 @@ import Database from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
 import { makePrivate } from '../sqlite/index.ts'
 
+/** Where an owner's control API is offered, and how. */
+export interface OwnerListener {
+  readonly host: string
+  readonly port: number
+  readonly tls: boolean
+}
+
 /** Who owns a data directory. */
 export interface Owner {
   readonly pid: number
@@ -22,6 +29,8 @@ export interface Owner {
   readonly lockedAt: number
   /** Where the owner answers, if it does: set by {@link announceOwner}. */
   readonly controlUrl: string | null
+  /** Where others than this machine's processes find it; null: nobody said. */
+  readonly listener: OwnerListener | null
 }
 
 /**
@@ -45,6 +54,7 @@ export function takeLock(directory: string, lockedAt: number): Owner {
     startTicks: startTicks(process.pid),
     lockedAt,
     controlUrl: null,
+    listener: null,
   }
   try {
     writeOwner(directory, owner)
@@ -74,13 +84,13 @@ export function liveOwner(directory: string): Owner | null {
 }
 
 /** Lets others find the control API of this process's store. Throws `STORE_LOCKED` when it is not the owner. */
-export function announceOwner(directory: string, controlUrl: string): void {
+export function announceOwner(directory: string, controlUrl: string, listener: OwnerListener | null = null): void {
   const owner = held.has(directory) ? readOwner(directory) : null
   if (owner === null) throw new PaddockError('STORE_LOCKED', `${directory} is not owned by this process`)
-  writeOwner(directory, { ...owner, controlUrl })
+  writeOwner(directory, { ...owner, controlUrl, listener })
 }
 
-const unknown: Owner = { pid: 0, host: '', bootId: '', startTicks: '', lockedAt: 0, controlUrl: null }
+const unknown: Owner = { pid: 0, host: '', bootId: '', startTicks: '', lockedAt: 0, controlUrl: null, listener: null }
 
 function fileOf(directory: string): string {
   return join(directory, 'owner.sqlite')
