@@ -1,5 +1,8 @@
 import asyncio
+import base64
 import inspect
+import io
+import tarfile
 import threading
 import unittest
 from typing import Any
@@ -204,6 +207,27 @@ class Trainer(Scripted):
         self.assertEqual(first, expected)
         self.assertEqual(second, f"{expected}&after=c1")
         self.assertEqual(self.paddock.tasks(tasks=[]), [])
+
+    def test_work_is_verified_under_its_key_and_waited_for(self) -> None:
+        pending, done = {"state": "pending", "verdict": None}, {"state": "done", "verdict": {"status": "scored", "reward": 1.0}}
+        self.server.on("POST /rl/v1/verify", refuses(503, "VERIFY_FAILED"), says(pending))
+        self.server.on("GET /rl/v1/verify/a%2F1", says(pending), says(done))
+        files = {"/workspace/report.json": "{}", "workspace/b": b"\x00"}
+        self.assertEqual(self.paddock.verify("a/1", "sum", run_id="run", files=files), done)
+        first, second = (asked.body for asked in self.server.asked if asked.method == "POST")
+        self.assertEqual(first, second)
+        self.assertEqual({name: first[name] for name in ("idempotency_key", "task", "run_id", "answer")}, {"idempotency_key": "a/1", "task": "sum", "run_id": "run", "answer": None})
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(first["archive"]))) as tar:
+            self.assertEqual([(one.name, one.mtime, one.uid) for one in tar], [("workspace/report.json", 0, 0), ("workspace/b", 0, 0)])
+        self.assertEqual(self.paddock.verification("a/1"), done)
+        with self.assertRaisesRegex(ValueError, "give one of them"):
+            self.paddock.verify("b", "sum", files=files, archive=b"")
+
+        async def waited() -> Any:
+            async with AsyncPaddock(self.server.url, "secret") as paddock:
+                return await paddock.verify("a/1", "sum", answer="4")
+
+        self.assertEqual(asyncio.run(waited()), done)
 
     def test_an_evaluation_is_waited_for_until_it_has_ended(self) -> None:
         running, done = {"state": "running", "result": None}, {"state": "done", "result": {"mean": 0.5}}

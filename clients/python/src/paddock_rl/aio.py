@@ -144,6 +144,24 @@ class AsyncPaddock:
     async def verdict(self, rollout_id: str, source: str, reward: float | None, **more: Any) -> dict[str, Any]:
         return await self.off(lambda: self.sync.verdict(rollout_id, source, reward, **more))
 
+    async def verify(
+        self,
+        key: str,
+        task: str,
+        *,
+        run_id: str | None = None,
+        files: Mapping[str, bytes | str] | None = None,
+        archive: bytes | None = None,
+        answer: str | None = None,
+        wait_s: float = 3600.0,
+    ) -> dict[str, Any]:
+        return await self.off(
+            lambda: self.sync.verify(key, task, run_id=run_id, files=files, archive=archive, answer=answer, wait_s=wait_s)
+        )
+
+    async def verification(self, key: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.verification(key, wait_s=wait_s))
+
 
 class AsyncRun:
     """`Run` for asyncio."""

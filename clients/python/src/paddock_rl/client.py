@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 import json
 import os
 import ssl
+import tarfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -207,6 +211,42 @@ class Paddock:
         """A reward for a rollout, perhaps a late one. Null is no reward; it is not 0."""
         body = {"source": source, "reward": reward, **more}
         return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/verdict", body)
+
+    def verify(
+        self,
+        key: str,
+        task: str,
+        *,
+        run_id: str | None = None,
+        files: Mapping[str, bytes | str] | None = None,
+        archive: bytes | None = None,
+        answer: str | None = None,
+        wait_s: float = 3600.0,
+    ) -> dict[str, Any]:
+        """A verdict on work that was done elsewhere: `files` by their paths in a box (or an `archive`, a tar of them), an `answer`, or
+        both. `task` is a digest, or with `run_id` a name. The same `key` and work give the same verdict, whenever it is asked for. A fault
+        of Paddock's is `Rejected` with `VERIFY_FAILED`, and nothing is scored. After `wait_s` the answer may still be `pending`:
+        `verification` waits on.
+        """
+        packed = archive if files is None else _tar(files)
+        if files is not None and archive is not None:
+            raise ValueError("files and archive are the same thing. Fix: give one of them.")
+        body: dict[str, Any] = {"idempotency_key": key, "task": task, "run_id": run_id, "answer": answer}
+        body["archive"] = None if packed is None else base64.b64encode(packed).decode()
+        first = min(wait_s, _LONGEST_WAIT_S)
+        found = self.ask("POST", f"{_API}/verify?{urlencode({'wait_s': first})}", body, repeatable=True, wait_s=first)
+        if found["state"] == "done":
+            return found
+        return self.verification(key, wait_s=max(0.0, wait_s - first))
+
+    def verification(self, key: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        """How a verification stands; with `wait_s`, once it has ended or the time is over."""
+        ends = time.monotonic() + wait_s
+        while True:
+            left = max(0.0, min(ends - time.monotonic(), _LONGEST_WAIT_S))
+            found = self.ask("GET", f"{_API}/verify/{_part(key)}?{urlencode({'wait_s': left})}", wait_s=left)
+            if found["state"] == "done" or time.monotonic() >= ends:
+                return found
 
     def _rows(self, group_id: str, round: int, claim_id: str | None, spans: bool) -> Group:
         asked = {**({} if claim_id is None else {"claim_id": claim_id}), **({"spans": "true"} if spans else {})}
@@ -581,6 +621,18 @@ def _reason(reason: str | None) -> dict[str, Any]:
 
 def _part(name: str) -> str:
     return quote(name, safe="")
+
+
+def _tar(files: Mapping[str, bytes | str]) -> bytes:
+    """The same files are the same bytes: neither times nor owners stand in it."""
+    into = io.BytesIO()
+    with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path, content in sorted(files.items()):
+            data = content.encode() if isinstance(content, str) else content
+            about = tarfile.TarInfo(path.lstrip("/"))
+            about.size = len(data)
+            tar.addfile(about, io.BytesIO(data))
+    return gzip.compress(into.getvalue(), mtime=0)
 
 
 def _count(value: Any) -> int:
