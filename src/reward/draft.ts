@@ -1,7 +1,5 @@
 import type { Digest, Verdict, VerdictDraft } from '../core/index.ts'
 
-export type { VerdictDraft }
-
 /** Who scored, how far the agent was kept from it, and what was looked at. Everything of a draft but its number. */
 export interface DraftFacts {
   readonly verifier: { readonly id: string; readonly version: string; readonly sha256: Digest }

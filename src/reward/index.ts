@@ -1,6 +1,7 @@
 export { compose, type Composed, type Composition } from './compose.ts'
 export { actionsOf, type AskedCall, askedCalls, detect, type DetectorName, type Finding } from './detect/index.ts'
-export { type DraftFacts, evidenceLimit, hacked, scored, unscored, type VerdictDraft } from './draft.ts'
+export type { VerdictDraft } from '../core/index.ts'
+export { type DraftFacts, evidenceLimit, hacked, scored, unscored } from './draft.ts'
 export {
   type AskerOptions,
   createJudge,

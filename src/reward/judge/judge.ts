@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { sha256 } from '../../core/index.ts'
-import { type DraftFacts, scored, unscored, type VerdictDraft } from '../draft.ts'
+import { sha256, type VerdictDraft } from '../../core/index.ts'
+import { type DraftFacts, scored, unscored } from '../draft.ts'
 import { Asker, type AskerOptions } from './ask.ts'
 import { type JudgeCache, memoryCache } from './cache.ts'
 import { drawnBribes } from './bribes.ts'
