@@ -251,7 +251,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       sandbox: () => (verifierBoxes ??= sandboxOf(config)),
       places: config.run.limits.verify,
       budgets: present(config.run.budgets),
-      onFailure: (key, error) => log.room('rollout').warn({ key, err: error }, 'what was brought could not be verified'),
+      onFailure: (key, error) =>
+        log.room('rollout').warn({ key, err: error }, 'what was brought could not be verified'),
     })
     closers.add(() => verifications.close())
     const runs = new TrainerRuns({

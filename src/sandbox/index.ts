@@ -57,4 +57,10 @@ export {
 } from './egress/index.ts'
 export { assignmentsOf, expanded, instructionsOf } from './dockerfile/index.ts'
 export { installPackages } from './npm.ts'
-export { type DockerProviderOptions, dockerInspector, dockerProvider, readForeignArchive, sandboxSource } from './docker/index.ts'
+export {
+  type DockerProviderOptions,
+  dockerInspector,
+  dockerProvider,
+  readForeignArchive,
+  sandboxSource,
+} from './docker/index.ts'

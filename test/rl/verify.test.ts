@@ -84,7 +84,9 @@ describe('work that was done elsewhere', () => {
     expect(await verify(asked)).toEqual(first)
     const wrong = { ...asked, archive: await record({ answer: { text: '1804', citations: ['d03471'] } }) }
     expect(await refused(wrong)).toEqual([409, 'VERIFY_KEY_TAKEN'])
-    expect(await verify({ ...wrong, idempotency_key: 'a2' })).toMatchObject({ verdict: { status: 'scored', reward: 0 } })
+    expect(await verify({ ...wrong, idempotency_key: 'a2' })).toMatchObject({
+      verdict: { status: 'scored', reward: 0 },
+    })
     expect(await trainer.ask('GET', `/verify/${encodeURIComponent(asked.idempotency_key)}`)).toEqual(first)
     expect(await trainer.refused('GET', '/verify/never-asked')).toEqual([404, 'NOT_FOUND'])
   })
@@ -144,7 +146,8 @@ describe('work that was done elsewhere', () => {
     await trainer.ask('POST', '/runs', { run_id: 'bare' })
     await trainer.ask('POST', '/runs/bare/groups', { groups: [{ group_id: 'g', task: bare, n: 1 }] })
     const { task } = await trainer.rows('g', null).catch(() => ({ task: null }))
-    if (task !== null) expect(await refused({ ...key, task: task.digest, answer: '4' })).toEqual([501, 'TASK_UNSUPPORTED'])
+    if (task !== null)
+      expect(await refused({ ...key, task: task.digest, answer: '4' })).toEqual([501, 'TASK_UNSUPPORTED'])
   })
 
   it('is for admins and trainers', async () => {

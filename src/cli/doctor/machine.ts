@@ -39,7 +39,11 @@ export function controlFindings(
   const listener = owner?.listener ?? null
   if (owner !== null && listener !== null) {
     const where = `process ${owner.pid} offers it at ${listener.tls ? 'https' : 'http'}://${listener.host}:${listener.port}`
-    return [isLoopback(listener.host) || listener.tls ? ok('control', where) : warning('control', `${where}: ${readable}`, fix)]
+    return [
+      isLoopback(listener.host) || listener.tls
+        ? ok('control', where)
+        : warning('control', `${where}: ${readable}`, fix),
+    ]
   }
   if (isLoopback(control.host) || tls.cert !== null) return []
   if (tls.plainHttp) return [warning('control', `it would be at ${control.host} in plain HTTP: ${readable}`, fix)]
@@ -53,7 +57,8 @@ export function controlFindings(
 }
 
 const readable = 'tokens and what was recorded can be read on the way, unless the network encrypts'
-const fix = 'Name PADDOCK_TLS_CERT and PADDOCK_TLS_KEY (`tls.cert` and `tls.key` of the configuration), or keep it on loopback.'
+const fix =
+  'Name PADDOCK_TLS_CERT and PADDOCK_TLS_KEY (`tls.cert` and `tls.key` of the configuration), or keep it on loopback.'
 
 /** Exported for its test: the version decides. */
 export function nodeFinding(version: string): Finding {

@@ -2,7 +2,6 @@
 import { buffer } from 'node:stream/consumers'
 import { type Header, pack } from 'tar-stream'
 import { describe, expect, it } from 'vitest'
-import { packArtifact } from '../artifacts.ts'
 import { broughtItems } from './brought.ts'
 
 async function tarOf(entries: readonly (Partial<Header> & { readonly name: string; readonly body?: string })[]) {
@@ -45,7 +44,6 @@ describe('files that are brought', () => {
     // Neither owner nor the bits that make a program somebody else come along.
     const modes = items[0]?.content.entries.flatMap((entry) => (entry.type === 'file' ? [entry.mode.toString(8)] : []))
     expect(modes).toEqual(['755', '644'])
-    expect((await packArtifact(items[0]!)).sizeBytes).toBeGreaterThan(0)
   })
 
   it.each([
@@ -54,8 +52,16 @@ describe('files that are brought', () => {
     ['above a place', [{ name: 'etc', body: 'x' }], 'no_place'],
     ['of what the host notes', [{ name: '.paddock/signs.json', body: '{}' }], 'no_place'],
     ['that make a place a link', [{ name: 'app', type: 'symlink' as const, linkname: 'etc' }], 'link_out'],
-    ['that lead from one place to another', [{ name: 'app/logs/l', type: 'symlink' as const, linkname: '../x' }], 'link_out'],
-    ['that lead out of their place', [{ name: 'app/l', type: 'symlink' as const, linkname: '../etc/motd' }], 'link_out'],
+    [
+      'that lead from one place to another',
+      [{ name: 'app/logs/l', type: 'symlink' as const, linkname: '../x' }],
+      'link_out',
+    ],
+    [
+      'that lead out of their place',
+      [{ name: 'app/l', type: 'symlink' as const, linkname: '../etc/motd' }],
+      'link_out',
+    ],
   ])('%s are refused by name', async (_what, entries, reason) => {
     await expect(broughtItems(await tarOf(entries), places)).rejects.toMatchObject({
       code: 'WORK_REFUSED',

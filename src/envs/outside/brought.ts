@@ -61,14 +61,22 @@ function leaves({ path, target }: ArchiveEntry & { readonly type: 'symlink' }, n
 
 function outsider({ path }: ArchiveEntry, places: readonly string[]): PaddockError {
   const taken = places.length === 0 ? 'no files' : `files of ${places.slice(0, 10).join(', ')}`
-  return new PaddockError('WORK_REFUSED', `The archive's entry ${JSON.stringify(path)} is refused: the task takes ${taken}.`, {
-    data: { entry: path.slice(0, 200), reason: 'no_place' },
-    fix: 'Name files as they are in a box, without the first slash, and leave others out.',
-  })
+  return new PaddockError(
+    'WORK_REFUSED',
+    `The archive's entry ${JSON.stringify(path)} is refused: the task takes ${taken}.`,
+    {
+      data: { entry: path.slice(0, 200), reason: 'no_place' },
+      fix: 'Name files as they are in a box, without the first slash, and leave others out.',
+    },
+  )
 }
 
 function linkOut({ path }: ArchiveEntry): PaddockError {
-  return new PaddockError('WORK_REFUSED', `The archive's entry ${JSON.stringify(path)} is refused: it is a link out of its directory.`, {
-    data: { entry: path.slice(0, 200), reason: 'link_out' },
-  })
+  return new PaddockError(
+    'WORK_REFUSED',
+    `The archive's entry ${JSON.stringify(path)} is refused: it is a link out of its directory.`,
+    {
+      data: { entry: path.slice(0, 200), reason: 'link_out' },
+    },
+  )
 }

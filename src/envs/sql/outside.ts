@@ -22,9 +22,14 @@ export const outsideWork: OutsideWork = {
 function submission(sql: string): ArtifactItem {
   const data = Buffer.from(sql)
   const entries = [{ type: 'file' as const, path: posix.basename(submissionPath), mode: 0o644, data }]
-  return { path: submissionPath, content: { found: true, entries, refused: [], cutShort: false, totalBytes: data.length } }
+  return {
+    path: submissionPath,
+    content: { found: true, entries, refused: [], cutShort: false, totalBytes: data.length },
+  }
 }
 
 function refused(why: string): PaddockError {
-  return new PaddockError('WORK_REFUSED', `A submission ${why}.`, { fix: 'Bring the statement or script as the answer.' })
+  return new PaddockError('WORK_REFUSED', `A submission ${why}.`, {
+    fix: 'Bring the statement or script as the answer.',
+  })
 }

@@ -21,7 +21,9 @@ export function outsideWork({ name, data }: TaskOf<TerminalData>): OutsideWork {
     places: [...excluded.keys()],
     artifacts: ({ items, answer }) => {
       if (answer === null) {
-        return { items: items.map((one) => ({ ...one, content: withoutExcluded(one.content, excluded.get(one.path) ?? []) })) }
+        return {
+          items: items.map((one) => ({ ...one, content: withoutExcluded(one.content, excluded.get(one.path) ?? []) })),
+        }
       }
       throw new PaddockError('WORK_REFUSED', `Task ${name} takes files, and no answer.`, {
         fix: `Bring an archive of ${[...excluded.keys()].join(', ')}.`,

@@ -1,5 +1,15 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Clock, type Digest, type Id, isPaddockError, KeyedTurns, PaddockError, sha256, systemClock, type Task } from '../../core/index.ts'
+import {
+  type Clock,
+  type Digest,
+  type Id,
+  isPaddockError,
+  KeyedTurns,
+  PaddockError,
+  sha256,
+  systemClock,
+  type Task,
+} from '../../core/index.ts'
 import { type Artifacts, broughtItems, type Environment, verifierBoxes } from '../../envs/index.ts'
 import { evidenceLimit, type VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
@@ -232,7 +242,5 @@ function keyTaken(key: string): PaddockError {
 }
 
 function failed({ name }: Task, why: string, cause?: unknown): PaddockError {
-  return new PaddockError('VERIFY_FAILED', `Task ${name} could not be verified: ${why}`, {
-    ...(cause === undefined ? {} : { cause }),
-  })
+  return new PaddockError('VERIFY_FAILED', `Task ${name} could not be verified: ${why}`, { cause })
 }

@@ -48,7 +48,14 @@ describe('an archive of a stranger', () => {
       ],
       'through_link',
     ],
-    ['a link in place of a directory', [{ name: 'app/b/f', body: 'x' }, { name: 'app/b', type: 'symlink', linkname: 'c' }], 'duplicate'],
+    [
+      'a link in place of a directory',
+      [
+        { name: 'app/b/f', body: 'x' },
+        { name: 'app/b', type: 'symlink', linkname: 'c' },
+      ],
+      'duplicate',
+    ],
     ['a hard link', [file, { name: 'app/h', type: 'link', linkname: 'app/a' }], 'hard_link'],
     ['a hard link out', [{ name: 'app/h', type: 'link', linkname: '/etc/passwd' }], 'hard_link'],
     ['a character device', [{ name: 'app/null', type: 'character-device', devmajor: 1, devminor: 3 }], 'device'],
@@ -73,12 +80,18 @@ describe('an archive of a stranger', () => {
     const bomb = gzipSync(Buffer.alloc(64 << 20))
     expect(bomb.length).toBeLessThan(100_000)
     await expect(readForeignArchive(bomb, limits)).rejects.toMatchObject(refused('too_large'))
-    expect(await readForeignArchive(await tarOf([{ name: 'app/a', body: 'x'.repeat(100_000) }]), limits)).toHaveLength(1)
+    expect(await readForeignArchive(await tarOf([{ name: 'app/a', body: 'x'.repeat(100_000) }]), limits)).toHaveLength(
+      1,
+    )
   })
 
   it('is refused where it is cut, damaged or none', async () => {
     const whole = await tarOf([{ name: 'app/a', body: 'x'.repeat(2000) }])
-    for (const bytes of [whole.subarray(0, 1000), Buffer.from('PK and no tar '.repeat(100)), gzipSync(whole).subarray(0, 60)])
+    for (const bytes of [
+      whole.subarray(0, 1000),
+      Buffer.from('PK and no tar '.repeat(100)),
+      gzipSync(whole).subarray(0, 60),
+    ])
       await expect(readForeignArchive(bytes)).rejects.toMatchObject(refused('unreadable'))
   })
 
@@ -112,7 +125,8 @@ describe('an archive of a stranger', () => {
           expect(readdirSync(root)).toEqual(['in'])
           for (const name of readdirSync(inside, { recursive: true, encoding: 'utf8' })) {
             const end = realOf(join(inside, name))
-            if (end !== null) expect(`${end}/`.startsWith(`${realpathSync(inside)}/`), `${name} ends at ${end}`).toBe(true)
+            if (end !== null)
+              expect(`${end}/`.startsWith(`${realpathSync(inside)}/`), `${name} ends at ${end}`).toBe(true)
           }
         }),
         { numRuns: 600 },

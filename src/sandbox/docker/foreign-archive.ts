@@ -40,7 +40,7 @@ export async function readForeignArchive(
   unpack.end(tar)
   try {
     for await (const entry of unpack) {
-      const { name, type, linkname, mode = 0, size = 0 } = entry.header
+      const { name, type, linkname, mode, size } = entry.header
       const header = { name, type: type ?? 'unknown', size, mode, linkname: linkname ?? '' }
       const path = reader.take(header)
       if (header.type === 'directory') reader.entries.push({ type: 'directory', path, mode: mode & 0o777 })
@@ -122,4 +122,3 @@ function refusedWork(name: string | null, reason: RefusedReason, why = words[rea
     ...(cause === undefined ? {} : { cause }),
   })
 }
-

@@ -1,5 +1,14 @@
 /** Tasks, runs, groups, rollouts, verdicts, fingerprints, token texts, verifications. */
-import type { Digest, EngineFingerprint, Id, RolloutEnd, StoredArtifact, Task, Verdict, VerdictDraft } from '../../core/index.ts'
+import type {
+  Digest,
+  EngineFingerprint,
+  Id,
+  RolloutEnd,
+  StoredArtifact,
+  Task,
+  Verdict,
+  VerdictDraft,
+} from '../../core/index.ts'
 import type { MemoryPage, MemoryQuery } from './memory.ts'
 import type { RoundRecord, RoundView, RunEvent, SettledRound, SlotRecord } from './group.ts'
 
