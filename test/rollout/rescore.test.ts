@@ -1,10 +1,12 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PaddockError, type Task } from '../../src/core/index.ts'
-import { type Environment, terminal } from '../../src/envs/index.ts'
-import { appendLate, referenceAgent, type Rescored, rescoreRollouts } from '../../src/rollout/index.ts'
+import { type Environment, terminal, unpackArtifact } from '../../src/envs/index.ts'
+import { appendLate, referenceAgent, type Rescored, rescoreRollouts, Verifications } from '../../src/rollout/index.ts'
 import { verdictInForce } from '../../src/trajectory/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
@@ -80,6 +82,31 @@ describe('rescore', () => {
     expect(verdicts).toHaveLength(2)
     expect(await inForce()).toEqual(done?.after)
     expect(await rescore({ tasks })).toMatchObject({ outcome: 'same' })
+  })
+
+  test('the same files, brought as work from elsewhere, get the same verdict', async () => {
+    const [artifact] = (await inForce())?.artifacts ?? []
+    if (artifact === undefined) throw new Error('no artifact')
+    const { content } = await unpackArtifact({ ...artifact, data: await world.store.blobs.get(artifact.sha256) })
+    const tar = pack()
+    for (const entry of content.entries)
+      if (entry.type === 'file') tar.entry({ name: artifact.path.slice(1) }, Buffer.from(entry.data))
+    tar.finalize()
+    const verifications = new Verifications({
+      store: world.store,
+      own: { task: () => Promise.reject(new Error('no run of a trainer')) },
+      environment: () => Promise.resolve(terminal),
+      sandbox: () => Promise.resolve(world.sandbox),
+      onFailure: () => undefined,
+    })
+    const { taskDigest } = await world.store.catalogue.rollout(rolloutId)
+    const work = { key: 'k', token: 'ann', task: taskDigest, runId: null, answer: null, archive: await buffer(tar) }
+    const found = await verifications.verify(work, { waitMs: 120_000, signal: new AbortController().signal })
+    await verifications.close()
+    expect(found).toMatchObject({
+      state: 'done',
+      record: { verdict: { status: 'scored', reward: 1, trust: 'separate', components: { attacker: 1, stolen: 1 } } },
+    })
   })
 
   test('another verifier with the same outcome is recorded as such', async () => {

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sha256 } from '../../core/index.ts'
 import { sessionFact } from '../../testing/store/index.ts'
 import { fsck } from '../fsck/index.ts'
+import { salvage } from '../salvage/index.ts'
 import { migrate } from '../sqlite/index.ts'
 import { openReader, openStore } from './index.ts'
 
@@ -75,6 +77,41 @@ describe('schemas', () => {
     expect(db.prepare('SELECT * FROM things').all()).toEqual([{ name: '1', colour: 'red' }])
     expect(db.prepare('SELECT version FROM schema_version').pluck().all()).toEqual([1, 2])
     db.close()
+  })
+
+  it('of the catalogue before verifications come forward with what they hold, and salvage takes them as they are', async () => {
+    const db = new Database(catalogue())
+    db.exec('DROP TABLE verifications; DELETE FROM schema_version WHERE version = 3')
+    db.close()
+    const { lost, sessions } = await salvage(directory, join(directory, 'salvaged'))
+    expect([lost, sessions.whole]).toEqual([[], 1])
+    await rm(join(directory, 'salvaged'), { recursive: true })
+    await expect(openReader(directory)).rejects.toMatchObject({ code: 'STORE_SCHEMA' })
+    const verdict = {
+      status: 'scored' as const,
+      reward: 1,
+      components: {},
+      steps: [],
+      evidence: '',
+      artifacts: [],
+      verifier: { id: 'v', version: '1', sha256: sha256('v') },
+      trust: 'host' as const,
+      costTokens: 0,
+    }
+    {
+      await using store = await openStore(directory)
+      expect(await store.recorder.sessions({})).toHaveLength(1)
+      const about = { id: 'k', asked: sha256('a'), taskDigest: sha256('t'), at: 1, token: 'ann', verdict }
+      expect(await store.catalogue.putVerification(about)).toEqual(about)
+    }
+    expect((await fsck(directory)).problems).toEqual([])
+    // A verdict that was changed or removed is seen.
+    const harmed = new Database(catalogue())
+    harmed.exec(`UPDATE verifications SET record = replace(record, '"reward":1', '"reward":0')`)
+    harmed.close()
+    expect((await fsck(directory)).problems.map(({ where }) => where)).toContain('verifications k')
+    await using store = await openStore(directory)
+    await expect(store.catalogue.verification('k')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
   })
 })
 
