@@ -1,9 +1,11 @@
 /** Work that was done elsewhere, verified by a real `paddock serve`: search by its record, terminal and sql tasks in real boxes. */
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { type Header, pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -89,6 +91,26 @@ describe('work that was done elsewhere', () => {
     })
     expect(await trainer.ask('GET', `/verify/${encodeURIComponent(asked.idempotency_key)}`)).toEqual(first)
     expect(await trainer.refused('GET', '/verify/never-asked')).toEqual([404, 'NOT_FOUND'])
+  })
+
+  it('is asked for by the Python client, which says the same of the same files', async () => {
+    const program = `
+import json, os
+from paddock_rl import Paddock
+paddock = Paddock(os.environ["PADDOCK_CONTROL_URL"])
+files = {"/paddock/search.json": os.environ["RECORD"]}
+first, again = (paddock.verify("by python", "q001", run_id="search", files=files) for _ in range(2))
+print(json.dumps([first, first == again == paddock.verification("by python")]))`
+    const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
+    const env = {
+      ...process.env,
+      PYTHONPATH: fileURLToPath(new URL('../../clients/python/src', import.meta.url)),
+      PADDOCK_CONTROL_URL: serving.ready.control,
+      PADDOCK_CONTROL_TOKEN: token,
+      RECORD: JSON.stringify(found),
+    }
+    const { stdout } = await promisify(execFile)('python3', ['-c', program], { env })
+    expect(JSON.parse(stdout)).toMatchObject([{ state: 'done', verdict: { reward: 1 } }, true])
   })
 
   it('many at once under one key are one verification', async () => {

@@ -93,6 +93,56 @@ it('runs a rollout in a box of the host, verifies it in another, and keeps it as
   expect(files.trim().split('\n')).toEqual([`${uid} 700`, `${uid} 600`])
 })
 
+it('does not start by itself in plain HTTP, on whatever is published of it; with a certificate it does, and is healthy', async () => {
+  const bare = run('docker', ['run', '--rm', image])
+  await expect(bare).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/PLAIN_HTTP.*PADDOCK_TLS_CERT/s) })
+  const certs = await mkdtemp('/tmp/pc-')
+  const name = `${project}-tls`
+  try {
+    const [cert, key] = [join(certs, 'cert.pem'), join(certs, 'key.pem')]
+    const subject = ['-subj', '/CN=paddock', '-addext', 'subjectAltName=DNS:paddock']
+    await run('openssl', [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '1',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      ...subject,
+    ])
+    for (const file of [certs, cert, key]) await chown(file, uid, uid)
+    const named = ['--env', 'PADDOCK_TLS_CERT=/certs/cert.pem', '--env', 'PADDOCK_TLS_KEY=/certs/key.pem']
+    await run('docker', [
+      'run',
+      '--detach',
+      '--rm',
+      '--name',
+      name,
+      '--volume',
+      `${certs}:/certs:ro`,
+      ...named,
+      '--health-interval',
+      '1s',
+      image,
+    ])
+    const health = async () =>
+      (await run('docker', ['inspect', '--format', '{{.State.Health.Status}}', name])).stdout.trim()
+    await vi.waitFor(async () => expect(await health()).toBe('healthy'), { timeout: 120_000, interval: 200 })
+    const doctor = await run('docker', ['exec', name, 'paddock', 'doctor', '--no-docker', '--no-engine'])
+    expect(doctor.stdout).toMatch(/ok +control +process \d+ offers it at https:\/\/0\.0\.0\.0:8791/)
+  } finally {
+    await run('docker', ['rm', '--force', name]).catch(() => undefined)
+    await rm(certs, { recursive: true, force: true })
+  }
+})
+
 it('loses nothing of what was answered when it is restarted under load', async () => {
   const token = (await compose('exec', '-T', 'paddock', 'cat', '/data/control-token')).trim()
   const open = async (): Promise<{ sessionId: string; client: OpenAI }> => {

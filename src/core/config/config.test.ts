@@ -60,11 +60,23 @@ describe('loadConfig', () => {
     expect((error as { message: string }).message).toContain('paddock.config.ts')
   })
 
-  it('names the environment as the source of a bad value', async () => {
-    await expect(loadConfig({ cwd: directory, env: { PADDOCK_PORT: 'abc' } })).rejects.toMatchObject({
+  it.each([
+    [{ PADDOCK_PORT: 'abc' }, 'proxy.port'],
+    [{ PADDOCK_PLAIN_HTTP: 'perhaps' }, 'tls.plainHttp'],
+  ])('names the environment as the source of a bad value: %s', async (env, place) => {
+    await expect(loadConfig({ cwd: directory, env })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringContaining('environment variables: proxy.port'),
+      message: expect.stringContaining(`environment variables: ${place}`),
     })
+  })
+
+  it('takes TLS of the shell over that of the file, its paths from the shell', async () => {
+    await withFile(`export default { tls: { cert: 'a.pem', ca: 'ca.pem', plainHttp: true } }`)
+    const file = join(directory, 'paddock.config.ts')
+    const env = { PADDOCK_TLS_CERT: 'b.pem', PADDOCK_TLS_KEY: 'b.key', PADDOCK_PLAIN_HTTP: '0' }
+    const { config } = await loadConfig({ cwd: tmpdir(), file, env })
+    const [cert, key] = [join(tmpdir(), 'b.pem'), join(tmpdir(), 'b.key')]
+    expect(config.tls).toEqual({ cert, key, ca: join(directory, 'ca.pem'), plainHttp: false })
   })
 
   it('refuses a named file that is not there', async () => {
