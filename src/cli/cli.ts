@@ -44,7 +44,7 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
   const store = {
     ...overrides.store,
     ...(options.data === undefined ? {} : { directory: options.data }),
-    ...(options.catalogue === undefined ? {} : { catalogue: options.catalogue }),
+    ...(options.catalogue === undefined ? {} : { catalogue: options.catalogue === 'none' ? null : options.catalogue }),
   }
   const loaded = await loadConfig({
     cwd: io.cwd,

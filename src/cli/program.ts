@@ -39,6 +39,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   box: async () => (await import('./commands/box.ts')).addBox,
   bench: async () => (await import('./commands/bench.ts')).addBench,
   backup: async () => (await import('./commands/backup.ts')).addBackup,
+  restore: async () => (await import('./commands/restore.ts')).addRestore,
   fsck: async () => (await import('./commands/fsck.ts')).addFsck,
   salvage: async () => (await import('./commands/salvage.ts')).addSalvage,
   completion: async () => (await import('./commands/completion.ts')).addCompletion,
@@ -68,7 +69,10 @@ export async function buildProgram(cli: Cli, asked: readonly string[] = Object.k
     )
     .option('--no-config', 'read no configuration file')
     .option('--data <dir>', 'data directory (default: .paddock)')
-    .option('--catalogue <url>', 'PostgreSQL database for catalogue and queue (default: in the data directory)')
+    .option(
+      '--catalogue <url>',
+      'PostgreSQL database for catalogue and queue; none: they are in the data directory (default)',
+    )
     .option('--json', 'print JSON instead of text')
     .option('--verbose', 'print stacks with errors')
     .option('--no-color', 'no colour')

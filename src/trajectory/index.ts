@@ -88,7 +88,7 @@ export {
   type SpanReading,
 } from './handout/index.ts'
 export { packRollout, type StoreTakenIn, takeInRollout, takeInStore } from './handin/index.ts'
-export { backup, type BackupReport } from './backup/index.ts'
+export { backup, type BackupReport, restore, type RestoreReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { importFormats, type ImportReport, type ImportRequest, importTrajectories } from './import/index.ts'
 export { salvage, type SalvageReport } from './salvage/index.ts'

@@ -1,5 +1,4 @@
 /** `paddock backup` beside a `paddock serve` that records, after it was killed, into a folder and into a file, and back from there. */
-import { execFileSync } from 'node:child_process'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -77,10 +76,10 @@ it('leaves tokens and the lock behind', async () => {
   expect(names.filter((name) => !/^(log|catalogue)\.sqlite|^blobs$/.test(name))).toEqual([])
 })
 
-it('writes a tar file, which is a data directory again where it is unpacked', async () => {
+it('writes a tar file, which is a data directory again where it is restored', async () => {
   const { code, out } = await paddock('backup', data, '--into', 'monday.tar', '--json')
   expect([code, JSON.parse(out).into]).toEqual([0, join(directory, 'monday.tar')])
-  execFileSync('tar', ['-xf', 'monday.tar'], { cwd: directory })
+  expect((await paddock('restore', 'monday.tar', '--into', 'monday')).code).toBe(0)
   const restored = join(directory, 'monday')
   expect((await fsck(restored)).problems).toEqual([])
   const copied = await callsOpened(restored)
@@ -112,6 +111,9 @@ it.each([
   ['a file that is there', ['backup', 'data', '--into', 'there.tar'], 'USAGE'],
   ['a store that is not there', ['backup', 'nowhere', '--into', 'x'], 'NOT_FOUND'],
   ['no place', ['backup', 'data'], 'USAGE'],
+  ['a restore over a store', ['restore', 'data', '--into', 'data'], 'USAGE'],
+  ['a restore of what is not there', ['restore', 'nowhere', '--into', 'x'], 'NOT_FOUND'],
+  ['a restore of a file that is no backup', ['restore', 'there.tar', '--into', 'x'], 'USAGE'],
 ])('refuses %s', async (_what, args, code) => {
   await writeFile(join(directory, 'there.tar'), '')
   const { err, code: exit } = await paddock(...args)

@@ -25,7 +25,8 @@ export function addBackup(program: Command, cli: Cli): void {
 Example:
   $ paddock backup .paddock --into backup-monday
 
-A folder is a data directory as it is: \`paddock list --data backup-monday\`. Tokens and the control token are not in it.`,
+A folder is a data directory as it is, with a catalogue of its own: \`paddock list --data backup-monday --catalogue none\`.
+Tokens and the control token are not in it.`,
     )
     .action(async (data: string | undefined, { into }: { readonly into: string }, command: Command) =>
       cli.run(command, namedStore(cli, data), async (context) => {
@@ -47,8 +48,8 @@ type Made = readonly [BackupReport, FsckReport]
 
 async function intoFolder(directory: string, folder: string, catalogue: string | null): Promise<Made> {
   const { backup, fsck } = await import('../../trajectory/index.ts')
-  const report = await backup(directory, folder)
-  return [report, await fsck(folder, { catalogue })]
+  const report = await backup(directory, folder, { catalogue })
+  return [report, await fsck(folder)]
 }
 
 async function intoFile(directory: string, file: string, catalogue: string | null): Promise<Made> {

@@ -1,14 +1,16 @@
-import { constants, existsSync } from 'node:fs'
+import { constants, existsSync, statSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
-import { PaddockError } from '../../core/index.ts'
+import { type Id, PaddockError } from '../../core/index.ts'
 import { DirectoryBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { readPlace, logMigrations } from '../recorder/index.ts'
-import { asStoreError, makePrivate, openForReading } from '../sqlite/index.ts'
-import { requireSameLog, storeFiles } from '../store/index.ts'
+import { asStoreError, makePrivate, openForReading, openForWriting } from '../sqlite/index.ts'
+import type { CatalogueMoment } from '../postgres/index.ts'
+import { homeOf, requireSameCatalogue, requireSameLog, storeFiles } from '../store/index.ts'
 import { copyJournals, holdJournals, releaseJournals, type HeldJournal } from './journals.ts'
+import { copyFromPostgres } from './shared-rows.ts'
 
 /** What `paddock backup` wrote. */
 export interface BackupReport {
@@ -32,9 +34,14 @@ interface Moment {
 /**
  * Copies a data directory as it was at one moment into a folder that is not there or empty, also while its owner records:
  * everything that was acknowledged before this began is in it. Calls that were in flight are interrupted in the copy. Tokens,
- * the control token and the lock stay behind. Throws `NOT_FOUND`, `USAGE`, `STORE_*`.
+ * the control token and the lock stay behind. With `catalogue`, the URL of the PostgreSQL database that has its catalogue, the rows of
+ * its runs at that moment are in the copy, whose catalogue is its own. Throws `NOT_FOUND`, `USAGE`, `STORE_*`, `CATALOGUE_*`.
  */
-export async function backup(directory: string, into: string): Promise<BackupReport> {
+export async function backup(
+  directory: string,
+  into: string,
+  { catalogue = null }: { readonly catalogue?: string | null } = {},
+): Promise<BackupReport> {
   const [from, to] = [resolve(directory), resolve(into)]
   const old = storeFiles(from)
   if (!existsSync(old.log) || !existsSync(old.catalogue)) {
@@ -42,20 +49,14 @@ export async function backup(directory: string, into: string): Promise<BackupRep
       fix: 'Name a data directory with --data; what is left of a damaged one is taken over by `paddock salvage`.',
     })
   }
-  if (existsSync(to) && (await readdir(to)).length > 0) {
-    throw new PaddockError('USAGE', `${to} is not empty`, { fix: 'Name a folder that is not there yet.' })
-  }
+  await requireEmpty(to)
   requireSameLog(from)
   // What is half done never has the name of what is whole.
   const unfinished = join(dirname(to), `.${process.pid}.unfinished-backup`)
   await rm(unfinished, { recursive: true, force: true })
   await mkdir(unfinished, { recursive: true, mode: 0o700 })
   try {
-    const sizeBytes = await copyDatabases(old, storeFiles(unfinished))
-    // A catalogue in PostgreSQL is not in the copy; which it is, is.
-    if (existsSync(join(from, 'catalogue.json'))) {
-      await copyFile(join(from, 'catalogue.json'), join(unfinished, 'catalogue.json'))
-    }
+    const sizeBytes = await copyDatabases(from, catalogue, storeFiles(unfinished))
     // Blobs are there before anything names them, and are never changed.
     const blobs = await copyBlobs(join(from, 'blobs'), join(unfinished, 'blobs'))
     await rm(to, { recursive: true, force: true })
@@ -67,21 +68,55 @@ export async function backup(directory: string, into: string): Promise<BackupRep
   }
 }
 
-async function copyDatabases(from: ReturnType<typeof storeFiles>, to: ReturnType<typeof storeFiles>): Promise<number> {
-  const moment = hold(from)
+/** Throws `USAGE`. */
+export async function requireEmpty(folder: string): Promise<void> {
+  if (!existsSync(folder) || (await readdir(folder)).length === 0) return
+  throw new PaddockError('USAGE', `${folder} is not empty`, { fix: 'Name a folder that is not there yet.' })
+}
+
+async function copyDatabases(from: string, catalogue: string | null, to: ReturnType<typeof storeFiles>) {
+  const shared = await openShared(from, catalogue)
+  let moment: Moment | null = null
   try {
+    moment = hold(storeFiles(from))
+    await shared?.pin()
     const pages = { progress: () => pagesAtOnce }
-    const copied = [await moment.catalogue.backup(to.catalogue, pages), await moment.log.backup(to.log, pages)]
+    await moment.catalogue.backup(to.catalogue, pages)
+    await moment.log.backup(to.log, pages)
     for (const file of Object.values(to)) makePrivate(file)
     copyJournals(moment.journals, to.log)
-    return copied.reduce(
-      (sum, { totalPages }, at) => sum + totalPages * pageBytes(at === 0 ? moment.catalogue : moment.log),
-      0,
-    )
+    if (shared !== null) await copyRows(shared, homeOf(from), to.catalogue)
+    return Object.values(to).reduce((sum, file) => sum + statSync(file).size, 0)
   } finally {
-    moment.log.close()
-    moment.catalogue.close()
-    releaseJournals(moment.journals)
+    moment?.log.close()
+    moment?.catalogue.close()
+    releaseJournals(moment?.journals ?? [])
+    await shared?.close()
+  }
+}
+
+async function openShared(directory: string, url: string | null): Promise<CatalogueMoment | null> {
+  if (url === null) {
+    requireSameCatalogue(directory, null)
+    return null
+  }
+  const { CatalogueMoment } = await import('../postgres/index.ts')
+  const moment = await CatalogueMoment.open(url)
+  try {
+    requireSameCatalogue(directory, moment.id)
+    return moment
+  } catch (error) {
+    await moment.close()
+    throw error
+  }
+}
+
+async function copyRows(moment: CatalogueMoment, home: Id, file: string): Promise<void> {
+  const db = openForWriting(file, { synchronous: 'full', migrations: catalogueMigrations, now: 0 })
+  try {
+    await copyFromPostgres(moment, home, db)
+  } finally {
+    db.close()
   }
 }
 
@@ -117,10 +152,6 @@ function hold(files: ReturnType<typeof storeFiles>): Moment {
 function pin(db: Database.Database): void {
   db.exec('BEGIN')
   db.prepare('SELECT count(*) FROM sqlite_master').get()
-}
-
-function pageBytes(db: Database.Database): number {
-  return Number(db.pragma('page_size', { simple: true }))
 }
 
 async function copyBlobs(from: string, to: string): Promise<{ readonly count: number; readonly sizeBytes: number }> {

@@ -1,1 +1,2 @@
 export { backup, type BackupReport } from './backup.ts'
+export { restore, type RestoreReport } from './restore.ts'

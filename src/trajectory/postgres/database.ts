@@ -27,7 +27,7 @@ const pauseMs = 100
 /** Numbers that the driver gives as text: `int8` and `numeric`. Ours are exact below 2^53. */
 const numbers: ReadonlySet<number> = new Set([20, 1700])
 const texts: ReadonlySet<number> = new Set([25, 1043])
-const types: pg.CustomTypesConfig = {
+export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary'): unknown => {
     if (numbers.has(oid)) return Number
     if (texts.has(oid)) return fromStored
@@ -200,7 +200,7 @@ function isOfTheUrl(error: unknown): boolean {
 }
 
 /** As Paddock says it. Whether a statement took place is unknown when the connection went with it. */
-function told(error: unknown, unavailable: ErrorCode): Error {
+export function told(error: unknown, unavailable: ErrorCode): Error {
   if (isPaddockError(error)) return error
   if (isOfTheUrl(error)) {
     // Without its cause, which has the URL with it.

@@ -1,6 +1,8 @@
 export { announceOwner, liveOwner, type Owner } from './lock.ts'
 export { openReader } from './open-reader.ts'
 export { openStore, type OwnedStore, type StoreOptions } from './open-store.ts'
+export { rememberCatalogue, requireSameCatalogue } from './same-catalogue.ts'
+export { homeOf } from './shared.ts'
 export { requireSameLog, storeFiles } from './same-log.ts'
 export {
   openPostgresCatalogue,

@@ -29,8 +29,19 @@ export function requireSameCatalogue(directory: string, given: Id | null): void 
       },
     )
   }
-  const what = known === null ? 'has a catalogue of its own' : 'is of another catalogue in PostgreSQL'
-  throw new PaddockError('CATALOGUE_OTHER', `${directory} ${what} than the one that is configured`)
+  if (known === null) {
+    throw new PaddockError(
+      'CATALOGUE_OTHER',
+      `${directory} has a catalogue of its own, and one in PostgreSQL is configured`,
+      {
+        fix: 'Read it with `--catalogue none`; `paddock restore` makes a directory of it whose catalogue is in PostgreSQL.',
+      },
+    )
+  }
+  throw new PaddockError(
+    'CATALOGUE_OTHER',
+    `${directory} is of another catalogue in PostgreSQL than the one that is configured`,
+  )
 }
 
 /** Writes down which catalogue a data directory is of. */
