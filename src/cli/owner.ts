@@ -1,4 +1,13 @@
-import { type Config, type Id, type Log, openLog, PaddockError, present, withoutSecrets } from '../core/index.ts'
+import {
+  type Config,
+  type Id,
+  type Log,
+  objectStoreKeys,
+  openLog,
+  PaddockError,
+  present,
+  withoutSecrets,
+} from '../core/index.ts'
 import {
   chatRequestOf,
   createProxy,
@@ -135,6 +144,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const store = await openStore(config.store.directory, {
       synchronous: config.store.synchronous,
       catalogue: config.store.catalogue,
+      blobs: {
+        ...config.blobs,
+        onChange: (why) =>
+          why === null
+            ? log.room('cli').info({}, 'the object store of the blobs answers again')
+            : log.room('cli').warn({ code: why.code, why: why.message }, 'blobs wait for their object store'),
+      },
     })
     closers.add(() => store.close())
     const { unverified } = await endInterrupted(store)
@@ -350,6 +366,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         engine,
         tally,
         storeQueueDepth: () => store.load.requests,
+        blobsState: store.blobsState,
         cancelRun: (runId) => {
           const work = submitted.get(runId)
           if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)
@@ -418,7 +435,13 @@ function enginesForNodes(found: ResolvedEngine | null): NodeEngines | null {
 /** What no log line may hold, whatever it looks like. */
 function secretsOf({ engine, engines, control }: Config): readonly string[] {
   const { reference, teacher } = engines
-  return [engine.apiKey, reference?.apiKey ?? null, teacher?.apiKey ?? null, control.token].filter(
-    (secret) => secret !== null,
-  )
+  const keys = objectStoreKeys()
+  return [
+    engine.apiKey,
+    reference?.apiKey ?? null,
+    teacher?.apiKey ?? null,
+    control.token,
+    keys?.secretAccessKey ?? null,
+    keys?.sessionToken ?? null,
+  ].filter((secret) => secret !== null)
 }

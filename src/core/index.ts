@@ -15,6 +15,8 @@ export {
   mergeRunGroup,
   mergeSessionConfig,
   nearest,
+  objectStoreKeys,
+  type ObjectStoreKeys,
   type PluginRef,
   type PresetInput,
   requireOwnPlace,

@@ -4,7 +4,7 @@ import type { ControlParts } from './contract.ts'
 
 /** Prometheus metrics of one process; names are listed in `docs/reference/routes.md`. */
 export function metrics(
-  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'tally' | 'nodes'>,
+  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'blobsState' | 'tally' | 'nodes'>,
   liveReaders: () => number,
 ): Registry {
   const registry = new Registry()
@@ -40,7 +40,7 @@ export function metrics(
     })
   }
   const gauge = (name: string, help: string, read: () => number): void => measure(name, help, [], () => [[{}, read()]])
-  const { proxy, storeQueueDepth, tally, nodes } = parts
+  const { proxy, storeQueueDepth, blobsState, tally, nodes } = parts
   gauge('paddock_sessions_open', 'Open sessions.', () => proxy.stats().sessions.open)
   gauge('paddock_calls_in_flight', 'Calls with the engine now.', () => proxy.stats().inFlight)
   gauge('paddock_calls_in_flight_limit', 'Most calls with the engine at once.', () => proxy.stats().maxInFlight)
@@ -102,6 +102,11 @@ export function metrics(
   )
   if (storeQueueDepth !== null) {
     gauge('paddock_store_queue_depth', 'Writes accepted and not yet durable.', storeQueueDepth)
+  }
+  if (blobsState !== null) {
+    gauge('paddock_blobs_waiting', 'Blobs that wait for their object store.', () => blobsState().waiting)
+    gauge('paddock_blobs_waiting_bytes', 'Bytes of these.', () => blobsState().waitingBytes)
+    gauge('paddock_blob_failures_total', 'Uploads of blobs that failed.', () => blobsState().failures)
   }
   gauge('paddock_live_readers', 'Readers of GET /events.', liveReaders)
   return registry

@@ -12,11 +12,13 @@ export interface Readiness {
   readonly store: 'open' | 'closed'
   /** A replica's health route answers now. */
   readonly engine: 'reachable' | 'unreachable'
+  /** Only with an object store: its blobs are there, some wait in the data directory while it is away, or no more may. */
+  readonly blobs?: 'stored' | 'waiting' | 'full'
 }
 
 /** Answers 200 where harnesses can be served, else 503. It says no address and no reason: `GET /engine` does, to those who may ask. */
 export function readiness(
-  { reader, proxy }: Pick<ControlParts, 'reader' | 'proxy'>,
+  { reader, proxy, blobsState }: Pick<ControlParts, 'reader' | 'proxy' | 'blobsState'>,
   clock: Clock = systemClock,
 ): RequestHandler {
   let last: { readonly at: number; readonly answer: Promise<Readiness> } | null = null
@@ -29,10 +31,12 @@ export function readiness(
       proxy.engineHealth(),
     ])
     const reached = engine.some(({ ill }) => ill === null)
+    const stand = blobsState?.() ?? null
     return {
-      status: store === 'open' && reached ? 'ready' : 'not_ready',
+      status: store === 'open' && reached && stand?.full !== true ? 'ready' : 'not_ready',
       store,
       engine: reached ? 'reachable' : 'unreachable',
+      ...(stand === null ? {} : { blobs: stand.full ? 'full' : stand.away === null ? 'stored' : 'waiting' }),
     }
   }
   return async (_request, response) => {

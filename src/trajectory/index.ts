@@ -88,6 +88,7 @@ export {
   type SpanReading,
 } from './handout/index.ts'
 export { packRollout, type StoreTakenIn, takeInRollout, takeInStore } from './handin/index.ts'
+export { type ObjectStore, probeBlobs } from './blobs/index.ts'
 export { backup, type BackupReport, restore, type RestoreReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { importFormats, type ImportReport, type ImportRequest, importTrajectories } from './import/index.ts'

@@ -404,6 +404,7 @@ export interface StoreOptions {
     readonly clock?: Clock;
     readonly limits?: Partial<ThreadLimits>;
     readonly catalogue?: string | null;
+    readonly blobs?: BlobsOptions;
 }
 
 export interface StoreReader extends AsyncDisposable {

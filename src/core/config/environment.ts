@@ -20,10 +20,27 @@ export const environmentVariables = {
   PADDOCK_PLAIN_HTTP: 'tls.plainHttp',
   PADDOCK_LOG: 'log.level',
   PADDOCK_LOG_FILE: 'log.file',
+  AWS_ACCESS_KEY_ID: 'key of the object store (`blobs.s3`)',
+  AWS_SECRET_ACCESS_KEY: 'its secret',
+  AWS_SESSION_TOKEN: 'its session, where it has one',
   NO_COLOR: 'no colour in the output',
 } as const
 
 export type EnvironmentVariables = Readonly<Partial<Record<keyof typeof environmentVariables, string>>>
+
+/** Who asks an object store. Never a part of the configuration, which is logged. */
+export interface ObjectStoreKeys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken: string | null
+}
+
+/** Null where they are not set. */
+export function objectStoreKeys(env: EnvironmentVariables = process.env): ObjectStoreKeys | null {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env
+  if (!accessKeyId || !secretAccessKey) return null
+  return { accessKeyId, secretAccessKey, sessionToken: env.AWS_SESSION_TOKEN || null }
+}
 
 /** The part of the configuration that comes from the environment. Empty variables count as unset. */
 export function configFromEnvironment(env: EnvironmentVariables): ConfigInput {

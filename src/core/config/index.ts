@@ -1,4 +1,10 @@
-export { engineUrls, type EnvironmentVariables, environmentVariables } from './environment.ts'
+export {
+  engineUrls,
+  type EnvironmentVariables,
+  environmentVariables,
+  objectStoreKeys,
+  type ObjectStoreKeys,
+} from './environment.ts'
 export {
   configFileNames,
   defineConfig,

@@ -140,6 +140,34 @@ const store = z.strictObject({
     ),
 })
 
+const blobs = z.strictObject({
+  s3: z
+    .strictObject({
+      endpoint: z.url().nullable().default(null).describe("Its base URL; null: Amazon's, of the region."),
+      bucket: z.string().min(1).describe('The bucket, which is there already.'),
+      prefix: z
+        .string()
+        .default('')
+        .describe('What the keys of all objects begin with, such as `paddock/`; a folder per data directory follows.'),
+      region: z.string().min(1).default('us-east-1').describe('Its region, which requests are signed for.'),
+      pathStyle: z
+        .boolean()
+        .default(true)
+        .describe('The bucket is a part of the path; false: of the host name, as Amazon asks for new buckets.'),
+    })
+    .nullable()
+    .default(null)
+    .describe(
+      'S3-compatible object store for blobs (artifacts, pictures, side channels), with the keys of `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; null: they are in the data directory.',
+    ),
+  spoolMb: positiveInt
+    .default(1024)
+    .describe('Most that waits in the data directory while the object store is away, in MB.'),
+  waitMs: durationMs
+    .default(60_000)
+    .describe('How long a blob beyond that waits for the store before its rollout ends as a fault of infrastructure.'),
+})
+
 const log = z.strictObject({
   level: z.enum(logLevels).default('silent').describe('Least weight of a line that is written.'),
   file: z
@@ -401,6 +429,7 @@ export const configSchema = z.strictObject({
   nodes: nodes.prefault({}),
   tls: tls.prefault({}),
   store: store.prefault({}),
+  blobs: blobs.prefault({}),
   log: log.prefault({}),
   sandbox: sandbox.prefault({}),
   session: sessionSchema.prefault({}),

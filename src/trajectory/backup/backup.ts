@@ -1,15 +1,15 @@
-import { constants, existsSync, statSync } from 'node:fs'
-import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Id, PaddockError } from '../../core/index.ts'
-import { DirectoryBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { readPlace, logMigrations } from '../recorder/index.ts'
 import { asStoreError, makePrivate, openForReading, openForWriting } from '../sqlite/index.ts'
 import type { CatalogueMoment } from '../postgres/index.ts'
 import { homeOf, requireSameCatalogue, requireSameLog, storeFiles } from '../store/index.ts'
 import { copyJournals, holdJournals, releaseJournals, type HeldJournal } from './journals.ts'
+import { copyBlobs } from './copy-blobs.ts'
 import { copyFromPostgres } from './shared-rows.ts'
 
 /** What `paddock backup` wrote. */
@@ -58,7 +58,7 @@ export async function backup(
   try {
     const sizeBytes = await copyDatabases(from, catalogue, storeFiles(unfinished))
     // Blobs are there before anything names them, and are never changed.
-    const blobs = await copyBlobs(join(from, 'blobs'), join(unfinished, 'blobs'))
+    const blobs = await copyBlobs(from, unfinished)
     await rm(to, { recursive: true, force: true })
     await rename(unfinished, to)
     return { into: to, blobs: blobs.count, sizeBytes: sizeBytes + blobs.sizeBytes }
@@ -152,18 +152,4 @@ function hold(files: ReturnType<typeof storeFiles>): Moment {
 function pin(db: Database.Database): void {
   db.exec('BEGIN')
   db.prepare('SELECT count(*) FROM sqlite_master').get()
-}
-
-async function copyBlobs(from: string, to: string): Promise<{ readonly count: number; readonly sizeBytes: number }> {
-  let [count, sizeBytes] = [0, 0]
-  await mkdir(to, { recursive: true, mode: 0o700 })
-  for await (const blob of new DirectoryBlobReader(from).list()) {
-    const folder = join(to, blob.digest.slice(0, 2), blob.digest.slice(2, 4))
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const place = join(blob.digest.slice(0, 2), blob.digest.slice(2, 4), blob.digest)
-    await copyFile(join(from, place), join(to, place), constants.COPYFILE_FICLONE)
-    count += 1
-    sizeBytes += blob.sizeBytes
-  }
-  return { count, sizeBytes }
 }

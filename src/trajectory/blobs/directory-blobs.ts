@@ -83,6 +83,11 @@ export class DirectoryBlobs extends DirectoryBlobReader implements Blobs {
     for (const changed of [folder, dirname(folder), this.directory]) await syncDirectory(changed)
     return digest
   }
+
+  /** Of what is kept elsewhere. */
+  async remove(digest: Digest): Promise<void> {
+    await rm(this.path(digest), { force: true })
+  }
 }
 
 async function syncDirectory(path: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import { type Id, isPaddockError, PaddockError } from '../../core/index.ts'
-import { DirectoryBlobReader } from '../blobs/index.ts'
+import { openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { StoreReader } from '../contract/index.ts'
 import { logMigrations, rememberedHeads, rememberedLog } from '../recorder/index.ts'
@@ -40,12 +40,20 @@ export async function fsck(directory: string, o: { readonly catalogue?: string |
   })
   if (!known && !recorded) throw new PaddockError('NOT_FOUND', `there is no store in ${path}`)
   if (together && known && recorded) await checkContents(path, o, counts, found)
-  const blobs = new DirectoryBlobReader(`${path}/blobs`)
-  for await (const { digest } of blobs.list()) {
-    counts.blobs += 1
-    await blobs.get(digest).catch((error: unknown) => found(`blob ${digest}`, messageOf(error)))
-  }
+  await checkBlobs(path, counts, found)
   return { problems, counts }
+}
+
+async function checkBlobs(path: string, counts: Counts, found: Found): Promise<void> {
+  try {
+    const blobs = openBlobReader(path)
+    for await (const { digest } of blobs.list()) {
+      counts.blobs += 1
+      await blobs.get(digest).catch((error: unknown) => found(`blob ${digest}`, messageOf(error)))
+    }
+  } catch (error) {
+    found('blobs', messageOf(error))
+  }
 }
 
 /** Throws `STORE_SCHEMA`. */

@@ -3,7 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
-import { DirectoryBlobReader, DirectoryBlobs } from '../blobs/index.ts'
+import { DirectoryBlobs, openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqlCatalogue } from '../catalogue/index.ts'
 import { attempt, checkJournal } from '../fsck/index.ts'
 import { generationsOf, journalFile } from '../journal/index.ts'
@@ -89,7 +89,7 @@ export async function salvage(
     log.close()
     catalogue.close()
   }
-  const blobs = await copyBlobs(join(from, 'blobs'), join(to, 'blobs'), lost)
+  const blobs = await copyBlobs(from, join(to, 'blobs'), lost)
   // What the journal still holds gets in, and calls in flight get their end.
   await (await openStore(to, options)).close()
   lost.push(...refusals(made.log))
@@ -204,7 +204,7 @@ function remember(log: Database.Database, catalogue: Database.Database, { events
 }
 
 async function copyBlobs(from: string, to: string, lost: string[]): Promise<number> {
-  const source = new DirectoryBlobReader(from)
+  const source = openBlobReader(from)
   const target = new DirectoryBlobs(to)
   let copied = 0
   for await (const { digest } of source.list()) {

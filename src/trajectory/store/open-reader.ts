@@ -1,6 +1,6 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { DirectoryBlobReader } from '../blobs/index.ts'
+import { openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqlCatalogueReader } from '../catalogue/index.ts'
 import type { CatalogueReader, RecorderReader, StoreReader, TrainerReader } from '../contract/index.ts'
 import { isBefore, writtenTo } from '../journal/index.ts'
@@ -46,7 +46,7 @@ export async function openReader(
       recorder: url === null ? reads : located(reads, opened.catalogue),
       catalogue: opened.catalogue,
       trainer: opened.trainer,
-      blobs: new DirectoryBlobReader(join(path, 'blobs')),
+      blobs: openBlobReader(path),
       close,
       [Symbol.asyncDispose]: close,
     }

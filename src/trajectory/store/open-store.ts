@@ -1,7 +1,7 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/index.ts'
-import { DirectoryBlobs } from '../blobs/index.ts'
+import { type BlobsOptions, openBlobs, type OpenedBlobs } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { Blobs, Catalogue, Queue, RecorderReader, Store, TrainerBook } from '../contract/index.ts'
 import { openRecorder, type OpenedRecorder } from '../recorder/index.ts'
@@ -21,7 +21,7 @@ import type { PostgresCatalogue } from './postgres.ts'
 import { remoteCatalogue, remoteLogReader, remoteQueue, remoteTrainerBook } from './remote.ts'
 import { requireSameCatalogue } from './same-catalogue.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
-import { openShared } from './shared.ts'
+import { homeOf, openShared } from './shared.ts'
 import type { SideData } from './side-worker.ts'
 
 /** How a data directory is opened by its owner. */
@@ -33,19 +33,23 @@ export interface StoreOptions {
   readonly limits?: Partial<ThreadLimits>
   /** URL of a PostgreSQL database that has catalogue, queue and trainer's book; null, the default: they are beside the log. */
   readonly catalogue?: string | null
+  /** Where blobs go; by default where they are already, or in the directory. */
+  readonly blobs?: BlobsOptions
 }
 
 /** A store with what its owner may watch. */
 export interface OwnedStore extends Store {
   /** Requests and bytes on their way to the log. */
   readonly load: OpenedRecorder['load']
+  /** How blobs stand that go to an object store; null: they stay in the directory. */
+  readonly blobsState: OpenedBlobs['state']
 }
 
 /**
  * Opens a data directory as its only owner: makes it where needed, takes the lock, brings schemas forward and marks
  * calls that were in flight as `interrupted`. Nobody but the user of this process can read it. A log or catalogue that
  * is lost, empty or another's is not begun anew. Throws `STORE_LOCKED`, `STORE_FILESYSTEM`, `STORE_SCHEMA`,
- * `STORE_CORRUPT`, `STORE_FAILED`, `CATALOGUE_OTHER`, `CATALOGUE_UNAVAILABLE`.
+ * `STORE_CORRUPT`, `STORE_FAILED`, `CATALOGUE_OTHER`, `CATALOGUE_UNAVAILABLE`, `BLOBS_OTHER`, `BLOBS_REFUSED`.
  */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<OwnedStore> {
   const path = resolve(directory)
@@ -59,7 +63,14 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
       requireSameLog(path)
       if (catalogue === null) requireSameCatalogue(path, null)
       for (const file of Object.values(storeFiles(path))) makePrivate(file)
-      return await openOwned(path, { synchronous, now: clock.now(), limits, catalogue })
+      const { blobs } = options
+      return await openOwned(path, {
+        synchronous,
+        now: clock.now(),
+        limits,
+        catalogue,
+        ...(blobs === undefined ? {} : { blobs }),
+      })
     } catch (error) {
       releaseLock(path)
       throw error
@@ -81,7 +92,13 @@ async function makeOwn(directory: string): Promise<void> {
 
 async function openOwned(
   directory: string,
-  options: { synchronous: Synchronous; now: number; limits: Partial<ThreadLimits>; catalogue: string | null },
+  options: {
+    synchronous: Synchronous
+    now: number
+    limits: Partial<ThreadLimits>
+    catalogue: string | null
+    blobs?: BlobsOptions
+  },
 ): Promise<OwnedStore> {
   const { log: logFile, catalogue: catalogueFile } = storeFiles(directory)
   const data: SideData = {
@@ -108,7 +125,13 @@ async function openOwned(
     }
     const opening = openRecorder({ file: logFile, catalogueFile, ...options }, makeReader)
     const { recorder, recovered } = await opening
-    return new DirectoryStore(directory, recorder, (await starting).thread, shared.opened, recovered)
+    try {
+      const blobs = await openBlobs(directory, homeOf(directory), options.blobs)
+      return new DirectoryStore(directory, recorder, (await starting).thread, shared.opened, blobs, recovered)
+    } catch (error) {
+      await recorder.close()
+      throw error
+    }
   } catch (error) {
     await shared.opened?.close()
     await starting.then(
@@ -130,6 +153,7 @@ class DirectoryStore implements OwnedStore {
   readonly recovered: Store['recovered']
   readonly #side: StoreThread
   readonly #shared: PostgresCatalogue | null
+  readonly #blobs: OpenedBlobs
   #closing: Promise<void> | null = null
 
   constructor(
@@ -137,6 +161,7 @@ class DirectoryStore implements OwnedStore {
     recorder: OpenedRecorder,
     side: StoreThread,
     shared: PostgresCatalogue | null,
+    blobs: OpenedBlobs,
     recovered: Store['recovered'],
   ) {
     this.directory = directory
@@ -144,10 +169,15 @@ class DirectoryStore implements OwnedStore {
     this.catalogue = telling(shared?.catalogue ?? remoteCatalogue(side), this.changes)
     this.queue = shared?.queue ?? remoteQueue(side)
     this.trainer = tellingBook(shared?.trainer ?? remoteTrainerBook(side), this.changes)
-    this.blobs = new DirectoryBlobs(join(directory, 'blobs'))
+    this.blobs = blobs.blobs
+    this.#blobs = blobs
     this.recovered = recovered
     this.#side = side
     this.#shared = shared
+  }
+
+  get blobsState(): OpenedBlobs['state'] {
+    return this.#blobs.state
   }
 
   get load(): OpenedRecorder['load'] {
@@ -168,7 +198,7 @@ class DirectoryStore implements OwnedStore {
    * write-ahead log into its database and remove it.
    */
   async #close(): Promise<void> {
-    const ends = await Promise.allSettled([this.#side.close()])
+    const ends = await Promise.allSettled([this.#side.close(), this.#blobs.close()])
     ends.push(...(await Promise.allSettled([this.recorder.close()])))
     ends.push(...(await Promise.allSettled([this.#shared?.close()])))
     releaseLock(this.directory)

@@ -1,0 +1,192 @@
+/** Blobs in an object store: the suite of every driver, on stores that misbehave as real ones do, and what an outage costs. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { newId, sha256 } from '../../src/core/index.ts'
+import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
+import { blobsContract } from '../../src/testing/store/index.ts'
+import { DirectoryBlobs } from '../../src/trajectory/blobs/index.ts'
+import { S3Objects, SpooledBlobs, type SpoolOptions } from '../../src/trajectory/blobs/s3/index.ts'
+import { backup, fsck, openReader, openStore, type OwnedStore, restore } from '../../src/trajectory/index.ts'
+import { type FakeStore, keys, type Misbehaviour, startFakeStore } from '../lab/object-store.ts'
+
+let store: FakeStore
+let directory: string
+const opened: SpooledBlobs[] = []
+beforeEach(async () => {
+  store = await startFakeStore()
+  directory = await mkdtemp(join(tmpdir(), 'paddock-object-store-'))
+})
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()))
+  await store.close()
+  await rm(directory, { recursive: true })
+})
+
+const place = () => ({ endpoint: store.endpoint, bucket: store.bucket, region: store.region, prefix: 'p/' })
+const objects = () =>
+  new S3Objects({ place: { ...place(), pathStyle: true, folder: 'home' }, keys, timeoutMs: 2000, pauseMs: 1 })
+
+async function open(options: Partial<SpoolOptions> = {}): Promise<SpooledBlobs> {
+  const spool = new DirectoryBlobs(join(directory, 'blobs'))
+  const blobs = new SpooledBlobs(spool, objects(), { spoolBytes: 100, waitMs: 50, pauseMs: 5, ...options })
+  opened.push(blobs)
+  await blobs.open()
+  return blobs
+}
+
+async function spooled(): Promise<readonly string[]> {
+  const names: string[] = []
+  for await (const { digest } of new DirectoryBlobs(join(directory, 'blobs')).list()) names.push(digest)
+  return names
+}
+
+const habits: Readonly<Record<string, Misbehaviour>> = {
+  'that honours conditions': {},
+  'that ignores conditions': { ignoresConditions: true },
+  'that does not know conditions': { refusesConditions: true },
+  'that is busy, and cuts what it sends and keeps': { slowDown: 2, cut: 1, short: 1, conflicts: 1, truncates: 1 },
+}
+for (const [name, does] of Object.entries(habits)) {
+  blobsContract(`an object store ${name}`, async () => {
+    Object.assign(store.does, does)
+    return {
+      blobs: await open(),
+      corrupt: async (digest) => {
+        const [key = ''] = [...store.objects.keys()].filter((one) => one.endsWith(digest))
+        store.objects.set(key, Buffer.from('other'))
+      },
+      close: () => Promise.resolve(),
+    }
+  })
+}
+
+it('what is put is in the store when it is told, under its digest, and no longer in the directory', async () => {
+  const blobs = await open()
+  const digest = await blobs.put(Buffer.from('evidence'))
+  expect(store.objects.get(`p/home/${digest.slice(0, 2)}/${digest}`)?.toString()).toBe('evidence')
+  expect(await spooled()).toEqual([])
+  // Many pages.
+  const more = await Promise.all(Array.from({ length: 7 }, (_, n) => blobs.put(Buffer.from(`${n}`))))
+  const all: string[] = []
+  for await (const blob of blobs.list()) all.push(blob.digest)
+  expect(all).toEqual([digest, ...more].toSorted())
+})
+
+it('an upload that the store cut is seen and repeated before the blob leaves the directory', async () => {
+  store.does.truncates = 1
+  const blobs = await open()
+  const digest = await blobs.put(Buffer.from('whole'))
+  await expect.poll(spooled).toEqual([])
+  expect(Buffer.from(await blobs.get(digest)).toString()).toBe('whole')
+})
+
+describe('while the store is away', () => {
+  it('blobs are kept in the directory, readable, and uploaded when it is back', async () => {
+    const seen: (string | null)[] = []
+    const blobs = await open({ onChange: (why) => seen.push(why?.code ?? null) })
+    store.does.away = true
+    const digests = await Promise.all(['a', 'b', 'c'].map((text) => blobs.put(Buffer.from(text))))
+    expect(blobs.state()).toMatchObject({ waiting: 3, waitingBytes: 3, full: false })
+    expect(blobs.state().away).toContain('object store')
+    for (const digest of digests) expect(sha256(await blobs.get(digest))).toBe(digest)
+    store.does.away = false
+    await expect.poll(() => blobs.state()).toMatchObject({ waiting: 0, away: null })
+    expect(await spooled()).toEqual([])
+    expect(store.objects.size).toBe(3)
+    expect(seen).toEqual(['BLOBS_UNAVAILABLE', null])
+  })
+
+  it('no more than the bound waits: beyond it a put ends with the reason, and leaves nothing', async () => {
+    const blobs = await open()
+    store.does.away = true
+    const kept = await blobs.put(Buffer.alloc(80, 1))
+    const most = await Promise.allSettled(Array.from({ length: 4 }, () => blobs.put(Buffer.alloc(80, 2))))
+    expect(most.map((one) => one.status === 'rejected' && (one.reason as { code: string }).code)).toEqual(
+      Array.from({ length: 4 }, () => 'BLOBS_UNAVAILABLE'),
+    )
+    expect(blobs.state()).toMatchObject({ waiting: 1, full: false })
+    expect(await spooled()).toEqual([kept])
+  })
+
+  it('one that waits for room goes on when the store is back', async () => {
+    const blobs = await open({ waitMs: 10_000 })
+    store.does.away = true
+    await blobs.put(Buffer.alloc(80, 1))
+    const waits = blobs.put(Buffer.alloc(80, 2))
+    await expect.poll(() => blobs.state().full).toBe(true)
+    store.does.away = false
+    expect(await blobs.has(await waits)).toBe(true)
+  })
+
+  it('a start does not wait for it, and uploads what an earlier one left', async () => {
+    store.does.away = true
+    const first = await open()
+    const digest = await first.put(Buffer.from('left'))
+    await first.close()
+    const second = await open()
+    expect(await second.has(digest)).toBe(true)
+    store.does.away = false
+    await expect.poll(() => store.objects.size).toBe(1)
+    await expect.poll(spooled).toEqual([])
+  })
+})
+
+it('a store that refuses is told at the start, with what it said and without a key', async () => {
+  store.does.forbids = true
+  const error: unknown = await open().catch((cause: unknown) => cause)
+  expect(error).toMatchObject({ code: 'BLOBS_REFUSED', message: expect.stringContaining('AccessDenied') as unknown })
+  const none = new S3Objects({ place: { ...place(), pathStyle: true, folder: 'home' }, keys: null })
+  await expect(none.probe()).rejects.toMatchObject({
+    code: 'BLOBS_REFUSED',
+    fix: expect.stringContaining('AWS_') as unknown,
+  })
+})
+
+describe('a data directory', () => {
+  const before = { ...process.env }
+  beforeEach(() => {
+    process.env['AWS_ACCESS_KEY_ID'] = keys.accessKeyId
+    process.env['AWS_SECRET_ACCESS_KEY'] = keys.secretAccessKey
+  })
+  afterEach(() => {
+    process.env = before
+  })
+  const openData = (name: string, prefix = 'p/'): Promise<OwnedStore> =>
+    openStore(join(directory, name), {
+      blobs: { s3: { ...place(), prefix, pathStyle: true }, spoolMb: 1, waitMs: 50 },
+    })
+
+  it('has its blobs there, is read by everybody, copied whole, and restored to another store', async () => {
+    const data = await openData('data')
+    const [rollout = ''] = await recordRollouts(data, [{ reward: 1 }])
+    const content = Buffer.from('artifact')
+    store.does.listsLate = true
+    const sha = await data.blobs.put(content)
+    const artifacts = [{ path: '/a', sha256: sha, sizeBytes: content.length }]
+    const [verdict] = (await data.catalogue.rollout(rollout)).verdicts
+    if (verdict === undefined) throw new Error('no verdict')
+    await data.catalogue.appendVerdict({ ...verdict, id: newId(), artifacts, supersedes: null })
+    await data.close()
+    const at = (name: string): string => join(directory, name)
+    expect((await fsck(at('data'))).problems).toEqual([])
+    {
+      await using reader = await openReader(at('data'))
+      expect(Buffer.from(await reader.blobs.get(sha)).toString()).toBe('artifact')
+    }
+    expect(await readFile(join(at('data'), 'blobs.json'), 'utf8')).not.toContain(keys.secretAccessKey)
+
+    await backup(at('data'), at('copy'))
+    store.objects.clear()
+    expect((await fsck(at('data'))).problems).toHaveLength(1)
+    expect((await fsck(at('copy'))).problems).toEqual([])
+    await restore(at('copy'), at('new'))
+    const again = await openData('new', 'other/')
+    await expect.poll(() => [...store.objects.keys()].filter((key) => key.startsWith('other/'))).toHaveLength(1)
+    await again.close()
+    expect((await fsck(at('new'))).problems).toEqual([])
+    await expect(openData('new', 'third/')).rejects.toMatchObject({ code: 'BLOBS_OTHER' })
+    await (await openStore(at('new'))).close()
+  })
+})
