@@ -1,9 +1,12 @@
+import { setTimeout } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { type Clock, systemClock } from '../core/index.ts'
 import type { ControlParts } from './contract.ts'
 
 /** Anybody may ask, so that what the engine is asked does not grow with who asks. */
 const freshMs = 1000
+/** Calls wait longer for a catalogue that restarts; who asks whether it answers does not. */
+const answerMs = 3000
 
 /** `GET /readyz`. */
 export interface Readiness {
@@ -24,10 +27,13 @@ export function readiness(
   let last: { readonly at: number; readonly answer: Promise<Readiness> } | null = null
   const look = async (): Promise<Readiness> => {
     const [store, engine] = await Promise.all([
-      reader.catalogue.runs(1).then(
-        () => 'open' as const,
-        () => 'closed' as const,
-      ),
+      Promise.race([
+        reader.catalogue.runs(1).then(
+          () => 'open' as const,
+          () => 'closed' as const,
+        ),
+        setTimeout(answerMs, 'closed' as const, { ref: false }),
+      ]),
       proxy.engineHealth(),
     ])
     const reached = engine.some(({ ill }) => ill === null)

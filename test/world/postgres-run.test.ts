@@ -130,6 +130,19 @@ it('two Paddocks on one catalogue see all runs, have the rows of their own, and 
   expect(await contents(directory)).not.toContain(password)
 })
 
+it('readiness says within seconds that the catalogue is away', async () => {
+  const own = await startPostgres()
+  const serving = await serve(join(directory, 'away'), [], { PADDOCK_CATALOGUE: await own.database() })
+  const ready = async (): Promise<unknown> => (await fetch(`${serving.ready.control}/readyz`)).json()
+  expect(await ready()).toMatchObject({ status: 'ready', store: 'open' })
+  await own.stop()
+  const since = performance.now()
+  await expect.poll(ready, { timeout: 10_000 }).toMatchObject({ status: 'not_ready', store: 'closed' })
+  expect(performance.now() - since).toBeLessThan(10_000)
+  serving.kill('SIGKILL')
+  await serving.ended
+})
+
 it('a run that was killed goes on', async () => {
   const env = { PADDOCK_CATALOGUE: await database() }
   const data = join(directory, 'killed')
