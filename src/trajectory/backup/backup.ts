@@ -122,12 +122,14 @@ async function copyRows(moment: CatalogueMoment, home: Id, file: string): Promis
 
 /**
  * Takes hold of one moment of log, journal and catalogue. While nothing more can be ingested, the journal is looked at and then the
- * catalogue: it knows the rollouts of all sessions by then, and remembers nothing that the log lacks. Recording goes on meanwhile, into the journal.
+ * catalogue: it knows the rollouts of all sessions by then, and remembers nothing that the log lacks. Nothing is written to it in between, so that
+ * an ended rollout has all its calls in the journal. Recording goes on meanwhile, into the journal.
  */
 function hold(files: ReturnType<typeof storeFiles>): Moment {
   const opened: Database.Database[] = []
   let journals: readonly HeldJournal[] = []
   const still = new Database(files.log, { fileMustExist: true, timeout: waitMs })
+  const stillKnown = new Database(files.catalogue, { fileMustExist: true, timeout: waitMs })
   try {
     const log = openForReading(files.log, logMigrations)
     opened.push(log)
@@ -135,8 +137,10 @@ function hold(files: ReturnType<typeof storeFiles>): Moment {
     opened.push(catalogue)
     still.exec('BEGIN IMMEDIATE')
     pin(log)
+    stillKnown.exec('BEGIN IMMEDIATE')
     journals = holdJournals(files.log, readPlace(log).generation)
     pin(catalogue)
+    stillKnown.exec('ROLLBACK')
     still.exec('ROLLBACK')
     return { log, catalogue, journals }
   } catch (error) {
@@ -144,6 +148,7 @@ function hold(files: ReturnType<typeof storeFiles>): Moment {
     releaseJournals(journals)
     throw error
   } finally {
+    stillKnown.close()
     still.close()
   }
 }
