@@ -10,6 +10,8 @@ const region = 'eu-test-1'
 export interface Misbehaviour {
   /** Does not answer: ends every connection. */
   away?: boolean
+  /** Takes requests and never answers. */
+  stalls?: boolean
   /** So many requests are answered 503 SlowDown. */
   slowDown?: number
   /** So many answers end in the middle: `cut` with a length, `short` without one. */
@@ -48,6 +50,7 @@ export async function startFakeStore(): Promise<FakeStore> {
   const bucket = 'blobs'
   const server = createServer((request, response) => {
     if (does.away === true) return void request.socket.destroy()
+    if (does.stalls === true) return
     answer(request, response).catch(() => request.socket.destroy())
   })
 

@@ -25,12 +25,12 @@ afterEach(async () => {
 })
 
 const place = () => ({ endpoint: store.endpoint, bucket: store.bucket, region: store.region, prefix: 'p/' })
-const objects = () =>
-  new S3Objects({ place: { ...place(), pathStyle: true, folder: 'home' }, keys, timeoutMs: 2000, pauseMs: 1 })
+const objects = (timeoutMs: number) =>
+  new S3Objects({ place: { ...place(), pathStyle: true, folder: 'home' }, keys, timeoutMs, pauseMs: 1 })
 
-async function open(options: Partial<SpoolOptions> = {}): Promise<SpooledBlobs> {
+async function open(options: Partial<SpoolOptions> = {}, timeoutMs = 15_000): Promise<SpooledBlobs> {
   const spool = new DirectoryBlobs(join(directory, 'blobs'))
-  const blobs = new SpooledBlobs(spool, objects(), { spoolBytes: 100, waitMs: 50, pauseMs: 5, ...options })
+  const blobs = new SpooledBlobs(spool, objects(timeoutMs), { spoolBytes: 100, waitMs: 50, pauseMs: 5, ...options })
   opened.push(blobs)
   await blobs.open()
   return blobs
@@ -111,13 +111,21 @@ describe('while the store is away', () => {
   })
 
   it('one that waits for room goes on when the store is back', async () => {
-    const blobs = await open({ waitMs: 10_000 })
+    const blobs = await open({ waitMs: 60_000 })
     store.does.away = true
     await blobs.put(Buffer.alloc(80, 1))
     const waits = blobs.put(Buffer.alloc(80, 2))
     await expect.poll(() => blobs.state().full).toBe(true)
     store.does.away = false
     expect(await blobs.has(await waits)).toBe(true)
+  })
+
+  it('one that takes requests and never answers is away too', async () => {
+    store.does.stalls = true
+    const blobs = await open({}, 20)
+    const digest = await blobs.put(Buffer.from('kept'))
+    expect(blobs.state()).toMatchObject({ waiting: 1, away: expect.stringContaining('too long') as unknown })
+    expect(sha256(await blobs.get(digest))).toBe(digest)
   })
 
   it('a start does not wait for it, and uploads what an earlier one left', async () => {

@@ -78,7 +78,7 @@ it('a service records on over an outage of its store, says so, and has all of it
   expect(await ready()).toMatchObject({ status: 'ready', blobs: 'waiting' })
   expect(await metrics()).toMatch(/^paddock_blobs_waiting 1$/m)
   await server.start()
-  await expect.poll(ready, { timeout: 30_000 }).toMatchObject({ status: 'ready', blobs: 'stored' })
+  await expect.poll(ready).toMatchObject({ status: 'ready', blobs: 'stored' })
   expect(await metrics()).toMatch(/^paddock_blobs_waiting 0$/m)
   await serving.stop()
 
