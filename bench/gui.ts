@@ -5,7 +5,6 @@
  *   node bench/gui.ts [--rounds 30] [--sessions 12] [--json]
  */
 import { parseArgs } from 'node:util'
-import { apps, appSite } from '../src/envs/gui/apps/index.ts'
 import { GuiBrowser, type InputAction, nothing } from '../src/envs/gui/browser/index.ts'
 import { desktopSurface } from '../src/envs/gui/desktop/index.ts'
 import { guiDataSchema } from '../src/envs/gui/data.ts'
@@ -13,9 +12,15 @@ import { planOf } from '../src/envs/gui/load.ts'
 import { GuiSession } from '../src/envs/gui/session.ts'
 import { type Surface, tabSurface } from '../src/envs/gui/surface.ts'
 import { computerTool } from '../src/envs/gui/tools/index.ts'
-import { attempt, gui, openTaskBox } from '../src/envs/index.ts'
+import { attempt, openTaskBox } from '../src/envs/index.ts'
 import { makeTask } from '../src/core/index.ts'
 import { type Box, dockerProvider } from '../src/sandbox/index.ts'
+import { appSite } from '../src/envs/gui/application/index.ts'
+import { appsByName } from '../src/envs/gui/plugins.ts'
+import { builtInGui, guiApps } from '../src/builtin/index.ts'
+
+const apps = appsByName(guiApps)
+const gui = builtInGui({ trustTasks: false })
 
 type Tier = 'browser' | 'desktop'
 
@@ -51,7 +56,7 @@ const bareShot = { format: 'png', optimizeForSpeed: true }
 
 function taskOf(tier: Tier, goal: string, seed: number) {
   const data = guiDataSchema.parse({ app: 'shop', goal, seed, tier, screen })
-  const { instruction } = planOf(data)
+  const { instruction } = planOf(apps, data)
   return makeTask({ name: `shop-${goal}-${seed}`, environment: 'gui', instruction, split: 'train', data, source: '' })
 }
 

@@ -15,19 +15,22 @@ export async function environmentsOf(
     readonly publicNetwork?: Config['tasks']['publicNetwork'] | null
   } = {},
 ): Promise<EnvironmentRegistry> {
-  const { environmentRegistry } = await import('../envs/index.ts')
+  const [{ environmentRegistry }, { registerEnvironments }] = await Promise.all([
+    import('../builtin/index.ts'),
+    import('../envs/index.ts'),
+  ])
   const plugins = loaded.config.environments.map(asEnvironment)
   const { directory } = loaded
   const data = loaded.config.store.directory
   const trustTasks = o.trustTasks === true || loaded.config.tasks.trust
   const publicNetwork = o.publicNetwork ?? loaded.config.tasks.publicNetwork
-  const builtIn = { directory, data, trustTasks, publicNetwork }
+  const rest = { gui: loaded.config.gui, directory, data, trustTasks, publicNetwork }
   const path = pluginPath(o.also ?? '', o.cwd ?? directory)
-  if (path === null) return environmentRegistry({ plugins, ...builtIn })
-  const own = await environmentRegistry({ plugins: [path], builtIn: [] })
+  if (path === null) return environmentRegistry({ plugins, ...rest })
+  const own = await registerEnvironments([path])
   const [name = ''] = own.names
   const listed = plugins.filter((plugin) => typeof plugin !== 'string' || pluginPath(plugin, directory) !== path)
-  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], ...builtIn })
+  const registry = await environmentRegistry({ plugins: [...listed, own.get(name)], ...rest })
   return { ...registry, get: (asked) => registry.get(asked === o.also || asked === path ? name : asked) }
 }
 

@@ -9,7 +9,7 @@ import type { Box } from '../sandbox/index.ts'
 import { packArtifact, unpackArtifact, withoutExcluded } from './artifacts.ts'
 import { defineEnvironment, type EnvironmentSpec } from './define.ts'
 import { shellTool } from './run-script.ts'
-import { environmentRegistry } from './registry.ts'
+import { environmentRegistry } from '../builtin/index.ts'
 import { defineTool, runToolCall } from './tool.ts'
 
 const facts = { verifier: { id: 'riddle', version: '1', sha256: '0'.repeat(64) }, trust: 'host' as const }

@@ -26,7 +26,8 @@ export type {
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
 export { filesystemAmong } from './filesystem.ts'
-export { type DesktopOptions, gui, guiEnvironment, serveDesktop } from './gui/index.ts'
+export { type DesktopOptions, guiEnvironment, type GuiPlugins, loadGuiPlugins, serveDesktop } from './gui/index.ts'
+export * as gui from './gui/kit.ts'
 export { loadJsonTasks } from './json-tasks.ts'
 export { loadEach } from './load-each.ts'
 export { environmentKit, type EnvironmentKit } from './kit.ts'
@@ -42,7 +43,7 @@ export {
 export { openEnvEnvironment, type OpenEnvOptions, type OpenEnvServer, type ServerProgram } from './openenv/index.ts'
 export { toolOutcome } from './outcome.ts'
 export { type RanStep, runScript, scriptStepSchema, shellTool } from './run-script.ts'
-export { type EnvironmentRegistry, environmentRegistry, type EnvironmentSource } from './registry.ts'
+export { type EnvironmentRegistry, type EnvironmentSource, registerEnvironments } from './registry.ts'
 export { noteTags, sql } from './sql/index.ts'
 export { wholeVerdict } from './steps.ts'
 export { perAttempt } from './per-attempt.ts'
@@ -55,7 +56,7 @@ export {
   type SearchOptions,
   serveRetrieve,
 } from './search/index.ts'
-export { terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { broughtItems } from './outside/index.ts'
+export { type PublicNetwork, terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
 export { type ValidateOptions, validateTasks, type ValidationRow, type ValidationStatus } from './validate.ts'

@@ -30,6 +30,7 @@ import {
 import { packArtifact, restoreArtifact } from './artifacts.ts'
 import type { Artifacts } from './contract.ts'
 import { defineEnvironment } from './define.ts'
+import * as gui from './gui/kit.ts'
 import { loadJsonTasks } from './json-tasks.ts'
 import { openEnvEnvironment } from './openenv/index.ts'
 import { toolOutcome } from './outcome.ts'
@@ -44,6 +45,7 @@ export const environmentKit = {
   z,
   defineEnvironment,
   defineTool,
+  gui,
   openEnvEnvironment,
   toolOutcome,
   perAttempt,

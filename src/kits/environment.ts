@@ -1,6 +1,8 @@
 /** `paddock-rl/environment`: what an environment is written with. */
 export { z } from 'zod'
 export { makeTask, PaddockError, sha256, type Task, type Verdict } from '../core/index.ts'
+export { type DraftFacts, scored, unscored, type VerdictDraft } from '../reward/index.ts'
+export type { Box } from '../sandbox/index.ts'
 export {
   type ArtifactItem,
   type Artifacts,
@@ -17,6 +19,7 @@ export {
   type EnvironmentSpec,
   type GroupContext,
   type GroupMember,
+  gui,
   loadJsonTasks,
   type LoadOptions,
   type NamedScript,

@@ -49,8 +49,17 @@ export function apiReports(): ReadonlyMap<string, string> {
 }
 
 function reportOf(file: string): string {
-  const named = exportsOf(textOf(file)).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  return `${named.map(({ name, inner, from }) => declarationOf(file, inner, from) ?? missing(file, name)).join('\n\n')}\n`
+  const text = textOf(file)
+  const own = statements(text).flatMap((statement) => {
+    const name = declaredBy(statement)
+    return name === null ? [] : [{ name, declared: statement }]
+  })
+  const listed = exportsOf(text).map(({ name, inner, from }) => {
+    const found = declarationOf(file, inner, from) ?? missing(file, name)
+    return { name, declared: found.replace(new RegExp(`^(export [^=:(]*?)\\b${inner}\\b`), `$1${name}`) }
+  })
+  const named = [...own, ...listed].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return `${named.map(({ declared }) => declared).join('\n\n')}\n`
 }
 
 function missing(file: string, name: string): never {
@@ -84,8 +93,13 @@ function declarationOf(file: string, name: string, from: string): string | null 
   const module = resolve(dirname(file), from.replace(/\.ts$/, '.d.ts'))
   if (!existsSync(module)) return null
   const text = textOf(module)
-  const own = statements(text).filter((statement) => declares(statement, name))
+  const own = statements(text).filter((statement) => declaredBy(statement) === name)
   if (own.length > 0) return own.join('\n')
+  const [, whole] = new RegExp(`^export \\* as ${name} from '([^']+)'`, 'm').exec(text) ?? []
+  if (whole !== undefined) {
+    const inside = reportOf(resolve(dirname(module), whole.replace(/\.ts$/, '.d.ts')))
+    return `export namespace ${name} {\n${inside.trimEnd().replaceAll(/^(?=.)/gm, '    ')}\n}`
+  }
   const listed = exportsOf(text).find((one) => one.name === name)
   if (listed !== undefined) return declarationOf(module, listed.inner, listed.from)
   for (const [, next = ''] of text.matchAll(/^export (?:type )?\* from '([^']+)'/gm)) {
@@ -95,9 +109,10 @@ function declarationOf(file: string, name: string, from: string): string | null 
   return null
 }
 
-function declares(statement: string, name: string): boolean {
+/** The name that a statement exports; null: none. */
+function declaredBy(statement: string): string | null {
   const words = /^export (?:declare )?(?:abstract )?(?:async )?(?:function|const|class|interface|type) ([A-Za-z0-9_$]+)/
-  return words.exec(statement)?.[1] === name
+  return words.exec(statement)?.[1] ?? null
 }
 
 /** Top-level statements: each begins at the first column, and only its closing bracket does too. */

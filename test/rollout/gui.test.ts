@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sha256, type Task } from '../../src/core/index.ts'
 import { writeFrames } from '../../src/cli/frames/index.ts'
-import { gui } from '../../src/envs/index.ts'
 import { chatRequestOf } from '../../src/proxy/index.ts'
 import { guiTextAgent, referenceAgent } from '../../src/rollout/index.ts'
 import { runExport } from '../../src/trajectory/index.ts'
 import { openWorld, type World } from './world.ts'
+import { builtInGui } from '../../src/builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const examples = join(import.meta.dirname, '../../examples/tasks/gui')
 

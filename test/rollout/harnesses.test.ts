@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { newId, type Task } from '../../src/core/index.ts'
-import { defineTool, type Environment, environmentRegistry, terminal } from '../../src/envs/index.ts'
+import { defineTool, type Environment, registerEnvironments, terminal } from '../../src/envs/index.ts'
 import {
   bareTask,
   defineHarness,
@@ -210,7 +210,7 @@ const refusedKey: FailurePattern = {
 
 async function receiptsTask(): Promise<{ readonly environment: Environment; readonly receipts: Task }> {
   const place = join(import.meta.dirname, '../../examples/environments/receipts')
-  const registry = await environmentRegistry({ plugins: [join(place, 'environment.ts')] })
+  const registry = await registerEnvironments([join(place, 'environment.ts')])
   const environment = registry.get('receipts')
   const [receipts] = await environment.load(join(place, 'tasks/bakery.json'))
   if (receipts === undefined) throw new Error('no task')

@@ -4,13 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
-import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
 import { desktopSurface } from '../../src/envs/gui/desktop/index.ts'
 import type { Surface } from '../../src/envs/gui/surface.ts'
-import { attempt, gui, openTaskBox, type ScriptStep, validateTasks } from '../../src/envs/index.ts'
+import { attempt, openTaskBox, type ScriptStep, validateTasks } from '../../src/envs/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { readPng } from '../properties/read-png.ts'
 import { sized } from './size.ts'
+import { appSite } from '../../src/envs/gui/application/index.ts'
+import { appsByName } from '../../src/envs/gui/plugins.ts'
+import { builtInGui, guiApps } from '../../src/builtin/index.ts'
+
+const apps = appsByName(guiApps)
+const gui = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 /** For what a busy machine paints late; what is never painted ends the test with what was there. */

@@ -4,16 +4,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { attempt, guiEnvironment, serveDesktop, validateTasks } from '../../src/envs/index.ts'
+import { attempt, serveDesktop, validateTasks } from '../../src/envs/index.ts'
 import { writeTasks } from '../../src/envs/gui/importers/cua-bench/cua-bench.fixture.ts'
 import { writeCheckout } from '../../src/envs/gui/importers/miniwob/miniwob.fixture.ts'
 import { terminalSet, terminalTask } from '../../src/envs/gui/importers/osworld/osworld.fixture.ts'
 import { cartSet, cartTask, shoppingState, shopServer } from '../../src/envs/gui/importers/webarena/webarena.fixture.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { builtInGui } from '../../src/builtin/index.ts'
 
 const signal = new AbortController().signal
-const gui = guiEnvironment({ trustTasks: true })
+const gui = builtInGui({ trustTasks: true })
 
 describe.runIf(await requireDocker())('imported gui tasks', () => {
   const directory = mkdtempSync(join(tmpdir(), 'paddock-formats-'))

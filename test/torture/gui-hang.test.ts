@@ -1,14 +1,19 @@
 /** A page that hangs for ever: the browser's silence is a fault of ours, never a reward. It takes as long as we wait. */
 import { expect, it } from 'vitest'
-import { appSite, apps } from '../../src/envs/gui/apps/index.ts'
 import { GuiBrowser } from '../../src/envs/gui/browser/index.ts'
 import { guiDataSchema } from '../../src/envs/gui/data.ts'
 import { GuiSession } from '../../src/envs/gui/session.ts'
 import { tabSurface } from '../../src/envs/gui/surface.ts'
 import { browserTools } from '../../src/envs/gui/tools/index.ts'
-import { gui, openTaskBox } from '../../src/envs/index.ts'
+import { openTaskBox } from '../../src/envs/index.ts'
 import { makeTask } from '../../src/core/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
+import { appSite } from '../../src/envs/gui/application/index.ts'
+import { appsByName } from '../../src/envs/gui/plugins.ts'
+import { builtInGui, guiApps } from '../../src/builtin/index.ts'
+
+const apps = appsByName(guiApps)
+const gui = builtInGui({ trustTasks: false })
 
 const screen = { width: 800, height: 600 }
 const signal = new AbortController().signal

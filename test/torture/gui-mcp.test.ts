@@ -1,9 +1,11 @@
 /** A gui task by a harness that was changed in nothing: Qwen Code in the box, the tools over MCP, pictures included. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gui } from '../../src/envs/index.ts'
 import { qwenCode } from '../../src/rollout/index.ts'
 import { openWorld, type World } from '../rollout/world.ts'
+import { builtInGui } from '../../src/builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const examples = join(import.meta.dirname, '../../examples/tasks/gui')
 

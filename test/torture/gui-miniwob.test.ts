@@ -6,13 +6,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { gui, openTaskBox } from '../../src/envs/index.ts'
+import { openTaskBox } from '../../src/envs/index.ts'
 import { GuiBrowser } from '../../src/envs/gui/browser/index.ts'
 import { miniwobDataSchema } from '../../src/envs/gui/importers/miniwob/data.ts'
 import { writeCheckout } from '../../src/envs/gui/importers/miniwob/miniwob.fixture.ts'
 import { miniwobSite } from '../../src/envs/gui/importers/miniwob/site.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { builtInGui } from '../../src/builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const fixture = mkdtempSync(join(tmpdir(), 'paddock-miniwob-'))
 writeCheckout(fixture)

@@ -6,7 +6,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
-import { apps, appSite } from '../../src/envs/gui/apps/index.ts'
 import { GuiBrowser } from '../../src/envs/gui/browser/index.ts'
 import { guiDataSchema } from '../../src/envs/gui/data.ts'
 import { allCheatsOf } from '../../src/envs/gui/scripts.ts'
@@ -15,9 +14,15 @@ import { GuiSession } from '../../src/envs/gui/session.ts'
 import { tabSurface } from '../../src/envs/gui/surface.ts'
 import { browserTools, computerTool, fileTools, terminalTool } from '../../src/envs/gui/tools/index.ts'
 import { placeWorkspace } from '../../src/envs/gui/workspace.ts'
-import { gui, openTaskBox, type ScriptStep, validateTasks } from '../../src/envs/index.ts'
+import { openTaskBox, type ScriptStep, validateTasks } from '../../src/envs/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { sized } from './size.ts'
+import { appSite } from '../../src/envs/gui/application/index.ts'
+import { appsByName } from '../../src/envs/gui/plugins.ts'
+import { builtInGui, guiApps } from '../../src/builtin/index.ts'
+
+const apps = appsByName(guiApps)
+const gui = builtInGui({ trustTasks: false })
 
 const lanes = 3
 const seeds = sized([1, 2, 3, 4, 5], [1])

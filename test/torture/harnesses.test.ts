@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
-import { environmentRegistry, terminal } from '../../src/envs/index.ts'
+import { registerEnvironments, terminal } from '../../src/envs/index.ts'
 import { claudeCode, cline, codex, geminiCli, type Harness, opencode, piHarness } from '../../src/rollout/index.ts'
 import { openWorld, terminalTask, type World } from '../rollout/world.ts'
 
@@ -47,7 +47,7 @@ describe('black-box harnesses, unmodified', () => {
     '$harness.name finds the tools of an environment over MCP',
     async ({ harness }) => {
       const place = join(import.meta.dirname, '../../examples/environments/receipts')
-      const environment = (await environmentRegistry({ plugins: [join(place, 'environment.ts')] })).get('receipts')
+      const environment = (await registerEnvironments([join(place, 'environment.ts')])).get('receipts')
       const tasks = await environment.load(join(place, 'tasks/bakery.json'))
       for (const one of tasks) await world.script(one, (await environment.scripts.oracle(one)).script.steps)
       const summary = await world.run({ environment, tasks, harness })

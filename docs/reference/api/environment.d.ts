@@ -12,6 +12,36 @@ export interface Attempt {
     readonly id: Id;
 }
 
+export interface Box extends AsyncDisposable {
+    readonly id: string;
+    readonly image: string;
+    readonly profile: BoxProfile;
+    readonly workdir: string;
+    readonly imageUser?: string | null;
+    readonly labels: BoxLabels;
+    readonly modelUrl: string | null;
+    readonly wayOut: 'none' | 'asked' | 'transparent';
+    exec(command: ExecSpec, o?: {
+        readonly signal?: AbortSignal;
+    }): Promise<ExecResult>;
+    openTerminal(spec?: TerminalSpec): Terminal;
+    killBackground(): Promise<void>;
+    putFiles(directory: string, files: readonly PutFile[] | FileTree): Promise<void>;
+    getFiles(path: string, limits?: ArchiveLimits): Promise<Artifact>;
+    exists(path: string): Promise<boolean>;
+    touched(o?: {
+        readonly except?: readonly string[];
+    }): Promise<readonly string[] | null>;
+    changes(): Promise<readonly BoxChange[]>;
+    takeLayer(limits?: ArchiveLimits): Promise<BoxLayer | null>;
+    applyLayer(layer: BoxLayer): Promise<void>;
+    freeze(): Promise<void>;
+    thaw(): Promise<void>;
+    snapshot(o?: SnapshotOptions): Promise<Snapshot>;
+    destroy(): Promise<void>;
+    readonly died: Promise<BoxDeath>;
+}
+
 export interface BoxContext {
     readonly task: Task;
     readonly attempt: Attempt;
@@ -39,9 +69,18 @@ export interface BoxNeeds {
     readonly verifyTimeoutMs: number | null;
 }
 
-export interface BroughtWork {
-    readonly items: readonly ArtifactItem[];
-    readonly answer: string | null;
+export interface DraftFacts {
+    readonly verifier: {
+        readonly id: string;
+        readonly version: string;
+        readonly sha256: Digest;
+    };
+    readonly trust: Verdict['trust'];
+    readonly components?: Readonly<Record<string, number>>;
+    readonly steps?: Verdict['steps'];
+    readonly evidence?: string;
+    readonly artifacts?: Verdict['artifacts'];
+    readonly costTokens?: number;
 }
 
 export interface Environment {
@@ -60,7 +99,6 @@ export interface Environment {
     steps(task: Task): TaskSteps | null;
     collect(context: BoxContext): Promise<Artifacts>;
     verify(context: VerifyContext): Promise<VerdictDraft>;
-    outside(task: Task): OutsideWork | null;
     isReadOnly(task: Task): boolean;
     readonly scoreGroup: ((context: GroupContext) => Promise<readonly VerdictDraft[]>) | null;
     readonly scripts: EnvironmentScripts;
@@ -92,7 +130,6 @@ export interface EnvironmentSpec<Data> {
     steps?(task: TaskOf<Data>): TaskSteps | null;
     collect(context: With<BoxContext, Data>): Promise<Artifacts>;
     verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>;
-    outside?(task: TaskOf<Data>): OutsideWork | null;
     isReadOnly?(task: TaskOf<Data>): boolean;
     scoreGroup?(context: With<GroupContext, Data>): Promise<readonly VerdictDraft[]>;
     readonly scripts: {
@@ -146,11 +183,6 @@ export interface OpenEnvOptions {
 export type OpenEnvServer = ServerProgram | {
     readonly url: string;
 };
-
-export interface OutsideWork {
-    readonly places: readonly string[];
-    artifacts(brought: BroughtWork): Artifacts;
-}
 
 export declare class PaddockError extends Error {
     readonly name = "PaddockError";
@@ -262,6 +294,8 @@ export type Verdict = VerdictFacts & ({
     readonly reason: string;
 });
 
+export type VerdictDraft = DistributiveOmit<Verdict, 'id' | 'rolloutId' | 'at' | 'by' | 'supersedes'>;
+
 export interface VerifyContext {
     readonly task: Task;
     readonly artifacts: Artifacts;
@@ -279,6 +313,7 @@ export declare const environmentKit: {
     readonly z: typeof z;
     readonly defineEnvironment: typeof defineEnvironment;
     readonly defineTool: typeof defineTool;
+    readonly gui: typeof gui;
     readonly openEnvEnvironment: typeof openEnvEnvironment;
     readonly toolOutcome: typeof toolOutcome;
     readonly perAttempt: typeof perAttempt;
@@ -318,6 +353,520 @@ export declare const environmentKit: {
     readonly PaddockError: typeof PaddockError;
 };
 
+export namespace gui {
+    export type Action = z.infer<typeof actionSchema>;
+
+    export interface App {
+        readonly name: string;
+        readonly apiVersion: 1;
+        readonly pointsAtPixels: boolean;
+        readonly goals: readonly string[];
+        readonly beside: Program | null;
+        workspace(seed: number): Files | null;
+        plan(goal: string, seed: number): Plan;
+        open(seed: number): RunningApp;
+    }
+
+    export interface AppSpec<State extends object> {
+        readonly name: string;
+        readonly apiVersion: 1;
+        readonly pointsAtPixels?: true;
+        readonly start: (d: Dice) => State;
+        readonly workspace?: (state: State) => Files;
+        readonly beside?: Program;
+        readonly page: (path: string, query: Fields, state: State) => Html | null;
+        readonly act: (op: string, fields: Fields, state: State) => string;
+        readonly tools?: (state: State) => readonly Tool[];
+        readonly goals: Readonly<Record<string, (d: Dice, state: State) => GoalPlan<State>>>;
+    }
+
+    export declare class CdpRefusal extends Error {
+        readonly method: string;
+        constructor(method: string, message: string);
+    }
+
+    export type ComputerSession = Pick<GuiSession, 'screen' | 'pointer' | 'work' | 'act'>;
+
+    export interface Dice {
+        readonly between: (low: number, high: number) => number;
+        readonly pick: <T>(items: readonly T[]) => T;
+        readonly shuffled: <T>(items: readonly T[]) => readonly T[];
+    }
+
+    export interface Elsewhere {
+        readonly id: string;
+        readonly func: string;
+        readonly options: Readonly<Record<string, unknown>>;
+        readonly result: Found;
+        readonly expected: Found;
+    }
+
+    export type Fields = Readonly<Record<string, string>>;
+
+    export type Files = Readonly<Record<string, string>>;
+
+    export type Found = {
+        readonly kind: 'value';
+        readonly value: unknown;
+    } | {
+        readonly kind: 'file';
+        readonly name: string;
+        readonly data: Buffer;
+    } | {
+        readonly kind: 'files';
+        readonly files: readonly (Extract<Found, {
+            kind: 'file';
+        }> | null)[];
+    } | null;
+
+    export interface GoalPlan<State> {
+        readonly instruction: string;
+        readonly change?: (state: State) => void;
+        readonly files?: (files: Files) => Files;
+        readonly answer?: string;
+        readonly oracle: readonly ScriptStep[];
+        readonly near: readonly ScriptStep[];
+    }
+
+    export declare class GuiPage {
+        #private;
+        readonly targetId: string;
+        url: string;
+        dialog: Dialog | null;
+        fault: PaddockError | null;
+        dialogs: number;
+        readonly ready: Promise<void>;
+        constructor(parts: PageParts);
+        get session(): string;
+        get screen(): Screen;
+        get busy(): boolean;
+        send<T>(method: string, params: Readonly<Record<string, unknown>>, answer: z.ZodType<T>): Promise<T>;
+        act(method: string, params: Readonly<Record<string, unknown>>): Promise<void>;
+        hand(method: string, params: Readonly<Record<string, unknown>>): void;
+        when(test: () => boolean, signal?: AbortSignal): Promise<void>;
+        look(functionText: string, argument: unknown, awaited?: boolean, asUser?: boolean): Promise<unknown>;
+        answerDialog(accept: boolean, text: string | null): Promise<void>;
+        take({ method, params }: CdpEvent): void;
+        wake(): void;
+    }
+
+    export type GuiRecord = z.infer<typeof recordSchema>;
+
+    export declare class GuiSession {
+        #private;
+        constructor(parts: GuiSessionParts);
+        get pointer(): {
+            readonly x: number;
+            readonly y: number;
+        } | null;
+        get surface(): Surface;
+        get screen(): Screen;
+        get browser(): GuiBrowser;
+        get busy(): boolean;
+        close(): Promise<void>;
+        focus(backendNodeId: number, at: {
+            readonly x: number;
+            readonly y: number;
+        }): Promise<void>;
+        front(): Promise<void>;
+        input(action: InputAction): Promise<void>;
+        get clipboard(): Surface['clipboard'];
+        get page(): GuiPage;
+        record(): GuiRecord;
+        work(shown: Shown, run: () => Promise<string | ToolOutcome>): Promise<ToolOutcome>;
+        act(action: Action): Promise<ToolOutcome | string>;
+        aim(target: string): Promise<{
+            readonly ok: true;
+            readonly node: ReferredNode;
+            readonly x: number;
+            readonly y: number;
+        } | {
+            readonly ok: false;
+            readonly error: string;
+        }>;
+        nodes(): Promise<readonly ReferredNode[]>;
+        snapshot(page: number): Promise<string>;
+    }
+
+    export declare class Html {
+        readonly text: string;
+        constructor(text: string);
+    }
+
+    export type HtmlPart = Html | string | number | false | null | readonly HtmlPart[];
+
+    export interface ImportOptions {
+        readonly trustTasks: boolean;
+    }
+
+    export declare class Imported {
+        #private;
+        take(read: () => Promise<Task | readonly Task[]>): Promise<void>;
+        tasks(file: string, set: {
+            readonly unsupported: 'refuse' | 'leave-out';
+            readonly oracles: Readonly<Record<string, unknown>>;
+        }): readonly Task[];
+    }
+
+    export interface Importer {
+        readonly name: string;
+        readonly apiVersion: 1;
+        read(place: Place, o: ImportOptions): Promise<readonly Task[] | null>;
+        hostProgram(task: Task): string | null;
+        readonly environment: Environment;
+    }
+
+    export interface ImporterSpec<Data> extends Omit<EnvironmentSpec<Data>, 'load' | 'resumesFromFiles' | 'scoreGroup' | 'scripts'> {
+        readonly name: string;
+        read(place: Place, o: ImportOptions): Promise<readonly Task[] | null>;
+        hostProgram?(task: TaskOf<Data>): string | null;
+        readonly scripts: Omit<EnvironmentSpec<Data>['scripts'], 'nullAgent'>;
+    }
+
+    export interface Machine extends AsyncDisposable {
+        readonly screen: Screen;
+        readonly hasSudo: boolean;
+        execute(command: MachineCommand, o?: {
+            readonly shell?: boolean;
+            readonly asRoot?: boolean;
+        }): Promise<CommandResult>;
+        launch(command: MachineCommand, shell: boolean): Promise<void>;
+        upload(path: string, data: Uint8Array): Promise<void>;
+        file(path: string): Promise<Buffer | null>;
+        list(path: string): Promise<Listing | null>;
+        activateWindow(window: WindowQuery): Promise<boolean>;
+        closeWindow(window: WindowQuery): Promise<boolean>;
+        windowSize(className: string): Promise<Screen | null>;
+        pointer(): Promise<{
+            readonly x: number;
+            readonly y: number;
+        }>;
+        screenshot(): Promise<Uint8Array>;
+        accessibility(): Promise<string>;
+        terminal(): Promise<string | null>;
+        input(action: SingleAction): Promise<void>;
+        hold(what: {
+            readonly key: string;
+        } | {
+            readonly button: 'left' | 'middle' | 'right';
+        }, down: boolean): Promise<void>;
+    }
+
+    export interface MachineBrowser {
+        tabs(): Promise<readonly Tab[]>;
+        front(): Promise<Tab & {
+            readonly content: string;
+        }>;
+        openTabs(urls: readonly string[]): Promise<void>;
+        closeTabs(match: (url: string) => boolean): Promise<void>;
+    }
+
+    export declare class MachineSession implements ComputerSession {
+        #private;
+        constructor(machine: Machine, maxActions: number | null);
+        get screen(): Screen;
+        get pointer(): {
+            readonly x: number;
+            readonly y: number;
+        } | null;
+        record(): GuiRecord;
+        work(shown: Shown, run: () => Promise<string | ToolOutcome>): Promise<ToolOutcome>;
+        act(action: Action): Promise<string | ToolOutcome>;
+    }
+
+    export interface NamedRow {
+        readonly name: string;
+        readonly cells: readonly HtmlPart[];
+    }
+
+    export interface PageParts {
+        readonly title: string;
+        readonly body: HtmlPart;
+        readonly bar?: readonly (readonly [text: string, path: string])[];
+        readonly script?: string;
+        readonly style?: string;
+    }
+
+    export interface Place {
+        readonly path: string;
+        readonly kind: 'file' | 'directory';
+        readonly json: unknown;
+    }
+
+    export interface Plan {
+        readonly instruction: string;
+        readonly start: unknown;
+        readonly expected: unknown;
+        readonly answer: string | null;
+        readonly files: Files | null;
+        readonly oracle: readonly ScriptStep[];
+        readonly near: readonly ScriptStep[];
+    }
+
+    export interface RunningApp {
+        readonly tools: readonly Tool[];
+        page(path: string, query: Fields): Html | null;
+        act(op: string, fields: Fields): string;
+        state(): unknown;
+    }
+
+    export interface Screen {
+        readonly width: number;
+        readonly height: number;
+    }
+
+    export type Shown = Pick<GuiData, 'tier' | 'screen' | 'image' | 'schema' | 'maxActions'>;
+
+    export type Sidecar = z.infer<typeof sidecarSchema>;
+
+    export type SingleAction = z.infer<typeof singleActionSchema>;
+
+    export interface SiteRequest {
+        readonly method: string;
+        readonly url: URL;
+        readonly headers: Readonly<Record<string, string>>;
+        readonly body: Buffer;
+    }
+
+    export interface SiteResponse {
+        readonly status: number;
+        readonly headers?: Readonly<Record<string, string>>;
+        readonly cookies?: readonly string[];
+        readonly body?: string | Uint8Array;
+    }
+
+    export interface TaskSite extends Site {
+        state(): unknown;
+        readonly forged: number;
+    }
+
+    export declare function act(op: string, text: string, fields?: Readonly<Record<string, string | number>>, o?: {
+        readonly label?: string;
+        readonly plain?: boolean;
+    }): Html;
+
+    export declare function adaptedTool(adapter: ActionAdapter, screen: Screen, sessionOf: ComputerOf): Tool;
+
+    export declare function adapterOf(schema: string | {
+        readonly name: string;
+        readonly coordinates: Coordinates;
+    } | null): ActionAdapter | null;
+
+    export declare function asset(...given: Parameters<typeof assetFile>): Promise<Buffer | null>;
+
+    export declare function assetFile(assets: string, o: {
+        readonly id: string;
+        readonly url: string;
+        readonly name: string;
+    }): Promise<string | null>;
+
+    export declare function box(tier: GuiData['tier']): BoxNeeds;
+
+    export declare function boxMachine(box: Box, surface: Surface): Promise<Machine & MachineBrowser>;
+
+    export declare function choice(label: string, name: string, options: readonly string[], chosen: string): Html;
+
+    export declare const cities: readonly ['Aarhus', 'Bergen', 'Cork', 'Delft', 'Evora', 'Faro', 'Ghent', 'Haifa', 'Izmir', 'Jena', 'Krakow', 'Lyon'];
+
+    export declare const colours: readonly ['red', 'blue', 'green', 'black', 'white', 'yellow'];
+
+    export declare function computerTool(screen: Screen, sessionOf: ComputerOf): Tool;
+
+    export declare function defineApp<State extends object>(spec: AppSpec<State>): App;
+
+    export declare function defineImporter<Data>(spec: ImporterSpec<Data>): Importer;
+
+    export declare function field(label: string, name: string, o?: {
+        readonly value?: string | number;
+        readonly type?: string;
+        readonly size?: number;
+    }): Html;
+
+    export declare const firstName: (person: string) => string;
+
+    export declare function fitted<T>(schema: z.ZodType<T>, value: unknown, file: string, fix: string): T;
+
+    export declare function form(op: string, body: HtmlPart, o?: {
+        readonly inline?: boolean;
+        readonly label?: string;
+    }): Html;
+
+    export declare function forwardSite(o: {
+        readonly start: string;
+        readonly origins: readonly string[];
+    }): TaskSite;
+
+    export declare function fromArtifacts(artifacts: Artifacts): GuiRecord;
+
+    export declare function hidden(name: string, value: string | number): Html;
+
+    export declare function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html;
+
+    export declare function invalid(file: string, place: string, what: string, fix: string, cause?: unknown): PaddockError;
+
+    export declare function measureElsewhere(sidecar: Sidecar, { id: task, func, options, result, expected }: Elsewhere, o: {
+        readonly source: string;
+        readonly signal: AbortSignal;
+    }): Promise<number>;
+
+    export declare const months: readonly ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+
+    export declare function openAttempt(box: Box, shown: Shown & {
+        readonly beside?: Program | null;
+    }, site: () => TaskSite): Promise<GuiSession>;
+
+    export declare function oracleScript(task: {
+        readonly name: string;
+        readonly data: {
+            readonly oracle: readonly ScriptStep[] | null;
+        };
+    }): NamedScript;
+
+    export declare function osworldMachine(url: string, o?: {
+        readonly timeoutMs?: number;
+    }): Promise<Machine>;
+
+    export declare function page({ title, body, bar, script, style: own }: PageParts): Html;
+
+    export declare function parseAction(input: unknown, screen: Screen): ParsedAction;
+
+    export declare const people: readonly ['Ada Moran', 'Bo Lindqvist', 'Chidi Okafor', 'Dana Petrov', 'Elif Kaya', 'Farid Nasser', 'Greta Holm', 'Hugo Santos', 'Ines Duarte', 'Jun Takeda', 'Kira Novak', 'Liam Byrne'];
+
+    export declare function programOf(sidecar: Sidecar | null): string | null;
+
+    export declare const prompt: string;
+
+    export declare function radios(name: string, options: readonly string[], chosen: string): readonly Html[];
+
+    export declare function readJson(file: string): Promise<unknown>;
+
+    export declare function requireKnown(file: string, oracles: Readonly<Record<string, unknown>>, names: readonly string[]): void;
+
+    export declare function requireTrust(program: string | null, { trustTasks }: ImportOptions): void;
+
+    export declare const screenShape: z.ZodOptional<z.ZodObject<{
+        width: z.ZodDefault<z.ZodInt>;
+        height: z.ZodDefault<z.ZodInt>;
+    }, z.core.$strict>>;
+
+    export declare const setShape: z.ZodObject<{
+        image: z.ZodPrefault<z.ZodObject<{
+            format: z.ZodDefault<z.ZodEnum<{
+                jpeg: "jpeg";
+                png: "png";
+            }>>;
+            scale: z.ZodDefault<z.ZodNumber>;
+        }, z.core.$strict>>;
+        schema: z.ZodDefault<z.ZodNullable<z.ZodUnion<readonly [z.ZodString, z.ZodObject<{
+            name: z.ZodString;
+            coordinates: z.ZodUnion<readonly [z.ZodEnum<{
+                absolute: "absolute";
+                fraction: "fraction";
+                relative1000: "relative1000";
+            }>, z.ZodObject<{
+                resized: z.ZodInt;
+                minPixels: z.ZodOptional<z.ZodInt>;
+                maxPixels: z.ZodOptional<z.ZodInt>;
+            }, z.core.$strict>]>;
+        }, z.core.$strict>]>>>;
+        maxActions: z.ZodDefault<z.ZodNullable<z.ZodInt>>;
+        split: z.ZodDefault<z.ZodString>;
+        oracles: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodArray<z.ZodType<ScriptStep, unknown, z.core.$ZodTypeInternals<ScriptStep, unknown>>>>>;
+    }, z.core.$strict>;
+
+    export declare const shownShape: z.ZodObject<{
+        tier: z.ZodDefault<z.ZodEnum<{
+            browser: "browser";
+            desktop: "desktop";
+        }>>;
+        screen: z.ZodPrefault<z.ZodObject<{
+            width: z.ZodDefault<z.ZodInt>;
+            height: z.ZodDefault<z.ZodInt>;
+        }, z.core.$strict>>;
+        image: z.ZodPrefault<z.ZodObject<{
+            format: z.ZodDefault<z.ZodEnum<{
+                jpeg: "jpeg";
+                png: "png";
+            }>>;
+            scale: z.ZodDefault<z.ZodNumber>;
+        }, z.core.$strict>>;
+        schema: z.ZodDefault<z.ZodNullable<z.ZodUnion<readonly [z.ZodString, z.ZodObject<{
+            name: z.ZodString;
+            coordinates: z.ZodUnion<readonly [z.ZodEnum<{
+                absolute: "absolute";
+                fraction: "fraction";
+                relative1000: "relative1000";
+            }>, z.ZodObject<{
+                resized: z.ZodInt;
+                minPixels: z.ZodOptional<z.ZodInt>;
+                maxPixels: z.ZodOptional<z.ZodInt>;
+            }, z.core.$strict>]>;
+        }, z.core.$strict>]>>>;
+        maxActions: z.ZodDefault<z.ZodNullable<z.ZodInt>>;
+        oracle: z.ZodDefault<z.ZodNullable<z.ZodArray<z.ZodType<ScriptStep, unknown, z.core.$ZodTypeInternals<ScriptStep, unknown>>>>>;
+    }, z.core.$strict>;
+
+    export declare const sidecarSchema: z.ZodUnion<readonly [z.ZodObject<{
+        command: z.ZodArray<z.ZodString>;
+        seconds: z.ZodDefault<z.ZodNumber>;
+    }, z.core.$strict>, z.ZodObject<{
+        url: z.ZodURL;
+        seconds: z.ZodDefault<z.ZodNumber>;
+    }, z.core.$strict>]>;
+
+    export namespace steps {
+        export declare const answer: (text: string) => ScriptStep;
+
+        export declare const click: (target: string) => ScriptStep;
+
+        export declare const computer: (action: Readonly<Record<string, unknown>>) => ScriptStep;
+
+        export declare const dialog: (accept: boolean, text?: string) => ScriptStep;
+
+        export declare const done: () => ScriptStep;
+
+        export declare const doubleClick: (target: string) => ScriptStep;
+
+        export declare const drag: (from: string, to: string) => ScriptStep;
+
+        export declare const enter: (target: string, text: string) => ScriptStep;
+
+        export declare const go: (url: string) => ScriptStep;
+
+        export declare const look: () => ScriptStep;
+
+        export declare const press: (keys: string) => ScriptStep;
+
+        export declare const q: (name: string) => string;
+
+        export declare const saveDownload: (name: string) => ScriptStep;
+
+        export declare const select: (target: string, option: string) => ScriptStep;
+
+        export declare const terminal: (command: string) => ScriptStep;
+
+        export declare const type: (target: string, text: string) => ScriptStep;
+
+        export declare const upload: (target: string, files: readonly string[]) => ScriptStep;
+
+        export declare const write: (text: string) => ScriptStep;
+    }
+
+    export declare function table(heads: readonly HtmlPart[], rows: readonly NamedRow[]): Html;
+
+    export declare const things: readonly ['lamp', 'kettle', 'notebook', 'backpack', 'bicycle pump', 'desk fan', 'wall clock', 'umbrella', 'headset', 'water bottle', 'tripod', 'toolbox'];
+
+    export declare function tick(label: string, name: string, checked: boolean, value?: string): Html;
+
+    export declare function toArtifact(record: GuiRecord): ArtifactItem;
+
+    export declare function tools({ screen, schema }: Shown, session: (box: Box) => Promise<GuiSession>): readonly Tool[];
+
+    export declare const verifierVersion = "1";
+
+    export declare function withoutSudo(command: string): string | null;
+}
+
 export declare function loadJsonTasks(path: string, o: LoadOptions & {
     readonly environment: string;
     readonly data: z.ZodType;
@@ -338,8 +887,12 @@ export declare function restoreArtifact(box: Box, item: ArtifactItem, o: {
     readonly signal: AbortSignal;
 }): Promise<void>;
 
+export declare function scored(reward: number, facts: DraftFacts): VerdictDraft;
+
 export declare function sha256(data: Uint8Array | string): Digest;
 
 export declare function toolOutcome(result: ExecResult): ToolOutcome;
+
+export declare function unscored(status: Exclude<Verdict['status'], 'scored' | 'hacked'>, reason: string, facts: DraftFacts): VerdictDraft;
 
 export { z } from 'zod'

@@ -463,8 +463,8 @@ export declare function dockerProvider(options?: DockerProviderOptions): Sandbox
 
 export declare function environmentRegistry(o?: {
     readonly plugins?: readonly EnvironmentSource[];
+    readonly gui?: GuiPlugins;
     readonly directory?: string;
-    readonly builtIn?: readonly Environment[];
     readonly data?: string;
     readonly trustTasks?: boolean;
     readonly publicNetwork?: PublicNetwork;

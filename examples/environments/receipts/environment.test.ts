@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { environmentRegistry } from '../../../src/envs/index.ts'
+import { registerEnvironments } from '../../../src/envs/index.ts'
 import { dockerProvider } from '../../../src/sandbox/index.ts'
 import { environmentContract } from '../../../src/testing/environment/index.ts'
 
-const registry = await environmentRegistry({ plugins: [join(import.meta.dirname, 'environment.ts')], builtIn: [] })
+const registry = await registerEnvironments([join(import.meta.dirname, 'environment.ts')])
 
 environmentContract({
   environment: registry.get('receipts'),

@@ -434,6 +434,18 @@ export const configSchema = z.strictObject({
   sandbox: sandbox.prefault({}),
   session: sessionSchema.prefault({}),
   environments: z.array(plugin).default([]).describe('Environment plugins: objects, npm names, or paths.'),
+  gui: z
+    .strictObject({
+      apps: z
+        .array(plugin)
+        .default([])
+        .describe('Applications of the environment `gui`, likewise. See docs/guides/gui-tasks.md.'),
+      importers: z
+        .array(plugin)
+        .default([])
+        .describe('Importers of gui tasks in other formats, likewise. See docs/guides/gui-formats.md.'),
+    })
+    .prefault({}),
   harnesses: z
     .union([z.array(plugin), z.record(z.string(), z.union([z.string(), presetSchema]))])
     .default([])

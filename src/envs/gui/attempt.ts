@@ -2,11 +2,11 @@ import { PaddockError } from '../../core/index.ts'
 import { type Box, type ImageRecipe, sandboxSource } from '../../sandbox/index.ts'
 import type { BoxNeeds, Tool } from '../contract.ts'
 import { adapterOf } from './adapters/index.ts'
-import type { AppSite } from './apps/index.ts'
 import { GuiBrowser } from './browser/index.ts'
 import type { GuiData } from './data.ts'
 import { desktopSurface, type Program } from './desktop/index.ts'
 import { GuiSession, sessionOf } from './session.ts'
+import type { TaskSite } from './site.ts'
 import { tabSurface } from './surface.ts'
 import { adaptedTool, browserTools, clipboardTool, computerTool, fileTools, pictureScale } from './tools/index.ts'
 
@@ -34,7 +34,7 @@ export function guiTools({ screen, schema }: Shown, session: (box: Box) => Promi
 export async function openAttempt(
   box: Box,
   shown: Shown & { readonly beside?: Program | null },
-  site: () => AppSite,
+  site: () => TaskSite,
 ): Promise<GuiSession> {
   const death = await Promise.race([box.died, Promise.resolve(null)])
   if (death !== null) throw new PaddockError('BOX_DEAD', `The box died: ${death.detail}`)

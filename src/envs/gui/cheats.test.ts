@@ -4,20 +4,24 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { openTaskBox } from '../open-box.ts'
-import { apps, appSite } from './apps/index.ts'
 import { GuiBrowser, nothing } from './browser/index.ts'
 import { guiDataSchema } from './data.ts'
-import { gui } from './index.ts'
 import { planOf } from './load.ts'
 import { allCheatsOf } from './scripts.ts'
 import { toArtifact } from './record.ts'
 import { GuiSession } from './session.ts'
 import { tabSurface } from './surface.ts'
 import { browserTools, computerTool } from './tools/index.ts'
+import { appSite } from './application/index.ts'
+import { appsByName } from './plugins.ts'
+import { builtInGui, guiApps } from '../../builtin/index.ts'
+
+const apps = appsByName(guiApps)
+const gui = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 const data = guiDataSchema.parse({ app: 'shop', goal: 'buy-one', seed: 3 })
-const plan = planOf(data)
+const plan = planOf(apps, data)
 const task = makeTask({
   name: 'x',
   environment: 'gui',

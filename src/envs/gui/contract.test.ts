@@ -5,7 +5,9 @@ import { afterAll, describe } from 'vitest'
 import { dockerProvider } from '../../sandbox/index.ts'
 import { environmentContract } from '../../testing/environment/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
-import { gui } from './index.ts'
+import { builtInGui } from '../../builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const example = join(import.meta.dirname, '../../../examples/tasks/gui/settings.json')
 

@@ -9,11 +9,12 @@ import type { Environment, ToolOutcome } from '../contract.ts'
 import { openTaskBox } from '../open-box.ts'
 import { downloadDirectory, GuiBrowser, nothing, settle } from './browser/index.ts'
 import { guiDataSchema } from './data.ts'
-import { gui } from './index.ts'
-import { planOf } from './load.ts'
 import { GuiSession } from './session.ts'
 import { tabSurface } from './surface.ts'
 import { browserTools, clipboardTool, computerTool, fileTools } from './tools/index.ts'
+import { builtInGui } from '../../builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 const screen = { width: 800, height: 600 }
@@ -21,7 +22,7 @@ const data = guiDataSchema.parse({ app: 'shop', goal: 'price', seed: 1 })
 const task = makeTask({
   name: 'shop-price-1',
   environment: 'gui',
-  instruction: planOf(data).instruction,
+  instruction: 'Find the price.',
   split: 'train',
   data,
   source: '',

@@ -1,13 +1,21 @@
 import type { Environment } from '../contract.ts'
-import { gui as apps } from './environment.ts'
-import { withImporters } from './importers/index.ts'
+import type { App } from './application/index.ts'
+import { appEnvironment } from './environment.ts'
+import { type Importer, withImporters } from './importer/index.ts'
+import { appsByName, importersByName } from './plugins.ts'
 
 /**
- * Tasks in a real browser or desktop: our own apps, and those of the formats in `importers/`. With `trustTasks` programs that
- * tasks bring for the host run there, as the caller.
+ * Tasks in a real browser or desktop: of these applications, and in the formats of these importers. With `trustTasks`
+ * programs that tasks bring for the host run there, as the caller. Throws `ENVIRONMENT_INVALID` for what is no application
+ * or importer of API version 1, and for a name that is taken.
  */
-export const guiEnvironment = (o: { readonly trustTasks: boolean }): Environment => withImporters(apps, o)
-export { type DesktopOptions, serveDesktop } from './osworld/serve-desktop.ts'
+export function guiEnvironment(o: {
+  readonly apps: readonly App[]
+  readonly importers: readonly Importer[]
+  readonly trustTasks: boolean
+}): Environment {
+  return withImporters(appEnvironment(appsByName(o.apps)), importersByName(o.importers), o)
+}
 
-/** {@link guiEnvironment} for tasks that bring no program for the host. */
-export const gui = guiEnvironment({ trustTasks: false })
+export { type DesktopOptions, serveDesktop } from './osworld/serve-desktop.ts'
+export { type GuiPlugins, loadGuiPlugins } from './plugins.ts'

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { makeTask, PaddockError, type Task } from '../../core/index.ts'
 import { adapterOf } from './adapters/index.ts'
-import { apps } from './apps/index.ts'
+import type { App, Plan } from './application/index.ts'
 import { screenBeside } from './desktop/index.ts'
 import { type GuiData, guiDataSchema } from './data.ts'
 import { pictureScale } from './tools/index.ts'
@@ -19,9 +19,9 @@ const fileShape = guiDataSchema.omit({ goal: true, seed: true }).extend({
  * Reads tasks of apps: a `.json` file `{"app", "goals", "seeds"}`, a folder of them, or one task of a file as
  * `<file without .json>/<goal>-<seed>`. Throws `TASK_INVALID` with file, place and fix.
  */
-export async function loadGuiTasks(path: string): Promise<readonly Task[]> {
+export async function loadGuiTasks(path: string, apps: ReadonlyMap<string, App>): Promise<readonly Task[]> {
   const found = await findFiles(path)
-  const tasks = (await Promise.all(found.files.map(readTasks))).flat()
+  const tasks = (await Promise.all(found.files.map((file) => readTasks(file, apps)))).flat()
   const chosen = found.only === null ? tasks : tasks.filter(({ name }) => name === found.only)
   if (chosen.length > 0) return chosen
   throw invalid(path, '', found.only === null ? 'there are no .json files' : `there is no task ${found.only}`)
@@ -40,7 +40,7 @@ async function findFiles(path: string): Promise<{ readonly files: readonly strin
   throw invalid(path, '', 'does not exist')
 }
 
-async function readTasks(file: string): Promise<readonly Task[]> {
+async function readTasks(file: string, apps: ReadonlyMap<string, App>): Promise<readonly Task[]> {
   let json: unknown
   try {
     json = JSON.parse(await readFile(file, 'utf8'))
@@ -84,17 +84,20 @@ async function readTasks(file: string): Promise<readonly Task[]> {
   if (data.tier === 'desktop' && (data.image.format !== 'png' || data.image.scale !== 1)) {
     throw invalid(file, 'image', 'a desktop gives its pictures as PNG, pixel by pixel: leave image out')
   }
-  return goals.flatMap((goal) => seeds.map((seed) => taskOf({ ...data, goal, seed }, split, file)))
+  return goals.flatMap((goal) => seeds.map((seed) => taskOf(app, { ...data, goal, seed }, split, file)))
 }
 
-function taskOf(data: GuiData, split: string, source: string): Task {
-  const { app, goal, seed } = data
-  const instruction = planOf(data).instruction
-  return makeTask({ name: `${app}-${goal}-${seed}`, environment: 'gui', instruction, split, data, source })
+function taskOf(app: App, data: GuiData, split: string, source: string): Task {
+  const { goal, seed } = data
+  const { instruction } = app.plan(goal, seed)
+  return makeTask({ name: `${app.name}-${goal}-${seed}`, environment: 'gui', instruction, split, data, source })
 }
 
 /** What a task asks for. Throws `TASK_INVALID` for an app or goal that does not exist. */
-export function planOf({ app, goal, seed }: Pick<GuiData, 'app' | 'goal' | 'seed'>) {
+export function planOf(
+  apps: ReadonlyMap<string, App>,
+  { app, goal, seed }: Pick<GuiData, 'app' | 'goal' | 'seed'>,
+): Plan {
   const found = apps.get(app)
   if (found === undefined || !found.goals.includes(goal)) {
     throw new PaddockError('TASK_INVALID', `There is no goal ${goal} of an app ${app}`, { data: { app, goal } })

@@ -9,7 +9,9 @@ import { attempt } from '../attempt.ts'
 import type { Script } from '../contract.ts'
 import { parseAction } from './actions/index.ts'
 import { actionAdapters } from './adapters/index.ts'
-import { gui } from './index.ts'
+import { builtInGui } from '../../builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const directory = mkdtempSync(join(tmpdir(), 'paddock-schemas-'))
 afterAll(() => rmSync(directory, { recursive: true }))

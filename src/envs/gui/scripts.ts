@@ -2,7 +2,7 @@ import { PaddockError } from '../../core/index.ts'
 import type { NamedScript, ScriptStep } from '../contract.ts'
 import { type Action, parseAction, type Screen } from './actions/index.ts'
 import { type ActionAdapter, adapterOf } from './adapters/index.ts'
-import { type Plan, steps } from './apps/index.ts'
+import { type Plan, steps } from './application/index.ts'
 import type { GuiData } from './data.ts'
 
 /** Reaches the goal with the tools. */

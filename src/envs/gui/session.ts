@@ -2,7 +2,6 @@ import { PaddockError, Turns } from '../../core/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { ToolOutcome, ToolPicture } from '../contract.ts'
 import { type Action, type Screen, type SingleAction } from './actions/index.ts'
-import type { AppSite } from './apps/index.ts'
 import {
   CdpRefusal,
   findTarget,
@@ -20,6 +19,7 @@ import {
   type Settled,
 } from './browser/index.ts'
 import type { GuiRecord } from './record.ts'
+import type { TaskSite } from './site.ts'
 import type { Surface } from './surface.ts'
 
 /** Characters of a snapshot that are shown at once. */
@@ -27,7 +27,7 @@ const pageChars = 12_000
 
 export interface GuiSessionParts {
   readonly surface: Surface
-  readonly site: AppSite
+  readonly site: TaskSite
   readonly image: ImageOptions
   readonly maxActions: number | null
 }

@@ -4,7 +4,7 @@ import { compose, type DraftFacts, scored, unscored, type VerdictDraft } from '.
 import { packArtifact } from '../artifacts.ts'
 import type { VerifyContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
-import type { Plan } from './apps/index.ts'
+import type { Plan } from './application/index.ts'
 import type { GuiData } from './data.ts'
 import { digestsOf } from './workspace.ts'
 import { fromArtifacts, type GuiRecord } from './record.ts'

@@ -1,6 +1,6 @@
 import { sha256 } from '../../core/index.ts'
 import type { Box } from '../../sandbox/index.ts'
-import type { Files } from './apps/index.ts'
+import type { Files } from './application/index.ts'
 
 const directory = '/workspace'
 const agentUid = 1000

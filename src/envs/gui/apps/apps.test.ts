@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { apps, appSite } from './index.ts'
+import { appSite } from '../application/index.ts'
+import { appsByName } from '../plugins.ts'
+import { guiApps } from '../../../builtin/index.ts'
+
+const apps = appsByName(guiApps)
 
 const seeds = Array.from({ length: 40 }, (_, seed) => seed)
 const all = [...apps].map(([name, app]) => ({ name, app }))

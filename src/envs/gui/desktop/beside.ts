@@ -10,7 +10,8 @@ import type { XDisplay } from './x-display.ts'
 import { doXInput } from './x-input.ts'
 
 /** Programs that can stand beside the browser; `rc.xml` of the image says where their windows are. */
-export type Program = 'files' | 'terminal'
+export const programNames = ['files', 'terminal'] as const
+export type Program = (typeof programNames)[number]
 
 /** Longest wait for the programs at each step of a drag. */
 const dragStepMs = 500

@@ -1,3 +1,3 @@
 export { asked } from './asked.ts'
 export { desktopSurface } from './surface.ts'
-export { type Program, screenBeside } from './beside.ts'
+export { type Program, programNames, screenBeside } from './beside.ts'

@@ -1,5 +1,6 @@
 export { boxMachine, machineHome, withoutSudo } from './box-machine.ts'
 export { osworldMachine } from './client.ts'
+export { MachineSession } from './machine-session.ts'
 export type { CommandResult, Listing, Machine, MachineBrowser, MachineCommand, Tab, WindowQuery } from './machine.ts'
 export { drivesScreen, readPython } from './python.ts'
 export { osworldHandler, type OsworldServer, serveOsworld } from './server.ts'

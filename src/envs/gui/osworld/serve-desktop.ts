@@ -3,7 +3,7 @@ import { openTaskBox } from '../../open-box.ts'
 import type { Screen } from '../actions/index.ts'
 import { guiBox } from '../attempt.ts'
 import { desktopSurface } from '../desktop/index.ts'
-import { forwardSite } from '../importers/index.ts'
+import { forwardSite } from '../importer/index.ts'
 import { boxMachine } from './box-machine.ts'
 import { type OsworldServer, serveOsworld } from './server.ts'
 

@@ -1,6 +1,6 @@
 import { PaddockError } from '../../../core/index.ts'
 import type { CorpusSource, Document } from '../corpus/index.ts'
-import { dice } from './dice.ts'
+import { dice } from '../../dice.ts'
 import { passageOf } from './passages.ts'
 import { questionsOf } from './questions.ts'
 import { makeWorld, type Thing, type World } from './world.ts'

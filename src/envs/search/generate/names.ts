@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts'
+import type { Dice } from '../../dice.ts'
 
 const starts = 'B Br C Cr D Dr F G Gr H J K Kr L M N P R S Sk St T Th Tr V W Z'.split(' ')
 const middles = 'a e i o u ae ei ia oa'.split(' ')

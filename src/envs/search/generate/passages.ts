@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts'
+import type { Dice } from '../../dice.ts'
 import type { House, Journey, Person, Plant, River, Thing, Town, Work, World } from './world.ts'
 
 /** The passage of a thing: its own facts in plain sentences, and what stands beside them without answering anything. */

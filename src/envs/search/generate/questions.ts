@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts'
+import type { Dice } from '../../dice.ts'
 import type { Thing, World } from './world.ts'
 
 /** A question whose answer the world knows. */

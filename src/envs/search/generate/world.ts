@@ -1,4 +1,4 @@
-import { dice, type Dice } from './dice.ts'
+import { dice, type Dice } from '../../dice.ts'
 import { Names } from './names.ts'
 
 /** Everything of the made-up world. Each thing has one passage, in which its own facts stand. */

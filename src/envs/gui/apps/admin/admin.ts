@@ -1,4 +1,6 @@
-import { cities, defineApp, firstName, form, hidden, html, page, people, steps, table } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { cities, defineApp, firstName, form, hidden, html, page, people, steps, table } = gui
 
 interface Member {
   readonly id: string
@@ -20,6 +22,7 @@ const { click, type, select, look, done, answer, q } = steps
 /** A table of members: sorted, filtered, in pages, with actions on the ticked rows. */
 export const admin = defineApp<Admin>({
   name: 'admin',
+  apiVersion: 1,
   start: (d) => {
     const visits = d.shuffled(Array.from({ length: 24 }, (_, at) => 3 + at * 7))
     return {

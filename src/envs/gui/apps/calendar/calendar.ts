@@ -1,4 +1,6 @@
-import { act, defineApp, field, form, hidden, html, months, page, steps } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, field, form, hidden, html, months, page, steps } = gui
 
 interface Meeting {
   readonly id: string
@@ -22,6 +24,7 @@ const { click, type, look, done, answer, q } = steps
 /** A calendar: months, meetings, and a date picker that is no native field. */
 export const calendar = defineApp<Calendar>({
   name: 'calendar',
+  apiVersion: 1,
   start: (d) => ({
     meetings: d
       .shuffled(titles)

@@ -1,4 +1,6 @@
-import { act, defineApp, field, form, hidden, html, page, steps } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, field, form, hidden, html, page, steps } = gui
 
 interface Files {
   /** Folders, by path without a slash at the end; the root is ''. */
@@ -28,6 +30,7 @@ const parent = (path: string): string => path.slice(0, Math.max(0, path.lastInde
 /** A file manager: folders, renaming in place, dragging, a context menu, a trash. */
 export const files = defineApp<Files>({
   name: 'files',
+  apiVersion: 1,
   start: (d) => ({
     folders: [...folders],
     files: Object.fromEntries(

@@ -1,4 +1,6 @@
-import { act, choice, defineApp, firstName, form, hidden, html, page, people, steps, table } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, choice, defineApp, firstName, form, hidden, html, page, people, steps, table } = gui
 
 interface Ticket {
   readonly id: string
@@ -29,6 +31,7 @@ const { click, type, select, look, done, answer, q } = steps
 /** A helpdesk: tickets are opened in dialogs, get notes, levels and states. */
 export const helpdesk = defineApp<Helpdesk>({
   name: 'helpdesk',
+  apiVersion: 1,
   start: (d) => ({
     tickets: d.shuffled(problems).map((text, at) => ({
       id: `T-${101 + at}`,

@@ -1,4 +1,6 @@
-import { act, choice, defineApp, field, firstName, form, hidden, html, page, people, steps } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, choice, defineApp, field, firstName, form, hidden, html, page, people, steps } = gui
 
 interface Card {
   readonly id: string
@@ -29,6 +31,7 @@ const { click, type, select, drag, look, done, answer, q } = steps
 /** A board of cards that are dragged from column to column. */
 export const kanban = defineApp<Board>({
   name: 'kanban',
+  apiVersion: 1,
   start: (d) => ({
     cards: d
       .shuffled(jobs)

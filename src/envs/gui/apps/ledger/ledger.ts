@@ -1,4 +1,6 @@
-import { act, choice, defineApp, field, form, html, page, people, steps, table } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, choice, defineApp, field, form, html, page, people, steps, table } = gui
 
 interface Order {
   readonly id: number
@@ -31,6 +33,7 @@ const sumLine = (file: string, name: string): string =>
 /** Books beside a terminal: figures come from files of the workspace, and files are handed in on a page. */
 export const ledger = defineApp<Ledger>({
   name: 'ledger',
+  apiVersion: 1,
   start: (d) => {
     // Each customer has another number of orders.
     const named = d

@@ -1,4 +1,6 @@
-import { act, defineApp, field, firstName, form, hidden, html, page, people, steps, table } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, field, firstName, form, hidden, html, page, people, steps, table } = gui
 
 interface Letter {
   readonly id: string
@@ -40,6 +42,7 @@ const { click, type, select, look, done, answer, q } = steps
 /** A mail client: folders, letters, stars, replies. */
 export const mail = defineApp<Mail>({
   name: 'mail',
+  apiVersion: 1,
   start: (d) => {
     const senders = d.shuffled(people)
     return {

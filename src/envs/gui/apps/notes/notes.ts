@@ -1,4 +1,6 @@
-import { act, defineApp, form, hidden, html, page, steps, things } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, form, hidden, html, page, steps, things } = gui
 
 interface Note {
   readonly id: string
@@ -16,6 +18,7 @@ const { click, press, write, look, done, answer, q, type } = steps
 /** Notes of several lines, edited as text; with keys for what a text editor can do. */
 export const notes = defineApp<Notes>({
   name: 'notes',
+  apiVersion: 1,
   start: (d) => ({
     notes: d.shuffled(titles).map((title, at) => ({
       id: `n${at + 1}`,

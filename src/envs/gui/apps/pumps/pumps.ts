@@ -1,4 +1,6 @@
-import { act, defineApp, field, form, hidden, html, page, steps, table } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, field, form, hidden, html, page, steps, table } = gui
 
 interface Pump {
   readonly name: string
@@ -26,6 +28,7 @@ awk -F, -v pump="$1" '$1 == pump { line += 1; sum += $2 * line } END { print "re
 /** A pump station, used beside a terminal: a program gives the readings, and a file holds the limits. */
 export const pumps = defineApp<Pumps>({
   name: 'pumps',
+  apiVersion: 1,
   beside: 'terminal',
   start: (d) => ({
     pumps: d

@@ -1,4 +1,6 @@
-import { act, defineApp, html, page, people, steps, table } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, html, page, people, steps, table } = gui
 
 interface Scan {
   /** Of its file in the workspace. */
@@ -17,6 +19,7 @@ const { click, look, done, computer, press, write, q } = steps
 /** A register of scans, used beside a file manager: it says where each file belongs. */
 export const register = defineApp<Register>({
   name: 'register',
+  apiVersion: 1,
   beside: 'files',
   start: (d) => {
     const numbers = d.shuffled(Array.from({ length: 40 }, (_, at) => 100 + at * 7)).slice(0, 4)

@@ -1,4 +1,6 @@
-import { act, choice, defineApp, field, form, hidden, html, page, radios, steps, table, tick } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, choice, defineApp, field, form, hidden, html, page, radios, steps, table, tick } = gui
 
 interface Settings {
   name: string
@@ -21,6 +23,7 @@ const { click, type, select, press, look, done, dialog, q } = steps
 /** Settings in tabs, with switches, a slider, radio buttons and dialogs that ask back. */
 export const settings = defineApp<Settings>({
   name: 'settings',
+  apiVersion: 1,
   start: (d) => ({
     name: d.pick(['Ada', 'Bo', 'Chidi']),
     language: 'English',

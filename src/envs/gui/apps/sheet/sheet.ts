@@ -1,4 +1,6 @@
-import { cities, defineApp, html, page, steps } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { cities, defineApp, html, page, steps } = gui
 
 interface Sheet {
   /** By name such as B3. */
@@ -13,6 +15,7 @@ const cell = (name: string): string => `gridcell ${q(name)}`
 /** A spreadsheet: cells are edited in place, formulas of sums are shown as their value. */
 export const sheet = defineApp<Sheet>({
   name: 'sheet',
+  apiVersion: 1,
   start: (d) => {
     const cells: Record<string, string> = { A1: 'City', B1: 'January', C1: 'February', D1: 'Sum' }
     for (const [at, city] of d.shuffled(cities).slice(0, 6).entries()) {

@@ -1,4 +1,6 @@
-import { act, choice, colours, defineApp, field, form, hidden, html, page, steps, table, things } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, choice, colours, defineApp, field, form, hidden, html, page, steps, table, things } = gui
 
 interface Product {
   readonly id: string
@@ -36,6 +38,7 @@ const { click, type, select, look, done, answer, q } = steps
 /** A shop of several pages: search, products, cart, checkout. */
 export const shop = defineApp<Shop>({
   name: 'shop',
+  apiVersion: 1,
   start: (d) => {
     const names = d.shuffled(
       things.flatMap((thing) =>

@@ -1,4 +1,6 @@
-import { act, defineApp, html, page, steps } from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { act, defineApp, html, page, steps } = gui
 
 interface Point {
   readonly x: number
@@ -24,6 +26,7 @@ const key = ({ x, y }: Point): string => `${x},${y}`
 /** A board that is one canvas: no element to point at, only pixels. */
 export const sketch = defineApp<Sketch>({
   name: 'sketch',
+  apiVersion: 1,
   pointsAtPixels: true,
   start: (d) => ({ painted: [], pins: [], dial: d.between(0, 3) * 10 }),
   page: (path, _query, state) => (path === '/' ? board(state) : null),

@@ -1,17 +1,6 @@
-import {
-  choice,
-  cities,
-  defineApp,
-  field,
-  form,
-  hidden,
-  html,
-  page,
-  people,
-  radios,
-  steps,
-  tick,
-} from '../kit/index.ts'
+import { gui } from '../../../../kits/environment.ts'
+
+const { choice, cities, defineApp, field, form, hidden, html, page, people, radios, steps, tick } = gui
 
 interface Booking {
   readonly name: string
@@ -33,6 +22,7 @@ const { click, type, select, look, done, q } = steps
 /** A booking in four steps, each with checks of its own; nothing is kept before the last. */
 export const wizard = defineApp<Wizard>({
   name: 'wizard',
+  apiVersion: 1,
   start: () => ({ bookings: [] }),
   page: (path, query, state) => {
     const step = ['/', '/room', '/extras', '/confirm'].indexOf(path)

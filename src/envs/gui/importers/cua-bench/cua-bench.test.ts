@@ -7,11 +7,13 @@ import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
 import type { ScriptStep } from '../../../contract.ts'
-import { gui as untrusting, guiEnvironment } from '../../index.ts'
 import { writeTasks } from './cua-bench.fixture.ts'
+import { builtInGui } from '../../../../builtin/index.ts'
+
+const untrusting = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
-const gui = guiEnvironment({ trustTasks: true })
+const gui = builtInGui({ trustTasks: true })
 const directory = mkdtempSync(join(tmpdir(), 'paddock-cua-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 const write = (name: string, content: string) => {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { screenShape, setShape, shownShape } from '../set.ts'
+import { gui } from '../../../../kits/environment.ts'
 
 /** `Task.data` of a variant of a cua-bench task. Its module lies at `Task.source`. */
-export const cuaBenchDataSchema = shownShape.extend({
+export const cuaBenchDataSchema = gui.shownShape.extend({
   format: z.literal('cua-bench'),
   /** Name of the task's folder. */
   module: z.string(),
@@ -19,12 +19,12 @@ export const cuaBenchDataSchema = shownShape.extend({
 export type CuaBenchData = z.infer<typeof cuaBenchDataSchema>
 
 /** A set: a task's folder, or a folder of such. */
-export const cuaBenchSetSchema = setShape.extend({
+export const cuaBenchSetSchema = gui.setShape.extend({
   format: z.literal('cua-bench'),
   directory: z.string().min(1),
   /** Names of task folders; left out: all. */
   tasks: z.array(z.string()).min(1).optional(),
-  screen: screenShape,
+  screen: gui.screenShape,
   assets: z.string().nullable().default(null),
   /** What becomes of modules that cannot be read or run here: the set is refused, or they are left out. */
   unsupported: z.enum(['refuse', 'leave-out']).default('refuse'),

@@ -1,9 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { makeTask, PaddockError, sha256, type Task } from '../../../../core/index.ts'
-import type { FormatOptions, Place } from '../format.ts'
-import { fitted, Imported, invalid } from '../set.ts'
-import { requireTrust } from '../trust.ts'
+import { gui, makeTask, PaddockError, sha256, type Task } from '../../../../kits/environment.ts'
 import { type CuaBenchData, cuaBenchSetSchema } from './data.ts'
 import { CuaModule } from './module.ts'
 import { sessionMembers } from './program.ts'
@@ -11,20 +8,23 @@ import { sessionMembers } from './program.ts'
 const fix = 'A set is {"format": "cua-bench", "directory": "<folder of tasks>"}, with tasks, assets where wanted.'
 
 /** A folder of a cua-bench task, a folder of such folders, or the JSON file of a set. Null for anything else. */
-export async function readCuaBench({ path, kind, json }: Place, o: FormatOptions): Promise<readonly Task[] | null> {
+export async function readCuaBench(
+  { path, kind, json }: gui.Place,
+  o: gui.ImportOptions,
+): Promise<readonly Task[] | null> {
   if (kind === 'directory') {
     const modules = await modulesBelow(path)
     if (modules.length === 0) return null
-    return tasksOf(modules, fitted(cuaBenchSetSchema, { format: 'cua-bench', directory: path }, path, fix), path, o)
+    return tasksOf(modules, gui.fitted(cuaBenchSetSchema, { format: 'cua-bench', directory: path }, path, fix), path, o)
   }
   if (typeof json !== 'object' || json === null || !('format' in json) || json.format !== 'cua-bench') return null
-  const set = fitted(cuaBenchSetSchema, json, path, fix)
+  const set = gui.fitted(cuaBenchSetSchema, json, path, fix)
   const modules = await modulesBelow(resolve(dirname(path), set.directory))
   const chosen = set.tasks ?? modules.map(nameOf)
   const unknown = chosen.find((name) => !modules.some((one) => nameOf(one) === name))
   if (unknown !== undefined)
-    throw invalid(path, 'tasks', `there is no task ${unknown}`, `There are ${modules.map(nameOf).join(', ')}.`)
-  if (chosen.length === 0) throw invalid(path, 'directory', `${set.directory} holds no main.py of cua-bench`, fix)
+    throw gui.invalid(path, 'tasks', `there is no task ${unknown}`, `There are ${modules.map(nameOf).join(', ')}.`)
+  if (chosen.length === 0) throw gui.invalid(path, 'directory', `${set.directory} holds no main.py of cua-bench`, fix)
   return tasksOf(
     modules.filter((one) => chosen.includes(nameOf(one))),
     set,
@@ -37,11 +37,11 @@ async function tasksOf(
   modules: readonly string[],
   set: ReturnType<typeof cuaBenchSetSchema.parse>,
   file: string,
-  o: FormatOptions,
+  o: gui.ImportOptions,
 ): Promise<readonly Task[]> {
-  const imported = new Imported()
+  const imported = new gui.Imported()
   for (const path of modules) {
-    requireTrust(path, o)
+    gui.requireTrust(path, o)
     await imported.take(() => variantsOf(path, set, file))
   }
   return imported.tasks(file, set)
@@ -56,7 +56,12 @@ async function variantsOf(
   const digest = sha256(await readFile(path, 'utf8'))
   return module.variants.map(({ split, index, solves, judges, lacks, description }) => {
     if (!judges)
-      throw invalid(path, 'evaluate_task', `there is none for the split ${split}`, 'Give the module an @evaluate_task.')
+      throw gui.invalid(
+        path,
+        'evaluate_task',
+        `there is none for the split ${split}`,
+        'Give the module an @evaluate_task.',
+      )
     const [missing] = lacks
     if (missing !== undefined)
       throw new PaddockError('TASK_UNSUPPORTED', `${path}: it uses session.${missing}, which is not here`, {

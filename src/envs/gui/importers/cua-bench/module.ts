@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-import { PaddockError } from '../../../../core/index.ts'
+import { PaddockError } from '../../../../kits/environment.ts'
 import { moduleProgram } from './program.ts'
 
 /** Longest silence of a module, in milliseconds. */

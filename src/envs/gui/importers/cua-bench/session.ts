@@ -1,9 +1,5 @@
 import { z } from 'zod'
-import { PaddockError } from '../../../../core/index.ts'
-import { parseAction } from '../../actions/index.ts'
-import { evaluated } from '../../browser/shapes.ts'
-import type { GuiPage } from '../../browser/index.ts'
-import type { GuiSession } from '../../session.ts'
+import { gui, PaddockError } from '../../../../kits/environment.ts'
 import type { CuaSite } from './site.ts'
 import type { Asked } from './module.ts'
 
@@ -11,13 +7,19 @@ const point = z.object({ x: z.number(), y: z.number() })
 const launch = z.object({ url: z.string().nullish(), html: z.string().nullish(), title: z.string() })
 const inWindow = z.object({ pid: z.int(), selector: z.string().default(''), script: z.string().default('') })
 
+/** The answer to `Runtime.evaluate` of the DevTools protocol. */
+const evaluated = z.object({
+  result: z.object({ value: z.unknown().optional() }),
+  exceptionDetails: z.object({ text: z.string() }).optional(),
+})
+
 /** What a module's session does on the browser of its box: a window is a tab, and the tab is the screen. */
 export class CuaSession {
-  readonly #session: GuiSession
+  readonly #session: gui.GuiSession
   readonly #site: CuaSite
-  readonly #windows: GuiPage[] = []
+  readonly #windows: gui.GuiPage[] = []
 
-  constructor(session: GuiSession, site: CuaSite) {
+  constructor(session: gui.GuiSession, site: CuaSite) {
     this.#session = session
     this.#site = site
   }
@@ -62,7 +64,7 @@ export class CuaSession {
     return this.#windows.length
   }
 
-  #window(pid: number): GuiPage {
+  #window(pid: number): gui.GuiPage {
     const page = this.#windows[pid - 1]
     if (page === undefined) throw new Error(`There is no window ${pid}`)
     return page
@@ -74,7 +76,7 @@ export class CuaSession {
   }
 
   async #act(given: unknown): Promise<null> {
-    const parsed = parseAction(given, this.#session.screen)
+    const parsed = gui.parseAction(given, this.#session.screen)
     if (!parsed.ok) throw new PaddockError('TASK_INVALID', parsed.error)
     const outcome = await this.#session.act(parsed.action)
     if (typeof outcome !== 'string' && outcome.status !== 'ok') throw new Error(outcome.text)

@@ -1,9 +1,8 @@
 import { extname } from 'node:path'
-import type { AppSite } from '../../apps/index.ts'
-import { asset } from '../osworld/index.ts'
+import { gui } from '../../../../kits/environment.ts'
 
 /** The windows of a module as pages. */
-export interface CuaSite extends AppSite {
+export interface CuaSite extends gui.TaskSite {
   /** Gives markup an address. */
   put(html: string, title: string): string
 }
@@ -35,7 +34,7 @@ export function cuaSite(assets: string | null): CuaSite {
         const headers = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }
         return body === undefined ? { status: 404 } : { status: 200, headers, body }
       }
-      const data = assets === null ? null : await asset(assets, { id: '', url: url.href, name: url.pathname })
+      const data = assets === null ? null : await gui.asset(assets, { id: '', url: url.href, name: url.pathname })
       if (data === null) return null
       return { status: 200, headers: { 'content-type': types[extname(url.pathname)] ?? 'text/javascript' }, body: data }
     },

@@ -1,9 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { z } from 'zod'
-import { makeTask, sha256, type Task } from '../../../../core/index.ts'
-import type { Place } from '../format.ts'
-import { fitted, invalid, requireKnown } from '../set.ts'
+import { gui, makeTask, sha256, type Task } from '../../../../kits/environment.ts'
 import { type MiniwobData, miniwobSetSchema } from './data.ts'
 
 type Set = z.infer<typeof miniwobSetSchema>
@@ -15,7 +13,7 @@ const fix =
  * The pages of a checkout of miniwob-plusplus (its layout at 3f461ff): the checkout, its folder `html`, one page of it, or
  * the JSON file of a set. Null for what is none of these.
  */
-export async function readMiniwob({ path, kind, json }: Place): Promise<readonly Task[] | null> {
+export async function readMiniwob({ path, kind, json }: gui.Place): Promise<readonly Task[] | null> {
   if (kind === 'directory') {
     const html = await htmlBelow(path)
     return html === null ? null : tasksOf(html, setOf({ directory: path }, path), path)
@@ -30,7 +28,7 @@ export async function readMiniwob({ path, kind, json }: Place): Promise<readonly
   const set = setOf(json, path)
   const html = await htmlBelow(resolve(dirname(path), set.directory))
   if (html !== null) return tasksOf(html, set, path)
-  throw invalid(
+  throw gui.invalid(
     path,
     'directory',
     `${set.directory} is no checkout of miniwob-plusplus: it has no html/core/core.js`,
@@ -39,7 +37,7 @@ export async function readMiniwob({ path, kind, json }: Place): Promise<readonly
 }
 
 function setOf(json: object, file: string): Set {
-  return fitted(miniwobSetSchema, { format: 'miniwob', ...json }, file, fix)
+  return gui.fitted(miniwobSetSchema, { format: 'miniwob', ...json }, file, fix)
 }
 
 async function tasksOf(html: string, set: Set, file: string): Promise<readonly Task[]> {
@@ -48,7 +46,7 @@ async function tasksOf(html: string, set: Set, file: string): Promise<readonly T
   const unknown = chosen.find((name) => !pages.includes(pageOf(name)))
   if (unknown !== undefined) {
     const near = pages.map(nameOf).filter((name) => name.startsWith(unknown.slice(0, 4)))
-    throw invalid(
+    throw gui.invalid(
       file,
       'pages',
       `there is no page ${unknown}`,
@@ -59,7 +57,7 @@ async function tasksOf(html: string, set: Set, file: string): Promise<readonly T
   const tasks = await Promise.all(
     chosen.flatMap((name) => set.seeds.map((seed) => taskOf({ html, core, set, page: pageOf(name), seed }))),
   )
-  requireKnown(
+  gui.requireKnown(
     file,
     set.oracles,
     tasks.map(({ name }) => name),

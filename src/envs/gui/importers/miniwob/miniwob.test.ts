@@ -8,14 +8,16 @@ import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
 import type { ScriptStep } from '../../../contract.ts'
 import { openTaskBox } from '../../../open-box.ts'
-import { steps } from '../../apps/index.ts'
 import { GuiBrowser } from '../../browser/index.ts'
 import { evaluated } from '../../browser/shapes.ts'
-import { gui } from '../../index.ts'
 import { miniwobDataSchema } from './data.ts'
 import { writeCheckout } from './miniwob.fixture.ts'
 import { miniwobSite } from './site.ts'
 import { rewardOf } from './verify.ts'
+import { steps } from '../../application/index.ts'
+import { builtInGui } from '../../../../builtin/index.ts'
+
+const gui = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 const { look, click, type, done } = steps

@@ -2,9 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, realpath } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
 import { z } from 'zod'
-import { type Clock, PaddockError, systemClock } from '../../../../core/index.ts'
-import type { AppSite } from '../../apps/index.ts'
-import type { SiteRequest, SiteResponse } from '../../browser/index.ts'
+import { type gui, PaddockError } from '../../../../kits/environment.ts'
 import type { MiniwobData } from './data.ts'
 import { episodePath, wireScript } from './wire.ts'
 
@@ -41,7 +39,7 @@ const told = z.discriminatedUnion('what', [
 ])
 
 /** A page of MiniWoB++ as one attempt is served it. */
-export interface MiniwobSite extends AppSite {
+export interface MiniwobSite extends gui.TaskSite {
   /** Resolves when the page has started its episode; rejects with `ENVIRONMENT_TOOL_FAILED` after `withinMs`. */
   started(withinMs: number): Promise<void>
   state(): Episode
@@ -52,7 +50,7 @@ export interface MiniwobSite extends AppSite {
  * first end count, and only under the attempt's key; an end whose stack has code of no file in it is forged. The page of
  * the task is given out once: who leaves it or loads it again has ended the episode with nothing.
  */
-export function miniwobSite(html: string, data: MiniwobData, clock: Clock = systemClock): MiniwobSite {
+export function miniwobSite(html: string, data: MiniwobData, now = () => performance.now()): MiniwobSite {
   const key = randomBytes(16).toString('hex')
   const nonce = randomBytes(16).toString('hex')
   const path = `/${data.page}`
@@ -63,7 +61,7 @@ export function miniwobSite(html: string, data: MiniwobData, clock: Clock = syst
   let forged = 0
   const given = { page: false, core: false }
 
-  const take = ({ headers, body }: SiteRequest): SiteResponse => {
+  const take = ({ headers, body }: gui.SiteRequest): gui.SiteResponse => {
     const facts = told.safeParse(parsed(body.toString('utf8'))).data
     const key_ = Object.entries(headers).find(([name]) => name.toLowerCase() === 'x-episode')?.[1]
     if (facts === undefined || key_ !== key) {
@@ -71,7 +69,7 @@ export function miniwobSite(html: string, data: MiniwobData, clock: Clock = syst
       return { status: 403 }
     }
     if (facts.what === 'start' && episode.utterance === null) {
-      startedAt = clock.monotonic()
+      startedAt = now()
       episode = { ...episode, utterance: facts.utterance.slice(0, 4000), limitMs: facts.milliseconds }
       begun.resolve()
     }
@@ -83,7 +81,7 @@ export function miniwobSite(html: string, data: MiniwobData, clock: Clock = syst
     return { status: 204 }
   }
   const end = ({ raw, scaled, reason }: Pick<NonNullable<Episode['end']>, 'raw' | 'scaled' | 'reason'>) => {
-    episode = { ...episode, end: { raw, scaled, reason, elapsedMs: Math.round(clock.monotonic() - startedAt) } }
+    episode = { ...episode, end: { raw, scaled, reason, elapsedMs: Math.round(now() - startedAt) } }
   }
 
   return {
@@ -175,7 +173,7 @@ async function fileBelow(html: string, pathname: string): Promise<Buffer | null>
   }
 }
 
-function said(status: number, text: string): SiteResponse {
+function said(status: number, text: string): gui.SiteResponse {
   return { status, headers: { 'content-type': htmlType }, body: `<!doctype html><p>${text}</p>` }
 }
 

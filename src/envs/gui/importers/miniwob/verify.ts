@@ -1,10 +1,14 @@
-import { sha256 } from '../../../../core/index.ts'
-import { type DraftFacts, scored, unscored, type VerdictDraft } from '../../../../reward/index.ts'
-import { packArtifact } from '../../../artifacts.ts'
-import type { VerifyContext } from '../../../contract.ts'
-import type { TaskOf } from '../../../define.ts'
-import { fromArtifacts } from '../../record.ts'
-import { guiVerifierVersion } from '../../verify.ts'
+import {
+  type DraftFacts,
+  gui,
+  packArtifact,
+  scored,
+  sha256,
+  type TaskOf,
+  unscored,
+  type VerdictDraft,
+  type VerifyContext,
+} from '../../../../kits/environment.ts'
 import type { MiniwobData } from './data.ts'
 import { type Episode, episodeSchema } from './site.ts'
 
@@ -18,12 +22,12 @@ export async function verifyEpisode({
   signal,
 }: Omit<VerifyContext, 'task'> & { readonly task: TaskOf<MiniwobData> }): Promise<VerdictDraft> {
   signal.throwIfAborted()
-  const record = fromArtifacts(artifacts)
+  const record = gui.fromArtifacts(artifacts)
   const episode = episodeSchema.parse(record.state)
   const packed = await Promise.all(artifacts.items.map(packArtifact))
   const { end, utterance } = episode
   const facts: DraftFacts = {
-    verifier: { id: `gui/miniwob/${task.data.page}`, version: guiVerifierVersion, sha256: sha256(task.data.sha256) },
+    verifier: { id: `gui/miniwob/${task.data.page}`, version: gui.verifierVersion, sha256: sha256(task.data.sha256) },
     trust: 'host',
     components: { episode: rewardOf(episode, task.data), ...(end === null ? {} : { raw: end.raw }) },
     evidence: [

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { screenShape, setShape, shownShape } from '../set.ts'
-import { sidecarSchema } from '../sidecar.ts'
+import { gui } from '../../../../kits/environment.ts'
 
 /** A step of `config` or `evaluator.postconfig`. */
 export const stepSchema = z.object({ type: z.string(), parameters: z.record(z.string(), z.unknown()).default({}) })
@@ -49,7 +48,7 @@ const machine = z.strictObject({ url: z.url(), reset: z.url() })
 export type MachineAddress = z.infer<typeof machine>
 
 /** `Task.data` of a task of OSWorld. */
-export const osworldDataSchema = shownShape.extend({
+export const osworldDataSchema = gui.shownShape.extend({
   format: z.literal('osworld'),
   id: z.string(),
   apps: z.array(z.string()),
@@ -58,7 +57,7 @@ export const osworldDataSchema = shownShape.extend({
   conj: z.enum(['and', 'or']),
   /** Empty: the task cannot be done, and saying so is right (`infeasible`). */
   measures: z.array(measure),
-  sidecar: sidecarSchema.nullable(),
+  sidecar: gui.sidecarSchema.nullable(),
   /** Null: a desktop box of ours. */
   machine: machine.nullable(),
   /** Image of the box by reference; null: the desktop tier's own. */
@@ -71,7 +70,7 @@ export const osworldDataSchema = shownShape.extend({
 export type OsworldData = z.infer<typeof osworldDataSchema>
 
 /** A set: which task files, and what they need beyond OSWorld's machine. */
-export const osworldSetSchema = setShape.extend({
+export const osworldSetSchema = gui.setShape.extend({
   format: z.literal('osworld'),
   /** A task file, or a folder of them at any depth; relative to the file of the set. */
   directory: z.string().min(1),
@@ -79,8 +78,8 @@ export const osworldSetSchema = setShape.extend({
   ids: z.array(z.string()).min(1).optional(),
   /** What becomes of tasks that cannot be run here: the set is refused, or they are left out. */
   unsupported: z.enum(['refuse', 'leave-out']).default('refuse'),
-  screen: screenShape,
-  sidecar: sidecarSchema.nullable().default(null),
+  screen: gui.screenShape,
+  sidecar: gui.sidecarSchema.nullable().default(null),
   machine: machine.nullable().default(null),
   boxImage: z.string().nullable().default(null),
   assets: z.string().nullable().default(null),

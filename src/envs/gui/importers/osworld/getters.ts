@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
-import { asset } from './assets.ts'
+import { gui } from '../../../../kits/environment.ts'
 import type { Ask } from './data.ts'
 import type { Found } from './metrics/index.ts'
 import type { Stage } from './setup.ts'
@@ -36,7 +36,7 @@ const getters: Readonly<Record<string, Getter>> = {
     }),
   cloud_file: async (ask, { assets, id }) =>
     chosen(ask, async (url, dest) => {
-      const data = assets === null ? null : await asset(assets, { id, url, name: dest })
+      const data = assets === null ? null : await gui.asset(assets, { id, url, name: dest })
       return data === null ? null : { kind: 'file', name: posix.basename(dest), data }
     }),
   cache_file: async (ask, { cache }) => {

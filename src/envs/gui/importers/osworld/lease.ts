@@ -1,5 +1,4 @@
-import { PaddockError } from '../../../../core/index.ts'
-import { type Machine, type MachineBrowser, osworldMachine } from '../../osworld/index.ts'
+import { gui, PaddockError } from '../../../../kits/environment.ts'
 import type { MachineAddress } from './data.ts'
 
 const resetMs = 600_000
@@ -7,7 +6,7 @@ const taken = new Map<string, Promise<void>>()
 
 /** A machine while nobody else of this process works on it. */
 export interface LeasedMachine {
-  readonly machine: Machine & MachineBrowser
+  readonly machine: gui.Machine & gui.MachineBrowser
   /** Idempotent. */
   release(): void
 }
@@ -31,7 +30,7 @@ export async function leaseMachine({ url, reset }: MachineAddress, signal: Abort
       signal: AbortSignal.any([signal, AbortSignal.timeout(resetMs)]),
     })
     if (!response.ok) throw new PaddockError('ENVIRONMENT_TOOL_FAILED', `${reset} answered ${response.status}`)
-    return { machine: { ...(await osworldMachine(url)), ...noBrowser }, release: () => mine.resolve() }
+    return { machine: { ...(await gui.osworldMachine(url)), ...noBrowser }, release: () => mine.resolve() }
   } catch (cause) {
     mine.resolve()
     if (signal.aborted || cause instanceof PaddockError) throw cause
@@ -44,4 +43,4 @@ export async function leaseMachine({ url, reset }: MachineAddress, signal: Abort
 const refuse = async () => {
   throw new PaddockError('TASK_UNSUPPORTED', 'The browser of a machine cannot be asked')
 }
-const noBrowser: MachineBrowser = { tabs: refuse, front: refuse, openTabs: refuse, closeTabs: refuse }
+const noBrowser: gui.MachineBrowser = { tabs: refuse, front: refuse, openTabs: refuse, closeTabs: refuse }

@@ -1,9 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { makeTask, PaddockError, type Task } from '../../../../core/index.ts'
-import type { Place } from '../format.ts'
-import { fitted, invalid, readJson, Imported } from '../set.ts'
-import { assetFile } from './assets.ts'
+import { gui, makeTask, PaddockError, type Task } from '../../../../kits/environment.ts'
 import {
   type Ask,
   askSchema,
@@ -24,31 +21,31 @@ const fileFix =
   'A task of OSWorld has id, instruction, config and evaluator {func, result, expected, conj, options, postconfig}.'
 
 /** A task file of OSWorld, a folder of domains with such files, or the JSON file of a set. Null for anything else. */
-export async function readOsworld({ path, kind, json }: Place): Promise<readonly Task[] | null> {
+export async function readOsworld({ path, kind, json }: gui.Place): Promise<readonly Task[] | null> {
   if (kind === 'directory') {
     const files = await filesBelow(path, 2)
-    const looks = files.length > 0 && isTask(await readJson(files[0] ?? ''))
+    const looks = files.length > 0 && isTask(await gui.readJson(files[0] ?? ''))
     return looks
-      ? tasksOf(files, fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path)
+      ? tasksOf(files, gui.fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path)
       : null
   }
   if (isTask(json))
-    return tasksOf([path], fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path)
+    return tasksOf([path], gui.fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path)
   if (typeof json !== 'object' || json === null || !('format' in json) || json.format !== 'osworld') return null
-  const set = fitted(osworldSetSchema, json, path, setFix)
+  const set = gui.fitted(osworldSetSchema, json, path, setFix)
   const at = resolve(dirname(path), set.directory)
   const files = at.endsWith('.json') ? [at] : await filesBelow(at, 3)
-  if (files.length === 0) throw invalid(path, 'directory', `${set.directory} holds no .json file`, setFix)
+  if (files.length === 0) throw gui.invalid(path, 'directory', `${set.directory} holds no .json file`, setFix)
   return tasksOf(files, set, path)
 }
 
 async function tasksOf(files: readonly string[], set: OsworldSet, file: string): Promise<readonly Task[]> {
-  const imported = new Imported()
+  const imported = new gui.Imported()
   for (const path of files) {
-    const json = await readJson(path)
+    const json = await gui.readJson(path)
     const id = isTask(json) ? String(json.id) : null
     if (set.ids !== undefined && (id === null || !set.ids.some((one) => id.startsWith(one)))) continue
-    await imported.take(async () => taskOf(fitted(osworldFileSchema, json, path, fileFix), set, path, file))
+    await imported.take(async () => taskOf(gui.fitted(osworldFileSchema, json, path, fileFix), set, path, file))
   }
   return imported.tasks(file, set)
 }
@@ -80,7 +77,7 @@ async function taskOf(given: OsworldFile, set: OsworldSet, file: string, source:
   const needed = [...[...given.config, ...evaluator.postconfig].flatMap(neededBy), ...asks.flatMap(neededByAsk)]
   const assets = set.assets === null ? null : resolve(dirname(source), set.assets)
   for (const one of needed) {
-    const found = assets === null ? null : await assetFile(assets, { id, ...one })
+    const found = assets === null ? null : await gui.assetFile(assets, { id, ...one })
     if (found !== null) continue
     throw cannot(
       'config',
@@ -138,10 +135,10 @@ function measuresOf({ evaluator }: OsworldFile, file: string): Measure[] {
     ['expected', expected],
   ] as const) {
     if (many !== Array.isArray(value) && value !== undefined && Object.keys(value).length > 0) {
-      throw invalid(file, `evaluator.${name}`, 'must be a list exactly where func is one', fileFix)
+      throw gui.invalid(file, `evaluator.${name}`, 'must be a list exactly where func is one', fileFix)
     }
     if (many && Array.isArray(value) && value.length !== names.length) {
-      throw invalid(file, `evaluator.${name}`, `has ${value.length} members for ${names.length} metrics`, fileFix)
+      throw gui.invalid(file, `evaluator.${name}`, `has ${value.length} members for ${names.length} metrics`, fileFix)
     }
   }
   return names.map((name, at) => ({

@@ -7,18 +7,20 @@ import { isPaddockError } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
-import { gui as untrusting, guiEnvironment } from '../../index.ts'
 import { toArtifact } from '../../record.ts'
-import { uuid5 } from './assets.ts'
+import { uuid5 } from '../../importer/assets.ts'
 import type { Found } from './metrics/index.ts'
 import { renameTask, searchTask, terminalSet, terminalTask } from './osworld.fixture.ts'
 import { osworldMachine } from '../../osworld/index.ts'
 import { windowNamed } from '../../osworld/window-named.ts'
 import { runSteps, type Stage } from './setup.ts'
 import { foundArtifact } from './verify.ts'
+import { builtInGui } from '../../../../builtin/index.ts'
+
+const untrusting = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
-const gui = guiEnvironment({ trustTasks: true })
+const gui = builtInGui({ trustTasks: true })
 const directory = mkdtempSync(join(tmpdir(), 'paddock-osworld-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 const write = (name: string, content: unknown) => {

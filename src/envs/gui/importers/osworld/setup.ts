@@ -1,16 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
-import { PaddockError } from '../../../../core/index.ts'
-import { type Machine, type MachineBrowser, withoutSudo } from '../../osworld/index.ts'
-import { asset } from './assets.ts'
+import { gui, PaddockError } from '../../../../kits/environment.ts'
 import type { Step } from './data.ts'
 import { sameUrl } from './metrics/index.ts'
 
 /** Where a task is worked on, and what its steps leave for its getters. */
 export interface Stage {
   readonly id: string
-  readonly machine: Machine & MachineBrowser
+  readonly machine: gui.Machine & gui.MachineBrowser
   /** Absolute; null: none. */
   readonly assets: string | null
   /** What commands wrote for `cache_file`, by name. */
@@ -89,7 +87,7 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<string
   switch (type) {
     case 'download':
       for (const { url, path } of shapes.download.parse(parameters).files) {
-        const data = stage.assets === null ? null : await asset(stage.assets, { id: stage.id, url, name: path })
+        const data = stage.assets === null ? null : await gui.asset(stage.assets, { id: stage.id, url, name: path })
         if (data === null) throw unsupported(stage, `${url} is not among the assets`)
         await machine.upload(path, data)
       }
@@ -145,7 +143,7 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<string
 /** As there: up to five failures, until what is waited for holds. What failed, in words; null: nothing. */
 async function runCommand(given: z.infer<typeof execute>, { machine, cache, signal }: Stage): Promise<string | null> {
   const line = filled(given.command, machine)
-  const rooted = typeof line === 'string' && !machine.hasSudo ? withoutSudo(line) : null
+  const rooted = typeof line === 'string' && !machine.hasSudo ? gui.withoutSudo(line) : null
   const wanted = given.until
   const waits = Object.values(wanted).some((value) => value !== undefined)
   for (let failures = 1; ; failures += 1) {
@@ -169,7 +167,7 @@ async function runCommand(given: z.infer<typeof execute>, { machine, cache, sign
 }
 
 /** The words that task files leave open (setup.py, `replace_screen_env_in_command`). */
-function filled<T extends string | readonly string[]>(given: T, { screen }: Machine): string | readonly string[] {
+function filled<T extends string | readonly string[]>(given: T, { screen }: gui.Machine): string | readonly string[] {
   const words: Readonly<Record<string, string>> = {
     CLIENT_PASSWORD: 'password',
     SCREEN_WIDTH_HALF: String(Math.floor(screen.width / 2)),

@@ -1,14 +1,19 @@
 import { z } from 'zod'
-import { PaddockError, sha256 } from '../../../../core/index.ts'
-import { type DraftFacts, scored, unscored, type VerdictDraft } from '../../../../reward/index.ts'
-import { packArtifact } from '../../../artifacts.ts'
-import type { ArtifactItem, VerifyContext } from '../../../contract.ts'
-import type { TaskOf } from '../../../define.ts'
-import { fromArtifacts } from '../../record.ts'
-import { guiVerifierVersion } from '../../verify.ts'
+import {
+  type ArtifactItem,
+  type DraftFacts,
+  gui,
+  packArtifact,
+  PaddockError,
+  scored,
+  sha256,
+  type TaskOf,
+  unscored,
+  type VerdictDraft,
+  type VerifyContext,
+} from '../../../../kits/environment.ts'
 import type { Measure, OsworldData } from './data.ts'
 import { type Found, metrics, NotComparable } from './metrics/index.ts'
-import { measureElsewhere } from '../sidecar.ts'
 
 const foundPath = '/paddock/osworld.json'
 const file = z.object({ kind: z.literal('file'), name: z.string(), data: z.base64() })
@@ -60,7 +65,7 @@ export async function verifyOsworld({
   signal,
 }: Omit<VerifyContext, 'task'> & { readonly task: TaskOf<OsworldData> }): Promise<VerdictDraft> {
   signal.throwIfAborted()
-  const record = fromArtifacts(artifacts)
+  const record = gui.fromArtifacts(artifacts)
   const { measures, conj } = task.data
   const gaveUp = record.ended === 'failed'
   const components: Record<string, number> = { not_given_up: gaveUp ? 0 : 1 }
@@ -69,7 +74,7 @@ export async function verifyOsworld({
   const facts = (): DraftFacts => ({
     verifier: {
       id: `gui/osworld/${task.data.id}`,
-      version: guiVerifierVersion,
+      version: gui.verifierVersion,
       sha256: sha256(JSON.stringify({ measures, conj })),
     },
     trust: 'shared',
@@ -110,7 +115,7 @@ async function scoreOf(
   if (metric !== undefined) return metric({ ...pair, options: measure.options })
   const { sidecar, id } = task.data
   if (sidecar === null) throw new NotComparable('it is not built in and there is no sidecar')
-  return measureElsewhere(
+  return gui.measureElsewhere(
     sidecar,
     { id, func: measure.func, options: measure.options, ...pair },
     { source: task.source, signal },

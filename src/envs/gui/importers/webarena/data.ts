@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { screenShape, setShape, shownShape } from '../set.ts'
-import { sidecarSchema } from '../sidecar.ts'
+import { gui } from '../../../../kits/environment.ts'
 
 const contents = z.union([
   z.looseObject({ exact_match: z.string() }),
@@ -54,7 +53,7 @@ export const webarenaFileSchema = z.looseObject({
 })
 
 /** `Task.data` of a task of WebArena: its evaluation with only what is looked at. */
-export const webarenaDataSchema = shownShape.extend({
+export const webarenaDataSchema = gui.shownShape.extend({
   format: z.literal('webarena'),
   id: z.string(),
   /** Pages that are open at the beginning, the first in front. */
@@ -69,7 +68,7 @@ export const webarenaDataSchema = shownShape.extend({
   /** One of these must be where the attempt ends; null: anywhere. */
   urls: z.array(z.string()).nullable(),
   targets: z.array(target),
-  judge: sidecarSchema.nullable(),
+  judge: gui.sidecarSchema.nullable(),
 })
 export type WebarenaData = z.infer<typeof webarenaDataSchema>
 
@@ -78,7 +77,7 @@ export const answersSchema = answers
 export const targetsSchema = z.array(target).min(1)
 
 /** A set: which tasks, and where the user's sites are. */
-export const webarenaSetSchema = setShape.extend({
+export const webarenaSetSchema = gui.setShape.extend({
   format: z.literal('webarena'),
   /** A JSON file with one task or a list of them, or a folder of such files; relative to the file of the set. */
   tasks: z.string().min(1),
@@ -93,7 +92,7 @@ export const webarenaSetSchema = setShape.extend({
   /** A folder with the files that `storage_state` names. */
   auth: z.string().nullable().default(null),
   /** What decides `fuzzy_match`: gets the answer as result, `{reference, intent}` as expected. */
-  judge: sidecarSchema.nullable().default(null),
-  screen: screenShape,
+  judge: gui.sidecarSchema.nullable().default(null),
+  screen: gui.screenShape,
 })
 export type WebarenaSet = z.infer<typeof webarenaSetSchema>

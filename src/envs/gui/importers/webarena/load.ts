@@ -1,9 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { makeTask, PaddockError, type Task } from '../../../../core/index.ts'
-import type { Place } from '../format.ts'
-import { fitted, invalid, readJson, Imported } from '../set.ts'
+import { gui, makeTask, PaddockError, type Task } from '../../../../kits/environment.ts'
 import {
   answersSchema,
   storageStateSchema,
@@ -20,12 +18,12 @@ const fileFix =
   'A task of WebArena has task_id, start_url, intent and eval {eval_types, reference_answers, reference_url, program_html}.'
 
 /** A task file of WebArena (one task, or a list of them), or the JSON file of a set. Null for anything else. */
-export async function readWebarena({ path, json }: Place): Promise<readonly Task[] | null> {
+export async function readWebarena({ path, json }: gui.Place): Promise<readonly Task[] | null> {
   if (isTask(Array.isArray(json) ? json[0] : json)) {
-    return tasksOf([path], fitted(webarenaSetSchema, { format: 'webarena', tasks: path }, path, setFix), path)
+    return tasksOf([path], gui.fitted(webarenaSetSchema, { format: 'webarena', tasks: path }, path, setFix), path)
   }
   if (typeof json !== 'object' || json === null || !('format' in json) || json.format !== 'webarena') return null
-  const set = fitted(webarenaSetSchema, json, path, setFix)
+  const set = gui.fitted(webarenaSetSchema, json, path, setFix)
   return tasksOf(await filesAt(resolve(dirname(path), set.tasks), path), set, path)
 }
 
@@ -34,13 +32,13 @@ async function filesAt(at: string, file: string): Promise<readonly string[]> {
   if (facts?.isFile() === true) return [at]
   const names = facts === null ? [] : (await readdir(at)).filter((name) => name.endsWith('.json')).toSorted()
   if (names.length > 0) return names.map((name) => join(at, name))
-  throw invalid(file, 'tasks', `${at} is no file of tasks and no folder of them`, setFix)
+  throw gui.invalid(file, 'tasks', `${at} is no file of tasks and no folder of them`, setFix)
 }
 
 async function tasksOf(files: readonly string[], set: WebarenaSet, file: string): Promise<readonly Task[]> {
-  const imported = new Imported()
+  const imported = new gui.Imported()
   for (const path of files) {
-    const json = await readJson(path)
+    const json = await gui.readJson(path)
     const list: readonly unknown[] = Array.isArray(json) ? json : [json]
     for (const [at, row] of list.entries()) {
       const place = list.length === 1 ? path : `${path}: row ${at}`
@@ -53,7 +51,7 @@ async function tasksOf(files: readonly string[], set: WebarenaSet, file: string)
 }
 
 async function taskOf(row: unknown, set: WebarenaSet, place: string, file: string): Promise<Task> {
-  const given = fitted(webarenaFileSchema, filled(row, set, place), place, fileFix)
+  const given = gui.fitted(webarenaFileSchema, filled(row, set, place), place, fileFix)
   const { eval: judged, intent, task_id: id } = given
   const cannot = (what: string, fix: string) =>
     new PaddockError('TASK_UNSUPPORTED', `${place}: ${what}`, { data: { file, place }, fix })
@@ -63,10 +61,10 @@ async function taskOf(row: unknown, set: WebarenaSet, place: string, file: strin
   }
   const types = new Set(judged.eval_types)
   const answers = types.has('string_match')
-    ? fitted(answersSchema, judged.reference_answers, `${place}: eval.reference_answers`, fileFix)
+    ? gui.fitted(answersSchema, judged.reference_answers, `${place}: eval.reference_answers`, fileFix)
     : null
   const targets = types.has('program_html')
-    ? fitted(targetsSchema, judged.program_html, `${place}: eval.program_html`, fileFix)
+    ? gui.fitted(targetsSchema, judged.program_html, `${place}: eval.program_html`, fileFix)
     : []
   if (answers?.fuzzy_match !== undefined && set.judge === null) {
     throw cannot('fuzzy_match needs somebody to judge it', 'Give the set a "judge": a program or a service.')
@@ -78,9 +76,10 @@ async function taskOf(row: unknown, set: WebarenaSet, place: string, file: strin
       'Leave it out.',
     )
   const strange = targets.find(({ locator }) => !/^\s*$|^document\.|^\[\.\.\.document\./.test(locator))
-  if (strange !== undefined) throw invalid(place, 'eval.program_html', `unknown locator ${strange.locator}`, fileFix)
+  if (strange !== undefined)
+    throw gui.invalid(place, 'eval.program_html', `unknown locator ${strange.locator}`, fileFix)
   if ((judged.url_note ?? 'GOLD in PRED') !== 'GOLD in PRED') {
-    throw invalid(
+    throw gui.invalid(
       place,
       'eval.url_note',
       `unknown matching rule ${judged.url_note ?? ''}`,
@@ -89,7 +88,7 @@ async function taskOf(row: unknown, set: WebarenaSet, place: string, file: strin
   }
   const start = given.start_url.split(' |AND| ')
   const bad = start.find((url) => URL.parse(url) === null)
-  if (bad !== undefined) throw invalid(place, 'start_url', `${bad} is no address`, fileFix)
+  if (bad !== undefined) throw gui.invalid(place, 'start_url', `${bad} is no address`, fileFix)
   const { image, schema, maxActions, split, oracles, judge } = set
   const name = `webarena-${id}`
   const data: WebarenaData = {
@@ -118,7 +117,7 @@ function filled(row: unknown, { sites }: WebarenaSet, place: string): unknown {
   const text = JSON.stringify(row).replaceAll(/__([A-Z][A-Z_]*[A-Z])__/g, (whole, name: string) => {
     const site = sites[name]
     if (site !== undefined) return JSON.stringify(site.replace(/\/$/, '')).slice(1, -1)
-    throw invalid(
+    throw gui.invalid(
       place,
       whole,
       `the set says not where ${whole} is`,
@@ -138,8 +137,12 @@ async function cookiesOf(
   if (path === null || (await stat(path).catch(() => null)) === null) {
     throw cannot(`it needs the logged-in state ${state}`, 'Give the folder of these files as "auth" of the set.')
   }
-  return fitted(storageStateSchema, await readJson(path), path, 'It is what Playwright writes as storage_state.')
-    .cookies
+  return gui.fitted(
+    storageStateSchema,
+    await gui.readJson(path),
+    path,
+    'It is what Playwright writes as storage_state.',
+  ).cookies
 }
 
 const taskShape = z.looseObject({ task_id: z.unknown(), intent: z.string(), start_url: z.string(), eval: z.unknown() })

@@ -1,12 +1,16 @@
 import { z } from 'zod'
-import { PaddockError, sha256 } from '../../../../core/index.ts'
-import { type DraftFacts, scored, type VerdictDraft } from '../../../../reward/index.ts'
-import { packArtifact } from '../../../artifacts.ts'
-import type { ArtifactItem, VerifyContext } from '../../../contract.ts'
-import type { TaskOf } from '../../../define.ts'
-import { fromArtifacts } from '../../record.ts'
-import { guiVerifierVersion } from '../../verify.ts'
-import { measureElsewhere } from '../sidecar.ts'
+import {
+  type ArtifactItem,
+  type DraftFacts,
+  gui,
+  packArtifact,
+  PaddockError,
+  scored,
+  sha256,
+  type TaskOf,
+  type VerdictDraft,
+  type VerifyContext,
+} from '../../../../kits/environment.ts'
 import type { WebarenaData } from './data.ts'
 import { wordsOf } from './words.ts'
 
@@ -33,7 +37,7 @@ export async function verifyWebarena({
   signal,
 }: Omit<VerifyContext, 'task'> & { readonly task: TaskOf<WebarenaData> }): Promise<VerdictDraft> {
   signal.throwIfAborted()
-  const record = fromArtifacts(artifacts)
+  const record = gui.fromArtifacts(artifacts)
   const seen = seenIn(artifacts)
   const { answers, urls, targets } = task.data
   // Who says that it cannot be done has given the answer for that (BrowserGym takes `report_infeasible` so, too).
@@ -50,7 +54,7 @@ export async function verifyWebarena({
   const facts: DraftFacts = {
     verifier: {
       id: `gui/webarena/${task.data.id}`,
-      version: guiVerifierVersion,
+      version: gui.verifierVersion,
       sha256: sha256(JSON.stringify({ answers, urls, targets })),
     },
     trust: 'host',
@@ -87,7 +91,7 @@ async function answerScore(given: string, task: TaskOf<WebarenaData>, signal: Ab
     if (judge === null) throw new PaddockError('VERIFIER_FAILED', `${func} has nobody to judge it`)
     const expected = { kind: 'value', value: { reference, intent: task.instruction } } as const
     const asked = { id, func, options: {}, result: { kind: 'value', value: given } as const, expected }
-    return measureElsewhere(judge, asked, { source: task.source, signal })
+    return gui.measureElsewhere(judge, asked, { source: task.source, signal })
   }
   let score = 1
   if (exact !== undefined && cleanAnswer(exact) !== cleanAnswer(given)) score = 0

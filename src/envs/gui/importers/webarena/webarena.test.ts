@@ -7,13 +7,13 @@ import { isPaddockError } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
 import { attempt } from '../../../attempt.ts'
-import { guiEnvironment } from '../../index.ts'
 import { toArtifact } from '../../record.ts'
 import { cleanAnswer, seenArtifact, urlScore } from './verify.ts'
 import { cartSet, cartTask, row, shoppingState, shopServer, whole } from './webarena.fixture.ts'
+import { builtInGui } from '../../../../builtin/index.ts'
 
 const signal = new AbortController().signal
-const gui = guiEnvironment({ trustTasks: true })
+const gui = builtInGui({ trustTasks: true })
 const directory = mkdtempSync(join(tmpdir(), 'paddock-webarena-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 const write = (name: string, content: unknown) => {

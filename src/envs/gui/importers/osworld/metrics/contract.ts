@@ -1,9 +1,7 @@
-/** What a getter found: a JSON value, or files; null stands for nothing found, as `None` does there. */
-export type Found =
-  | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'file'; readonly name: string; readonly data: Buffer }
-  | { readonly kind: 'files'; readonly files: readonly (Extract<Found, { kind: 'file' }> | null)[] }
-  | null
+import type { gui } from '../../../../../kits/environment.ts'
+
+/** What a getter found; null stands for nothing found, as `None` does there. */
+export type Found = gui.Found
 
 /** What a metric compares. `expected` is null where the task names none. */
 export interface Compared {

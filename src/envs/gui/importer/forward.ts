@@ -1,5 +1,5 @@
-import type { AppSite } from '../apps/index.ts'
 import type { SiteRequest, SiteResponse } from '../browser/index.ts'
+import type { TaskSite } from '../site.ts'
 
 /** What belongs to one connection and not to what is asked over it (RFC 9110, section 7.6.1), or to what we decode. */
 const hop = new Set([
@@ -17,7 +17,7 @@ const answerMs = 60_000
  * Web sites of the user's, reached by the host in the browser's place: only these origins, so that the box needs no network
  * and the browser reaches nothing else. Redirects and cookies are the browser's own affair.
  */
-export function forwardSite(o: { readonly start: string; readonly origins: readonly string[] }): AppSite {
+export function forwardSite(o: { readonly start: string; readonly origins: readonly string[] }): TaskSite {
   const origins = new Set(o.origins.map((origin) => new URL(origin).origin))
   return {
     start: o.start,

@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { PaddockError, sha256 } from '../../../../core/index.ts'
-import { scored, unscored } from '../../../../reward/index.ts'
-import type { Box } from '../../../../sandbox/index.ts'
-import { packArtifact } from '../../../artifacts.ts'
-import type { Environment, NamedScript } from '../../../contract.ts'
-import { defineEnvironment, type TaskOf } from '../../../define.ts'
-import { steps } from '../../apps/index.ts'
-import { guiBox, guiPrompt, guiTools, openAttempt } from '../../attempt.ts'
-import { fromArtifacts, toArtifact } from '../../record.ts'
-import type { GuiSession } from '../../session.ts'
-import { guiVerifierVersion } from '../../verify.ts'
-import { oracleScript } from '../set.ts'
+import {
+  type Box,
+  gui,
+  type NamedScript,
+  packArtifact,
+  PaddockError,
+  scored,
+  sha256,
+  type TaskOf,
+  unscored,
+} from '../../../../kits/environment.ts'
 import { type CuaBenchData, cuaBenchDataSchema } from './data.ts'
+import { readCuaBench } from './load.ts'
 import { CuaModule } from './module.ts'
 import { CuaSession } from './session.ts'
 import { type CuaSite, cuaSite } from './site.ts'
@@ -27,14 +27,18 @@ const sites = new WeakMap<Box, CuaSite>()
 const solveWord = randomBytes(16).toString('hex')
 const solving = z.object({ action: z.literal('solve'), word: z.literal(solveWord) })
 
-/** Tasks of cua-bench: windows of HTML, set up and judged by the user's Python on the host. */
-export const cuaBenchEnvironment: Environment = defineEnvironment({
-  name: 'gui',
+/**
+ * Tasks of cua-bench: windows of HTML, set up and judged by the user's Python on the host. Task modules of
+ * https://github.com/trycua/cua (MIT), libs/cua-bench at b296ec9.
+ */
+export const cuaBench = gui.defineImporter({
+  name: 'cua-bench',
   apiVersion: 1,
-  verifierVersion: guiVerifierVersion,
+  verifierVersion: gui.verifierVersion,
   task: cuaBenchDataSchema,
-  load: async () => [],
-  box: () => guiBox('browser'),
+  read: readCuaBench,
+  hostProgram: ({ source }) => source,
+  box: () => gui.box('browser'),
   setup: async ({ task, box }) => {
     if (sha256(await readFile(task.source, 'utf8')) !== task.data.sha256) {
       throw new PaddockError('TASK_INVALID', `${task.source} is another than when the task was loaded`, {
@@ -52,16 +56,18 @@ export const cuaBenchEnvironment: Environment = defineEnvironment({
     await module.run('setup_task', task.data, (asked) => session.answer(asked))
   },
   tools: (task) =>
-    guiTools(task.data, (box) => attemptOf(task, box)).map((tool) => ({
-      ...tool,
-      run: async (context, input) => {
-        const known = running.get(context.box)
-        if (known === undefined || !solving.safeParse(input).success) return tool.run(context, input)
-        await known.module.run('solve_task', task.data, (asked) => known.session.answer(asked))
-        return { status: 'ok', text: 'The module has solved its task.' }
-      },
-    })),
-  systemPrompt: () => guiPrompt,
+    gui
+      .tools(task.data, (box) => attemptOf(task, box))
+      .map((tool) => ({
+        ...tool,
+        run: async (context, input) => {
+          const known = running.get(context.box)
+          if (known === undefined || !solving.safeParse(input).success) return tool.run(context, input)
+          await known.module.run('solve_task', task.data, (asked) => known.session.answer(asked))
+          return { status: 'ok', text: 'The module has solved its task.' }
+        },
+      })),
+  systemPrompt: () => gui.prompt,
   collect: async ({ task, box }) => {
     const attempt = await attemptOf(task, box)
     const record = attempt.record()
@@ -71,15 +77,15 @@ export const cuaBenchEnvironment: Environment = defineEnvironment({
     const result = await module.run('evaluate_task', task.data, (asked) => session.answer(asked))
     await module[Symbol.asyncDispose]()
     await attempt.close()
-    return { items: [toArtifact({ ...record, state: result })] }
+    return { items: [gui.toArtifact({ ...record, state: result })] }
   },
   verify: async ({ task, artifacts, signal }) => {
     signal.throwIfAborted()
-    const { state, ended, actions } = fromArtifacts(artifacts)
+    const { state, ended, actions } = gui.fromArtifacts(artifacts)
     const packed = await Promise.all(artifacts.items.map(packArtifact))
     const rewards = rewardsIn(state)
     const facts = {
-      verifier: { id: `gui/cua-bench/${task.data.module}`, version: guiVerifierVersion, sha256: task.data.sha256 },
+      verifier: { id: `gui/cua-bench/${task.data.module}`, version: gui.verifierVersion, sha256: task.data.sha256 },
       trust: 'host' as const,
       components: Object.fromEntries((rewards ?? []).map((reward, at) => [`${at + 1}`, reward])),
       evidence: `evaluate_task gave ${JSON.stringify(state)}; the attempt was ${ended ?? 'not ended'} after ${actions} actions`,
@@ -90,8 +96,8 @@ export const cuaBenchEnvironment: Environment = defineEnvironment({
     return scored(reward, facts)
   },
   scripts: {
-    oracle: async (task) => (task.data.oracle === null && task.data.solves ? ownSolution : oracleScript(task)),
-    cheats: async () => [{ name: 'ends-at-once', weight: 1, script: { steps: [steps.look(), steps.done()] } }],
+    oracle: async (task) => (task.data.oracle === null && task.data.solves ? ownSolution : gui.oracleScript(task)),
+    cheats: async () => [{ name: 'ends-at-once', weight: 1, script: { steps: [gui.steps.look(), gui.steps.done()] } }],
   },
 })
 
@@ -99,7 +105,7 @@ export const cuaBenchEnvironment: Environment = defineEnvironment({
 const ownSolution: NamedScript = {
   name: 'solve_task',
   weight: 1,
-  script: { steps: [{ tool: 'computer', args: { action: 'solve', word: solveWord } }, steps.done()] },
+  script: { steps: [{ tool: 'computer', args: { action: 'solve', word: solveWord } }, gui.steps.done()] },
 }
 
 /** As cua_bench/runners.py reads a result: a number, or the first of a list; the others are kept as components. */
@@ -108,8 +114,8 @@ function rewardsIn(result: unknown): readonly number[] | null {
   return z.union([z.array(one).min(1), one.transform((reward) => [reward])]).safeParse(result).data ?? null
 }
 
-function attemptOf(task: TaskOf<CuaBenchData>, box: Box): Promise<GuiSession> {
-  return openAttempt(box, task.data, () => {
+function attemptOf(task: TaskOf<CuaBenchData>, box: Box): Promise<gui.GuiSession> {
+  return gui.openAttempt(box, task.data, () => {
     const { assets } = task.data
     const site = cuaSite(assets === null ? null : resolve(dirname(task.source), assets))
     sites.set(box, site)

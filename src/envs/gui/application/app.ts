@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ScriptStep } from '../../../contract.ts'
-import { type Dice, dice } from '../../../search/generate/index.ts'
-import type { Program } from '../../desktop/index.ts'
+import { z } from 'zod'
+import { PaddockError } from '../../../core/index.ts'
+import type { ScriptStep, Tool } from '../../contract.ts'
+import { type Dice, dice } from '../../dice.ts'
+import { type Program, programNames } from '../desktop/index.ts'
 import type { Html } from './html.ts'
 
 /** The fields of a form, each once. */
@@ -27,12 +29,17 @@ export interface GoalPlan<State> {
 
 /** What the author of an app writes. */
 export interface AppSpec<State extends object> {
+  /** Lower case, digits and dashes: what a set of tasks names, and the host of its pages (`http://<name>.test/`). */
   readonly name: string
+  readonly apiVersion: 1
   /** True: its scripts point at pixels of a tab, so that it has none for a desktop. */
   readonly pointsAtPixels?: true
   /** State at the start: JSON, made of the seed alone. */
   readonly start: (d: Dice) => State
-  /** Files of the agent's /workspace at the start, for an app that is used beside a terminal or a file manager. */
+  /**
+   * Files of the agent's /workspace at the start, for an app that is used beside a terminal or a file manager. Without
+   * `beside` the agent gets the tool `terminal_run`.
+   */
   readonly workspace?: (state: State) => Files
   /** A program of the desktop that its goals need too; the workspace is scored as a whole then. */
   readonly beside?: Program
@@ -40,6 +47,11 @@ export interface AppSpec<State extends object> {
   readonly page: (path: string, query: Fields, state: State) => Html | null
   /** Makes a change and says where to go; a text that begins with `!` refuses it and is shown. */
   readonly act: (op: string, fields: Fields, state: State) => string
+  /**
+   * Tools beside those of every gui task, over the same state as the pages; each call is an action of the attempt. The
+   * names are the same on every seed.
+   */
+  readonly tools?: (state: State) => readonly Tool[]
   readonly goals: Readonly<Record<string, (d: Dice, state: State) => GoalPlan<State>>>
 }
 
@@ -57,15 +69,17 @@ export interface Plan {
 
 /** One attempt's copy of an app. Its state is on the host and nowhere else. */
 export interface RunningApp {
+  readonly tools: readonly Tool[]
   page(path: string, query: Fields): Html | null
   act(op: string, fields: Fields): string
   /** JSON. */
   state(): unknown
 }
 
-/** A self-contained application: pages, state on the host, and goals. */
+/** A self-contained application: pages, state on the host, and goals. Made by {@link defineApp}. */
 export interface App {
   readonly name: string
+  readonly apiVersion: 1
   /** True: its scripts point at pixels of a tab, so that it has none for a desktop. */
   readonly pointsAtPixels: boolean
   readonly goals: readonly string[]
@@ -73,23 +87,70 @@ export interface App {
   readonly beside: Program | null
   /** Files of the agent's /workspace at the start; null for an app that needs none. */
   workspace(seed: number): Files | null
-  /** Throws a RangeError for a goal that it does not have. */
+  /** Throws `ENVIRONMENT_INVALID` for a goal that it does not have, or that asks for nothing on this seed. */
   plan(goal: string, seed: number): Plan
   open(seed: number): RunningApp
 }
 
-/** Makes an app of its author's plain object. */
+const callable = z.custom<unknown>((value) => typeof value === 'function', 'must be a function')
+const shape = z.object({
+  name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
+  apiVersion: z.literal(1, 'must be 1, the only version of the contract that this Paddock knows'),
+  pointsAtPixels: z.boolean().optional(),
+  start: callable,
+  workspace: callable.optional(),
+  beside: z.enum(programNames, `must be one of ${programNames.join(', ')}`).optional(),
+  page: callable,
+  act: callable,
+  tools: callable.optional(),
+  goals: z
+    .record(z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'), callable)
+    .refine((goals) => Object.keys(goals).length > 0, 'must have a goal'),
+})
+
+/**
+ * Makes an app of its author's plain object. Throws `ENVIRONMENT_INVALID` naming the part and the fix.
+ * @example
+ * const { act, defineApp, html, page, steps } = gui
+ * export default defineApp<{ lit: boolean }>({
+ *   name: 'lamp',
+ *   apiVersion: 1,
+ *   start: () => ({ lit: false }),
+ *   page: (path) => (path === '/' ? page({ title: 'Lamp', body: act('light', 'Light') }) : null),
+ *   act: (_op, _fields, state) => {
+ *     state.lit = true
+ *     return '/'
+ *   },
+ *   goals: {
+ *     light: () => ({
+ *       instruction: 'Light the lamp.',
+ *       change: (state) => { state.lit = true },
+ *       oracle: [steps.click('button "Light"'), steps.done()],
+ *       near: [steps.look(), steps.done()],
+ *     }),
+ *   },
+ * })
+ */
 export function defineApp<State extends object>(spec: AppSpec<State>): App {
+  const issue = shape.safeParse(spec).error?.issues[0]
+  if (issue !== undefined) {
+    const part = issue.path.join('.')
+    throw new PaddockError('ENVIRONMENT_INVALID', `Gui app ${String(spec.name)}: ${part} ${issue.message}`, {
+      data: { app: String(spec.name), part },
+      fix: `Give defineApp a ${part === '' ? 'plain object' : part} that fits: it ${issue.message}.`,
+    })
+  }
   const startOf = (seed: number): State => structuredClone(spec.start(dice(seed * 2 + 1)))
   return {
     name: spec.name,
+    apiVersion: 1,
     pointsAtPixels: spec.pointsAtPixels ?? false,
     beside: spec.beside ?? null,
     goals: Object.keys(spec.goals),
     workspace: (seed) => spec.workspace?.(startOf(seed)) ?? null,
     plan: (goal, seed) => {
       const make = spec.goals[goal]
-      if (make === undefined) throw new RangeError(`The app ${spec.name} has no goal ${goal}.`)
+      if (make === undefined) throw wrong(spec.name, goal, 'does not exist')
       const start = startOf(seed)
       const expected = startOf(seed)
       const made = make(dice(seed * 7919 + 13), startOf(seed))
@@ -97,7 +158,7 @@ export function defineApp<State extends object>(spec: AppSpec<State>): App {
       const before = spec.workspace?.(startOf(seed)) ?? {}
       const files = made.files?.(before) ?? before
       if (made.change !== undefined && isDeepStrictEqual(start, expected)) {
-        throw new RangeError(`The goal ${goal} of ${spec.name} asks for nothing on seed ${seed}.`)
+        throw wrong(spec.name, goal, `asks for nothing on seed ${seed}: change leaves the state as it is`)
       }
       const { instruction, answer = null, oracle, near } = made
       return { instruction, start, expected, answer, files: spec.beside === undefined ? null : files, oracle, near }
@@ -105,10 +166,15 @@ export function defineApp<State extends object>(spec: AppSpec<State>): App {
     open: (seed) => {
       const state = startOf(seed)
       return {
+        tools: spec.tools?.(state) ?? [],
         page: (path, query) => spec.page(path, query, state),
         act: (op, fields) => spec.act(op, fields, state),
         state: () => structuredClone(state),
       }
     },
   }
+}
+
+function wrong(app: string, goal: string, what: string): PaddockError {
+  return new PaddockError('ENVIRONMENT_INVALID', `Gui app ${app}: the goal ${goal} ${what}`, { data: { app, goal } })
 }

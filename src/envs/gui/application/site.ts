@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import type { Site, SiteRequest, SiteResponse } from '../../browser/index.ts'
-import type { App, Fields } from './app.ts'
+import type { SiteRequest, SiteResponse } from '../browser/index.ts'
+import type { TaskSite } from '../site.ts'
+import type { App, Fields, RunningApp } from './app.ts'
 import { html } from './html.ts'
 import { page, pageMark } from './page.ts'
 
-/** An app as one attempt sees it. */
-export interface AppSite extends Site {
-  /** The app's state now: JSON. */
-  state(): unknown
-  /** Changes that were asked for without the mark of a page: not by its own forms. They were refused. */
-  readonly forged: number
-}
+/** An app as one attempt sees it: its pages, and its tools on the same state. */
+export interface AppSite extends TaskSite, Pick<RunningApp, 'tools'> {}
 
 /**
  * Serves an app at `http://<name>.test/`. Every page carries a mark that only this attempt knows; a change without it is
@@ -53,6 +49,7 @@ export function appSite(app: App, seed: number): AppSite {
       if (shown === null) return said(404, 'There is no such page.')
       return { status: 200, headers: headersFor(mark), body: shown.text.replaceAll(pageMark, mark) }
     },
+    tools: running.tools,
     state: () => running.state(),
     get forged() {
       return forged

@@ -3,27 +3,29 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../../../core/index.ts'
 import type { Environment } from '../../contract.ts'
-import type { FormatOptions, GuiFormat, Place } from './format.ts'
+import { formatIn, type Importer, type ImportOptions, type Place } from './contract.ts'
 import { requireTrust } from './trust.ts'
 import { readJson } from './set.ts'
 
-const formatOf = z.looseObject({ format: z.string() })
+/** Importers by name. */
+type Formats = ReadonlyMap<string, Importer>
 
 /**
  * The environment of our own apps together with formats of the field: one environment, whose tasks say in their data which
  * of these they belong to. What no format knows at a path is one of ours. A task that would have a program run on the host is
  * refused (`TASK_UNTRUSTED`) unless tasks are trusted.
  */
-export function withFormats(own: Environment, formats: readonly GuiFormat[], o: FormatOptions): Environment {
+export function withImporters(own: Environment, formats: Formats, o: ImportOptions): Environment {
   const of = (task: Task): Environment => {
-    const name = formatOf.safeParse(task.data).data?.format
-    const format = formats.find((one) => one.name === name)
-    requireTrust(format?.hostProgram?.(task) ?? null, o)
+    const name = formatIn(task)
+    const format = name === null ? undefined : formats.get(name)
+    if (name !== null && format === undefined) throw unknownFormat(`The task ${task.name}`, name, formats)
+    requireTrust(format?.hostProgram(task) ?? null, o)
     return format?.environment ?? own
   }
   return {
     ...own,
-    task: z.union([own.task, ...formats.map(({ environment }) => environment.task)]),
+    task: z.union([own.task, ...[...formats.values()].map(({ environment }) => environment.task)]),
     load: async (path, options) => {
       const tasks = await readFormats(path, formats, own, o)
       tasks?.forEach(of)
@@ -38,6 +40,7 @@ export function withFormats(own: Environment, formats: readonly GuiFormat[], o: 
     steps: (task) => of(task).steps(task),
     collect: async (context) => of(context.task).collect(context),
     verify: async (context) => of(context.task).verify(context),
+    isReadOnly: (task) => of(task).isReadOnly(task),
     scripts: {
       oracle: (task) => of(task).scripts.oracle(task),
       solutions: (task) => of(task).scripts.solutions(task),
@@ -49,7 +52,7 @@ export function withFormats(own: Environment, formats: readonly GuiFormat[], o: 
 }
 
 /** The tasks at a path where a format knows them; null where none does, or nothing is there. */
-async function readFormats(path: string, formats: readonly GuiFormat[], own: Environment, o: FormatOptions) {
+async function readFormats(path: string, formats: Formats, own: Environment, o: ImportOptions) {
   const place = await placeAt(resolve(path))
   if (place === null) return null
   const whole = await readOne(place, formats, o)
@@ -69,16 +72,13 @@ async function readFormats(path: string, formats: readonly GuiFormat[], own: Env
   return all.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-async function readOne(place: Place, formats: readonly GuiFormat[], o: FormatOptions): Promise<readonly Task[] | null> {
-  const named = formatOf.safeParse(place.json).data?.format
-  if (named !== undefined && !formats.some(({ name }) => name === named)) {
-    throw new PaddockError('TASK_INVALID', `${place.path}: there is no format ${JSON.stringify(named)}`, {
-      data: { file: place.path, place: 'format' },
-      fix: `Use one of ${formats.map(({ name }) => name).join(', ')}, or leave it out for a set of apps.`,
-    })
+async function readOne(place: Place, formats: Formats, o: ImportOptions): Promise<readonly Task[] | null> {
+  const named = formatIn({ data: place.json })
+  if (named !== null && !formats.has(named)) {
+    throw unknownFormat(place.path, named, formats)
   }
-  for (const format of formats) {
-    if (named !== undefined && named !== format.name) continue
+  for (const format of formats.values()) {
+    if (named !== null && named !== format.name) continue
     const tasks = await format.read(place, o)
     if (tasks !== null) return tasks
   }
@@ -90,4 +90,11 @@ async function placeAt(path: string): Promise<Place | null> {
   if (facts?.isDirectory() === true) return { path, kind: 'directory', json: undefined }
   if (facts?.isFile() !== true) return null
   return { path, kind: 'file', json: path.endsWith('.json') ? await readJson(path) : undefined }
+}
+
+function unknownFormat(where: string, format: string, formats: Formats): PaddockError {
+  return new PaddockError('TASK_INVALID', `${where}: there is no format ${JSON.stringify(format)}`, {
+    data: { file: where, place: 'format' },
+    fix: `Use one of ${[...formats.keys()].join(', ')}, leave it out for a set of apps, or list its importer under gui.importers in paddock.config.ts.`,
+  })
 }

@@ -1,4 +1,4 @@
-import type { ScriptStep } from '../../../contract.ts'
+import type { ScriptStep } from '../../contract.ts'
 
 const tool = (name: string, args: Readonly<Record<string, unknown>>): ScriptStep => ({ tool: name, args })
 

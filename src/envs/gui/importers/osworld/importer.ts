@@ -1,30 +1,18 @@
 import { dirname, resolve } from 'node:path'
-import type { Box } from '../../../../sandbox/index.ts'
-import type { Environment, ScriptStep } from '../../../contract.ts'
-import { defineEnvironment, type TaskOf } from '../../../define.ts'
-import { adapterOf } from '../../adapters/index.ts'
-import { steps } from '../../apps/index.ts'
-import { guiBox, guiTools, openAttempt } from '../../attempt.ts'
-import { boxMachine, type Machine, type MachineBrowser } from '../../osworld/index.ts'
-import { toArtifact } from '../../record.ts'
-import type { GuiSession } from '../../session.ts'
-import { adaptedTool, computerTool } from '../../tools/index.ts'
-import { guiVerifierVersion } from '../../verify.ts'
-import { forwardSite } from '../forward.ts'
-import { oracleScript } from '../set.ts'
+import { type Box, gui, type ScriptStep, type TaskOf } from '../../../../kits/environment.ts'
 import { type OsworldData, osworldDataSchema } from './data.ts'
+import { readOsworld } from './load.ts'
 import { get } from './getters.ts'
 import { leaseMachine } from './lease.ts'
-import { MachineSession } from './machine-session.ts'
 import { runSteps, type Stage } from './setup.ts'
 import { foundArtifact, verifyOsworld } from './verify.ts'
 
 /** The machine of each box, with what its set-up left; for a machine of the user's also its session. */
 const machines = new WeakMap<Box, Staged>()
 interface Staged {
-  readonly machine: Machine & MachineBrowser
+  readonly machine: gui.Machine & gui.MachineBrowser
   readonly cache: Map<string, Buffer>
-  readonly remote: { readonly session: MachineSession; release(): void } | null
+  readonly remote: { readonly session: gui.MachineSession; release(): void } | null
 }
 
 const prompt =
@@ -32,28 +20,32 @@ const prompt =
   '`computer`, act step by step, and look at what came of it. When everything is done, end with `computer` and action ' +
   '"done"; when it cannot be done at all, with action "fail".'
 
-/** Tasks in OSWorld's files, on a desktop box of ours. */
-export const osworldEnvironment: Environment = defineEnvironment({
-  name: 'gui',
+/**
+ * Tasks in OSWorld's files, on a desktop box of ours: task files of https://github.com/xlang-ai/OSWorld (Apache-2.0), read
+ * in the copy ljxpython/OSWorldUse at b5007a9.
+ */
+export const osworld = gui.defineImporter({
+  name: 'osworld',
   apiVersion: 1,
-  verifierVersion: guiVerifierVersion,
+  verifierVersion: gui.verifierVersion,
   task: osworldDataSchema,
-  load: async () => [],
+  read: readOsworld,
+  hostProgram: ({ data }) => gui.programOf(data.sidecar),
   box: ({ data: { boxImage, machine } }) => {
     // Nothing of such an attempt happens in its box.
-    if (machine !== null) return { ...guiBox('browser'), image: { kind: 'paddock-base' }, memoryMb: 256 }
-    const needs = { ...guiBox('desktop'), memoryMb: 3072 }
+    if (machine !== null) return { ...gui.box('browser'), image: { kind: 'paddock-base' }, memoryMb: 256 }
+    const needs = { ...gui.box('desktop'), memoryMb: 3072 }
     return boxImage === null ? needs : { ...needs, image: { kind: 'reference', reference: boxImage } }
   },
   setup: async ({ task, box, signal }) => {
     const { machine: address, maxActions } = task.data
     if (address === null) {
       const session = await attemptOf(task, box)
-      machines.set(box, { machine: await boxMachine(box, session.surface), cache: new Map(), remote: null })
+      machines.set(box, { machine: await gui.boxMachine(box, session.surface), cache: new Map(), remote: null })
     } else {
       const leased = await leaseMachine(address, signal)
       void box.died.then(() => leased.release())
-      const session = new MachineSession(leased.machine, maxActions)
+      const session = new gui.MachineSession(leased.machine, maxActions)
       machines.set(box, {
         machine: leased.machine,
         cache: new Map(),
@@ -65,11 +57,11 @@ export const osworldEnvironment: Environment = defineEnvironment({
   tools: (task) => {
     const { machine, screen, schema } = task.data
     if (machine === null) {
-      return guiTools(task.data, (box) => attemptOf(task, box)).filter(({ name }) => name === 'computer')
+      return gui.tools(task.data, (box) => attemptOf(task, box)).filter(({ name }) => name === 'computer')
     }
     const session = async ({ box }: { readonly box: Box }) => remoteOf(box).session
-    const adapter = adapterOf(schema)
-    return [adapter === null ? computerTool(screen, session) : adaptedTool(adapter, screen, session)]
+    const adapter = gui.adapterOf(schema)
+    return [adapter === null ? gui.computerTool(screen, session) : gui.adaptedTool(adapter, screen, session)]
   },
   systemPrompt: () => prompt,
   collect: async ({ task, box, signal }) => {
@@ -85,20 +77,20 @@ export const osworldEnvironment: Environment = defineEnvironment({
       })
     }
     await stage.machine[Symbol.asyncDispose]()
-    if (session instanceof MachineSession) remoteOf(box).release()
+    if (session instanceof gui.MachineSession) remoteOf(box).release()
     else await session.close()
-    return { items: [toArtifact(record), foundArtifact(pairs)] }
+    return { items: [gui.toArtifact(record), foundArtifact(pairs)] }
   },
   verify: verifyOsworld,
   scripts: {
-    oracle: async (task) => oracleScript(task),
+    oracle: async (task) => gui.oracleScript(task),
     cheats: async ({ data }) => [{ name: 'says-so', weight: 1, script: { steps: cheats(data) } }],
   },
 })
 
 /** Ends at once: with success claimed, or given up where the task can be done. */
 function cheats({ measures }: OsworldData): readonly ScriptStep[] {
-  const { computer, done } = steps
+  const { computer, done } = gui.steps
   return [computer({ action: 'screenshot' }), measures.length === 0 ? done() : computer({ action: 'fail', reason: '' })]
 }
 
@@ -121,6 +113,6 @@ function stageOf(task: TaskOf<OsworldData>, box: Box, signal: AbortSignal): Stag
   }
 }
 
-function attemptOf(task: TaskOf<OsworldData>, box: Box): Promise<GuiSession> {
-  return openAttempt(box, task.data, () => forwardSite({ start: 'about:blank', origins: task.data.sites }))
+function attemptOf(task: TaskOf<OsworldData>, box: Box): Promise<gui.GuiSession> {
+  return gui.openAttempt(box, task.data, () => gui.forwardSite({ start: 'about:blank', origins: task.data.sites }))
 }

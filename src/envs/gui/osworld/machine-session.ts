@@ -1,10 +1,10 @@
-import { PaddockError, Turns } from '../../../../core/index.ts'
-import type { ToolOutcome } from '../../../contract.ts'
-import { type Action, type Screen, type SingleAction } from '../../actions/index.ts'
-import type { Machine } from '../../osworld/index.ts'
-import type { GuiRecord } from '../../record.ts'
-import type { Shown } from '../../session.ts'
-import type { ComputerSession } from '../../tools/index.ts'
+import { PaddockError, Turns } from '../../../core/index.ts'
+import type { ToolOutcome } from '../../contract.ts'
+import { type Action, type Screen, type SingleAction } from '../actions/index.ts'
+import type { Machine } from './machine.ts'
+import type { GuiRecord } from '../record.ts'
+import type { Shown } from '../session.ts'
+import type { ComputerSession } from '../tools/index.ts'
 
 /** Time for a machine to show what an action began: its server tells of no repaint. OSWorld's own pause is 2 s. */
 const paintMs = 1000

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
-import type { Found } from './osworld/metrics/index.ts'
+
+/** What was found of an attempt: a JSON value, or files; null: nothing. */
+export type Found =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'file'; readonly name: string; readonly data: Buffer }
+  | { readonly kind: 'files'; readonly files: readonly (Extract<Found, { kind: 'file' }> | null)[] }
+  | null
 
 /** How what is not built in is measured: by a user's program or service. */
 export const sidecarSchema = z.union([

@@ -1,16 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PaddockError, sha256 } from '../../../../core/index.ts'
-import type { Box } from '../../../../sandbox/index.ts'
-import type { Environment, ScriptStep } from '../../../contract.ts'
-import { defineEnvironment, type TaskOf } from '../../../define.ts'
-import { steps } from '../../apps/index.ts'
-import { guiBox, guiPrompt, guiTools, openAttempt } from '../../attempt.ts'
-import { toArtifact } from '../../record.ts'
-import type { GuiSession } from '../../session.ts'
-import { guiVerifierVersion } from '../../verify.ts'
-import { oracleScript } from '../set.ts'
+import { type Box, gui, PaddockError, type ScriptStep, sha256, type TaskOf } from '../../../../kits/environment.ts'
 import { type MiniwobData, miniwobDataSchema } from './data.ts'
+import { readMiniwob } from './load.ts'
 import { type MiniwobSite, miniwobSite } from './site.ts'
 import { verifyEpisode } from './verify.ts'
 
@@ -19,14 +11,17 @@ const startMs = 20_000
 
 const sites = new WeakMap<Box, MiniwobSite>()
 
-/** Pages of MiniWoB++, served by the host, each attempt one episode on its seed. */
-export const miniwobEnvironment: Environment = defineEnvironment({
-  name: 'gui',
+/**
+ * Pages of MiniWoB++, served by the host, each attempt one episode on its seed: https://github.com/Farama-Foundation/miniwob-plusplus
+ * (MIT), read at 3f461ff; nothing of it is in this repository.
+ */
+export const miniwob = gui.defineImporter({
+  name: 'miniwob',
   apiVersion: 1,
-  verifierVersion: guiVerifierVersion,
+  verifierVersion: gui.verifierVersion,
   task: miniwobDataSchema,
-  load: async () => [],
-  box: () => guiBox('browser'),
+  read: readMiniwob,
+  box: () => gui.box('browser'),
   setup: async ({ task, box }) => {
     const { page, sha256: digest } = task.data
     const read = (file: string) => readFile(join(task.source, file), 'utf8')
@@ -39,24 +34,24 @@ export const miniwobEnvironment: Environment = defineEnvironment({
     await attemptOf(task, box)
     await sites.get(box)?.started(startMs)
   },
-  tools: (task) => guiTools(task.data, (box) => attemptOf(task, box)),
-  systemPrompt: () => guiPrompt,
+  tools: (task) => gui.tools(task.data, (box) => attemptOf(task, box)),
+  systemPrompt: () => gui.prompt,
   collect: async ({ task, box }) => {
     const session = await attemptOf(task, box)
     const record = session.record()
     await session.close()
-    return { items: [toArtifact(record)] }
+    return { items: [gui.toArtifact(record)] }
   },
   verify: verifyEpisode,
   scripts: {
-    oracle: async (task) => oracleScript(task),
+    oracle: async (task) => gui.oracleScript(task),
     cheats: async ({ data }) => [{ name: 'ends-it-by-hand', weight: 1, script: { steps: cheats(data) } }],
   },
 })
 
 /** The known hacks of MiniWoB++: the address bar, its globals, a forged report, loading the page again. */
 function cheats({ page }: MiniwobData): readonly ScriptStep[] {
-  const { go, look, write, done } = steps
+  const { go, look, write, done } = gui.steps
   return [
     look(),
     go('javascript:core.endEpisode(1,false,"")'),
@@ -67,8 +62,8 @@ function cheats({ page }: MiniwobData): readonly ScriptStep[] {
   ]
 }
 
-function attemptOf(task: TaskOf<MiniwobData>, box: Box): Promise<GuiSession> {
-  return openAttempt(box, task.data, () => {
+function attemptOf(task: TaskOf<MiniwobData>, box: Box): Promise<gui.GuiSession> {
+  return gui.openAttempt(box, task.data, () => {
     const site = miniwobSite(task.source, task.data)
     sites.set(box, site)
     return site

@@ -1,33 +1,28 @@
-import type { Box } from '../../../../sandbox/index.ts'
-import type { Environment } from '../../../contract.ts'
-import { defineEnvironment, type TaskOf } from '../../../define.ts'
-import { steps } from '../../apps/index.ts'
-import { guiBox, guiPrompt, guiTools, openAttempt } from '../../attempt.ts'
-import { CdpRefusal, nothing } from '../../browser/index.ts'
-import { toArtifact } from '../../record.ts'
-import type { GuiSession } from '../../session.ts'
-import { guiVerifierVersion } from '../../verify.ts'
-import { forwardSite } from '../forward.ts'
-import { oracleScript } from '../set.ts'
+import { type Box, gui, type TaskOf, z } from '../../../../kits/environment.ts'
 import { type WebarenaData, webarenaDataSchema } from './data.ts'
+import { readWebarena } from './load.ts'
 import { seenArtifact, verifyWebarena } from './verify.ts'
 
 /** Longest wait for a page that is looked at when an attempt is over. */
 const lookMs = 10_000
 const maxContent = 4 << 20
 
-/** Tasks on web sites of the user's, which the host reaches for the browser. */
-export const webarenaEnvironment: Environment = defineEnvironment({
-  name: 'gui',
+/**
+ * Tasks on web sites of the user's, which the host reaches for the browser: config files of WebArena,
+ * https://github.com/web-arena-x/webarena (Apache-2.0) at f62e0b9.
+ */
+export const webarena = gui.defineImporter({
+  name: 'webarena',
   apiVersion: 1,
-  verifierVersion: guiVerifierVersion,
+  verifierVersion: gui.verifierVersion,
   task: webarenaDataSchema,
-  load: async () => [],
-  box: () => guiBox('browser'),
+  read: readWebarena,
+  hostProgram: ({ data }) => gui.programOf(data.judge),
+  box: () => gui.box('browser'),
   setup: async ({ task, box }) => {
     const { page, browser, surface } = await attemptOf(task, box)
     const { cookies, start } = task.data
-    if (cookies.length > 0) await page.send('Network.setCookies', { cookies }, nothing)
+    if (cookies.length > 0) await page.send('Network.setCookies', { cookies }, z.unknown())
     for (const [at, url] of start.entries()) {
       if (at > 0) await browser.openTab()
       await browser.navigate(url)
@@ -35,8 +30,8 @@ export const webarenaEnvironment: Environment = defineEnvironment({
     }
     if (start.length > 1) await browser.activate(0)
   },
-  tools: (task) => guiTools(task.data, (box) => attemptOf(task, box)),
-  systemPrompt: () => `${guiPrompt} Where something is asked for that cannot be found or done, answer "N/A".`,
+  tools: (task) => gui.tools(task.data, (box) => attemptOf(task, box)),
+  systemPrompt: () => `${gui.prompt} Where something is asked for that cannot be found or done, answer "N/A".`,
   collect: async ({ task, box }) => {
     const session = await attemptOf(task, box)
     const record = session.record()
@@ -46,17 +41,22 @@ export const webarenaEnvironment: Environment = defineEnvironment({
     // A site that failed while it was looked at is no fault of the agent.
     session.record()
     await session.close()
-    return { items: [toArtifact(record), seenArtifact({ url, contents })] }
+    return { items: [gui.toArtifact(record), seenArtifact({ url, contents })] }
   },
   verify: verifyWebarena,
   scripts: {
-    oracle: async (task) => oracleScript(task),
-    cheats: async () => [{ name: 'says-so', weight: 1, script: { steps: [steps.look(), steps.answer('done')] } }],
+    oracle: async (task) => gui.oracleScript(task),
+    cheats: async () => [
+      { name: 'says-so', weight: 1, script: { steps: [gui.steps.look(), gui.steps.answer('done')] } },
+    ],
   },
 })
 
 /** The text of a target, in the page in front or in a tab of its own; empty where the page has no such place. */
-async function contentOf(target: WebarenaData['targets'][number], { browser, surface }: GuiSession): Promise<string> {
+async function contentOf(
+  target: WebarenaData['targets'][number],
+  { browser, surface }: gui.GuiSession,
+): Promise<string> {
   if (target.url !== 'last') {
     await browser.openTab()
     await browser.navigate(target.url)
@@ -64,7 +64,7 @@ async function contentOf(target: WebarenaData['targets'][number], { browser, sur
   }
   const look = async (code: string): Promise<string> => {
     const found = await browser.page.look(`() => ${code}`, null).catch((error: unknown) => {
-      if (error instanceof CdpRefusal) return ''
+      if (error instanceof gui.CdpRefusal) return ''
       throw error
     })
     return typeof found === 'string' ? found.slice(0, maxContent) : ''
@@ -73,6 +73,6 @@ async function contentOf(target: WebarenaData['targets'][number], { browser, sur
   return look(target.locator.trim() === '' ? 'document.documentElement.outerHTML' : `String(${target.locator})`)
 }
 
-function attemptOf(task: TaskOf<WebarenaData>, box: Box): Promise<GuiSession> {
-  return openAttempt(box, task.data, () => forwardSite({ start: 'about:blank', origins: task.data.origins }))
+function attemptOf(task: TaskOf<WebarenaData>, box: Box): Promise<gui.GuiSession> {
+  return gui.openAttempt(box, task.data, () => gui.forwardSite({ start: 'about:blank', origins: task.data.origins }))
 }

@@ -1,0 +1,2 @@
+export { environmentRegistry } from './environments.ts'
+export { builtInGui, guiApps, guiImporters } from './gui.ts'
