@@ -3,6 +3,7 @@ import { defineConfig } from 'paddock-rl'
 
 export default defineConfig({
   environments: ['./environment.ts'],
+  gui: { apps: ['./gui-app.ts'], importers: ['./gui-importer.ts'] },
   harnesses: ['./harness.ts'],
   exporters: ['./exporter.ts'],
   selectors: ['./selector.ts', './curriculum.ts'],

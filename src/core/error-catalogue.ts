@@ -217,7 +217,7 @@ export const catalogue = {
   ENVIRONMENT_INVALID: entry(
     'request',
     400,
-    'An environment plugin does not fulfil the contract.',
+    'An environment plugin, or an application or importer of gui, does not fulfil the contract.',
     'Correct the named part of the plugin.',
   ),
   EMBEDDINGS_FAILED: entry(

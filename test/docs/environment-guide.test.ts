@@ -14,6 +14,15 @@ test('the code of the guide to environments is the code of the example', async (
   expect(blocks.filter((block) => !code.includes(block))).toEqual([])
 })
 
+test('the code of the guides to gui tasks is the code of the examples', async () => {
+  const names = ['gui-app.ts', 'gui-importer.ts', 'paddock.config.ts']
+  const code = (await Promise.all(names.map((name) => text(`examples/plugins/${name}`)))).join('')
+  const guides = (await text('docs/guides/gui-tasks.md')) + (await text('docs/guides/gui-formats.md'))
+  const blocks = [...guides.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+  expect(blocks.length).toBeGreaterThan(5)
+  expect(blocks.filter((block) => !code.includes(block))).toEqual([])
+})
+
 test('the rubric of the guide to rewards loads, once its canaries are whole', async () => {
   const guide = await text('docs/guides/rewards.md')
   const rubric = parse(/^```toml\n([\s\S]*?)^```$/m.exec(guide)?.[1] ?? '')

@@ -105,8 +105,10 @@ describe('plugins of the project', () => {
     await writeFile(good, text)
   })
 
-  it('an environment with a reward and a harness run, a selector and an exporter write', async () => {
+  it('an environment with a reward, gui tasks and a harness run, a selector and an exporter write', async () => {
     await ran('validate', 'tasks', '--env', 'sums')
+    const gui = await ran('validate', 'gui-tasks', '--env', 'gui')
+    for (const name of ['heron', 'thermostat-coldest-1', 'thermostat-coldest-2']) expect(gui.out).toContain(name)
     const { summary } = JSON.parse(
       (await ran('run', 'tasks', '--env', 'sums', '--harness', 'plain-loop', '--n', '3', '--json')).out,
     )

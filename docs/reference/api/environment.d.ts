@@ -516,10 +516,16 @@ export namespace gui {
         readonly environment: Environment;
     }
 
-    export interface ImporterSpec<Data> extends Omit<EnvironmentSpec<Data>, 'load' | 'resumesFromFiles' | 'scoreGroup' | 'scripts'> {
+    export interface ImporterSpec<Data extends Shown> extends Omit<EnvironmentSpec<Data>, 'load' | 'resumesFromFiles' | 'scoreGroup' | 'scripts' | 'box' | 'tools' | 'collect'> {
         readonly name: string;
         read(place: Place, o: ImportOptions): Promise<readonly Task[] | null>;
         hostProgram?(task: TaskOf<Data>): string | null;
+        attempt(task: TaskOf<Data>, box: Box): Promise<GuiSession>;
+        box?(task: TaskOf<Data>): BoxNeeds;
+        tools?(task: TaskOf<Data>): readonly Tool[];
+        collect?(context: Omit<BoxContext, 'task'> & {
+            readonly task: TaskOf<Data>;
+        }): Promise<Artifacts>;
         readonly scripts: Omit<EnvironmentSpec<Data>['scripts'], 'nullAgent'>;
     }
 
@@ -674,7 +680,7 @@ export namespace gui {
 
     export declare function defineApp<State extends object>(spec: AppSpec<State>): App;
 
-    export declare function defineImporter<Data>(spec: ImporterSpec<Data>): Importer;
+    export declare function defineImporter<Data extends Shown>(spec: ImporterSpec<Data>): Importer;
 
     export declare function field(label: string, name: string, o?: {
         readonly value?: string | number;

@@ -1,6 +1,10 @@
 import { PaddockError, type Task } from '../../../core/index.ts'
-import type { Environment } from '../../contract.ts'
+import type { Box } from '../../../sandbox/index.ts'
+import type { Artifacts, BoxContext, BoxNeeds, Environment, Tool } from '../../contract.ts'
 import { defineEnvironment, type EnvironmentSpec, type TaskOf } from '../../define.ts'
+import { guiBox, guiPrompt, guiTools, type Shown } from '../attempt.ts'
+import { toArtifact } from '../record.ts'
+import type { GuiSession } from '../session.ts'
 
 /** What stands at a path that tasks are asked for. */
 export interface Place {
@@ -18,11 +22,11 @@ export interface ImportOptions {
 
 /**
  * What the author of an importer writes: how tasks in a format of the field are found, and, as of any environment, how they
- * are set up, worked on and scored.
+ * are worked on and scored. What is left out of the latter is as in any gui task.
  */
-export interface ImporterSpec<Data> extends Omit<
+export interface ImporterSpec<Data extends Shown> extends Omit<
   EnvironmentSpec<Data>,
-  'load' | 'resumesFromFiles' | 'scoreGroup' | 'scripts'
+  'load' | 'resumesFromFiles' | 'scoreGroup' | 'scripts' | 'box' | 'tools' | 'collect'
 > {
   /** Lower case, digits and dashes: what `"format"` of a set says, and `format` in the data of each task. */
   readonly name: string
@@ -30,6 +34,14 @@ export interface ImporterSpec<Data> extends Omit<
   read(place: Place, o: ImportOptions): Promise<readonly Task[] | null>
   /** The program that this task has run on the host; null where it has none. Default: no task of the format has. */
   hostProgram?(task: TaskOf<Data>): string | null
+  /** The attempt in a box, opened at first use: `openAttempt` with what the browser is served. */
+  attempt(task: TaskOf<Data>, box: Box): Promise<GuiSession>
+  /** Default: the box of the task's tier. */
+  box?(task: TaskOf<Data>): BoxNeeds
+  /** Default: those of every gui task. */
+  tools?(task: TaskOf<Data>): readonly Tool[]
+  /** Default: the record of the attempt, which is closed then. */
+  collect?(context: Omit<BoxContext, 'task'> & { readonly task: TaskOf<Data> }): Promise<Artifacts>
   readonly scripts: Omit<EnvironmentSpec<Data>['scripts'], 'nullAgent'>
 }
 
@@ -44,13 +56,30 @@ export interface Importer {
 }
 
 /** Makes an importer of its author's plain object. Throws `ENVIRONMENT_INVALID` naming the part and the fix. */
-export function defineImporter<Data>(spec: ImporterSpec<Data>): Importer {
+export function defineImporter<Data extends Shown>(spec: ImporterSpec<Data>): Importer {
   const { name } = spec
   if (!/^[a-z][a-z0-9-]*$/.test(name)) throw wrong(name, 'name', 'must be lower case letters, digits and dashes')
   if (typeof spec.read !== 'function') throw wrong(name, 'read', 'must be a function')
   if (!['function', 'undefined'].includes(typeof spec.hostProgram))
     throw wrong(name, 'hostProgram', 'must be a function')
-  const environment = defineEnvironment<Data>({ ...spec, name: 'gui', load: async () => [] })
+  if (typeof spec.attempt !== 'function') throw wrong(name, 'attempt', 'must be a function')
+  const environment = defineEnvironment<Data>({
+    box: ({ data }) => guiBox(data.tier),
+    setup: async ({ task, box }) => {
+      await spec.attempt(task, box)
+    },
+    tools: (task) => guiTools(task.data, (box) => spec.attempt(task, box)),
+    systemPrompt: () => guiPrompt,
+    collect: async ({ task, box }) => {
+      const session = await spec.attempt(task, box)
+      const record = session.record()
+      await session.close()
+      return { items: [toArtifact(record)] }
+    },
+    ...spec,
+    name: 'gui',
+    load: async () => [],
+  })
   return {
     name,
     apiVersion: 1,

@@ -38,7 +38,7 @@ export const cuaBench = gui.defineImporter({
   task: cuaBenchDataSchema,
   read: readCuaBench,
   hostProgram: ({ source }) => source,
-  box: () => gui.box('browser'),
+  attempt: attemptOf,
   setup: async ({ task, box }) => {
     if (sha256(await readFile(task.source, 'utf8')) !== task.data.sha256) {
       throw new PaddockError('TASK_INVALID', `${task.source} is another than when the task was loaded`, {
@@ -67,7 +67,6 @@ export const cuaBench = gui.defineImporter({
           return { status: 'ok', text: 'The module has solved its task.' }
         },
       })),
-  systemPrompt: () => gui.prompt,
   collect: async ({ task, box }) => {
     const attempt = await attemptOf(task, box)
     const record = attempt.record()

@@ -21,7 +21,7 @@ export const miniwob = gui.defineImporter({
   verifierVersion: gui.verifierVersion,
   task: miniwobDataSchema,
   read: readMiniwob,
-  box: () => gui.box('browser'),
+  attempt: attemptOf,
   setup: async ({ task, box }) => {
     const { page, sha256: digest } = task.data
     const read = (file: string) => readFile(join(task.source, file), 'utf8')
@@ -33,14 +33,6 @@ export const miniwob = gui.defineImporter({
     }
     await attemptOf(task, box)
     await sites.get(box)?.started(startMs)
-  },
-  tools: (task) => gui.tools(task.data, (box) => attemptOf(task, box)),
-  systemPrompt: () => gui.prompt,
-  collect: async ({ task, box }) => {
-    const session = await attemptOf(task, box)
-    const record = session.record()
-    await session.close()
-    return { items: [gui.toArtifact(record)] }
   },
   verify: verifyEpisode,
   scripts: {

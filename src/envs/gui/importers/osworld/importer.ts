@@ -31,6 +31,7 @@ export const osworld = gui.defineImporter({
   task: osworldDataSchema,
   read: readOsworld,
   hostProgram: ({ data }) => gui.programOf(data.sidecar),
+  attempt: attemptOf,
   box: ({ data: { boxImage, machine } }) => {
     // Nothing of such an attempt happens in its box.
     if (machine !== null) return { ...gui.box('browser'), image: { kind: 'paddock-base' }, memoryMb: 256 }

@@ -18,7 +18,7 @@ export const webarena = gui.defineImporter({
   task: webarenaDataSchema,
   read: readWebarena,
   hostProgram: ({ data }) => gui.programOf(data.judge),
-  box: () => gui.box('browser'),
+  attempt: attemptOf,
   setup: async ({ task, box }) => {
     const { page, browser, surface } = await attemptOf(task, box)
     const { cookies, start } = task.data
@@ -30,7 +30,6 @@ export const webarena = gui.defineImporter({
     }
     if (start.length > 1) await browser.activate(0)
   },
-  tools: (task) => gui.tools(task.data, (box) => attemptOf(task, box)),
   systemPrompt: () => `${gui.prompt} Where something is asked for that cannot be found or done, answer "N/A".`,
   collect: async ({ task, box }) => {
     const session = await attemptOf(task, box)
