@@ -22,7 +22,11 @@ const sites = new WeakMap<Box, AppSite>()
 export function appEnvironment(apps: ReadonlyMap<string, App>): Environment {
   const appOf = ({ app }: GuiData): App => {
     const found = apps.get(app)
-    if (found === undefined) throw new PaddockError('TASK_INVALID', `There is no app ${app}`, { data: { app } })
+    if (found === undefined)
+      throw new PaddockError('TASK_INVALID', `There is no app ${app}`, {
+        data: { app },
+        fix: 'List it under gui.apps in paddock.config.ts.',
+      })
     return found
   }
   const attemptOf = ({ data }: TaskOf<GuiData>, box: Box): Promise<GuiSession> => {

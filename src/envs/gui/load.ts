@@ -54,7 +54,11 @@ async function readTasks(file: string, apps: ReadonlyMap<string, App>): Promise<
   const { goals, seeds, split, ...data } = parsed.data
   const app = apps.get(data.app)
   if (app === undefined) {
-    throw invalid(file, 'app', `there is no app ${data.app}; use one of ${[...apps.keys()].join(', ')}`)
+    throw invalid(
+      file,
+      'app',
+      `there is no app ${data.app}; use one of ${[...apps.keys()].join(', ')}, or list yours under gui.apps in paddock.config.ts`,
+    )
   }
   const unknown = goals.find((goal) => !app.goals.includes(goal))
   if (unknown !== undefined) {

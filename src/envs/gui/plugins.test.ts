@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { builtInGui, environmentRegistry } from '../../builtin/index.ts'
 import { isPaddockError, PaddockError, type Task } from '../../core/index.ts'
-import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
+import { dockerProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { attempt } from '../attempt.ts'
 import type { Environment, ScriptStep } from '../contract.ts'
@@ -183,10 +183,7 @@ async function loaded(part: string): Promise<readonly Task[]> {
 }
 
 describe.runIf(await requireDocker())('the example', () => {
-  let sandbox: SandboxProvider
-  beforeAll(async () => {
-    sandbox = await dockerProvider()
-  })
+  const sandbox = dockerProvider()
   afterAll(() => sandbox[Symbol.asyncDispose]())
   const reward = async (environment: Environment, task: Task | undefined, list: readonly ScriptStep[]) => {
     if (task === undefined) throw new PaddockError('TASK_INVALID', 'no task')

@@ -58,7 +58,8 @@ export interface Importer {
 /** Makes an importer of its author's plain object. Throws `ENVIRONMENT_INVALID` naming the part and the fix. */
 export function defineImporter<Data extends Shown>(spec: ImporterSpec<Data>): Importer {
   const { name } = spec
-  if (!/^[a-z][a-z0-9-]*$/.test(name)) throw wrong(name, 'name', 'must be lower case letters, digits and dashes')
+  if (typeof name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(name))
+    throw wrong(name, 'name', 'must be lower case letters, digits and dashes')
   if (typeof spec.read !== 'function') throw wrong(name, 'read', 'must be a function')
   if (!['function', 'undefined'].includes(typeof spec.hostProgram))
     throw wrong(name, 'hostProgram', 'must be a function')
@@ -90,7 +91,11 @@ export function defineImporter<Data extends Shown>(spec: ImporterSpec<Data>): Im
       if (other === undefined) return tasks
       throw wrong(name, 'read', `must give tasks of the environment gui with format ${name}; ${other.name} is none`)
     },
-    hostProgram: (task) => spec.hostProgram?.({ ...task, data: spec.task.parse(task.data) }) ?? null,
+    // Data that do not fit are refused before anything is done with them.
+    hostProgram: (task) => {
+      const { data } = spec.task.safeParse(task.data)
+      return data === undefined ? null : (spec.hostProgram?.({ ...task, data }) ?? null)
+    },
   }
 }
 
