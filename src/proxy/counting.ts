@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, editObject, PaddockError } from '../core/index.ts'
 import type { ProxyLimits } from './contract.ts'
 import type { EngineAdapter } from './engines/contract.ts'
-import type { GenerationRoute } from './generations.ts'
+import type { GenerationRoute } from './asked-generation.ts'
 import { readBody } from './http/body.ts'
 import type { LiveSession } from './session/live-session.ts'
 

@@ -1,23 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import {
-  type CallClass,
-  InFlightSet,
-  type Digest,
-  type Id,
-  isBeside,
-  isPaddockError,
-  newId,
-  PaddockError,
-  sha256,
-} from '../core/index.ts'
+import { InFlightSet, type Id, isBeside, newId, PaddockError } from '../core/index.ts'
 import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
+import { type AskedGeneration, callDigest, type GenerationRoute, idHeader, keptHeaders } from './asked-generation.ts'
 import { isAnswered } from './is-answered.ts'
 import type { EndedCall, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
-import type { ChatRequest } from './dialects/chat/request.ts'
-import type { Dialect, DialectRequest } from './dialects/contract.ts'
-import { dialectNamed } from './dialects/registry.ts'
 import { engineBody } from './engine-body.ts'
 import type { EngineRequestPlan } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
@@ -25,17 +13,13 @@ import { untoldDefaults, withDefaults } from './engines/facts.ts'
 import type { KnownEngine } from './engines/known-engine.ts'
 import { readBody } from './http/body.ts'
 import { Client } from './http/client.ts'
-import type { Graft, GraftedRequest } from './past/graft.ts'
-import { replayCall } from './past/replayed-call.ts'
-import { divergenceLine, type Recorded, type Replay } from './past/replay.ts'
+import { PastCalls } from './past/past-calls.ts'
 import { renderBoth } from './injection/clean.ts'
 import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
-import { isCredential } from './session/keys.ts'
 import type { InjectedCall } from './injection/injector.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
-import type { RememberedCall } from './session/remembered-call.ts'
 import { judgeRetry } from './session/retries.ts'
 import { applySampling, noChange } from './session/sampling.ts'
 import type { CallTokenDriver } from './tokens/beside.ts'
@@ -55,23 +39,6 @@ export interface GenerationSurroundings extends Omit<
   readonly besideTokens: CallTokenDriver
 }
 
-/** A generation route of a dialect. */
-export interface GenerationRoute {
-  readonly dialect: Dialect
-  readonly path: string
-}
-
-/** A request as its dialect reads it, and what it repeats. */
-interface AskedGeneration {
-  readonly read: DialectRequest
-  readonly dialect: Dialect
-  readonly digest: Digest
-  readonly retryOf: Id | null
-  readonly headers: IncomingMessage['headers']
-  /** What its harness sent, where something else is read; null: nothing else is. */
-  readonly received: Buffer | null
-}
-
 /** Running totals, for statistics. */
 export interface GenerationTotals {
   calls: number
@@ -87,6 +54,7 @@ export class Generations {
   /** One for all calls: what is told of a call names it. */
   private readonly aroundCalls: CallSurroundings<RunningCall>
   private readonly commits = new Set<() => void>()
+  private readonly past: PastCalls
 
   constructor(around: GenerationSurroundings) {
     this.around = around
@@ -98,6 +66,13 @@ export class Generations {
       delivered: (call) => this.settleDelivery(call.admitted.session, call.id, 'sent'),
       settled: (call, ended) => this.settled(call, ended),
     }
+    this.past = new PastCalls({
+      recorder: around.recorder,
+      clock: around.clock,
+      intentOf: (session, asked, own) => this.intentOf(session, asked, own),
+      refuse: (session, asked, error) => this.refuseTainted(session, this.admit(session, asked), error),
+      delivered: (session, callId) => this.deliveredPast(session, callId),
+    })
   }
 
   /** Serves one generation request of a session. Rejects with a `PaddockError` that is still to be told. */
@@ -112,7 +87,7 @@ export class Generations {
     const known = this.around.known(session.record.id)
     // What a call is recorded as sampled by, and how it is asked, must be true when it is asked.
     if (known?.doubtful === true) await known.learnSoon()
-    const { asked, received, isLost } = this.grafted(session, route, { bytes, headers: http.headers })
+    const { asked, received, isLost } = this.past.grafted(session, route, { bytes, headers: http.headers })
     const request = asked.chat
     const digest = callDigest(route.dialect, request)
     if (session.hold !== null) {
@@ -140,10 +115,10 @@ export class Generations {
       headers: http.headers,
       received,
     }
-    if (isLost) await this.lostGraft(session, generation)
-    if (session.replay !== null && (await this.replayed(session, session.replay, generation, response))) return
+    if (isLost) await this.past.lostGraft(session, generation)
+    if (session.replay !== null && (await this.past.replayed(session, session.replay, generation, response))) return
     const call = this.admit(session, generation)
-    if (received !== null && session.graft !== null) this.tellGraft(session, session.graft, call, received)
+    if (received !== null && session.graft !== null) this.past.tellGraft(session, session.graft, call, received)
     const used = session.exhausted()
     if (used !== null) await this.refuseOverBudget(session, call, used)
     if (session.trust.refusedFor !== null) await this.refuseUntrusted(session, call, session.trust.refusedFor)
@@ -165,126 +140,18 @@ export class Generations {
     while (this.running.size > 0) await new Promise<void>((resolve) => this.commits.add(resolve))
   }
 
-  /** An answer of an earlier process has left for a client. */
-  deliveredPast(session: LiveSession, callId: Id): void {
-    session.conversation.noteSent(callId)
-    this.settleDelivery(session, callId, 'sent')
-  }
-
-  /** True where the past of another session answers. Throws `REPLAY_DIVERGED` where that is refused. */
-  private async replayed(
-    session: LiveSession,
-    replay: Replay,
-    asked: AskedGeneration,
-    response: ServerResponse,
-  ): Promise<boolean> {
-    const { read, dialect, digest } = asked
-    const { chat } = read
-    const { id: sessionId, rolloutId } = session.record
-    const lineage = session.knownLineage(chat.lineage)
-    const callClass = dialect.beside ?? session.classify(lineage, chat.asked.maxTokens)
-    const step = replay.step({ dialect: dialect.name, path: read.path, digest, callClass, body: read.body })
-    if (step.kind === 'aside') return false
-    if (step.kind === 'recorded') {
-      const { answer, commit } = await this.answerAgain(session, replay, asked, {
-        recorded: step.call,
-        lineage,
-        callClass,
-      })
-      session.tellAnswer(commit, callClass)
-      const { streamed, wantsUsage, wantsLogprobs } = chat
-      answer.attach(new Client(response, { streamed, wantsUsage, wantsLogprobs }, idHeader(answer)))
-      return true
-    }
-    const refuses = step.kind === 'diverged' && replay.onDivergence === 'refuse'
-    if (!refuses) session.replay = null
-    const about = { id: newId(), at: this.around.clock.now(), rolloutId, sessionId }
-    const told =
-      step.kind === 'arrived'
-        ? { phase: 'arrived' as const, of: session.record.forkedFrom?.callId ?? null, detail: '' }
-        : { phase: 'diverged' as const, of: step.why.expected, detail: divergenceLine(step.why) }
-    await this.around.recorder.appendEvent({ ...about, kind: 'replay', callId: null, ...told })
-    if (refuses) await this.refuseDiverged(session, this.admit(session, asked), told.detail)
-    return false
-  }
-
   /**
    * Writes down all that stood before the call to fork at, for a harness that does not ask for it. Rejects with `STORE_*`, and with
    * `BODY_*` where a recorded request cannot be read any more.
    */
-  async givePast(session: LiveSession): Promise<void> {
-    const { replay } = session
-    if (replay === null) return
-    for (const recorded of replay.takeAll()) {
-      const { dialect: name, body, headers, path, startedAt, lineage, callClass } = recorded.intent
-      const dialect = dialectNamed(name)
-      const read = dialect.read({ bytes: Buffer.from(body), headers, path, now: startedAt, memory: session })
-      const asked = { read, dialect, digest: callDigest(dialect, read.chat), retryOf: null, headers, received: null }
-      session.rememberClass({ lineage, callClass })
-      const { answer } = await this.answerAgain(session, replay, asked, { recorded, lineage, callClass })
-      // It reached the harness in the parent's session.
-      answer.clientSent()
-    }
+  givePast(session: LiveSession): Promise<void> {
+    return this.past.givePast(session)
   }
 
-  private answerAgain(
-    session: LiveSession,
-    replay: Replay,
-    asked: AskedGeneration,
-    { recorded, ...about }: { readonly recorded: Recorded } & Pick<CallIntent, 'lineage' | 'callClass'>,
-  ): ReturnType<typeof replayCall> {
-    const { strategy, used, fingerprint } = recorded.intent
-    const intent = this.intentOf(session, asked, { ...about, id: newId(), strategy, used, fingerprint })
-    const { recorder, clock } = this.around
-    const delivered = (callId: Id): void => this.deliveredPast(session, callId)
-    return replayCall(session, { replay, intent, recorded, asked: asked.read }, { recorder, clock, delivered })
-  }
-
-  /** A request as it is read: of a harness that resumed another session, with the recorded past in the place of what it says. */
-  private grafted(
-    session: LiveSession,
-    { dialect, path }: GenerationRoute,
-    { bytes, headers }: { readonly bytes: Buffer; readonly headers: IncomingMessage['headers'] },
-  ): GraftedRequest {
-    const { memory, now } = { memory: session, now: this.around.clock.now() }
-    const read = (body: Buffer) => dialect.read({ bytes: body, headers, path, now, memory })
-    if (session.graft === null) return { asked: read(bytes), received: null, isLost: false }
-    const isMain = (asked: DialectRequest) => dialect.beside === undefined && this.classOf(session, asked) === 'main'
-    return session.graft.read(bytes, { read, isMain })
-  }
-
-  private classOf(session: LiveSession, { chat }: DialectRequest): CallClass {
-    return session.classify(session.knownLineage(chat.lineage), chat.asked.maxTokens)
-  }
-
-  /** A call of the conversation in which the marker is gone does not say where its past ends. Throws `GRAFT_LOST` where that is refused. */
-  private async lostGraft(session: LiveSession, asked: AskedGeneration): Promise<void> {
-    const refuses = session.onDivergence === 'refuse'
-    const detail = `the place at which its session was resumed is in none of its ${asked.dialect.name} messages any more`
-    const about = { id: newId(), at: this.around.clock.now(), rolloutId: session.record.rolloutId }
-    const of = session.record.forkedFrom?.callId ?? null
-    const told = { kind: 'replay' as const, phase: 'graft_lost' as const, callId: null, of, detail }
-    await this.around.recorder.appendEvent({ ...about, sessionId: session.record.id, ...told })
-    if (refuses) {
-      const error = new PaddockError('GRAFT_LOST', `The harness's request cannot be told from its past: ${detail}.`)
-      session.lastError = error.code
-      const call = this.admit(session, asked)
-      await call.refuse(error)
-      await this.taint(call, error.code)
-      throw error
-    }
-    session.graft = null
-    session.replay = null
-  }
-
-  /** Both bodies are kept: the call has what was read of it, a blob what its harness sent. */
-  private tellGraft(session: LiveSession, graft: Graft, call: RunningCall, received: Buffer): void {
-    const { id: sessionId, rolloutId } = session.record
-    call.afterIntent(async () => {
-      const about = { id: newId(), at: this.around.clock.now(), rolloutId, sessionId }
-      const sha256 = await graft.keep(received)
-      await this.around.recorder.appendEvent({ ...about, kind: 'grafted', callId: call.id, sha256 })
-    })
+  /** An answer of an earlier process has left for a client. */
+  deliveredPast(session: LiveSession, callId: Id): void {
+    session.conversation.noteSent(callId)
+    this.settleDelivery(session, callId, 'sent')
   }
 
   private intentOf(
@@ -404,15 +271,11 @@ export class Generations {
     const { name, url } = this.around.engine
     const problem = `The engine ${name} at ${shownUrl(url)} keeps telling what cannot be true: \`${fault}\`.`
     const error = new PaddockError('ENGINE_UNTRUSTED', problem, { data: { fault } })
-    session.lastError = error.code
-    await call.refuse(error)
-    await this.taint(call, error.code)
-    throw error
+    return this.refuseTainted(session, call, error)
   }
 
-  /** The harness is told that it went its own way: recorded, and no work of the agent. Throws `REPLAY_DIVERGED`. */
-  private async refuseDiverged(session: LiveSession, call: RunningCall, why: string): Promise<never> {
-    const error = new PaddockError('REPLAY_DIVERGED', `The harness asked something else than in the past: ${why}.`)
+  /** No work of the agent: recorded as refused, and the rollout is tainted. Throws the error. */
+  private async refuseTainted(session: LiveSession, call: RunningCall, error: PaddockError): Promise<never> {
     session.lastError = error.code
     await call.refuse(error)
     await this.taint(call, error.code)
@@ -483,36 +346,6 @@ function setBy(
   return sampling === noChange ? plan : { ...plan, ...sampling }
 }
 
-/** Names a call to its clients. */
-function idHeader(call: RememberedCall): readonly [string, string] {
-  return [call.admitted.form.requestIdHeader, call.id]
-}
-
-/** The same content in another dialect is another request: its answer has another form. */
-function callDigest(dialect: Dialect, request: ChatRequest): Digest {
-  return dialect.name === 'chat' ? request.digest : sha256(`${dialect.name} ${request.digest}`)
-}
-
-/** Answers a request with an error in the dialect's shape; a body that is still coming is not read. */
-export function tellError(response: ServerResponse, cause: unknown, dialect: Dialect): void {
-  const error = isPaddockError(cause)
-    ? cause
-    : new PaddockError('STORE_CORRUPT', 'The proxy failed.', { cause, fix: 'This is a bug: report it with the log.' })
-  if (response.headersSent || response.destroyed) {
-    response.destroy()
-    return
-  }
-  const wire = dialect.error(error)
-  const unread = error.code === 'BODY_TOO_LARGE'
-  response.writeHead(wire.status, {
-    ...wire.headers,
-    'content-length': wire.body.length,
-    ...(unread ? { connection: 'close' } : {}),
-  })
-  response.end(wire.body)
-}
-
-/** Request headers without credentials. */
 /** As of the messages that the engine is asked with. A prompt that goes on from what is gone by design is not spliced. */
 function matchOf(match: ConversationMatch, { put, removed }: InjectedCall): ConversationMatch {
   const shift = put?.shift ?? 0
@@ -523,14 +356,4 @@ function matchOf(match: ConversationMatch, { put, removed }: InjectedCall): Conv
     at: at === -1 ? -1 : at + shift,
     replaced: replaced === null ? null : { ...replaced, at: replaced.at + shift },
   }
-}
-
-function keptHeaders(headers: IncomingMessage['headers']): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const name of Object.keys(headers)) {
-    const value = headers[name]
-    if (value === undefined || isCredential(name)) continue
-    kept[name] = Array.isArray(value) ? value.join(', ') : value
-  }
-  return kept
 }
