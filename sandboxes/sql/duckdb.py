@@ -5,7 +5,6 @@ The C API as in `duckdb.h` of 1.5. A result is read chunk by chunk, so that a ro
 import contextlib
 import ctypes
 import datetime
-import decimal
 
 LIBRARY = "/opt/paddock/duckdb/libduckdb.so"
 # Address space that the library, its threads and its allocator reserve beside the memory that they use.
@@ -91,7 +90,7 @@ class Column:
             one = ctypes.c_float if kind == FLOAT else ctypes.c_double
             return lambda data, row: array_at(data, one, row)
         if kind == DECIMAL:
-            return lambda data, row: number_of(decimal.Decimal(self.unscaled(data, row)).scaleb(-self.scale))
+            return lambda data, row: number_of(self.unscaled(data, row), self.scale)
         if kind == VARCHAR:
             return lambda data, row: bytes_at(data, row).decode("utf-8", "surrogateescape")
         if kind == BLOB:
@@ -141,9 +140,10 @@ def bytes_at(data, row):
     return ctypes.string_at(text.pointer, text.length)
 
 
-def number_of(value):
+def number_of(unscaled, scale):
     """A decimal without a fraction is an integer, any other a double: the two kinds of numbers that are compared."""
-    return int(value) if value == value.to_integral_value() else float(value)
+    whole, rest = divmod(unscaled, 10**scale)
+    return whole if rest == 0 else unscaled / 10**scale
 
 
 def date_text(days):
@@ -373,8 +373,12 @@ def op_script(request):
         session.query("ROLLBACK", 1, 1)
     except SqlError:
         pass  # no transaction was left open
+    session.close()
     result = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": 0}
-    if request.get("state"):
+    if not request.get("state"):
+        return result
+    # Opened anew: temporary tables and macros are the script's own and nothing that the database holds.
+    with Session(path, "write", request["memoryMb"]) as session:
         result["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
         result["state"] = state_of(session, request["maxRows"], request["maxBytes"])
     return result
@@ -392,9 +396,9 @@ def relations(session):
     """Name, kind: tables and views of all schemas, those of `main` by their bare names."""
     return session.rows(
         "SELECT CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || table_name AS n, 'table' AS k "
-        "FROM duckdb_tables() WHERE NOT internal AND NOT temporary UNION ALL "
+        "FROM system.main.duckdb_tables() WHERE NOT internal AND NOT temporary UNION ALL "
         "SELECT CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || view_name, 'view' "
-        "FROM duckdb_views() WHERE NOT internal AND NOT temporary ORDER BY k, n")
+        "FROM system.main.duckdb_views() WHERE NOT internal AND NOT temporary ORDER BY k, n")
 
 
 def parts_of(name):
@@ -406,13 +410,13 @@ def columns_of(session, name):
     schema, table = parts_of(name)
     where = f"schema_name = {literal_of(schema)} AND table_name = {literal_of(table)}"
     keys = {column: at + 1 for at, (column,) in enumerate(session.rows(
-        f"SELECT unnest(constraint_column_names) FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY' "
+        f"SELECT unnest(constraint_column_names) FROM system.main.duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY' "
         f"AND {where}"))}
     return [
         {"name": column, "type": kind, "notNull": nullable == "false" and column not in keys,
          "default": default, "key": keys.get(column, 0)}
         for column, kind, nullable, default in session.rows(
-            f"SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns() WHERE {where} "
+            f"SELECT column_name, data_type, is_nullable, column_default FROM system.main.duckdb_columns() WHERE {where} "
             "ORDER BY column_index")
     ]
 
@@ -421,14 +425,14 @@ def foreign_keys(session, name):
     schema, table = parts_of(name)
     return session.rows(
         "SELECT unnest(constraint_column_names) AS f, referenced_table AS t, unnest(referenced_column_names) AS r "
-        f"FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' AND schema_name = {literal_of(schema)} "
+        f"FROM system.main.duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' AND schema_name = {literal_of(schema)} "
         f"AND table_name = {literal_of(table)} ORDER BY f, t, r")
 
 
 def indexes_of(session, name):
     schema, table = parts_of(name)
     found = session.rows(
-        "SELECT CAST(expressions AS VARCHAR) AS e, is_unique FROM duckdb_indexes() "
+        "SELECT CAST(expressions AS VARCHAR) AS e, is_unique FROM system.main.duckdb_indexes() "
         f"WHERE schema_name = {literal_of(schema)} AND table_name = {literal_of(table)} ORDER BY e, is_unique")
     return [{"columns": [part.strip(" '\"") for part in text.strip("[]").split(",")], "unique": unique == "true"}
             for text, unique in found]
@@ -539,7 +543,7 @@ def keys_of(session, child):
     schema, table = parts_of(child)
     found = session.rows(
         "SELECT constraint_index, referenced_table, unnest(constraint_column_names), unnest(referenced_column_names) "
-        f"FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' AND schema_name = {literal_of(schema)} "
+        f"FROM system.main.duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' AND schema_name = {literal_of(schema)} "
         f"AND table_name = {literal_of(table)}")
     by_key = {}
     for key, parent, mine, theirs in found:

@@ -128,6 +128,9 @@ READS = {"query", "sample", "tables", "describe"}
 SHARED = bytearray(8)
 
 
+TOLD = "the results are more than can be told"
+
+
 def answer(request):
     try:
         return {"status": "ok", **OPS[request["op"]](request)}
@@ -172,6 +175,9 @@ def work(requests, answers, shared):
         try:
             told = answer(request)
             data = line_of(request, told)
+            if len(data) > request.get("maxTold", len(data)):
+                told = failed("too_large", TOLD)
+                data = line_of(request, told)
         except MemoryError:
             told = failed("memory", "out of memory")
             data = line_of(request, told)
@@ -237,6 +243,7 @@ class Runner:
     def __init__(self, parallel):
         self.parallel = parallel
         self.waiting, self.idle, self.busy, self.tidying = collections.deque(), [], {}, set()
+        self.told = 0
 
     def serve(self):
         is_open, rest = True, b""
@@ -318,7 +325,7 @@ class Runner:
         del self.busy[source]
         if part:
             data = b"".join(child.parts)
-            self.tell(data[1:])
+            self.tell_bounded(child.request, data[1:])
             if data.startswith(b"+"):
                 self.idle.append(child)
             else:
@@ -357,6 +364,13 @@ class Runner:
                 tidy(request)
         finally:
             os._exit(0)
+
+    def tell_bounded(self, request, data):
+        """Of all answers together no more than `maxTold` bytes: whoever listens cuts off what is beyond, and then has none."""
+        if self.told + len(data) > request.get("maxTold", self.told + len(data)):
+            data = line_of(request, failed("too_large", TOLD))
+        self.told += len(data)
+        self.tell(data)
 
     def tell(self, data):
         while data:

@@ -151,10 +151,13 @@ def op_script(request):
             session.db.rollback()
         changes = session.db.total_changes - before
         result = {"columns": columns, "rows": rows, "more": more, "changes": changes, "steps": session.steps}
-        if request.get("state"):
-            result["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
-            result["state"] = state_of(session, request["maxRows"], request["maxBytes"])
+    if not request.get("state"):
         return result
+    # Over another connection: temporary tables, views and triggers are the script's own and nothing that the database holds.
+    with Session(path, "write") as session:
+        result["probes"] = [probe(session, sql) for sql in request.get("probes", [])]
+        result["state"] = state_of(session, request["maxRows"], request["maxBytes"])
+    return result
 
 
 def probe(session, sql):
@@ -175,7 +178,7 @@ def state_of(session, max_rows, max_bytes):
     for name, kind in named:
         columns = [
             {"name": column[1], "type": column[2].upper(), "notNull": bool(column[3]), "key": column[5]}
-            for column in session.rows(f"PRAGMA table_info({quoted(name)})")
+            for column in shown_columns(session, name)
         ]
         _names, rows, more = session.query(f"SELECT * FROM {quoted(name)}", max_rows, max_bytes)
         size += sum(len(cell) if cell is not None else 4 for row in rows for cell in row)
@@ -193,6 +196,11 @@ def state_of(session, max_rows, max_bytes):
             indexes.append({"table": name, "columns": covered, "unique": bool(index[2])})
     indexes.sort(key=lambda one: (one["table"], [part or "" for part in one["columns"]], one["unique"]))
     return {"tables": tables, "indexes": indexes}
+
+
+def shown_columns(session, table):
+    """The columns that `SELECT *` shows, generated ones with them: `table_info` leaves those out."""
+    return [column for column in session.rows(f"PRAGMA table_xinfo({quoted(table)})") if column[6] != 1]
 
 
 def op_tables(request):
@@ -218,7 +226,7 @@ def op_describe(request):
         table = known_table(session, request["table"])
         columns = [
             {"name": c[1], "type": c[2], "notNull": bool(c[3]), "default": c[4], "key": c[5]}
-            for c in session.rows(f"PRAGMA table_info({quoted(table)})")
+            for c in shown_columns(session, table)
         ]
         foreign = [
             {"from": key[3], "table": key[2], "to": key[4]}

@@ -209,6 +209,36 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     })
   })
 
+  describe('what a script leaves is what the database holds', () => {
+    const trigger =
+      "TRIGGER no_xx BEFORE INSERT ON customers WHEN new.country = 'XX' BEGIN SELECT raise(ABORT, 'no'); END"
+    const made = (text: string) =>
+      `CREATE TABLE mark (a INT, g INT GENERATED ALWAYS AS (a * 2), b TEXT); INSERT INTO mark (a, b) VALUES (1, '${text}')`
+    const guarded = { probes: ["INSERT INTO customers VALUES (999, 'x', NULL, 'XX', '2025-01-01')"] }
+    test.each([
+      ['a trigger', `CREATE ${trigger}`, `CREATE ${trigger}`, 1],
+      ['a trigger of the connection alone', `CREATE ${trigger}`, `CREATE TEMP ${trigger}`, 0],
+      [
+        'a table in front of another',
+        'DELETE FROM returns',
+        `CREATE TEMP TABLE returns AS SELECT * FROM returns LIMIT 0`,
+        0,
+      ],
+      ['the same row behind a generated column', made('right'), made('right'), 1],
+      ['another row behind a generated column', made('right'), made('wrong'), 0],
+    ])('%s', async (_what, gold, submission, reward) => {
+      const task = taskOf('shop-cancel-stale', { ...alone, ...guarded, golds: [gold] })
+      expect(await verdictOf(submission, task)).toMatchObject({ status: 'scored', reward })
+    })
+  })
+
+  test('results that are too large to be told, each alone or all together, are a wrong answer and no fault of ours', async () => {
+    const task = taskOf('shop-never-ordered', { neighbours: { subsets: 1, rebuilds: 0 } })
+    for (const text of [`replace(hex(zeroblob(12000000)), '0', 'é')`, `replace(hex(zeroblob(6000000)), '0', '😀')`]) {
+      expect(await verdictOf(`SELECT ${text}`, task)).toMatchObject({ status: 'scored', reward: 0 })
+    }
+  })
+
   describe('tools', () => {
     test('show typed values, and cut with a notice', async () => {
       const typed = await call('execute_sql', { sql: "SELECT 1, 1.0, 'it''s', x'00ff', NULL, 9007199254740993" })

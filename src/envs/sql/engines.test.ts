@@ -32,6 +32,9 @@ interface Case {
   readonly leaving: readonly string[]
   readonly endless: string
   readonly typed: readonly [sql: string, row: string]
+  /** A table that no other points to, and scripts that make another of its name, or hide one, without emptying it. */
+  readonly leaf: string
+  readonly shadows: readonly string[]
 }
 
 const cases: readonly Case[] = [
@@ -75,6 +78,8 @@ const cases: readonly Case[] = [
       "SELECT 1, 1.5::numeric, 0.1::float8, 'it''s', '\\x00ff'::bytea, NULL, 170141183460469231731687303715884105727, true, DATE '2025-02-01', ARRAY[1, 2]",
       "1 | 1.5 | 0.1 | 'it''s' | x'00ff' | NULL | 170141183460469231731687303715884105727 | 'true' | '2025-02-01' | '{1,2}'",
     ],
+    leaf: 'load',
+    shadows: ['CREATE TEMP TABLE load AS SELECT * FROM load LIMIT 0'],
   },
   {
     engine: 'DuckDB',
@@ -109,8 +114,13 @@ const cases: readonly Case[] = [
     ],
     endless: 'SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE hash(a.range, b.range) = 1',
     typed: [
-      "SELECT 1, 1.5, 0.1::DOUBLE, 'it''s', '\\x00\\xff'::BLOB, NULL, 170141183460469231731687303715884105727::HUGEINT, true, DATE '2025-02-01', TIMESTAMP '2025-02-01 01:02:03.5'",
-      "1 | 1.5 | 0.1 | 'it''s' | x'00ff' | NULL | 170141183460469231731687303715884105727 | 'true' | '2025-02-01' | '2025-02-01 01:02:03.5'",
+      "SELECT 1, 1.5, 0.1::DOUBLE, 'it''s', '\\x00\\xff'::BLOB, NULL, 170141183460469231731687303715884105727::HUGEINT, 123456789012345678901234567890123456::DECIMAL(38, 2), true, DATE '2025-02-01', TIMESTAMP '2025-02-01 01:02:03.5'",
+      "1 | 1.5 | 0.1 | 'it''s' | x'00ff' | NULL | 170141183460469231731687303715884105727 | 123456789012345678901234567890123456 | 'true' | '2025-02-01' | '2025-02-01 01:02:03.5'",
+    ],
+    leaf: 'complaints',
+    shadows: [
+      'CREATE TEMP TABLE complaints AS SELECT * FROM complaints LIMIT 0',
+      "DELETE FROM complaints; CREATE TABLE mark (a INT); CREATE MACRO duckdb_tables() AS TABLE SELECT * FROM system.main.duckdb_tables() WHERE table_name <> 'mark'",
     ],
   },
 ]
@@ -166,6 +176,12 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     for (const weak of await sql.scripts.distractors(task)) {
       expect((await verdictIn(box, task, submissionOf(weak))).reward).toBeLessThan(1)
     }
+  })
+
+  test('what stands in front of a table, or hides one, is not what the database holds', async () => {
+    const task = taskOf(given.write, { ...alone, golds: [`DELETE FROM ${given.leaf}`], probes: [] })
+    expect(await verdictIn(box, task, `DELETE FROM ${given.leaf} WHERE true`)).toMatchObject({ reward: 1 })
+    for (const script of given.shadows) expect(await verdictIn(box, task, script)).toMatchObject({ reward: 0 })
   })
 
   test('neighbours tell a right query from one that knows the answer by heart', async () => {

@@ -9,6 +9,8 @@ export interface RunnerLimits {
   readonly maxRows: number
   readonly maxBytes: number
   readonly memoryMb: number
+  /** Of all answers of the process together. Absent: any number. */
+  readonly maxTold?: number
 }
 
 /** Limits of the verifier: a larger result is a wrong one. */
@@ -18,6 +20,9 @@ export const verifierLimits = { maxRows: 100_000, maxBytes: 24 << 20, memoryMb: 
 export type RunnerRequest<Op extends keyof RunnerRequests> = RunnerRequests[Op] & { readonly op: Op }
 
 export const outOfMemory = { status: 'error', kind: 'memory', message: 'out of memory' } as const
+
+/** Bytes that all answers of one process may have together, escapes and all; the one that is beyond says that it is too large. */
+const maxTold = 255 << 20
 
 /** Milliseconds that starting python and copying files may take beside the statements. */
 const overheadMs = 20_000
@@ -38,14 +43,15 @@ export async function askAll<Op extends keyof RunnerRequests>(
     readonly signal: AbortSignal
   },
 ): Promise<readonly RunnerAnswer<Op>[]> {
-  const lines = requests.map((request, id) => `${requestLine(id, request, o.limits)}\n`)
+  const limits = { ...o.limits, maxTold }
+  const lines = requests.map((request, id) => `${requestLine(id, request, limits)}\n`)
   const result = await box.exec(
     {
       command: pythonOf(o.engine.program),
       cwd: '/',
       stdin: lines.join(''),
       timeoutMs: overheadMs + o.limits.timeoutMs * requests.length,
-      maxOutputBytes: 256 << 20,
+      maxOutputBytes: maxTold + (1 << 20),
       eventRole: 'verifier',
       eventCommand: o.shown,
     },
