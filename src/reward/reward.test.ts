@@ -77,6 +77,17 @@ describe('rules', () => {
     expect(exact('é')('e\u0301').value).toBe(1)
   })
 
+  it('json: what is nested beyond all measure is a wrong answer, like any other', () => {
+    const open = (start: string, inner: string, end: string) => `${start.repeat(100_000)}${inner}${end.repeat(100_000)}`
+    for (const text of [open('[', '', ']'), open('{"a":', '1', '}'), open('[1,{"b":', '[]', '}]')]) {
+      expect(jsonEqual([1])(text).value).toBe(0)
+      expect(jsonSchema({ anyOf: [{ type: 'array', items: { $ref: '#' } }, { type: 'object' }] })(text).value).toBe(0)
+    }
+    const deep = JSON.parse(open('[', '', ']').slice(99_600, 100_400))
+    expect(jsonEqual(deep)(JSON.stringify(deep)).value).toBe(1)
+    expect(jsonSchema({ type: 'array', items: { $ref: '#' } })(JSON.stringify(deep)).value).toBe(1)
+  })
+
   it('numeric: tolerance, separators, percent, and integers that doubles cannot tell apart', () => {
     expect(numeric(1234.5, { absolute: 0.01 })('1,234.505').value).toBe(1)
     expect(numeric(100, { relative: 0.05 })('94.9').value).toBe(0)
@@ -84,6 +95,37 @@ describe('rules', () => {
     expect(numeric('9007199254740993')('9007199254740992').value).toBe(0)
     for (const text of ['', '1,2', '0x10', '1 2', 'NaN', 'Infinity', '1e999', 'about 3'])
       expect(parseNumber(text)).toBeNull()
+  })
+
+  it('numeric: by digits, however they are written, and bounds as they are meant', () => {
+    const apart = [
+      ['9007199254740993', '9007199254740992.0'],
+      ['10000000000000001', '1e16'],
+      ['0', '1e-400'],
+      ['1e-400', '0'],
+      ['123456789012345678.5', '123456789012345678'],
+    ] as const
+    expect(apart.filter(([gold, given]) => numeric(gold)(given).value === 1)).toEqual([])
+    expect(numeric('1e16')('10,000,000,000,000,000.0').value).toBe(1)
+    expect(numeric('-5')('\u22125').value).toBe(1)
+    expect(numeric(0.1)('0.10000000000000001').value).toBe(1)
+    expect(numeric(1, { absolute: 0.1 })('1.1').value).toBe(1)
+    expect(numeric(0.3, { absolute: 0.1 })('0.4').value).toBe(1)
+    expect(numeric(3, { relative: 0.1 })('2.7').value).toBe(1)
+    expect(numeric(3, { relative: 0.1 })('2.69999999999999999999').value).toBe(0)
+    for (const absolute of [Number.NaN, Infinity, -1]) expect(() => numeric(1, { absolute })).toThrow(RangeError)
+  })
+
+  it('numeric: no text takes long', () => {
+    const rule = numeric(3, { relative: 0.1 })
+    for (const text of [
+      '1e-999999999',
+      `0.${'3'.repeat(1_000_000)}`,
+      '9'.repeat(1_000_000),
+      `3e-${'0'.repeat(900)}1`,
+    ]) {
+      expect(rule(text).value).toBe(0)
+    }
   })
 
   it('regex: whole or part, and no state between calls', () => {

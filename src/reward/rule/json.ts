@@ -25,12 +25,26 @@ export function jsonSchema(schema: Readonly<Record<string, unknown>>): Rule {
 
 type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
 
+/** Deepest nesting that is compared: what lies deeper is no answer, and comparing it would end the stack. */
+const deepest = 500
+
 function parse(answer: string): Parsed {
   try {
-    return { ok: true, value: JSON.parse(answer) }
+    const value: unknown = JSON.parse(answer)
+    return isDeeper(value) ? { ok: false, why: `nested deeper than ${deepest}` } : { ok: true, value }
   } catch {
     return { ok: false, why: 'not JSON' }
   }
+}
+
+/** Level by level, so that no depth is too much. */
+function isDeeper(value: unknown): boolean {
+  let level: readonly unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > deepest) return true
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+  }
+  return false
 }
 
 // JSON knows one zero; a deep strict comparison knows two.
