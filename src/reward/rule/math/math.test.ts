@@ -53,6 +53,37 @@ describe('math equivalence', () => {
     expect(means(key, key)).toBe(true)
   })
 
+  test('however small a number is, it is not 0, and what cancels out is', () => {
+    const small = ['e^{-200}', '\\sqrt{2}^{-501}', '\\sin(e^{-150})', 'e^{-150}x', '-\\pi^{-200}']
+    for (const gold of small) {
+      expect(['0', `2${gold}`, `(${gold})^2`, `-(${gold})`].filter((answer) => means(gold, answer))).toEqual([])
+      expect(means(gold, `(${gold})+0`)).toBe(true)
+    }
+    const nothing = ['\\sin\\pi', '\\sqrt2\\sqrt2-2', '\\tan(2\\pi)', '\\ln(\\sqrt2\\sqrt2/2)', '\\cos\\frac{\\pi}{2}']
+    expect(nothing.filter((gold) => !means(gold, '0') || !means('0', gold))).toEqual([])
+    expect(means('\\frac{1}{\\sin\\pi}', '0')).toBe(false)
+  })
+
+  test.each([
+    ['12000', '12\u202f000'],
+    ['12000', '12\u2009000'],
+    ['1500', '1.5 x 10^3'],
+    ['1500', '1.5x10**3'],
+    ['x^{10}', 'x¹⁰'],
+    ['x^{-4}', 'x⁻⁴'],
+    ['\\frac13', '⅓'],
+    ['2\\frac38', '2⅜'],
+    ['0.5', '1⁄2'],
+    ['\\frac{1}{2}', '{1 \\over 2}'],
+    ['\\frac{x}{2}', 'x\\over 2'],
+    ['30^\\circ', '30\\degree'],
+    ['6', '**6**'],
+    ['6', '`6`'],
+  ])('%s is meant by %s, and one more is not', (gold, answer) => {
+    expect(means(gold, answer)).toBe(true)
+    expect(means(`${gold}+1`, answer)).toBe(false)
+  })
+
   test('an answer that is too long or too deep is none', () => {
     const rule = math('3')
     expect(rule(`3${' '.repeat(5000)}`).value).toBe(0)

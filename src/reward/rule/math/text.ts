@@ -16,13 +16,20 @@ export function lastBoxed(text: string): string | null {
 
 /** An answer without what only dresses it. Braces of sets stay as `\{` and `\}`, a dollar sign as `\$`, words in `\text{…}`. */
 export function undressed(text: string): string {
-  const plain = text
+  const plain = unquoted(text)
     .replaceAll(/[！-～]/g, (wide) => wide.normalize('NFKC'))
+    .replaceAll(/[¼-¾⅐-⅞]/g, (one) => one.normalize('NFKC').replace(/^(\d+)⁄(\d+)$/, '\\frac{$1}{$2}'))
+    .replaceAll(/[⁰¹²³⁴-⁹⁺⁻ⁿ]+/g, (raised) => `^{${raised.normalize('NFKC').replace('−', '-')}}`)
+    .replaceAll(/(?<=\d)[\u2009\u202f\u00a0](?=\d{3}(?!\d))/g, '')
     .replaceAll(sign, (one) => signs[one] ?? one)
     .replaceAll(/(?<=\d)(?:\{,\}|\\[,;:! ])\s*(?=\d{3}(?!\d))/g, '')
     .replaceAll(dressing, ' ')
     .replaceAll(/\\[dtc]frac(?![A-Za-z])/g, '\\frac')
     .replaceAll(/\\[dt]binom(?![A-Za-z])/g, '\\binom')
+    .replaceAll(/\\degree(?![A-Za-z])/g, '^\\circ ')
+    .replaceAll(/\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}/g, '\\frac{$1}{$2}')
+    .replace(/^([^{}]*)\\over(?![A-Za-z])([^{}]*)$/, '\\frac{$1}{$2}')
+    .replaceAll(/(?<=\d)\s*x\s*(?=10\s*(?:\^|\*\*))/g, '\\times ')
     .replaceAll(/\{([^{}]*)\\choose(?![A-Za-z])([^{}]*)\}/g, '\\binom{$1}{$2}')
     .replaceAll(/\\(?:varnothing|emptyset)(?![A-Za-z])|\\\{\s*\\\}/g, '\\emptyset')
     .replaceAll(/\+\/-/g, '\\pm ')
@@ -82,6 +89,11 @@ function withoutThousands(text: string): string {
       ),
     )
     .join('')
+}
+
+/** Without what Markdown puts around all of it. */
+function unquoted(text: string): string {
+  return /^\s*(\*\*|`|")(?!\1)([^*`"]+)\1\s*$/.exec(text)?.[2] ?? text
 }
 
 function withoutBraces(text: string): string {

@@ -56,18 +56,21 @@ export function valueOf(of: Expression, letters: ReadonlyMap<string, Rational>, 
   }
 }
 
-/** Fractions by their digits; others to 60 digits. */
+/** Fractions by their digits; others to 60 digits, however small they are: `e^{-200}` is not 0. */
 export function sameValue(a: Value, b: Value): boolean {
   if (isExact(a) && isExact(b)) return sameRational(a, b)
   const [x, y] = [decimal(a), decimal(b)]
-  if (x === null || y === null) return false
-  const size = Decimal.max(1, x.abs(), y.abs())
-  return x.minus(y).abs().lte(size.times(tolerance))
+  return x !== null && y !== null && isLost(x.minus(y), x, y)
 }
 
-/** Whether a value counts as 0. */
+/** Whether a value is 0. What cancels out is made 0 where it does. */
 export function isZero(value: Value): boolean {
-  return isExact(value) ? value.num === 0n : value.abs().lte(tolerance)
+  return isExact(value) ? value.num === 0n : value.isZero()
+}
+
+/** Whether of a difference only what was rounded on the way is left. */
+function isLost(difference: Decimal, x: Decimal, y: Decimal): boolean {
+  return difference.abs().lte(Decimal.max(x.abs(), y.abs()).times(tolerance))
 }
 
 /** `a / b`; null where `b` is 0. */
@@ -107,7 +110,7 @@ function combined(
   const [x, y] = [decimal(left), decimal(right)]
   if (x === null || y === null) return null
   effort.spend(50)
-  if (kind === 'sum') return bounded(x.plus(y))
+  if (kind === 'sum') return isLost(x.plus(y), x, y) ? integer(0n) : bounded(x.plus(y))
   if (kind === 'product') return bounded(x.times(y))
   return isZero(y) ? null : bounded(x.dividedBy(y))
 }
@@ -152,10 +155,12 @@ function called(name: FunctionName, values: readonly Value[], effort: Effort): V
   effort.spend(3000)
   if (name === 'log') {
     const base = second === undefined ? null : decimal(second)
-    if (base === null || base.lte(0) || base.eq(1) || x.lte(0)) return null
-    return bounded(x.ln().dividedBy(base.ln()))
+    if (base === null || base.lte(0) || isLost(base.minus(one), base, one) || x.lte(0)) return null
+    return isLost(x.minus(one), x, one) ? integer(0n) : bounded(x.ln().dividedBy(base.ln()))
   }
-  return bounded(plain[name](x))
+  const value = plain[name](x)
+  // At a zero of the function, as the sine of pi; where the number itself is as small, so is the value.
+  return name !== 'exp' && value.abs().lt(tolerance) && x.abs().gt(tolerance) ? integer(0n) : bounded(value)
 }
 
 type Plain = Exclude<FunctionName, 'factorial' | 'floor' | 'ceil' | 'abs' | 'root' | 'binomial' | 'log'>
