@@ -6,6 +6,7 @@ import type { Task } from '../../core/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { Environment, ScriptStep } from '../contract.ts'
 import { runScript } from '../run-script.ts'
+import { runToolCall } from '../tool.ts'
 import { searchEnvironment } from './index.ts'
 
 const examples = join(import.meta.dirname, '../../../examples/tasks/search')
@@ -116,6 +117,38 @@ describe('one attempt', () => {
       reward: 1,
       components: { citations_grounded: 1, answer_in_citations: 1, evidence_recall: 1 / 3 },
     })
+  })
+
+  test('what is read behind the answer, or beside it, or not at all, grounds no citation', async () => {
+    const open = (id: string | undefined, offset = 0): ScriptStep => ({ tool: 'open', args: { id, offset } })
+    const right = answer(gold, evidence.slice(2))
+    const late = [
+      [right, open(evidence[2])],
+      [right, search('Mendvald Printing House', 20), search('Delia Stoaxdrusk', 20)],
+      [open(evidence[2], 1_000_000), right],
+    ]
+    for (const steps of late) {
+      const { ran, verdict } = await attempt(task, steps)
+      expect(ran.some(({ status }) => status === 'error')).toBe(true)
+      expect(verdict).toMatchObject({ reward: 0, components: { em: 1, citations_grounded: 0 } })
+    }
+  })
+
+  test('a search that is still under way when the answer comes was not read for it', async () => {
+    const box = livingBox()
+    const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }
+    const call = (name: string, args: object) =>
+      runToolCall(environment.tools(task), { name, argumentsText: JSON.stringify(args) }, context)
+    await environment.setup(context)
+    const [found] = await Promise.all([
+      call('search', { query: ['Mendvald Printing House', 'Delia Stoaxdrusk'], topk: 20 }),
+      call('answer', { answer: gold, citations: evidence }),
+    ])
+    expect(found.status).toBe('error')
+    const artifacts = await environment.collect(context)
+    const noBox = async () => Promise.reject(new Error('this verifier needs no box'))
+    const verdict = await environment.verify({ task, artifacts, openBox: noBox, signal, emit: () => undefined })
+    expect(verdict).toMatchObject({ reward: 0, components: { em: 1, citations_grounded: 0 } })
   })
 
   test('repeated and needless searches take their share of the reward', async () => {

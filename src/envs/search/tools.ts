@@ -4,12 +4,14 @@ import type { TaskOf } from '../define.ts'
 import { defineTool } from '../tool.ts'
 import type { Corpus, Hit } from './corpus/index.ts'
 import type { SearchData } from './data.ts'
-import { recordOf, requireAlive } from './record.ts'
+import { recordOf, requireAlive, type SearchRecord } from './record.ts'
 import { retrieve, type Retrieval } from './retrieval/index.ts'
 
 /** UTF-16 units that `open` shows at once. */
 const pageLength = 8000
 const longestQuery = 1000
+/** What is read behind the answer says nothing of it: it can ground no citation. */
+const answered: ToolOutcome = { status: 'error', text: 'The answer was given; nothing more is looked up.' }
 
 /**
  * The tools of a search task. They run on the host: the corpus is not in the box, and what they did is written into the
@@ -34,6 +36,7 @@ function searchTool(data: SearchData, retrievalOf: () => Promise<Retrieval>): To
     run: async ({ box, signal }, input) => {
       await requireAlive(box)
       const record = recordOf(box)
+      if (record.answer !== null) return answered
       const queries = typeof input.query === 'string' ? [input.query] : input.query
       const { maxSearches } = search
       if (maxSearches !== null && record.started + queries.length > maxSearches) {
@@ -54,6 +57,8 @@ function searchTool(data: SearchData, retrievalOf: () => Promise<Retrieval>): To
         })),
       )
       signal.throwIfAborted()
+      // Asked for beside the answer, and not read when it was given.
+      if (hasAnswer(record)) return answered
       for (const result of results) {
         record.searches.push({ query: result.query, hits: result.hits.map(({ id }) => id) })
       }
@@ -78,6 +83,10 @@ function openTool(corpusOf: () => Promise<Corpus>): Tool {
       signal.throwIfAborted()
       if (found === null) return { status: 'error', text: `There is no passage ${JSON.stringify(id)}.` }
       const record = recordOf(box)
+      if (record.answer !== null) return answered
+      if (offset > 0 && offset >= found.text.length) {
+        return { status: 'error', text: `Passage ${JSON.stringify(id)} ends at character ${found.text.length}.` }
+      }
       if (!record.opened.includes(id)) record.opened.push(id)
       const page = found.text.slice(offset, offset + pageLength)
       const rest = found.text.length - offset - page.length
@@ -85,6 +94,11 @@ function openTool(corpusOf: () => Promise<Corpus>): Tool {
       return { status: 'ok', text: `${found.id} | ${found.title}\n${page}${more}` }
     },
   })
+}
+
+/** By itself, because it may have come while something was waited for. */
+function hasAnswer({ answer }: SearchRecord): boolean {
+  return answer !== null
 }
 
 function answerTool(): Tool {
