@@ -244,13 +244,15 @@ class Runner:
         self.parallel = parallel
         self.waiting, self.idle, self.busy, self.tidying = collections.deque(), [], {}, set()
         self.told = 0
+        # What became of a request that all others of its kind are asked together with: without it they need not be run.
+        self.failure = None
 
     def serve(self):
         is_open, rest = True, b""
         while is_open or self.waiting or self.busy:
             self.start()
             sources = list(self.busy) + ([0] if is_open else [])
-            for source in self.wait(sources):
+            for source in self.wait(sources) if sources else []:
                 if source != 0:
                     self.hear(source)
                     continue
@@ -279,6 +281,9 @@ class Runner:
     def start(self):
         while self.waiting and len(self.busy) < self.parallel:
             request = self.waiting.popleft()
+            if self.failure is not None and request.get("together"):
+                self.tell(line_of(request, self.failure))
+                continue
             if request["op"] == "script":
                 request["scratch"] = tempfile.mkdtemp()
             try:
@@ -325,6 +330,9 @@ class Runner:
         del self.busy[source]
         if part:
             data = b"".join(child.parts)
+            if child.request.get("together") and len(data) < 1 << 20:
+                told = json.loads(data[1:])
+                self.failure = failed(told["kind"], told["message"]) if told["status"] == "error" else None
             self.tell_bounded(child.request, data[1:])
             if data.startswith(b"+"):
                 self.idle.append(child)
@@ -335,7 +343,7 @@ class Runner:
             for end in END:
                 end(child.shared)
             kind = "memory" if os.WIFSIGNALED(status) else "broken"
-            self.tell(line_of(child.request, failed(kind, "the statement was killed")))
+            self.tell_failure(child.request, failed(kind, "the statement was killed"))
         self.tidy(child.request)
 
     def end_late(self):
@@ -346,7 +354,7 @@ class Runner:
             del self.busy[source]
             child.kill()
             took = f"took longer than {child.request['timeoutMs']} ms"
-            self.tell(line_of(child.request, failed("timeout", took)))
+            self.tell_failure(child.request, failed("timeout", took))
             self.tidy(child.request)
 
     def tidy(self, request):
@@ -368,9 +376,15 @@ class Runner:
     def tell_bounded(self, request, data):
         """Of all answers together no more than `maxTold` bytes: whoever listens cuts off what is beyond, and then has none."""
         if self.told + len(data) > request.get("maxTold", self.told + len(data)):
-            data = line_of(request, failed("too_large", TOLD))
+            self.tell_failure(request, failed("too_large", TOLD))
+            return
         self.told += len(data)
         self.tell(data)
+
+    def tell_failure(self, request, told):
+        if request.get("together"):
+            self.failure = told
+        self.tell(line_of(request, told))
 
     def tell(self, data):
         while data:

@@ -70,6 +70,22 @@ class Shapes(unittest.TestCase):
         self.assertEqual(found["trajectory_ids"][1], {"instance_id": "group", "repetition_id": 1})
         self.assertEqual({len(value) for value in found.values()}, {2})
 
+    def test_a_rollout_without_a_row_is_refused_where_the_trainer_would_not_count_it(self) -> None:
+        for spoil in ({"usable": False, "unusable": "stale"}, None):
+            header = encoder.simple([1.0, 0.0, 0.0])
+            if spoil is None:
+                header["rows"] = header["rows"][:2]
+            else:
+                header["rows"][2].update(spoil)
+            group = decode(encoder.encode(header))
+            for convert in (lambda: to_skyrl(group), lambda: to_slime(group, 0), lambda: to_verl(group)):
+                with self.assertRaisesRegex(NoNumber, "smaller"):
+                    convert()
+            self.assertIsNone(to_areal(group)[2])
+            # They count it by themselves.
+            self.assertEqual(len(to_verifiers(group)), 3)
+            self.assertAlmostEqual(advantages(group, "tinker").rows[0].advantage or 0, 2 / 3)
+
     def test_areal(self) -> None:
         first = (to_areal(self.group)[0] or [])[0]
         self.assertEqual(first["input_ids"], [IDS])

@@ -11,6 +11,7 @@ import { openTaskBox } from '../open-box.ts'
 import { runToolCall } from '../tool.ts'
 import { sqlNeeds, submissionPath } from './box.ts'
 import { sqliteEngine } from './engines/sqlite.ts'
+import { askAll } from './runner.ts'
 import { sqlDataSchema } from './data.ts'
 import { verdictIn } from './sql.fixture.ts'
 import { sql } from './index.ts'
@@ -53,6 +54,7 @@ async function call(name: string, args: object, task = taskOf('shop-never-ordere
   )
 }
 
+const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
 const right = 'SELECT id, name FROM customers WHERE id NOT IN (SELECT customer_id FROM orders) ORDER BY id'
 
 describe.runIf(await requireDocker())('sql under attack', () => {
@@ -112,12 +114,7 @@ describe.runIf(await requireDocker())('sql under attack', () => {
 
     test('endless, huge and memory-eating statements', async () => {
       const task = taskOf('shop-never-ordered', { ...alone, limits: { executeMs: 300, verifyMs: 3000 } })
-      const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT'
-      for (const submission of [
-        `${endless} count(*) FROM n`,
-        `${endless} i, i FROM n`,
-        'SELECT hex(zeroblob(900000000))',
-      ]) {
+      for (const submission of [endless, endless.replace('count(*)', 'i, i'), 'SELECT hex(zeroblob(900000000))']) {
         expect(await verdictOf(submission, task)).toMatchObject({
           status: 'scored',
           reward: 0,
@@ -239,6 +236,26 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     }
   })
 
+  test('a submission that does not end takes its time limit once, on however many databases', async () => {
+    const requests = [endless, 'SELECT 1', 'SELECT nothing'].map((statement) => ({
+      op: 'query' as const,
+      db: databasePath,
+      sql: statement,
+      together: true as const,
+    }))
+    const limits = { timeoutMs: 300, maxRows: 50, maxBytes: 10_000, memoryMb: 256 }
+    const o = { engine: sqliteEngine, limits, shown: 'together', signal }
+    const ended = { status: 'error', kind: 'timeout' }
+    expect(await askAll(requests, box, o)).toMatchObject([ended, ended, ended])
+    expect(await askAll(requests.slice(1), box, o)).toMatchObject([{ status: 'ok' }, { status: 'error', kind: 'sql' }])
+  })
+
+  test('the time for a verdict grows with the databases and golds that it asks', () => {
+    const many = sql.box(taskOf('shop-never-ordered', { neighbours: { subsets: 8, rebuilds: 8 } }))
+    const alone = sql.box(taskOf('shop-never-ordered'))
+    expect([many, alone].map(({ verifyTimeoutMs }) => (verifyTimeoutMs ?? 0) / 30_000)).toEqual([3 * 17 + 3, 3 + 3])
+  })
+
   describe('tools', () => {
     test('show typed values, and cut with a notice', async () => {
       const typed = await call('execute_sql', { sql: "SELECT 1, 1.0, 'it''s', x'00ff', NULL, 9007199254740993" })
@@ -268,7 +285,6 @@ describe.runIf(await requireDocker())('sql under attack', () => {
 
     test('end an endless statement as a time-out and do not tell where files lie', async () => {
       const task = taskOf('shop-never-ordered', { limits: { executeMs: 200, verifyMs: 1000 } })
-      const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
       expect(await call('execute_sql', { sql: endless }, task)).toMatchObject({ status: 'timeout' })
       for (const statement of [
         "ATTACH '/nowhere/x' AS y",

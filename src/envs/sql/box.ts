@@ -22,6 +22,11 @@ export function sqlNeeds(task: TaskOf<SqlData>): BoxNeeds {
     fileMb: 1024,
     network: 'none',
     agentTimeoutMs: null,
-    verifyTimeoutMs: task.data.limits.verifyMs * 4,
+    verifyTimeoutMs: task.data.limits.verifyMs * statementsOf(task.data),
   }
+}
+
+/** Statements of a verdict that may each take all of their limit: gold and submission on every database, gold once more. */
+function statementsOf({ neighbours, golds }: SqlData): number {
+  return (golds.length + 1) * (1 + neighbours.subsets + neighbours.rebuilds) + golds.length + 1
 }

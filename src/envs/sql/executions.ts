@@ -46,13 +46,14 @@ export async function runGolds(box: Box, data: SqlData, signal: AbortSignal): Pr
   }
 }
 
-/** Runs a submission on all databases, in a process that has never seen a gold. */
+/** Runs a submission on all databases, up to the first on which it fails, in a process that has never seen a gold. */
 export async function runSubmission(
   box: Box,
   data: SqlData,
   runs: { readonly databases: readonly string[]; readonly sql: string; readonly signal: AbortSignal },
 ): Promise<readonly Outcome[]> {
-  const requests = runs.databases.map((db) => requestOf(data, db, runs.sql))
+  // One that fails is wrong, and one that does not end would take its time limit again on each database.
+  const requests = runs.databases.map((db) => ({ ...requestOf(data, db, runs.sql), together: true as const }))
   const shown = `sql ${data.mode}: submission on ${requests.length} databases`
   return askAll(requests, box, optionsOf(data, shown, runs.signal))
 }

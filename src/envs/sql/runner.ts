@@ -17,7 +17,11 @@ export interface RunnerLimits {
 export const verifierLimits = { maxRows: 100_000, maxBytes: 24 << 20, memoryMb: 768 }
 
 /** One request to {@link askAll}. */
-export type RunnerRequest<Op extends keyof RunnerRequests> = RunnerRequests[Op] & { readonly op: Op }
+export type RunnerRequest<Op extends keyof RunnerRequests> = RunnerRequests[Op] & {
+  readonly op: Op
+  /** Where one of these fails, those behind it are answered as it was, and are not run. */
+  readonly together?: true
+}
 
 export const outOfMemory = { status: 'error', kind: 'memory', message: 'out of memory' } as const
 

@@ -82,6 +82,17 @@ def rows_of(group: Group, member: Member) -> list[Row]:
     return sorted(rows, key=lambda row: row.is_last)
 
 
+def some_rows(group: Group, member: Member, trainer: str) -> list[Row]:
+    """The rows of a member, at least one: a trainer that computes the group's mean itself would else leave the rollout out of it, unsaid."""
+    rows = rows_of(group, member)
+    if not rows:
+        raise NoNumber(
+            f"rollout {member.rollout_id} has no row that may be handed on, and {trainer} would take its group for smaller. "
+            "Fix: ask for top_up, or leave the round out."
+        )
+    return rows
+
+
 def one_row(group: Group, member: Member, several: Several) -> tuple[Row | None, int]:
     """The row that stands for a rollout, and how many trained tokens are lost by that."""
     rows = rows_of(group, member)

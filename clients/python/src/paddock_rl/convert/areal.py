@@ -16,14 +16,15 @@ from ._rows import numbers, rows_of, slots, versions
 def to_areal(group: Group) -> list[list[dict[str, list[Any]]] | None]:
     """Per rollout what `RolloutWorkflow.arun_episode` returns (areal 1.0.4, api/workflow_api.py and experimental/openai/types.py), as lists of shape [1, T]:
     `input_ids, attention_mask, loss_mask, logprobs, versions` (-1 on context), and `rewards` of shape [1]. A missing reward would
-    be read as 0.0 there, so a rollout without a number is None.
+    be read as 0.0 there, so a rollout without a number is None; so is one without a row.
     """
     out: list[list[dict[str, list[Any]]] | None] = []
     for member in slots(group):
-        if member.number is None:
+        rows = rows_of(group, member)
+        if member.number is None or not rows:
             out.append(None)
             continue
-        out.append([tensors_of(row, member.number) for row in rows_of(group, member)])
+        out.append([tensors_of(row, member.number) for row in rows])
     return out
 
 

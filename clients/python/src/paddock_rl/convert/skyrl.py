@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..rows import Group, Row
-from ._rows import Null, response, reward, rows_of, slots
+from ._rows import Null, response, reward, slots, some_rows
 
 
 COLUMNS = ("prompt_token_ids", "response_ids", "rewards", "loss_masks", "stop_reasons", "rollout_logprobs", "is_last_step")
@@ -22,9 +22,10 @@ def to_skyrl(group: Group, *, null: Null = "raise") -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {key: [] for key in (*COLUMNS, "trajectory_ids")}
     for repetition, member in enumerate(slots(group)):
         score, masked = reward(group, member, null)
-        for key, values in columns_of(rows_of(group, member), score, masked).items():
+        rows = some_rows(group, member, "SkyRL")
+        for key, values in columns_of(rows, score, masked).items():
             out[key] += values
-        out["trajectory_ids"] += [{"instance_id": group.group_id, "repetition_id": repetition}] * len(rows_of(group, member))
+        out["trajectory_ids"] += [{"instance_id": group.group_id, "repetition_id": repetition}] * len(rows)
     return out
 
 

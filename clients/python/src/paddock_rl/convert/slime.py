@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rows import Group, Row
-from ._rows import Null, response, reward, rows_of, slots
+from ._rows import Null, response, reward, slots, some_rows
 
 _CUT = {"budget", "context_overflow", "horizon", "agent_timeout"}
 
@@ -23,7 +23,7 @@ def to_slime(group: Group, group_index: int, first_index: int = 0, *, null: Null
     for place, member in enumerate(slots(group)):
         score, masked = reward(group, member, null)
         ids = {"group_index": group_index, "index": first_index + place, "rollout_id": first_index + place}
-        out.append([{**ids, **sample_of(row, score, masked)} for row in rows_of(group, member)])
+        out.append([{**ids, **sample_of(row, score, masked)} for row in some_rows(group, member, "slime")])
     return out
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rows import Group, Row
-from ._rows import Null, extent, response, reward, rows_of, slots
+from ._rows import Null, extent, response, reward, slots, some_rows
 
 
 def to_verl(group: Group, *, null: Null = "raise") -> list[list[dict[str, Any]]]:
@@ -22,7 +22,7 @@ def to_verl(group: Group, *, null: Null = "raise") -> list[list[dict[str, Any]]]
     out = []
     for session, member in enumerate(slots(group)):
         score, masked = reward(group, member, null)
-        rows = rows_of(group, member)
+        rows = some_rows(group, member, "verl")
         out.append([output_of(row, score, masked, group.group_id, session, index) for index, row in enumerate(rows)])
     return out
 
