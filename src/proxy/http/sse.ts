@@ -2,7 +2,7 @@
 export class SseEvent {
   readonly bytes: Buffer
   readonly start: number
-  /** -1 for comments, events of several data lines and everything else that is passed on as it is. */
+  /** -1 for comments and everything else without data. */
   readonly end: number
 
   constructor(bytes: Buffer, start: number, end: number) {
@@ -62,12 +62,27 @@ function eventEnd(data: Buffer, line: number): number {
 
 /** `line`: where its first line ends. */
 function toEvent(bytes: Buffer, line: number): SseEvent {
-  // 'data:' then an optional space (the only form that engines send).
+  // 'data:' then an optional space, and nothing else: the form in which engines send nearly all of them.
   if (bytes[0] !== 0x64 || bytes[1] !== 0x61 || bytes[2] !== 0x74 || bytes[3] !== 0x61 || bytes[4] !== 0x3a) {
-    return new SseEvent(bytes, 0, -1)
+    return ofLines(bytes)
   }
   const start = bytes[5] === 0x20 ? 6 : 5
   let end = bytes.length
   while (end > start && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1
-  return new SseEvent(bytes, start, line < end ? -1 : end)
+  return line < end ? ofLines(bytes) : new SseEvent(bytes, start, end)
+}
+
+/**
+ * An event with other lines beside its data (a name, an id, a comment), or with several of data: told again as one line of
+ * data. What ends a line stands between values of JSON only, where a blank says the same.
+ */
+function ofLines(bytes: Buffer): SseEvent {
+  const data = bytes
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '')
+    .split(/\r\n|\n|\r/)
+    .flatMap((line) => /^data(?:: ?(.*))?$/s.exec(line)?.[1] ?? [])
+  if (data.length === 0) return new SseEvent(bytes, 0, -1)
+  const told = Buffer.from(`data: ${data.join(' ')}\n\n`, 'latin1')
+  return new SseEvent(told, 6, told.length - 2)
 }

@@ -26,7 +26,7 @@ export async function hostileEngine(shapes: readonly Shape[]): Promise<HostileEn
       asked.push({ stream: body.stream === true })
       const shape = shapes.find(({ name }) => name === body.messages[0]?.content)
       const answer = honest()
-      say(response, shape?.spoils(answer) ?? answer, body.stream === true)
+      say(response, shape?.spoils(answer) ?? answer, body.stream === true ? (shape?.frames ?? plain) : null)
     })
   })
   server.listen(0, '127.0.0.1')
@@ -43,10 +43,13 @@ export async function hostileEngine(shapes: readonly Shape[]): Promise<HostileEn
   }
 }
 
-function say(response: ServerResponse, { whole, events }: Answer, stream: boolean): void {
-  if (!stream) return tell(response, whole)
+const plain = (payload: string): string => `data: ${payload}\n\n`
+
+/** `frames` null: whole. */
+function say(response: ServerResponse, { whole, events }: Answer, frames: typeof plain | null): void {
+  if (frames === null) return tell(response, whole)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  response.end([...events.map(json), '[DONE]'].map((payload) => `data: ${payload}\n\n`).join(''))
+  response.end([...events.map(json), '[DONE]'].map(frames).join(''))
 }
 
 function tell(response: ServerResponse, body: unknown, status = 200): void {

@@ -68,8 +68,11 @@ async function rollout() {
   await catalogue.startRollout(id, 2)
   const { session, key } = await proxy.openSession({ rolloutId: id, policy: { strategy: 'record' } })
   const ask = async (shape: string, stream: boolean, more: object = {}) => {
-    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: shape }], stream, ...more })
-    const answer = await rawPost(`${origin}/s/${session.id}/v1/chat/completions`, body, {
+    const isOther = shape === 'messages' || shape === 'responses'
+    const asked = isOther ? more : { messages: [{ role: 'user', content: shape }], ...more }
+    const body = JSON.stringify({ model: 'm', stream, ...asked })
+    const path = isOther ? shape : 'chat/completions'
+    const answer = await rawPost(`${origin}/s/${session.id}/v1/${path}`, body, {
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
     })
@@ -102,6 +105,10 @@ describe('an engine that tells what cannot be true', () => {
     const [findings = []] = findingsOf(log)
     expect(findings).toEqual(expect.arrayContaining([...shape.finds]))
     if (shape.finds.length === 0) expect(findings).toEqual([])
+    // A call keeps its arguments, whatever number it has.
+    if (shape.name.startsWith('tools')) {
+      expect(log.calls[0]?.commit?.choices[0]?.message).toContain('{"name":"f","arguments":"{\\"a\\":1}"}')
+    }
     const trained = shape.trained ?? (shape.finds.length === 0 ? 3 : 0)
     expect(rows.reduce((count, row) => count + sum(row.mask), 0)).toBe(trained)
     expect(tokens.trainable).toBe(trained)
@@ -111,6 +118,20 @@ describe('an engine that tells what cannot be true', () => {
     // A row holds nothing that a trainer could not look up.
     for (const row of rows) expect([...row.tokens].filter((id) => id < 0 || id >= 50_000)).toEqual([])
     for (const row of rows) expect(row.promptLength).toBeGreaterThan(0)
+  })
+
+  it.each(['messages', 'responses'])('tools numbered from 1, in the dialect %s', async (dialect) => {
+    const { id, ask, judge } = await rollout()
+    const body =
+      dialect === 'messages'
+        ? { max_tokens: 100, messages: [{ role: 'user', content: 'tools numbered from 1' }] }
+        : { input: 'tools numbered from 1' }
+    const told = await ask(dialect, true, body)
+    expect([told.status, told.text.includes('"f"')]).toEqual([200, true])
+    expect(told.text).toContain(dialect === 'messages' ? 'message_stop' : 'response.completed')
+    expect(proxy.sessionStats(id).taints).toEqual([])
+    const { rows } = await judge()
+    expect(rows.reduce((count, row) => count + sum(row.mask), 0)).toBe(3)
   })
 
   it('leaves a store that is whole', async () => {

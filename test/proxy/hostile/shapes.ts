@@ -28,6 +28,8 @@ export interface Shape {
   readonly trained?: number
   /** Only as a stream, or only whole. */
   readonly only?: 'stream' | 'whole'
+  /** Puts a payload into an event otherwise than as one line of data. */
+  readonly frames?: (payload: string) => string
 }
 
 /** Of the vocabulary that the hostile engine tells. */
@@ -251,6 +253,28 @@ export const chatShapes: readonly Shape[] = [
     finds: ['content_after_finish'],
     only: 'stream',
   },
+  ...[1, 300_000_000, 4_294_967_294, -1, 0.5, raw('1e300')].map((number): Shape => ({
+    name: `tools numbered from ${number}`,
+    spoils: ({ events }) => {
+      const call = (index: unknown, fn: object) => ({ index, id: 'c', type: 'function', function: fn })
+      events[1].choices[0].delta = { tool_calls: [call(number, { name: 'f', arguments: '{"a"' })] }
+      events[2].choices[0].delta = { tool_calls: [call(number, { arguments: ':1}' })] }
+    },
+    finds: [],
+    only: 'stream',
+  })),
+  ...Object.entries({
+    'a name': (payload: string) => `event: message\ndata: ${payload}\n\n`,
+    'a comment': (payload: string) => `: still there\ndata: ${payload}\n\n`,
+    'a number behind': (payload: string) => `data: ${payload}\nid: 7\n\n`,
+    'several lines': (payload: string) => `data: ${payload.replace(',', ',\ndata: ')}\n\n`,
+  }).map(([name, frames]): Shape => ({
+    name: `events with ${name}`,
+    frames,
+    spoils: () => undefined,
+    finds: [],
+    only: 'stream',
+  })),
   { name: 'a count below zero', spoils: usage({ completion_tokens: -1 }), finds: ['invalid_usage'] },
   { name: 'a count with a fraction', spoils: usage({ completion_tokens: 3.5 }), finds: ['invalid_usage'] },
   { name: 'a count as a string', spoils: usage({ completion_tokens: '3' }), finds: ['invalid_usage'] },

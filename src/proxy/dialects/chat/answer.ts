@@ -5,6 +5,15 @@ import type { KnownFacts } from '../../engines/facts.ts'
 import type { SeenWeights } from '../../upstream.ts'
 import { choiceIndexOf, countOf, tokenIdOf } from './wire-values.ts'
 
+/** A call of a tool while it comes in. */
+export interface ToolCallAnswer {
+  /** The number by which the engine's pieces name it. */
+  readonly number: number
+  id: string | null
+  name: string
+  arguments: string
+}
+
 /** One choice of an answer while it comes in and when it is whole. */
 export interface ChoiceAnswer {
   /** -1 for one whose number is none. */
@@ -16,7 +25,8 @@ export interface ChoiceAnswer {
   /** Thinking, under the name that the engine uses for it (`reasoning`; `reasoning_content` before vLLM 0.12). */
   reasoning: string | null
   reasoningName: 'reasoning' | 'reasoning_content'
-  readonly toolCalls: { id: string | null; name: string; arguments: string }[]
+  /** In the order of their numbers, without gaps, whatever numbers the engine gave. */
+  readonly toolCalls: ToolCallAnswer[]
   finishReason: string | null
   /** vLLM: the stop string or stop token that ended the choice. */
   stopReason: string | number | null
@@ -311,7 +321,7 @@ function addPart(choice: ChoiceAnswer, part: LooseObject): void {
   calls.forEach((item, position) => {
     if (!isObject(item)) return
     const index = typeof item['index'] === 'number' ? item['index'] : position
-    const call = (choice.toolCalls[index] ??= { id: null, name: '', arguments: '' })
+    const call = toolCallOf(choice, index) ?? newToolCall(choice, index)
     if (typeof item['id'] === 'string' && item['id'] !== '') call.id ??= item['id']
     const fn = item['function']
     if (!isObject(fn)) return
@@ -320,13 +330,25 @@ function addPart(choice: ChoiceAnswer, part: LooseObject): void {
   })
 }
 
+/** The call that an engine's pieces name by this number. */
+export function toolCallOf({ toolCalls }: ChoiceAnswer, number: number): ToolCallAnswer | undefined {
+  return toolCalls.find((call) => call.number === number)
+}
+
+function newToolCall({ toolCalls }: ChoiceAnswer, number: number): ToolCallAnswer {
+  const call = { number, id: null, name: '', arguments: '' }
+  toolCalls.push(call)
+  toolCalls.sort((a, b) => a.number - b.number)
+  return call
+}
+
 /** The message of a choice as a chat message. */
 export function messageOf(choice: ChoiceAnswer): LooseObject {
   const message: Record<string, unknown> = { role: 'assistant', content: choice.content }
   if (choice.refusal !== null) message['refusal'] = choice.refusal
   if (choice.reasoning !== null) message[choice.reasoningName] = choice.reasoning
   if (choice.toolCalls.length > 0) {
-    message['tool_calls'] = choice.toolCalls.filter(Boolean).map((call) => ({
+    message['tool_calls'] = choice.toolCalls.map((call) => ({
       id: call.id ?? '',
       type: 'function',
       function: { name: call.name, arguments: call.arguments },

@@ -134,7 +134,7 @@ function wholeCandidate(call: GeminiCall, choice: ChoiceAnswer): string {
   const parts: string[] = []
   const reasoning = choice.reasoning ?? ''
   const signature = signatureOf(call, choice.index, reasoning)
-  const calls = choice.toolCalls.filter(Boolean)
+  const calls = choice.toolCalls
   if (reasoning !== '' && call.thoughts) parts.push(JSON.stringify({ text: reasoning, thought: true }))
   const text = `${choice.content ?? ''}${choice.refusal ?? ''}`
   const signedText = signature !== null && calls.length === 0 ? { thoughtSignature: signature } : {}

@@ -91,7 +91,7 @@ export function outputOf(call: ResponsesCall, answer: Answer): LooseObject[] {
   if (reasoning !== '') output.push(reasoningItem(call, output.length, reasoning, 'completed'))
   const text = `${choice.content ?? ''}${choice.refusal ?? ''}`
   if (text !== '') output.push(messageItem(call, output.length, text, status))
-  for (const tool of choice.toolCalls.filter(Boolean)) {
+  for (const tool of choice.toolCalls) {
     const told = { id: tool.id ?? '', name: tool.name, argumentsText: tool.arguments }
     output.push(callItem(call, output.length, told, status))
   }
@@ -168,7 +168,7 @@ export function shelve(call: ResponsesCall, answer: Answer, response: LooseObjec
     role: 'assistant',
     text: choice.content === '' ? null : choice.content,
     reasoning: choice.reasoning === '' ? null : choice.reasoning,
-    toolCalls: choice.toolCalls.filter(Boolean).map((tool) => ({
+    toolCalls: choice.toolCalls.map((tool) => ({
       id: tool.id ?? '',
       name: tool.name,
       argumentsText: tool.arguments,

@@ -1,7 +1,7 @@
 import { PaddockError } from '../../../core/index.ts'
 import { SseSplitter } from '../../http/sse.ts'
 import type { LooseObject } from '../../session/sampling.ts'
-import type { Answer, ChoiceAnswer } from '../chat/answer.ts'
+import { type Answer, type ChoiceAnswer, toolCallOf } from '../chat/answer.ts'
 import { scanChunk } from '../chat/chunk-scan.ts'
 import { readInto, readWholeReply } from '../chat/reply.ts'
 import type { ReplyReader, StreamPiece } from '../contract.ts'
@@ -144,7 +144,7 @@ class ToolCallSteps {
     calls.forEach((item: unknown, position) => {
       const given = at(item, 'index')
       const index = typeof given === 'number' ? given : position
-      const call = choice.toolCalls[index]
+      const call = toolCallOf(choice, index)
       if (call === undefined || call.name === '') return
       const key = `${choice.index}/${index}`
       const told = this.announced.get(key)
