@@ -29,3 +29,11 @@ test.each([
 ])('%j is cut as nltk does', (text, expected) => {
   expect(wordsOf(text)).toEqual(expected.split(' | ').filter((word) => word !== ''))
 })
+
+test('no answer takes long, however long it is', () => {
+  const long = 300_000
+  expect(wordsOf(`x.${' '.repeat(long)}y`)).toEqual(['x.', 'y'])
+  expect(wordsOf(`x.${' \n'.repeat(long)}y`)).toEqual(['x.', 'y'])
+  expect(wordsOf('a. '.repeat(long)).length).toBeGreaterThan(long)
+  expect(wordsOf('a.'.repeat(long))).toHaveLength(2)
+})

@@ -40,13 +40,22 @@ const steps: readonly (readonly [RegExp, string])[] = [
  * `0.5`, `5-6` and `12:30` are words, `$5` and `(5)` are not. A full stop belongs to the word before it but at the end of a sentence.
  */
 export function wordsOf(text: string): readonly string[] {
-  return sentencesOf(text).flatMap((sentence) =>
+  return sentencesOf(text.replaceAll(/\s{2,}/gu, shortBlank)).flatMap((sentence) =>
     steps
       .reduce((cut, [pattern, by]) => cut.replaceAll(pattern, by), sentence)
       .split(/\s+/u)
       .filter((word) => word !== ''),
   )
 }
+
+/** A run of blanks as the shortest one that means the same to the patterns, which would take its length squared. */
+function shortBlank(run: string): string {
+  if (/^ +$/.test(run)) return ' '
+  return `${run.startsWith(' ') ? ' ' : ''}\n${run.endsWith(' ') ? ' ' : ''}`
+}
+
+/** Longest end of a sentence that is looked at: its last word decides. */
+const longestWord = 200
 
 /** A stop that may end a sentence: blanks or one of Punkt's signs of its own follow. */
 const stops = /[.?!](?=[?!)";}\]*:@'({[]|\s+\S)/gu
@@ -63,7 +72,7 @@ function sentencesOf(text: string): readonly string[] {
   let start = 0
   for (const { index } of text.matchAll(stops)) {
     const end = index + 1
-    if (end <= start || !endsSentence(text.slice(start, end), text.slice(end).trimStart())) continue
+    if (end <= start || !endsSentence(text.slice(Math.max(start, end - longestWord), end), text.slice(end).trimStart())) continue
     const close = closing.exec(text.slice(end).trimStart())?.[0] ?? ''
     const blanks = text.slice(end).length - text.slice(end).trimStart().length
     const next = close === '' ? end : end + blanks + close.length
