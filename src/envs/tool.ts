@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isPaddockError, PaddockError } from '../core/index.ts'
+import { isPaddockError, maxNesting, nestingDepth, PaddockError } from '../core/index.ts'
 import type { Tool, ToolContext, ToolOutcome } from './contract.ts'
 
 /** What the author of a tool writes. */
@@ -64,6 +64,9 @@ export async function runToolCall(
   if (tool === undefined) {
     const known = tools.map((candidate) => candidate.name).join(', ')
     return { status: 'error', text: `There is no tool ${JSON.stringify(call.name)}. Tools: ${known}.` }
+  }
+  if (nestingDepth(Buffer.from(call.argumentsText)) > maxNesting) {
+    return { status: 'error', text: `The arguments are nested more than ${maxNesting} deep.` }
   }
   let input: unknown
   try {

@@ -1,3 +1,5 @@
+import { maxNesting, nestingDepth } from '../../core/index.ts'
+
 /** A tool call inside a recorded answer, whatever the dialect. */
 export interface AskedCall {
   /** The id that the answer gives it; null where the dialect gives none. */
@@ -9,9 +11,10 @@ export interface AskedCall {
 
 /**
  * Tool calls anywhere in an answer as its client saw it: chat `function`, responses `function_call`, messages `tool_use`,
- * gemini `functionCall`. In order; none for a text that is not JSON.
+ * gemini `functionCall`. In order; none for a text that is not JSON, or nested deeper than anybody could walk through.
  */
 export function askedCalls(message: string): readonly AskedCall[] {
+  if (isTooDeep(message)) return []
   try {
     return within(JSON.parse(message), null)
   } catch {
@@ -30,12 +33,16 @@ function within(value: unknown, id: string | null): readonly AskedCall[] {
   return Object.values(value).flatMap((inner) => within(inner, ownId))
 }
 
+function isTooDeep(json: string): boolean {
+  return nestingDepth(Buffer.from(json)) > maxNesting
+}
+
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null
 }
 
 function parsed(input: unknown): unknown {
-  if (typeof input !== 'string') return input
+  if (typeof input !== 'string' || isTooDeep(input)) return input
   try {
     return JSON.parse(input === '' ? '{}' : input)
   } catch {

@@ -146,3 +146,24 @@ describe('honest work is left alone', () => {
     expect(actionsOf([{ ...log, calls: [broken] }]).actions).toEqual([])
   })
 })
+
+describe('whatever an agent writes', () => {
+  test('nesting beyond all measure is looked at as text', () => {
+    const deep = `${'['.repeat(50_000)}"git reflog"${']'.repeat(50_000)}`
+    const asked = { id: 'x', type: 'function', function: { name: 'shell', arguments: `{"command":${deep}}` } }
+    expect(look([{ role: 'assistant', tool_calls: [asked] }])).toHaveLength(1)
+    const told = logOf([{}])
+    const [first] = told.calls
+    const [choice] = first?.commit?.choices ?? []
+    if (choice === undefined) throw new Error('no choice')
+    Object.assign(choice, { message: `{"content":[{"type":"tool_use","name":"shell","input":${deep}}]}` })
+    expect(detect({ ...actionsOf([told]), events: [], isReadOnly: true })).toEqual([])
+  })
+
+  test('a command that says the same for ever takes no longer than it is long', () => {
+    for (const again of ['git log ', 'git show -x ', 'git ', 'log ', 'git log origin', "git diff ' "]) {
+      expect(names([shell(again.repeat(20_000))])).toEqual([])
+      expect(names([shell(`${again.repeat(20_000)} git log --all`)])).toEqual(['git_history'])
+    }
+  })
+})

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { maxNesting, nestingDepth } from '../../core/index.ts'
 import { McpClient } from './client.ts'
 import { clientMessage, failure, protocolVersions, rpcCode, type RpcResponse } from './protocol.ts'
 import type { ToolServer } from './tool-server.ts'
@@ -118,6 +119,10 @@ function parse(body: string): Parsed {
     return { ok: false, failure: failure(null, rpcCode.parse, 'The body is not JSON.') }
   }
   const parsed = clientMessage.safeParse(json)
+  if (parsed.success && nestingDepth(Buffer.from(body)) > maxNesting) {
+    const id = parsed.data.kind === 'request' ? parsed.data.id : null
+    return { ok: false, failure: failure(id, rpcCode.invalidParams, `Nested more than ${maxNesting} deep.`) }
+  }
   if (parsed.success) return { ok: true, message: parsed.data }
   return { ok: false, failure: failure(null, rpcCode.invalidRequest, 'The body is not one JSON-RPC 2.0 message.') }
 }

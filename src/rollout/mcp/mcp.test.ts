@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type EventBody, makeTask, sha256, systemClock } from '../../core/index.ts'
-import { defineTool, type ToolOutcome } from '../../envs/index.ts'
+import { defineTool, runToolCall, type ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { CommittedAnswer } from '../../proxy/index.ts'
 import { CauseFinder, mcpHttp, ToolServer } from './index.ts'
@@ -249,6 +249,20 @@ describe('on the wire', () => {
     const response = await post(body, headers)
     await response.text()
     expect(response.status).toBe(status)
+  })
+
+  test('arguments nested beyond all measure are refused, and no fault of ours, whoever asked for them', async () => {
+    const deep = `{"status":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+    const fn = { name: 'echo', arguments: deep }
+    cause.note(answer('deep', { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: fn }] }))
+    const called = (args: string) =>
+      post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":${args}}}`)
+    expect(await (await called(deep)).json()).toMatchObject({ id: 7, error: { code: -32602 } })
+    expect(toolServer.fault.aborted).toBe(false)
+    expect(await (await called('{"status":"ok"}')).json()).toMatchObject({ id: 7, result: { isError: false } })
+    const context = { task, attempt: { id: 'attempt' }, box: noBox, signal: AbortSignal.any([]) }
+    const outcome = await runToolCall(tools, { name: 'echo', argumentsText: deep }, context)
+    expect(outcome).toMatchObject({ status: 'error', text: expect.stringContaining('nested') })
   })
 
   test('a session ends with its DELETE, and GET offers no stream', async () => {
