@@ -16,7 +16,7 @@ import {
 import { verdictOf } from '../../fidelity/world.ts'
 import { rawPost } from '../support.ts'
 import { type HostileEngine, hostileEngine } from './hostile-engine.ts'
-import { chatShapes } from './shapes.ts'
+import { chatShapes, errorShapes } from './shapes.ts'
 
 let engine: HostileEngine
 let directory: string
@@ -29,7 +29,7 @@ const group = { id: newId(), runId: newId(), taskDigest: sha256('t'), promptVari
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-hostile-'))
-  engine = await hostileEngine(chatShapes)
+  engine = await hostileEngine([...chatShapes, ...errorShapes])
   store = await openStore(directory)
   const { catalogue, recorder } = store
   proxy = createProxy({
@@ -119,6 +119,22 @@ describe('an engine that tells what cannot be true', () => {
     for (const row of rows) expect([...row.tokens].filter((id) => id < 0 || id >= 50_000)).toEqual([])
     for (const row of rows) expect(row.promptLength).toBeGreaterThan(0)
   })
+
+  it.each(['an error as an object', 'an error as a text', 'an error as a piece', 'an error beside choices'])(
+    '%s ends a stream as a fault of the engine, whatever it says behind it',
+    async (name) => {
+      for (const dialect of ['chat', 'messages']) {
+        const { id, ask, judge } = await rollout()
+        const question = { max_tokens: 100, messages: [{ role: 'user', content: name }] }
+        const { text } = await (dialect === 'chat' ? ask(name, true) : ask(dialect, true, question))
+        expect(text).toContain('CUDA out of memory')
+        expect(text).not.toMatch(/\[DONE\]|message_stop/)
+        expect(proxy.sessionStats(id).taints).toEqual(['ENGINE_ERROR'])
+        const { log } = await judge()
+        expect(log.calls[0]?.commit?.outcome).toMatchObject({ kind: 'engine_error', code: 'ENGINE_ERROR' })
+      }
+    },
+  )
 
   it.each(['messages', 'responses'])('tools numbered from 1, in the dialect %s', async (dialect) => {
     const { id, ask, judge } = await rollout()

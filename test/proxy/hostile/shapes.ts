@@ -282,3 +282,13 @@ export const chatShapes: readonly Shape[] = [
   { name: 'a higher count', spoils: usage({ completion_tokens: 9 }), finds: ['count_mismatch'], sampled: 9 },
   { name: 'a lower count', spoils: usage({ completion_tokens: 2 }), finds: ['count_mismatch'] },
 ]
+
+const message = 'CUDA out of memory'
+
+/** Errors in a stream that began well, and that ends as if nothing had been. */
+export const errorShapes: readonly Shape[] = Object.entries({
+  'an error as an object': (events: Json[]) => events.splice(3, 2, { error: { message, type: 'server_error' } }),
+  'an error as a text': (events: Json[]) => events.splice(3, 2, { error: message }),
+  'an error as a piece': (events: Json[]) => events.splice(3, 2, { object: 'error', message, code: 500 }),
+  'an error beside choices': (events: Json[]) => Object.assign(events[3], { error: message }),
+}).map(([name, spoil]) => ({ name, spoils: ({ events }) => void spoil(events), finds: [], only: 'stream' }))

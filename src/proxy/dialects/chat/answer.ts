@@ -94,7 +94,7 @@ export class Answer {
     if (this.model === null && typeof root['model'] === 'string') this.model = root['model']
     if (this.created === null && typeof root['created'] === 'number') this.created = root['created']
     if (isObject(root['usage'])) this.usage = root['usage']
-    if (isObject(root['error'])) this.error = root['error']
+    this.error = errorOf(root) ?? this.error
     if (namesWeights(root)) this.namings += 1
     this.weightVersion(root['weight_version'])
     const choices = root['choices']
@@ -281,6 +281,14 @@ function bringsMore(choice: ChoiceAnswer, item: LooseObject): boolean {
     texts.some((text) => typeof text === 'string' && text !== '') ||
     [part['tool_calls'], item['token_ids'], logprobs].some((list) => Array.isArray(list) && list.length > 0)
   )
+}
+
+/** An error as engines tell it: an object, a text, or (FastChat's, older vLLM's) the whole piece. */
+function errorOf(root: LooseObject): LooseObject | null {
+  const { error } = root
+  if (isObject(error)) return error
+  if (typeof error === 'string' && error !== '') return { message: error }
+  return root['object'] === 'error' ? root : null
 }
 
 function sameIds(one: Int32Array, other: Int32Array): boolean {

@@ -36,6 +36,7 @@ const keys = {
   choices: Buffer.from('"choices"'),
   usage: Buffer.from('"usage"'),
   error: Buffer.from('"error"'),
+  object: Buffer.from('"object"'),
   promptTokenIds: Buffer.from('"prompt_token_ids"'),
   tokenIds: Buffer.from('"token_ids"'),
   logprobs: Buffer.from('"logprobs"'),
@@ -117,7 +118,10 @@ class ChunkScan implements ChunkFacts {
       this.hasUsage = this.bytes[value] === 0x7b
       return this.view.wantsUsage ? end : -end
     }
-    if (this.is(keyStart, keyEnd, keys.error)) this.hasError = this.bytes[value] !== 0x6e
+    if (this.is(keyStart, keyEnd, keys.error)) {
+      // An object or a text; null, false and an empty text say that there is none.
+      this.hasError ||= this.bytes[value] === 0x7b || (this.bytes[value] === 0x22 && end - value > 2)
+    } else if (this.is(keyStart, keyEnd, keys.object)) this.hasError ||= this.is(value, end, keys.error)
     return end
   }
 
@@ -172,6 +176,7 @@ class ChunkScan implements ChunkFacts {
   }
 
   /** Byte by byte: most keys differ in length, and a call into native code costs more than a short key. */
+  /** Whether the quoted text is this one. */
   private is(start: number, end: number, key: Buffer): boolean {
     if (end - start !== key.length) return false
     for (let i = key.length - 2; i > 0; i -= 1) if (this.bytes[start + i] !== key[i]) return false
