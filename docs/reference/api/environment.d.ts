@@ -69,6 +69,11 @@ export interface BoxNeeds {
     readonly verifyTimeoutMs: number | null;
 }
 
+export interface BroughtWork {
+    readonly items: readonly ArtifactItem[];
+    readonly answer: string | null;
+}
+
 export interface DraftFacts {
     readonly verifier: {
         readonly id: string;
@@ -99,6 +104,7 @@ export interface Environment {
     steps(task: Task): TaskSteps | null;
     collect(context: BoxContext): Promise<Artifacts>;
     verify(context: VerifyContext): Promise<VerdictDraft>;
+    outside(task: Task): OutsideWork | null;
     isReadOnly(task: Task): boolean;
     readonly scoreGroup: ((context: GroupContext) => Promise<readonly VerdictDraft[]>) | null;
     readonly scripts: EnvironmentScripts;
@@ -130,6 +136,7 @@ export interface EnvironmentSpec<Data> {
     steps?(task: TaskOf<Data>): TaskSteps | null;
     collect(context: With<BoxContext, Data>): Promise<Artifacts>;
     verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>;
+    outside?(task: TaskOf<Data>): OutsideWork | null;
     isReadOnly?(task: TaskOf<Data>): boolean;
     scoreGroup?(context: With<GroupContext, Data>): Promise<readonly VerdictDraft[]>;
     readonly scripts: {
@@ -183,6 +190,11 @@ export interface OpenEnvOptions {
 export type OpenEnvServer = ServerProgram | {
     readonly url: string;
 };
+
+export interface OutsideWork {
+    readonly places: readonly string[];
+    artifacts(brought: BroughtWork): Artifacts;
+}
 
 export declare class PaddockError extends Error {
     readonly name = "PaddockError";
