@@ -18,6 +18,7 @@ const web = spawnSync(
 if (web.status !== 0) process.exit(web.status ?? 1)
 for (const folder of ['tokenizers', 'templates'])
   cpSync(at(`engine/${folder}`), at(`dist/engine/${folder}`), { recursive: true })
+cpSync(at('src/envs/verifiers/sidecar.py'), at('dist/src/envs/verifiers/sidecar.py'))
 cpSync(at('sandboxes'), at('dist/sandboxes'), { recursive: true })
 chmodSync(at('dist/src/cli/main.js'), 0o755)
 writeFileSync(at('dist/THIRD_PARTY.md'), thirdParty(at('.')))

@@ -1,6 +1,6 @@
 import { isPaddockError, newId, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
-import type { Box, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
+import type { Box, BoxRole, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
 import type { Artifacts, Attempt, Environment, NamedScript, TaskSteps } from './contract.ts'
 import { openTaskBox, verifierBoxes } from './open-box.ts'
 import { type RanStep, runScript } from './run-script.ts'
@@ -55,18 +55,33 @@ const idle: NamedScript = { name: 'idle', weight: 1, script: { steps: [] } }
 
 async function inBox<T>(o: AttemptOptions, work: (box: Box, tried: Attempt) => Promise<T>): Promise<T> {
   const tried = { id: newId() }
+  await using box = await openSetUpBox(o, tried, 'oracle')
+  return await work(box, tried)
+}
+
+/** A box in which a task is set up, as its agent finds it. Whoever calls disposes. Throws what the provider and the environment throw. */
+export async function openSetUpBox(
+  o: Pick<AttemptOptions, 'environment' | 'task' | 'sandbox' | 'signal' | 'onProgress'>,
+  tried: Attempt,
+  role: BoxRole,
+): Promise<Box> {
   const { environment, task, signal } = o
   const needs = environment.box(task)
   let gate: EgressGate | null = null
-  await using box = await openTaskBox(o.sandbox, needs, {
+  const box = await openTaskBox(o.sandbox, needs, {
     signal,
     onGate: (made) => void (gate = made),
-    labels: { role: 'oracle' },
+    labels: { role },
     ...(o.onProgress === undefined ? {} : { onProgress: o.onProgress }),
   })
-  await environment.setup({ task, attempt: tried, box, signal, emit: () => undefined })
-  limitTo(gate, needs.network)
-  return await work(box, tried)
+  try {
+    await environment.setup({ task, attempt: tried, box, signal, emit: () => undefined })
+    limitTo(gate, needs.network)
+    return box
+  } catch (error) {
+    await box[Symbol.asyncDispose]()
+    throw error
+  }
 }
 
 async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box, tried: Attempt): Promise<Artifacts> {
@@ -75,7 +90,9 @@ async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box,
   for (const { directory, from } of script.files ?? []) await box.putFiles(directory, from)
   const steps = await runScript({ ...context, environment, script: script.script })
   o.onRan?.(steps)
-  return await environment.collect(context)
+  const last = script.script.steps.at(-1)
+  const said = last !== undefined && 'say' in last ? last.say : null
+  return await environment.collect({ ...context, lastSaid: () => Promise.resolve(said) })
 }
 
 function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Promise<VerdictDraft> {

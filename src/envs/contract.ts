@@ -47,7 +47,7 @@ export interface Environment {
    * Takes what the verifier needs out of the agent's box. Ends the box's background work and freezes it: call it once,
    * after the agent phase. Never throws for what the agent left there; throws for infra faults.
    */
-  collect(context: BoxContext): Promise<Artifacts>
+  collect(context: CollectContext): Promise<Artifacts>
   /**
    * Scores artifacts in fresh boxes. Resolves for every fault with a draft whose reward is null (`infra_error`,
    * `unscorable`); rejects only with the signal's reason.
@@ -144,6 +144,15 @@ export interface BoxContext {
   readonly box: Box
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
+}
+
+/** What collection is told beside. */
+export interface CollectContext extends BoxContext {
+  /**
+   * The text that the agent's conversation ended with, without reasoning; null where it ended with a tool call, or the model
+   * said nothing. Absent: nobody recorded it.
+   */
+  readonly lastSaid?: () => Promise<string | null>
 }
 
 export interface VerifyContext {

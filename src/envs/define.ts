@@ -5,6 +5,7 @@ import type {
   Artifacts,
   BoxContext,
   BoxNeeds,
+  CollectContext,
   Environment,
   GroupContext,
   LoadOptions,
@@ -41,7 +42,7 @@ export interface EnvironmentSpec<Data> {
   userPrompt?(task: TaskOf<Data>): string
   /** Default: null, every task is one step. */
   steps?(task: TaskOf<Data>): TaskSteps | null
-  collect(context: With<BoxContext, Data>): Promise<Artifacts>
+  collect(context: With<CollectContext, Data>): Promise<Artifacts>
   /** May throw: a PaddockError of family infra becomes `infra_error`, anything else `unscorable`. */
   verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>
   /** Default: null, only what was done here is verified. */

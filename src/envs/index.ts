@@ -7,6 +7,7 @@ export type {
   BoxContext,
   BoxNeeds,
   BroughtWork,
+  CollectContext,
   Environment,
   EnvironmentScripts,
   GroupContext,
@@ -59,4 +60,5 @@ export {
 export { broughtItems } from './outside/index.ts'
 export { type PublicNetwork, terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
+export { verifiersEnvironment, type VerifiersOptions } from './verifiers/index.ts'
 export { type ValidateOptions, validateTasks, type ValidationRow, type ValidationStatus } from './validate.ts'

@@ -36,6 +36,7 @@ import { openEnvEnvironment } from './openenv/index.ts'
 import { toolOutcome } from './outcome.ts'
 import { perAttempt } from './per-attempt.ts'
 import { defineTool } from './tool.ts'
+import { verifiersEnvironment } from './verifiers/index.ts'
 
 /**
  * What a plugin is written with. A plugin's module exports a function that takes this kit, so that it imports nothing of
@@ -47,6 +48,7 @@ export const environmentKit = {
   defineTool,
   gui,
   openEnvEnvironment,
+  verifiersEnvironment,
   toolOutcome,
   perAttempt,
   makeTask,

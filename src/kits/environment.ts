@@ -10,6 +10,7 @@ export {
   type BoxContext,
   type BoxNeeds,
   type BroughtWork,
+  type CollectContext,
   defineEnvironment,
   defineTool,
   type Environment,
@@ -40,5 +41,7 @@ export {
   toolOutcome,
   type ToolOutcome,
   type ToolSpec,
+  verifiersEnvironment,
+  type VerifiersOptions,
   type VerifyContext,
 } from '../envs/index.ts'

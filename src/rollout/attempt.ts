@@ -11,6 +11,7 @@ import { Closing } from './closing.ts'
 import { tellPrompt } from './fork/prompt.ts'
 import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
+import { lastSaid } from './last-said.ts'
 import { Place } from './place.ts'
 import type { RunParts } from './run-parts.ts'
 import { notSetUp, verifyDraft } from './verify.ts'
@@ -133,7 +134,7 @@ async function worked(
     told(agent)
     if (agent.fault !== null) return null
     if (box === null || environment === null) return { agent, artifacts: [], unverified: null, steps: null }
-    const artifacts = await collect(context, environment, box)
+    const artifacts = await collect(context, environment, { box, session })
     const answered = answeredBy(run, session) > 0
     const unverified = { task: member.task, artifacts, answered }
     return { agent, unverified, artifacts: await keepArtifacts(run.store.blobs, artifacts), steps: null }
@@ -182,7 +183,7 @@ async function throughSteps(
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
     told(agent)
     if (part.fault !== null) return null
-    const collected = await collect(step, environment, box)
+    const collected = await collect(step, environment, { box, session })
     artifacts.push(...(await keepArtifacts(run.store.blobs, collected, task.name)))
     const unverified = { task, artifacts: collected, answered: answeredBy(run, session) > before }
     const { end } = judgeEnd({ ...part, cancelled: false })
@@ -226,12 +227,23 @@ async function isSetUpWithout(
 }
 
 /** On its own budget alone: a run that is cancelled keeps what an agent that was done has left. */
-function collect(context: AttemptContext, environment: Environment, box: Box): Promise<Artifacts> {
+function collect(
+  context: AttemptContext,
+  environment: Environment,
+  { box, session }: { readonly box: Box; readonly session: OpenedSession },
+): Promise<Artifacts> {
   const { run, member, log } = context
   const { task } = member
   const lasting = { ...context, run: { ...run, signal: new AbortController().signal } }
   return stage(lasting, 'collect', run.budgets.collectMs, (signal) =>
-    environment.collect({ task, attempt: context.attempt, box, signal, emit: log.emit }),
+    environment.collect({
+      task,
+      attempt: context.attempt,
+      box,
+      signal,
+      emit: log.emit,
+      lastSaid: () => lastSaid(run.store.recorder, session.session.id),
+    }),
   )
 }
 

@@ -98,7 +98,7 @@ describe.skipIf(cache === '' || !existsSync(openenv))('openenv 0.10.0', () => {
     })
 
   it('says what the test server of the contract says', async () => {
-    const { startServer } = await import('../../src/envs/openenv/program.ts')
+    const { startServer } = await import('../../src/envs/side-server/index.ts')
     const command = [openenv, '-B', join(import.meta.dirname, 'openenv_lock.py'), '{port}']
     await using server = await startServer({ command }, new AbortController().signal)
     const frames = JSON.parse(await readFile(join(recorded, 'frames.json'), 'utf8'))

@@ -86,6 +86,8 @@ export interface DraftFacts {
     readonly evidence?: string;
     readonly artifacts?: Verdict['artifacts'];
     readonly costTokens?: number;
+export interface CollectContext extends BoxContext {
+    readonly lastSaid?: () => Promise<string | null>;
 }
 
 export interface Environment {
@@ -102,7 +104,7 @@ export interface Environment {
     systemPrompt(task: Task): string | null;
     userPrompt(task: Task): string;
     steps(task: Task): TaskSteps | null;
-    collect(context: BoxContext): Promise<Artifacts>;
+    collect(context: CollectContext): Promise<Artifacts>;
     verify(context: VerifyContext): Promise<VerdictDraft>;
     outside(task: Task): OutsideWork | null;
     isReadOnly(task: Task): boolean;
@@ -134,7 +136,7 @@ export interface EnvironmentSpec<Data> {
     systemPrompt?(task: TaskOf<Data>): string | null;
     userPrompt?(task: TaskOf<Data>): string;
     steps?(task: TaskOf<Data>): TaskSteps | null;
-    collect(context: With<BoxContext, Data>): Promise<Artifacts>;
+    collect(context: With<CollectContext, Data>): Promise<Artifacts>;
     verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>;
     outside?(task: TaskOf<Data>): OutsideWork | null;
     isReadOnly?(task: TaskOf<Data>): boolean;
@@ -307,6 +309,22 @@ export type Verdict = VerdictFacts & ({
 });
 
 export type VerdictDraft = DistributiveOmit<Verdict, 'id' | 'rolloutId' | 'at' | 'by' | 'supersedes'>;
+export interface VerifiersOptions {
+    readonly name: string;
+    readonly version: string;
+    readonly load: string;
+    readonly args?: Readonly<Record<string, unknown>>;
+    readonly python?: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly judge?: {
+        readonly url: string;
+        readonly model: string;
+        readonly key?: string;
+    };
+    readonly startMs?: number;
+    readonly answerMs?: number;
+    readonly box?: Partial<BoxNeeds>;
+}
 
 export interface VerifyContext {
     readonly task: Task;
@@ -327,6 +345,7 @@ export declare const environmentKit: {
     readonly defineTool: typeof defineTool;
     readonly gui: typeof gui;
     readonly openEnvEnvironment: typeof openEnvEnvironment;
+    readonly verifiersEnvironment: typeof verifiersEnvironment;
     readonly toolOutcome: typeof toolOutcome;
     readonly perAttempt: typeof perAttempt;
     readonly makeTask: typeof makeTask;
@@ -912,5 +931,6 @@ export declare function sha256(data: Uint8Array | string): Digest;
 export declare function toolOutcome(result: ExecResult): ToolOutcome;
 
 export declare function unscored(status: Exclude<Verdict['status'], 'scored' | 'hacked'>, reason: string, facts: DraftFacts): VerdictDraft;
+export declare function verifiersEnvironment(options: VerifiersOptions): Environment;
 
 export { z } from 'zod'

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { z } from 'zod'
 import type { ArtifactItem, Artifacts, ToolOutcome } from '../contract.ts'
-import { serverFault } from './fault.ts'
-import { type RunningServer, type ServerProgram, startServer } from './program.ts'
+import { type RunningServer, serverFault, type ServerProgram, startServer } from '../side-server/index.ts'
 import { type Observed, Session } from './session.ts'
 import { actionOutcome, toolCallOutcome } from './text.ts'
 

@@ -196,7 +196,7 @@ describe('the processes of a server', () => {
   it('are gone when Paddock was killed', async () => {
     const file = join(directory, 'killed.json')
     const program = `
-      const { startServer } = await import(${JSON.stringify(join(import.meta.dirname, 'program.ts'))})
+      const { startServer } = await import(${JSON.stringify(join(import.meta.dirname, '../side-server/index.ts'))})
       await startServer(${JSON.stringify(withPids(file))}, new AbortController().signal)
       console.log('serving')`
     const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PaddockError } from '../../core/index.ts'
-import { serverFault } from './fault.ts'
+import { serverFault } from '../side-server/index.ts'
 
 const observed = z.object({
   observation: z.record(z.string(), z.unknown()),

@@ -1,0 +1,1 @@
+export { verifiersEnvironment, type VerifiersOptions } from './environment.ts'

@@ -1,0 +1,134 @@
+/** Environments of verifiers, unmodified, on the real package: one from the index by the guide's own commands, one with tools, one with a judge. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Task } from '../../src/core/index.ts'
+import { type Environment, verifiersEnvironment, type VerifiersOptions } from '../../src/envs/index.ts'
+import { referenceAgent } from '../../src/rollout/index.ts'
+import { openWorld } from '../rollout/world.ts'
+import { cache } from './vllm.ts'
+
+const root = join(import.meta.dirname, '../..')
+const python = join(cache, 'advocacy/bin/python')
+const lab = join(root, 'test/lab/verifiers')
+
+let directory: string
+beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-verifiers-'))))
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+describe.skipIf(cache === '' || !existsSync(python))('sophistry-bench-sprint 0.1.6 from the package index', () => {
+  it('is run, scored by its own code and exported by the commands of the guide', async () => {
+    const place = join(root, 'examples/environments/verifiers')
+    const guide = await readFile(join(root, 'docs/guides/environments-of-verifiers.md'), 'utf8')
+    const example = await readFile(join(place, 'environment.ts'), 'utf8')
+    const code = [...guide.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+    expect(code.map((block) => example.includes(block))).toEqual([true])
+    // What installs is `scripts/real-up`, with hashes.
+    const commands = [...guide.matchAll(/^\$ (.*)$/gm)]
+      .map(([, line = '']) => line)
+      .filter((line) => !/ -m venv |pip install|^export /.test(line))
+    expect(commands).toHaveLength(2)
+    const rows = join(directory, 'rows')
+    const shell = spawn('/bin/sh', ['-eu', '-c', commands.join('\n').replace('advocacy-rows', rows)], {
+      cwd: root,
+      env: {
+        ...process.env,
+        PATH: `${dirname(python)}:${process.env['PATH'] ?? ''}`,
+        PADDOCK_DATA: join(directory, 'data'),
+        ENGINE_URL: '',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk: Buffer) => (out += chunk.toString()))
+    const [status] = await once(shell, 'close')
+    expect(status, out).toBe(0)
+    const exported = (await readFile(join(rows, 'rows.jsonl'), 'utf8')).trim().split('\n')
+    const { known } = JSON.parse(await readFile(join(place, 'tasks/stories.json'), 'utf8'))
+    const { oracle, cheats } = known['0']
+    const [own = 0, ownOfBad = 0] = ownRewards([oracle[0].say, cheats[0][0].say])
+    expect([own, ownOfBad]).toEqual([1, expect.closeTo(0.28125)])
+    const rewards = exported.map((line): unknown => JSON.parse(line).reward)
+    // Qwen Code's memory is a sub-agent, with a row of its own.
+    expect(rewards.length).toBeGreaterThanOrEqual(2)
+    expect([...new Set(rewards)]).toEqual([own])
+
+    const environment = verifiersEnvironment({
+      name: 'advocacy',
+      version: '0.1.6',
+      load: 'sophistry-bench-sprint',
+      python,
+    })
+    const [task] = (await environment.load(join(place, 'tasks'))) as [Task]
+    await using world = await openWorld()
+    await world.script(task, cheats[0])
+    const { rollouts } = await world.run({ environment, tasks: [task], harness: referenceAgent() })
+    expect(rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: ownOfBad } }])
+  })
+
+  function ownRewards(answers: readonly string[]): readonly number[] {
+    const { status, stdout, stderr } = spawnSync(python, ['-B', join(import.meta.dirname, 'advocacy_direct.py')], {
+      input: answers.map((answer) => JSON.stringify(answer)).join('\n'),
+      encoding: 'utf8',
+    })
+    expect(status, stderr).toBe(0)
+    return stdout.trim().split('\n').map(Number)
+  }
+})
+
+describe.skipIf(cache === '' || !existsSync(python))('verifiers 0.3.1', () => {
+  const house = (kind: string, more: Partial<VerifiersOptions> = {}): Environment =>
+    verifiersEnvironment({
+      name: 'books',
+      version: '1',
+      load: 'counting-house',
+      args: { kind },
+      python,
+      env: { PYTHONPATH: lab },
+      ...more,
+    })
+
+  it('offers its tools, and scores what was said at last', async () => {
+    await using world = await openWorld()
+    const environment = house('tools')
+    const [task] = (await environment.load(join(lab, 'tasks'))) as [Task]
+    const of = (name: string) => ({ tool: 'balance', args: { name } })
+    await world.script(task, [of('ann'), of('bob'), { say: '42' }])
+    const { rollouts } = await world.run({ environment, tasks: [task], harness: referenceAgent() })
+    expect(rollouts).toMatchObject([
+      {
+        end: 'completed',
+        taints: [],
+        verdict: { status: 'scored', reward: 1, components: { right: 1, balance_calls: 2 } },
+      },
+    ])
+  })
+
+  it('has its judge where it is told', async () => {
+    const judge = createServer((_, response) => {
+      const message = { role: 'assistant', content: 'yes' }
+      const choices = [{ index: 0, message, finish_reason: 'stop' }]
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ id: 'one', object: 'chat.completion', created: 0, model: 'j', choices }))
+    }).listen(0, '127.0.0.1')
+    await once(judge, 'listening')
+    const url = `http://127.0.0.1:${(judge.address() as AddressInfo).port}/v1`
+    try {
+      const environment = house('judged', { judge: { url, model: 'j' } })
+      const [, task] = (await environment.load(join(lab, 'tasks'))) as [Task, Task]
+      await using world = await openWorld()
+      await world.script(task, [{ say: 'Seventeen.' }])
+      const { rollouts } = await world.run({ environment, tasks: [task], harness: referenceAgent() })
+      expect(rollouts).toMatchObject([{ verdict: { status: 'scored', reward: 1 } }])
+    } finally {
+      judge.close()
+      judge.closeAllConnections()
+    }
+  })
+})
