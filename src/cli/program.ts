@@ -25,6 +25,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   token: async () => (await import('./commands/token.ts')).addToken,
   env: async () => (await import('./commands/env.ts')).addEnv,
   retrieve: async () => (await import('./commands/retrieve.ts')).addRetrieve,
+  openenv: async () => (await import('./commands/openenv.ts')).addOpenEnv,
   desktop: async () => (await import('./commands/desktop.ts')).addDesktop,
   list: async () => (await import('./commands/list.ts')).addList,
   show: async () => (await import('./commands/show.ts')).addShow,

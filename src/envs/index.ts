@@ -59,6 +59,7 @@ export {
 } from './search/index.ts'
 export { broughtItems } from './outside/index.ts'
 export { type PublicNetwork, terminal, terminalEnvironment, type TerminalOptions } from './terminal/index.ts'
+export { type ServedOpenEnv, serveOpenEnv, type ServeOpenEnvOptions } from './serve-openenv/index.ts'
 export { defineTool, runToolCall, type ToolSpec } from './tool.ts'
 export { verifiersEnvironment, type VerifiersOptions } from './verifiers/index.ts'
 export { type ValidateOptions, validateTasks, type ValidationRow, type ValidationStatus } from './validate.ts'

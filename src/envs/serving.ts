@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { PaddockError } from '../core/index.ts'
 
 /** A running server. */
@@ -10,9 +11,18 @@ export interface Served extends AsyncDisposable {
 /** Serves HTTP to harnesses and tools outside of boxes. Port 0 takes a free one. Throws `PORT_IN_USE`. No authentication. */
 export async function served(
   listener: RequestListener,
-  { host = '127.0.0.1', port = 0 }: { readonly host?: string; readonly port?: number },
+  {
+    host = '127.0.0.1',
+    port = 0,
+    onUpgrade,
+  }: {
+    readonly host?: string
+    readonly port?: number
+    readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+  },
 ): Promise<Served> {
   const server = createServer(listener)
+  if (onUpgrade !== undefined) server.on('upgrade', onUpgrade)
   const listening = Promise.withResolvers<void>()
   server.once('error', (cause: Error) => {
     const taken = 'code' in cause && cause.code === 'EADDRINUSE'

@@ -5,9 +5,12 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
-import { type Environment, openEnvEnvironment } from '../../src/envs/index.ts'
+import { type Environment, openEnvEnvironment, sql } from '../../src/envs/index.ts'
 import { qwenCode, referenceAgent } from '../../src/rollout/index.ts'
 import { openWorld } from '../rollout/world.ts'
 import { cache } from './vllm.ts'
@@ -125,3 +128,65 @@ describe.skipIf(cache === '' || !existsSync(openenv))('openenv 0.10.0', () => {
     expect(rollouts).toMatchObject([{ end: 'completed', taints: [], verdict: { status: 'scored', reward: 0.5 } }])
   })
 })
+
+describe.skipIf(cache === '' || !existsSync(openenv))(
+  'tasks of the sql environment, served the OpenEnv way by the command',
+  () => {
+    let owner: ReturnType<typeof spawn>
+    let url: string
+    let task: Task
+    let calls: readonly { readonly tool_name: string; readonly arguments: object }[]
+    beforeAll(async () => {
+      const place = join(root, 'examples/tasks/sql')
+      owner = spawn(join(root, 'paddock'), ['openenv', place, '--env', 'sql', '--port', '0', '--json'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const lines = createInterface({ input: owner.stdout as Readable })
+      const [line] = (await once(lines, 'line')) as [string]
+      ;({ url } = JSON.parse(line) as { readonly url: string })
+      ;[task] = (await sql.load(place)) as [Task]
+      const { script } = await sql.scripts.oracle(task)
+      calls = script.steps.flatMap((step) => ('tool' in step ? [{ tool_name: step.tool, arguments: step.args }] : []))
+    })
+    afterAll(async () => {
+      const ended = once(owner, 'exit')
+      owner.kill('SIGTERM')
+      await ended
+    })
+
+    it.each([
+      ['openenv 0.10.0', 'openenv'],
+      ['openenv-core 0.3.0', 'dipg'],
+    ])('are worked on by the generic client of %s', async (_name, venv) => {
+      const told = await worked(join(cache, venv, 'bin/python'), 'generic')
+      expect(told).toMatchObject({
+        start: { task: task.name, instruction: sql.userPrompt(task) },
+        tools: [...sql.tools(task).map(({ name }) => name), 'submit'],
+        errors: calls.map(() => null),
+        steps: calls.length,
+        // Work that is handed in, and none.
+        rewards: [null, 1, 0],
+        done: [false, true, false],
+      })
+    })
+
+    it('are worked on by the MCP client, which shares its session with a WebSocket', async () => {
+      const told = await worked(openenv, 'mcp')
+      expect(told).toMatchObject({
+        tools: [...sql.tools(task).map(({ name }) => name), 'submit'],
+        answers: calls.map(() => expect.any(String)),
+        steps: calls.length + 1,
+        rewards: [null, 1],
+        done: [false, true],
+      })
+    })
+
+    async function worked(python: string, client: string): Promise<unknown> {
+      const child = spawn(python, ['-B', join(import.meta.dirname, 'openenv_served.py'), url, client], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      child.stdin.end(JSON.stringify({ task: task.name, calls }))
+      return JSON.parse(await text(child.stdout))
+    }
+  },
+)

@@ -74,6 +74,10 @@ export interface BroughtWork {
     readonly answer: string | null;
 }
 
+export interface CollectContext extends BoxContext {
+    readonly lastSaid?: () => Promise<string | null>;
+}
+
 export interface DraftFacts {
     readonly verifier: {
         readonly id: string;
@@ -86,8 +90,6 @@ export interface DraftFacts {
     readonly evidence?: string;
     readonly artifacts?: Verdict['artifacts'];
     readonly costTokens?: number;
-export interface CollectContext extends BoxContext {
-    readonly lastSaid?: () => Promise<string | null>;
 }
 
 export interface Environment {
@@ -309,6 +311,7 @@ export type Verdict = VerdictFacts & ({
 });
 
 export type VerdictDraft = DistributiveOmit<Verdict, 'id' | 'rolloutId' | 'at' | 'by' | 'supersedes'>;
+
 export interface VerifiersOptions {
     readonly name: string;
     readonly version: string;
@@ -931,6 +934,7 @@ export declare function sha256(data: Uint8Array | string): Digest;
 export declare function toolOutcome(result: ExecResult): ToolOutcome;
 
 export declare function unscored(status: Exclude<Verdict['status'], 'scored' | 'hacked'>, reason: string, facts: DraftFacts): VerdictDraft;
+
 export declare function verifiersEnvironment(options: VerifiersOptions): Environment;
 
 export { z } from 'zod'

@@ -1,0 +1,1 @@
+export { type ServedOpenEnv, serveOpenEnv, type ServeOpenEnvOptions } from './serve.ts'
