@@ -181,12 +181,30 @@ describe.skipIf(cache === '' || !existsSync(openenv))(
       })
     })
 
+    it('are trained on by TRL’s own white-box loop', async () => {
+      const told = await outputOf(openenv, ['openenv_white_box.py', url, join(cache, 'models/qwen3-tiny')])
+      const last = told.trimEnd().split('\n').at(-1) ?? ''
+      // One of two rollouts solved the task, and the other gave up.
+      expect(JSON.parse(last)).toEqual({
+        moved: true,
+        'rewards/Sql/mean': 0.5,
+        'rewards/Sql/std': expect.closeTo(Math.SQRT1_2),
+        'tools/call_frequency': calls.length / 2,
+        'tools/failure_frequency': 0,
+      })
+    })
+
     async function worked(python: string, client: string): Promise<unknown> {
-      const child = spawn(python, ['-B', join(import.meta.dirname, 'openenv_served.py'), url, client], {
+      return JSON.parse(await outputOf(python, ['openenv_served.py', url, client]))
+    }
+
+    /** What a script beside this one prints when it is told the task and what solves it. */
+    async function outputOf(python: string, [script = '', ...args]: readonly string[]): Promise<string> {
+      const child = spawn(python, ['-B', join(import.meta.dirname, script), ...args], {
         stdio: ['pipe', 'pipe', 'inherit'],
       })
       child.stdin.end(JSON.stringify({ task: task.name, calls }))
-      return JSON.parse(await text(child.stdout))
+      return text(child.stdout)
     }
   },
 )
