@@ -15,7 +15,8 @@ def sql_tasks(url: str) -> type:
 
     class Sql:
         def __init__(self) -> None:
-            self._env = GenericEnvClient(base_url=url).sync()
+            # An answer may have to wait for a box.
+            self._env = GenericEnvClient(base_url=url, message_timeout_s=300).sync()
             self._env.connect()
 
         def reset(self, task: str, **_: Any) -> str:

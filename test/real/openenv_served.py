@@ -16,7 +16,7 @@ submit = {"type": "call_tool", "tool_name": "submit", "arguments": {}}
 def generic() -> dict[str, Any]:
     from openenv.core.generic_client import GenericEnvClient
 
-    with GenericEnvClient(base_url=url).sync() as env:
+    with GenericEnvClient(base_url=url, message_timeout_s=600).sync() as env:
         start = env.reset(task=asked["task"])
         tools = [each["name"] for each in env.step({"type": "list_tools"}).observation["tools"]]
         errors = [env.step({"type": "call_tool", **call}).observation["error"] for call in asked["calls"]]
@@ -37,7 +37,7 @@ def mcp() -> dict[str, Any]:
     from openenv.core.env_server.mcp_types import CallToolAction
     from openenv.core.mcp_client import MCPToolClient
 
-    with MCPToolClient(base_url=url).sync() as env:
+    with MCPToolClient(base_url=url, message_timeout_s=600).sync() as env:
         start = env.reset(task=asked["task"])
         tools = [each.name for each in env.list_tools()]
         answers = [env.call_tool(call["tool_name"], **call["arguments"]) for call in asked["calls"]]
