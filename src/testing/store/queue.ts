@@ -74,6 +74,25 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
       expect(await queue.session(newId())).toBeNull()
     })
 
+    it('tells of whom a hand-in would be taken, late ones included, and of nobody that left', async () => {
+      await queue.enqueue('work', jobs(4))
+      const [busy, over, left, idle] = [await node(), await node('b'), await node('c'), await node('d')]
+      const [late, gone] = [await one(over), await one(left)]
+      const held = await one(busy)
+      await lost(over)
+      await queue.leave(left)
+      const told = async () => (await queue.holders()).map(({ id, state }) => `${id} ${state}`).toSorted()
+      expect(await told()).toEqual([`${busy} up`, `${over} gone`].toSorted())
+      expect(await queue.handIn(gone, done())).toMatchObject({ accepted: false, why: 'not_yours' })
+      // Whoever ends a session over time takes nothing of it any more, and its job is nobody's.
+      await queue.leave(over)
+      expect(await queue.handIn(late, done())).toMatchObject({ accepted: false, why: 'not_yours' })
+      expect((await queue.depth('work')).ready).toBe(3)
+      expect(await queue.handIn(held, done())).toMatchObject({ accepted: true })
+      expect(await told()).toEqual([])
+      expect(await queue.session(idle)).toMatchObject({ state: 'up' })
+    })
+
     describe('claims', () => {
       it('give each job to one session, higher priority before, then the oldest', async () => {
         const low = jobs(3)

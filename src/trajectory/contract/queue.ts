@@ -130,8 +130,10 @@ export interface Queue {
   beat(session: Id, ttlMs: number): Promise<{ readonly alive: boolean; readonly cancel: readonly Id[] }>
   /** The session claims no more and keeps what it has. */
   drain(session: Id): Promise<void>
-  /** Ends a session in order: what it still holds goes back and burns no attempt. */
+  /** Ends a session in order: what it still holds goes back and burns no attempt. Nothing that it did and did not hand in is taken any more. */
   leave(session: Id): Promise<void>
+  /** Sessions of which a hand-in would be taken: they hold a job, or held it last and are over time. */
+  holders(): Promise<readonly NodeSessionView[]>
   /** Says that every session of a node is over, for who knows it: the owner of a store at its start. Swept at once. */
   retire(nodeName: string): Promise<Swept>
 

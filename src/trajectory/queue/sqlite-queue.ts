@@ -96,12 +96,21 @@ export class SqliteQueue {
     this.#write(() => {
       this.#statements.run(`UPDATE node_sessions SET state = 'gone' WHERE id = ?`, session)
       this.#statements.run(
-        `UPDATE jobs SET attempt = attempt - 1, session = NULL,
+        `UPDATE jobs SET attempt = attempt - 1,
            state = CASE WHEN cancel_asked = 1 THEN 'cancelled' ELSE 'ready' END
          WHERE session = ? AND state = 'leased'`,
         session,
       )
+      this.#statements.run(`UPDATE jobs SET session = NULL WHERE session = ? AND state <> 'done'`, session)
     })
+  }
+
+  holders(): readonly NodeSessionView[] {
+    const rows = this.#statements.all<{ id: Id; name: string; labels: string; state: NodeSessionView['state'] }>(
+      `SELECT id, name, labels, state FROM node_sessions
+       WHERE id IN (SELECT session FROM jobs WHERE session IS NOT NULL AND state <> 'done') ORDER BY n`,
+    )
+    return rows.map((row) => ({ ...row, labels: parse<string[]>(row.labels) }))
   }
 
   retire(nodeName: string): Swept {

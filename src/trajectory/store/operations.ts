@@ -54,6 +54,7 @@ export function queueOperations(queue: SqliteQueue): Operations {
     'beat',
     'drain',
     'leave',
+    'holders',
     'retire',
     'enqueue',
     'claim',

@@ -70,6 +70,7 @@ export function remoteQueue(thread: StoreThread): Queue {
     beat: remote(thread, 'queue.beat'),
     drain: remote(thread, 'queue.drain'),
     leave: remote(thread, 'queue.leave'),
+    holders: remote(thread, 'queue.holders'),
     retire: remote(thread, 'queue.retire'),
     enqueue: remote(thread, 'queue.enqueue'),
     claim: remote(thread, 'queue.claim'),

@@ -109,12 +109,23 @@ export class PostgresQueue implements Queue {
     await this.#db.transaction(async (db) => {
       await db.query(`UPDATE paddock.node_sessions SET state = 'gone' WHERE id = $1`, [session])
       await db.query(
-        `${locked(`session = $1 AND state = 'leased'`)}
-         UPDATE paddock.jobs j SET attempt = attempt - 1, session = NULL,
-           state = CASE WHEN cancel_asked THEN 'cancelled' ELSE 'ready' END FROM mine WHERE j.n = mine.n`,
+        `${locked(`session = $1 AND state <> 'done'`)}
+         UPDATE paddock.jobs j SET session = NULL,
+           attempt = CASE state WHEN 'leased' THEN attempt - 1 ELSE attempt END,
+           state = CASE WHEN state <> 'leased' THEN state WHEN cancel_asked THEN 'cancelled' ELSE 'ready' END
+         FROM mine WHERE j.n = mine.n`,
         [session],
       )
     })
+  }
+
+  async holders(): Promise<readonly NodeSessionView[]> {
+    const rows = await this.#db.query<Omit<NodeSessionView, 'labels'> & { readonly labels: string }>(
+      `SELECT id, name, state, labels::text AS labels FROM paddock.node_sessions
+       WHERE id IN (SELECT session FROM paddock.jobs WHERE session IS NOT NULL AND state <> 'done') ORDER BY id`,
+    )
+    // Written by join.
+    return rows.map((row) => ({ ...row, labels: JSON.parse(row.labels) as string[] }))
   }
 
   async retire(nodeName: string): Promise<Swept> {
