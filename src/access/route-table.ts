@@ -70,6 +70,7 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'DELETE /nodes/sessions/:id': works,
   'POST /nodes/sessions/:id/drain': works,
   'POST /nodes/sessions/:id/beat': works,
+  'POST /nodes/sessions/:id/weights': works,
   'POST /nodes/sessions/:id/claims': works,
   'GET /nodes/sessions/:id/runs/:run/files': works,
   'GET /nodes/sessions/:id/runs/:run/files/:digest': works,

@@ -1,6 +1,6 @@
 import type { Log } from '../core/index.ts'
 import type { ProxyEvent } from '../proxy/index.ts'
-import type { RunProgress } from '../rollout/index.ts'
+import type { NodesAnswered, RunProgress } from '../rollout/index.ts'
 import type { SandboxEventSink } from '../sandbox/index.ts'
 
 /** Writes what the proxy tells: one line per call, session, taint, budget and happening at the engine. */
@@ -61,6 +61,14 @@ export function logProgress(log: Log): (progress: RunProgress) => void {
         else log.info(line, 'rollout ended')
       }
     }
+  }
+}
+
+/** Writes how nodes answered to a pause or to new weights: who was last, and who was passed over. */
+export function logNodesAnswered(log: Log): (answered: NodesAnswered) => void {
+  return ({ answered, slowest, passed }) => {
+    log.info({ answered, ...slowest }, 'nodes have answered to an update')
+    for (const one of passed) log.warn(one, 'a node was passed over in an update: its jobs go to others')
   }
 }
 

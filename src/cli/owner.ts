@@ -61,7 +61,7 @@ import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
 import type { FindEnvironment } from './environments.ts'
 import { LeftWork } from './left.ts'
-import { logProxyEvent } from './observe.ts'
+import { logNodesAnswered, logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
 import { sandboxOf } from './sandbox.ts'
 import { version } from './version.ts'
@@ -95,6 +95,8 @@ export interface Owner {
   readonly log: Log
   /** Told of what happens to the engine, such as `paused` and `resumed`. */
   readonly engineListeners: Set<(what: string) => void>
+  /** Pauses and weights, as whoever moves these asks for them. */
+  readonly engineUpdates: EngineOverUpdates
   /** The agents of all its runs, for whoever puts them aside. */
   readonly shelving: Shelving
   /** Nodes that do jobs of its runs. */
@@ -222,9 +224,17 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     closers.add(() => own.close())
     const groups = new TrainerGroups({ store, outside, own, requireEngine: () => proxy.requireEngine() })
+    const nodes = new NodeJobs({
+      store,
+      leaseMs: config.nodes.leaseMs,
+      onFailure: (error) => log.room('rollout').error({ error }, 'nodes that are silent could not be looked for'),
+      onAnswered: logNodesAnswered(log.room('rollout')),
+    })
+    closers.add(async () => nodes.close())
     const engine = new EngineOverUpdates({
       proxy,
       shelving,
+      nodes: nodes.weights,
       onMissed: (rolloutId, why) =>
         log.room('rollout').warn({ rolloutId, err: why }, 'an agent could not be shelved for an update of the weights'),
     })
@@ -318,12 +328,6 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         return verdict
       },
     }
-    const nodes = new NodeJobs({
-      store,
-      leaseMs: config.nodes.leaseMs,
-      onFailure: (error) => log.room('rollout').error({ error }, 'nodes that are silent could not be looked for'),
-    })
-    closers.add(async () => nodes.close())
     const control = await startControl(
       {
         ...reading,
@@ -380,6 +384,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       { ...config.control, token, live, directory: config.store.directory, tls: await listenerTls(config) },
     )
     closers.add(() => control.close())
+    nodes.weights.serve()
+    closers.add(async () => nodes.weights.close())
     announceOwner(config.store.directory, control.localOrigin, {
       host: config.control.host,
       port: control.port,
@@ -404,6 +410,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
       log,
       engineListeners,
+      engineUpdates: engine,
       shelving,
       nodes,
       doesRollouts: options.doesRollouts ?? true,

@@ -22,9 +22,11 @@ import type {
   FleetEvent,
   FleetLimits,
   FleetStatus,
+  PauseElsewhere,
   PauseOrder,
   PauseOutcome,
   ReplicaWeights,
+  WeightsElsewhere,
   WeightsOrder,
   WeightsOutcome,
 } from './fleet/contract.ts'
@@ -266,8 +268,11 @@ export interface Proxy {
   engineStatus(): FleetStatus
   /** Asks each replica's health route now; `ill` says why it does not answer, null: it does. */
   engineHealth(): Promise<readonly { readonly url: string; readonly ill: string | null }[]>
-  /** New generations wait from now on; see {@link PauseOrder}. Throws `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`. */
-  pauseEngine(order: PauseOrder): Promise<PauseOutcome>
+  /**
+   * New generations wait from now on; see {@link PauseOrder}. `elsewhere`: another process asks the engines for what is to be done with
+   * them, and lets them go on. Throws `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`.
+   */
+  pauseEngine(order: PauseOrder, elsewhere?: PauseElsewhere): Promise<PauseOutcome>
   /** Ends a pause; engines that were left frozen by another process go on too. */
   resumeEngine(): Promise<void>
   hasEngine(): boolean
@@ -281,6 +286,8 @@ export interface Proxy {
   setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>
   /** Throws what {@link pauseEngine} throws, and `WEIGHTS_REFUSED`. */
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
+  /** Another process has brought these weights to the same engines, which are asked for nothing but their version. */
+  followWeights(weights: WeightsElsewhere): Promise<void>
   /**
    * Calls of a session wait before they reach the engine from now on; what runs is ended and kept where it can be gone on with, else
    * runs to its end. Its harness is kept by keep-alives. Gives how many were ended. Throws `SESSION_UNKNOWN`, `PAUSE_TIMED_OUT`.

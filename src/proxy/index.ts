@@ -19,10 +19,12 @@ export type { EngineOrder } from './engines/control.ts'
 export type {
   FleetLimits,
   FleetStatus,
+  PauseElsewhere,
   PauseMode,
   PauseOrder,
   PauseOutcome,
   ReplicaStatus,
+  WeightsElsewhere,
   WeightsOrder,
   WeightsOutcome,
 } from './fleet/contract.ts'

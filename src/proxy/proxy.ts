@@ -325,12 +325,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     }),
     engineStatus: () => upstream.status(),
     engineHealth: () => upstream.health(),
-    pauseEngine: (order) => upstream.pause(order),
+    pauseEngine: (order, elsewhere) => upstream.pause(order, elsewhere),
     resumeEngine: () => upstream.resume(),
     hasEngine: () => known !== noEngine,
     requireEngine,
     setEngines,
     updateWeights: (order) => upstream.update(order),
+    followWeights: (weights) => upstream.follow(weights),
     canShelve: (id) => upstream.canHoldSession(id),
     shelveSession: (id) => {
       book.byIdOrThrow(id).shelve()

@@ -50,7 +50,7 @@ export { callNamed } from './fork/past.ts'
 export { openRun, runRollouts } from './run.ts'
 export { isUnverified, type UnverifiedRollout, verifyLeft } from './left.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
-export { type AtWeightUpdate, EngineOverUpdates, type Shelved, Shelving } from './shelving/index.ts'
+export { type AtWeightUpdate, EngineOverUpdates, type OverNodes, type Shelved, Shelving } from './shelving/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'
 export {
   endRecordings,
@@ -60,7 +60,18 @@ export {
   type RecordingOptions,
   Recordings,
 } from './recording.ts'
-export { type HandInResult, insideLink, insidePath, type NodeJob, NodeJobs, type TaskFiles } from './nodes/index.ts'
+export {
+  FollowWeights,
+  type HandInResult,
+  insideLink,
+  insidePath,
+  type NodeJob,
+  NodeJobs,
+  type NodesAnswered,
+  type NodeSaid,
+  type TaskFiles,
+  type ToldWeights,
+} from './nodes/index.ts'
 export { type AskedWork, type Verification, Verifications } from './verification/index.ts'
 export { openRunAtNode, rolloutOfJob, type RunAtNode } from './run-at-node.ts'
 export { type GroupRequest, groupSpec } from './group/spec.ts'

@@ -15,5 +15,6 @@ export {
   nodeName,
   nodeProtocol,
   openAnswer,
+  weightsAnswer,
 } from './nodes/index.ts'
 export { type Annotator, type SearchHit, searchStep, serveView, type Viewer, type ViewServer } from './view/index.ts'

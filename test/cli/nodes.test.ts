@@ -1,14 +1,17 @@
 /** A coordinator and nodes as processes of their own: what they come to together, and what becomes of the jobs of nodes that are killed or frozen. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { launcher, paddock } from './paddock.ts'
+import { openReader } from '../../src/trajectory/index.ts'
+import { startEngine } from '../proxy/support.ts'
+import { paddock } from './paddock.ts'
+import { coordinator, node, rollouts, Running, started, stopped } from './running-nodes.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
 const task = join(tasks, 'log-forensics')
@@ -18,115 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true }))
 
-type Line = Readonly<Record<string, string>>
-
-/** A command that goes on, line by line. */
-class Running {
-  readonly child: ChildProcess
-  readonly lines: Line[] = []
-  readonly #ended: Promise<unknown>
-  #err = ''
-  #heard: () => void = () => undefined
-
-  constructor(args: readonly string[]) {
-    this.child = spawn(launcher, [...args, '--json'], {
-      env: { ...process.env, ENGINE_URL: '' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    this.#ended = once(this.child, 'close')
-    this.child.stderr?.on('data', (chunk: Buffer) => (this.#err += chunk.toString()))
-    if (this.child.stdout === null) throw new Error('no output')
-    createInterface({ input: this.child.stdout }).on('line', (text) => {
-      // A run's result stands on several lines.
-      if (text.startsWith('{"')) this.lines.push(JSON.parse(text) as Line)
-      this.#heard()
-    })
-    void this.#ended.then(() => this.#heard())
-  }
-
-  /** The first line that is so, said or to come. */
-  async line(wanted: (line: Line) => boolean): Promise<Line> {
-    for (;;) {
-      const found = this.lines.find(wanted)
-      if (found !== undefined) return found
-      if (this.child.exitCode !== null || this.child.signalCode === 'SIGKILL') throw new Error(`it ended: ${this.#err}`)
-      await new Promise<void>((resolve) => (this.#heard = resolve))
-    }
-  }
-
-  said(type: string): Promise<Line> {
-    return this.line((line) => line['type'] === type)
-  }
-
-  async end(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      this.child.kill(signal)
-      this.child.kill('SIGCONT')
-    }
-    await this.#ended
-    return this.child.exitCode
-  }
-}
-
-const running: Running[] = []
-/** Ends all, nodes before their coordinator, for which they would wait. */
-async function stopped(): Promise<void> {
-  for (const one of running.splice(0).toReversed()) await one.end()
-}
 afterEach(stopped)
-
-function started(args: readonly string[]): Running {
-  const one = new Running(args)
-  running.push(one)
-  return one
-}
-
-interface Coordinator {
-  readonly data: string
-  readonly url: string
-  readonly process: Running
-}
-
-async function coordinator(
-  name: string,
-  config = 'export default {}\n',
-  ...more: readonly string[]
-): Promise<Coordinator> {
-  const data = join(directory, name)
-  const file = join(directory, `${name}.config.mjs`)
-  await writeFile(file, config)
-  const one = started(['coordinator', '--data', data, '--config', file, '--control-port', '0', ...more])
-  const { control = '' } = await one.said('ready')
-  return { data, url: control, process: one }
-}
-
-/** A node with a token of its own name. */
-async function node(
-  { data, url }: Coordinator,
-  name: string,
-  places: number,
-  ...more: readonly string[]
-): Promise<Running> {
-  const file = join(directory, `${name}.token`)
-  const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
-  if (made.code === 0) await writeFile(file, made.out)
-  const own = ['--name', name, '--token-file', file, '--data', join(directory, name), '--places', String(places)]
-  const one = started(['node', '--join', url, ...own, ...more])
-  await one.said('ready')
-  return one
-}
-
-interface Rollout {
-  readonly id: string
-  readonly slot: number
-  readonly attempt: number
-  readonly end: string | null
-  readonly labels: Readonly<Record<string, string>>
-}
-
-async function rollouts(data: string): Promise<readonly Rollout[]> {
-  return JSON.parse((await paddock(['list', 'rollouts', '--limit', '1000', '--json', '--data', data])).out).rollouts
-}
 
 /** What was trained on in a run, without what is of one time and place: ids, times, names. */
 async function rows(data: string, name: string): Promise<readonly string[]> {
@@ -147,7 +42,7 @@ async function rows(data: string, name: string): Promise<readonly string[]> {
 const seeded = 'export default { session: { pin: { seed: 7 } } }\n'
 
 it('two nodes come to the rows of one machine, verdicts included, and say who ran what', async () => {
-  const here = await coordinator('pair', seeded)
+  const here = await coordinator(directory, 'pair', seeded)
   await Promise.all([node(here, 'left', 2), node(here, 'right', 2)])
   const asked = ['run', tasks, '--task', 'log-forensics', '--n', '4', '--json']
   const run = await paddock([...asked, '--data', here.data, '--config', join(directory, 'pair.config.mjs')])
@@ -177,7 +72,11 @@ it('two nodes come to the rows of one machine, verdicts included, and say who ra
 })
 
 it('a node that is killed and one that is frozen lose their jobs to a third; each slot settles once, and late work of theirs counts nothing', async () => {
-  const here = await coordinator('harm', 'export default { nodes: { leaseMs: 3000 }, session: { pin: { seed: 7 } } }\n')
+  const here = await coordinator(
+    directory,
+    'harm',
+    'export default { nodes: { leaseMs: 3000 }, session: { pin: { seed: 7 } } }\n',
+  )
   // An agent waits for its gate, so that what is done to its node is done in its middle, however slow this machine is.
   const gate = join(directory, 'gate')
   const agent = join(directory, 'agent.mjs')
@@ -232,7 +131,7 @@ it('a node that is killed and one that is frozen lose their jobs to a third; eac
 })
 
 it('a node gives back what it cannot do and says why; Ctrl-C gives back what is under way, and no try is counted', async () => {
-  const here = await coordinator('back', 'export default { session: { pin: { seed: 7 } } }\n')
+  const here = await coordinator(directory, 'back', 'export default { session: { pin: { seed: 7 } } }\n')
   const unfit = await node(here, 'unfit', 1, '--labels', 'gpu,gui')
   const plugin = join(directory, 'mine.mjs')
   await writeFile(
@@ -284,6 +183,58 @@ it('a node gives back what it cannot do and says why; Ctrl-C gives back what is 
   expect(plain.lines.filter(({ type }) => type === 'claimed')).toEqual([])
 })
 
+it('weights that only somebody says are told to nodes: they pause, and what they sample is of the right ones; one that joins is told', async () => {
+  const engine = await startEngine('--wire', 'openai')
+  try {
+    const here = await coordinator(directory, 'told', undefined, '--engine', engine.url)
+    const weights = async (version: string) => {
+      const told = await paddock(['engine', 'weights', version, '--json', '--data', here.data])
+      expect([told.code, told.err]).toEqual([0, ''])
+      return JSON.parse(told.out).nodes
+    }
+    expect(await weights('one')).toEqual({ answered: 0, slowest: null, passed: [] })
+    const worker = await node(here, 'told-node', 1)
+    const [asked, gate] = [join(directory, 'told-asked'), join(directory, 'told-gate')]
+    const agent = join(directory, 'twice.mjs')
+    await writeFile(
+      agent,
+      `import { existsSync, writeFileSync } from 'node:fs'
+       import { setTimeout } from 'node:timers/promises'
+       const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL, PADDOCK_PROMPT } = process.env
+       const ask = () => fetch(OPENAI_BASE_URL + '/chat/completions', {
+         method: 'POST',
+         headers: { authorization: 'Bearer ' + OPENAI_API_KEY, 'content-type': 'application/json' },
+         body: JSON.stringify({ model: OPENAI_MODEL, messages: [{ role: 'user', content: PADDOCK_PROMPT }] }),
+       })
+       await (await ask()).text()
+       writeFileSync(${JSON.stringify(asked)}, '')
+       while (!existsSync(${JSON.stringify(gate)})) await setTimeout(20)
+       await (await ask()).text()
+      `,
+    )
+    const harness = ['--harness', 'script', '--command', `'${process.execPath}' '${agent}'`, '--min-usable', '0']
+    const run = paddock(['run', task, ...harness, '--json', '--data', here.data])
+    while (!existsSync(asked)) await setTimeout(20)
+    expect(await weights('two')).toMatchObject({ answered: 1, slowest: { node: 'told-node' }, passed: [] })
+    await writeFile(gate, '')
+    const ended = await run
+    expect([ended.code, ended.err]).toEqual([0, ''])
+    expect(worker.lines.some(({ type }) => type === 'handed_in')).toBe(true)
+    await stopped()
+    const [only] = await rollouts(here.data)
+    const store = await openReader(here.data)
+    const [session] = await store.recorder.sessions({ rolloutId: only?.id ?? '' })
+    const { calls } = await store.recorder.session(session?.id ?? '')
+    expect(calls.map(({ commit }) => [commit?.weightVersionBefore, commit?.weightVersionAfter])).toEqual([
+      ['one', 'one'],
+      ['two', 'two'],
+    ])
+    await store.close()
+  } finally {
+    await engine.kill()
+  }
+})
+
 it('neither speaks plain HTTP beyond this machine, but where it is told that the network encrypts', async () => {
   const data = join(directory, 'plain-data')
   for (const [command, args, env] of [
@@ -317,7 +268,7 @@ it('neither speaks plain HTTP beyond this machine, but where it is told that the
 })
 
 it('another version is refused by name, a session of another token by 403, and a body that is too large', async () => {
-  const { data, url } = await coordinator('asked', 'export default { nodes: { maxHandInMb: 1 } }\n')
+  const { data, url } = await coordinator(directory, 'asked', 'export default { nodes: { maxHandInMb: 1 } }\n')
   const tokens = await Promise.all(
     ['one', 'other'].map(async (name) => {
       const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
@@ -338,8 +289,8 @@ it('another version is refused by name, a session of another token by 403, and a
     return [answer.status, text === '' ? null : JSON.parse(text)] as const
   }
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-  const hello = { protocol: 1, paddock: version, name: 'n', labels: [] }
-  for (const skew of [{ protocol: 2 }, { paddock: '99.0.0' }]) {
+  const hello = { protocol: 2, paddock: version, name: 'n', labels: [] }
+  for (const skew of [{ protocol: 1 }, { paddock: '99.0.0' }]) {
     const [status, { error }] = await ask(0, 'POST', '', { ...hello, ...skew })
     expect([status, error.code]).toEqual([409, 'NODE_VERSION'])
     expect(error.message).toContain(version)
@@ -349,7 +300,8 @@ it('another version is refused by name, a session of another token by 403, and a
   const job = session
   const routes = [
     ['POST', `/${session}/beat`, { jobs: [] }],
-    ['POST', `/${session}/claims`, { request_id: session, limit: 1, capacity: {} }],
+    ['POST', `/${session}/claims`, { request_id: session, limit: 1, capacity: {}, mark: '' }],
+    ['POST', `/${session}/weights`, { mark: '', failed: null, also: [], wait_ms: 0 }],
     ['POST', `/${session}/drain`],
     ['GET', `/${session}/runs/r/files`],
     ['GET', `/${session}/runs/r/files/${'0'.repeat(64)}`],
@@ -373,7 +325,7 @@ it('another version is refused by name, a session of another token by 403, and a
 })
 
 it('a rollout that is too large to be handed in is given back with the reason, and its node asks for no more of the run', async () => {
-  const here = await coordinator('narrow', 'export default { nodes: { maxHandInMb: 1 } }\n')
+  const here = await coordinator(directory, 'narrow', 'export default { nodes: { maxHandInMb: 1 } }\n')
   const small = await node(here, 'small', 1)
   const wide = ['--harness', 'script', '--command', 'head -c 3000000 /dev/urandom | base64 -w0']
   const run = new Running(['run', task, '--min-usable', '0', ...wide, '--data', here.data])
@@ -392,7 +344,7 @@ it('they speak TLS: a certificate that nobody vouches for is refused by name, an
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
   const named = ['-subj', '/CN=paddock', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert]
   await promisify(execFile)('openssl', [...made, ...named])
-  const here = await coordinator('secure', undefined, '--tls-cert', cert, '--tls-key', key)
+  const here = await coordinator(directory, 'secure', undefined, '--tls-cert', cert, '--tls-key', key)
   expect(here.url).toMatch(/^https:/)
   await expect(fetch(here.url.replace('https:', 'http:'))).rejects.toThrow('fetch failed')
   const token = (await paddock(['token', 'create', '--role', 'node', '--name', 'other', '--data', here.data])).out

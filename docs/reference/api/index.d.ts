@@ -213,12 +213,13 @@ export interface Proxy {
         readonly url: string;
         readonly ill: string | null;
     }[]>;
-    pauseEngine(order: PauseOrder): Promise<PauseOutcome>;
+    pauseEngine(order: PauseOrder, elsewhere?: PauseElsewhere): Promise<PauseOutcome>;
     resumeEngine(): Promise<void>;
     hasEngine(): boolean;
     requireEngine(): void;
     setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>;
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
+    followWeights(weights: WeightsElsewhere): Promise<void>;
     shelveSession(id: Id): Promise<number>;
     canShelve(id: Id): boolean;
     resumeSession(id: Id): void;

@@ -1,12 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
 import type { FleetStatus, PauseOutcome, WeightsOutcome } from '../../proxy/index.ts'
-import type { Shelved } from '../../rollout/index.ts'
+import type { OverNodes, Shelved } from '../../rollout/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { ownerOf } from '../find-owner.ts'
 import { exitCode } from '../exit.ts'
 import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
+
+type Outcome = PauseOutcome & Shelved & OverNodes
 
 interface PauseOptions {
   readonly mode: string
@@ -41,7 +43,7 @@ export function addEngine(program: Command, cli: Cli): void {
     .addHelpText('after', '\nExample:\n  $ paddock engine pause --mode abort-resubmit')
     .action(async (options: PauseOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
-        const outcome = (await ask(context, 'POST', '/engine/pause', orderOf(options))) as PauseOutcome & Shelved
+        const outcome = (await ask(context, 'POST', '/engine/pause', orderOf(options))) as Outcome
         context.result(outcome, () => `paused: ${outcomeText(outcome)}`)
         return exitCode.ok
       }),
@@ -73,7 +75,7 @@ Example:
     .action(async (version: string, options: WeightsOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
         const order = { ...orderOf(options), version, requests: options.post ?? [] }
-        const outcome = (await ask(context, 'POST', '/engine/weights', order)) as WeightsOutcome & Shelved
+        const outcome = (await ask(context, 'POST', '/engine/weights', order)) as WeightsOutcome & Outcome
         context.result(
           outcome,
           () => `weights ${version} on ${plural(outcome.replicas.length, 'replica')}: ${outcomeText(outcome)}`,
@@ -146,9 +148,14 @@ function statusText(status: FleetStatus, { paint, io }: CommandContext): string 
   return `${table(columns, rows, { paint, columns: io.columns })}\n${paused}`
 }
 
-function outcomeText({ interrupted, drained, kept, shelved, durationMs }: PauseOutcome & Shelved): string {
+function outcomeText({ interrupted, drained, kept, shelved, durationMs, nodes }: Outcome): string {
   const aside = shelved === 0 ? '' : `${plural(shelved, 'rollout')} shelved, `
-  return `${aside}${interrupted} interrupted, ${drained} drained, ${kept} kept, in ${duration(durationMs)}`
+  const here = `${aside}${interrupted} interrupted, ${drained} drained, ${kept} kept, in ${duration(durationMs)}`
+  const { answered, slowest, passed } = nodes
+  const last = slowest === null ? '' : `, ${slowest.node} last after ${duration(slowest.durationMs)}`
+  const there = answered === 0 ? [] : [`${plural(answered, 'node')} likewise${last}`]
+  const lost = passed.map(({ node, why }) => `${node} was passed over (${why}): its jobs go to others`)
+  return [here, ...there, ...lost].join('\n')
 }
 
 function collectPost(

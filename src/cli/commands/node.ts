@@ -138,7 +138,8 @@ async function atWork(
   const { NodeWorker } = await import('../node/worker.ts')
   const { Outbox } = await import('../node/outbox.ts')
   const { copyOfTasks } = await import('../node/task-copy.ts')
-  const { defaultLimits } = await import('../../rollout/index.ts')
+  const { WeightsLoop } = await import('../node/weights-loop.ts')
+  const { defaultLimits, FollowWeights } = await import('../../rollout/index.ts')
   const { config } = loaded
   const refuse = async (): Promise<never> =>
     Promise.reject(
@@ -164,12 +165,13 @@ async function atWork(
     const { agent = defaultLimits().agent } = config.run.limits
     const places = options.places ?? agent
     const run = { ...config.run, limits: { ...config.run.limits, agent: places } }
-    const worker = new NodeWorker({
+    const worker: InstanceType<typeof NodeWorker> = new NodeWorker({
       client,
       store: owner.store,
       outbox: new Outbox(join(directory, 'node-jobs')),
       places,
       joined,
+      mark: () => weights.mark,
       rejoin,
       signal: io.signal,
       open: async (order, session) => {
@@ -182,6 +184,9 @@ async function atWork(
       },
       tell,
     })
+    const follow = new FollowWeights({ proxy: owner.proxy, engine: owner.engineUpdates })
+    const asked = { client, follow, sessions: () => worker.sessions }
+    await using weights = await WeightsLoop.begin(asked, joined.weights)
     await worker.takeUp()
     const ready = {
       type: 'ready',

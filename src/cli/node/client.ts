@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { z } from 'zod'
 import { catalogue, type Digest, type ErrorCode, type Id, isPaddockError, PaddockError } from '../../core/index.ts'
-import type { NodeJob, TaskFiles } from '../../rollout/index.ts'
+import type { NodeJob, NodeSaid, TaskFiles, ToldWeights } from '../../rollout/index.ts'
 import {
   beatAnswer,
   claimAnswer,
@@ -15,6 +15,7 @@ import {
   type NodeEngines,
   nodeProtocol,
   openAnswer,
+  weightsAnswer,
 } from '../../server/index.ts'
 
 export interface NodeClientParts {
@@ -31,6 +32,8 @@ export interface Joined {
   readonly session: Id
   readonly leaseMs: number
   readonly engines: NodeEngines | null
+  /** What holds for the engine. */
+  readonly weights: ToldWeights
 }
 
 type Lease = NodeJob['lease']
@@ -40,6 +43,8 @@ const retryMs = 1000
 /** Until a request is given up and asked again; a rollout may be large. */
 const answerMs = 60_000
 const handInMs = 600_000
+/** So long the coordinator keeps the question what it tells next. */
+const weightsMs = 20_000
 
 /** Every request may be repeated, and is until it is answered. Throws the coordinator's refusals under their codes. */
 export class NodeClient {
@@ -56,7 +61,13 @@ export class NodeClient {
     readonly paddock: string
   }): Promise<Joined> {
     const told = await this.#json(openAnswer, 'POST', '/nodes/sessions', { protocol: nodeProtocol, ...node })
-    return { session: told.session_id, leaseMs: told.lease_ms, engines: told.engines }
+    return { session: told.session_id, leaseMs: told.lease_ms, engines: told.engines, weights: told.weights }
+  }
+
+  /** Says what was done of what was told of the engine, and waits for what is told next. */
+  async weights(session: Id, { mark, failed }: NodeSaid, also: readonly Id[]): Promise<ToldWeights> {
+    const body = { mark, failed, also: also.slice(-1000), wait_ms: weightsMs }
+    return (await this.#json(weightsAnswer, 'POST', `/nodes/sessions/${session}/weights`, body)).weights
   }
 
   async beat(session: Id, held: readonly Lease[]) {
@@ -72,6 +83,7 @@ export class NodeClient {
       readonly limit: number
       readonly capacity: Readonly<Record<string, number>>
       readonly without: readonly Id[]
+      readonly mark: string
     },
   ): Promise<readonly NodeJob[]> {
     const { requestId, ...rest } = asked

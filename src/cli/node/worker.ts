@@ -22,6 +22,8 @@ export interface WorkerParts {
   readonly outbox: Outbox
   readonly places: number
   readonly joined: Joined
+  /** Names what was told of the engine and is done. */
+  readonly mark: () => string
   /** Begins a further session. */
   readonly rejoin: () => Promise<Joined>
   /** Ctrl-C: claims no more, gives back what is under way. */
@@ -53,6 +55,8 @@ export class NodeWorker {
   /** Runs that this node cannot do. */
   readonly #unfit = new Set<Id>()
   #session: Id
+  /** Sessions of an earlier process whose jobs are not taken up yet: it is dead, so nothing of them is sampled any more. */
+  #earlier: readonly Id[] = []
   readonly #engines: NodeEngines | null
   #leaseMs: number
   #enginesChanged = false
@@ -64,6 +68,13 @@ export class NodeWorker {
     this.#session = parts.joined.session
     this.#leaseMs = parts.joined.leaseMs
     this.#engines = parts.joined.engines
+  }
+
+  /** The session that claims, and others of this node whose work would still be taken. */
+  get sessions(): { readonly now: Id; readonly also: readonly Id[] } {
+    const also = new Set([...this.#earlier, ...[...this.#running.values()].map(({ job }) => job.lease.session)])
+    also.delete(this.#session)
+    return { now: this.#session, also: [...also] }
   }
 
   /** Works until the signal aborts, or the coordinator has another engine. Resolves when nothing is under way. Throws `STORE_*`, `CONTROL_TOKEN`. */
@@ -109,6 +120,7 @@ export class NodeWorker {
       limit: Math.min(limit, 64),
       capacity: { places: limit },
       without: [...this.#unfit].slice(-1000),
+      mark: this.#parts.mark(),
     }
     try {
       return await client.claim(this.#session, asked)
@@ -228,14 +240,15 @@ export class NodeWorker {
   async takeUp(): Promise<void> {
     const { outbox, store, client } = this.#parts
     const held = await outbox.all()
+    this.#earlier = [...new Set(held.map(({ lease }) => lease.session))]
     for (const job of held) {
       const rollout = await rolloutOfJob(store.catalogue, job)
       if (rollout === null || rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled') {
         await this.#giveBack(job, 'drain', null)
       } else await this.handIn(job, rollout.id, null)
     }
-    for (const session of new Set(held.map(({ lease }) => lease.session)))
-      await client.end(session).catch(() => undefined)
+    for (const session of this.#earlier) await client.end(session).catch(() => undefined)
+    this.#earlier = []
   }
 
   /** One at a time: a coordinator that is away is asked until it answers. */
@@ -246,8 +259,8 @@ export class NodeWorker {
 
   async #beatOnce(): Promise<void> {
     const { client, signal } = this.#parts
-    const sessions = new Set([this.#session, ...[...this.#running.values()].map(({ job }) => job.lease.session)])
-    for (const session of sessions) {
+    const { now, also } = this.sessions
+    for (const session of [now, ...also]) {
       const held = [...this.#running.values()].flatMap(({ job }) => (job.lease.session === session ? [job.lease] : []))
       try {
         const { alive, stop, engines } = await client.beat(session, held)

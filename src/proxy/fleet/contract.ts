@@ -36,6 +36,19 @@ export interface PauseOrder {
   readonly timeoutMs: number
 }
 
+/** A pause that another process has asked of the same engines, which does what is to be done with them. */
+export interface PauseElsewhere {
+  /** Mode `keep`: what runs stands still in the engines. */
+  readonly frozen: boolean
+}
+
+/** New weights that another process has brought to the same engines. */
+export interface WeightsElsewhere {
+  readonly version: string
+  /** As in {@link WeightsOutcome}. */
+  readonly cacheIsolated: boolean
+}
+
 /** `POST /engine/weights`. */
 export interface WeightsOrder extends PauseOrder {
   readonly version: string
@@ -68,6 +81,8 @@ export interface ReplicaStatus {
 export interface FleetStatus {
   readonly replicas: readonly ReplicaStatus[]
   readonly paused: PauseMode | null
+  /** In a pause of mode `keep`: what runs stands still in every replica that serves. */
+  readonly frozen: boolean
   /** Calls that wait for the end of a pause. */
   readonly waiting: number
   /** The version of the last update through the control API. */

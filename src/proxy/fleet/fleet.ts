@@ -8,9 +8,11 @@ import type {
   FleetEvent,
   FleetLimits,
   FleetStatus,
+  PauseElsewhere,
   PauseOrder,
   PauseOutcome,
   ReplicaWeights,
+  WeightsElsewhere,
   WeightsOrder,
   WeightsOutcome,
 } from './contract.ts'
@@ -159,8 +161,8 @@ export class Fleet implements Upstream, RequestSurroundings {
     return Promise.all(this.replicas.map(async (replica) => ({ url: replica.url, ill: await healthOf(replica) })))
   }
 
-  pause(order: PauseOrder): Promise<PauseOutcome> {
-    return this.pauses.pause(order)
+  pause(order: PauseOrder, elsewhere: PauseElsewhere | null = null): Promise<PauseOutcome> {
+    return this.pauses.pause(order, elsewhere)
   }
 
   async resume(): Promise<void> {
@@ -169,6 +171,12 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   update(order: WeightsOrder): Promise<WeightsOutcome> {
     return this.updates.update(order).finally(() => {
+      for (const { known } of this.replicas) known.suspect({ gone: false })
+    })
+  }
+
+  follow(weights: WeightsElsewhere): Promise<void> {
+    return this.updates.follow(weights).finally(() => {
       for (const { known } of this.replicas) known.suspect({ gone: false })
     })
   }
@@ -189,6 +197,7 @@ export class Fleet implements Upstream, RequestSurroundings {
     return {
       replicas: this.replicas.map((replica) => replica.status()),
       paused: this.pauses.mode,
+      frozen: this.pauses.isFrozen,
       waiting: this.pauses.waiting,
       weightVersion: this.updates.version,
       weightUpdates: this.updates.count,

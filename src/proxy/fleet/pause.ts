@@ -1,6 +1,6 @@
 import { type Clock, PaddockError } from '../../core/index.ts'
 import type { UpstreamIds } from '../upstream.ts'
-import type { FleetEvent, PauseMode, PauseOrder, PauseOutcome } from './contract.ts'
+import type { FleetEvent, PauseElsewhere, PauseMode, PauseOrder, PauseOutcome } from './contract.ts'
 import type { Generation, Replica } from './replica.ts'
 import type { FleetRequest } from './request.ts'
 
@@ -20,6 +20,8 @@ interface PauseParts {
  */
 export class Pause {
   mode: PauseMode | null = null
+  /** What runs stands still in every replica that serves. */
+  isFrozen = false
   interruptedTotal = 0
   private readonly parts: PauseParts
   private readonly held = new Set<FleetRequest>()
@@ -60,9 +62,10 @@ export class Pause {
 
   /**
    * Closes the gate and does with what runs as the mode says. Throws `ENGINE_PAUSED` where it is closed already,
-   * `PAUSE_TIMED_OUT` where running generations did not end in time; everything goes on then.
+   * `PAUSE_TIMED_OUT` where running generations did not end in time; everything goes on then. `elsewhere`: another process has
+   * frozen the engines, or not, and lets them go on; they are not asked.
    */
-  async pause(order: PauseOrder): Promise<PauseOutcome> {
+  async pause(order: PauseOrder, elsewhere: PauseElsewhere | null = null): Promise<PauseOutcome> {
     if (this.mode !== null) throw new PaddockError('ENGINE_PAUSED', `Generation is paused already, mode ${this.mode}.`)
     const { clock, emit } = this.parts
     const startedAt = clock.monotonic()
@@ -72,7 +75,7 @@ export class Pause {
       const outcome = { interrupted: 0, drained: 0, kept: 0 }
       if (order.mode === 'keep') {
         outcome.kept = running.length
-        await this.freeze(order)
+        await this.freeze(order, elsewhere)
       } else {
         const ended = this.ended(running, order.timeoutMs)
         ended.catch(() => {})
@@ -102,6 +105,7 @@ export class Pause {
     } finally {
       this.closing = false
       this.mode = null
+      this.isFrozen = false
       this.toThaw.clear()
     }
     const frozen = [...this.frozen]
@@ -157,24 +161,29 @@ export class Pause {
   }
 
   /** Frozen where the engine can; elsewhere what runs goes on running while the weights change. */
-  private async freeze({ cache }: PauseOrder): Promise<void> {
+  private async freeze({ cache }: PauseOrder, elsewhere: PauseElsewhere | null): Promise<void> {
     const now = this.parts.clock.monotonic()
-    await Promise.all(
-      this.parts.replicas.map(async (replica) => {
-        if (replica.state === 'ejected') return
-        this.toThaw.add(replica)
-        const done = await replica.engine.control?.freeze(cache).catch(() => false)
-        if (done !== true) {
-          this.toThaw.delete(replica)
-          return
-        }
+    const serving = this.parts.replicas.filter(({ state }) => state !== 'ejected')
+    const frozen = await Promise.all(
+      serving.map(async (replica) => {
+        const done = elsewhere === null ? await this.freezeAt(replica, cache) : elsewhere.frozen
+        if (!done) return false
         for (const request of replica.running) {
           request.heldSince = now
           request.recomputed = cache === 'clear'
           this.frozen.add(request)
         }
+        return true
       }),
     )
+    this.isFrozen = frozen.every(Boolean)
+  }
+
+  private async freezeAt(replica: Replica, cache: PauseOrder['cache']): Promise<boolean> {
+    this.toThaw.add(replica)
+    const done = await replica.engine.control?.freeze(cache).catch(() => false)
+    if (done !== true) this.toThaw.delete(replica)
+    return done === true
   }
 
   /** Ends what can be gone on with; the engine says how far it came. Gives how many. */

@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { FleetEvent, ReplicaWeights, WeightsOrder, WeightsOutcome } from './contract.ts'
+import type { FleetEvent, ReplicaWeights, WeightsElsewhere, WeightsOrder, WeightsOutcome } from './contract.ts'
 import type { Pause } from './pause.ts'
 import type { Replica } from './replica.ts'
 
@@ -55,6 +55,21 @@ export class WeightUpdates {
       this.running = false
       if (own) await pauses.resume()
     }
+  }
+
+  /** What another process brought to these replicas: nothing is asked of them but which weights they have. */
+  async follow({ version, cacheIsolated }: WeightsElsewhere): Promise<void> {
+    await Promise.all(
+      this.parts.replicas.map(async (replica) => {
+        const said = await replica.weights.read()
+        replica.weights.note(replica.weights.told && said !== null ? said : version)
+        replica.staleCache = !cacheIsolated && (replica.engine.control?.saltMember ?? null) === null
+        if (replica.state === 'stale' && replica.weights.version === version) replica.state = 'serving'
+      }),
+    )
+    this.version = version
+    this.count += 1
+    this.parts.emit({ what: 'weights', replica: null, detail: version })
   }
 
   private async bring(replica: Replica, { version, requests, mode, cache }: WeightsOrder): Promise<void> {

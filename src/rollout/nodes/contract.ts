@@ -1,4 +1,5 @@
 import type { Digest, Id } from '../../core/index.ts'
+import type { PauseElsewhere, PauseOrder } from '../../proxy/index.ts'
 import type { GroupRecord, GroupSpec, HandInAnswer, LeaseKey, RunRecord } from '../../trajectory/index.ts'
 
 /** What all jobs of a run have in common, as a node needs it. */
@@ -38,6 +39,26 @@ export interface HandedRollout {
 export interface StopJob {
   readonly jobId: Id
   readonly why: 'cancelled' | 'lost' | 'over'
+}
+
+/** What holds for the engine, as a coordinator tells its nodes. */
+export interface ToldWeights {
+  /** Names what is told: another mark says something else. */
+  readonly mark: string
+  /** Generation waits; null: it goes on. */
+  readonly paused: (PauseOrder & PauseElsewhere) | null
+  /** The weights that are there; null: nobody has said any. */
+  readonly version: string | null
+  readonly cacheIsolated: boolean
+}
+
+/** How nodes answered to what they were told. */
+export interface NodesAnswered {
+  readonly answered: number
+  /** Whoever answered last; null: nobody did. */
+  readonly slowest: { readonly node: string; readonly durationMs: number } | null
+  /** Nodes that were passed over, whose jobs go to others: `lapsed`: their lease was over, `silent`: they lived and did not answer in time. */
+  readonly passed: readonly { readonly node: string; readonly why: 'lapsed' | 'silent' }[]
 }
 
 /** What came of a hand-in. */

@@ -1,3 +1,13 @@
-export type { HandedRollout, HandInResult, NodeJob, NodeOrder, StopJob } from './contract.ts'
+export type {
+  HandedRollout,
+  HandInResult,
+  NodeJob,
+  NodeOrder,
+  NodesAnswered,
+  StopJob,
+  ToldWeights,
+} from './contract.ts'
+export { FollowWeights } from './follow-weights.ts'
 export { attemptOf, NodeJobs, type NodeRun, type NodesOfRun } from './node-jobs.ts'
+export { nobodyAnswered, type NodeSaid, type NodeWeights } from './node-weights.ts'
 export { insideLink, insidePath, type TaskFile, type TaskFiles } from './task-files.ts'

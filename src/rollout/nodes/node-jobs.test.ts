@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type Id, newId, sha256 } from '../../core/index.ts'
+import { type Clock, type Id, newId, sha256, systemClock } from '../../core/index.ts'
 import { type LeaseKey, openStore, type OwnedStore, packRollout, type RolloutView } from '../../trajectory/index.ts'
 import { groupSpec } from '../group/spec.ts'
 import { endInterrupted } from '../interrupted.ts'
@@ -24,6 +24,7 @@ beforeEach(async () => {
     topic,
     slots.map((slot) => ({ id: ids[slot] ?? '', payload: { slot }, runId: run.id, groupId: group.id })),
   )
+  clock.ahead = 0
   jobs = coordinator(store)
 })
 afterEach(async () => {
@@ -59,8 +60,15 @@ function bound<T extends object>(target: T, name: string | symbol): unknown {
   return typeof value === 'function' ? value.bind(target) : value
 }
 
+/** The process's clock is later by this with every look. What the database decides it does not touch. */
+const clock = { ahead: 0 }
+function ticking(): Clock {
+  let at = 0
+  return { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + (at += clock.ahead) }
+}
+
 function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | 'blobs'>): NodeJobs {
-  const made = new NodeJobs({ store: on, leaseMs: 600_000, onFailure: () => undefined })
+  const made = new NodeJobs({ store: on, leaseMs: 600_000, onFailure: () => undefined, clock: ticking() })
   made.add({
     runId: run.id,
     tasks: directory,
@@ -72,7 +80,7 @@ function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | '
       trainingStep: null,
     }),
     claim: async (session, request) =>
-      (await store.queue.claim(topic, session, request)).map(({ jobId, token, payload }) => ({
+      (await on.queue.claim(topic, session, request)).map(({ jobId, token, payload }) => ({
         lease: { jobId, session, token },
         group,
         spec: groupSpec({ n: 2 }),
@@ -91,7 +99,13 @@ function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | '
 const open = (token = 'a') => jobs.open(token, { name: `node-${token}`, labels: [] })
 
 async function claimed(session: Id, token = 'a'): Promise<LeaseKey> {
-  const [job] = await jobs.claim(token, session, { requestId: newId(), limit: 1, capacity: {}, without: [] })
+  const [job] = await jobs.claim(token, session, {
+    requestId: newId(),
+    limit: 1,
+    capacity: {},
+    without: [],
+    mark: jobs.weights.now.mark,
+  })
   if (job === undefined) throw new Error('nothing to claim')
   return job.lease
 }
@@ -146,7 +160,7 @@ it('lets nothing be claimed while a late rollout is taken in', async () => {
     get: (target, name) => {
       if (name !== 'takeIn') return bound(target, name)
       return async (...sent: Parameters<typeof recorder.takeIn>) => {
-        const asked = { requestId: newId(), limit: 2, capacity: {}, without: [] }
+        const asked = { requestId: newId(), limit: 2, capacity: {}, without: [], mark: jobs.weights.now.mark }
         meanwhile.push(jobs.claim('b', other, asked))
         // A claim that waits for nobody is done by then: the queue serves one call after the other.
         for (let at = 0; at < 10; at += 1) await store.queue.depth(topic)
@@ -191,6 +205,91 @@ it('gives a job that ended as infra to the next, whose attempt is another one', 
   expect(await jobs.handIn('b', next, await made(0, { attempt: 1 }))).toMatchObject({ accepted: true, state: 'done' })
 })
 
+const order = { mode: 'drain', cache: 'clear', timeoutMs: 60_000, frozen: false } as const
+const done = () => ({ mark: jobs.weights.now.mark, failed: null })
+
+it('waits at a pause until each node has answered that holds a job, for all of its sessions, and says who was last', async () => {
+  const [early, late, idle] = [await open(), await open('b'), await open('c')]
+  await claimed(early)
+  await claimed(late, 'b')
+  jobs.weights.serve()
+  let over = false
+  const paused = jobs.weights.pause(order).finally(() => (over = true))
+  const { signal } = new AbortController()
+  const told = await jobs.weightsFor('b', late, { also: [early], said: { mark: '', failed: null }, waitMs: 0, signal })
+  expect(told).toMatchObject({ paused: { mode: 'drain' }, version: null, mark: jobs.weights.now.mark })
+  await jobs.weightsFor('c', idle, { also: [early, late], said: done(), waitMs: 0, signal })
+  await jobs.weightsFor('a', early, { also: [], said: done(), waitMs: 0, signal })
+  // Sessions of other tokens are not answered for, and what is done of an older mark is no answer.
+  expect(over).toBe(false)
+  await jobs.weightsFor('b', late, { also: [], said: done(), waitMs: 0, signal })
+  expect(await paused).toMatchObject({ answered: 2, slowest: { node: 'node-b' }, passed: [] })
+  const asked = { also: [], said: done(), waitMs: 60_000, signal }
+  const next = jobs.weightsFor('a', early, asked)
+  jobs.weights.resume()
+  expect(await next).toMatchObject({ paused: null })
+})
+
+it('passes over a node whose lease is over, or that lives and is silent: its jobs are free, and nothing of it is taken', async () => {
+  const lapsed = await open()
+  const first = await claimed(lapsed)
+  await lost(lapsed)
+  const silent = await open('b')
+  const second = await claimed(silent, 'b')
+  expect(second.jobId).toBe(first.jobId)
+  const other = await open('c')
+  const third = await claimed(other, 'c')
+  await lost(other)
+  jobs.weights.serve()
+  // An own runner of this process has no part in it.
+  await store.queue.join({ id: newId(), name: 'here', labels: [] }, 600_000)
+  clock.ahead = 120_000
+  expect(await jobs.weights.update({ version: 'v', cacheIsolated: true }, 60_000)).toMatchObject({
+    answered: 0,
+    slowest: null,
+    passed: expect.arrayContaining([
+      { node: 'node-b', why: 'silent' },
+      { node: 'node-c', why: 'lapsed' },
+    ]),
+  })
+  expect(await store.queue.depth(topic)).toMatchObject({ ready: 2, leased: 0 })
+  for (const [token, lease, slot] of [
+    ['b', second, 0],
+    ['c', third, 1],
+  ] as const) {
+    const attempt = lease.token - 1
+    expect(await jobs.handIn(token, lease, await made(slot, { attempt }))).toMatchObject({ why: 'not_yours' })
+  }
+  expect(await store.catalogue.rollouts({ groupId: group.id })).toEqual([])
+  // Who is passed over once is not waited for again.
+  expect(await jobs.weights.pause(order)).toMatchObject({ answered: 0, passed: [] })
+})
+
+it('gives no job to a node that has not done what it was told, and takes back what it claimed meanwhile', async () => {
+  const session = await open()
+  const { mark } = jobs.weights.now
+  const ask = (by: string) =>
+    jobs.claim('a', session, { requestId: newId(), limit: 1, capacity: {}, without: [], mark: by })
+  jobs.weights.serve()
+  const claiming = new Proxy(store.queue, {
+    get: (target, name) => {
+      if (name !== 'claim') return bound(target, name)
+      return async (...sent: Parameters<typeof target.claim>) => {
+        const leases = await target.claim(...sent)
+        jobs.weights.believe('v')
+        return leases
+      }
+    },
+  })
+  jobs.close()
+  jobs = coordinator({ ...partsOf(store), queue: claiming })
+  jobs.weights.serve()
+  expect(await ask(mark)).toEqual([])
+  expect(await ask(jobs.weights.now.mark)).toEqual([])
+  expect(await store.queue.depth(topic)).toMatchObject({ ready: 2, leased: 0 })
+  expect((await store.queue.jobs({ ids }))[0]).toMatchObject({ token: 1, attempt: 0 })
+})
+
 it('is for the sessions of the token that asks alone, and for the rollout that the job asks for', async () => {
   const session = await open()
   const lease = await claimed(session)
@@ -224,5 +323,13 @@ it('tells a node what to stop: what somebody cancelled, and what a stopped run w
   expect((await jobs.beat('a', session, [one, other])).stop).toContainEqual({ jobId: other.jobId, why: 'over' })
   expect(await jobs.giveBack('a', other, { why: 'drain', reason: null })).toBe(true)
   expect((await store.queue.jobs({ ids: [other.jobId] }))[0]).toMatchObject({ state: 'ready', attempt: 0 })
-  expect(await jobs.claim('a', session, { requestId: newId(), limit: 2, capacity: {}, without: [] })).toEqual([])
+  expect(
+    await jobs.claim('a', session, {
+      requestId: newId(),
+      limit: 2,
+      capacity: {},
+      without: [],
+      mark: jobs.weights.now.mark,
+    }),
+  ).toEqual([])
 })

@@ -7,7 +7,16 @@ import {
   type Store,
   takeInRollout,
 } from '../../trajectory/index.ts'
-import type { HandedRollout, HandInResult, NodeJob, NodeOrder, StopJob } from './contract.ts'
+import type {
+  HandedRollout,
+  HandInResult,
+  NodeJob,
+  NodeOrder,
+  NodesAnswered,
+  StopJob,
+  ToldWeights,
+} from './contract.ts'
+import { nameSeparator, nodeNameOf, type NodeSaid, NodeWeights } from './node-weights.ts'
 import { listTaskFiles, type TaskFiles, taskFileAt } from './task-files.ts'
 
 /** A run at work whose jobs may go to nodes. */
@@ -46,12 +55,11 @@ export interface NodeJobsParts {
   /** Time without a beat after which a node's jobs may go to another. */
   readonly leaseMs: number
   readonly onFailure: (error: unknown) => void
+  /** Nodes have answered to what they were told of weights, or were passed over. */
+  readonly onAnswered?: (answered: NodesAnswered) => void
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
-
-/** A name in the queue holds the token's and the node's own, so that a session stays one token's over restarts. */
-const separator = '/'
 
 /**
  * The coordinator's side of nodes: sessions, claims over all runs at work, hand-ins. Nothing is kept here that the queue does not have,
@@ -60,6 +68,8 @@ const separator = '/'
 export class NodeJobs {
   readonly leaseMs: number
   readonly handIns: HandInTally = { accepted: 0, repeated: 0, refused: 0 }
+  /** What nodes are told of the engine. */
+  readonly weights: NodeWeights
   readonly #parts: NodeJobsParts
   readonly #clock: Clock
   readonly #newId: IdMaker
@@ -68,6 +78,8 @@ export class NodeJobs {
   /** Runs that were stopped here: their jobs are given back. */
   readonly #stopped = new Set<Id>()
   readonly #turns = new KeyedTurns<Id>()
+  /** A session is not passed over while something of it is taken in. */
+  readonly #ofSession = new KeyedTurns<Id>()
   readonly #sweeping: NodeJS.Timeout
   #sweptAt: number
 
@@ -76,6 +88,13 @@ export class NodeJobs {
     this.leaseMs = parts.leaseMs
     this.#clock = parts.clock ?? systemClock
     this.#newId = parts.newId ?? newId
+    const { queue } = parts.store
+    this.weights = new NodeWeights({
+      queue,
+      clock: this.#clock,
+      passOver: (session) => this.#ofSession.take(session, () => queue.leave(session)),
+      ...(parts.onAnswered === undefined ? {} : { onAnswered: parts.onAnswered }),
+    })
     this.#sweptAt = this.#clock.now()
     this.#sweeping = setInterval(() => void this.#sweep(), this.sweepMs).unref()
   }
@@ -87,6 +106,7 @@ export class NodeJobs {
 
   close(): void {
     clearInterval(this.#sweeping)
+    this.weights.close()
   }
 
   /** A run's jobs may be claimed from now on. */
@@ -110,7 +130,7 @@ export class NodeJobs {
   /** Begins a session of a token's node. */
   async open(token: string, node: { readonly name: string; readonly labels: readonly string[] }): Promise<Id> {
     const id = this.#newId()
-    const name = `${token}${separator}${node.name}`
+    const name = `${token}${nameSeparator}${node.name}`
     await this.#parts.store.queue.join({ id, name, labels: node.labels }, this.leaseMs)
     return id
   }
@@ -118,7 +138,8 @@ export class NodeJobs {
   /** Ends a session in order: what it still holds goes back and burns no attempt. */
   async end(token: string, session: Id): Promise<void> {
     await this.#session(token, session)
-    await this.#parts.store.queue.leave(session)
+    await this.#ofSession.take(session, () => this.#parts.store.queue.leave(session))
+    this.weights.forget(session)
   }
 
   async drain(token: string, session: Id): Promise<void> {
@@ -148,13 +169,49 @@ export class NodeJobs {
     return { alive, stop }
   }
 
-  /** Jobs of the runs at work, in the order in which these began. Throws `NODE_SESSION_GONE`. */
+  /**
+   * Hears what a node has done of what it was told of the engine, and tells what holds once that is something else, or `waitMs` is over.
+   * `also`: earlier sessions of the same process, and of earlier ones that are dead.
+   */
+  async weightsFor(
+    token: string,
+    session: Id,
+    asked: {
+      readonly also: readonly Id[]
+      readonly said: NodeSaid
+      readonly waitMs: number
+      readonly signal: AbortSignal
+    },
+  ): Promise<ToldWeights> {
+    await this.#session(token, session)
+    const others = await Promise.all(asked.also.map((id) => this.#parts.store.queue.session(id)))
+    const own = others.flatMap((one) => (one?.name.split(nameSeparator)[0] === token ? [one.id] : []))
+    this.weights.hear([session, ...own], asked.said)
+    return this.weights.next(asked.said.mark, asked.waitMs, asked.signal)
+  }
+
+  /**
+   * Jobs of the runs at work, in the order in which these began; none for a node that has not done yet what it was told of the engine
+   * (`mark`). Throws `NODE_SESSION_GONE`.
+   */
   async claim(
     token: string,
     session: Id,
-    { without, ...request }: ClaimRequest & { readonly without: readonly Id[] },
+    { mark, ...asked }: ClaimRequest & { readonly without: readonly Id[]; readonly mark: string },
   ): Promise<readonly NodeJob[]> {
     await this.#session(token, session, 'up')
+    if (!this.weights.isCurrent(mark)) return []
+    const found = await this.#claim(session, asked)
+    if (this.weights.isCurrent(mark)) return found
+    // It was not among those that were waited for.
+    for (const { lease } of found) await this.#parts.store.queue.giveBack(lease, 'drain')
+    return []
+  }
+
+  async #claim(
+    session: Id,
+    { without, ...request }: ClaimRequest & { readonly without: readonly Id[] },
+  ): Promise<readonly NodeJob[]> {
     const found: NodeJob[] = []
     for (const run of this.#runs.values()) {
       if (found.length >= request.limit) break
@@ -202,7 +259,8 @@ export class NodeJobs {
     const { slot } = payload as { readonly slot: number } // Written by the groups of a run.
     const run = this.#runs.get(runId)
     let next: 'done' | 'again' = 'done'
-    const result = await this.take(runId, async (): Promise<HandInResult> => {
+    const inTurn = <T>(work: () => Promise<T>) => this.take(runId, () => this.#ofSession.take(lease.session, work))
+    const result = await inTurn(async (): Promise<HandInResult> => {
       const [now] = await store.queue.jobs({ ids: [lease.jobId] })
       // Whose job is another's by now, or was handed in: the queue knows what it was handed in with.
       if (now?.token !== lease.token || now.session !== lease.session || now.state === 'done') {
@@ -264,7 +322,7 @@ export class NodeJobs {
     if (session === null || (needs !== null && session.state !== needs)) {
       throw new PaddockError('NODE_SESSION_GONE', `The node session ${id} takes no jobs: it is over or unknown`)
     }
-    if (session.name.split(separator)[0] !== token || !session.name.includes(separator)) {
+    if (session.name.split(nameSeparator)[0] !== token || !session.name.includes(nameSeparator)) {
       throw new PaddockError('NODE_NOT_YOURS', `the node session ${id} is not one of the token ${token}`)
     }
     return session
@@ -287,8 +345,4 @@ export class NodeJobs {
 /** Each claim of a job is an attempt of its own, so that a node which claims it once more has none of that number. */
 export function attemptOf({ token }: Pick<LeaseKey, 'token'>): number {
   return token - 1
-}
-
-function nodeNameOf(name: string): string {
-  return name.slice(name.indexOf(separator) + 1)
 }

@@ -1,3 +1,3 @@
-export { EngineOverUpdates, type Shelved } from './over-updates.ts'
+export { EngineOverUpdates, type OverNodes, type Shelved } from './over-updates.ts'
 export { type AtWeightUpdate, ShelvableAgent } from './shelvable-agent.ts'
 export { Shelving } from './shelving.ts'

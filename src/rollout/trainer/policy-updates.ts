@@ -1,7 +1,8 @@
 import { type Clock, type Id, isPaddockError, PaddockError, systemClock, Turns } from '../../core/index.ts'
 import type { PauseMode, PauseOutcome, Proxy, WeightsOutcome } from '../../proxy/index.ts'
 import type { PolicyEvent, RoundView, Store, StoreChange } from '../../trajectory/index.ts'
-import type { EngineOverUpdates, Shelved } from '../shelving/index.ts'
+import { nobodyAnswered } from '../nodes/index.ts'
+import type { EngineOverUpdates, OverNodes, Shelved } from '../shelving/index.ts'
 import { type AgedMember, agedMembers, carriedMembers } from './ages.ts'
 import { type EvalVersion, openEvals } from './eval-run.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
@@ -20,7 +21,8 @@ export interface PolicyOrder {
 }
 
 export type PolicyLive = WeightsOutcome &
-  Shelved & {
+  Shelved &
+  OverNodes & {
     readonly label: string
     /** Rollouts that were stopped because they had become too old. */
     readonly stopped: readonly Id[]
@@ -33,9 +35,9 @@ export type PolicyFailed =
 
 export interface PolicyParts {
   readonly store: Store
-  readonly proxy: Pick<Proxy, 'engineStatus' | 'sessionStats' | 'engineWeights' | 'believeWeights'>
+  readonly proxy: Pick<Proxy, 'engineStatus' | 'sessionStats' | 'engineWeights'>
   /** Half-done rollouts of runs that say so are shelved by it. */
-  readonly engine: Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights'>
+  readonly engine: Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights' | 'believeWeights'>
   readonly groups: Pick<TrainerGroups, 'stopRollout'>
   readonly clock?: Clock
 }
@@ -62,11 +64,11 @@ export class PolicyUpdates {
    * them, and where weights were being moved, or nobody knows which ones there are, nothing is sampled.
    */
   async resume(): Promise<void> {
-    const { store, proxy, engine } = this.#parts
+    const { store, engine } = this.#parts
     const owner = await store.trainer.policyOwner()
     if (owner === null) return
     const live = (await store.trainer.versions(owner)).findLast(({ gone }) => !gone)
-    if (live !== undefined) await proxy.believeWeights(live.label)
+    if (live !== undefined) await engine.believeWeights(live.label)
     const last = await store.trainer.lastPolicy(owner)
     if (last === null || !isPaused(last)) return
     // Nothing runs yet. What another process froze is frozen again, so that the end of the pause lets it go on.
@@ -79,7 +81,7 @@ export class PolicyUpdates {
    * New calls wait and open ones are drained, kept or aborted when this resolves; evaluations have ended before. May be
    * repeated. Throws `FENCED`, `GATE`, `POLICY_OWNED`, `EVAL_RUNNING`, `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`.
    */
-  async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome & Shelved> {
+  async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome & Shelved & OverNodes> {
     const ends = this.#clock.now() + order.timeoutMs
     const left = (): number => Math.max(1, ends - this.#clock.now())
     for (;;) {
@@ -156,12 +158,12 @@ export class PolicyUpdates {
     throw new PaddockError('EVAL_RUNNING', `evaluations are under way: ${open.join(', ')}`, { data: { evals: open } })
   }
 
-  async #pausing(runId: Id, order: PolicyOrder): Promise<PauseOutcome & Shelved> {
+  async #pausing(runId: Id, order: PolicyOrder): Promise<PauseOutcome & Shelved & OverNodes> {
     const { store, engine } = this.#parts
     const { incarnation, ordinal, mode, timeoutMs } = order
     await this.#mayPause(runId, order)
     const outcome = this.#isHeldFor(runId)
-      ? { mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0, shelved: 0 }
+      ? { mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0, shelved: 0, nodes: nobodyAnswered }
       : await engine.pauseEngine({ mode, cache: 'clear', timeoutMs })
     this.#pausedFor = runId
     const last = await store.trainer.lastPolicy(runId)

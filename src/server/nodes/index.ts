@@ -11,4 +11,5 @@ export {
   nodeName,
   nodeProtocol,
   openAnswer,
+  weightsAnswer,
 } from './wire.ts'

@@ -3,6 +3,7 @@ import { PaddockError } from '../../core/index.ts'
 import type { NodeJobs } from '../../rollout/index.ts'
 import { admittedAs } from '../../access/index.ts'
 import { parse } from '../parse.ts'
+import { whileThere } from '../while-there.ts'
 import {
   beatBody,
   claimBody,
@@ -12,6 +13,7 @@ import {
   nodeProtocol,
   openBody,
   versions,
+  weightsBody,
 } from './wire.ts'
 
 /** What the routes of nodes are built on. */
@@ -37,7 +39,9 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes }: NodeParts
     requireSame(parse(versions, request.body ?? {}, 'body'), version)
     const { name, labels } = parse(openBody, request.body, 'body')
     const session = await jobs.open(who(request), { name, labels })
-    response.status(201).json({ session_id: session, lease_ms: jobs.leaseMs, engines: engines() })
+    response
+      .status(201)
+      .json({ session_id: session, lease_ms: jobs.leaseMs, engines: engines(), weights: jobs.weights.now })
   })
   routes.delete('/nodes/sessions/:id', async (request, response) => {
     await jobs.end(who(request), request.params.id)
@@ -53,6 +57,13 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes }: NodeParts
     const { alive, stop } = await jobs.beat(who(request), request.params.id, held)
     response.json({ alive, stop: stop.map(({ jobId, why }) => ({ job_id: jobId, why })), engines: engines() })
   })
+  routes.post('/nodes/sessions/:id/weights', json, async (request, response) => {
+    const { mark, failed, also, wait_ms: waitMs } = parse(weightsBody, request.body ?? {}, 'body')
+    const signal = whileThere(response)
+    const asked = { said: { mark, failed }, also, waitMs, signal }
+    response.json({ weights: await jobs.weightsFor(who(request), request.params.id, asked) })
+  })
+
   routes.post('/nodes/sessions/:id/claims', json, async (request, response) => {
     const { request_id: requestId, ...asked } = parse(claimBody, request.body ?? {}, 'body')
     response.json({ jobs: await jobs.claim(who(request), request.params.id, { requestId, ...asked }) })

@@ -1,10 +1,10 @@
 /** What coordinator and node say to each other. Both are Paddocks of one version, which is looked at first. */
 import { z } from 'zod'
 import { isId } from '../../core/index.ts'
-import type { NodeJob } from '../../rollout/index.ts'
+import type { NodeJob, ToldWeights } from '../../rollout/index.ts'
 
 /** Grows with every change of these messages. */
-export const nodeProtocol = 1
+export const nodeProtocol = 2
 
 const id = z.string().refine(isId, 'not an id')
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
@@ -38,11 +38,27 @@ const engines = z.strictObject({
 /** Where the engine is; null: there is none yet. */
 export type NodeEngines = z.output<typeof engines>
 
+/** Of one version on both sides. */
+const weights = z.custom<ToldWeights>((value) => typeof value === 'object' && value !== null && 'mark' in value)
+
 export const openAnswer = z.object({
   session_id: id,
   lease_ms: z.number(),
   engines: engines.nullable(),
+  weights,
 })
+
+const mark = z.string().max(200)
+
+/** What a node has done of what it was told of the engine; answered when something else holds, or the wait is over. */
+export const weightsBody = z.strictObject({
+  mark,
+  failed: z.strictObject({ code: z.string().max(100), message: z.string().max(2000) }).nullable(),
+  also: z.array(id).max(1000),
+  wait_ms: z.int().min(0).max(30_000),
+})
+
+export const weightsAnswer = z.object({ weights })
 
 const held = z.strictObject({ job_id: id, token })
 export const beatBody = z.strictObject({ jobs: z.array(held).max(10_000) })
@@ -60,6 +76,8 @@ export const claimBody = z.strictObject({
   capacity: z.record(nodeLabel, count).refine((all) => Object.keys(all).length <= 100, 'at most 100 names'),
   /** Runs that the node cannot do. */
   without: z.array(z.string().max(200)).max(1000).default([]),
+  /** What the node was told last of the engine, and has done. */
+  mark,
 })
 
 /** Of one version on both sides; what stands in it was checked when it was recorded. */

@@ -50,14 +50,14 @@ const squeezed = promisify(gzip)
 /** Settled groups, leased, and their rows. */
 export function claimRoutes(api: RlApi, { handOuts, trainer }: RlParts): void {
   const claiming = { name: 'claim', says: 'Leases settled rounds', body: claimBody, answer: claimsAnswer }
-  api.add('post', '/runs/:id/claims', claiming, async ({ request, response, params, body: asked }) => {
+  api.add('post', '/runs/:id/claims', claiming, async ({ response, params, body: asked }) => {
     const claims = await handOuts.claim(params.id, {
       incarnation: asked.incarnation,
       consumer: asked.consumer,
       maxGroups: asked.max_groups,
       leaseMs: asked.lease_s * 1000,
       waitMs: asked.wait_s * 1000,
-      signal: whileThere(request, response),
+      signal: whileThere(response),
     })
     return { claims: claims.map(claimView) }
   })

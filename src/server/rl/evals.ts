@@ -72,8 +72,8 @@ export function evalRoutes(api: RlApi, { evals }: RlParts): void {
     query: z.object({ wait_s: waitS }),
     answer: evalAnswer,
   }
-  api.add('get', '/runs/:id/evals/:eval', looking, async ({ params, query, request, response }) => {
-    const o = { waitMs: query.wait_s * 1000, signal: whileThere(request, response) }
+  api.add('get', '/runs/:id/evals/:eval', looking, async ({ params, query, response }) => {
+    const o = { waitMs: query.wait_s * 1000, signal: whileThere(response) }
     return evalView(await evals.wait(params.id, params.eval, o))
   })
   const cancelling = {

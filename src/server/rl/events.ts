@@ -16,13 +16,13 @@ const lines = 'application/x-ndjson'
 /** What happens in a run, a line of JSON each. Events inform; claims give. */
 export function eventRoutes(api: RlApi, { runs, trainer }: RlParts): void {
   const about = { name: 'events', says: 'What happened behind a cursor', query, answer: z.string(), types: [lines] }
-  api.add('get', '/runs/:id/events', about, async ({ request, response, params: { id: runId }, query: asked }) => {
+  api.add('get', '/runs/:id/events', about, async ({ response, params: { id: runId }, query: asked }) => {
     const after = placeOf(runId, asked.after)
     const events = await runs.events(runId, {
       after,
       limit: asked.limit,
       waitMs: asked.wait_s * 1000,
-      signal: whileThere(request, response),
+      signal: whileThere(response),
     })
     const incarnation = await trainer.incarnation(runId)
     const found = events.map((event) => ({ cursor: cursorOf(runId, incarnation, event.seq), ...eventView(event) }))

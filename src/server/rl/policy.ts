@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { NodesAnswered } from '../../rollout/index.ts'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 import { incarnation, name, whileThere } from './shapes.ts'
@@ -16,6 +17,12 @@ const policyBody = z.strictObject({
 })
 
 const version = z.int()
+/** How nodes answered; those that were `passed` over lose their jobs to others. */
+const nodes = z.strictObject({
+  answered: z.int(),
+  slowest: z.strictObject({ node: z.string(), duration_s: z.number() }).nullable(),
+  passed: z.array(z.strictObject({ node: z.string(), why: z.enum(['lapsed', 'silent']) })),
+})
 const policyAnswer = z.union([
   z.strictObject({
     phase: z.literal('pausing'),
@@ -26,6 +33,7 @@ const policyAnswer = z.union([
     /** Half-done rollouts that stand still until the weights are live. */
     shelved: z.int(),
     duration_s: z.number(),
+    nodes,
   }),
   z.strictObject({
     phase: z.literal('live'),
@@ -35,6 +43,7 @@ const policyAnswer = z.union([
       z.strictObject({ url: z.string(), label: z.string().nullable(), source: z.enum(['told', 'noticed']) }),
     ),
     stopped: z.array(name),
+    nodes,
   }),
   z.strictObject({ phase: z.literal('failed'), version, restored: z.literal(true) }),
   z.strictObject({
@@ -48,7 +57,7 @@ const policyAnswer = z.union([
 /** What a trainer says of weights. */
 export function policyRoutes(api: RlApi, { policy }: RlParts): void {
   const about = { name: 'policy', says: 'What becomes of weights', body: policyBody, answer: policyAnswer }
-  api.add('post', '/runs/:id/policy', about, async ({ request, response, params: { id: runId }, body: asked }) => {
+  api.add('post', '/runs/:id/policy', about, async ({ response, params: { id: runId }, body: asked }) => {
     const order = {
       incarnation: asked.incarnation,
       ordinal: asked.version,
@@ -60,24 +69,33 @@ export function policyRoutes(api: RlApi, { policy }: RlParts): void {
     const { version: ordinal, phase } = asked
     switch (phase) {
       case 'pausing': {
-        const { interrupted, drained, kept, shelved, durationMs } = await policy.pausing(
-          runId,
-          order,
-          whileThere(request, response),
-        )
-        return { phase, version: ordinal, interrupted, drained, kept, shelved, duration_s: durationMs / 1000 }
+        const {
+          interrupted,
+          drained,
+          kept,
+          shelved,
+          durationMs,
+          nodes: there,
+        } = await policy.pausing(runId, order, whileThere(response))
+        const outcome = { interrupted, drained, kept, shelved, duration_s: durationMs / 1000 }
+        return { phase, version: ordinal, ...outcome, nodes: shown(there) }
       }
       case 'live': {
-        const { label, replicas, stopped } = await policy.live(runId, order)
+        const { label, replicas, stopped, nodes: there } = await policy.live(runId, order)
         const seen = replicas.map(({ url, weightVersion, told }) => ({
           url,
           label: weightVersion,
           source: told ? ('told' as const) : ('noticed' as const),
         }))
-        return { phase, version: ordinal, label, replicas: seen, stopped }
+        return { phase, version: ordinal, label, replicas: seen, stopped, nodes: shown(there) }
       }
       case 'failed':
         return { phase, version: ordinal, ...(await policy.failed(runId, order)) }
     }
   })
+}
+
+function shown({ answered, slowest, passed }: NodesAnswered): z.input<typeof nodes> {
+  const last = slowest === null ? null : { node: slowest.node, duration_s: slowest.durationMs / 1000 }
+  return { answered, slowest: last, passed: [...passed] }
 }

@@ -77,7 +77,7 @@ const answer = z.strictObject({
 /** Continuations of recorded calls, which no harness sees and nothing trains. */
 export function probeRoutes(api: RlApi, { probes }: RlParts): void {
   const about = { name: 'probe', says: 'Continuations of a recorded call', body, answer }
-  api.add('post', '/calls/:id/probes', about, async ({ request, response, params, body: asked }) => {
+  api.add('post', '/calls/:id/probes', about, async ({ response, params, body: asked }) => {
     const probed = await probes.probe({
       callId: params.id,
       answer: asked.answer,
@@ -86,7 +86,7 @@ export function probeRoutes(api: RlApi, { probes }: RlParts): void {
       maxTokens: asked.max_tokens,
       temperature: asked.temperature,
       verifier: asked.verifier satisfies TextVerifier | null,
-      signal: whileThere(request, response),
+      signal: whileThere(response),
     })
     return {
       probe_call: probed.callId,

@@ -94,13 +94,13 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
   })
   const waiting = z.object({ wait_s: waitS })
   const looking = { name: 'rollout', says: 'How a rollout stands', query: waiting, answer: rolloutAnswer }
-  api.add('get', '/rollouts/:id', looking, async ({ request, response, params: { id: rolloutId }, query }) => {
+  api.add('get', '/rollouts/:id', looking, async ({ response, params: { id: rolloutId }, query }) => {
     const ended = await untilChange(
       {
         changes,
         clock: systemClock,
         waitMs: query.wait_s * 1000,
-        signal: whileThere(request, response),
+        signal: whileThere(response),
         concerns: (change) => change.kind === 'rollout' && change.rolloutId === rolloutId,
       },
       async () => {

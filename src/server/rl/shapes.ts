@@ -1,9 +1,9 @@
 /** Parts that several routes take. */
-import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { PaddockError, present } from '../../core/index.ts'
 
 export { rolloutEnd } from '../rollout-end.ts'
+export { whileThere } from '../while-there.ts'
 
 /** Longest time that a request may wait. */
 export const longestWaitS = 60
@@ -46,14 +46,6 @@ export const task = z.union([
   z.strictObject({ name: z.string().min(1), instruction: z.string() }),
   z.strictObject({ digest: z.string() }),
 ])
-
-/** Aborts when the client goes away. */
-export function whileThere(request: Request, response: Response): AbortSignal {
-  const gone = new AbortController()
-  request.socket.once('close', () => gone.abort())
-  response.once('close', () => gone.abort())
-  return gone.signal
-}
 
 /** A part of a path that is a number. */
 export function countOf(text: string | undefined, what: string): number {

@@ -1,0 +1,122 @@
+/** A coordinator and its nodes, as commands that go on. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { launcher, paddock } from './paddock.ts'
+
+export type Line = Readonly<Record<string, string>>
+
+/** A command that goes on, line by line. */
+export class Running {
+  readonly child: ChildProcess
+  readonly lines: Line[] = []
+  readonly #ended: Promise<unknown>
+  #err = ''
+  #heard: () => void = () => undefined
+
+  constructor(args: readonly string[]) {
+    this.child = spawn(launcher, [...args, '--json'], {
+      env: { ...process.env, ENGINE_URL: '' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#ended = once(this.child, 'close')
+    this.child.stderr?.on('data', (chunk: Buffer) => (this.#err += chunk.toString()))
+    if (this.child.stdout === null) throw new Error('no output')
+    createInterface({ input: this.child.stdout }).on('line', (text) => {
+      // A run's result stands on several lines.
+      if (text.startsWith('{"')) this.lines.push(JSON.parse(text) as Line)
+      this.#heard()
+    })
+    void this.#ended.then(() => this.#heard())
+  }
+
+  /** The first line that is so, said or to come. */
+  async line(wanted: (line: Line) => boolean): Promise<Line> {
+    for (;;) {
+      const found = this.lines.find(wanted)
+      if (found !== undefined) return found
+      if (this.child.exitCode !== null || this.child.signalCode === 'SIGKILL') throw new Error(`it ended: ${this.#err}`)
+      await new Promise<void>((resolve) => (this.#heard = resolve))
+    }
+  }
+
+  said(type: string): Promise<Line> {
+    return this.line((line) => line['type'] === type)
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill(signal)
+      this.child.kill('SIGCONT')
+    }
+    await this.#ended
+    return this.child.exitCode
+  }
+}
+
+const running: Running[] = []
+/** Ends all, nodes before their coordinator, for which they would wait. */
+export async function stopped(): Promise<void> {
+  for (const one of running.splice(0).toReversed()) await one.end()
+}
+/** Begins a command that {@link stopped} ends. */
+export function started(args: readonly string[]): Running {
+  const one = new Running(args)
+  running.push(one)
+  return one
+}
+
+/** A coordinator as a process of its own. */
+export interface Coordinator {
+  /** Where it and its nodes have what they need. */
+  readonly directory: string
+  readonly data: string
+  readonly url: string
+  readonly process: Running
+}
+
+/** Starts one and waits until it serves. */
+export async function coordinator(
+  directory: string,
+  name: string,
+  config = 'export default {}\n',
+  ...more: readonly string[]
+): Promise<Coordinator> {
+  const data = join(directory, name)
+  const file = join(directory, `${name}.config.mjs`)
+  await writeFile(file, config)
+  const one = started(['coordinator', '--data', data, '--config', file, '--control-port', '0', ...more])
+  const { control = '' } = await one.said('ready')
+  return { directory, data, url: control, process: one }
+}
+
+/** A node with a token of its own name. */
+export async function node(
+  { directory, data, url }: Coordinator,
+  name: string,
+  places: number,
+  ...more: readonly string[]
+): Promise<Running> {
+  const file = join(directory, `${name}.token`)
+  const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
+  if (made.code === 0) await writeFile(file, made.out)
+  const own = ['--name', name, '--token-file', file, '--data', join(directory, name), '--places', String(places)]
+  const one = started(['node', '--join', url, ...own, ...more])
+  await one.said('ready')
+  return one
+}
+
+/** As `list rollouts` says it. */
+export interface Rollout {
+  readonly id: string
+  readonly slot: number
+  readonly attempt: number
+  readonly end: string | null
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export async function rollouts(data: string): Promise<readonly Rollout[]> {
+  return JSON.parse((await paddock(['list', 'rollouts', '--limit', '1000', '--json', '--data', data])).out).rollouts
+}
