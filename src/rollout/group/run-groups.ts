@@ -260,17 +260,19 @@ export class RunGroups implements SlotWork {
   /** Claims here and by nodes take turns with hand-ins. */
   async #claim(...asked: Parameters<Store['queue']['claim']>): Promise<readonly Lease[]> {
     const { runId, store } = this.#run
-    const claim = () => store.queue.claim(...asked)
-    return this.#nodes === null ? claim() : this.#nodes.jobs.take(runId, claim)
+    if (this.#nodes === null) return store.queue.claim(...asked)
+    const { jobs } = this.#nodes
+    return jobs.take(runId, async () => jobs.overtake(await store.queue.claim(...asked)))
   }
 
-  #forNodes({ tasks, order }: NodesOfRun): NodeRun {
+  #forNodes({ tasks, order, jobs }: NodesOfRun): NodeRun {
     const { runId, store, onProgress } = this.#run
     return {
       runId,
       tasks,
       order: async () => ({ run: await store.catalogue.run(runId), ...order }),
-      claim: (session, request) => this.#claimFor(session, request),
+      claim: async (session, request) =>
+        this.#forNode(await jobs.overtake(await store.queue.claim(this.#topic, session, request))),
       next: (jobId, { end }, fault) => {
         const tries = this.#tries.get(jobId) ?? 0
         this.#tries.set(jobId, tries + 1)
@@ -282,10 +284,10 @@ export class RunGroups implements SlotWork {
   }
 
   /** Jobs for a node. What an earlier process left of a member, and what goes on from another rollout, is done here. */
-  async #claimFor(session: Id, request: ClaimRequest): Promise<readonly Omit<NodeJob, 'order'>[]> {
+  async #forNode(claimed: readonly Lease[]): Promise<readonly Omit<NodeJob, 'order'>[]> {
     const { queue, catalogue } = this.#run.store
     const found: Omit<NodeJob, 'order'>[] = []
-    for (const job of await queue.claim(this.#topic, session, request)) {
+    for (const job of claimed) {
       const known = job.groupId === null ? undefined : this.#groups.get(job.groupId)
       if (known === undefined) {
         await queue.giveBack(job, 'drain')
@@ -299,7 +301,7 @@ export class RunGroups implements SlotWork {
         this.#runner.adopt(job)
         continue
       }
-      const { jobId, token } = job
+      const { jobId, session, token } = job
       const place = at * slotsBound + slot
       found.push({
         lease: { jobId, session, token },

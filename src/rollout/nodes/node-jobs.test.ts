@@ -80,7 +80,7 @@ function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | '
       trainingStep: null,
     }),
     claim: async (session, request) =>
-      (await on.queue.claim(topic, session, request)).map(({ jobId, token, payload }) => ({
+      (await made.overtake(await on.queue.claim(topic, session, request))).map(({ jobId, token, payload }) => ({
         lease: { jobId, session, token },
         group,
         spec: groupSpec({ n: 2 }),
@@ -194,6 +194,43 @@ it('completes what was cut off while it was taken in, and the start of an owner 
   expect(await endInterrupted(store)).toMatchObject({ ended: 0 })
   expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true, repeated: false, state: 'done' })
   expect(await store.catalogue.rollout(rollout.rolloutId)).toMatchObject({ end: 'completed', endDetail: 'well' })
+})
+
+it('ends what a node had begun to hand in and never finished, once another attempt takes over, and takes no more of it', async () => {
+  jobs.close()
+  // Before its log is there, which this process alone knows of, and behind that.
+  for (const [slot, dies] of (['takeIn', 'endRollout'] as const).entries()) {
+    let isFull = true
+    const full = <Part extends object>(part: Part): Part =>
+      new Proxy(part, {
+        get: (target, name) =>
+          isFull && name === dies ? async () => Promise.reject(new Error('no space')) : bound(target, name),
+      })
+    jobs = coordinator({ ...partsOf(store), recorder: full(store.recorder), catalogue: full(store.catalogue) })
+    const session = await open()
+    const lease = await claimed(session)
+    const rollout = await made(slot)
+    await expect(jobs.handIn('a', lease, rollout)).rejects.toThrow('no space')
+    isFull = false
+    await lost(session)
+    expect(await store.catalogue.rollout(rollout.rolloutId)).toMatchObject({ end: null })
+    const next = await claimed(await open('b'), 'b')
+    expect(next.jobId).toBe(lease.jobId)
+    expect(await store.catalogue.rollout(rollout.rolloutId)).toMatchObject({
+      end: 'infra',
+      endDetail: 'its node never finished handing it in',
+    })
+    expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: false, why: 'not_yours' })
+    expect(await jobs.handIn('b', next, await made(slot, { attempt: 1 }))).toMatchObject({ state: 'done' })
+    jobs.close()
+  }
+  const ends = (await store.catalogue.rollouts({ groupId: group.id })).map(({ slot, end }) => [slot, end])
+  expect(ends.toSorted()).toEqual([
+    [0, 'completed'],
+    [0, 'infra'],
+    [1, 'completed'],
+    [1, 'infra'],
+  ])
 })
 
 it('gives a job that ended as infra to the next, whose attempt is another one', async () => {

@@ -1,6 +1,7 @@
 import { type Clock, type Id, type IdMaker, KeyedTurns, newId, PaddockError, systemClock } from '../../core/index.ts'
 import {
   type ClaimRequest,
+  type Lease,
   type LeaseKey,
   type NodeSessionView,
   type RolloutView,
@@ -78,6 +79,8 @@ export class NodeJobs {
   /** Runs that were stopped here: their jobs are given back. */
   readonly #stopped = new Set<Id>()
   readonly #turns = new KeyedTurns<Id>()
+  /** Rollouts that could not be taken in to their end, as far as this process knows. */
+  readonly #partial = new Set<Id>()
   /** A session is not passed over while something of it is taken in. */
   readonly #ofSession = new KeyedTurns<Id>()
   readonly #sweeping: NodeJS.Timeout
@@ -125,6 +128,26 @@ export class NodeJobs {
   /** One at a time for each run. */
   take<T>(runId: Id, work: () => Promise<T>): Promise<T> {
     return this.#turns.take(runId, work)
+  }
+
+  /**
+   * Jobs that were just claimed: what an earlier attempt of theirs had begun to hand in and never finished ends as `infra`, since from
+   * now on it is refused.
+   */
+  async overtake(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    const { catalogue, recorder } = this.#parts.store
+    for (const lease of leases) {
+      const attempt = attemptOf(lease)
+      if (lease.groupId === null || attempt === 0) continue
+      const { slot } = lease.payload as { readonly slot: number } // Written by the groups of a run.
+      for (const rollout of await catalogue.rollouts({ groupId: lease.groupId, slots: [slot] })) {
+        if (rollout.end !== null || rollout.attempt >= attempt) continue
+        const events = await recorder.events({ rolloutId: rollout.id })
+        if (!this.#partial.delete(rollout.id) && !events.some(({ kind }) => kind === 'handed_in')) continue
+        await catalogue.endRollout(rollout.id, this.#clock.now(), 'infra', 'its node never finished handing it in')
+      }
+    }
+    return leases
   }
 
   /** Begins a session of a token's node. */
@@ -266,7 +289,8 @@ export class NodeJobs {
       if (now?.token !== lease.token || now.session !== lease.session || now.state === 'done') {
         return { ...(await store.queue.handIn(lease, { digest, made: null, next })), rolloutId: null }
       }
-      const { rolloutId } = await takeInRollout(
+      let begun: Id | null = null
+      const taken = await takeInRollout(
         store,
         { bytes, digest, by: nodeNameOf(name) },
         {
@@ -274,14 +298,22 @@ export class NodeJobs {
           newId: this.#newId,
           accepts: (rollout) => {
             const same = rollout.runId === runId && rollout.groupId === groupId && rollout.slot === slot
-            if (same && rollout.attempt === attemptOf(lease)) return
+            if (same && rollout.attempt === attemptOf(lease)) {
+              begun = rollout.id
+              return
+            }
             throw new PaddockError(
               'NODE_NOT_YOURS',
               `the rollout ${rollout.id} is not what job ${lease.jobId} asks for`,
             )
           },
         },
-      )
+      ).catch((error: unknown) => {
+        if (begun !== null) this.#partial.add(begun)
+        throw error
+      })
+      const { rolloutId } = taken
+      this.#partial.delete(rolloutId)
       const rollout = await store.catalogue.rollout(rolloutId)
       next = run?.next(lease.jobId, rollout, fault) ?? (rollout.end === 'infra' ? 'again' : 'done')
       return { ...(await store.queue.handIn(lease, { digest, made: null, next })), rolloutId }
