@@ -16,9 +16,9 @@ export class Running {
   #err = ''
   #heard: () => void = () => undefined
 
-  constructor(args: readonly string[]) {
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.child = spawn(launcher, [...args, '--json'], {
-      env: { ...process.env, ENGINE_URL: '' },
+      env: { ...process.env, ENGINE_URL: '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#ended = once(this.child, 'close')
@@ -62,8 +62,8 @@ export async function stopped(): Promise<void> {
   for (const one of running.splice(0).toReversed()) await one.end()
 }
 /** Begins a command that {@link stopped} ends. */
-export function started(args: readonly string[]): Running {
-  const one = new Running(args)
+export function started(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+  const one = new Running(args, env)
   running.push(one)
   return one
 }
@@ -92,18 +92,27 @@ export async function coordinator(
   return { directory, data, url: control, process: one }
 }
 
-/** A node with a token of its own name. */
-export async function node(
-  { directory, data, url }: Coordinator,
+/** How a node is started that has a token of its own name. */
+export async function nodeArgs(
+  { directory, data, url }: Omit<Coordinator, 'process'>,
   name: string,
   places: number,
-  ...more: readonly string[]
-): Promise<Running> {
+): Promise<readonly string[]> {
   const file = join(directory, `${name}.token`)
   const made = await paddock(['token', 'create', '--role', 'node', '--name', name, '--data', data])
   if (made.code === 0) await writeFile(file, made.out)
   const own = ['--name', name, '--token-file', file, '--data', join(directory, name), '--places', String(places)]
-  const one = started(['node', '--join', url, ...own, ...more])
+  return ['node', '--join', url, ...own]
+}
+
+/** A node with a token of its own name. */
+export async function node(
+  here: Coordinator,
+  name: string,
+  places: number,
+  ...more: readonly string[]
+): Promise<Running> {
+  const one = started([...(await nodeArgs(here, name, places)), ...more])
   await one.said('ready')
   return one
 }

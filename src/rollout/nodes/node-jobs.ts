@@ -162,7 +162,7 @@ export class NodeJobs {
   async end(token: string, session: Id): Promise<void> {
     await this.#session(token, session)
     await this.#ofSession.take(session, () => this.#parts.store.queue.leave(session))
-    this.weights.forget(session)
+    this.weights.left(session)
   }
 
   async drain(token: string, session: Id): Promise<void> {

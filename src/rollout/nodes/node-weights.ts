@@ -26,6 +26,8 @@ export const nameSeparator = '/'
 /** Where there are no nodes. */
 export const nobodyAnswered: NodesAnswered = { answered: 0, slowest: null, passed: [] }
 
+const hasLeft: NodeSaid = { mark: 'left', failed: null }
+
 /** How often sessions that are waited for are looked at, whether they live. */
 const lookMs = 200
 /** A node that has done what it was told says so in this time. */
@@ -75,8 +77,8 @@ export class NodeWeights {
   }
 
   /** A session has ended in order: nothing of it is under way. */
-  forget(session: Id): void {
-    this.#said.delete(session)
+  left(session: Id): void {
+    this.hear([session], hasLeft)
   }
 
   /** Whether a node has done all that was told. */
@@ -146,11 +148,13 @@ export class NodeWeights {
           waited.delete(id)
           continue
         }
+        if (said === hasLeft) {
+          waited.delete(id)
+          continue
+        }
         const isOver = (await this.#parts.queue.session(id))?.state === 'gone'
         if (!isOver && this.#clock.monotonic() < ends) continue
         waited.delete(id)
-        // One that left in order, or handed all in, has nothing under way.
-        if (!(await this.#holders()).some((one) => one.id === id)) continue
         await this.#parts.passOver(id)
         passed.push({ node, why: isOver ? 'lapsed' : 'silent' })
       }
