@@ -1,6 +1,5 @@
 import { isPaddockError, sha256, type Id, type Task } from '../../core/index.ts'
 import type {
-  ClaimRequest,
   GroupRecord,
   GroupSpec,
   HandInAnswer,

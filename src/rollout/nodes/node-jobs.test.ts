@@ -224,13 +224,9 @@ it('ends what a node had begun to hand in and never finished, once another attem
     expect(await jobs.handIn('b', next, await made(slot, { attempt: 1 }))).toMatchObject({ state: 'done' })
     jobs.close()
   }
-  const ends = (await store.catalogue.rollouts({ groupId: group.id })).map(({ slot, end }) => [slot, end])
-  expect(ends.toSorted()).toEqual([
-    [0, 'completed'],
-    [0, 'infra'],
-    [1, 'completed'],
-    [1, 'infra'],
-  ])
+  const ends = (await store.catalogue.rollouts({ groupId: group.id })).map(({ slot, end }) => `${slot} ${end}`)
+  expect(new Set(ends)).toEqual(new Set(['0 infra', '0 completed', '1 infra', '1 completed']))
+  expect(ends).toHaveLength(4)
 })
 
 it('gives a job that ended as infra to the next, whose attempt is another one', async () => {
