@@ -154,7 +154,7 @@ async function rolloutsOf({ catalogue }: StoreReader): Promise<readonly RolloutV
 
 it(
   `${jobs} jobs, 4 nodes, seed ${seed}: every round settles once, no job counts twice, and nothing that ended is lost`,
-  { timeout: sized(3_600_000, 300_000) },
+  { timeout: sized(3_600_000, 900_000) },
   async () => {
     const random = randomFrom(seed)
     const plugin = join(directory, 'one-call.mjs')
