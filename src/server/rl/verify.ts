@@ -68,11 +68,11 @@ export function verifyRoutes(api: RlApi, { verifications }: RlParts): void {
       archive: asked.archive === null ? null : bytesOf(asked.archive),
       answer: asked.answer,
     }
-    return viewOf(await verifications.verify(work, { waitMs: wait * 1000, signal: whileThere(request, response) }))
+    return viewOf(await verifications.verify(work, { waitMs: wait * 1000, signal: whileThere(response) }))
   })
   const looking = { name: 'verification', says: 'How a verification stands', query, answer }
-  api.add('get', '/verify/:key', looking, async ({ request, response, params, query: { wait_s: wait } }) =>
-    viewOf(await verifications.look(params.key, { waitMs: wait * 1000, signal: whileThere(request, response) })),
+  api.add('get', '/verify/:key', looking, async ({ response, params, query: { wait_s: wait } }) =>
+    viewOf(await verifications.look(params.key, { waitMs: wait * 1000, signal: whileThere(response) })),
   )
 }
 
