@@ -1,23 +1,25 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { sha256 } from './digest.ts'
 
 /**
- * Who made an object: `<pid>:<boot id>:<start time>:<pid namespace>`. The start time (field 22 of /proc/<pid>/stat, proc(5)) tells a
+ * Who made an object: `<pid>:<boot id>:<start time>:<pid namespace>:<machine>`. The start time (field 22 of /proc/<pid>/stat, proc(5)) tells a
  * process from a later one with the same number, the boot id tells this uptime from an earlier one, the namespace (the number of
- * /proc/self/ns/pid, pid_namespaces(7)) tells whose numbers they are: a container has its own, and shares the daemon.
+ * /proc/self/ns/pid, pid_namespaces(7)) tells whose numbers they are: a container has its own, and shares the daemon. The machine (a digest of /etc/machine-id, machine-id(5)) tells an earlier uptime of this one from another
+ * machine that shares the daemon.
  */
 export function thisOwner(): string {
-  return `${process.pid}:${bootId()}:${startTime('self') ?? '0'}:${namespaceOf('self') ?? ''}`
+  return `${process.pid}:${bootId()}:${startTime('self') ?? '0'}:${namespaceOf('self') ?? ''}:${machineId()}`
 }
 
 /**
  * False only when that process is certainly gone (a zombie counts as gone). What cannot be read is taken as alive, and so is a process
- * of a namespace that cannot be looked into from here.
+ * of a namespace or a machine that cannot be looked into from here.
  */
 export function isOwnerAlive(owner: string): boolean {
-  const [pid, boot, start, namespace = ''] = owner.split(':')
+  const [pid, boot, start, namespace = '', machine = ''] = owner.split(':')
   if (pid === undefined || boot === undefined || start === undefined || !/^\d+$/.test(pid)) return true
-  if (boot !== bootId()) return false
+  if (boot !== bootId()) return machine !== '' && machine !== machineId()
   if (namespace !== '' && namespace !== namespaceOf('self')) return isAliveElsewhere(pid, start, namespace)
   if (start === '0') return isPidAlive(Number(pid))
   return startTime(pid) === start
@@ -48,6 +50,16 @@ function innerPid(process: string): string | null {
     return /^NSpid:.*?(\d+)$/m.exec(readFileSync(`/proc/${process}/status`, 'utf8'))?.[1] ?? null
   } catch {
     return null
+  }
+}
+
+/** Empty where there is none, as in most containers. */
+function machineId(): string {
+  try {
+    const id = readFileSync('/etc/machine-id', 'utf8').trim()
+    return id === '' ? '' : sha256(`paddock ${id}`).slice(0, 12)
+  } catch {
+    return ''
   }
 }
 
