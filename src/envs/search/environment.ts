@@ -38,7 +38,7 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     apiVersion: 1,
     verifierVersion: searchVerifierVersion,
     task: searchDataSchema,
-    load: (path, o) => loadQuestions(path, { cache, signal: o.signal }),
+    load: (path, o) => loadQuestions(path, { ...o, cache }),
     box: () => boxNeeds,
     setup: async ({ task, box, trainingStep }) => {
       await retrievalOf(task)

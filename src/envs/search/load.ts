@@ -1,7 +1,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { makeTask, PaddockError, type Task } from '../../core/index.ts'
+import { isPaddockError, makeTask, PaddockError, type Task } from '../../core/index.ts'
+import type { LoadOptions } from '../contract.ts'
+import { type Refuse, refuserOf } from '../refuse.ts'
 import { parseToml } from '../terminal/index.ts'
 import { type QuestionLine, questionSchema, type SearchToml, searchTomlSchema } from './config.ts'
 import type { Corpus, CorpusSource } from './corpus/index.ts'
@@ -23,12 +25,13 @@ interface QuestionSet {
 /**
  * Reads the questions of a set: a folder with `search.toml` and `questions*.jsonl`, one of these files, or one question
  * as `<folder>/<id>`. Opens the corpus, so that a set whose evidence does not exist is refused here. Throws
- * `TASK_INVALID` with file and line, `TASK_UNSUPPORTED`, and what opening the corpus throws.
+ * `TASK_INVALID` with file and line of the first question that cannot be used, where nobody is told of each, `TASK_UNSUPPORTED`, and what opening the corpus throws.
  */
 export async function loadQuestions(
   path: string,
-  o: { readonly cache: CorpusCache; readonly signal?: AbortSignal | undefined },
+  o: LoadOptions & { readonly cache: CorpusCache },
 ): Promise<readonly Task[]> {
+  const refuse = refuserOf(o)
   const set = await findSet(path)
   const source = sourceOf(set.toml.corpus, set.folder)
   const corpus = await o.cache.open(source)
@@ -41,24 +44,45 @@ export async function loadQuestions(
   }
   const tasks: Task[] = []
   const names = new Set<string>()
-  for await (const { question, place } of questionsOf(set)) {
+  let refused = 0
+  const leaveOut = (name: string, error: unknown): void => {
+    refuse(name, error)
+    refused += 1
+  }
+  for await (const { question, place } of questionsOf(set, leaveOut)) {
     o.signal?.throwIfAborted()
     if (set.only !== null && question.id !== set.only) continue
-    if (names.has(question.id)) throw invalid(place, `there are two questions ${question.id}`)
-    names.add(question.id)
-    await requireEvidence(question, corpus, set.toml, place)
-    tasks.push(taskOf(question, set, corpus.digest))
+    try {
+      if (names.has(question.id)) throw invalid(place, `there are two questions ${question.id}`)
+      names.add(question.id)
+      await requireEvidence(question, corpus, set.toml, place)
+      tasks.push(taskOf(question, set, corpus.digest))
+    } catch (error) {
+      if (!isInvalid(error)) throw error
+      leaveOut(question.id, error)
+    }
   }
-  if (tasks.length > 0) return tasks
+  if (tasks.length + refused > 0) return tasks
   throw invalid(path, set.only === null ? 'holds no question' : `there is no question ${set.only}`)
 }
 
-async function* questionsOf({ folder, shown, toml, files }: QuestionSet): AsyncGenerator<PlacedQuestion> {
+async function* questionsOf(
+  { folder, shown, toml, files, only }: QuestionSet,
+  refuse: Refuse,
+): AsyncGenerator<PlacedQuestion> {
   if (toml.questions !== undefined) return yield* await importQuestions(folder, toml.questions)
   for (const file of files) {
     for (const [index, line] of (await readFile(join(folder, file), 'utf8')).split('\n').entries()) {
       const place = `${join(shown, file)}:${index + 1}`
-      if (line.trim() !== '') yield { place, question: parseQuestion(line, place) }
+      if (line.trim() === '') continue
+      try {
+        yield { place, question: parseQuestion(line, place) }
+      } catch (error) {
+        if (!isInvalid(error)) throw error
+        const id = idIn(line)
+        // Beside the one that was asked for, others do not matter.
+        if (only === null || id === only) refuse(id ?? basename(place), error)
+      }
     }
   }
 }
@@ -124,6 +148,17 @@ async function readToml(folder: string, shown: string): Promise<SearchToml> {
     throw invalid(file, 'search.noise and search.noise_curriculum exclude each other', { fix: 'Leave one out.' })
   }
   return toml
+}
+
+const isInvalid = (error: unknown): boolean => isPaddockError(error) && error.code === 'TASK_INVALID'
+
+/** What the row calls itself, whatever else is wrong with it. */
+function idIn(line: string): string | null {
+  try {
+    return z.looseObject({ id: z.string().min(1) }).parse(JSON.parse(line)).id
+  } catch {
+    return null
+  }
 }
 
 function parseQuestion(line: string, place: string): QuestionLine {

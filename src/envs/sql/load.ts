@@ -1,39 +1,50 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { makeTask, PaddockError, type Task } from '../../core/index.ts'
 import { sqlPresets, type SqlSemantics } from '../../reward/index.ts'
 import type { LoadOptions } from '../contract.ts'
+import { type Refuse, refuserOf } from '../refuse.ts'
 import { type SqlData, sqlDataSchema } from './data.ts'
 import { engineOf } from './engines/index.ts'
 import { readTaskFiles } from './file.ts'
 import type { SqlTaskEntry, SqlTaskFile } from './task-file.ts'
 
 /**
- * Reads one task file (`*.json`), or all of a directory. Throws `TASK_INVALID` for the first that cannot be used, for
- * two tasks of one name or one question, and when there is none.
+ * Reads one task file (`*.json`), or all of a directory. Throws `TASK_INVALID` for the first task that cannot be used, for
+ * two tasks of one name or one question, where nobody is told of each (`onRefused`); and when there is none.
  */
 export async function loadSqlTasks(path: string, o: LoadOptions): Promise<readonly Task[]> {
+  const refuse = refuserOf(o)
   const tasks: Task[] = []
   for (const file of await filesAt(path)) {
     o.signal?.throwIfAborted()
-    tasks.push(...(await loadFile(file)))
+    try {
+      tasks.push(...(await loadFile(file, refuse)))
+    } catch (error) {
+      refuse(basename(file), error)
+    }
   }
-  requireDistinct(tasks, 'name', (task) => task.name)
-  requireDistinct(tasks, 'question', (task) => `${sqlDataSchema.parse(task.data).database.name} ${task.instruction}`)
-  return tasks.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const named = distinct(tasks, 'name', (task) => task.name, refuse)
+  return distinct(
+    named,
+    'question',
+    (task) => `${sqlDataSchema.parse(task.data).database.name} ${task.instruction}`,
+    refuse,
+  ).toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-function requireDistinct(tasks: readonly Task[], what: string, key: (task: Task) => string): void {
+function distinct(tasks: readonly Task[], what: string, key: (task: Task) => string, refuse: Refuse): readonly Task[] {
   const seen = new Set<string>()
-  for (const task of tasks) {
-    if (seen.has(key(task))) {
-      throw invalid(task.source, `two tasks have the ${what} of ${task.name}`, `Give each task a ${what} of its own.`)
-    }
+  return tasks.filter((task) => {
+    const isNew = !seen.has(key(task))
     seen.add(key(task))
-  }
+    const words = `two tasks have the ${what} of ${task.name}`
+    if (!isNew) refuse(task.name, invalid(task.source, words, `Give each task a ${what} of its own.`))
+    return isNew
+  })
 }
 
 async function filesAt(path: string): Promise<readonly string[]> {
@@ -47,12 +58,19 @@ async function filesAt(path: string): Promise<readonly string[]> {
   throw invalid(path, 'holds no task', 'Give a .json file of tasks, or a directory of such files.')
 }
 
-async function loadFile(file: string): Promise<readonly Task[]> {
+async function loadFile(file: string, refuse: Refuse): Promise<readonly Task[]> {
   const tasks: Task[] = []
-  for (const parsed of await readTaskFiles(file)) {
-    requireAble(file, parsed)
+  for (const parsed of await readTaskFiles(file, refuse)) {
+    requireFiles(file, parsed)
     const database = await databaseOf(file, parsed)
-    tasks.push(...parsed.tasks.map((entry) => taskOf(entry, parsed, database, file)))
+    for (const entry of parsed.tasks) {
+      try {
+        requireAble(file, parsed, entry)
+        tasks.push(taskOf(entry, parsed, database, file))
+      } catch (error) {
+        refuse(entry.name, error)
+      }
+    }
   }
   return tasks
 }
@@ -69,18 +87,19 @@ function taskOf(entry: SqlTaskEntry, parsed: SqlTaskFile, database: SqlData['dat
 }
 
 /** What an engine cannot do is refused here and not found out by a verdict. */
-function requireAble(file: string, { database, tasks }: SqlTaskFile): void {
-  const { title, countsSteps, takesFiles } = engineOf({ engine: engineKey(database.engine) })
-  if (database.file !== undefined && !takesFiles) {
-    throw invalid(file, `database.file: ${title} takes a script`, 'Give database.script, which writes the SQL.')
+function requireFiles(file: string, { database }: SqlTaskFile): void {
+  const { title, takesFiles } = engineOf({ engine: engineKey(database.engine) })
+  if (database.file === undefined || takesFiles) return
+  throw invalid(file, `database.file: ${title} takes a script`, 'Give database.script, which writes the SQL.')
+}
+
+function requireAble(file: string, { database }: SqlTaskFile, task: SqlTaskEntry): void {
+  const { title, countsSteps } = engineOf({ engine: engineKey(database.engine) })
+  if (!countsSteps && task.efficiencyBy === 'steps') {
+    throw invalid(file, `${task.name}: efficiencyBy: ${title} counts no steps`, 'Use efficiencyBy "time".')
   }
-  for (const task of tasks) {
-    if (!countsSteps && task.efficiencyBy === 'steps') {
-      throw invalid(file, `${task.name}: efficiencyBy: ${title} counts no steps`, 'Use efficiencyBy "time".')
-    }
-    if (task.mode === 'write' && task.efficiencyBy === 'time') {
-      throw invalid(file, `${task.name}: efficiencyBy: a script is not timed`, 'Leave efficiencyBy out.')
-    }
+  if (task.mode === 'write' && task.efficiencyBy === 'time') {
+    throw invalid(file, `${task.name}: efficiencyBy: a script is not timed`, 'Leave efficiencyBy out.')
   }
 }
 

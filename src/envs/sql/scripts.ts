@@ -31,7 +31,9 @@ export async function distractorsOf(task: SqlTask): Promise<readonly NamedScript
 
 // Cheats and weak attempts stand in the task file and not in Task.data: a further cheat makes no other task.
 async function entryOf(task: SqlTask): Promise<SqlTaskEntry> {
-  const entry = (await readTaskFiles(task.source)).flatMap(({ tasks }) => tasks).find(({ name }) => name === task.name)
+  const entry = (await readTaskFiles(task.source, () => undefined))
+    .flatMap(({ tasks }) => tasks)
+    .find(({ name }) => name === task.name)
   if (entry !== undefined) return entry
   throw new PaddockError('TASK_INVALID', `Task ${task.name} is not in ${task.source} any more`)
 }

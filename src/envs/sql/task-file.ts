@@ -17,7 +17,8 @@ const compare = z.strictObject({
 
 const attempt = z.strictObject({ name: z.string().min(1), sql: z.string() })
 
-const task = z
+/** One task of a file. */
+export const taskSchema = z
   .strictObject({
     name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
     question: z.string().min(1),
@@ -70,7 +71,7 @@ export const taskFileSchema = z.strictObject({
   limits: z
     .strictObject({ executeMs: z.number().positive().default(5000), verifyMs: z.number().positive().default(30_000) })
     .prefault({}),
-  tasks: z.array(task).min(1),
+  tasks: z.array(taskSchema).min(1),
 })
 
 export type SqlTaskFile = z.infer<typeof taskFileSchema>

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
+import type { Refuse } from '../../refuse.ts'
 import type { SqlTaskFile } from '../task-file.ts'
 import { classicFolders, databaseFile } from './databases.ts'
 import { type ImportedQuestion, plain, taskFiles } from './task-files.ts'
@@ -43,31 +44,43 @@ const row = z.union([
 
 /**
  * One task file per database. Tasks are named after the file and their place in it, so that a name finds its row.
- * Throws `TASK_INVALID` for a row that has none of the shapes and for a database that is not there.
+ * Of a row that has none of the shapes, or whose database is not there, `refuse` is told.
  */
-export async function importQuestions(raw: readonly unknown[], path: string): Promise<readonly SqlTaskFile[]> {
-  const parsed = z.array(row).min(1).safeParse(raw)
-  if (!parsed.success) {
-    const place = parsed.error.issues[0]?.path.join('.') ?? ''
-    throw new PaddockError('TASK_INVALID', `${path}: row ${place} is none of Spider, BIRD or NeMo Gym`, {
-      data: { file: path, place },
-      fix: 'Rows have db_id and question, and query (Spider), SQL (BIRD) or gt_sql (NeMo Gym).',
-    })
-  }
+export async function importQuestions(
+  raw: readonly unknown[],
+  path: string,
+  refuse: Refuse,
+): Promise<readonly SqlTaskFile[]> {
+  if (raw.length === 0) throw unknownShape(path, '')
   const stem = plain(basename(path).replace(/\.jsonl?$/, ''))
-  const questions = await Promise.all(
-    parsed.data.map(async ({ db_id, question, gold, evidence, difficulty, preset }, i): Promise<ImportedQuestion> => {
-      return {
-        name: `${stem}-${i}`,
-        split: /train/.test(stem) ? 'train' : 'dev',
-        database: { name: plain(db_id), file: await databaseFile(path, classicFolders(db_id), db_id) },
-        question,
-        evidence,
-        golds: [gold],
-        compare: { preset },
-        difficulty: difficulty ?? null,
-      }
+  const questionAt = async (one: unknown, i: number): Promise<ImportedQuestion> => {
+    const parsed = row.safeParse(one)
+    if (!parsed.success) throw unknownShape(path, String(i))
+    const { db_id, question, gold, evidence, difficulty, preset } = parsed.data
+    return {
+      name: `${stem}-${i}`,
+      split: /train/.test(stem) ? 'train' : 'dev',
+      database: { name: plain(db_id), file: await databaseFile(path, classicFolders(db_id), db_id) },
+      question,
+      evidence,
+      golds: [gold],
+      compare: { preset },
+      difficulty: difficulty ?? null,
+    }
+  }
+  const questions = await Promise.allSettled(raw.map(questionAt))
+  return taskFiles(
+    questions.flatMap((one, i) => {
+      if (one.status === 'fulfilled') return [one.value]
+      refuse(`${stem}-${i}`, one.reason)
+      return []
     }),
   )
-  return taskFiles(questions)
+}
+
+function unknownShape(path: string, place: string): PaddockError {
+  return new PaddockError('TASK_INVALID', `${path}: row ${place} is none of Spider, BIRD or NeMo Gym`, {
+    data: { file: path, place },
+    fix: 'Rows have db_id and question, and query (Spider), SQL (BIRD) or gt_sql (NeMo Gym).',
+  })
 }
