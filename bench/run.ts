@@ -16,6 +16,10 @@ const all = [
   { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
   { name: 'queue', about: 'Job queue (`bench/queue.ts`): PostgreSQL and SQLite, beside a bare SKIP LOCKED loop' },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
+  {
+    name: 'remote-docker',
+    about: 'Model calls of boxes in a daemon of another machine (`bench/remote-docker.ts`), beside a mounted socket',
+  },
   { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
   { name: 'sql', about: 'SQL of agents in boxes (`bench/sql.ts`), beside a bare loop in the same boxes' },
   { name: 'math', about: 'Math answers (`bench/math.ts`), beside the graders that others publish' },

@@ -3,7 +3,11 @@
  * Runs alone in a container without network whose network namespace the box shares; the box sees neither this process
  * nor the socket. End of stdin means that the owner is gone.
  *
- *   relay <port> <path> [<uid>]      writes "ready\n" to stdout once it listens
+ *   relay <port> <path>|- [<uid>]    writes "ready\n" to stdout once it listens
+ *
+ * With - there is no socket: the daemon of this container is on another machine than its owner. Every connection is a line
+ * of stdin and stdout then, in frames `u32 length of what follows | u8 type | u32 line | payload` (little endian), whose
+ * other end is src/sandbox/docker/lines.ts. Each side sends at most WINDOW bytes of a line that the other has not passed on.
  *
  * With a uid it is the way out of the box too, for programs that know of no proxy. Started as root, it makes every IPv4
  * address local to the namespace (a route of type `local`), so that no packet ever leaves it, and has the kernel hand
@@ -33,6 +37,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <poll.h>
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 512
@@ -40,7 +45,13 @@
 #define CHUNK (64 << 10)
 #define NAMES "198.18.0.1" /* the resolver that the box is told of; src/sandbox/egress/names.ts answers */
 
-enum { STDIN, MODEL, OUT, QUERY, FLOW, REPLY };
+#define MAX_LINES (MAX_CONNECTIONS + MAX_QUESTIONS)
+#define WINDOW (64 << 10)
+#define PIECE (32 << 10)
+#define HEAD 9
+
+enum { STDIN, MODEL, OUT, QUERY, FLOW, REPLY, LINE };
+enum { OPEN = 65, DATA = 66, END = 67, RESET = 68, PASSED = 69 };
 
 /* One direction of a connection. */
 struct flow { uint8_t *data; size_t at, len; int ended, sunk, shut; };
@@ -51,6 +62,19 @@ struct connection { int used, fd[2], watched[2], hung[2], asks; struct flow flow
 /* A name query on its way: who asked, which server, and what came back so far. */
 struct question { int used, fd; struct sockaddr_in from; struct in_addr to; size_t got; uint8_t data[4608]; };
 
+/*
+ * A connection to the owner without a socket: `fd` is our end of a pair whose other end stands where the socket's would.
+ * `credit` is what may still be sent of it, `data` what came and was not taken yet, `passed` what was and is not told yet.
+ */
+struct line {
+  int used, fd, watched, said_end, heard_end;
+  uint32_t id, credit, passed;
+  uint8_t *data;
+  size_t at, len;
+};
+
+static struct line lines[MAX_LINES];
+static int by_lines;
 static struct connection connections[MAX_CONNECTIONS];
 static struct question questions[MAX_QUESTIONS];
 static int poller, listener, catcher = -1, queries = -1;
@@ -81,7 +105,132 @@ static void reset(int fd) {
   close(fd);
 }
 
+static void say(uint8_t type, uint32_t id, const uint8_t *payload, uint32_t size) {
+  uint8_t head[HEAD];
+  uint32_t length = size + 5;
+  memcpy(head, &length, 4), head[4] = type, memcpy(head + 5, &id, 4);
+  struct { const uint8_t *at; size_t left; } parts[2] = {{head, HEAD}, {payload, size}};
+  for (int i = 0; i < 2; i++) {
+    while (parts[i].left > 0) {
+      ssize_t n = write(1, parts[i].at, parts[i].left);
+      if (n >= 0) parts[i].at += n, parts[i].left -= (size_t)n;
+      else if (errno == EAGAIN) poll(&(struct pollfd){1, POLLOUT, 0}, 1, -1);
+      else if (errno != EINTR) die("stdout");
+    }
+  }
+}
+
+static void hang_up(struct line *l) {
+  close(l->fd);
+  free(l->data);
+  l->used = 0;
+}
+
+static void reset_line(struct line *l) {
+  say(RESET, l->id, NULL, 0);
+  hang_up(l);
+}
+
+static int open_line(void) {
+  struct line *l = NULL;
+  for (int i = 0; i < MAX_LINES && !l; i++) if (!lines[i].used) l = &lines[i];
+  int pair[2];
+  if (!l || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0) return -1;
+  /* Another number each time, so that what is still on its way to the last one is not taken for the next one's. */
+  uint32_t index = (uint32_t)(l - lines), next = l->id + MAX_LINES;
+  memset(l, 0, sizeof *l);
+  l->used = 1, l->fd = pair[0], l->id = next % MAX_LINES == index ? next : index, l->credit = WINDOW;
+  if (!(l->data = malloc(WINDOW))) die("memory");
+  watch(l->fd, LINE, index, EPOLLIN, EPOLL_CTL_ADD);
+  l->watched = 1;
+  say(OPEN, l->id, NULL, 0);
+  return pair[1];
+}
+
+/* Passes on what came from the owner. Returns -1 when nobody takes it any more. */
+static int pass_on(struct line *l) {
+  while (l->len > 0) {
+    ssize_t n = send(l->fd, l->data + l->at, l->len, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return -1;
+    if (n < 0) break;
+    l->at += (size_t)n, l->len -= (size_t)n, l->passed += (uint32_t)n;
+  }
+  if (l->passed >= WINDOW / 4 || (l->passed > 0 && l->len == 0)) {
+    say(PASSED, l->id, (uint8_t *)&l->passed, 4);
+    l->passed = 0;
+  }
+  if (l->heard_end && l->len == 0) shutdown(l->fd, SHUT_WR);
+  return 0;
+}
+
+/* Tells the owner what the box says. Returns -1 when the line is broken. */
+static int tell(struct line *l) {
+  static uint8_t piece[PIECE];
+  while (!l->said_end && l->credit > 0) {
+    ssize_t n = recv(l->fd, piece, l->credit < PIECE ? l->credit : PIECE, 0);
+    if (n < 0) return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (n == 0) l->said_end = 1;
+    say(n == 0 ? END : DATA, l->id, piece, (uint32_t)n);
+    l->credit -= (uint32_t)n;
+  }
+  return 0;
+}
+
+static void tend(struct line *l) {
+  if (pass_on(l) < 0 || tell(l) < 0) return reset_line(l);
+  if (l->said_end && l->heard_end && l->len == 0) return hang_up(l);
+  uint32_t wanted = (!l->said_end && l->credit > 0 ? EPOLLIN : 0) | (l->len > 0 ? EPOLLOUT : 0);
+  /* Left out while nothing is wanted of it: a hung-up socket is reported for ever. */
+  if (wanted || l->watched) watch(l->fd, LINE, (uint64_t)(l - lines), wanted, !wanted ? EPOLL_CTL_DEL : l->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD);
+  l->watched = wanted != 0;
+}
+
+/* One frame of the owner. */
+static void hear(uint8_t type, uint32_t id, const uint8_t *payload, size_t size) {
+  struct line *l = &lines[id % MAX_LINES];
+  if (!l->used || l->id != id) return;
+  uint32_t passed = 0;
+  switch (type) {
+  case RESET: return hang_up(l);
+  case END: l->heard_end = 1; break;
+  case PASSED:
+    memcpy(&passed, payload, size < 4 ? size : 4);
+    l->credit += passed;
+    break;
+  case DATA:
+    if (l->len + size > WINDOW) { errno = EPROTO; die("more than the window"); }
+    memmove(l->data, l->data + l->at, l->len);
+    memcpy(l->data + l->len, payload, size);
+    l->at = 0, l->len += size;
+  }
+  tend(l);
+}
+
+/* What stands on stdin. Returns 0 at its end. */
+static int listen_to_owner(void) {
+  static uint8_t got[2 * (WINDOW + HEAD)];
+  static size_t length;
+  ssize_t n = read(0, got + length, sizeof got - length);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 1;
+  if (n <= 0) return 0;
+  if (!by_lines) return 1;
+  length += (size_t)n;
+  size_t at = 0;
+  while (length - at >= HEAD) {
+    uint32_t size, id;
+    memcpy(&size, got + at, 4), memcpy(&id, got + at + 5, 4);
+    if (size < 5 || size > WINDOW + 5) { errno = EPROTO; die("frame"); }
+    if (length - at < size + 4) break;
+    hear(got[at + 4], id, got + at + HEAD, size - 5);
+    at += size + 4;
+  }
+  memmove(got, got + at, length - at);
+  length -= at;
+  return 1;
+}
+
 static int connect_host(void) {
+  if (by_lines) return open_line();
   int up = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (up >= 0 && connect(up, (struct sockaddr *)&host, sizeof host) == 0) return up;
   if (up >= 0) close(up);
@@ -339,12 +488,13 @@ static void become(uid_t user) {
 
 int main(int argc, char **argv) {
   if (argc < 3 || argc > 4 || strlen(argv[2]) >= sizeof host.sun_path) {
-    dprintf(2, "usage: relay <port> <path> [<uid>]\n");
+    dprintf(2, "usage: relay <port> <path>|- [<uid>]\n");
     return 64;
   }
   signal(SIGPIPE, SIG_IGN);
   host.sun_family = AF_UNIX;
   strcpy(host.sun_path, argv[2]);
+  by_lines = strcmp(argv[2], "-") == 0;
   if ((listener = listen_on("127.0.0.1", SOCK_STREAM, atoi(argv[1]))) < 0) die("listen");
   char ready[128] = "ready\n";
   if (argc == 4) {
@@ -365,14 +515,14 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n; i++) {
       uint64_t index = (uint32_t)events[i].data.u64;
       struct connection *c = &connections[index / 2 % MAX_CONNECTIONS];
-      uint8_t ignored[256];
       switch (events[i].data.u64 >> 32) {
-      case STDIN: if (read(0, ignored, sizeof ignored) == 0) return 0; break;
+      case STDIN: if (!listen_to_owner()) return 0; break;
       case MODEL: accept_one(listener); break;
       case OUT: accept_one(catcher); break;
       case QUERY: query(); break;
       case FLOW: if (c->used) serve(c, index / 2, (int)(index % 2), events[i].events); break;
       case REPLY: if (questions[index].used) reply(&questions[index]); break;
+      case LINE: if (lines[index].used) tend(&lines[index]); break;
       }
     }
   }

@@ -1,5 +1,17 @@
 import type { Config } from '../core/index.ts'
-import type { SandboxEventSink, SandboxProvider } from '../sandbox/index.ts'
+import type { DaemonOptions, SandboxEventSink, SandboxProvider } from '../sandbox/index.ts'
+
+/** Where the configuration says that the daemon is. */
+export function daemonOf({ sandbox }: Config): DaemonOptions {
+  const { socketPath, host } = sandbox
+  const { ca, cert, key } = sandbox.tls
+  const tls = { ...(ca !== null && { ca }), ...(cert !== null && { cert }), ...(key !== null && { key }) }
+  return {
+    ...(socketPath !== null && { socketPath }),
+    ...(host !== null && { host }),
+    ...(Object.keys(tls).length > 0 && { tls }),
+  }
+}
 
 /** The configured sandbox provider. Nothing is asked of its daemon yet. */
 export async function sandboxOf(config: Config, onEvent?: SandboxEventSink): Promise<SandboxProvider> {
@@ -11,7 +23,7 @@ export async function sandboxOf(config: Config, onEvent?: SandboxEventSink): Pro
     diskWatermark,
     images,
     ...(runtime === null ? {} : { runtime }),
-    ...(config.sandbox.socketPath === null ? {} : { socketPath: config.sandbox.socketPath }),
+    ...daemonOf(config),
     ...(onEvent === undefined ? {} : { onEvent }),
   })
 }

@@ -31,7 +31,7 @@ export {
   type StoreReader,
 } from '../trajectory/index.ts'
 export { createProxy, type Listener, type Proxy, type ProxyOptions } from '../proxy/index.ts'
-export { dockerProvider, type DockerProviderOptions } from '../sandbox/index.ts'
+export { type DaemonOptions, dockerProvider, type DockerProviderOptions } from '../sandbox/index.ts'
 export { environmentRegistry } from '../builtin/index.ts'
 export { type EnvironmentRegistry, validateTasks, type ValidateOptions } from '../envs/index.ts'
 export {

@@ -7,6 +7,7 @@ export {
   type BoxSpec,
   type BundleRef,
   type BundleSpec,
+  type DaemonOptions,
   dockerProvider,
   type DockerProviderOptions,
   type EgressGate,

@@ -112,7 +112,7 @@ Empty counts as unset.
 |---|---|
 ${variables.join('\n')}
 
-\`DOCKER_HOST\` is read by the Docker client.
+\`DOCKER_HOST\`, \`DOCKER_TLS_VERIFY\` and \`DOCKER_CERT_PATH\` are read as the docker CLI reads them, where \`sandbox.socketPath\`, \`sandbox.host\` and \`sandbox.tls\` say nothing.
 `
 }
 

@@ -7,10 +7,19 @@ export type Config = z.output<typeof configSchema>;
 
 export type ConfigInput = z.input<typeof configSchema>;
 
+export interface DaemonOptions {
+    readonly socketPath?: string;
+    readonly host?: string;
+    readonly tls?: {
+        readonly ca?: string;
+        readonly cert?: string;
+        readonly key?: string;
+    };
+}
+
 export type Digest = string;
 
-export interface DockerProviderOptions {
-    readonly socketPath?: string;
+export interface DockerProviderOptions extends DaemonOptions {
     readonly clock?: Clock;
     readonly onEvent?: SandboxEventSink;
     readonly warmBoxes?: number;

@@ -71,8 +71,17 @@ export interface BundleSpec {
     build(directory: string, o: ImageOptions): Promise<void>;
 }
 
-export interface DockerProviderOptions {
+export interface DaemonOptions {
     readonly socketPath?: string;
+    readonly host?: string;
+    readonly tls?: {
+        readonly ca?: string;
+        readonly cert?: string;
+        readonly key?: string;
+    };
+}
+
+export interface DockerProviderOptions extends DaemonOptions {
     readonly clock?: Clock;
     readonly onEvent?: SandboxEventSink;
     readonly warmBoxes?: number;
@@ -222,6 +231,7 @@ export interface SandboxFacts {
     readonly cpus: number;
     readonly memoryBytes: number;
     readonly diskFreeBytes: number | null;
+    readonly modelPath: 'socket' | 'stream' | null;
     readonly images: readonly string[];
     readonly problems: readonly SandboxProblem[];
 }
@@ -248,6 +258,7 @@ export interface SandboxProvider extends AsyncDisposable {
     openModelSocket(): Promise<ModelSocket>;
     sweep(o?: {
         readonly dryRun?: boolean;
+        readonly buildCache?: boolean;
     }): Promise<SweepReport>;
     close(): Promise<void>;
 }
@@ -271,6 +282,7 @@ export interface SweepReport {
     readonly failed: readonly (SweptObject & {
         readonly error: string;
     })[];
+    readonly buildCacheBytes: number | null;
 }
 
 export interface Terminal extends AsyncDisposable {

@@ -8,6 +8,7 @@ import { type ExitCode, exitCode } from '../exit.ts'
 import { eventLines } from '../present/events.ts'
 import { table } from '../present/table.ts'
 import { bytes, shortId } from '../present/units.ts'
+import { daemonOf } from '../sandbox.ts'
 import { openForReading } from '../store.ts'
 import { attachTerminal } from '../terminal.ts'
 import { gc } from './gc.ts'
@@ -30,8 +31,7 @@ export function addBox(program: Command, cli: Cli): void {
         const self = given.at(-1) as Command
         await cli.run(self, {}, async (context) => {
           const { dockerInspector } = await import('../../sandbox/index.ts')
-          const { socketPath } = context.loaded.config.sandbox
-          return body(context, dockerInspector(socketPath === null ? {} : { socketPath }), self.processedArgs.flat())
+          return body(context, dockerInspector(daemonOf(context.loaded.config)), self.processedArgs.flat())
         })
       })
   command('ls', 'list the boxes of this machine', listBoxes)

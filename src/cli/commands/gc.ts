@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { exitCode } from '../exit.ts'
 import { table } from '../present/table.ts'
+import { bytes } from '../present/units.ts'
 import { sandboxOf } from '../sandbox.ts'
 
 /** `paddock gc`: removes what dead processes left in the sandbox. */
@@ -22,18 +23,18 @@ export function gc(command: Command, cli: Cli): void {
         const sandbox = await sandboxOf(context.loaded.config)
         try {
           const dryRun = options.dryRun ?? false
-          const report = await sandbox.sweep({ dryRun })
+          const report = await sandbox.sweep({ dryRun, buildCache: true })
           context.result({ dryRun, ...report }, () => {
             const rows = [
               ...report.removed.map((one) => [dryRun ? 'would remove' : 'removed', one.kind, one.id, one.why]),
               ...report.failed.map((one) => ['failed', one.kind, one.id, `${one.why}: ${one.error}`]),
               ...(dryRun ? report.kept.map((one) => ['keep', one.kind, one.id, one.why]) : []),
             ]
-            if (rows.length === 0) return 'Nothing was left behind.'
-            return table([{ title: '' }, { title: 'kind' }, { title: 'id' }, { title: 'why' }], rows, {
-              paint: context.paint,
-              columns: context.io.columns,
-            })
+            const columns = [{ title: '' }, { title: 'kind' }, { title: 'id' }, { title: 'why' }]
+            const { paint, io } = context
+            const left =
+              rows.length === 0 ? 'Nothing was left behind.' : table(columns, rows, { paint, columns: io.columns })
+            return [left, ...cacheLine(report.buildCacheBytes)].join('\n')
           })
           return report.failed.length === 0 ? exitCode.ok : exitCode.problems
         } finally {
@@ -41,4 +42,10 @@ export function gc(command: Command, cli: Cli): void {
         }
       }),
     )
+}
+
+/** What is not removed here, because it is of everybody who builds in that daemon. */
+function cacheLine(cached: number | null): readonly string[] {
+  if (cached === null || cached < 2 ** 20) return []
+  return [`BuildKit has cached ${bytes(cached)} of all builds in this daemon; \`docker builder prune\` clears it.`]
 }

@@ -15,6 +15,14 @@ export async function dockerFindings(sandbox: SandboxProvider): Promise<readonly
       `${facts.version ?? 'unknown version'}, cgroup ${facts.cgroup}, ${facts.storageDriver ?? 'unknown'} storage`,
     ),
     ...(facts.diskFreeBytes === null ? [] : [ok('docker', `${bytes(facts.diskFreeBytes)} free for images`)]),
+    ...(facts.modelPath === 'stream'
+      ? [
+          ok(
+            'docker',
+            'sees no files of this machine: model calls go over its connection, and its disk is not looked at',
+          ),
+        ]
+      : []),
     ...facts.images.map((line) => ok('images', line)),
     ...told,
   ]

@@ -183,7 +183,21 @@ const sandbox = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('Unix socket of the daemon; null: `DOCKER_HOST`, else the usual one.'),
+    .describe('Unix socket of the daemon; null: `sandbox.host`, `DOCKER_HOST`, else the usual one.'),
+  host: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('Daemon of another machine, `tcp://host[:port]`; null: `DOCKER_HOST`. Off loopback only with TLS.'),
+  tls: z
+    .strictObject({
+      ca: z.string().nullable().default(null).describe("PEM file that the daemon's certificate is checked against."),
+      cert: z.string().nullable().default(null).describe('PEM file of the certificate that is shown to the daemon.'),
+      key: z.string().nullable().default(null).describe('PEM file of its key.'),
+    })
+    .prefault({})
+    .describe('TLS to the daemon; all null: `DOCKER_TLS_VERIFY` and `DOCKER_CERT_PATH`.'),
   runtime: z
     .string()
     .min(1)

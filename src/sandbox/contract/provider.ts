@@ -43,7 +43,11 @@ export interface SandboxProvider extends AsyncDisposable {
   /** Opens a unix socket on the host that one box at a time can be given as its model path. */
   openModelSocket(): Promise<ModelSocket>
   /** Removes (or with `dryRun` only lists) what owners that are dead left behind. Never touches objects of the living. */
-  sweep(o?: { readonly dryRun?: boolean }): Promise<SweepReport>
+  sweep(o?: {
+    readonly dryRun?: boolean
+    /** Whether to measure what builds have cached, which can take a daemon long. */
+    readonly buildCache?: boolean
+  }): Promise<SweepReport>
   /** Destroys every box and socket of this provider. Idempotent. */
   close(): Promise<void>
 }
@@ -59,6 +63,8 @@ export interface SandboxFacts {
   readonly memoryBytes: number
   /** Free bytes where images are stored; null where that place is not on this machine. */
   readonly diskFreeBytes: number | null
+  /** How a box reaches its model socket: mounted, or over the stream of its relay; null where it is not known yet. */
+  readonly modelPath: 'socket' | 'stream' | null
   /** One line for each image that stands for another, and for each mirror. */
   readonly images: readonly string[]
   readonly problems: readonly SandboxProblem[]
@@ -77,6 +83,8 @@ export interface SweepReport {
   /** Objects of living owners, for `gc --dry-run`. */
   readonly kept: readonly SweptObject[]
   readonly failed: readonly (SweptObject & { readonly error: string })[]
+  /** What all builds in the daemon have cached, ours and others, which no sweep removes; null: not asked, or not told. */
+  readonly buildCacheBytes: number | null
 }
 
 export interface SweptObject {

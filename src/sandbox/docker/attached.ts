@@ -1,4 +1,5 @@
 import type Docker from 'dockerode'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { PaddockError } from '../../core/index.ts'
 import { ask, messageOf, statusOf } from './daemon.ts'
@@ -42,6 +43,9 @@ export async function prepareAttached(
     const attached = forAttach.getContainer(container.id).attach(attach)
     const stream = (await ask('attach to a container', attached)) as Duplex
     stream.on('error', () => undefined)
+    // Small frames follow each other; over a network they would wait for each other's acknowledgement.
+    if (stream instanceof Socket && stream.remoteAddress !== undefined)
+      stream.setNoDelay(true).setKeepAlive(true, 15_000)
     return {
       id: container.id,
       discard: async () => {

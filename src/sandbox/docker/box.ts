@@ -82,6 +82,10 @@ export interface BoxParts {
   readonly image: string
   readonly emptyImage: string
   readonly programs: string
+  /** Id of the provider, for what it makes. */
+  readonly provider: string
+  /** Whether the daemon sees our files; where not, the model path goes over the relay's stream. */
+  readonly isNear: boolean
   readonly disk: DiskWatch
   readonly upper: UpperDirectories
   /** Container runtime of the box; null: the daemon's default. */
@@ -304,6 +308,7 @@ export class DockerBox implements Box {
         upper: this.#parts.upper,
         about: this.labels,
         asked: o,
+        provider: this.#parts.provider,
       })
       const { parent, kept, image } = snapshot
       const waits = o.request === undefined ? {} : { request: o.request }

@@ -1,35 +1,69 @@
+import { existsSync } from 'node:fs'
+import { Agent } from 'node:http'
 import { createRequire } from 'node:module'
+import { Socket } from 'node:net'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import type Docker from 'dockerode'
 import { attachAgent } from './attach-stream.ts'
 import { z } from 'zod'
 import { type ErrorCode, isPaddockError, PaddockError } from '../../core/index.ts'
 import type { SandboxProblem } from '../contract/index.ts'
+import { type DaemonOptions, type DaemonPlace, placeOf } from './place.ts'
 
-/** A client of the daemon at `socketPath`, else where `DOCKER_HOST` or the default socket point. */
-export function connectDaemon(socketPath?: string): Docker {
+/** A client of the daemon. Where it cannot be one, every request is refused with the reason. */
+export function connectDaemon(o: DaemonOptions = {}): Docker {
   // Loaded at the first use: with what it brings (gRPC, ssh) it is half of what a program without boxes would load.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the package exports
   const Client = createRequire(import.meta.url)('dockerode') as typeof Docker
-  // A host of `DOCKER_HOST` would win over the socket that was asked for.
-  return socketPath === undefined ? new Client() : new Client({ socketPath, host: '', protocol: 'http' })
+  return new Client(clientOptions(o))
 }
 
-const loopback = /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/
+/** With what the typings leave out. */
+type ClientOptions = Docker.DockerOptions & { readonly agent?: Agent; readonly pathPrefix?: string }
 
-/** Where a daemon is that is not on this machine, as `DOCKER_HOST` would say it; null for one that is. */
-export function remoteHost(docker: Docker): string | null {
-  const { host, protocol } = modemShape.parse(docker.modem)
-  if (!host || (protocol !== 'ssh' && loopback.test(host))) return null
-  return `${protocol === 'ssh' ? 'ssh' : 'tcp'}://${host}`
+function clientOptions(o: DaemonOptions): ClientOptions {
+  // What the client would read of the environment itself is read here.
+  const socket = { host: '', protocol: 'http' } as const
+  let place: DaemonPlace
+  try {
+    place = placeOf(o)
+  } catch (error) {
+    return { ...socket, socketPath: '/', agent: new RefusingAgent(error) }
+  }
+  switch (place.kind) {
+    case 'usual':
+      return { ...socket, socketPath: usualSocket() }
+    case 'socket':
+      return { ...socket, socketPath: place.path }
+    case 'tcp': {
+      const { host, port, tls } = place
+      const none = { ca: undefined, cert: undefined, key: undefined }
+      return { host, port, protocol: tls === null ? 'http' : 'https', pathPrefix: '/', ...none, ...tls }
+    }
+  }
 }
 
-/** What dockerode's connection knows of its daemon (docker-modem 5, `lib/modem.js`); the typings leave it out. */
-const modemShape = z.looseObject({ host: z.string().nullish(), protocol: z.string().nullish() })
+/** As the client itself looks for it (docker-modem 5, `findDefaultUnixSocket`). */
+function usualSocket(): string {
+  const own = join(homedir(), '.docker', 'run', 'docker.sock')
+  return existsSync(own) ? own : '/var/run/docker.sock'
+}
 
-/**
- * Throws `SANDBOX_CAPABILITY` for a daemon that cannot run boxes as they are asked for: one of another machine, or one
- * without the container runtime.
- */
+class RefusingAgent extends Agent {
+  readonly #error: unknown
+  constructor(error: unknown) {
+    super()
+    this.#error = error
+  }
+  override createConnection(): Socket {
+    const socket = new Socket()
+    socket.destroy(this.#error instanceof Error ? this.#error : new Error(String(this.#error)))
+    return socket
+  }
+}
+
+/** Throws `SANDBOX_CAPABILITY` for a daemon without the container runtime. */
 export async function requireAble(docker: Docker, runtime: string | null): Promise<void> {
   const [problem] = await inabilities(docker, runtime)
   if (problem !== undefined) throw new PaddockError('SANDBOX_CAPABILITY', problem.what, { fix: problem.fix })
@@ -37,17 +71,6 @@ export async function requireAble(docker: Docker, runtime: string | null): Promi
 
 /** The same as problems that a person is told of. */
 export async function inabilities(docker: Docker, runtime: string | null): Promise<readonly SandboxProblem[]> {
-  const remote = remoteHost(docker)
-  if (remote !== null) {
-    return [
-      {
-        code: 'docker_remote',
-        what: `The Docker daemon is on another machine (${remote}), and the model path of a box is a socket of this one.`,
-        fix: 'Run Paddock on the machine of the daemon, and unset DOCKER_HOST or set sandbox.socketPath.',
-        weight: 'fatal',
-      },
-    ]
-  }
   if (runtime === null) return []
   const { Runtimes } = infoShape.parse(await ask('tell its runtimes', docker.info(), 'SANDBOX_UNAVAILABLE'))
   if (runtime in Runtimes) return []
@@ -65,11 +88,12 @@ export async function inabilities(docker: Docker, runtime: string | null): Promi
 const infoShape = z.looseObject({ Runtimes: z.record(z.string(), z.unknown()).default({}) })
 
 /** A second client of the same daemon, for connections that are upgraded and read by `takeBytes`. */
-export function connectForAttach(socketPath?: string): Docker {
-  const docker = connectDaemon(socketPath)
-  // An option that the typings do not know. Not over TLS or ssh, which bring agents of their own.
-  if ('protocol' in docker.modem && docker.modem.protocol === 'http')
-    Object.assign(docker.modem, { agent: attachAgent })
+export function connectForAttach(o: DaemonOptions = {}): Docker {
+  const docker = connectDaemon(o)
+  const { modem } = docker
+  // An option that the typings do not know. Not over TLS, which brings an agent of its own.
+  if ('protocol' in modem && modem.protocol === 'http' && !('agent' in modem && modem.agent instanceof RefusingAgent))
+    Object.assign(modem, { agent: attachAgent })
   return docker
 }
 
@@ -88,17 +112,44 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message.trim() : String(error)
 }
 
+const unreachableCodes = [
+  'ECONNREFUSED',
+  'ENOENT',
+  'EACCES',
+  'EPERM',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]
+
+/** What helps against not reaching the daemon at all, '' where nothing beyond the usual does; null: it is another fault. */
+export function unreachableFix(error: unknown): string | null {
+  if (/HTTP request to an HTTPS server/.test(messageOf(error))) return tlsFix
+  if (statusOf(error) !== null) return null
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'EACCES' || code === 'EPERM') return deniedFix
+  if (/^ERR_TLS_|^ERR_SSL_|CERT|^EPROTO$|SIGNATURE/.test(code)) return tlsFix
+  return unreachableCodes.includes(code) ? '' : null
+}
+
+const deniedFix = 'Run as root or as a member of the group that owns the Docker socket.'
+const tlsFix =
+  'Check sandbox.tls (or DOCKER_CERT_PATH: ca.pem, cert.pem, key.pem) against what the daemon was started with, and that its certificate names the host that is dialled.'
+
 /** Turns whatever dockerode throws into a PaddockError; own errors and aborts pass through. */
 export function daemonFault(error: unknown, doing: string, code: ErrorCode): unknown {
   if (isPaddockError(error) || (error instanceof Error && error.name === 'AbortError')) return error
-  if (error instanceof Error && 'code' in error) {
-    if (['ECONNREFUSED', 'ENOENT', 'EACCES', 'EPERM', 'ECONNRESET', 'EPIPE'].includes(String(error.code))) {
-      const denied = error.code === 'EACCES' || error.code === 'EPERM'
-      return new PaddockError('SANDBOX_UNAVAILABLE', `Docker could not be asked to ${doing}: ${error.message}.`, {
-        cause: error,
-        ...(denied ? { fix: 'Run as root or as a member of the group that owns the Docker socket.' } : {}),
-      })
-    }
+  const unreachable = unreachableFix(error)
+  if (unreachable !== null) {
+    const { message } = error instanceof Error ? error : { message: String(error) }
+    return new PaddockError('SANDBOX_UNAVAILABLE', `Docker could not be asked to ${doing}: ${message}.`, {
+      cause: error,
+      ...(unreachable === '' ? {} : { fix: unreachable }),
+    })
   }
   return new PaddockError(code, `Docker could not ${doing}: ${messageOf(error)}`, { cause: error })
 }

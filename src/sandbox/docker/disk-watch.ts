@@ -1,5 +1,6 @@
 import type Docker from 'dockerode'
 import { statfs } from 'node:fs/promises'
+import { rootHere } from './near.ts'
 
 const tickMs = 1000
 /** The disk is asked every tick; boxes are measured, which takes long, only when so much was written by anybody. */
@@ -89,7 +90,7 @@ export class DiskWatch {
   }
 
   async #used(): Promise<number | null> {
-    this.#root ??= rootOf(this.#docker)
+    this.#root ??= rootHere(this.#docker)
     const root = await this.#root
     if (root === null) return null
     try {
@@ -99,11 +100,4 @@ export class DiskWatch {
       return null
     }
   }
-}
-
-/** Directory of the daemon's own files; null where it does not say. */
-export async function rootOf(docker: Docker): Promise<string | null> {
-  const info: unknown = await docker.info().catch(() => null)
-  if (typeof info !== 'object' || info === null || !('DockerRootDir' in info)) return null
-  return typeof info.DockerRootDir === 'string' ? info.DockerRootDir : null
 }

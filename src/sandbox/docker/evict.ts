@@ -4,6 +4,7 @@ import type { SweptObject } from '../contract/index.ts'
 import { ask, statusOf } from './daemon.ts'
 import { imageUses } from './image-use.ts'
 import { markLabel } from './labels.ts'
+import { rootHere, seesOurFiles } from './near.ts'
 
 /** An image without a name that is older than this was replaced. */
 const unnamedMs = 10 * 60_000
@@ -34,6 +35,8 @@ export async function evictImages(docker: Docker, o: EvictOptions): Promise<read
     if (Created * 1000 > o.now - unnamedMs) continue
     if ((RepoTags ?? []).every((tag) => tag === '<none>:<none>')) await remove(Id, 'a newer build has its name')
   }
+  const [first] = list
+  if (first === undefined || !(await seesOurFiles(docker, first.Id))) return removed
   const uses = imageUses()
   const oldestFirst = list
     .flatMap(({ RepoTags, Created }) => (RepoTags ?? []).map((tag) => ({ tag, at: uses.get(tag) ?? Created * 1000 })))
@@ -50,9 +53,8 @@ export async function evictImages(docker: Docker, o: EvictOptions): Promise<read
 
 /** Part of the daemon's disk that is full, as `df` counts it. */
 export async function daemonDiskUse(docker: Docker): Promise<number | null> {
-  const info: unknown = await ask('ask the daemon', docker.info())
-  const root = typeof info === 'object' && info !== null && 'DockerRootDir' in info ? info.DockerRootDir : null
-  if (typeof root !== 'string') return null
+  const root = await rootHere(docker)
+  if (root === null) return null
   try {
     const { blocks, bfree, bavail } = await statfs(root)
     const used = blocks - bfree

@@ -111,34 +111,38 @@ const relayUser = 65532
  */
 const catchAllCapabilities = ['NET_ADMIN', 'SYS_ADMIN', 'SETGID', 'SETUID'] as const
 
-/** The container of a relay: one static program, a read-only empty root, the socket's directory. */
+/** The container of a relay: one static program, a read-only empty root, the socket's directory (null: it has none, and its stream carries all). */
 export function relayContainer(
   spec: BoxSpec,
   image: string,
   programs: string,
-  socketDirectory: string,
+  socketDirectory: string | null,
   port: number,
 ): CreateOptions {
   const catchesAll = (spec.egress ?? 'none') !== 'none'
+  // Lines have windows of their own beside the buffers of connections.
+  const memory = (socketDirectory === null ? 192 : 64) * mebibyte
   return {
     ...attached('relay', spec.labels),
     Image: image,
     User: catchesAll ? '0:0' : `${relayUser}:${relayUser}`,
     Hostname: 'box',
     Entrypoint: [`${programsMount}/relay`],
-    Cmd: [String(port), '/model/sock', ...(catchesAll ? [String(relayUser)] : [])],
+    Cmd: [String(port), socketDirectory === null ? '-' : '/model/sock', ...(catchesAll ? [String(relayUser)] : [])],
     WorkingDir: '/',
     HostConfig: {
       ...locked(),
       ...(catchesAll ? wayOut : {}),
       NetworkMode: 'none',
       ReadonlyRootfs: true,
-      Memory: 64 * mebibyte,
-      MemorySwap: 64 * mebibyte,
+      Memory: memory,
+      MemorySwap: memory,
       PidsLimit: 4,
       Mounts: [
         volume(programs, programsMount),
-        { Type: 'bind', Source: socketDirectory, Target: '/model', ReadOnly: true },
+        ...(socketDirectory === null
+          ? []
+          : [{ Type: 'bind', Source: socketDirectory, Target: '/model', ReadOnly: true } as const]),
       ],
     },
   }

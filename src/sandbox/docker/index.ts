@@ -1,4 +1,5 @@
 export { readForeignArchive } from './foreign-archive.ts'
+export type { DaemonOptions } from './place.ts'
 export { dockerInspector } from './inspector.ts'
 export { sandboxSource } from './recipe.ts'
 export { type DockerProviderOptions, dockerProvider } from './provider.ts'

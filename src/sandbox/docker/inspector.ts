@@ -14,14 +14,24 @@ import type {
 import { packFiles, packTree } from './archive-in.ts'
 import { readArchive } from './archive-out.ts'
 import { ask, connectDaemon, statusOf } from './daemon.ts'
+import type { DaemonOptions } from './place.ts'
 import { AttachReader } from './frames.ts'
 import { claimerIn } from './hardened.ts'
 import { keptImages, removeKept } from './kept.ts'
-import { bytesLabel, callLabel, keptAtLabel, markLabel, ownerLabel, rolloutLabel, runLabel } from './labels.ts'
+import {
+  bytesLabel,
+  callLabel,
+  keptAtLabel,
+  markLabel,
+  ownerLabel,
+  providerLabel,
+  rolloutLabel,
+  runLabel,
+} from './labels.ts'
 
 /** The boxes that the Docker daemon of this machine runs. */
-export function dockerInspector(o: { readonly socketPath?: string } = {}): BoxInspector {
-  return new DockerInspector(connectDaemon(o.socketPath))
+export function dockerInspector(o: DaemonOptions = {}): BoxInspector {
+  return new DockerInspector(connectDaemon(o))
 }
 
 class DockerInspector implements BoxInspector {
@@ -100,7 +110,7 @@ class DockerInspector implements BoxInspector {
   async snapshot(box: BoxSight, name: string): Promise<ImageRef> {
     const tag = `paddock-kept:${name}`
     // No owner and no run: a person made it, and a person removes it. What the box stands on may have labels of its own.
-    const none = [ownerLabel, runLabel, rolloutLabel, callLabel, bytesLabel].map((name) => `${name}=""`)
+    const none = [ownerLabel, providerLabel, runLabel, rolloutLabel, callLabel, bytesLabel].map((name) => `${name}=""`)
     const changes = `LABEL ${markLabel}="kept" ${keptAtLabel}="${Date.now()}" ${none.join(' ')}`
     const commit = { repo: 'paddock-kept', tag: name, pause: true, changes }
     await ask('commit a box', this.#docker.getContainer(box.id).commit(commit), 'BOX_DEAD')

@@ -6,6 +6,9 @@ export const markLabel = 'paddock'
 /** On everything that must not outlive its maker; images and bundles do not carry it. */
 export const ownerLabel = 'paddock.owner'
 
+/** On boxes, relays and snapshots that go with their provider: which one of its process. */
+export const providerLabel = 'paddock.provider'
+
 /** On images that snapshots are: how many lie on each other, and what the lowest of them was started from. */
 export const depthLabel = 'paddock.depth'
 export const parentLabel = 'paddock.parent'

@@ -107,7 +107,8 @@ describe.runIf(await requireDocker())('a box and its owner', () => {
     })
     child.kill('SIGKILL')
     await once(child, 'exit')
-    const plan = await provider.sweep({ dryRun: true })
+    const plan = await provider.sweep({ dryRun: true, buildCache: true })
+    expect(plan.buildCacheBytes).toBeGreaterThanOrEqual(0)
     const socket = facts.socket.replace(/\/sock$/, '')
     if (existsSync(socket)) {
       expect(plan.removed).toContainEqual({ kind: 'directory', id: socket, why: `its owner (process ${pid}) is dead` })

@@ -1,9 +1,11 @@
 import type Docker from 'dockerode'
 import { statfs } from 'node:fs/promises'
+import { isPaddockError } from '../../core/index.ts'
 import { z } from 'zod'
 import type { SandboxFacts, SandboxProblem } from '../contract/index.ts'
 import { Bases } from './bases.ts'
-import { inabilities, messageOf } from './daemon.ts'
+import { inabilities, messageOf, unreachableFix } from './daemon.ts'
+import { seesOurFiles } from './near.ts'
 import { ownBase } from './recipe.ts'
 import type { ImageSources } from './references.ts'
 
@@ -37,7 +39,9 @@ export async function probeDaemon(
     const version = versionShape.parse(await docker.version())
     const info = infoShape.parse(await docker.info())
     const askedAt = Date.now()
-    const diskFreeBytes = await freeBytes(info.DockerRootDir)
+    const [any] = await docker.listImages()
+    const isNear = any === undefined ? null : await seesOurFiles(docker, any.Id)
+    const diskFreeBytes = isNear === false ? null : await freeBytes(info.DockerRootDir)
     const networks = (await docker.listNetworks()).filter(({ Driver }) => Driver === 'bridge').length
     return {
       reachable: true,
@@ -48,6 +52,7 @@ export async function probeDaemon(
       cpus: info.NCPU,
       memoryBytes: info.MemTotal,
       diskFreeBytes,
+      modelPath: isNear === null ? null : isNear ? 'socket' : 'stream',
       images: await sourceLines(new Bases(docker, sources)),
       problems: [
         ...(await inabilities(docker, runtime)),
@@ -56,7 +61,7 @@ export async function probeDaemon(
       ],
     }
   } catch (error) {
-    return unreachable(messageOf(error))
+    return unreachable(error)
   }
 }
 
@@ -70,14 +75,13 @@ async function sourceLines(bases: Bases): Promise<readonly string[]> {
   return [...(await Promise.all(stand)), ...mirrors.map((mirror) => `${mirror} is asked before Docker Hub`)]
 }
 
-function unreachable(why: string): SandboxFacts {
-  const denied = /EACCES|EPERM/.test(why)
+function unreachable(error: unknown): SandboxFacts {
+  const why = messageOf(error)
+  const own = isPaddockError(error) ? error.fix : unreachableFix(error)
   const problem: SandboxProblem = {
-    code: denied ? 'docker_denied' : 'docker_unreachable',
-    what: `The Docker daemon cannot be reached: ${why}`,
-    fix: denied
-      ? 'Run as root or as a member of the group that owns the Docker socket.'
-      : 'Install Docker and start it (`systemctl start docker`, or `dockerd` as root).',
+    code: /EACCES|EPERM/.test(why) ? 'docker_denied' : 'docker_unreachable',
+    what: isPaddockError(error) ? why.replace(/\.$/, '') : `The Docker daemon cannot be reached: ${why}`,
+    fix: own || 'Install Docker and start it (`systemctl start docker`, or `dockerd` as root).',
     weight: 'fatal',
   }
   return {
@@ -89,6 +93,7 @@ function unreachable(why: string): SandboxFacts {
     cpus: 0,
     memoryBytes: 0,
     diskFreeBytes: null,
+    modelPath: null,
     images: [],
     problems: [problem],
   }

@@ -1,4 +1,5 @@
 import type Docker from 'dockerode'
+import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/index.ts'
 import type {
   Box,
@@ -30,15 +31,15 @@ import { programsBundle } from './programs.ts'
 import { startReaper } from './reaper.ts'
 import type { ImageSources } from './references.ts'
 import { DockerSlot } from './model-socket.ts'
-import { removeOwnSnapshots } from './snapshot.ts'
+import { seesOurFiles } from './near.ts'
+import { type DaemonOptions, wholePlace } from './place.ts'
+import { removeLeftOf } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
 import { startBox } from './start-box.ts'
-import { sweepLeftovers } from './sweep.ts'
+import { buildCacheBytes, sweepLeftovers } from './sweep.ts'
 import { UpperDirectories } from './touched.ts'
 
-export interface DockerProviderOptions {
-  /** Default: `DOCKER_HOST`, else the usual socket. */
-  readonly socketPath?: string
+export interface DockerProviderOptions extends DaemonOptions {
   readonly clock?: Clock
   readonly onEvent?: SandboxEventSink
   /** How many boxes of each role may be made ahead and wait. 0: none. Default 4. */
@@ -61,13 +62,14 @@ export interface DockerProviderOptions {
   readonly images?: Partial<ImageSources>
 }
 
-/** Boxes in the Docker daemon of this machine. Nothing is asked of the daemon before the first call. */
+/** Boxes in a Docker daemon, of this machine or another. Nothing is asked of the daemon before the first call. */
 export function dockerProvider(options: DockerProviderOptions = {}): SandboxProvider {
   return new DockerProvider(options)
 }
 
 class DockerProvider implements SandboxProvider {
   readonly name = 'docker'
+  readonly #id = randomBytes(8).toString('hex')
   readonly #docker: Docker
   readonly #forAttach: Docker
   readonly #clock: Clock
@@ -81,7 +83,7 @@ class DockerProvider implements SandboxProvider {
   readonly #runtime: string | null
   readonly #disk: DiskWatch
   readonly #upper: UpperDirectories
-  readonly #socketPath: string | undefined
+  readonly #at: DaemonOptions
   readonly #hasReaper: boolean
   #endReaper: (() => void) | null = null
   #pauses = 0
@@ -92,15 +94,15 @@ class DockerProvider implements SandboxProvider {
   #parts: Promise<CommonParts> | null = null
 
   constructor(options: DockerProviderOptions) {
-    this.#docker = connectDaemon(options.socketPath)
+    this.#at = wholePlace(options)
+    this.#docker = connectDaemon(this.#at)
     this.#sources = { map: options.images?.map ?? {}, mirrors: options.images?.mirrors ?? [] }
-    this.#forAttach = connectForAttach(options.socketPath)
+    this.#forAttach = connectForAttach(this.#at)
     this.#clock = options.clock ?? systemClock
     this.#onEvent = options.onEvent ?? (() => undefined)
     this.#images = new Images(this.#docker, this.#sources)
     this.#bundles = new Bundles(this.#docker, this.#images, this.#closing.signal)
     this.#admission = new Admission(this.#clock)
-    this.#socketPath = options.socketPath
     this.#hasReaper = options.reaper ?? true
     this.#disk = new DiskWatch(this.#docker)
     this.#upper = new UpperDirectories(this.#docker)
@@ -177,8 +179,9 @@ class DockerProvider implements SandboxProvider {
     return socket
   }
 
-  sweep(o: { readonly dryRun?: boolean } = {}): Promise<SweepReport> {
-    return sweepLeftovers(this.#docker, o.dryRun ?? false, this.#diskWatermark)
+  async sweep(o: Parameters<SandboxProvider['sweep']>[0] = {}): Promise<SweepReport> {
+    const report = await sweepLeftovers(this.#docker, o.dryRun ?? false, this.#diskWatermark)
+    return { ...report, buildCacheBytes: o.buildCache === true ? await buildCacheBytes(this.#docker) : null }
   }
 
   async close(): Promise<void> {
@@ -187,7 +190,7 @@ class DockerProvider implements SandboxProvider {
     await Promise.allSettled(this.#starting)
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
     await Promise.allSettled([...this.#sockets].map((socket) => socket.close()))
-    if (this.#parts !== null) await removeOwnSnapshots(this.#docker).catch(() => undefined)
+    if (this.#parts !== null) await removeLeftOf(this.#docker, this.#id).catch(() => undefined)
     this.#endReaper?.()
     this.#endReaper = null
   }
@@ -228,6 +231,7 @@ class DockerProvider implements SandboxProvider {
       disk: this.#disk,
       upper: this.#upper,
       runtime: this.#runtime,
+      provider: this.#id,
       ...common,
     }
     return this.#admission.run(() => startBox(parts, spec, signal), signal)
@@ -235,7 +239,7 @@ class DockerProvider implements SandboxProvider {
 
   /** Before the first thing is made that would outlive a kill, also a mere directory. */
   #watchOver(): void {
-    if (this.#hasReaper) this.#endReaper ??= startReaper(this.#socketPath)
+    if (this.#hasReaper) this.#endReaper ??= startReaper(this.#at)
   }
 
   /** What every box needs beside its image; asked of the daemon once. */
@@ -252,9 +256,11 @@ class DockerProvider implements SandboxProvider {
     this.#watchOver()
     const signal = this.#closing.signal
     const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
-    const [bundle, empty] = await Promise.all([programs, this.#images.empty({ signal })])
-    return { programs: bundle.volume, emptyImage: empty.tag }
+    const empty = this.#images.empty({ signal }).then(({ tag }) => tag)
+    const isNear = empty.then((image) => seesOurFiles(this.#docker, image))
+    const [bundle, emptyImage, near] = await Promise.all([programs, empty, isNear])
+    return { programs: bundle.volume, emptyImage, isNear: near }
   }
 }
 
-type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage'>
+type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage' | 'isNear'>

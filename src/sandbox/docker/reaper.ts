@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { thisOwner } from '../../core/index.ts'
 import { fileURLToPath } from 'node:url'
+import type { DaemonOptions } from './place.ts'
 
 interface Reaper {
   readonly child: ChildProcess
@@ -14,8 +15,8 @@ const reapers = new Map<string, Reaper>()
  * themselves with their owner; it is for what cannot: frozen and half-made containers, snapshots, directories of sockets.
  * Call the answer when nothing is left to sweep; the last call ends it.
  */
-export function startReaper(socketPath: string | undefined): () => void {
-  const daemon = socketPath ?? ''
+export function startReaper(at: DaemonOptions): () => void {
+  const daemon = JSON.stringify(at)
   const reaper = reapers.get(daemon) ?? { child: spawnReaper(daemon), users: 0 }
   reapers.set(daemon, reaper)
   reaper.users += 1

@@ -1,29 +1,9 @@
 import Docker from 'dockerode'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { dockerProvider } from '../index.ts'
 
 const spec = { image: 'any:1', profile: 'user', labels: { role: 'probe' } } as const
-
-describe('a daemon of another machine', () => {
-  it.each(['tcp://192.0.2.7:2375', 'ssh://user@192.0.2.7', 'tcp://build.example:2376'])(
-    '%s is refused',
-    async (host) => {
-      vi.stubEnv('DOCKER_HOST', host)
-      await using provider = dockerProvider({ reaper: false, warmBoxes: 0 })
-      vi.unstubAllEnvs()
-      const where = expect.stringContaining(host.replace('user@', '').replace(/:\d+$/, ''))
-      await expect(provider.createBox(spec)).rejects.toMatchObject({ code: 'SANDBOX_CAPABILITY', message: where })
-    },
-  )
-
-  it('is not asked where a socket of this machine is named', async () => {
-    vi.stubEnv('DOCKER_HOST', 'tcp://192.0.2.7:2375')
-    await using provider = dockerProvider({ socketPath: '/nowhere/docker.sock', reaper: false, warmBoxes: 0 })
-    vi.unstubAllEnvs()
-    await expect(provider.createBox(spec)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' })
-  })
-})
 
 describe.runIf(await requireDocker())('the container runtime of boxes', () => {
   it('is the one that was named', async () => {

@@ -72,6 +72,18 @@ describe.runIf(await requireDocker())('a snapshot of a box', () => {
       await expect(docker.getImage(gone.id).inspect()).rejects.toThrow(/no such image/i)
   })
 
+  it('stays when another provider of the same process is closed', async () => {
+    const box = await boxOf(base)
+    const snapshot = await box.snapshot()
+    const other = dockerProvider({ warmBoxes: 0 })
+    await other.createBox({ image: base, profile: 'user', labels: { role: 'agent' } })
+    await other.close()
+    const fork = await boxOf(snapshot.image)
+    expect(await fork.exec({ command: 'true' })).toMatchObject({ kind: 'exited', code: 0 })
+    await Promise.all([box.destroy(), fork.destroy()])
+    await snapshot[Symbol.asyncDispose]()
+  })
+
   it('is refused where it would lose a volume, and of the dead', async () => {
     const image = await provider.ensureImage({
       kind: 'dockerfile',

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { PaddockError, sha256, thisOwner } from '../../core/index.ts'
 import type { BoxLabels, ImageRef, ImageSays, Snapshot, SnapshotOptions } from '../contract/index.ts'
+import { removeByForce } from './attached.ts'
 import { ask, statusOf } from './daemon.ts'
-import { rootOf } from './disk-watch.ts'
 import { askOfFiles } from './files-fault.ts'
 import { saysOf, saysText } from './image-says.ts'
 import { roomToKeep } from './kept.ts'
@@ -16,10 +16,12 @@ import {
   markLabel,
   ownerLabel,
   parentLabel,
+  providerLabel,
   rolloutLabel,
   runLabel,
   saysLabel,
 } from './labels.ts'
+import { rootHere } from './near.ts'
 import type { UpperDirectories } from './touched.ts'
 
 /** An image has at most 127 layers (overlay2), and what snapshots lie on has layers of its own. */
@@ -45,6 +47,7 @@ export async function commitSnapshot(
     readonly upper: UpperDirectories
     readonly about: BoxLabels
     readonly asked: SnapshotOptions
+    readonly provider: string
   },
 ): Promise<Snapshot> {
   const facts = await ask('look at a box', container.inspect(), 'BOX_DEAD')
@@ -72,7 +75,7 @@ export async function commitSnapshot(
   growing.set(docker, before + sizeBytes)
   try {
     await requireRoom(docker, container, sizeBytes, o.upper)
-    const made = { parent: o.parent, depth, says: saysOf(below) }
+    const made = { parent: o.parent, depth, says: saysOf(below), provider: o.provider }
     const { about, asked } = o
     const { run } = about
     if (asked.keep === undefined || run === undefined) return await commit(docker, container, made)
@@ -101,7 +104,7 @@ async function requireRoom(
   sizeBytes: number,
   upper: UpperDirectories,
 ): Promise<void> {
-  const root = await rootOf(docker)
+  const root = await rootHere(docker)
   const disk = root === null ? null : await statfs(root).catch(() => null)
   if (disk === null || disk.bavail * disk.bsize >= (growing.get(docker) ?? 0) + reservedBytes) return
   const onDisk = await upper.bytesOnDisk(container)
@@ -121,6 +124,7 @@ async function commit(
     readonly parent: string
     readonly depth: number
     readonly says: ImageSays
+    readonly provider: string
     /** Absent: it goes with this process. */
     readonly kept?: { readonly about: BoxLabels; readonly sizeBytes: number; readonly callId: string }
   },
@@ -132,6 +136,7 @@ async function commit(
   const labels = {
     [markLabel]: kept === undefined ? 'snapshot' : 'kept',
     [ownerLabel]: kept === undefined ? thisOwner() : '',
+    [providerLabel]: kept === undefined ? o.provider : '',
     // The box's own image may be one that is kept, and its labels are not ours.
     [keptAtLabel]: String(Date.now()),
     [runLabel]: kept?.about.run ?? '',
@@ -151,9 +156,13 @@ async function commit(
   return { image, parent: o.parent, depth: o.depth, kept: kept !== undefined, [Symbol.asyncDispose]: gone }
 }
 
-/** Removes all snapshots of this process, those that others lie on last. */
-export async function removeOwnSnapshots(docker: Docker): Promise<void> {
-  const filters = { label: [`${markLabel}=snapshot`, `${ownerLabel}=${thisOwner()}`] }
+/**
+ * Removes all that a provider has left: containers that the daemon made while its answer was lost, then its snapshots, those
+ * that others lie on last.
+ */
+export async function removeLeftOf(docker: Docker, provider: string): Promise<void> {
+  const filters = { label: [`${providerLabel}=${provider}`] }
+  for (const { Id } of await docker.listContainers({ all: true, filters })) await removeByForce(docker.getContainer(Id))
   const list = await docker.listImages({ all: true, filters })
   for (const { Id } of list.toSorted(deepestFirst)) await removeImage(docker, Id)
 }

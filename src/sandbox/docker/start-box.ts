@@ -1,3 +1,4 @@
+import type Docker from 'dockerode'
 import { PaddockError } from '../../core/index.ts'
 import type { BoxSpec } from '../contract/index.ts'
 import { abortable } from './abortable.ts'
@@ -6,6 +7,7 @@ import { type BoxParts, DockerBox } from './box.ts'
 import { parseEgress } from '../egress/index.ts'
 import { protocolVersion } from './frames.ts'
 import { boxContainer, defaultModelPort, relayContainer } from './hardened.ts'
+import { providerLabel } from './labels.ts'
 import { relayReady } from './relay.ts'
 import { DockerSlot } from './model-socket.ts'
 
@@ -40,10 +42,13 @@ async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): 
       (running) => cleanups.push(() => running.end()),
       () => undefined,
     )
-    const prepared = await prepareAttached(parts, options, bounds)
+    const prepared = await prepareAttached(parts, mine(parts, options), bounds)
     cleanups.push(() => prepared.discard())
     const runningRelay = await relayStarts
-    const short = runningRelay === null ? null : await relayReady(runningRelay, bounds)
+    const short =
+      runningRelay === null
+        ? null
+        : await relayReady(runningRelay, bounds, parts.isNear ? null : slotOf(spec).socketPath)
     const running = await prepared.start(bounds)
     cleanups.push(() => running.end())
     const box = new DockerBox(parts, spec, running, { relay: runningRelay, port, short })
@@ -71,13 +76,22 @@ function requireWayOut(spec: BoxSpec): void {
   })
 }
 
-function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {
+function slotOf(spec: BoxSpec): DockerSlot {
   const socket = spec.modelPath?.socket
-  if (!(socket instanceof DockerSlot)) {
-    throw new PaddockError('SANDBOX_CAPABILITY', 'The socket comes from another provider.', {
-      fix: 'Open the socket with the provider that makes the box.',
-    })
-  }
-  const options = relayContainer(spec, parts.emptyImage, parts.programs, socket.directory, port)
-  return prepareAttached(parts, options, signal)
+  if (socket instanceof DockerSlot) return socket
+  throw new PaddockError('SANDBOX_CAPABILITY', 'The socket comes from another provider.', {
+    fix: 'Open the socket with the provider that makes the box.',
+  })
+}
+
+function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {
+  const socket = slotOf(spec)
+  const { emptyImage, programs } = parts
+  const options = relayContainer(spec, emptyImage, programs, parts.isNear ? socket.directory : null, port)
+  return prepareAttached(parts, mine(parts, options), signal)
+}
+
+/** With the mark of the provider, which removes what the daemon made while its answer was lost. */
+function mine({ provider }: BoxParts, options: Docker.ContainerCreateOptions): Docker.ContainerCreateOptions {
+  return { ...options, Labels: { ...options.Labels, [providerLabel]: provider } }
 }

@@ -2,6 +2,7 @@ import type Docker from 'dockerode'
 import { isOwnerAlive } from '../../core/index.ts'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { SweepReport, SweptObject } from '../contract/index.ts'
 import { removeByForce } from './attached.ts'
 import { bundleVolume } from './bundle.ts'
@@ -21,7 +22,11 @@ interface Candidate extends SweptObject {
  * Removes what dead owners left: containers, then volumes and networks, then directories of sockets and builds. Boxes die
  * by themselves with their owner; this finds those that could not (frozen, half made) and what is no process.
  */
-export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark: number): Promise<SweepReport> {
+export async function sweepLeftovers(
+  docker: Docker,
+  dryRun: boolean,
+  watermark: number,
+): Promise<Omit<SweepReport, 'buildCacheBytes'>> {
   const removed: SweptObject[] = []
   const kept: SweptObject[] = []
   const failed: (SweptObject & { error: string })[] = []
@@ -48,6 +53,18 @@ export async function sweepLeftovers(docker: Docker, dryRun: boolean, watermark:
     ...(await evictImages(docker, { watermark, dryRun, now: Date.now(), diskUse: () => daemonDiskUse(docker) })),
   )
   return { removed, kept, failed }
+}
+
+/** `BuildCache` of `GET /system/df` (Docker Engine API 1.41); a piece that images share is theirs. */
+const cacheShape = z.looseObject({
+  BuildCache: z.array(z.looseObject({ Size: z.number(), Shared: z.boolean() })).nullish(),
+})
+
+/** What BuildKit has cached; null where the daemon does not say. */
+export async function buildCacheBytes(docker: Docker): Promise<number | null> {
+  const told = cacheShape.safeParse(await docker.df().catch(() => null))
+  if (!told.success) return null
+  return (told.data.BuildCache ?? []).reduce((sum, { Size, Shared }) => sum + (Shared ? 0 : Size), 0)
 }
 
 /** Removes what one owner left, once it is dead. */
