@@ -72,7 +72,8 @@ function sentencesOf(text: string): readonly string[] {
   let start = 0
   for (const { index } of text.matchAll(stops)) {
     const end = index + 1
-    if (end <= start || !endsSentence(text.slice(Math.max(start, end - longestWord), end), text.slice(end).trimStart())) continue
+    if (end <= start || !endsSentence(text.slice(Math.max(start, end - longestWord), end), text.slice(end).trimStart()))
+      continue
     const close = closing.exec(text.slice(end).trimStart())?.[0] ?? ''
     const blanks = text.slice(end).length - text.slice(end).trimStart().length
     const next = close === '' ? end : end + blanks + close.length
