@@ -68,7 +68,12 @@ export class EngineReply {
       const said = this.answer.error['message']
       throw new PaddockError('ENGINE_ERROR', typeof said === 'string' ? said : 'The engine failed mid-stream.')
     }
-    if (this.stream === null) return { kind: 'complete', pieces: this.whole(body) }
+    if (this.stream === null) {
+      const pieces = this.whole(body)
+      requireNotAborted(this.answer)
+      return { kind: 'complete', pieces }
+    }
+    requireNotAborted(this.answer)
     if (!this.stream.sawDone && !this.answer.ended) {
       throw new PaddockError('ENGINE_DIED', 'The engine ended the stream before the answer was complete.')
     }
@@ -89,6 +94,14 @@ export class EngineReply {
     if (!this.view.streamed) return [{ ...visible, actionable: true }]
     return this.form.events(this.answer, this.view).map((bytes) => ({ bytes, actionable: true }))
   }
+}
+
+/** What Paddock itself aborts it goes on with, and no end is told: this one was ended by somebody else, or by the engine's death. */
+function requireNotAborted({ choices }: Answer): void {
+  if (choices.every(({ finishReason }) => finishReason !== 'abort')) return
+  throw new PaddockError('ENGINE_DIED', 'The engine aborted the answer before it was complete.', {
+    fix: 'Let Paddock pause the engine for new weights (`paddock engine pause`, or the policy route of a trainer); see why the engine aborts.',
+  })
 }
 
 /** A reply that could not be read is the engine's fault. */

@@ -125,6 +125,12 @@ describe('an answer that breaks off', () => {
     ['in an event', stream(events.slice(0, 2)).slice(0, -40), 'ENGINE_DIED'],
     ['in its body', whole(json(answer.whole)).slice(0, -40), 'ENGINE_DIED'],
     ['into what is no JSON', stream([...events.slice(0, 2), '{"choices":[', '[DONE]']), 'ENGINE_ERROR'],
+    [
+      'as aborted',
+      stream([events[0] ?? '', json({ choices: [{ index: 0, delta: {}, finish_reason: 'abort' }] }), '[DONE]']),
+      'ENGINE_DIED',
+    ],
+    ['as aborted, whole', whole(choiceOf('').replace('"stop"', '"abort"')), 'ENGINE_DIED'],
     ['without a choice', whole('{"choices":[]}'), 'ENGINE_ERROR'],
     ['with a text for its choices', whole('{"choices":"x"}'), 'ENGINE_ERROR'],
   ])('%s is told, and trains nothing', async (_where, reply, code) => {
