@@ -126,7 +126,8 @@ export class RunGroups implements SlotWork {
       queue: run.store.queue,
       claim: (...asked) => this.#claim(...asked),
       topic: this.#topic,
-      nodeName: this.#topic,
+      // No name that a node may have: `nameSeparator` is in all of theirs.
+      nodeName: `run:${this.#run.runId}`,
       places: o.places,
       newId: run.newId,
       signal: run.signal,
