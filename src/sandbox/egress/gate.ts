@@ -117,7 +117,12 @@ class Gate implements EgressGate {
         if (head.length > 0) upstream.write(head)
         upstream.pipe(socket).pipe(upstream)
       })
-      upstream.once('close', () => (open ? socket.destroy() : refuseTunnel(socket, 502, 'no connection')))
+      upstream.once('close', () => {
+        if (!open) return refuseTunnel(socket, 502, 'no connection')
+        // What it said last may still be on its way to a box that reads slowly.
+        if (upstream.readableEnded) socket.end(() => socket.destroy())
+        else socket.destroy()
+      })
       socket.once('close', () => upstream.destroy())
     })
   }
