@@ -10,8 +10,8 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { startEngine } from '../proxy/support.ts'
-import { paddock } from './paddock.ts'
-import { coordinator, node, rollouts, Running, started, stopped } from './running-nodes.ts'
+import { paddock } from '../cli/paddock.ts'
+import { coordinator, node, rollouts, Running, started, stopped } from '../cli/running-nodes.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
 const task = join(tasks, 'log-forensics')
