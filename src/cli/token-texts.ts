@@ -10,12 +10,16 @@ const maxIdsPerPass = 4000
 const quietMs = 1500
 const askMs = 10_000
 
-const answer = z.object({ prompt: z.string() })
+/** Of vLLM (`entrypoints/serve/tokenize`), SGLang (`DetokenizeResponse`), llama.cpp (`tools/server/README.md`). */
+const answer = z.union([
+  z.object({ prompt: z.string() }).transform(({ prompt }) => prompt),
+  z.object({ text: z.string() }).transform(({ text }) => text),
+  z.object({ content: z.string() }).transform(({ content }) => content),
+])
 
 /**
  * Fills the catalogue's token texts, so that a store is readable when the engine is off. When a session has been quiet
- * for a moment, ids without a text are given to the engine's `/detokenize` one by one (vLLM
- * `entrypoints/serve/tokenize`). Engines without that route leave the cache empty: ids then print as numbers.
+ * for a moment, ids without a text are given to the engine's `/detokenize` one by one. Engines without that route leave the cache empty: ids then print as numbers.
  */
 export class TokenTextCache {
   readonly #store: Pick<Store, 'recorder' | 'catalogue'>
@@ -106,10 +110,11 @@ export class TokenTextCache {
         'content-type': 'application/json',
         ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       },
-      body: JSON.stringify({ model: this.#model(), tokens: [id] }),
+      // SGLang leaves the markers of its template out unless it is told.
+      body: JSON.stringify({ model: this.#model(), tokens: [id], skip_special_tokens: false }),
       signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(askMs)]),
     })
-    if (response.ok) return answer.parse(await response.json()).prompt
+    if (response.ok) return answer.parse(await response.json())
     await response.body?.cancel()
     if (response.status === 404 || response.status === 405) this.#supported = false
     return null
