@@ -18,6 +18,7 @@ export const sharedTables: readonly SharedTable[] = [
   { name: 'tasks', of: null, numbered: { n: 'tasks' } },
   { name: 'fingerprints', of: null },
   { name: 'token_texts', of: null },
+  { name: 'verifications', of: null },
   { name: 'runs', of: 'id IN (SELECT run FROM run_homes WHERE home = $1)', numbered: { n: 'runs' } },
   { name: 'groups', of: run, numbered: { n: 'groups' } },
   { name: 'rollouts', of: run, numbered: { n: 'rollouts' } },
