@@ -5,7 +5,7 @@ const sweepMs = 1000
 
 /**
  * An engine on plain HTTP/1.1, over sockets of our own: a request is one write, and what arrives in one read is handed on at
- * once. `docs/architecture.md` says what that saves, and what is refused.
+ * once. `docs/decisions/proxy.md` says what that saves, and what is refused.
  */
 export class SocketLine implements EngineLine {
   private readonly address: Address
