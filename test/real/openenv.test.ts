@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -13,6 +13,7 @@ import type { Task } from '../../src/core/index.ts'
 import { type Environment, openEnvEnvironment, sql } from '../../src/envs/index.ts'
 import { qwenCode, referenceAgent } from '../../src/rollout/index.ts'
 import { openWorld } from '../rollout/world.ts'
+import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -27,37 +28,13 @@ afterAll(() => rm(directory, { recursive: true, force: true }))
 describe.skipIf(cache === '' || !existsSync(published))('openenv-dipg-safety 0.1.67 from the package index', () => {
   it('is run, scored by its own code and exported by the commands of the guide', async () => {
     const place = join(root, 'examples/environments/openenv')
-    const guide = await readFile(join(root, 'docs/guides/environments-of-others.md'), 'utf8')
-    const example = await readFile(join(place, 'environment.ts'), 'utf8')
-    const code = [...guide.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
-    expect(code.map((block) => example.includes(block))).toEqual([true])
-    // What installs is `scripts/real-up`, with hashes.
-    const commands = [...guide.matchAll(/^\$ (.*)$/gm)]
-      .map(([, line = '']) => line)
-      .filter((line) => !/ -m venv |pip install|^export /.test(line))
-    expect(commands).toHaveLength(2)
-    const rows = join(directory, 'rows')
-    const shell = spawn('/bin/sh', ['-eu', '-c', commands.join('\n').replace('dipg-rows', rows)], {
-      cwd: root,
-      env: {
-        ...process.env,
-        PATH: `${dirname(published)}:${process.env['PATH'] ?? ''}`,
-        PADDOCK_DATA: join(directory, 'data'),
-        ENGINE_URL: '',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let out = ''
-    for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk: Buffer) => (out += chunk.toString()))
-    const [status] = await once(shell, 'close')
-    expect(status, out).toBe(0)
-    const exported = (await readFile(join(rows, 'rows.jsonl'), 'utf8')).trim().split('\n')
-    expect(exported).toHaveLength(4)
+    const guide = 'environments-of-others.md'
+    const rewards = await guidedRewards({ guide, place, python: published, rows: 'dipg-rows', directory })
     const { data } = JSON.parse(await readFile(join(place, 'tasks/survival.json'), 'utf8'))
     const [{ args: good }, { args: bad }] = [data.oracle[0], data.cheats[0][0]]
     const [own = 0, ownOfBad = 0] = ownRewards([good.llm_response, bad.llm_response])
     expect(own).not.toBe(ownOfBad)
-    expect(exported.map((line) => JSON.parse(line).reward)).toEqual([own, own, own, own])
+    expect(rewards).toEqual([own, own, own, own])
 
     const [environment, task] = await exampleTask(place)
     await using world = await openWorld()

@@ -1,17 +1,18 @@
 /** Environments of verifiers, unmodified, on the real package: one from the index by the guide's own commands, one with tools, one with a judge. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, verifiersEnvironment, type VerifiersOptions } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { openWorld } from '../rollout/world.ts'
+import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -25,36 +26,12 @@ afterAll(() => rm(directory, { recursive: true, force: true }))
 describe.skipIf(cache === '' || !existsSync(python))('sophistry-bench-sprint 0.1.6 from the package index', () => {
   it('is run, scored by its own code and exported by the commands of the guide', async () => {
     const place = join(root, 'examples/environments/verifiers')
-    const guide = await readFile(join(root, 'docs/guides/environments-of-verifiers.md'), 'utf8')
-    const example = await readFile(join(place, 'environment.ts'), 'utf8')
-    const code = [...guide.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
-    expect(code.map((block) => example.includes(block))).toEqual([true])
-    // What installs is `scripts/real-up`, with hashes.
-    const commands = [...guide.matchAll(/^\$ (.*)$/gm)]
-      .map(([, line = '']) => line)
-      .filter((line) => !/ -m venv |pip install|^export /.test(line))
-    expect(commands).toHaveLength(2)
-    const rows = join(directory, 'rows')
-    const shell = spawn('/bin/sh', ['-eu', '-c', commands.join('\n').replace('advocacy-rows', rows)], {
-      cwd: root,
-      env: {
-        ...process.env,
-        PATH: `${dirname(python)}:${process.env['PATH'] ?? ''}`,
-        PADDOCK_DATA: join(directory, 'data'),
-        ENGINE_URL: '',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let out = ''
-    for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk: Buffer) => (out += chunk.toString()))
-    const [status] = await once(shell, 'close')
-    expect(status, out).toBe(0)
-    const exported = (await readFile(join(rows, 'rows.jsonl'), 'utf8')).trim().split('\n')
+    const guide = 'environments-of-verifiers.md'
+    const rewards = await guidedRewards({ guide, place, python, rows: 'advocacy-rows', directory })
     const { known } = JSON.parse(await readFile(join(place, 'tasks/stories.json'), 'utf8'))
     const { oracle, cheats } = known['0']
     const [own = 0, ownOfBad = 0] = ownRewards([oracle[0].say, cheats[0][0].say])
     expect([own, ownOfBad]).toEqual([1, expect.closeTo(0.28125)])
-    const rewards = exported.map((line): unknown => JSON.parse(line).reward)
     // Qwen Code's memory is a sub-agent, with a row of its own.
     expect(rewards.length).toBeGreaterThanOrEqual(2)
     expect([...new Set(rewards)]).toEqual([own])
