@@ -6,7 +6,7 @@ import type { Dialect } from './dialects/contract.ts'
 export function tellError(response: ServerResponse, cause: unknown, dialect: Dialect): void {
   const error = isPaddockError(cause)
     ? cause
-    : new PaddockError('STORE_CORRUPT', 'The proxy failed.', { cause, fix: 'This is a bug: report it with the log.' })
+    : new PaddockError('INTERNAL', 'The proxy failed.', { cause, fix: 'This is a bug: report it with the log.' })
   if (response.headersSent || response.destroyed) {
     response.destroy()
     return
