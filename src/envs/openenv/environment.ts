@@ -5,6 +5,7 @@ import { packArtifact } from '../artifacts.ts'
 import type { Artifacts, BoxNeeds, Environment, NamedScript, Tool, ToolContext, ToolOutcome } from '../contract.ts'
 import { defineEnvironment } from '../define.ts'
 import { perAttempt } from '../per-attempt.ts'
+import { plainBox } from '../plain-box.ts'
 import { type Offered, type OpenEnvData, openEnvDataSchema } from './data.ts'
 import { Episode, type EpisodeRecord, type OpenEnvServer, recordAmong } from './episode.ts'
 import { loadOpenEnvTasks } from './load.ts'
@@ -62,7 +63,7 @@ export function openEnvEnvironment(options: OpenEnvOptions): Environment {
     verifierVersion: version,
     task: openEnvDataSchema,
     load: (path, o) => loadOpenEnvTasks(path, { ...o, name, server, answerMs }),
-    box: () => ({ ...defaultBox, ...options.box }),
+    box: () => ({ ...plainBox, ...options.box }),
     setup: async (context) => {
       const { task, box, signal } = context
       const held = episodes(context)
@@ -102,17 +103,6 @@ export function openEnvEnvironment(options: OpenEnvOptions): Environment {
       cheats: async ({ data }) => (data.cheats ?? []).map((steps, at) => named(`cheat ${at + 1}`, steps)),
     },
   })
-}
-
-const defaultBox: BoxNeeds = {
-  image: { kind: 'paddock-base' },
-  profile: 'user',
-  workdir: '/workspace',
-  user: null,
-  env: {},
-  network: 'none',
-  agentTimeoutMs: null,
-  verifyTimeoutMs: null,
 }
 
 /** A fault of the server is `infra`; who gave the call up gets the signal's reason at once, though the step goes on. */

@@ -1,5 +1,6 @@
-import type { BoxNeeds, Environment } from '../contract.ts'
+import type { Environment } from '../contract.ts'
 import { defineEnvironment, type TaskOf } from '../define.ts'
+import { plainBox } from '../plain-box.ts'
 import type { Corpus } from './corpus/index.ts'
 import { type SearchData, searchDataSchema } from './data.ts'
 import { loadQuestions, sourceOf } from './load.ts'
@@ -39,7 +40,7 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     verifierVersion: searchVerifierVersion,
     task: searchDataSchema,
     load: (path, o) => loadQuestions(path, { ...o, cache }),
-    box: () => boxNeeds,
+    box: () => plainBox,
     setup: async ({ task, box, trainingStep }) => {
       await retrievalOf(task)
       const record = recordOf(box)
@@ -64,15 +65,3 @@ const answerPrompt =
 const evidencePrompt =
   `You find the passages that answer a question in ${common} Hand them in once, with the tool \`answer\`: cite all of ` +
   'them and no other.'
-
-// The tools need no box; a harness may have one to keep notes and run programs in.
-const boxNeeds: BoxNeeds = {
-  image: { kind: 'paddock-base' },
-  profile: 'user',
-  workdir: '/workspace',
-  user: null,
-  env: {},
-  network: 'none',
-  agentTimeoutMs: null,
-  verifyTimeoutMs: null,
-}

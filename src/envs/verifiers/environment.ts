@@ -7,6 +7,7 @@ import type { ArtifactItem, Artifacts, BoxNeeds, Environment, NamedScript, Tool,
 import { defineEnvironment } from '../define.ts'
 import { clipped } from '../outcome.ts'
 import { perAttempt } from '../per-attempt.ts'
+import { plainBox } from '../plain-box.ts'
 import { type Offered, type VerifiersData, verifiersDataSchema } from './data.ts'
 import { loadVerifiersTasks, sayTool } from './load.ts'
 import { type Loading, type Score, scoreSchema, Sidecar } from './sidecar.ts'
@@ -76,7 +77,7 @@ export function verifiersEnvironment(options: VerifiersOptions): Environment {
     verifierVersion: version,
     task: verifiersDataSchema,
     load: (path, { signal = new AbortController().signal }) => loadVerifiersTasks(path, { loading, signal }),
-    box: () => ({ ...defaultBox, ...options.box }),
+    box: () => ({ ...plainBox, ...options.box }),
     setup: async (context) => {
       const { task, box, signal } = context
       const held = sidecars(context)
@@ -136,17 +137,6 @@ const saying: Offered = {
   name: sayTool,
   description: 'Says something to the environment, which answers.',
   inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
-}
-
-const defaultBox: BoxNeeds = {
-  image: { kind: 'paddock-base' },
-  profile: 'user',
-  workdir: '/workspace',
-  user: null,
-  env: {},
-  network: 'none',
-  agentTimeoutMs: null,
-  verifyTimeoutMs: null,
 }
 
 /** A fault of the environment is `infra`; who gave the call up gets the signal's reason at once, though the act goes on. */
