@@ -68,6 +68,11 @@ function joined(stream: string): Message {
     const payload = JSON.parse(event.slice(6))
     if (payload.error !== undefined) throw new Error(JSON.stringify(payload.error))
     const delta = payload.choices[0]?.delta ?? {}
+    // Published clients take no more than that, or lose what else there is.
+    const said = [delta.content, delta.reasoning ?? delta.reasoning_content, ...(delta.tool_calls ?? [])].filter(
+      Boolean,
+    )
+    if (said.length > 1) throw new Error(`an event says ${said.length} things: ${JSON.stringify(delta)}`)
     if (typeof delta.content === 'string') content = (content ?? '') + delta.content
     reasoning += delta.reasoning ?? delta.reasoning_content ?? ''
     if (delta.reasoning_content !== undefined) named = 'reasoning_content'

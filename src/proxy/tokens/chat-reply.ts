@@ -56,15 +56,43 @@ function completion(derendered: Loose, generated: Generated, { head, stops, show
   }
 }
 
-/** One derendered step as an event of vLLM's chat stream. */
-export function chunkOf(derendered: Loose, part: GeneratedPart, head: ReplyHead): Buffer {
+/**
+ * One derendered step as events of vLLM's chat stream. A step of several tokens may hold the end of a text and the calls
+ * behind it; clients read such a delta as one of them (Haystack refuses it, LlamaIndex keeps the first call), so each
+ * event says one thing. The ids and logprobs of the step stand in the first event, the finish in the last.
+ */
+export function chunksOf(derendered: Loose, part: GeneratedPart, head: ReplyHead): Buffer[] {
   const choice = listOf(derendered['choices'])[0] ?? { delta: {}, finish_reason: null }
   const { usage: _usage, ...rest } = derendered
-  return event({
-    ...rest,
-    ...headMembers(head, 'chat.completion.chunk'),
-    choices: [{ ...choice, index: part.index, ...tokensOf(part, textsOf(choice, part), choice) }],
-  })
+  const deltas = apart(isObject(choice['delta']) ? choice['delta'] : {})
+  const sampled = tokensOf(part, textsOf(choice, part), choice)
+  return deltas.map((delta, at) =>
+    event({
+      ...rest,
+      ...headMembers(head, 'chat.completion.chunk'),
+      choices: [
+        {
+          ...choice,
+          delta,
+          index: part.index,
+          ...(at === 0 ? sampled : { ...sampled, token_ids: [], logprobs: null, routed_experts: undefined }),
+          ...(at < deltas.length - 1 ? { finish_reason: null, stop_reason: undefined } : {}),
+        },
+      ],
+    }),
+  )
+}
+
+/** A delta as deltas of one kind each: thinking, text, then each tool call. What else it holds stays with the first. */
+function apart(delta: Loose): Loose[] {
+  const { reasoning, reasoning_content, content, tool_calls, ...rest } = delta
+  const texts = Object.entries({ reasoning, reasoning_content, content }).filter(
+    ([, text]) => typeof text === 'string' && text !== '',
+  )
+  const kinds: Loose[] = texts.map(([name, text]) => ({ [name]: text }))
+  for (const call of listOf(tool_calls)) kinds.push({ tool_calls: [call] })
+  if (kinds.length < 2) return [delta]
+  return kinds.map((kind, at) => (at === 0 ? { ...rest, ...kind } : kind))
 }
 
 export function headOf(callId: string, { model, created }: Generated): ReplyHead {

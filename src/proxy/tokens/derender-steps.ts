@@ -1,7 +1,7 @@
 import { PaddockError } from '../../core/index.ts'
 import type { DerenderFacts, DerenderRoute, Generated, GeneratedPart } from '../engines/token-engine.ts'
 import type { Asking, Reply } from './asking.ts'
-import { chunkOf, event, headOf, type ReplyHead, usageChunk } from './chat-reply.ts'
+import { chunksOf, event, headOf, type ReplyHead, usageChunk } from './chat-reply.ts'
 import type { AnswerSink } from './contract.ts'
 import { together } from './generated.ts'
 
@@ -99,7 +99,7 @@ export class DerenderSteps {
         throw untold(reply)
       }
       this.states.set(index, step.state)
-      sink.chunk(chunkOf(step.chunk, part, this.head))
+      for (const chunk of chunksOf(step.chunk, part, this.head)) sink.chunk(chunk)
     }
   }
 
@@ -110,7 +110,7 @@ export class DerenderSteps {
     const lost = [part, ...waiting.values()]
     waiting.clear()
     const chunk = { choices: [{ delta: {}, finish_reason: null }] }
-    for (const one of lost) this.parts.sink.chunk(chunkOf(chunk, one, head))
+    for (const one of lost) for (const told of chunksOf(chunk, one, head)) this.parts.sink.chunk(told)
   }
 }
 
