@@ -8,13 +8,18 @@ import { join } from 'node:path'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
+import { ViewPages } from '../../src/server/view/pages.ts'
 import { recordRollouts, type RecordedRollout } from '../../src/testing/exporter/recorded.ts'
-import { openStore, type Store } from '../../src/trajectory/index.ts'
+import { openReader, openStore, type Store } from '../../src/trajectory/index.ts'
+import { countedReader } from '../lab/counted-reader.ts'
+import { trainRun } from '../lab/trained-run.ts'
 import { chromiumProgram, hostile, Viewer } from './viewer.ts'
 
 /** Rollouts of the run, the long one among them. */
 const rollouts = 10_000
 const turns = 1000
+/** How often the trainer speaks of each: 90,000 times in all, beside 10,000 rows that it was handed. */
+const uses = 9
 
 let directory: string
 let viewer: Viewer
@@ -76,6 +81,7 @@ describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => 
     session = (await store.recorder.sessions({ rolloutId: long }))[0]?.id ?? ''
     await store.catalogue.putRun({ id: newId(), name: hostile, createdAt: 1, config: { note: hostile } })
     bigRun = (await store.catalogue.runs(10)).find(({ name }) => name === 'recorded')?.id ?? ''
+    await trainRun(store, bigRun, { uses })
     await store.close()
     viewer = await Viewer.open(directory)
     ;({ page, origin } = viewer)
@@ -126,6 +132,31 @@ describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => 
     expect(seen.size).toBe(4)
     expect(await page.getAttribute('[role=table]', 'aria-rowcount')).toBe(String(rollouts + 1))
     expect(viewer.faults).toEqual([])
+  })
+
+  it('shows what a trainer said 100,000 times from small replies, and reads a page of it at a time', async () => {
+    const { largest } = await viewer.fetched(async () => {
+      await page.goto(`${origin}/runs/${bigRun}?tab=curves`)
+      await page.waitForSelector('.charts')
+      await viewer.until(`document.querySelector('.live').textContent.includes('nothing is running')`)
+    })
+    expect(largest).toBeLessThanOrEqual(512 * 1024)
+    await viewer.until(`document.querySelector('.step').textContent.includes('${uses} steps')`)
+    await page.goto(`${origin}/runs/${bigRun}?step=${uses}`)
+    await viewer.until(
+      `document.querySelector('section [role=status]').textContent.startsWith('10,000 rollouts of step ${uses}')`,
+    )
+    await using reader = await openReader(directory)
+    const watched = countedReader(reader)
+    const pages = new ViewPages(watched.reader)
+    const first = await pages.run(bigRun)
+    expect(first.read.isWhole).toBe(false)
+    expect(await pages.rollouts(bigRun)).toHaveLength(rollouts)
+    expect([...watched.counted.largest].filter(([, lines]) => lines > 5 * 500)).toEqual([])
+    // Again, and nothing came since.
+    watched.counted.total = 0
+    await expect.poll(async () => (await pages.run(bigRun)).read.isWhole).toBe(true)
+    expect(watched.counted.total).toBeLessThan(50)
   })
 
   it('filters by a cause of failure, keeps it in the address, and opens the same from there', async () => {

@@ -11,7 +11,7 @@ const tabs = ['rollouts', 'groups', 'tasks', 'curves', 'failures', 'settings'] a
 
 /** A run: what it came to, and its rollouts, groups, tasks, curves and failures. */
 export function RunView({ id }: { readonly id: string }) {
-  const pulse = usePulse<RunPulse>(`/view/api/runs/${id}/pulse`, ({ rollouts, of }) => rollouts < of)
+  const pulse = usePulse<RunPulse>(`/view/api/runs/${id}/pulse`, ({ isWhole }) => !isWhole)
   const version = pulse.value?.version ?? 0
   const run = useRead<RunPage>(`/view/api/runs/${id}`, undefined, version)
   const tab = tabs.find((name) => name === place.value.query['tab']) ?? 'rollouts'
@@ -54,6 +54,7 @@ export function RunView({ id }: { readonly id: string }) {
 function goingOn(pulse: RunPulse | null): string {
   if (pulse === null) return ''
   if (pulse.rollouts < pulse.of) return `${number(pulse.rollouts)} of ${number(pulse.of)} rollouts read so far`
+  if (!pulse.isWhole) return 'what its trainer was handed is being read'
   return pulse.running === 0 ? 'nothing is running' : `${number(pulse.running)} running`
 }
 

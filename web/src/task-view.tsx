@@ -1,3 +1,5 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { PassRate, TaskDetail, TaskPage } from '../../src/server/view/contract.ts'
 import { Shown, useRead } from './load.tsx'
 import { place, withQuery } from './router.ts'
@@ -61,7 +63,13 @@ export function RunTasks({ runId, version }: { readonly runId: string; readonly 
 
 /** A task over runs, harnesses and weights. */
 export function TaskView({ digest }: { readonly digest: string }) {
-  const task = useRead<TaskDetail>(`/view/api/tasks/${digest}`)
+  const parts = useSignal(0)
+  const task = useRead<TaskDetail>(`/view/api/tasks/${digest}`, undefined, parts.value)
+  const isWhole = task.value?.read.isWhole ?? true
+  // A task of many rollouts is read in parts: each answer asks for the next.
+  useEffect(() => {
+    if (!isWhole) parts.value += 1
+  }, [task.value])
   return (
     <Shown of={task}>
       {(page) => (
@@ -76,6 +84,11 @@ export function TaskView({ digest }: { readonly digest: string }) {
             Passed {rateText(page.all)}; {number(page.all.without)} without a number, {number(page.all.running)}{' '}
             running.
           </p>
+          {page.read.isWhole ? null : (
+            <p class="quiet" role="status">
+              {number(page.read.rollouts)} of {number(page.read.of)} rollouts read so far
+            </p>
+          )}
           <table>
             <thead>
               <tr>

@@ -2,6 +2,7 @@
  * What the viewer's pages get, JSON but for tokens. Types only: `web/` imports them. Times are milliseconds since the
  * epoch; a reward of null means that there is no number, never 0.
  */
+import type { RunExtent } from './runs-contract.ts'
 import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
 
 export type * from './compare-contract.ts'
@@ -77,14 +78,6 @@ export interface FailureLine {
   readonly example: Id
   /** What the example says of it, one line. */
   readonly detail: string
-}
-
-/** How far the viewer has read a run; of a large one, its first pages are of a part. */
-export interface RunExtent {
-  readonly rollouts: number
-  readonly of: number
-  /** Another one stands for other contents. */
-  readonly version: number
 }
 
 /** What a page of a run asks for again and again, to follow it. */

@@ -1,4 +1,4 @@
-import type { AnnouncedVersion, StepMetrics, StoredDisposition } from '../../trajectory/index.ts'
+import type { Given, RunTraining, StepMetrics } from '../../trajectory/index.ts'
 import type { Curve, CurvePage, Means } from './contract.ts'
 import { isEffective, mean, type ReadRollout, rewardsOf } from './rollout-lines.ts'
 
@@ -12,15 +12,11 @@ const maxNameChars = 200
 /** A run over its trainer's steps, over its weights, and in order of making. */
 export function curvePage(
   rollouts: readonly ReadRollout[],
-  told: readonly StepMetrics[],
-  dispositions: readonly StoredDisposition[],
-  versions: readonly AnnouncedVersion[],
+  training: Pick<RunTraining, 'metrics' | 'given' | 'ordinals'>,
 ): CurvePage {
+  const told = training.metrics()
   const standing = told.filter(({ undone }) => !undone)
-  const given = Map.groupBy(
-    dispositions.filter(({ undone }) => !undone),
-    ({ step }) => step,
-  )
+  const given = Map.groupBy(training.given(), ({ step }) => step)
   const all = [...new Set([...standing.map(({ step }) => step), ...given.keys()])].toSorted((a, b) => a - b)
   const steps = thinned(all)
   const byStep = new Map(standing.map((one) => [one.step, one]))
@@ -45,7 +41,7 @@ export function curvePage(
     undone: told.length - standing.length,
     curves: curves.slice(0, mostCurves),
     left: Math.max(0, curves.length - mostCurves),
-    weights: byWeights(rollouts, versions),
+    weights: byWeights(rollouts, training.ordinals),
     parts: inParts(rollouts),
   }
 }
@@ -68,11 +64,8 @@ function named(
 }
 
 /** What the trainer said of rows, step by step. */
-function ofDispositions(
-  steps: readonly number[],
-  given: ReadonlyMap<number, readonly StoredDisposition[]>,
-): readonly Curve[] {
-  const at = (of: (rows: readonly StoredDisposition[]) => number | null): readonly (number | null)[] =>
+function ofDispositions(steps: readonly number[], given: ReadonlyMap<number, readonly Given[]>): readonly Curve[] {
+  const at = (of: (rows: readonly Given[]) => number | null): readonly (number | null)[] =>
     steps.map((step) => {
       const rows = given.get(step)
       return rows === undefined ? null : of(rows)
@@ -84,7 +77,7 @@ function ofDispositions(
   ]
 }
 
-function byWeights(rollouts: readonly ReadRollout[], versions: readonly AnnouncedVersion[]): CurvePage['weights'] {
+function byWeights(rollouts: readonly ReadRollout[], ordinals: ReadonlyMap<string, number>): CurvePage['weights'] {
   const found = new Map<string, ReadRollout[]>()
   for (const one of rollouts) {
     for (const label of one.handed?.labels ?? []) {
@@ -93,7 +86,6 @@ function byWeights(rollouts: readonly ReadRollout[], versions: readonly Announce
       else own.push(one)
     }
   }
-  const ordinals = new Map(versions.map(({ label, ordinal }) => [label, ordinal]))
   return [...found]
     .map(([label, own]) => ({ label, ordinal: ordinals.get(label) ?? null, ...meansOf(own) }))
     .toSorted((a, b) => (a.ordinal ?? -1) - (b.ordinal ?? -1))

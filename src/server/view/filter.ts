@@ -3,7 +3,8 @@ import type { FacetName, Facets, RolloutPage } from './contract.ts'
 import { partOf } from './fit.ts'
 import { oneId } from './paths.ts'
 import type { ReadRollout } from './rollout-lines.ts'
-import type { RunRead } from './run-book.ts'
+import { extentOf } from './pages.ts'
+import type { BookRead } from './rollout-book.ts'
 
 const facetNames = ['end', 'status', 'task', 'harness', 'cause', 'weights'] as const satisfies readonly FacetName[]
 
@@ -36,7 +37,8 @@ export const rolloutQuery = z.strictObject({
 export type RolloutQuery = z.infer<typeof rolloutQuery>
 
 /** One page of rollouts, with how many there would be for each other value of a column. */
-export function pageOf({ rollouts, of, version }: RunRead, query: RolloutQuery): RolloutPage {
+export function pageOf(read: BookRead, query: RolloutQuery): RolloutPage {
+  const { rollouts } = read
   const kept = rollouts.filter((one) => fits(one, query, null))
   const all = sorted(kept, query)
   return {
@@ -45,7 +47,7 @@ export function pageOf({ rollouts, of, version }: RunRead, query: RolloutQuery):
       query,
     ),
     facets: facetsOf(rollouts, query),
-    read: { rollouts: rollouts.length, of, version },
+    read: extentOf(read),
     places: Object.fromEntries(
       (query.places ?? []).flatMap((id) => {
         const at = all.findIndex(({ line }) => line.id === id)
@@ -82,7 +84,8 @@ function fits(one: ReadRollout, query: RolloutQuery, but: FacetName | null): boo
     if (name !== but && wanted !== undefined && valueOf(one, name) !== wanted) return false
   }
   if (query.group !== undefined && one.line.groupId !== query.group) return false
-  if (query.step !== undefined && one.handed?.steps.has(query.step) !== true) return false
+  const { step } = query
+  if (step !== undefined && one.handed?.given.some((said) => said.step === step) !== true) return false
   return query.q === undefined || query.q === '' || one.line.id.includes(query.q) || one.line.task.includes(query.q)
 }
 

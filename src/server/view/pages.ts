@@ -11,6 +11,7 @@ import type {
   RolloutDetail,
   RolloutPulse,
   RunComparison,
+  RunExtent,
   RunLine,
   RunPage,
   RunPulse,
@@ -23,8 +24,6 @@ import { compareRuns } from './compare-runs.ts'
 import { curvePage } from './curve-pages.ts'
 import {
   failuresOf,
-  type Handed,
-  handedOf,
   isEffective,
   readRollout,
   type ReadRollout,
@@ -34,7 +33,8 @@ import {
 } from './rollout-lines.ts'
 import { type ReadSession, readSession } from './session-pages.ts'
 import { taskDetail } from './task-pages.ts'
-import { RunBook, type RunRead } from './run-book.ts'
+import { HandedOfRun, HandedOfTask } from './handed.ts'
+import { type BookRead, RolloutBook } from './rollout-book.ts'
 import { type CallPlaces, trainingPage } from './story-pages.ts'
 import { familyPage, treeLines } from './tree-pages.ts'
 
@@ -43,7 +43,8 @@ const freshMs = 1000
 /** How long a page of a run waits for more of it to be read. */
 const partMs = 300
 const keptSessions = 4
-const keptRuns = 2
+/** Runs, and tasks, that are kept. */
+const keptBooks = 2
 const keptTrees = 2
 const rewardBins = 10
 /** Parts of rewards that a group's table has columns for. */
@@ -66,10 +67,17 @@ interface Story {
   readonly calls: CallPlaces
 }
 
+/** A run with what its trainer was handed and said. */
+interface RunBook {
+  readonly book: RolloutBook
+  readonly training: HandedOfRun
+}
+
 /** Reads a store for the viewer's pages. */
 export class ViewPages {
   readonly #reader: StoreReader
   readonly #books = new Map<Id, RunBook>()
+  readonly #tasks = new Map<Digest, RolloutBook>()
   readonly #sessions = new Map<Id, Kept<ReadSession>>()
   readonly #trees = new Map<Id, Kept<readonly TreeLine[]>>()
   readonly #stories = new Map<Id, Kept<Story>>()
@@ -90,32 +98,34 @@ export class ViewPages {
   /**
    * The rollouts of a run, as far as they are read by now: of a large run that nobody looked at yet, a part. Throws `NOT_FOUND`.
    */
-  async read(runId: Id, budgetMs: number = partMs): Promise<RunRead> {
-    const book = this.#books.get(runId) ?? new RunBook(this.#reader, runId)
+  async read(runId: Id, budgetMs: number = partMs): Promise<BookRead & Pick<RunBook, 'training'>> {
     await this.#reader.catalogue.run(runId)
-    this.#books.delete(runId)
-    this.#books.set(runId, book)
-    for (const oldest of this.#books.keys()) {
-      if (this.#books.size <= keptRuns) break
-      this.#books.delete(oldest)
-    }
-    return book.read(budgetMs)
+    const { book, training } = recent(this.#books, runId, () => this.#bookOf(runId))
+    return { ...(await book.read(budgetMs)), training }
+  }
+
+  #bookOf(runId: Id): RunBook {
+    const { catalogue, trainer } = this.#reader
+    const training = new HandedOfRun(trainer, runId)
+    const count = (): Promise<number> => catalogue.countRollouts({ runId })
+    return { book: new RolloutBook(catalogue, { runId }, { count, handed: training }), training }
   }
 
   /** Every rollout of a run, read in parts until all are there. Throws `NOT_FOUND`. */
   async rollouts(runId: Id): Promise<readonly ReadRollout[]> {
     for (;;) {
-      const { rollouts, of } = await this.read(runId)
-      if (rollouts.length >= of) return rollouts
+      const { rollouts, isWhole } = await this.read(runId)
+      if (isWhole) return rollouts
     }
   }
 
   /** A run's numbers. Throws `NOT_FOUND`. */
   async run(id: Id): Promise<RunPage> {
     const { name, createdAt, config } = await this.#reader.catalogue.run(id)
-    const { rollouts, of, version } = await this.read(id)
+    const read = await this.read(id)
+    const { rollouts } = read
     return {
-      read: { rollouts: rollouts.length, of, version },
+      read: extentOf(read),
       run: { id, name, createdAt, config },
       tally: tallyOf(rollouts),
       failures: failuresOf(rollouts),
@@ -125,24 +135,22 @@ export class ViewPages {
 
   /** A run over time. Throws `NOT_FOUND`. */
   async curves(id: Id): Promise<CurvePage> {
-    const { trainer } = this.#reader
-    const [rollouts, told] = [(await this.read(id)).rollouts, await trainer.metrics(id, { afterStep: null })]
-    return curvePage(rollouts, told, await trainer.dispositions(id, { rolloutId: null }), await trainer.versions(id))
+    const { rollouts, training } = await this.read(id)
+    return curvePage(rollouts, training)
   }
 
-  /** A task over all runs. Throws `NOT_FOUND`. */
+  /** A task over all runs, as far as its rollouts are read by now. Throws `NOT_FOUND`. */
   async task(digest: Digest): Promise<TaskDetail> {
     const { catalogue, trainer } = this.#reader
     const task = await catalogue.task(digest)
-    const views = await catalogue.rollouts({ taskDigest: digest })
+    const book = recent(this.#tasks, digest, () => {
+      const count = (): Promise<number> => catalogue.countRollouts({ taskDigest: digest })
+      return new RolloutBook(catalogue, { taskDigest: digest }, { count, handed: new HandedOfTask(trainer) })
+    })
+    const read = await book.read(partMs)
     const runs = new Map<Id, RunRecord>()
-    const handed = new Map<Id, Handed>()
-    for (const id of new Set(views.map(({ runId }) => runId))) {
-      runs.set(id, await catalogue.run(id))
-      for (const [rolloutId, one] of await handedOf(trainer, id)) handed.set(rolloutId, one)
-    }
-    const rollouts = views.map((view) => readRollout(view, task.name, handed.get(view.id) ?? null))
-    return taskDetail(task, digest, rollouts, runs)
+    for (const id of new Set(read.rollouts.map(({ runId }) => runId))) runs.set(id, await catalogue.run(id))
+    return { ...taskDetail(task, digest, read.rollouts, runs), read: extentOf(read) }
   }
 
   /** Two rollouts side by side. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
@@ -238,7 +246,8 @@ export class ViewPages {
     const { runId } = await catalogue.rollout(id)
     const of = { rolloutId: id }
     const [handed, given] = [await trainer.handedRows(runId, of), await trainer.dispositions(runId, of)]
-    return trainingPage(runId, handed, given, await trainer.versions(runId))
+    const labels = [...new Set(handed.flatMap((row) => row.labels))]
+    return trainingPage(runId, handed, given, await trainer.ordinals(runId, labels))
   }
 
   /** Every call of a rollout, session by session, as they hang together. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
@@ -278,8 +287,8 @@ export class ViewPages {
 
   /** Whether the page of a run shows all that there is of it. Throws `NOT_FOUND`. */
   async runPulse(id: Id): Promise<RunPulse> {
-    const { rollouts, of, version } = await this.read(id)
-    return { rollouts: rollouts.length, of, version, running: rollouts.filter(({ line }) => line.end === null).length }
+    const read = await this.read(id)
+    return { ...extentOf(read), running: read.rollouts.filter(({ line }) => line.end === null).length }
   }
 
   /** A session without its bodies. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
@@ -304,6 +313,23 @@ export class ViewPages {
     }
     return one.value
   }
+}
+
+/** How far rollouts are read, as pages are told. */
+export function extentOf({ rollouts, of, version, isWhole }: BookRead): RunExtent {
+  return { rollouts: rollouts.length, of, version, isWhole }
+}
+
+/** What is kept of somebody, made where it is not there; what was not asked for longest gives way. */
+function recent<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const one = map.get(key) ?? make()
+  map.delete(key)
+  map.set(key, one)
+  for (const oldest of map.keys()) {
+    if (map.size <= keptBooks) break
+    map.delete(oldest)
+  }
+  return one
 }
 
 function groupLine(id: Id, members: readonly ReadRollout[]): GroupLine {

@@ -1,7 +1,6 @@
 import type { Digest, Id, Verdict } from '../../core/index.ts'
-import { type RolloutView, type TrainerReader, verdictInForce } from '../../trajectory/index.ts'
+import { type RolloutTraining, type RolloutView, verdictInForce } from '../../trajectory/index.ts'
 import type { FailureLine, RolloutLine, Tally } from './contract.ts'
-import { ageOf } from './story-pages.ts'
 
 /** A rollout with what its tables, filters and failures need. */
 export interface ReadRollout {
@@ -13,48 +12,14 @@ export interface ReadRollout {
   /** Null where it did not fail. */
   readonly failure: Failure | null
   /** Null where no trainer was handed a row of it. */
-  readonly handed: Handed | null
+  readonly handed: RolloutTraining | null
 }
 
 /** Why a rollout failed. */
 export type Failure = Pick<FailureLine, 'cause' | 'kind' | 'detail'>
 
-/** What a trainer was handed of a rollout, and when it spoke of it. */
-export interface Handed {
-  /** What the engine called the weights that sampled it, the oldest first where they were announced. */
-  readonly labels: readonly string[]
-  /** Of its oldest weights, in announced weights, when it was handed out; null: none were announced. */
-  readonly age: number | null
-  /** Steps at which the trainer disposed of a row of it; what was undone is left out. */
-  readonly steps: ReadonlySet<number>
-}
-
-/** What a trainer was handed of each rollout of a run. */
-export async function handedOf(trainer: TrainerReader, runId: Id): Promise<ReadonlyMap<Id, Handed>> {
-  const versions = await trainer.versions(runId)
-  const found = new Map<Id, { labels: Set<string>; age: number | null; steps: Set<number> }>()
-  for (const row of await trainer.handedRows(runId, { rolloutId: null })) {
-    const [rolloutId = ''] = row.row.split(':')
-    const one = found.get(rolloutId) ?? { labels: new Set(), age: null, steps: new Set() }
-    found.set(rolloutId, one)
-    for (const label of row.labels) one.labels.add(label)
-    const age = ageOf(row, versions)
-    if (age !== null) one.age = Math.max(age, one.age ?? age)
-  }
-  for (const { row, step, undone } of await trainer.dispositions(runId, { rolloutId: null })) {
-    if (!undone) found.get(row.split(':')[0] ?? '')?.steps.add(step)
-  }
-  const ordinal = new Map(versions.map((version) => [version.label, version.ordinal]))
-  return new Map(
-    [...found].map(([id, { labels, age, steps }]) => [
-      id,
-      { labels: [...labels].toSorted((a, b) => (ordinal.get(a) ?? 0) - (ordinal.get(b) ?? 0)), age, steps },
-    ]),
-  )
-}
-
 /** A rollout as its tables show it. */
-export function readRollout(view: RolloutView, task: string, handed: Handed | null = null): ReadRollout {
+export function readRollout(view: RolloutView, task: string, handed: RolloutTraining | null = null): ReadRollout {
   const verdict = verdictInForce(view.verdicts)
   const failure = failureOf(view, verdict)
   return {

@@ -1,6 +1,16 @@
 /** What the pages of runs over time, and of tasks, get. */
 import type { Digest, Id } from '../../core/index.ts'
 
+/** How far the viewer has read a run; of a large one, its first pages are of a part. */
+export interface RunExtent {
+  readonly rollouts: number
+  readonly of: number
+  /** Another one stands for other contents. */
+  readonly version: number
+  /** False while more is to be read, of what trainers were handed also. */
+  readonly isWhole: boolean
+}
+
 /** Numbers over rollouts. Null: there is none. */
 export interface Means {
   readonly rollouts: number
@@ -78,4 +88,5 @@ export interface TaskDetail {
   })[]
   /** Rows that are not shown. */
   readonly left: number
+  readonly read: RunExtent
 }

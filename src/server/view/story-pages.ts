@@ -1,5 +1,5 @@
 import type { Event, Id } from '../../core/index.ts'
-import type { AnnouncedVersion, HandedOutRow, StoredDisposition } from '../../trajectory/index.ts'
+import { ageOf, type HandedOutRow, type StoredDisposition } from '../../trajectory/index.ts'
 import type {
   CallPlace,
   Picture,
@@ -183,23 +183,16 @@ export function trainingPage(
   runId: Id,
   handed: readonly HandedOutRow[],
   given: readonly StoredDisposition[],
-  versions: readonly AnnouncedVersion[],
+  ordinals: ReadonlyMap<string, number>,
 ): TrainingPage {
   const byRow = Map.groupBy(given.slice(0, mostDispositions), ({ row }) => row)
   const rows = handed.slice(0, mostRows).map((one): TrainedRow => ({
     row: one.row,
     round: one.round,
     labels: one.labels,
-    age: ageOf(one, versions),
+    age: ageOf(one, ordinals),
     dispositions: byRow.get(one.row) ?? [],
   }))
   const left = Math.max(0, handed.length - mostRows) + Math.max(0, given.length - mostDispositions)
   return { runId, rows, left }
-}
-
-/** How old a row's oldest weights were when it was handed out; null where nobody announced any. */
-export function ageOf({ labels, liveOrdinal }: HandedOutRow, versions: readonly AnnouncedVersion[]): number | null {
-  if (liveOrdinal === null || labels.length === 0) return null
-  const numbers = labels.map((label) => versions.find((version) => version.label === label)?.ordinal ?? 0)
-  return liveOrdinal - Math.min(...numbers)
 }

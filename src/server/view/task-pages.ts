@@ -45,7 +45,7 @@ export function taskDetail(
   digest: Digest,
   rollouts: readonly ReadRollout[],
   runs: ReadonlyMap<Id, RunRecord>,
-): TaskDetail {
+): Omit<TaskDetail, 'read'> {
   const cells = Map.groupBy(rollouts, ({ runId, line, handed }) =>
     JSON.stringify([runId, line.harness, handed?.labels.join(', ') ?? null]),
   )

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Id, newId, sha256, type Task } from '../../core/index.ts'
-import type {
-  Catalogue,
-  ClaimAsked,
-  Disposition,
-  RoundClaim,
-  SettledMember,
-  SettledRound,
-  TrainerBook,
+import {
+  type Catalogue,
+  type ClaimAsked,
+  type Disposition,
+  type RoundClaim,
+  RunTraining,
+  type SettledMember,
+  type SettledRound,
+  type TrainerBook,
+  type TrainerNews,
 } from '../../trajectory/index.ts'
 
 /** A trainer's book with the catalogue beside it, whose settled rounds it hands out. */
@@ -140,19 +142,106 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         const first = await train(runId, 1, ['1'])
         const second = await train(runId, 2, ['2'])
         await attach(1)
-        const all = await book.dispositions(runId, { rolloutId: null })
-        expect(all.map(({ row, step, undone }) => [row, step, undone])).toEqual([
-          [first.rowId, 1, false],
-          [second.rowId, 2, true],
+        const dispositionsOf = async (of: RoundClaim) =>
+          (await book.dispositions(runId, { rolloutId: of.groupId })).map(({ row, step, undone }) => [
+            row,
+            step,
+            undone,
+          ])
+        expect(await dispositionsOf(first)).toEqual([[first.rowId, 1, false]])
+        expect(await dispositionsOf(second)).toEqual([[second.rowId, 2, true]])
+        const handedOf = async (run: string, of: RoundClaim) =>
+          (await book.handedRows(run, { rolloutId: of.groupId })).map((one) => [one.row, one.labels, one.liveOrdinal])
+        expect(await handedOf(runId, first)).toEqual([[first.rowId, ['1'], null]])
+        expect(await handedOf(runId, second)).toEqual([[second.rowId, ['2'], null]])
+        expect(await handedOf(newId(), first)).toEqual([])
+        const labels = await book.handedLabels([second.groupId, newId()])
+        expect([...labels]).toEqual([[second.groupId, ['2']]])
+      })
+
+      it('comes in order of coming, a part at a time, each line once', async () => {
+        const { runId, attach } = await run(3)
+        await book.announce(runId, { incarnation: 1, ordinal: 7, label: '1' })
+        const first = await train(runId, 5)
+        const second = await train(runId, 4)
+        await book.putMetrics(runId, { incarnation: 1, step: 5, values: { loss: 1 }, mismatch: null })
+        await book.putMetrics(runId, { incarnation: 1, step: 4, values: { loss: 2 }, mismatch: null })
+        const parts: TrainerNews[] = []
+        do {
+          parts.push(await book.news(runId, { after: parts.at(-1)?.place ?? null, limit: 1 }))
+          expect(parts.at(-1)?.dispositions.length).toBeLessThanOrEqual(1)
+        } while (parts.at(-1)?.isAll !== true)
+        const all = <T>(of: (news: TrainerNews) => readonly T[]): readonly T[] => parts.flatMap(of)
+        expect(all(({ dispositions }) => dispositions).map(({ row, step }) => [row, step])).toEqual([
+          [first.rowId, 5],
+          [second.rowId, 4],
         ])
-        expect(await book.dispositions(runId, { rolloutId: second.groupId })).toEqual([all[1]])
-        const handed = await book.handedRows(runId, { rolloutId: null })
-        expect(handed.map(({ row, labels, liveOrdinal }) => [row, labels, liveOrdinal])).toEqual([
-          [first.rowId, ['1'], null],
-          [second.rowId, ['2'], null],
+        expect(all(({ claims }) => claims).map(({ id, liveOrdinal }) => [id, liveOrdinal])).toEqual([
+          [first.id, 7],
+          [second.id, 7],
         ])
-        expect(await book.handedRows(runId, { rolloutId: first.groupId })).toEqual([handed[0]])
-        expect(await book.handedRows(newId(), { rolloutId: null })).toEqual([])
+        expect(all(({ metrics }) => metrics).map(({ step, values }) => [step, values])).toEqual([
+          [5, { loss: 1 }],
+          [4, { loss: 2 }],
+        ])
+        expect(all(({ versions }) => versions).map(({ ordinal }) => ordinal)).toEqual([7])
+        expect(all(({ incarnations }) => incarnations)).toEqual([{ incarnation: 1, resumeStep: null, undoneFrom: -1 }])
+        expect(await book.ordinals(runId, ['1', 'x'])).toEqual(new Map([['1', 7]]))
+        const { place } = parts.at(-1) ?? { place: null }
+        await attach(4)
+        expect(await book.news(runId, { after: place, limit: 9 })).toMatchObject({
+          incarnations: [{ incarnation: 2, resumeStep: 4, undoneFrom: 4 }],
+          dispositions: [],
+          claims: [],
+          isAll: true,
+        })
+      })
+
+      it('rows of a claim come in parts, and it is told once none can come', async () => {
+        const { runId } = await run(1)
+        const held = await one(runId)
+        const of = (after: string, limit: number) => book.rowsOfClaim(held.id, { after, limit })
+        expect(await of('', 9)).toEqual({ rows: [], isOver: false })
+        const rows = ['a', 'b', 'c'].map((name) => ({
+          rowId: `${held.groupId}:${name}`,
+          segmentIds: [],
+          labels: [name],
+        }))
+        await book.handOut(held.id, rows)
+        const first = await of('', 2)
+        expect(first.rows.map(({ labels }) => labels)).toEqual([['a'], ['b']])
+        expect((await of(first.rows.at(-1)?.row ?? '', 2)).rows.map(({ labels }) => labels)).toEqual([['c']])
+        await dispose(
+          runId,
+          rows.map(({ rowId }) => used(rowId, 1)),
+        )
+        expect((await of('', 9)).isOver).toBe(true)
+      })
+
+      it('is kept by a reader that reads on as if it had read all at once', async () => {
+        const { runId, attach } = await run(3)
+        const kept = new RunTraining(book, runId)
+        const all = async (): Promise<void> => {
+          while (!(await kept.advance(0)));
+        }
+        const held = await one(runId)
+        await all()
+        expect(kept.of(held.groupId)).toBeNull()
+        await book.handOut(held.id, [{ rowId: `${held.groupId}:row`, segmentIds: [], labels: ['1'] }])
+        await all()
+        expect(kept.of(held.groupId)).toEqual({ labels: ['1'], age: null, given: [] })
+        expect([...kept.changed()]).toEqual([held.groupId])
+        await book.announce(runId, { incarnation: 1, ordinal: 3, label: '1' })
+        const second = await train(runId, 2)
+        await all()
+        expect(kept.of(second.groupId)).toMatchObject({ age: 0, given: [{ step: 2, outcome: 'used' }] })
+        await attach(1)
+        await all()
+        expect(kept.of(second.groupId)?.given).toEqual([])
+        expect([...kept.given()]).toEqual([])
+        const before = kept.version
+        await all()
+        expect(kept.version).toBe(before)
       })
     })
 

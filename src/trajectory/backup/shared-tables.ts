@@ -37,7 +37,7 @@ export const sharedTables: readonly SharedTable[] = [
   { name: 'trainer_checkpoints', of: run },
   { name: 'round_claims', of: run, numbered: { n: 'round_claims' } },
   { name: 'handed_rows', of: `claim IN (SELECT id FROM round_claims WHERE ${run})` },
-  { name: 'dispositions', of: run },
+  { name: 'dispositions', of: run, numbered: { n: 'dispositions' } },
   { name: 'trainer_metrics', of: run, numbered: { n: 'trainer_metrics' } },
   { name: 'trainer_versions', of: run, numbered: { n: 'trainer_versions' } },
   { name: 'closed_runs', of: run },

@@ -126,9 +126,13 @@ export class SqlCatalogueReader implements CatalogueReader {
     )
   }
 
-  async countRollouts({ runId }: { runId: Id | null }): Promise<number> {
-    const where = runId === null ? '' : 'WHERE run = ?'
-    const values = runId === null ? [] : [runId]
+  async countRollouts(of: { runId: Id | null } | { taskDigest: Digest }): Promise<number> {
+    const [where, values] =
+      'taskDigest' in of
+        ? ['WHERE "group" IN (SELECT id FROM groups WHERE task = ?)', [of.taskDigest]]
+        : of.runId === null
+          ? ['', []]
+          : ['WHERE run = ?', [of.runId]]
     const found = await first<{ n: number }>(this.sql, `SELECT count(*) AS n FROM rollouts ${where}`, ...values)
     return Number(found?.n ?? 0)
   }
@@ -137,7 +141,7 @@ export class SqlCatalogueReader implements CatalogueReader {
     return markOf(this.sql)
   }
 
-  touchedSince(mark: string, { runId }: { runId: Id }): Promise<readonly Id[]> {
+  touchedSince(mark: string, { runId }: { runId: Id | null }): Promise<readonly Id[]> {
     return touchedSince(this.sql, mark, runId)
   }
 

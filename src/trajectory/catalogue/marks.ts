@@ -13,13 +13,13 @@ export async function markOf(sql: Sql): Promise<string> {
   return late.map((_, at) => Number(row[`t${at}`] ?? 0)).join('.')
 }
 
-/** Rollouts of a run with a row behind the mark. */
-export async function touchedSince(sql: Sql, mark: string, runId: Id): Promise<readonly Id[]> {
+/** Rollouts of a run, or of all, with a row behind the mark. */
+export async function touchedSince(sql: Sql, mark: string, runId: Id | null): Promise<readonly Id[]> {
   const from = mark.split('.').map(Number)
+  const ofRun = runId === null ? '' : 'AND r.run = ?'
   const each = late.map(
-    ({ name }) =>
-      `SELECT t.rollout AS id FROM ${name} t JOIN rollouts r ON r.id = t.rollout WHERE t.n > ? AND r.run = ?`,
+    ({ name }) => `SELECT t.rollout AS id FROM ${name} t JOIN rollouts r ON r.id = t.rollout WHERE t.n > ? ${ofRun}`,
   )
-  const values = late.flatMap((_, at) => [from[at] ?? 0, runId])
+  const values = late.flatMap((_, at) => [from[at] ?? 0, ...(runId === null ? [] : [runId])])
   return (await sql.all<{ id: Id }>(each.join(' UNION '), ...values)).map(({ id }) => id)
 }

@@ -345,4 +345,30 @@ export const catalogueMigrations: readonly Migration[] = [
   CREATE TABLE verifications (id TEXT PRIMARY KEY, record TEXT NOT NULL, digest INTEGER NOT NULL) STRICT;
   ${counting(catalogueTables.verifications)}
   `,
+  // Rollouts of a run, and what its trainer was handed and said, in the order in which they came: read on from where one was.
+  `
+  ALTER TABLE dispositions RENAME TO dispositions_before;
+  CREATE TABLE dispositions (
+    n INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    "row" TEXT NOT NULL,
+    use INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    digest INTEGER NOT NULL,
+    UNIQUE (run, incarnation, step, "row", use)
+  ) STRICT;
+  INSERT INTO dispositions (run, incarnation, step, "row", use, record, digest)
+    SELECT run, incarnation, step, "row", use, record, digest FROM dispositions_before ORDER BY rowid;
+  DROP TABLE dispositions_before;
+  ${counting(catalogueTables.dispositions)}
+  CREATE INDEX dispositions_row ON dispositions ("row");
+  CREATE INDEX dispositions_run ON dispositions (run, n);
+  CREATE INDEX rollouts_run ON rollouts (run, n);
+  CREATE INDEX round_claims_run ON round_claims (run, n);
+  CREATE INDEX trainer_metrics_came ON trainer_metrics (run, n);
+  CREATE INDEX trainer_versions_came ON trainer_versions (run, n);
+  CREATE INDEX run_events_settled ON run_events (run, seq) WHERE kind = 'group_settled';
+  `,
 ]

@@ -129,12 +129,12 @@ export interface CatalogueReader {
   /** Throws `NOT_FOUND`. */
   rollout(id: Id): Promise<RolloutView>
   rollouts(filter: RolloutFilter): Promise<readonly RolloutView[]>
-  /** How many there are, of a run or of all. */
-  countRollouts(o: { runId: Id | null }): Promise<number>
+  /** How many there are, of a run, of a task or of all. */
+  countRollouts(o: { runId: Id | null } | { taskDigest: Digest }): Promise<number>
   /** How far taints, labels and verdicts go: what can come to a rollout after its end. For {@link touchedSince}. */
   mark(): Promise<string>
-  /** Rollouts of a run that got a taint, a label or a verdict since a mark. Costs what came since. */
-  touchedSince(mark: string, o: { runId: Id }): Promise<readonly Id[]>
+  /** Rollouts, of a run or of all, that got a taint, a label or a verdict since a mark. Costs what came since. */
+  touchedSince(mark: string, o: { runId: Id | null }): Promise<readonly Id[]>
   /** Rounds of a group, oldest first. */
   rounds(groupId: Id): Promise<readonly RoundView[]>
   /** What is known of tasks, a page at a time. Throws `BODY_INVALID_SHAPE` for a cursor of another query. */

@@ -185,16 +185,67 @@ export interface HandedOutRow {
   readonly liveOrdinal: number | null
 }
 
+/** How far a reader has come in what a run's trainer was handed and said: the number of the last line of each kind, 0 before the first. */
+export interface TrainerPlace {
+  readonly incarnations: number
+  readonly versions: number
+  readonly claims: number
+  readonly dispositions: number
+  readonly metrics: number
+}
+
+/** An attaching: what older incarnations said of steps behind `undoneFrom` is undone, their weights and metrics behind `resumeStep`. */
+export interface WentBack {
+  readonly incarnation: number
+  readonly resumeStep: number | null
+  readonly undoneFrom: number
+}
+
+/** A settled round that was claimed. */
+export interface ClaimMade {
+  /** Greater is later. */
+  readonly n: number
+  readonly id: Id
+  readonly groupId: Id
+  readonly round: number
+  readonly liveOrdinal: number | null
+}
+
+/** What came behind a place, each kind in the order in which it came. */
+export interface TrainerNews {
+  readonly incarnations: readonly WentBack[]
+  readonly versions: readonly Omit<AnnouncedVersion, 'gone'>[]
+  readonly claims: readonly ClaimMade[]
+  readonly dispositions: readonly Omit<StoredDisposition, 'undone'>[]
+  /** Values of one step may come in several. */
+  readonly metrics: readonly Omit<StepMetrics, 'undone'>[]
+  /** Where to go on. */
+  readonly place: TrainerPlace
+  /** False where more stands behind the new place. */
+  readonly isAll: boolean
+}
+
 /** Reads of what a trainer was handed and said; also usable while another process owns the store. */
 export interface TrainerReader {
   /** By step and incarnation, oldest first. */
   metrics(runId: Id, o: { afterStep: number | null }): Promise<readonly StepMetrics[]>
   /** All of a run, as announced. */
   versions(runId: Id): Promise<readonly AnnouncedVersion[]>
-  /** What became of a run's rows, or of one of its rollouts', by step. */
-  dispositions(runId: Id, o: { rolloutId: Id | null }): Promise<readonly StoredDisposition[]>
-  /** Rows of a run, or of one of its rollouts, each as it was handed out last. */
-  handedRows(runId: Id, o: { rolloutId: Id | null }): Promise<readonly HandedOutRow[]>
+  /** The numbers of announced weights, by what the engine called them; others are left out. */
+  ordinals(runId: Id, labels: readonly string[]): Promise<ReadonlyMap<string, number>>
+  /** What became of a rollout's rows, by step. */
+  dispositions(runId: Id, o: { rolloutId: Id }): Promise<readonly StoredDisposition[]>
+  /** Rows of a rollout, each as it was handed out last. */
+  handedRows(runId: Id, o: { rolloutId: Id }): Promise<readonly HandedOutRow[]>
+  /** At most `limit` lines of each kind behind a place; null: from the beginning. Costs what it gives, however long the run is. */
+  news(runId: Id, o: { after: TrainerPlace | null; limit: number }): Promise<TrainerNews>
+  /** Rows that were handed out with a claim, by name: at most `limit` behind `after`. All of them or none are there; none come any more where it is over. */
+  rowsOfClaim(
+    claimId: Id,
+    o: { after: string; limit: number },
+  ): Promise<{ readonly rows: readonly Pick<HandedOutRow, 'row' | 'labels'>[]; readonly isOver: boolean }>
+  /** What the engine called the weights that sampled rollouts, the oldest first; those without a handed-out row are left out. */
+  handedLabels(rolloutIds: readonly Id[]): Promise<ReadonlyMap<Id, readonly string[]>>
 }
 
 /** The trainer's side of the catalogue. Each method is one transaction; leases are on the database's clock. */

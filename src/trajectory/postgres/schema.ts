@@ -77,6 +77,16 @@ export const migrations: readonly string[] = [
   homesSchema,
   postgresMemory,
   'CREATE TABLE paddock.verifications (id text PRIMARY KEY, record text NOT NULL, digest integer NOT NULL)',
+  // Rollouts of a run, and what its trainer was handed and said, in the order in which they came. Who writes a run has locked it, so that order is the order of commits.
+  `
+  ALTER TABLE paddock.dispositions ADD COLUMN n bigint GENERATED ALWAYS AS IDENTITY;
+  CREATE UNIQUE INDEX dispositions_came ON paddock.dispositions (run, n);
+  CREATE INDEX rollouts_run ON paddock.rollouts (run, n);
+  CREATE INDEX round_claims_run ON paddock.round_claims (run, n);
+  CREATE INDEX trainer_metrics_came ON paddock.trainer_metrics (run, n);
+  CREATE INDEX trainer_versions_came ON paddock.trainer_versions (run, n);
+  CREATE INDEX run_events_settled ON paddock.run_events (run, seq) WHERE kind = 'group_settled';
+  `,
 ]
 
 /** Serializes programs that start at once; of this program alone. */

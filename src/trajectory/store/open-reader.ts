@@ -138,6 +138,10 @@ function trainerReads(reader: TrainerReader): TrainerReader {
     versions: (...args) => later(() => reader.versions(...args)),
     dispositions: (...args) => later(() => reader.dispositions(...args)),
     handedRows: (...args) => later(() => reader.handedRows(...args)),
+    ordinals: (...args) => later(() => reader.ordinals(...args)),
+    news: (...args) => later(() => reader.news(...args)),
+    rowsOfClaim: (...args) => later(() => reader.rowsOfClaim(...args)),
+    handedLabels: (...args) => later(() => reader.handedLabels(...args)),
   }
 }
 

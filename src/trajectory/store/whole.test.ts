@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { sha256 } from '../../core/index.ts'
+import { newId, sha256 } from '../../core/index.ts'
 import { sessionFact } from '../../testing/store/index.ts'
 import { fsck } from '../fsck/index.ts'
 import { salvage } from '../salvage/index.ts'
-import { migrate } from '../sqlite/index.ts'
+import { migrate, rowDigest } from '../sqlite/index.ts'
 import { openReader, openStore } from './index.ts'
 
 let directory: string
@@ -58,6 +58,21 @@ describe('a log that the catalogue remembers', () => {
   })
 })
 
+/** What the fourth schema of the catalogue did is undone; the table is one without rows. */
+const unnumbered = `
+  DROP INDEX rollouts_run; DROP INDEX round_claims_run; DROP INDEX trainer_metrics_came; DROP INDEX trainer_versions_came;
+  DROP INDEX run_events_settled;
+  DROP TABLE dispositions;
+  CREATE TABLE dispositions (
+    run TEXT NOT NULL, incarnation INTEGER NOT NULL, step INTEGER NOT NULL, "row" TEXT NOT NULL, use INTEGER NOT NULL,
+    record TEXT NOT NULL, digest INTEGER NOT NULL, PRIMARY KEY (run, incarnation, step, "row", use)
+  ) STRICT;
+  CREATE TRIGGER dispositions_covered AFTER INSERT ON dispositions BEGIN
+    INSERT INTO covered (scope, count, sum) VALUES ('dispositions', 1, NEW.digest)
+      ON CONFLICT (scope) DO UPDATE SET count = count + 1, sum = sum + excluded.sum;
+  END;
+  CREATE INDEX dispositions_row ON dispositions ("row");`
+
 describe('schemas', () => {
   it.each(['log.sqlite', 'catalogue.sqlite'])('of a newer program are refused by their number (%s)', async (file) => {
     const db = new Database(join(directory, file))
@@ -79,9 +94,34 @@ describe('schemas', () => {
     db.close()
   })
 
+  it('of the catalogue before dispositions had numbers come forward with all of them, in order', async () => {
+    const said = { use: 0, outcome: 'used', tokens: null, advantage: null, rewardUsed: 1, reason: null } as const
+    const runId = newId()
+    {
+      await using store = await openStore(directory)
+      await store.catalogue.putRun({ id: runId, name: 'r', createdAt: 1, config: {} })
+    }
+    const db = new Database(catalogue())
+    db.exec(`${unnumbered} DELETE FROM schema_version WHERE version >= 4`)
+    for (const step of [2, 1]) {
+      const record = JSON.stringify({ ...said, row: `r:${step}`, step })
+      const values = [runId, 1, step, `r:${step}`, 0, record]
+      db.prepare('INSERT INTO dispositions VALUES (?, ?, ?, ?, ?, ?, ?)').run(...values, rowDigest(values))
+    }
+    db.close()
+    {
+      await using store = await openStore(directory)
+      const news = await store.trainer.news(runId, { after: null, limit: 1 })
+      expect([news.dispositions.map(({ step }) => step), news.isAll]).toEqual([[2], false])
+      const rest = await store.trainer.news(runId, { after: news.place, limit: 9 })
+      expect([rest.dispositions.map(({ step }) => step), rest.isAll]).toEqual([[1], true])
+    }
+    expect((await fsck(directory)).problems).toEqual([])
+  })
+
   it('of the catalogue before verifications come forward with what they hold, and salvage takes them as they are', async () => {
     const db = new Database(catalogue())
-    db.exec('DROP TABLE verifications; DELETE FROM schema_version WHERE version = 3')
+    db.exec(`${unnumbered} DROP TABLE verifications; DELETE FROM schema_version WHERE version >= 3`)
     db.close()
     const { lost, sessions } = await salvage(directory, join(directory, 'salvaged'))
     expect([lost, sessions.whole]).toEqual([[], 1])

@@ -4,26 +4,25 @@ import { catalogueTables, parseSettled } from '../catalogue/index.ts'
 import type {
   FeedStop,
   HandoutCounts,
-  LengthBand,
-  MemberLengths,
-  MemberOut,
   NamedEngines,
   PolicyEvent,
   PolicyEventKind,
   RunEvent,
   RunLengths,
-  SettledMember,
   SettledRound,
 } from '../contract/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
+import { KeptLengths } from './run-lengths.ts'
 import { SqlTrainerReader } from './trainer-reader.ts'
 
-const noMembers: MemberLengths = { members: 0, meanTokens: null, mostTokens: null }
+/** Runs whose lengths are kept. */
+const keptLengths = 4
 
 /** The reads of `TrainerBook` over SQL. */
 export class SqlRunState extends SqlTrainerReader {
   /** The data directory that writes, where several share the catalogue. */
   protected readonly home: Id | null
+  readonly #lengths = new Map<Id, KeptLengths>()
 
   constructor(sql: Sql, home: Id | null) {
     super(sql)
@@ -165,28 +164,15 @@ export class SqlRunState extends SqlTrainerReader {
     return last.filter(({ record }) => parseSettled(record).carried.members > 0).map(({ id }) => id)
   }
 
-  async lengths(run: Id): Promise<RunLengths> {
-    const rows = await this.sql.all<{ record: string }>(
-      'SELECT s.record FROM groups g JOIN settled_rounds s ON s."group" = g.id WHERE g.run = ?',
-      run,
-    )
-    const members = rows.flatMap(({ record }) => parseSettled(record).members)
-    const of = (wanted: MemberOut | null): MemberLengths => {
-      const lengths = members.filter(({ out }) => out === wanted).map(({ sampledTokens }) => sampledTokens)
-      if (lengths.length === 0) return noMembers
-      let [sum, most] = [0, 0]
-      for (const length of lengths) [sum, most] = [sum + length, Math.max(most, length)]
-      return { members: lengths.length, meanTokens: sum / lengths.length, mostTokens: most }
+  lengths(run: Id): Promise<RunLengths> {
+    const kept = this.#lengths.get(run) ?? new KeptLengths(this.sql, this, run)
+    this.#lengths.delete(run)
+    this.#lengths.set(run, kept)
+    for (const oldest of this.#lengths.keys()) {
+      if (this.#lengths.size <= keptLengths) break
+      this.#lengths.delete(oldest)
     }
-    return { kept: of(null), censored: of('censored'), byLength: bandsOf(members, await this.#trained(run)) }
-  }
-
-  /** Rollouts of which a row was used. */
-  async #trained(run: Id): Promise<ReadonlySet<Id>> {
-    const said = await this.dispositions(run, { rolloutId: null })
-    return new Set(
-      said.flatMap(({ row, outcome, undone }) => (outcome === 'used' && !undone ? [row.split(':')[0] ?? ''] : [])),
-    )
+    return kept.read()
   }
 
   async isClosed(run: Id): Promise<boolean> {
@@ -201,20 +187,4 @@ export class SqlRunState extends SqlTrainerReader {
     )
     return found?.wait === null || found === undefined ? null : Math.max(0, found.wait)
   }
-}
-
-/** By powers of two, from 64 tokens on. */
-function bandsOf(members: readonly SettledMember[], trained: ReadonlySet<Id>): readonly LengthBand[] {
-  const shortest = 64
-  const upTo = (tokens: number): number => 2 ** Math.ceil(Math.log2(Math.max(shortest, tokens)))
-  const bands = Map.groupBy(members, ({ sampledTokens }) => upTo(sampledTokens))
-  return [...bands]
-    .toSorted(([a], [b]) => a - b)
-    .map(([most, own]) => ({
-      above: most === shortest ? 0 : most / 2,
-      upTo: most,
-      members: own.length,
-      usable: own.filter(({ out }) => out === null).length,
-      trained: own.filter(({ rolloutId }) => trained.has(rolloutId)).length,
-    }))
 }

@@ -1,17 +1,26 @@
 /** Reads of the trainer's side of the catalogue. */
 import type { Id } from '../../core/index.ts'
-import { catalogueTables } from '../catalogue/index.ts'
+import { catalogueTables, type CoveredTable } from '../catalogue/index.ts'
 import type {
   AnnouncedVersion,
   Disposition,
   HandedOutRow,
   StepMetrics,
   StoredDisposition,
+  TrainerNews,
+  TrainerPlace,
   TrainerReader,
 } from '../contract/index.ts'
-import { type Sql, wholeRows } from '../sql/index.ts'
+import { first, type Sql, wholeRows } from '../sql/index.ts'
+import { selectOf, whole } from '../sqlite/index.ts'
 
 const { incarnations, claims, handed, dispositions, metrics, versions } = catalogueTables
+
+const beginning: TrainerPlace = { incarnations: 0, versions: 0, claims: 0, dispositions: 0, metrics: 0 }
+
+interface Numbered {
+  readonly n: number
+}
 
 /** A disposition that no later incarnation went back behind; `d` is its row. */
 export const stands = `NOT EXISTS (SELECT 1 FROM trainer_incarnations j
@@ -63,15 +72,25 @@ export class SqlTrainerReader implements TrainerReader {
     }))
   }
 
-  async dispositions(run: Id, { rolloutId }: { rolloutId: Id | null }): Promise<readonly StoredDisposition[]> {
+  async ordinals(run: Id, labels: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = await wholeRows<Omit<AnnouncedVersion, 'gone'>>(
+      this.sql,
+      versions,
+      `WHERE run = ? AND label IN ${this.sql.dialect.list} ORDER BY n`,
+      run,
+      this.sql.list(labels),
+    )
+    return new Map(rows.map(({ label, ordinal }) => [label, ordinal]))
+  }
+
+  async dispositions(run: Id, { rolloutId }: { rolloutId: Id }): Promise<readonly StoredDisposition[]> {
     const back = await this.incarnationsOf(run)
-    const { where, values } = ofRollout(rolloutId)
     const rows = await wholeRows<{ incarnation: number; step: number; record: string }>(
       this.sql,
       dispositions,
-      `WHERE run = ? ${where} ORDER BY step, incarnation, "row", use`,
+      `WHERE run = ? AND ${ofRollout} ORDER BY step, incarnation, "row", use`,
       run,
-      ...values,
+      ...rowNames(rolloutId),
     )
     return rows.map(({ incarnation, step, record }) => ({
       ...(JSON.parse(record) as Disposition),
@@ -80,20 +99,19 @@ export class SqlTrainerReader implements TrainerReader {
     }))
   }
 
-  async handedRows(run: Id, { rolloutId }: { rolloutId: Id | null }): Promise<readonly HandedOutRow[]> {
-    const { where, values } = ofRollout(rolloutId)
-    const made = await wholeRows<{ id: Id; group: Id; round: number; live_ordinal: number | null }>(
-      this.sql,
-      claims,
-      'WHERE run = ? ORDER BY n',
-      run,
-    )
+  async handedRows(run: Id, { rolloutId }: { rolloutId: Id }): Promise<readonly HandedOutRow[]> {
     const rows = await wholeRows<{ claim: Id; row: string; labels: string }>(
       this.sql,
       handed,
-      `WHERE claim IN (SELECT id FROM round_claims WHERE run = ?) ${where}`,
+      `WHERE ${ofRollout}`,
+      ...rowNames(rolloutId),
+    )
+    const made = await wholeRows<{ id: Id; group: Id; round: number; live_ordinal: number | null }>(
+      this.sql,
+      claims,
+      `WHERE run = ? AND id IN ${this.sql.dialect.list} ORDER BY n`,
       run,
-      ...values,
+      this.sql.list([...new Set(rows.map(({ claim }) => claim))]),
     )
     const byClaim = Map.groupBy(rows, ({ claim }) => claim)
     const last = new Map<string, HandedOutRow>()
@@ -103,6 +121,95 @@ export class SqlTrainerReader implements TrainerReader {
       }
     }
     return [...last.values()]
+  }
+
+  async news(run: Id, { after, limit }: { after: TrainerPlace | null; limit: number }): Promise<TrainerNews> {
+    const from = after ?? beginning
+    const back = await wholeRows<{ incarnation: number; resume_step: number | null; undone_from: number }>(
+      this.sql,
+      incarnations,
+      'WHERE run = ? AND incarnation > ? ORDER BY incarnation LIMIT ?',
+      run,
+      from.incarnations,
+      limit,
+    )
+    const behind = async <Row extends object>(table: CoveredTable, n: number): Promise<readonly (Row & Numbered)[]> => {
+      const text = selectOf(table, 'WHERE run = ? AND n > ? ORDER BY n LIMIT ?', ['n'])
+      return (await this.sql.all<Row & Numbered>(text, run, n, limit)).map((row) => whole(table, row))
+    }
+    const announced = await behind<Omit<AnnouncedVersion, 'gone'>>(versions, from.versions)
+    const made = await behind<{ id: Id; group: Id; round: number; live_ordinal: number | null }>(claims, from.claims)
+    const given = await behind<{ incarnation: number; record: string }>(dispositions, from.dispositions)
+    const told = await behind<{ incarnation: number; step: number; record: string }>(metrics, from.metrics)
+    return {
+      incarnations: back.map(({ incarnation, resume_step: resumeStep, undone_from: undoneFrom }) => ({
+        incarnation,
+        resumeStep,
+        undoneFrom,
+      })),
+      versions: announced.map(({ ordinal, label, incarnation, step }) => ({ ordinal, label, incarnation, step })),
+      claims: made.map(({ n, id, group: groupId, round, live_ordinal: liveOrdinal }) => ({
+        n,
+        id,
+        groupId,
+        round,
+        liveOrdinal,
+      })),
+      dispositions: given.map(({ incarnation, record }) => ({ ...(JSON.parse(record) as Disposition), incarnation })),
+      metrics: told.map(({ incarnation, step, record }) => ({
+        ...(JSON.parse(record) as Pick<StepMetrics, 'values' | 'mismatch'>),
+        incarnation,
+        step,
+      })),
+      place: {
+        incarnations: back.at(-1)?.incarnation ?? from.incarnations,
+        versions: announced.at(-1)?.n ?? from.versions,
+        claims: made.at(-1)?.n ?? from.claims,
+        dispositions: given.at(-1)?.n ?? from.dispositions,
+        metrics: told.at(-1)?.n ?? from.metrics,
+      },
+      isAll: [back, announced, made, given, told].every(({ length }) => length < limit),
+    }
+  }
+
+  async rowsOfClaim(
+    claimId: Id,
+    { after, limit }: { after: string; limit: number },
+  ): Promise<{ readonly rows: readonly Pick<HandedOutRow, 'row' | 'labels'>[]; readonly isOver: boolean }> {
+    // Asked before the rows are read: what is over by then gets none.
+    const held = await first(
+      this.sql,
+      `SELECT 1 FROM round_claims c JOIN handouts o ON o."group" = c."group" AND o.round = c.round
+       WHERE c.id = ? AND o.state = 'claimed' AND o.claim = c.id`,
+      claimId,
+    )
+    const rows = await wholeRows<{ row: string; labels: string }>(
+      this.sql,
+      handed,
+      'WHERE claim = ? AND "row" > ? ORDER BY "row" LIMIT ?',
+      claimId,
+      after,
+      limit,
+    )
+    return {
+      rows: rows.map(({ row, labels }) => ({ row, labels: JSON.parse(labels) as string[] })),
+      isOver: held === undefined,
+    }
+  }
+
+  async handedLabels(rolloutIds: readonly Id[]): Promise<ReadonlyMap<Id, readonly string[]>> {
+    const found = new Map<Id, readonly string[]>()
+    for (const id of rolloutIds) {
+      const rows = await wholeRows<{ row: string; labels: string }>(
+        this.sql,
+        handed,
+        `WHERE ${ofRollout} ORDER BY "row"`,
+        ...rowNames(id),
+      )
+      if (rows.length === 0) continue
+      found.set(id, [...new Set(rows.flatMap(({ labels }) => JSON.parse(labels) as string[]))])
+    }
+    return found
   }
 
   protected incarnationsOf(
@@ -119,8 +226,10 @@ export class SqlTrainerReader implements TrainerReader {
   }
 }
 
+/** Rows of a rollout: the values are {@link rowNames}. */
+const ofRollout = '"row" >= ? AND "row" < ?'
+
 /** Names of a rollout's rows begin with its id and a colon; ';' sorts behind ':'. */
-function ofRollout(rolloutId: Id | null): { readonly where: string; readonly values: readonly string[] } {
-  if (rolloutId === null) return { where: '', values: [] }
-  return { where: 'AND "row" >= ? AND "row" < ?', values: [`${rolloutId}:`, `${rolloutId};`] }
+function rowNames(rolloutId: Id): readonly string[] {
+  return [`${rolloutId}:`, `${rolloutId};`]
 }
