@@ -19,7 +19,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } })
 const rounds = Number(values.rounds)
 const tokens = 64
-const crowds = [1, 16]
+const loads = [1, 16]
 
 /** How many answers a client asks for, one after another: a lone client's single answer is over too soon to tell. */
 const answers = (size: number): number => (size === 1 ? 3 : 1)
@@ -45,23 +45,21 @@ try {
   const asks = { logprobs: true, return_token_ids: true, return_tokens_as_token_ids: true }
   const told = { ...alone, name: 'alone, ids and logprobs', asks }
   const ways: readonly Way[] = [alone, told, await paddock('record', engine.url), await paddock('splice', engine.url)]
-  for (const way of ways) await crowd(way, 1)
+  for (const way of ways) await underLoad(way, 1)
   console.log(`${tokens} tokens an answer, streamed; medians of ${rounds} rounds, and of the ratios within rounds`)
-  console.log(
-    `${'tokens per second'.padEnd(24)}${crowds.map((size) => `${size} clients`.padStart(22)).join('')}   goal`,
-  )
-  const rates = new Map(ways.map(({ name }) => [name, crowds.map((): number[] => [])]))
+  console.log(`${'tokens per second'.padEnd(24)}${loads.map((size) => `${size} clients`.padStart(22)).join('')}   goal`)
+  const rates = new Map(ways.map(({ name }) => [name, loads.map((): number[] => [])]))
   for (let round = 0; round < rounds; round += 1) {
-    for (const [at, size] of crowds.entries()) {
+    for (const [at, size] of loads.entries()) {
       // Another begins each time: nobody always comes behind the same one.
       for (let turn = 0; turn < ways.length; turn += 1) {
         const way = ways[(turn + round) % ways.length] ?? alone
-        rates.get(way.name)?.[at]?.push(await crowd(way, size))
+        rates.get(way.name)?.[at]?.push(await underLoad(way, size))
       }
     }
   }
   for (const { name } of ways) {
-    const cells = crowds.map((_, at) => {
+    const cells = loads.map((_, at) => {
       const own = rates.get(name)?.[at] ?? []
       const ratio = median(own.map((rate, round) => rate / (rates.get(alone.name)?.[at]?.[round] ?? Number.NaN)))
       return `${median(own).toFixed(1)}  ${ratio.toFixed(3)}x`.padStart(22)
@@ -98,7 +96,7 @@ async function paddock(strategy: string, engine: string): Promise<Way> {
 }
 
 /** Tokens per second of so many clients at once. */
-async function crowd({ client, asks }: Way, size: number): Promise<number> {
+async function underLoad({ client, asks }: Way, size: number): Promise<number> {
   const began = performance.now()
   await Promise.all(
     Array.from({ length: size }, async () => {

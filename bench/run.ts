@@ -40,6 +40,10 @@ const all = [
     about: 'A real engine (`bench/engine.ts`): tokens per second of vLLM through Paddock, beside vLLM alone',
   },
   { name: 'fork', about: 'A fork at the 60th call (`bench/fork.ts`), beside running the past again' },
+  {
+    name: 'view',
+    about: 'Pages of the viewer (`bench/view.ts`) over a large run and a long session, beside an empty page',
+  },
   { name: 'gui', about: 'Gui tiers (`bench/gui.ts`), beside a command in the same box' },
 ]
 const given = process.argv.slice(2)

@@ -262,6 +262,7 @@ async function ending(): Promise<void> {
   say()
   say('Next:')
   say(`  ./paddock --data ${options.data} list                 what was recorded, then: show <rollout>`)
+  say(`  ./paddock --data ${options.data} view                 the same in a browser: rollouts, tokens, verdicts`)
   say('  ./paddock serve                                     point your own harness at the printed base URL')
   say('  docs/guides/                                        run your tasks, write one, export to your trainer')
 }

@@ -160,7 +160,7 @@ export type EventBody =
       readonly said: Readonly<Record<string, string>>
     }
   | {
-      /** The rollout ran on another machine and was taken in here. */
+      /** The rollout ran on another machine and was ingested here. */
       readonly kind: 'handed_in'
       /** SHA-256 of what was handed in. */
       readonly digest: Digest

@@ -29,7 +29,7 @@ export async function endInterrupted(
       if (isUnverified(rollout)) unverified.push(rollout)
       else if (rollout.end === null) {
         const events = await recorder.events({ rolloutId: rollout.id })
-        // Cut off while it was taken in: the same hand-in completes it, and an end of ours would stand in its way.
+        // Cut off while it was ingested: the same hand-in completes it, and an end of ours would stand in its way.
         if (events.some((event) => event.kind === 'handed_in')) continue
         const last = events.findLast((event) => event.kind === 'shelve')
         const how = last?.kind === 'shelve' && last.phase === 'shelved' ? 'while the rollout was shelved' : beforeEnd

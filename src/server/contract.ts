@@ -7,7 +7,7 @@ import type { NodeParts } from './nodes/index.ts'
 import type { RlParts } from './rl/index.ts'
 import type { RunRequest } from './run-request.ts'
 
-/** A run that was taken in. */
+/** A run that was accepted. */
 export interface SubmittedRun {
   readonly runId: Id
 }

@@ -21,7 +21,7 @@ async function recorded(name: string): Promise<readonly string[]> {
 }
 
 let made = 0
-/** Rows of the rollouts, in an order that says nothing of when they were taken in. */
+/** Rows of the rollouts, in an order that says nothing of when they were imported. */
 async function rowsOf(name: string, ids: readonly string[]): Promise<readonly string[]> {
   const out = data(`out-${(made += 1)}`)
   await using store = await openStore(data(name))

@@ -12,6 +12,7 @@ const coined: readonly (readonly [RegExp, string])[] = [
   [/\bcrowds?\b/i, 'in-flight set'],
   [/(?<!help ?)\bdesks?\b/i, 'tool server, inspector'],
   [/\btake-in\b/i, 'ingest'],
+  [/\b(was|were|is|are|be) taken in\b(?! (sorted|turns|an?y? order))/i, 'imported, ingested'],
   [/\b(box|rollout)['’s]*[ /]door\b|\bpublic door\b/i, 'sandbox gateway, public interface'],
   [/\bwires\b/i, 'API'],
   [/\bshel(f|ves)\b/i, 'cache'],
@@ -20,15 +21,30 @@ const coined: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** Text for readers: pages, and what the source says in comments and messages. Content of tasks is its own. */
-const pages = execFileSync('git', ['ls-files', '*.md', 'src/*.ts', 'engine/src/*.ts', 'scripts/*'], {
-  cwd: root,
-  encoding: 'utf8',
-})
+const pages = execFileSync(
+  'git',
+  [
+    'ls-files',
+    '*.md',
+    'src/*.ts',
+    'engine/src/*.ts',
+    'scripts/*',
+    'web/*',
+    'bench/*',
+    'clients/*',
+    'deploy/*',
+    'sandboxes/*',
+  ],
+  {
+    cwd: root,
+    encoding: 'utf8',
+  },
+)
   .split('\n')
   .filter(
     (path) =>
       path !== '' &&
-      !/^(examples\/tasks\/|src\/envs\/(gui\/apps|search\/generate)\/|src\/envs\/gui\/application\/words\.ts$)/.test(
+      !/^(examples\/tasks\/|bench\/math\/|src\/envs\/(gui\/apps|search\/generate)\/|src\/envs\/gui\/application\/words\.ts$)/.test(
         path,
       ),
   )

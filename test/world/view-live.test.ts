@@ -187,12 +187,12 @@ describe.skipIf(chromiumProgram === undefined)('pages that follow', () => {
     await command(id, 1, 'first')
     await store.recorder.flush()
     await viewer.see(`/rollouts/${id}?tab=timeline`, '.timeline li')
-    expect(await page.textContent('.live')).toBe('live, it is running')
+    expect(await page.textContent('.live')).toBe('live, running')
     await command(id, 2, 'second')
     await store.recorder.flush()
     await viewer.until(`document.querySelectorAll('.timeline li').length === 2`)
     await store.catalogue.endRollout(id, 9, 'completed', '')
-    await viewer.until(`document.querySelector('.live').textContent === 'live, it has ended'`)
+    await viewer.until(`document.querySelector('.live').textContent === 'live, ended'`)
   })
 
   it('a connection that dies is told in words, keeps what is shown, and is mended', async () => {

@@ -28,14 +28,6 @@ let origin: string
 let bigRun: string
 let session: string
 
-async function heapBytes(): Promise<number> {
-  const client = await page.context().newCDPSession(page)
-  await client.send('HeapProfiler.collectGarbage')
-  const { usedSize } = await client.send('Runtime.getHeapUsage')
-  await client.detach()
-  return usedSize
-}
-
 function question(seq: number): string {
   return seq === 501 ? 'x'.repeat(100_000) : seq < 5 ? hostile : `file ${seq}`
 }
@@ -228,9 +220,9 @@ describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => 
       }
     }
     await change(20)
-    const before = await heapBytes()
+    const before = await viewer.heapBytes()
     await change(200)
-    const after = await heapBytes()
+    const after = await viewer.heapBytes()
     expect(after - before).toBeLessThan(4 * 2 ** 20)
   })
 

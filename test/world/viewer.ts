@@ -97,6 +97,24 @@ export class Viewer {
     return this.page.evaluate('document.querySelectorAll("*").length')
   }
 
+  /** Bytes that scripts of the page hold, after a collection. */
+  async heapBytes(): Promise<number> {
+    const client = await this.page.context().newCDPSession(this.page)
+    await client.send('HeapProfiler.collectGarbage')
+    const { usedSize } = await client.send('Runtime.getHeapUsage')
+    await client.detach()
+    return usedSize
+  }
+
+  /** Nodes that the page holds, those outside of its document also, after a collection. */
+  async liveNodes(): Promise<number> {
+    const client = await this.page.context().newCDPSession(this.page)
+    await client.send('HeapProfiler.collectGarbage')
+    const { nodes } = await client.send('Memory.getDOMCounters')
+    await client.detach()
+    return nodes
+  }
+
   /** Faults of accessibility of the page that is shown, serious and critical ones. */
   async seriousFaults(): Promise<readonly string[]> {
     await this.page.evaluate(axe.source)

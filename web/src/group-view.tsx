@@ -23,7 +23,8 @@ export function GroupView({ id }: { readonly id: string }) {
             <p>
               {number(one.rollouts)} rollouts, {number(one.effective)} effective, mean reward {number(one.meanReward)},
               spread{' '}
-              {one.spread === 0 ? 'none: every number is the same, so there is nothing to learn' : number(one.spread)}
+              {one.spread === 0 ? 'none: every number is the same, so there is nothing to learn' : number(one.spread)}.{' '}
+              <a href={`/tasks/${one.taskDigest}`}>This task in all runs</a>
             </p>
             <details>
               <summary>Instruction</summary>

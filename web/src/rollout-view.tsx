@@ -31,7 +31,7 @@ export function RolloutPage({ id }: { readonly id: string }) {
           <h1>
             <Words text={page.task.name} /> <small>rollout {shortId(id)}</small>
           </h1>
-          <LiveState pulse={pulse} going={pulse.value?.isRunning === false ? 'it has ended' : 'it is running'} />
+          <LiveState pulse={pulse} going={pulse.value?.isRunning === false ? 'ended' : 'running'} />
           <nav class="tabs" aria-label="Parts of the rollout">
             {tabs.map((name) => (
               <a key={name} href={`/rollouts/${id}?tab=${name}`} aria-current={name === tab ? 'page' : undefined}>
@@ -57,8 +57,13 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
   return (
     <>
       <dl class="facts">
-        <dt>environment</dt>
-        <dd>{task.environment}</dd>
+        <dt>task</dt>
+        <dd>
+          <a href={`/tasks/${task.digest}`}>
+            <Words text={task.name} />
+          </a>
+          , environment {task.environment}
+        </dd>
         <dt>harness</dt>
         <dd>
           <Words text={rollout.harness} />, slot {rollout.slot}, attempt {rollout.attempt + 1}
@@ -90,15 +95,6 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
           </>
         ))}
       </dl>
-      <h2>Sessions</h2>
-      {sessions.length === 0 ? <p class="quiet">It made none: no model call reached Paddock.</p> : null}
-      <ul>
-        {sessions.map((session) => (
-          <li key={session.id}>
-            <a href={`/sessions/${session.id}`}>{shortId(session.id)}</a> {session.role}, {moment(session.createdAt)}
-          </li>
-        ))}
-      </ul>
       <h2>Verdict</h2>
       {verdicts.length === 0 ? <p class="quiet">There is none.</p> : null}
       {verdicts.map((verdict, at) => (
@@ -131,6 +127,15 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
         </section>
       ))}
       {olderVerdicts === 0 ? null : <p class="quiet">{number(olderVerdicts)} older verdicts are in the store.</p>}
+      <h2>Sessions</h2>
+      {sessions.length === 0 ? <p class="quiet">It made none: no model call reached Paddock.</p> : null}
+      <ul>
+        {sessions.map((session) => (
+          <li key={session.id}>
+            <a href={`/sessions/${session.id}`}>{shortId(session.id)}</a> {session.role}, {moment(session.createdAt)}
+          </li>
+        ))}
+      </ul>
       <h2>Instruction</h2>
       <pre>{visible(task.instruction)}</pre>
     </>

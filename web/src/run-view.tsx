@@ -81,7 +81,7 @@ function Summary({ page }: { readonly page: RunPage }) {
           <dd>{number(tally.meanReward)}</dd>
         </div>
         <div>
-          <dt title="over every rollout that has a number">of all</dt>
+          <dt title="over every rollout that has a number">mean of all</dt>
           <dd>{number(tally.meanOfAll)}</dd>
         </div>
       </dl>

@@ -18,7 +18,7 @@ export function RunsView() {
               <thead>
                 <tr>
                   <th scope="col">Run</th>
-                  <th scope="col">Name</th>
+                  <th scope="col">Id</th>
                   <th scope="col">Made</th>
                   <th scope="col">Compare</th>
                 </tr>
@@ -27,12 +27,12 @@ export function RunsView() {
                 {value.runs.map((run) => (
                   <tr key={run.id}>
                     <td>
-                      <a href={`/runs/${run.id}`}>{shortId(run.id)}</a>
+                      <a href={`/runs/${run.id}`}>
+                        <Words text={run.name} />
+                      </a>
                     </td>
-                    <td>
-                      <Words text={run.name} />
-                    </td>
-                    <td>{moment(run.createdAt)}</td>
+                    <td>{shortId(run.id)}</td>
+                    <td class="when">{moment(run.createdAt)}</td>
                     <td>
                       <CompareLink kind="runs" id={run.id} />
                     </td>

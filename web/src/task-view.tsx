@@ -108,7 +108,7 @@ export function TaskView({ digest }: { readonly digest: string }) {
                     </a>{' '}
                     {shortId(row.runId)}
                   </td>
-                  <td>{moment(row.runAt)}</td>
+                  <td class="when">{moment(row.runAt)}</td>
                   <td>
                     <Words text={row.harness} />
                   </td>

@@ -17,7 +17,7 @@ const shortestPauseMs = 150
 /** The commands that ran in a rollout's boxes, one after the other, with what they wrote. */
 export function Terminal({ id, mark }: { readonly id: string; readonly mark: string }) {
   const { first, error, rowAt, need } = usePages<TerminalStep, TerminalPage>(`/view/api/rollouts/${id}/terminal`, mark)
-  const plays = useSignal(false)
+  const isPlaying = useSignal(false)
   const total = first?.total ?? 0
   const at = Math.min(Math.max(0, total - 1), Math.max(0, Number(place.value.query['step'] ?? 1) - 1))
   const step = rowAt(at)
@@ -27,21 +27,21 @@ export function Terminal({ id, mark }: { readonly id: string; readonly mark: str
   }
   useEffect(() => need(Math.max(0, at - stillSeen), at + 2), [at, total])
   useEffect(() => {
-    if (!plays.value || step === undefined) return
+    if (!isPlaying.value || step === undefined) return
     if (at + 1 >= total) {
-      plays.value = false
+      isPlaying.value = false
       return
     }
     const following = rowAt(at + 1)
     const gap = following === undefined ? shortestPauseMs : following.at - step.at
     const timer = setTimeout(() => to(at + 1), Math.min(longestPauseMs, Math.max(shortestPauseMs, gap)))
     return () => clearTimeout(timer)
-  }, [plays.value, at, step, total])
+  }, [isPlaying.value, at, step, total])
   useKeys((key) => {
     if (key === 'j' || key === 'l') return to(at + 1)
     if (key === 'k' || key === 'h') return to(at - 1)
     if (key !== 'p') return false
-    plays.value = !plays.value
+    isPlaying.value = !isPlaying.value
     return true
   })
   if (error !== null) return <Failure error={error} />
@@ -65,8 +65,8 @@ export function Terminal({ id, mark }: { readonly id: string; readonly mark: str
           <button type="button" onClick={() => to(at - 1)} disabled={at === 0}>
             Back (h)
           </button>{' '}
-          <button type="button" onClick={() => (plays.value = !plays.value)} aria-pressed={plays.value}>
-            {plays.value ? 'Pause (p)' : 'Play (p)'}
+          <button type="button" onClick={() => (isPlaying.value = !isPlaying.value)} aria-pressed={isPlaying.value}>
+            {isPlaying.value ? 'Pause (p)' : 'Play (p)'}
           </button>{' '}
           <button type="button" onClick={() => to(at + 1)} disabled={at + 1 >= total}>
             Forward (l)

@@ -1,4 +1,4 @@
-"""A group of uneven fate through every adapter that there is: two rows, a number, a null verdict, a spent budget, a failed infrastructure.
+"""A group with uneven outcomes through every adapter that there is: two rows, a number, a null verdict, a spent budget, a failed infrastructure.
 
 For each word of each adapter's table: every trained token comes once and none of a null, no null is a 0, and the baseline is that of an independent computation.
 """

@@ -26,7 +26,7 @@ const formats = [...importFormats, stores]
 export function addImport(program: Command, cli: Cli): void {
   program
     .command('import')
-    .description('take in trajectories from elsewhere, as a run of their own: to look at, score, compare and export')
+    .description('import trajectories from elsewhere as a run of their own, to look at, score, compare and export')
     .argument('<files...>', 'JSON, JSON lines, or folders (harbor, paddock)')
     .addOption(
       new Option('--format <name>', 'what they are').choices(formats.map(({ name }) => name)).makeOptionMandatory(),
@@ -44,7 +44,7 @@ ${formats.map(({ name, summary }) => `  ${name.padEnd(9)} ${summary}`).join('\n'
 Example:
   $ paddock import demonstrations.jsonl --format chat --reward 1
 
-Nothing is taken in unless all of it can be read. The same files with the same options a second time change nothing.`,
+Nothing is imported unless all of it can be read. The same files with the same options a second time change nothing.`,
     )
     .action(async (files: readonly string[], options: ImportOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
@@ -63,7 +63,7 @@ Nothing is taken in unless all of it can be read. The same files with the same o
         })
         context.result(report, () => {
           const what = `${plural(report.trajectories, 'rollout')} of ${plural(report.groups, 'task')}, ${report.withReward} with a reward`
-          if (report.taken === 0) return `run ${shortId(report.runId)}  was taken in before: ${what}`
+          if (report.taken === 0) return `run ${shortId(report.runId)}  was imported before: ${what}`
           const gone = report.isNew ? '' : ` (went on: ${report.taken} were missing)`
           return `run ${shortId(report.runId)}  ${what}${gone}`
         })
@@ -103,7 +103,7 @@ async function takeStores(
     reports
       .map(({ directory: path, taken, repeated, unfinished, different }) =>
         [
-          `${path}  ${plural(taken, 'rollout')} taken in, ${repeated} here already, ${unfinished} not ended there`,
+          `${path}  ${plural(taken, 'rollout')} imported, ${repeated} here already, ${unfinished} not ended there`,
           ...different.map((id) => context.paint('bad', `  ${id} is here with other content, and stays as it is`)),
         ].join('\n'),
       )

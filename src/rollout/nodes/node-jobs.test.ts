@@ -1,4 +1,4 @@
-/** The coordinator's side of nodes over real stores: whose a job is, and what is taken in. */
+/** The coordinator's side of nodes over real stores: whose a job is, and what is ingested. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -153,7 +153,7 @@ it('takes a late one in where nobody claimed the job meanwhile, and nothing of i
   })
 })
 
-it('lets nothing be claimed while a late rollout is taken in', async () => {
+it('lets nothing be claimed while a late rollout is ingested', async () => {
   const meanwhile: Promise<unknown>[] = []
   const { recorder } = store
   const claiming = new Proxy(recorder, {
@@ -179,7 +179,7 @@ it('lets nothing be claimed while a late rollout is taken in', async () => {
   expect(await Promise.all(meanwhile)).toMatchObject([[{ slot: 1 }]])
 })
 
-it('completes what was cut off while it was taken in, and the start of an owner between does not end it', async () => {
+it('completes what was cut off while it was ingested, and the start of an owner between does not end it', async () => {
   const dying = new Proxy(store.catalogue, {
     get: (target, name) =>
       name === 'endRollout' ? async () => Promise.reject(new Error('killed')) : bound(target, name),

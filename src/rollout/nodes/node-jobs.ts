@@ -64,7 +64,7 @@ export interface NodeJobsParts {
 
 /**
  * The coordinator's side of nodes: sessions, claims over all runs at work, hand-ins. Nothing is kept here that the queue does not have,
- * but which runs are at work. Claims and hand-ins of one run take turns, so nothing is claimed while what was made of it is taken in.
+ * but which runs are at work. Claims and hand-ins of one run take turns, so nothing is claimed while what was made of it is ingested.
  */
 export class NodeJobs {
   readonly leaseMs: number
@@ -79,9 +79,9 @@ export class NodeJobs {
   /** Runs that were stopped here: their jobs are given back. */
   readonly #stopped = new Set<Id>()
   readonly #turns = new KeyedTurns<Id>()
-  /** Rollouts that could not be taken in to their end, as far as this process knows. */
+  /** Rollouts that could not be ingested to their end, as far as this process knows. */
   readonly #partial = new Set<Id>()
-  /** A session is not passed over while something of it is taken in. */
+  /** A session is not passed over while something of it is ingested. */
   readonly #ofSession = new KeyedTurns<Id>()
   readonly #sweeping: NodeJS.Timeout
   #sweptAt: number

@@ -3,7 +3,7 @@
  * epoch; a reward of null means that there is no number, never 0.
  */
 import type { RunExtent } from './runs-contract.ts'
-import type { Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
+import type { Digest, Id, RolloutEnd, SamplingParams, Verdict, VerdictStatus } from '../../core/index.ts'
 
 export type * from './compare-contract.ts'
 export type * from './runs-contract.ts'
@@ -120,6 +120,7 @@ export interface MemberLine extends RolloutLine {
 export interface GroupPage extends Part<MemberLine> {
   readonly group: GroupLine & {
     readonly runId: Id
+    readonly taskDigest: Digest
     readonly instruction: string
     /** The largest number among all members without its sign, at least 1. */
     readonly mostReward: number
@@ -143,7 +144,12 @@ export interface RolloutDetail {
     readonly taints: readonly string[]
     readonly labels: Readonly<Record<string, string>>
   }
-  readonly task: { readonly name: string; readonly environment: string; readonly instruction: string }
+  readonly task: {
+    readonly digest: Digest
+    readonly name: string
+    readonly environment: string
+    readonly instruction: string
+  }
   /** The verdict in force first, the others after it, newest first. */
   readonly verdicts: readonly Verdict[]
   readonly sessions: readonly SessionLine[]

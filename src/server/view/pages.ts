@@ -189,6 +189,7 @@ export class ViewPages {
       group: {
         ...groupLine(id, members),
         task: task.name,
+        taskDigest: group.taskDigest,
         runId: group.runId,
         instruction: task.instruction.slice(0, maxInstructionChars),
         mostReward: Math.max(1, ...members.map(({ line }) => Math.abs(line.reward ?? 0))),
@@ -214,6 +215,7 @@ export class ViewPages {
     return {
       rollout: { ...line, runId: view.runId, endDetail: view.endDetail, taints: view.taints, labels: view.labels },
       task: {
+        digest: view.taskDigest,
         name: task.name,
         environment: task.environment,
         instruction: task.instruction.slice(0, maxInstructionChars),

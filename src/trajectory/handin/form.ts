@@ -71,7 +71,7 @@ export function takeApart(bytes: Buffer): PackParts {
 
 /** What was handed in is not what was sent, or no rollout. */
 export function damaged(why: string): PaddockError {
-  return new PaddockError('HANDIN_DAMAGED', `the rollout cannot be taken in: ${why}`)
+  return new PaddockError('HANDIN_DAMAGED', `the rollout cannot be ingested: ${why}`)
 }
 
 function headOf(frame: Buffer): Head {

@@ -37,7 +37,7 @@ export interface TakeInOptions {
   readonly accepts?: (rollout: RolloutView) => void
 }
 
-/** Where a rollout is taken in. */
+/** Where a rollout is ingested. */
 export type TakingStore = Pick<Store, 'recorder' | 'catalogue' | 'blobs'>
 
 /**

@@ -1,4 +1,4 @@
-/** What is taken in from elsewhere: conversations that nobody sampled here. */
+/** What is imported: conversations that nobody sampled here. */
 
 /** One thread of a conversation. */
 export interface ImportedThread {
@@ -10,7 +10,7 @@ export interface ImportedThread {
 
 /** One rollout of somebody else's. */
 export interface ImportedTrajectory {
-  /** Where it stands: `<file>` or `<file>#<place from 1>`. One place is taken in once. */
+  /** Where it stands: `<file>` or `<file>#<place from 1>`. One place is imported once. */
   readonly place: string
   /** Null: the file names no task, and the first words of the user stand for it. */
   readonly task: { readonly name: string | null; readonly instruction: string | null }

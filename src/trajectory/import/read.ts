@@ -12,7 +12,7 @@ import { sharegptFormat } from './sharegpt.ts'
 
 const textFormats: readonly ImportFormat[] = [atifFormat, chatFormat, sharegptFormat]
 
-/** What can be taken in, by name. */
+/** What can be imported, by name. */
 export const importFormats: readonly { readonly name: string; readonly summary: string }[] = [
   ...textFormats.map(({ name, summary }) => ({ name, summary })),
   { name: 'harbor', summary: 'folders of jobs or trials of Harbor: result.json beside agent/trajectory.json' },

@@ -42,7 +42,7 @@ export interface ImportReport {
 
 /**
  * Takes trajectories of others into a store: a run of their own, a group per task, a rollout per trajectory, a session per thread, a
- * call per answer. All is read and checked before the first is written. The same files taken in again under the same options go on where it was cut off, and
+ * call per answer. All is read and checked before the first is written. The same files imported again with the same options go on where it was cut off, and
  * change nothing where it was not. Throws `IMPORT_INVALID`, `USAGE`.
  */
 export async function importTrajectories(store: Store, request: ImportRequest): Promise<ImportReport> {
@@ -83,7 +83,7 @@ export async function importTrajectories(store: Store, request: ImportRequest): 
   return { runId: run.id, isNew: earlier === undefined, trajectories, taken, groups: writer.groups.size, withReward }
 }
 
-/** Reads all of it once: that it can be taken in, and what it is. */
+/** Reads all of it once: that it can be imported, and what it is. */
 async function survey(request: ImportRequest): Promise<{ digest: Digest; trajectories: number }> {
   const { format, paths, name = null, split = null, reward = null, labels = {} } = request
   // What is written of the same files under other options is another import.

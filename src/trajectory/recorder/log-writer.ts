@@ -211,7 +211,7 @@ export class LogWriter {
   #takeIn(frames: Parts): void {
     for (const frame of frames) {
       const entry = readFrame(Buffer.from(frame))
-      if (entry === null) throw new PaddockError('STORE_CORRUPT', 'a fact that was taken in does not have its checksum')
+      if (entry === null) throw new PaddockError('STORE_CORRUPT', 'an ingested fact does not have its checksum')
       this.write(entryOfLog(entry))
     }
   }

@@ -133,7 +133,7 @@ export class S3Objects {
       method: 'PUT',
       url: this.#urlOf(digest),
       body: content,
-      // The store takes in what has this digest, or refuses it.
+      // The object store accepts what has this digest, or refuses it.
       headers: { 'x-amz-content-sha256': digest, ...(conditional ? { 'if-none-match': '*' } : {}) },
       ...(signal === undefined ? {} : { signal }),
     })
