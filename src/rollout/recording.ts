@@ -36,12 +36,20 @@ export async function mayGoOn({ catalogue }: Pick<Store, 'catalogue'>, { rollout
   return rollout === null || (rollout.end === null && rollout.work === null)
 }
 
+/** Name of the runs whose sessions somebody asked for. */
+const askedFor = 'sessions'
+
+/** True for the run of a recording that a program opened by itself. */
+function isOwnRecording(run: RunRecord): boolean {
+  return isRecording(run) && run.name !== askedFor
+}
+
 /** How far back {@link endRecordings} looks. */
 const lookBackRuns = 50
 
 /**
- * Ends the recordings that are still open, those of earlier processes too, as `completed`. For an owner that stops in an
- * orderly way: nobody can go on with them then. Resolves with how many there were.
+ * Ends the recordings that programs opened for whoever read their output and that are still open, those of earlier processes too, as `completed`. For an
+ * owner that stops in an orderly way. Those that somebody asked for go on under their keys after a restart. Resolves with how many there were.
  */
 export async function endRecordings(
   { catalogue, recorder }: Pick<Store, 'catalogue' | 'recorder'>,
@@ -49,7 +57,7 @@ export async function endRecordings(
   { clock = systemClock }: { readonly clock?: Clock } = {},
 ): Promise<number> {
   let count = 0
-  for (const run of (await catalogue.runs(lookBackRuns)).filter(isRecording)) {
+  for (const run of (await catalogue.runs(lookBackRuns)).filter(isOwnRecording)) {
     for (const rollout of await catalogue.rollouts({ runId: run.id })) {
       if (rollout.end !== null) continue
       for (const { id, role } of await recorder.sessions({ rolloutId: rollout.id })) {
@@ -105,13 +113,21 @@ function recordingRun(name: string, at: number, id: IdMaker): RunRecord {
   return { id: id(), name, createdAt: at, config: recordingConfig }
 }
 
-/** The recordings that a control API opens, one run for all of them and a group for each. Closing the session of one ends its rollout. */
-export class Recordings {
-  readonly #parts: Pick<RecordingOptions, 'store' | 'proxy'>
-  readonly #open = new Map<Id, Recording>()
-  readonly #run = recordingRun('sessions', systemClock.now(), newId)
+interface RecordingsParts {
+  readonly store: Pick<Store, 'catalogue' | 'recorder'>
+  readonly proxy: Proxy
+}
 
-  constructor(parts: Pick<RecordingOptions, 'store' | 'proxy'>) {
+/**
+ * The recordings that a control API opens, one run for all of them and a group for each. Closing the session of one ends its rollout, also of one that an
+ * earlier process opened.
+ */
+export class Recordings {
+  readonly #parts: RecordingsParts
+  readonly #open = new Map<Id, Recording>()
+  readonly #run = recordingRun(askedFor, systemClock.now(), newId)
+
+  constructor(parts: RecordingsParts) {
     this.#parts = parts
   }
 
@@ -126,6 +142,13 @@ export class Recordings {
   async close(id: Id): Promise<void> {
     const recording = this.#open.get(id)
     this.#open.delete(id)
-    await (recording === undefined ? this.#parts.proxy.closeSession(id) : recording.end())
+    if (recording !== undefined) return recording.end()
+    const { proxy, store } = this.#parts
+    await proxy.closeSession(id)
+    const { rolloutId } = (await store.recorder.session(id, { bodies: [] })).session
+    if (rolloutId === null) return
+    const rollout = await store.catalogue.rollout(rolloutId)
+    if (rollout.end !== null || !isRecording(await store.catalogue.run(rollout.runId))) return
+    await store.catalogue.endRollout(rolloutId, systemClock.now(), 'completed', 'recording closed')
   }
 }

@@ -1,13 +1,14 @@
 /** What a service needs: readiness, a unit that systemd takes, completion in a shell. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
+import { openReader } from '../../src/trajectory/index.ts'
 import { Engines } from '../fleet/support.ts'
-import { serve, type Serving } from './paddock.ts'
+import { chat, serve, type Serving } from './paddock.ts'
 
 const unit = fileURLToPath(new URL('../../deploy/systemd/paddock.service', import.meta.url))
 const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
@@ -48,6 +49,43 @@ describe('GET /readyz', () => {
     await expect.poll(() => ready(), { interval: 50, timeout: 60_000 }).toMatchObject([200, { status: 'ready' }])
   })
 })
+
+it.each(['SIGINT', 'SIGTERM'] as const)(
+  'a session that somebody asked for goes on under its key after a restart by %s, and is closed when its owner closes it',
+  async (signal) => {
+    const data = join(directory, signal)
+    const first = await serve(data)
+    const authorization = `Bearer ${await readFile(join(data, 'control-token'), 'utf8')}`
+    const headers = { authorization, 'content-type': 'application/json' }
+    const asked = await fetch(`${first.ready.control}/sessions`, { method: 'POST', headers, body: '{}' })
+    const { session, key, baseUrl } = (await asked.json()) as {
+      session: { id: string }
+      key: string
+      baseUrl: string
+    }
+    const say = async (at: Serving) => {
+      const env = {
+        ...at.ready.env,
+        OPENAI_API_KEY: key,
+        OPENAI_BASE_URL: at.ready.inference + new URL(baseUrl).pathname,
+      }
+      const body = { messages: [{ role: 'user', content: 'Count.' }], max_tokens: 16 }
+      return (await chat({ ...at.ready, env }, body)).status
+    }
+    expect(await say(first)).toBe(200)
+    first.kill(signal)
+    expect(await first.ended).toMatchObject({ code: 0 })
+    const second = await serve(data)
+    expect(await say(second)).toBe(200)
+    const closing = await fetch(`${second.ready.control}/sessions/${session.id}`, { method: 'DELETE', headers })
+    expect([closing.ok, await say(second)]).toEqual([true, 409])
+    await second.stop()
+    // Closed is ended; so is what `serve` opened for whoever reads its output.
+    await using reader = await openReader(data)
+    const ends = (await reader.catalogue.rollouts({})).map(({ end }) => end)
+    expect(ends).toEqual(['completed', 'completed', 'completed'])
+  },
+)
 
 describe('the systemd unit', () => {
   it.skipIf(!has('systemd-analyze'))('is one that systemd-analyze verify has nothing to say of', () => {
