@@ -8,7 +8,7 @@ import { launcher, paddock } from './paddock.ts'
 
 export type Line = Readonly<Record<string, string>>
 
-/** A command that goes on, line by line. */
+/** A command that goes on, line by line. `through`: a program and its arguments that start it, as `nsenter` does. */
 export class Running {
   readonly child: ChildProcess
   readonly lines: Line[] = []
@@ -16,8 +16,9 @@ export class Running {
   #err = ''
   #heard: () => void = () => undefined
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.child = spawn(launcher, [...args, '--json'], {
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}, through: readonly string[] = []) {
+    const [program, ...rest] = [...through, launcher, ...args, '--json']
+    this.child = spawn(program, rest, {
       env: { ...process.env, ENGINE_URL: '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -62,8 +63,8 @@ export async function stopped(): Promise<void> {
   for (const one of running.splice(0).toReversed()) await one.end()
 }
 /** Begins a command that {@link stopped} ends. */
-export function started(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
-  const one = new Running(args, env)
+export function started(...of: ConstructorParameters<typeof Running>): Running {
+  const one = new Running(...of)
   running.push(one)
   return one
 }
