@@ -554,8 +554,8 @@ export const catalogue = {
   GRAFT_LOST: entry(
     'infra',
     400,
-    'A request of a forked rollout, whose harness resumed its session, does not say any more where its past ends.',
-    'Its harness compacted or rewrote its conversation behind the fork. `--on-divergence branch` goes on with what it says.',
+    'A request of a forked rollout, whose harness resumed its session, does not say its past.',
+    'Its harness compacted or rewrote its conversation behind the fork, or resumed with less than it had been told. `--on-divergence branch` goes on.',
   ),
   BOX_DIVERGED: entry(
     'infra',

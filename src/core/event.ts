@@ -76,6 +76,8 @@ export type EventBody =
       readonly request?: Digest
       /** It outlives its run. */
       readonly kept?: true
+      /** Processes and files in memory that stood in the box and are in no copy of it, a line for each. Absent: none was seen. */
+      readonly without?: readonly string[]
     }
   | {
       readonly kind: 'box'
@@ -101,7 +103,7 @@ export type EventBody =
       /**
        * Of a session that goes on from another one's past. `answered`: a call got the answer that was given then; `arrived`: it is the
        * one to fork at; `diverged`: it is not what was asked then; `graft_lost`: a resumed harness's request does not say where its past
-       * ends; `prompt_differs`: the engine read the request at the fork as other tokens than its parent's; `box_diverged`: the files that
+       * ends, or what its tools had said last; `prompt_differs`: the engine read the request at the fork as other tokens than its parent's; `box_diverged`: the files that
        * the replayed tools made are not those of the parent's box.
        */
       readonly kind: 'replay'

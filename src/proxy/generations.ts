@@ -87,7 +87,7 @@ export class Generations {
     const known = this.around.known(session.record.id)
     // What a call is recorded as sampled by, and how it is asked, must be true when it is asked.
     if (known?.doubtful === true) await known.learnSoon()
-    const { asked, received, isLost } = this.past.grafted(session, route, { bytes, headers: http.headers })
+    const { asked, received, lost } = this.past.grafted(session, route, { bytes, headers: http.headers })
     const request = asked.chat
     const digest = callDigest(route.dialect, request)
     if (session.hold !== null) {
@@ -115,7 +115,7 @@ export class Generations {
       headers: http.headers,
       received,
     }
-    if (isLost) await this.past.lostGraft(session, generation)
+    if (lost !== null) await this.past.lostGraft(session, generation, lost)
     if (session.replay !== null && (await this.past.replayed(session, session.replay, generation, response))) return
     const call = this.admit(session, generation)
     if (received !== null && session.graft !== null) this.past.tellGraft(session, session.graft, call, received)

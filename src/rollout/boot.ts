@@ -13,6 +13,9 @@ import { CauseFinder, mcpHttp, mcpTools, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
 
+/** Of a rollout whose box is a copy of one that had more than a copy holds: what that was. */
+const withoutLabel = 'fork.without'
+
 /** Box and session of an attempt. */
 export interface Booted {
   readonly session: OpenedSession
@@ -86,7 +89,8 @@ export async function boot(
       watchRequests(context, session, { turns, boxCheck })
       const image = place?.image ?? null
       const opened = await openBox(context, { environment, sandbox, session, toolServer, image, closing, signal })
-      const { goesOn = null, usedMs = 0 } = place ?? {}
+      const { goesOn = null, usedMs = 0, without = [] } = place ?? {}
+      if (without.length > 0) log.emit({ kind: 'label', name: withoutLabel, value: without.join(', ') })
       if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
       return { session, toolServer, turns, boxCheck, goesOn, usedMs, ...opened }
     })

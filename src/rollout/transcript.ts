@@ -3,9 +3,14 @@ import type { Box } from '../sandbox/index.ts'
 import { harnessHome } from './agent.ts'
 import type { HarnessResume } from './harnesses/contract.ts'
 
-/** Looks for each text, for five seconds in all: a bound for what never comes. */
-const script =
-  'dir=$1; shift; n=0; for text in "$@"; do until grep -rqF -- "$text" "$dir" 2>/dev/null; do n=$((n+1)); [ $n -le 100 ] || exit 1; sleep 0.05; done; done'
+/**
+ * Looks for each text in a file that ends with a whole line, for five seconds in all: a bound for what never comes. A large result is
+ * written in pieces, and its id stands in the first.
+ */
+const script = `dir=$1; shift; n=0; IFS='
+'
+written() { for file in $(grep -rlF -- "$1" "$dir" 2>/dev/null); do [ -z "$(tail -c 1 "$file")" ] && return; done; return 1; }
+for text in "$@"; do until written "$text"; do n=$((n+1)); [ $n -le 100 ] || exit 1; sleep 0.05; done; done`
 
 /**
  * Resolves when a program has written down all results of tools that its request tells of. Throws `HARNESS_FAILED` where it does not

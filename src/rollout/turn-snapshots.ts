@@ -4,6 +4,7 @@ import type { Box, KeepBounds } from '../sandbox/index.ts'
 import type { AgentClock } from './agent-clock.ts'
 import type { HarnessResume } from './harnesses/contract.ts'
 import { faultLine } from './judge-end.ts'
+import { LeftBehind } from './left-behind.ts'
 import { untilWritten } from './transcript.ts'
 
 export interface TurnSnapshotsOptions {
@@ -29,6 +30,7 @@ export class TurnSnapshots {
   #seen: Id | null = null
   #turn = 0
   #last: Promise<void> = Promise.resolve()
+  readonly #leftBehind = new LeftBehind()
 
   constructor(options: TurnSnapshotsOptions) {
     this.#o = options
@@ -54,13 +56,18 @@ export class TurnSnapshots {
     const { every, keep, lastCall, emit, transcript } = this.#o
     try {
       const callId = lastCall()
-      if (callId === null || callId === this.#seen) return
+      if (callId === null) {
+        using _held = clock.hold()
+        return await this.#leftBehind.begin(box)
+      }
+      if (callId === this.#seen) return
       this.#seen = callId
       this.#turn += 1
       if (this.#turn % every !== 0) return
       using _held = clock.hold()
       if (transcript !== null) await untilWritten(box, transcript, body)
-      await box.snapshot({ callId, request: digest, ...(keep === null ? {} : { keep }) })
+      const without = await this.#leftBehind.since(box)
+      await box.snapshot({ callId, request: digest, without, ...(keep === null ? {} : { keep }) })
     } catch (error) {
       emit({ kind: 'label', name: 'snapshot_failed', value: faultLine(error) })
     }

@@ -115,3 +115,33 @@ it('other tools than then are a divergence, named', async () => {
     text: expect.stringMatching(/tools\[1\] was.*REPLAY_DIVERGED/s) as string,
   })
 })
+
+it('a resumed past without the last results of tools is refused, or gone on from with those that were recorded', async () => {
+  const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
+  const called = { role: 'assistant', content: null, tool_calls: [call('one'), call('two')] }
+  const result = (id: string, content: string) => ({ role: 'tool', tool_call_id: id, content })
+  const then = [...past.slice(0, 2), called, result('one', 'All.'), result('two', 'Nothing.')]
+  const parent = await paddock.open({})
+  for (const messages of [past.slice(0, 2), then]) await ask(parent, { messages, tools })
+  const log = await parent.log()
+  const about = (...results: object[]) => ({ messages: [...then.slice(0, 3), ...results, user(marker)], tools })
+  const whole = [result('one', 'All.'), result('two', 'Nothing.')]
+  for (const results of [whole.slice(0, 1), [result('one', 'All.'), result('two', 'Interrupted.')]]) {
+    const { session } = await childOf(log, 'refuse')
+    expect(await ask(session, about(...results))).toMatchObject({
+      status: 400,
+      text: expect.stringMatching(/does not hold the results of its tools two\b.*GRAFT_LOST/s) as string,
+    })
+    const { session: other } = await childOf(log, 'branch')
+    expect(await ask(other, about(...results))).toMatchObject({ status: 200 })
+    const child = await other.log()
+    expect(bodiesOf(child).at(-1)).toEqual(then)
+    expect(child.events.flatMap((event) => (event.kind === 'replay' ? [event.phase] : []))).toEqual([
+      'answered',
+      'graft_lost',
+      'arrived',
+    ])
+  }
+  const { session } = await childOf(log, 'refuse')
+  expect(await ask(session, about(...whole.toReversed()))).toMatchObject({ status: 200 })
+})

@@ -4,7 +4,7 @@ import { buildRows, type ForkFrom, type SessionLog } from '../../src/trajectory/
 import type { World } from './world.ts'
 
 /** Each turn changes the files, and shows them. */
-const turn = (word: string) => ({
+export const turn = (word: string) => ({
   shell: `echo ${word} >> turns && mkdir -p ${word} && sha256sum turns | tee ${word}/sum`,
 })
 export const steps = [turn('one'), turn('two'), turn('three'), turn('four'), { say: 'done' }]
@@ -27,12 +27,20 @@ export async function promptOf(world: World, callId: Id | undefined): Promise<re
 }
 
 /** The task's directory as its box was kept after a call: names and contents. */
-export async function treeAfter(world: World, rolloutId: Id, callId: Id | undefined): Promise<string> {
+export function treeAfter(world: World, rolloutId: Id, callId: Id | undefined): Promise<string> {
+  return saidAfter(world, { rolloutId, callId }, 'find . -type f -not -path "./.git/*" | sort | xargs sha256sum')
+}
+
+/** What a command says in the box as it was kept after a call. */
+export async function saidAfter(
+  world: World,
+  { rolloutId, callId }: { readonly rolloutId: Id; readonly callId: Id | undefined },
+  command: string,
+): Promise<string> {
   const events = await world.store.recorder.events({ rolloutId })
   const taken = events.find((event) => event.kind === 'snapshot' && event.callId === callId)
   if (taken?.kind !== 'snapshot') throw new Error(`no snapshot after ${callId ?? 'nothing'}`)
   await using box = await world.sandbox.createBox({ image: taken.image, profile: 'user', labels: { role: 'probe' } })
-  const command = 'find . -type f -not -path "./.git/*" | sort | xargs sha256sum'
   return Buffer.from((await box.exec({ command })).stdout).toString()
 }
 

@@ -2,7 +2,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { claudeCode, codex, type Harness, opencode, piHarness, qwenCode } from '../../src/rollout/index.ts'
-import { forkOf, logsOf, mainOf, promptOf, sampledIn, steps, trainedIn, treeAfter } from '../rollout/fork-support.ts'
+import {
+  forkOf,
+  logsOf,
+  mainOf,
+  promptOf,
+  saidAfter,
+  sampledIn,
+  steps,
+  trainedIn,
+  treeAfter,
+} from '../rollout/fork-support.ts'
 import { openWorld, terminalTask, type World } from '../rollout/world.ts'
 import { sized } from './size.ts'
 
@@ -52,6 +62,11 @@ describe('a fork by graft', () => {
         expect(mainOf(now)).toHaveLength(mainOf(then).length)
         expect(await treeAfter(world, childId, mainOf(now)[at]?.intent.id)).toBe(
           await treeAfter(world, parentId, mainOf(then)[at]?.intent.id),
+        )
+        // No key of a session is in a box: of the parent's none can come along.
+        const keys = 'grep -rl pdk_ /tmp /workspace /home 2>/dev/null; echo looked'
+        expect(await saidAfter(world, { rolloutId: childId, callId: mainOf(now)[at]?.intent.id }, keys)).toBe(
+          'looked\n',
         )
         expect(trainedIn(now)).toBe(sampledIn(now))
         expect(sampledIn(now)).toBeLessThan(sampledIn(then))

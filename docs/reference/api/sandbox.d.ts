@@ -273,6 +273,7 @@ export interface Snapshot extends AsyncDisposable {
 export interface SnapshotOptions {
     readonly callId?: Id;
     readonly request?: Digest;
+    readonly without?: readonly string[];
     readonly keep?: KeepBounds;
 }
 

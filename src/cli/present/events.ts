@@ -26,7 +26,7 @@ function say(event: Event, paint: Paint): string {
     case 'egress':
       return `${event.host}:${event.port} ${event.allowed ? 'allowed' : paint('bad', 'refused')} (${event.rule})`
     case 'snapshot':
-      return `${event.image}${event.kept === true ? ' (kept)' : ''}`
+      return `${event.image}${event.kept === true ? ' (kept)' : ''}${event.without === undefined ? '' : ` without ${line(event.without.join(', '))}`}`
     case 'box':
       return `${event.boxId.slice(0, 12)} ${event.phase}${event.detail === '' ? '' : `: ${line(event.detail)}`}`
     case 'taint':

@@ -1,6 +1,7 @@
 import { editObject, PaddockError, scanElements, scanMembers } from '../../core/index.ts'
 import type { CallIntent } from '../../trajectory/index.ts'
 import type { DialectRequest } from '../dialects/contract.ts'
+import { withoutVolatile } from './difference.ts'
 
 /** How a resumed harness's requests come to be those of its parent's conversation. */
 export interface GraftOrder {
@@ -15,8 +16,14 @@ export interface GraftedRequest {
   readonly asked: DialectRequest
   /** What its harness sent, where something else is read; null: nothing else is. */
   readonly received: Buffer | null
-  /** It is of the conversation, and does not say where its past ends. */
-  readonly isLost: boolean
+  /** What of its past it does not say, of a request of the conversation; null: it says all. */
+  readonly lost: GraftLoss | null
+}
+
+export interface GraftLoss {
+  /** `place`: where its past ends. `results`: what its tools had said when the recorded call was asked. */
+  readonly what: 'place' | 'results'
+  readonly detail: string
 }
 
 /** Where a dialect's request has its conversation, and what beside it the model is shown as its instructions. */
@@ -65,16 +72,19 @@ export class Graft {
     const isMarked = body.includes(this.marker)
     if (o.isMain(asked) || (isMarked && asked.chat.hasTools)) {
       const served = this.#into(body)
-      if (served === null) return { asked, received: null, isLost: true }
-      return { asked: o.read(served), received: body, isLost: false }
+      if (served === null) {
+        const detail = 'the place at which its session was resumed is in none of its messages any more'
+        return { asked, received: null, lost: { what: 'place', detail } }
+      }
+      return { asked: o.read(served.body), received: body, lost: served.lost }
     }
     // Beside the conversation what stands for a prompt says nothing.
-    if (!isMarked) return { asked, received: null, isLost: false }
-    return { asked: o.read(this.#without(body)), received: body, isLost: false }
+    if (!isMarked) return { asked, received: null, lost: null }
+    return { asked: o.read(this.#without(body)), received: body, lost: null }
   }
 
   /** Null: the marker is in none of its messages. */
-  #into(body: Buffer): Buffer | null {
+  #into(body: Buffer): { readonly body: Buffer; readonly lost: GraftLoss | null } | null {
     if (!body.includes(this.marker)) return null
     const own = listOf(body, this.#places.list) ?? []
     const at = own.findIndex(({ start, end }) => body.subarray(start, end).includes(this.marker))
@@ -83,7 +93,22 @@ export class Graft {
     const list = `[${[...this.#list, ...rest].map((one) => one.toString()).join(',')}]`
     const { list: name, system } = this.#places
     const set = { [name]: list, ...(system === null || this.#system === null ? {} : { [system]: this.#system }) }
-    return editObject(body, { set })
+    // A program that resumes before it had written everything down tells of results that it never got.
+    const missing = rest.length > 0 ? [] : this.#missingIn(own.slice(0, at + 1).map((of) => valueOf(body, of)))
+    const detail = `the session that it resumed does not hold the results of its tools ${missing.join(', ')}`
+    return { body: editObject(body, { set }), lost: missing.length === 0 ? null : { what: 'results', detail } }
+  }
+
+  /** Ids of those results that were new in the recorded call, and that are not in a resumed past as they were. */
+  #missingIn(past: readonly unknown[]): readonly string[] {
+    const recorded = this.#list.map((bytes): unknown => JSON.parse(bytes.toString()))
+    const before = recorded.findLastIndex((item) => resultsIn(item).length === 0)
+    const told = new Map(past.flatMap(resultsIn))
+    return recorded
+      .slice(before + 1)
+      .flatMap(resultsIn)
+      .filter(([id, said]) => told.get(id) !== said)
+      .map(([id]) => id)
   }
 
   #without(body: Buffer): Buffer {
@@ -99,4 +124,28 @@ function memberOf(body: Buffer, name: string): string | null {
 function listOf(body: Buffer, name: string): ReturnType<typeof scanElements> | null {
   const found = scanMembers(body).members.findLast(({ key }) => key === name)
   return found === undefined || body[found.valueStart] !== 0x5b ? null : scanElements(body, found.valueStart)
+}
+
+function valueOf(body: Buffer, { start, end }: { readonly start: number; readonly end: number }): unknown {
+  return JSON.parse(body.subarray(start, end).toString())
+}
+
+/** What tools said, by the id of their call. */
+function resultsIn(value: unknown): readonly (readonly [id: string, said: string])[] {
+  if (Array.isArray(value)) return value.flatMap(resultsIn)
+  if (typeof value !== 'object' || value === null) return []
+  const { tool_call_id: chat, tool_use_id: messages, call_id: responses, content, output } = value as ToolResult
+  const id = chat ?? messages ?? responses
+  const said = content ?? output
+  if (typeof id === 'string' && said !== undefined) return [[id, JSON.stringify(withoutVolatile(said))]]
+  return Array.isArray(content) ? resultsIn(content) : []
+}
+
+/** As the chat, messages and responses dialects have it. */
+interface ToolResult {
+  readonly tool_call_id?: unknown
+  readonly tool_use_id?: unknown
+  readonly call_id?: unknown
+  readonly content?: unknown
+  readonly output?: unknown
 }

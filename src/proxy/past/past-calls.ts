@@ -7,7 +7,7 @@ import { dialectNamed } from '../dialects/registry.ts'
 import { Client } from '../http/client.ts'
 import type { RunningCall } from '../running-call.ts'
 import type { LiveSession } from '../session/live-session.ts'
-import type { Graft, GraftedRequest } from './graft.ts'
+import type { Graft, GraftedRequest, GraftLoss } from './graft.ts'
 import { divergenceLine, type Recorded, type Replay } from './replay.ts'
 import { replayCall } from './replayed-call.ts'
 
@@ -113,7 +113,7 @@ export class PastCalls {
   ): GraftedRequest {
     const { memory, now } = { memory: session, now: this.#around.clock.now() }
     const read = (body: Buffer) => dialect.read({ bytes: body, headers, path, now, memory })
-    if (session.graft === null) return { asked: read(bytes), received: null, isLost: false }
+    if (session.graft === null) return { asked: read(bytes), received: null, lost: null }
     const isMain = (asked: DialectRequest) => dialect.beside === undefined && this.#classOf(session, asked) === 'main'
     return session.graft.read(bytes, { read, isMain })
   }
@@ -122,10 +122,9 @@ export class PastCalls {
     return session.classify(session.knownLineage(chat.lineage), chat.asked.maxTokens)
   }
 
-  /** A call of the conversation in which the marker is gone does not say where its past ends. Throws `GRAFT_LOST` where that is refused. */
-  async lostGraft(session: LiveSession, asked: AskedGeneration): Promise<void> {
+  /** A call of the conversation does not say its past. Throws `GRAFT_LOST` where that is refused. */
+  async lostGraft(session: LiveSession, asked: AskedGeneration, { what, detail }: GraftLoss): Promise<void> {
     const refuses = session.onDivergence === 'refuse'
-    const detail = `the place at which its session was resumed is in none of its ${asked.dialect.name} messages any more`
     const about = { id: newId(), at: this.#around.clock.now(), rolloutId: session.record.rolloutId }
     const of = session.record.forkedFrom?.callId ?? null
     const told = { kind: 'replay' as const, phase: 'graft_lost' as const, callId: null, of, detail }
@@ -134,6 +133,7 @@ export class PastCalls {
       const error = new PaddockError('GRAFT_LOST', `The harness's request cannot be told from its past: ${detail}.`)
       await this.#around.refuse(session, asked, error)
     }
+    if (what === 'results') return
     session.graft = null
     session.replay = null
   }

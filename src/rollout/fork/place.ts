@@ -7,13 +7,15 @@ import type { RunParts } from '../run-parts.ts'
 import { agentMsAt } from './clock.ts'
 import type { KeptBox } from './box-check.ts'
 import { pastOf, refused } from './past.ts'
-import { answeredBefore, snapshotAt } from './snapshot-at.ts'
+import { answeredBefore, snapshotAt, type Standing } from './snapshot-at.ts'
 
 /** Where a forked rollout begins. */
 export interface ForkPlace {
   readonly past: SessionPast
   /** What its box is a copy of; null: a fresh one. */
   readonly image: string | null
+  /** What the parent's box had there beyond that, a line for each: the child begins without it. */
+  readonly without: readonly string[]
   /** Null: its harness is started anew. */
   readonly goesOn: GoesOn | null
   readonly usedMs: number
@@ -29,11 +31,11 @@ export async function placeOf(
   const past = await pastOf(recorder, fork)
   if (fork.way === 'replay') {
     const kept = await keptAt({ recorder, sandbox }, fork, past)
-    return { past, image: null, goesOn: null, usedMs: 0, kept }
+    return { past, image: null, without: [], goesOn: null, usedMs: 0, kept }
   }
   const call = past.log.calls.find(({ intent }) => intent.id === fork.callId)
   if (call === undefined) throw refused(`no call ${fork.callId}`)
-  const image = await imageAt({ recorder, sandbox }, fork, past)
+  const { image, without } = await standingAt({ recorder, sandbox }, fork, past)
   if (fork.way === 'graft' && image === null)
     throw refused('its harness has no session to resume at its first call; fork by replay')
   const marker = fork.way === 'graft' ? `fork-${randomBytes(16).toString('hex')}` : null
@@ -41,6 +43,7 @@ export async function placeOf(
   return {
     past: { ...past, ...graft },
     image,
+    without,
     kept: null,
     goesOn: { body: call.intent.body, marker },
     usedMs: agentMsAt(past.log, await recorder.events({ rolloutId: fork.rolloutId }), fork.callId),
@@ -62,19 +65,25 @@ async function keptAt(
   return isThere ? { image, callId, answered: answeredBefore(log, callId).length } : null
 }
 
-/** Null where nothing has been done before the call. Throws `FORK_REFUSED`. */
-async function imageAt(
+/** Throws `FORK_REFUSED` for a box that was not kept, that is gone, or that had what no copy holds where that is no place to go on from. */
+async function standingAt(
   { recorder, sandbox }: { readonly recorder: RecorderReader; readonly sandbox: RunParts['sandbox'] },
   fork: ForkFrom,
   past: SessionPast,
-): Promise<string | null> {
+): Promise<Standing> {
   const found = await snapshotAt(recorder, fork.rolloutId, { log: past.log, callId: fork.callId })
   if (found === null) throw refused(`the box was not kept at call ${fork.callId}, as \`run.snapshotEvery\` does`)
-  const { image } = found
-  if (image === null) return null
+  const { image, without } = found
+  if (image === null) return found
+  if (without.length > 0 && fork.onDivergence === 'refuse') {
+    const what = `There is no fork there: its box had what no copy holds: ${without.slice(0, 5).join(', ')}.`
+    throw new PaddockError('FORK_REFUSED', what, {
+      fix: 'Fork by replay, or go on without it: `--on-divergence branch`.',
+    })
+  }
   try {
     await sandbox?.ensureImage({ kind: 'reference', reference: image })
-    return image
+    return found
   } catch (error) {
     if (!isPaddockError(error) || error.code === 'SANDBOX_UNAVAILABLE') throw error
     throw new PaddockError('FORK_REFUSED', `There is no fork there: ${image}, which its box was kept as, is gone.`, {

@@ -2,8 +2,10 @@ import type { Id } from '../../core/index.ts'
 import type { RecorderReader, SessionLog } from '../../trajectory/index.ts'
 
 /** A box at a call: what it was kept as; null: nothing had been done in it, as no answer stands before the call. */
-interface Standing {
+export interface Standing {
   readonly image: string | null
+  /** What the box had beyond that, a line for each. */
+  readonly without: readonly string[]
 }
 
 /**
@@ -18,10 +20,11 @@ export async function snapshotAt(
   const at = log.calls.find(({ intent }) => intent.id === callId)
   if (at === undefined) return null
   const before = answeredBefore(log, callId).at(-1)
-  if (before === undefined) return { image: null }
+  if (before === undefined) return { image: null, without: [] }
   for (const event of await recorder.events({ rolloutId })) {
     if (event.kind !== 'snapshot' || event.callId !== before.intent.id) continue
-    if (event.request === at.intent.requestDigest) return { image: event.image }
+    const { image, without = [] } = event
+    if (event.request === at.intent.requestDigest) return { image, without }
   }
   const { forkedFrom } = log.session
   if (forkedFrom === null) return null

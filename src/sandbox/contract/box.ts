@@ -143,6 +143,8 @@ export interface SnapshotOptions {
   /** The call after which it was taken, and the digest of the request that waits for it, for the event. */
   readonly callId?: Id
   readonly request?: Digest
+  /** What its copies go without, for the event: a line for each. */
+  readonly without?: readonly string[]
   /** It outlives its owner, where those of the box's run are fewer and smaller than this. Default: it does not. */
   readonly keep?: KeepBounds
 }

@@ -312,7 +312,14 @@ export class DockerBox implements Box {
       })
       const { parent, kept, image } = snapshot
       const waits = o.request === undefined ? {} : { request: o.request }
-      const about = { parent, callId: o.callId ?? null, ...waits, ...(kept ? { kept: true as const } : {}) }
+      const { without = [] } = o
+      const about = {
+        parent,
+        callId: o.callId ?? null,
+        ...waits,
+        ...(kept ? { kept: true as const } : {}),
+        ...(without.length === 0 ? {} : { without }),
+      }
       this.#parts.onEvent({ kind: 'snapshot', image: image.tag, ...about }, this.labels)
       return snapshot
     } finally {

@@ -105,7 +105,10 @@ function told(event: Event): Told {
     case 'injected':
       return { ...plain(`injected: ${event.labels.join(', ')}`), texts: textOf('detail', event.detail) }
     case 'snapshot':
-      return plain(`snapshot ${event.image}`)
+      return {
+        ...plain(`snapshot ${event.image}`),
+        ...(event.without === undefined ? {} : { texts: textOf('without', event.without.join('\n')) }),
+      }
     default: {
       const { id: _id, at: _at, rolloutId: _rollout, sessionId: _session, kind: _kind, ...facts } = event
       return {
