@@ -10,7 +10,7 @@ export function isMain(row: Row): boolean {
   return row.segments.findLast(isAnswer)?.callClass === 'main'
 }
 
-/** True for a conversation from elsewhere: one segment without tokens stands for all of its answers. */
+/** True for a conversation from elsewhere: its answers are segments without tokens. */
 export function isImported(row: Row): boolean {
   return row.segments.at(-1)?.origin === 'imported'
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
 import type { ImportFormat } from './contract.ts'
 import { parsed } from './parsed.ts'
 import { RawObject } from './raw.ts'
@@ -11,25 +12,36 @@ const schema = z.looseObject({
   reward: z.number().nullish(),
   model: z.string().nullish(),
   labels: z.record(z.string(), z.string()).nullish(),
+  values: z.array(z.number().nullable()).nullish(),
 })
 
 /**
  * Chat messages, as OpenAI's guide to fine-tuning and the export `openai` have them: `{messages, tools?}`. `task`, `instruction`,
- * `reward`, `model` and `labels` may stand beside.
+ * `reward`, `model`, `labels` and `values` (of the answers, in order) may stand beside.
  */
 export const chatFormat: ImportFormat = {
   name: 'chat',
-  summary: 'lines of {messages, tools?, task?, instruction?, reward?, model?, labels?}',
+  summary: 'lines of {messages, tools?, task?, instruction?, reward?, model?, labels?, values?}',
   read(text, place) {
     const value = parsed(schema, text, place)
     const raw = new RawObject(text)
+    const answers = value.messages.filter(({ role }) => role === 'assistant').length
+    const values = value.values ?? null
+    if (values !== null && (values.length !== answers || typeof value.reward !== 'number')) {
+      throw new PaddockError(
+        'IMPORT_INVALID',
+        `${place}: values are one for each of ${answers} answers, beside a reward`,
+      )
+    }
     return {
       place,
       task: { name: value.task ?? null, instruction: value.instruction ?? null },
       reward: value.reward ?? null,
       model: value.model ?? null,
       labels: value.labels ?? {},
-      threads: [{ messages: raw.elements('messages'), tools: raw.raw('tools') }],
+      threads: [
+        { messages: raw.elements('messages'), tools: raw.raw('tools'), ...(values === null ? {} : { values }) },
+      ],
     }
   },
 }

@@ -6,6 +6,8 @@ export interface ImportedThread {
   readonly messages: readonly string[]
   /** JSON text of the offered tools; null: none are named. */
   readonly tools: string | null
+  /** What each answer is worth, in order; null: nothing is said of it. Absent: of none. */
+  readonly values?: readonly (number | null)[]
 }
 
 /** One rollout of somebody else's. */

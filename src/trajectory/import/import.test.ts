@@ -296,3 +296,31 @@ describe('importTrajectories', () => {
     await expect(exported(data, 'openai', { failed: '(' })).rejects.toMatchObject({ code: 'USAGE' })
   })
 })
+
+it('brings values of single answers, and exports them as step labels', async () => {
+  const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
+  const messages = [
+    { role: 'user', content: 'Find it.' },
+    { role: 'assistant', content: null, tool_calls: [call('one')] },
+    { role: 'tool', tool_call_id: 'one', content: 'nothing' },
+    { role: 'assistant', content: null, tool_calls: [call('two')] },
+    { role: 'tool', tool_call_id: 'two', content: 'there' },
+    { role: 'assistant', content: 'Found.' },
+  ]
+  const line = (values: unknown, reward: number | null = 1) => JSON.stringify({ messages, reward, values })
+  const { data } = await take('chat', [await file('valued.jsonl', `${line([0.2, null, 0.9])}\n${line(null)}\n`)])
+  const steps = (await exported(data, 'step-labels', { threshold: 0.5 })).map(
+    (text) => (JSON.parse(text) as { steps: readonly { value: number | null; label?: boolean }[] }).steps,
+  )
+  expect(steps.map((one) => one.map(({ value, label }) => [value, label]))).toEqual([
+    [
+      [0.2, false],
+      [null, undefined],
+      [0.9, true],
+    ],
+  ])
+  expect((await fsck(data)).problems).toEqual([])
+  for (const bad of [line([0.2]), line([0.2, null, 0.9], null)]) {
+    await expect(take('chat', [await file('bad.jsonl', bad)])).rejects.toMatchObject({ code: 'IMPORT_INVALID' })
+  }
+})

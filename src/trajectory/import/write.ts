@@ -9,7 +9,7 @@ import {
   sha256,
   systemClock,
 } from '../../core/index.ts'
-import { type CallIntent, importedHarness, type RolloutView, type Store } from '../contract/index.ts'
+import { type CallIntent, importedHarness, type RolloutView, type Segment, type Store } from '../contract/index.ts'
 import type { ImportedThread, ImportedTrajectory } from './contract.ts'
 import { isAnswer, readTrajectories } from './read.ts'
 
@@ -179,7 +179,13 @@ class Writer {
     }
     for (const [name, value] of Object.entries(labels)) await catalogue.label(id, name, value)
     await catalogue.startRollout(id, clock.now())
-    for (const [nth, thread] of one.threads.entries()) await this.#thread(id, thread, { nth, model: one.model })
+    const steps: { readonly callId: Id; readonly value: number }[] = []
+    for (const [nth, thread] of one.threads.entries()) {
+      for (const [at, callId] of (await this.#thread(id, thread, { nth, model: one.model })).entries()) {
+        const value = thread.values?.[at] ?? null
+        if (value !== null) steps.push({ callId, value })
+      }
+    }
     const reward = one.reward ?? this.#request.reward ?? null
     if (reward !== null) {
       await catalogue.appendVerdict({
@@ -189,7 +195,7 @@ class Writer {
         status: 'scored',
         reward,
         components: {},
-        steps: [],
+        steps,
         evidence: one.reward === null ? 'Given by whoever imported it.' : `As ${one.place} says.`,
         artifacts: [],
         verifier: { id: 'imported', version: this.#request.format, sha256: digest },
@@ -202,12 +208,12 @@ class Writer {
     await catalogue.endRollout(id, clock.now(), 'completed', `imported from ${one.place}`)
   }
 
-  /** A session with a call for each answer. Only the last one ends a row: a thread is one conversation. */
+  /** A session with a call for each answer, which are told. Only the last one ends a row: a thread is one conversation. */
   async #thread(
     rolloutId: Id,
     { messages, tools }: ImportedThread,
     { nth, model }: { readonly nth: number; readonly model: string | null },
-  ): Promise<void> {
+  ): Promise<readonly Id[]> {
     const { recorder } = this.#store
     const { clock } = this.#of
     const sessionId = newId()
@@ -232,6 +238,8 @@ class Writer {
       labels: {},
     })
     const answers = messages.flatMap((text, at) => (isAnswer(text) ? [at] : []))
+    const calls: Id[] = []
+    let parent: Segment['parent'] = null
     for (const [seq, at] of answers.entries()) {
       const asked = messages.slice(0, at)
       const members = [
@@ -242,34 +250,31 @@ class Writer {
       const intent = intentOf(sessionId, { seq, nth, model, body: `{${members.join(',')}}`, at: clock.now() })
       await recorder.beginCall(intent)
       const message = messages[at] ?? ''
-      const isLast = seq === answers.length - 1
-      const segmentId = isLast ? newId() : null
+      const segmentId = newId()
+      calls.push(intent.id)
       await recorder.commitCall({
         callId: intent.id,
         endedAt: intent.startedAt,
         firstByteAt: null,
         outcome: { kind: 'complete' },
         choices: [{ index: 0, finishReason: null, segmentId, message, claimedTokens: null }],
-        segments:
-          segmentId === null
-            ? []
-            : [
-                {
-                  id: segmentId,
-                  sessionId,
-                  callId: intent.id,
-                  choice: 0,
-                  parent: null,
-                  origin: 'imported',
-                  tokens: new Int32Array(0),
-                  logprobs: null,
-                  flags: null,
-                  logprobKind: 'unknown',
-                  policySpans: [],
-                  replayOf: null,
-                  stopCut: false,
-                },
-              ],
+        segments: [
+          {
+            id: segmentId,
+            sessionId,
+            callId: intent.id,
+            choice: 0,
+            parent,
+            origin: 'imported',
+            tokens: new Int32Array(0),
+            logprobs: null,
+            flags: null,
+            logprobKind: 'unknown',
+            policySpans: [],
+            replayOf: null,
+            stopCut: false,
+          },
+        ],
         spans: [],
         promptLeaf: null,
         forks: [],
@@ -281,8 +286,10 @@ class Writer {
         weightVersionBefore: null,
         weightVersionAfter: null,
       })
+      parent = { segmentId, offset: 0 }
     }
     await recorder.closeSession(sessionId, clock.now())
+    return calls
   }
 }
 

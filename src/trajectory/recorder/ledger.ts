@@ -137,7 +137,8 @@ export class Ledger {
       const { segmentId, offset } = parent
       const length = ownLength(own, place, segmentId) ?? segments.get(segmentId) ?? foreign.get(segmentId)
       if (length === undefined) (unknown ??= []).push(segmentId)
-      else if (!Number.isInteger(offset) || offset <= 0 || offset > length) {
+      // At 0 only behind what has no tokens: an answer from elsewhere.
+      else if (!Number.isInteger(offset) || offset < Math.min(1, length) || offset > length) {
         throw new PaddockError('STORE_CONFLICT', `segment ${id} hangs at ${offset} of ${length} tokens`)
       } else found = segmentId
     }

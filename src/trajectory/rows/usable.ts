@@ -27,9 +27,12 @@ export type Candidate =
 /** Judges each sampled segment of an agent's session; tails behind a stop cut never end a row and are left out. */
 export function candidates(forest: Forest, trainClasses: readonly CallClass[], includeUntrained: boolean): Candidate[] {
   const judged: Candidate[] = []
+  const goneOnFrom = new Set(forest.log.segments.map(({ parent }) => parent?.segmentId))
   for (const segment of forest.log.segments) {
     // The end of an imported thread: it ends a row, of which nothing trains.
-    if (segment.origin === 'imported' && segment.choice !== null) judged.push({ kind: 'leaf', segment, trained: false })
+    const { origin, choice } = segment
+    if (origin === 'imported' && choice !== null && !goneOnFrom.has(segment.id))
+      judged.push({ kind: 'leaf', segment, trained: false })
     if (segment.origin !== 'sampled' || segment.stopCut) continue
     const call = forest.callOf(segment)
     const { role } = forest.log.session
