@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import {
   type Config,
+  generatedPlace,
   type Id,
   type LoadedConfig,
   mergeRunBudgets,
@@ -60,7 +61,7 @@ export interface StartOptions {
  */
 export async function prepareRun(loaded: LoadedConfig, request: RunRequest, signal: AbortSignal): Promise<PreparedRun> {
   const parts = await partsOf(loaded, request)
-  const loadedTasks = await parts.environment.load(resolve(request.tasks), { signal })
+  const loadedTasks = await parts.environment.load(absolute(request.tasks), { signal })
   const tasks = outOfQuarantine(chosen(loadedTasks, request.only), request.without)
   const { select } = request
   if (select === null) return prepared(loaded, parts, async () => tasks, null)
@@ -224,7 +225,7 @@ export async function findTrainerRun(
   const { own, atWeightUpdate } = asked
   if (own === null) throw new PaddockError('INTERNAL', 'a run without tasks is not done here')
   const parts = await partsOf(loaded, requestOfTrainer({ ...asked, own }))
-  const tasks = await parts.environment.load(resolve(own.tasks), { signal })
+  const tasks = await parts.environment.load(absolute(own.tasks), { signal })
   return {
     tasks,
     begin: async (runId, stop) => {
@@ -263,7 +264,9 @@ export async function openOrder(
 ): Promise<RunAtNode> {
   const { run, harness, environment } = o.order
   // Programs for this machine run where its own configuration trusts tasks, whatever the coordinator does.
-  const request = { ...runRequest.parse(o.order.request), tasks: o.tasks, trustTasks: false }
+  const asked = runRequest.parse(o.order.request)
+  const tasksAt = generatedPlace(asked.tasks) === null ? o.tasks : asked.tasks
+  const request = { ...asked, tasks: tasksAt, trustTasks: false }
   const parts = await partsOf(loaded, request)
   const same = (what: string, there: string, here: string): void => {
     if (there === here) return
@@ -272,7 +275,7 @@ export async function openOrder(
   same('harness', `${harness.name} ${harness.version}`, `${parts.harness.name} ${parts.harness.version}`)
   const { name, verifierVersion } = parts.environment
   same('environment', `${environment.name} ${environment.verifierVersion}`, `${name} ${verifierVersion}`)
-  const tasks = await parts.environment.load(o.tasks)
+  const tasks = await parts.environment.load(tasksAt)
   const stand = await standOf(loaded, { owner, parts, onProgress: () => undefined })
   try {
     const labels = { ...stand.options.labels, node: o.node }
@@ -339,7 +342,7 @@ async function standOf(
       request: whole,
       nodes: {
         jobs: owner.nodes,
-        tasks: resolve(request.tasks),
+        tasks: absolute(request.tasks),
         order: {
           request: { ...whole, environment: environment.name },
           harness: { name: harness.name, version: harness.version },
@@ -387,6 +390,11 @@ function forkOf({ fork }: RunRequest): ForkFrom | null {
   return fork === null
     ? null
     : { rolloutId: fork.rollout, callId: fork.call, way: fork.way, onDivergence: fork.onDivergence }
+}
+
+/** Of a path; generated tasks stand nowhere. */
+function absolute(tasks: string): string {
+  return generatedPlace(tasks) === null ? resolve(tasks) : tasks
 }
 
 function outOfQuarantine(tasks: readonly Task[], without: readonly string[]): readonly Task[] {

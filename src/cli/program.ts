@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   run: async () => (await import('./commands/run.ts')).addRun,
   fork: async () => (await import('./commands/fork.ts')).addFork,
   fetch: async () => (await import('./commands/fetch.ts')).addFetch,
+  generate: async () => (await import('./commands/generate.ts')).addGenerate,
   validate: async () => (await import('./commands/validate.ts')).addValidate,
   rescore: async () => (await import('./commands/rescore.ts')).addRescore,
   verdict: async () => (await import('./commands/verdict.ts')).addVerdict,

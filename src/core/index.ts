@@ -55,6 +55,7 @@ export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams
 export { isLoopback, originOf } from './origin.ts'
 export { present } from './present.ts'
 export { isOwnerAlive, thisOwner } from './process-owner.ts'
+export { type GeneratedPlace, generatedPlace, placeText } from './generated-place.ts'
 export { makeTask, type RolloutEnd, type Stage, type Task } from './task.ts'
 export { KeyedTurns, Turns } from './turns.ts'
 export {

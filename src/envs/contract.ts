@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Digest, EventBody, Id, PaddockError, Task, Verdict } from '../core/index.ts'
 import type { ToolCallFact, VerdictDraft } from '../reward/index.ts'
 import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
+import type { TaskGenerator } from './generate/contract.ts'
 
 /**
  * How a set of tasks is set up, which tools exist and how an attempt is verified. Made by {@link defineEnvironment},
@@ -16,8 +17,11 @@ export interface Environment {
   readonly verifierVersion: string
   /** Schema of `Task.data`. */
   readonly task: z.ZodType
+  /** Makes tasks of seeds and levels; null: all of its tasks are written by hand. */
+  readonly generator: TaskGenerator | null
   /**
-   * Reads the tasks below `path`: one task or a directory of tasks, sorted by name.
+   * Reads the tasks below `path`: one task or a directory of tasks, sorted by name; or those of `<generator>:<seeds>:<levels>`, or of a
+   * file that `paddock generate` wrote.
    * Throws `TASK_INVALID` or `TASK_UNSUPPORTED`, with file, place and fix; never loads a part of a broken set unless
    * `o.onRefused` is told of each task that is left out.
    */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ErrorCode, isPaddockError, PaddockError, sha256, type Task } from '../core/index.ts'
+import { type ErrorCode, generatedPlace, isPaddockError, PaddockError, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type {
   Artifacts,
@@ -15,6 +15,7 @@ import type {
   Tool,
   VerifyContext,
 } from './contract.ts'
+import { generatedTasks, type GeneratorSpec, readGenerated, taskGenerator } from './generate/index.ts'
 
 /** A task whose data has been through the environment's schema. */
 export type TaskOf<Data> = Omit<Task, 'data'> & { readonly data: Data }
@@ -28,6 +29,8 @@ export interface EnvironmentSpec<Data> {
   readonly verifierVersion: string
   readonly task: z.ZodType<Data>
   load(path: string, o: LoadOptions): Promise<readonly Task[]>
+  /** Makes tasks of seeds and levels, beside those that `load` reads. Default: none. */
+  readonly generator?: GeneratorSpec<Data>
   box(task: TaskOf<Data>): BoxNeeds
   /** Default: null, and the box is made when it is asked for. */
   verifierBox?(task: TaskOf<Data>): BoxNeeds | null
@@ -71,6 +74,13 @@ const shape = z.object({
   verifierVersion: z.string().min(1, 'must say the version of the verifier, such as "1"'),
   task: z.custom<unknown>((value) => value instanceof z.ZodType, 'must be a zod 4 schema of the task data'),
   load: callable,
+  generator: z
+    .object({
+      name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
+      levels: z.int().min(1, 'must be at least 1'),
+      generate: callable,
+    })
+    .optional(),
   box: callable,
   verifierBox: callable.optional(),
   setup: callable.optional(),
@@ -117,13 +127,21 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     known.set(task, parsed)
     return parsed
   }
+  const check = (task: Task): void => void typed(task)
+  const generator =
+    spec.generator === undefined ? null : taskGenerator(spec.generator, { environment: spec.name, check })
   const typedContext = <C extends { readonly task: Task }>(context: C) => ({ ...context, task: typed(context.task) })
   return {
     name: spec.name,
     apiVersion: 1,
     verifierVersion: spec.verifierVersion,
     task: spec.task,
-    load: (path, o) => spec.load(path, o ?? {}),
+    generator,
+    load: async (path, o = {}) => {
+      const place = generatedPlace(path)
+      if (place !== null) return generatedTasks(generator, place, { ...o, environment: spec.name })
+      return (await readGenerated(path, { ...o, environment: spec.name, check })) ?? spec.load(path, o)
+    },
     box: (task) => spec.box(typed(task)),
     verifierBox: (task) => spec.verifierBox?.(typed(task)) ?? null,
     setup: async (context) => spec.setup?.(typedContext(context)),

@@ -26,9 +26,17 @@ export type {
   VerifyContext,
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
+export type { Dice } from './dice.ts'
 export { filesystemAmong } from './filesystem.ts'
 export { type DesktopOptions, guiEnvironment, type GuiPlugins, loadGuiPlugins, serveDesktop } from './gui/index.ts'
 export * as gui from './gui/kit.ts'
+export {
+  generatedLine,
+  type GeneratedTask,
+  type GeneratorSeed,
+  type GeneratorSpec,
+  type TaskGenerator,
+} from './generate/index.ts'
 export { loadJsonTasks } from './json-tasks.ts'
 export { loadEach } from './load-each.ts'
 export { environmentKit, type EnvironmentKit } from './kit.ts'

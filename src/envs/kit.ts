@@ -30,6 +30,7 @@ import {
 import { packArtifact, restoreArtifact } from './artifacts.ts'
 import type { Artifacts } from './contract.ts'
 import { defineEnvironment } from './define.ts'
+import { dice } from './dice.ts'
 import * as gui from './gui/kit.ts'
 import { loadJsonTasks } from './json-tasks.ts'
 import { openEnvEnvironment } from './openenv/index.ts'
@@ -53,6 +54,7 @@ export const environmentKit = {
   perAttempt,
   makeTask,
   loadJsonTasks,
+  dice,
   packArtifact,
   restoreArtifact,
   artifactText,

@@ -362,3 +362,18 @@ it('they speak TLS: a certificate that nobody vouches for is refused by name, an
   const alone = await paddock(['coordinator', '--data', join(own, 'alone'), '--tls-cert', cert])
   expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('tls.cert is named alone')])
 })
+
+it('a node generates the tasks of a run that names them', async () => {
+  const here = await coordinator(directory, 'generated', seeded)
+  await node(here, 'maker', 2)
+  const config = join(directory, 'generated.config.mjs')
+  const asked = ['run', 'records:3:1..2', '--env', 'sql', '--n', '1', '--json', '--data', here.data, '--config', config]
+  const run = await paddock(asked)
+  expect([run.code, run.err]).toEqual([0, ''])
+  const ran = await rollouts(here.data)
+  expect(ran.map(({ labels }) => labels['node'])).toEqual(['maker', 'maker'])
+  expect(JSON.parse(run.out).summary.rollouts).toMatchObject([
+    { verdict: { status: 'scored' } },
+    { verdict: { status: 'scored' } },
+  ])
+})

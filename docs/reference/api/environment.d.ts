@@ -78,6 +78,12 @@ export interface CollectContext extends BoxContext {
     readonly lastSaid?: () => Promise<string | null>;
 }
 
+export interface Dice {
+    readonly between: (low: number, high: number) => number;
+    readonly pick: <T>(items: readonly T[]) => T;
+    readonly shuffled: <T>(items: readonly T[]) => readonly T[];
+}
+
 export interface DraftFacts {
     readonly verifier: {
         readonly id: string;
@@ -97,6 +103,7 @@ export interface Environment {
     readonly apiVersion: 1;
     readonly verifierVersion: string;
     readonly task: z.ZodType;
+    readonly generator: TaskGenerator | null;
     load(path: string, o?: LoadOptions): Promise<readonly Task[]>;
     box(task: Task): BoxNeeds;
     verifierBox(task: Task): BoxNeeds | null;
@@ -130,6 +137,7 @@ export interface EnvironmentSpec<Data> {
     readonly verifierVersion: string;
     readonly task: z.ZodType<Data>;
     load(path: string, o: LoadOptions): Promise<readonly Task[]>;
+    readonly generator?: GeneratorSpec<Data>;
     box(task: TaskOf<Data>): BoxNeeds;
     verifierBox?(task: TaskOf<Data>): BoxNeeds | null;
     setup?(context: With<BoxContext, Data>): Promise<void>;
@@ -150,6 +158,23 @@ export interface EnvironmentSpec<Data> {
         cheats(task: TaskOf<Data>): Promise<readonly NamedScript[]>;
         distractors?(task: TaskOf<Data>): Promise<readonly NamedScript[]>;
     };
+}
+
+export interface GeneratedTask<Data> {
+    readonly instruction: string;
+    readonly data: Data;
+}
+
+export interface GeneratorSeed {
+    readonly seed: number;
+    readonly level: number;
+    readonly signal?: AbortSignal;
+}
+
+export interface GeneratorSpec<Data> {
+    readonly name: string;
+    readonly levels: number;
+    generate(at: GeneratorSeed): GeneratedTask<Data> | Promise<GeneratedTask<Data>>;
 }
 
 export interface GroupContext {
@@ -257,6 +282,12 @@ export interface Task {
     readonly source: string;
 }
 
+export interface TaskGenerator {
+    readonly name: string;
+    readonly levels: number;
+    generate(at: GeneratorSeed): Promise<Task>;
+}
+
 export type TaskOf<Data> = Omit<Task, 'data'> & {
     readonly data: Data;
 };
@@ -353,6 +384,7 @@ export declare const environmentKit: {
     readonly perAttempt: typeof perAttempt;
     readonly makeTask: typeof makeTask;
     readonly loadJsonTasks: typeof loadJsonTasks;
+    readonly dice: typeof dice;
     readonly packArtifact: typeof packArtifact;
     readonly restoreArtifact: typeof restoreArtifact;
     readonly artifactText: typeof artifactText;

@@ -53,7 +53,7 @@ export function addRun(program: Command, cli: Cli): void {
   program
     .command('run')
     .description('run a harness on tasks in boxes, verify what it did, and print a table')
-    .argument('[tasks]', 'directory of a task, or of tasks')
+    .argument('[tasks]', 'directory of a task, or of tasks, or generated ones such as records:0..9:1')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option(
       '--harness <name>',

@@ -29,7 +29,7 @@ export function addValidate(program: Command, cli: Cli): void {
   program
     .command('validate')
     .description('prove tasks: oracle scores 1, null agent and known cheats 0, the same twice')
-    .argument('<tasks>', 'directory of a task, or of tasks')
+    .argument('<tasks>', 'directory of a task, or of tasks, or generated ones such as records:0..9:1')
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--published', 'ask of tasks what published ones come with: oracle 1, null agent less; no cheats', false)
     .option('--repeat <n>', 'run each script n times (default: the oracle twice, others once)', wholeNumber(1))

@@ -3,6 +3,7 @@ import { defineEnvironment, type TaskOf } from '../define.ts'
 import { plainBox } from '../plain-box.ts'
 import type { Corpus } from './corpus/index.ts'
 import { type SearchData, searchDataSchema } from './data.ts'
+import { worldsGenerator } from './generator.ts'
 import { loadQuestions, sourceOf } from './load.ts'
 import { cheatsOf, distractorsOf, oracleOf } from './scripts.ts'
 import { outsideWork } from './outside.ts'
@@ -39,6 +40,7 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     apiVersion: 1,
     verifierVersion: searchVerifierVersion,
     task: searchDataSchema,
+    generator: worldsGenerator(cache),
     load: (path, o) => loadQuestions(path, { ...o, cache }),
     box: () => plainBox,
     setup: async ({ task, box, trainingStep }) => {

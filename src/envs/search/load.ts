@@ -196,9 +196,9 @@ async function requireEvidence(
   }
 }
 
-function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: string): Task {
-  const { corpus, search, scoring } = toml
-  const data: SearchData = {
+/** `Task.data` of a question of a set. */
+export function dataOf(question: QuestionLine, { corpus, search, scoring }: SearchToml, digest: string): SearchData {
+  return {
     corpus: {
       digest,
       source:
@@ -229,12 +229,15 @@ function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: s
       ...(question.queries === undefined ? { opens: true as const } : {}),
     },
   }
+}
+
+function taskOf(question: QuestionLine, { folder, toml }: QuestionSet, digest: string): Task {
   return makeTask({
     name: question.id,
     environment: 'search',
     instruction: question.question,
     split: question.split,
-    data,
+    data: dataOf(question, toml, digest),
     source: folder,
   })
 }

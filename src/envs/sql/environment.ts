@@ -3,6 +3,7 @@ import { defineEnvironment, type TaskOf } from '../define.ts'
 import { sqlNeeds, submissionPath } from './box.ts'
 import { type SqlData, sqlDataSchema } from './data.ts'
 import { engineOf } from './engines/index.ts'
+import { generateRecords, recordLevels } from './generate/index.ts'
 import { loadSqlTasks } from './load.ts'
 import { outsideWork } from './outside.ts'
 import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
@@ -21,6 +22,7 @@ export const sql: Environment = defineEnvironment({
   verifierVersion: sqlVerifierVersion,
   task: sqlDataSchema,
   load: loadSqlTasks,
+  generator: { name: 'records', levels: recordLevels, generate: generateRecords },
   box: sqlNeeds,
   setup: async ({ task, box, signal }) => {
     const engine = engineOf(task.data.database)

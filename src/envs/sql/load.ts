@@ -123,7 +123,8 @@ async function databaseOf(file: string, { database }: SqlTaskFile): Promise<SqlD
   }
 }
 
-function dataOf(entry: SqlTaskEntry, file: SqlTaskFile, database: SqlData['database']): SqlData {
+/** `Task.data` of a task of a file. */
+export function dataOf(entry: SqlTaskEntry, file: SqlTaskFile, database: SqlData['database']): SqlData {
   return {
     database,
     mode: entry.mode,

@@ -1,8 +1,10 @@
-import { PaddockError } from '../../core/index.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { generatedPlace, PaddockError } from '../../core/index.ts'
 import type { NamedScript, ScriptStep } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { SqlData } from './data.ts'
 import { readTaskFiles } from './file.ts'
+import { generateRecords } from './generate/index.ts'
 import type { SqlTaskEntry } from './task-file.ts'
 
 type SqlTask = TaskOf<SqlData>
@@ -31,6 +33,14 @@ export async function distractorsOf(task: SqlTask): Promise<readonly NamedScript
 
 // Cheats and weak attempts stand in the task file and not in Task.data: a further cheat makes no other task.
 async function entryOf(task: SqlTask): Promise<SqlTaskEntry> {
+  const place = generatedPlace(task.source)
+  if (place !== null) {
+    const made = generateRecords({ seed: place.seeds[0], level: place.levels[0] })
+    if (made.instruction === task.instruction && isDeepStrictEqual(made.data, task.data)) return made.entry
+    throw new PaddockError('TASK_INVALID', `Task ${task.name} is not what ${task.source} gives any more`, {
+      fix: 'Generate it anew.',
+    })
+  }
   const entry = (await readTaskFiles(task.source, () => undefined))
     .flatMap(({ tasks }) => tasks)
     .find(({ name }) => name === task.name)

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { basename, dirname, join, posix, relative, resolve } from 'node:path'
-import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
+import { type Digest, generatedPlace, PaddockError, sha256 } from '../../core/index.ts'
 
 /** More files than that are no set of tasks. */
 const mostFiles = 100_000
@@ -22,8 +22,9 @@ export interface TaskFiles {
   readonly files: readonly TaskFile[]
 }
 
-/** Lists what stands at a path, sorted. Throws `TASK_UNSUPPORTED` for what cannot go to another machine. */
+/** Lists what stands at a path, sorted; nothing for generated tasks, which a node generates too. Throws `TASK_UNSUPPORTED` for what cannot go to another machine. */
 export async function listTaskFiles(root: string): Promise<TaskFiles> {
+  if (generatedPlace(root) !== null) return { digest: sha256(root), single: null, files: [] }
   const files: TaskFile[] = []
   const found = await lstat(root)
   const single = found.isDirectory() ? null : basename(root)

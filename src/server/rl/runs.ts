@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { drawnOf, neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
 import type { MemberLengths } from '../../trajectory/index.ts'
-import { present } from '../../core/index.ts'
+import { generatedPlace, present } from '../../core/index.ts'
 import { nodeLabels } from '../nodes/index.ts'
 import { recordedName } from '../recorded-name.ts'
 import { nothing, type RlApi } from './api.ts'
@@ -34,7 +34,13 @@ const runShape = z.strictObject({
     .nullable()
     .default(null),
   harness: z.string().min(1).max(200).optional(),
-  tasks: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
+  tasks: z
+    .string()
+    .refine(
+      (text) => isAbsolute(text) || generatedPlace(text) !== null,
+      'must be an absolute path, or <generator>:<seed>:<level>',
+    )
+    .optional(),
   environment: z.string().min(1).optional(),
   command: z.string().min(1).optional(),
   budgets: z.record(z.string(), z.unknown()).optional(),

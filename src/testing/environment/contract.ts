@@ -5,6 +5,7 @@ import {
   attempt,
   type BoxNeeds,
   type Environment,
+  type NamedScript,
   openTaskBox,
   packArtifact,
   runScript,
@@ -85,6 +86,36 @@ export function environmentContract(options: EnvironmentContractOptions): void {
         expect(error instanceof PaddockError ? error.line() : '').toMatch(bad.names)
       })
     }
+  })
+
+  const { generator } = environment
+  describe.runIf(generator !== null)('a generator', () => {
+    const bytesOf = async (seed: number, level: number) => {
+      const place = `${generator?.name ?? ''}:${seed}:${level}`
+      return JSON.stringify(await environment.load(place, { signal }))
+    }
+    const each = Array.from({ length: generator?.levels ?? 0 }, (_, i) => i + 1)
+
+    it('gives the same task for the same seed, and another one for another', async () => {
+      for (const level of each) {
+        const first = await Promise.all([0, 1, 2, 3].map((seed) => bytesOf(seed, level)))
+        expect(await Promise.all([0, 1, 2, 3].map((seed) => bytesOf(seed, level)))).toEqual(first)
+        expect(new Set(first).size).toBe(first.length)
+      }
+      expect(new Set(await Promise.all(each.map((level) => bytesOf(0, level)))).size).toBe(each.length)
+    })
+
+    it('knows no level beyond its last', async () => {
+      await expect(bytesOf(0, each.length + 1)).rejects.toMatchObject({ code: 'TASK_INVALID' })
+    })
+
+    it('gives tasks whose gold passes, where nothing fails', async () => {
+      const [made] = await environment.load(`${generator?.name ?? ''}:0:1`, { signal })
+      if (made === undefined) throw new Error('the generator gave no task')
+      const verdict = async (script: NamedScript) => attempt({ environment, task: made, script, sandbox, signal })
+      expect((await verdict(await environment.scripts.oracle(made))).reward).toBe(1)
+      expect((await verdict(environment.scripts.nullAgent)).reward).toBe(0)
+    })
   })
 
   describe('tools', () => {

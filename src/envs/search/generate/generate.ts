@@ -27,10 +27,15 @@ export function generatePassages(source: GeneratedSource): readonly Document[] {
   return shelved(source).documents
 }
 
-/** Questions about the world of a source, with the passages that answer them. Throws `TASK_UNSUPPORTED` likewise. */
-export function generateQuestions(source: GeneratedSource, count: number): readonly QuestionRow[] {
+/** Questions about the world of a source, of one level or of all, with the passages that answer them. Throws `TASK_UNSUPPORTED` likewise. */
+export function generateQuestions(
+  source: GeneratedSource,
+  count: number,
+  level: number | null = null,
+): readonly QuestionRow[] {
   const { world, ids } = shelved(source)
-  return questionsOf(world, dice(source.seed + 2), count).map(({ evidence, ...rest }, i) => ({
+  const chance = dice(source.seed + (level === null ? 2 : 2 + level))
+  return questionsOf(world, chance, count, level).map(({ evidence, ...rest }, i) => ({
     id: `q${String(i + 1).padStart(3, '0')}`,
     ...rest,
     evidence: evidence.map((thing) => ids.get(thing) ?? ''),

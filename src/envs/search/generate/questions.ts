@@ -17,8 +17,8 @@ export interface GeneratedQuestion {
 type Maker = (world: World, chance: Dice) => GeneratedQuestion
 
 /** One maker per kind: one to three passages to be read, bridges and comparisons. */
-const makers: readonly Maker[] = [
-  function foundingYear({ houses }, { pick }) {
+const makers = {
+  foundingYear: ({ houses }, { pick }) => {
     const house = pick(houses)
     return {
       kind: 'one-hop',
@@ -29,7 +29,7 @@ const makers: readonly Maker[] = [
       weak_answer: String(house.founder.born),
     }
   },
-  function birthRiver({ people }, { pick }) {
+  birthRiver: ({ people }, { pick }) => {
     const person = pick(people)
     const { birthplace } = person
     return {
@@ -41,7 +41,7 @@ const makers: readonly Maker[] = [
       weak_answer: birthplace.name,
     }
   },
-  function makersTeacher({ works }, { pick }) {
+  makersTeacher: ({ works }, { pick }) => {
     const work = pick(works.filter(({ maker }) => maker.teacher !== null))
     const teacher = work.maker.teacher?.name ?? ''
     return {
@@ -53,7 +53,7 @@ const makers: readonly Maker[] = [
       weak_answer: work.maker.name,
     }
   },
-  function foundersRegion({ houses }, { pick }) {
+  foundersRegion: ({ houses }, { pick }) => {
     const house = pick(houses)
     const { founder } = house
     return {
@@ -65,7 +65,7 @@ const makers: readonly Maker[] = [
       weak_answer: founder.birthplace.name,
     }
   },
-  function olderHouse({ houses }, { pick }) {
+  olderHouse: ({ houses }, { pick }) => {
     const first = pick(houses)
     const second = pick(houses.filter((other) => other.founded !== first.founded))
     const [older, younger] = first.founded < second.founded ? [first, second] : [second, first]
@@ -78,7 +78,7 @@ const makers: readonly Maker[] = [
       weak_answer: younger.name,
     }
   },
-  function leadersProduct({ journeys }, { pick }) {
+  leadersProduct: ({ journeys }, { pick }) => {
     const journey = pick(journeys)
     const { birthplace } = journey.leader
     return {
@@ -90,7 +90,7 @@ const makers: readonly Maker[] = [
       weak_answer: birthplace.name,
     }
   },
-  function honouredYear({ plants }, { pick }) {
+  honouredYear: ({ plants }, { pick }) => {
     const plant = pick(plants)
     return {
       kind: 'bridge-2',
@@ -101,13 +101,29 @@ const makers: readonly Maker[] = [
       weak_answer: String(plant.year),
     }
   },
+} satisfies Readonly<Record<string, Maker>>
+
+/** Makers by what a question asks: to read one passage, two, or three. */
+const byLevel: readonly (readonly Maker[])[] = [
+  [makers.foundingYear],
+  [makers.birthRiver, makers.makersTeacher, makers.honouredYear, makers.olderHouse],
+  [makers.foundersRegion, makers.leadersProduct],
 ]
 
-/** `count` different questions, the kinds in turn. */
-export function questionsOf(world: World, chance: Dice, count: number): readonly GeneratedQuestion[] {
+/** Levels of {@link questionsOf}. */
+export const questionLevels = byLevel.length
+
+/** `count` different questions, the kinds in turn: those of a level, from 1, or all. */
+export function questionsOf(
+  world: World,
+  chance: Dice,
+  count: number,
+  level: number | null = null,
+): readonly GeneratedQuestion[] {
+  const turns: readonly Maker[] = level === null ? Object.values(makers) : (byLevel[level - 1] ?? [])
   const made = new Map<string, GeneratedQuestion>()
   for (let turn = 0; made.size < count; turn += 1) {
-    const make = makers[made.size % makers.length]
+    const make = turns[made.size % turns.length]
     const question = make?.(world, chance)
     // A world this large has more than enough questions; a bound keeps a tiny one from an endless search.
     if (turn > count * 50) throw new RangeError(`This world has no ${count} different questions.`)

@@ -1,0 +1,1 @@
+export { generateRecords, recordLevels } from './generate.ts'
