@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   generate: async () => (await import('./commands/generate.ts')).addGenerate,
   validate: async () => (await import('./commands/validate.ts')).addValidate,
   rescore: async () => (await import('./commands/rescore.ts')).addRescore,
+  rewrite: async () => (await import('./commands/rewrite.ts')).addRewrite,
   verdict: async () => (await import('./commands/verdict.ts')).addVerdict,
   view: async () => (await import('./commands/view.ts')).addView,
   token: async () => (await import('./commands/token.ts')).addToken,

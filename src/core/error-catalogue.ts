@@ -286,6 +286,12 @@ export const catalogue = {
     'The selection cannot be exported truthfully, or does not hold what the trainer of the format needs.',
     'Correct the selection or pass the named option.',
   ),
+  REWRITE_REFUSED: entry(
+    'request',
+    400,
+    'A rewrite does not fit the recorded conversation, or would leave one that no model could have had.',
+    'Correct the named edit; `paddock show` has the messages.',
+  ),
   IMPORT_INVALID: entry(
     'request',
     400,

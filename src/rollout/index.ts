@@ -49,6 +49,14 @@ export { defaultBudgets, defaultLimits, stageMs } from './budgets.ts'
 export { callNamed } from './fork/past.ts'
 export { openRun, runRollouts } from './run.ts'
 export { isUnverified, type UnverifiedRollout, verifyLeft } from './left.ts'
+export {
+  type AskedRewrite,
+  type Rewrite,
+  type RewriteOptions,
+  type RewriteReport,
+  rewriteRollouts,
+  rewriteSchema,
+} from './rewrite/index.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
 export { type AtWeightUpdate, EngineOverUpdates, type OverNodes, type Shelved, Shelving } from './shelving/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'

@@ -3,6 +3,7 @@ export {
   dispositionOutcomes,
   heldOutSplits,
   importedHarness,
+  rewrittenHarness,
   isEval,
   memoryKeys,
   memorySorts,
@@ -67,6 +68,7 @@ export {
   chooseTasks,
   defineSelector,
   seeded,
+  type RequestReader,
   selectForExport,
   selectorOptions,
   type SelectionSource,
@@ -91,6 +93,7 @@ export { packRollout, type StoreTakenIn, takeInRollout, takeInStore } from './ha
 export { type ObjectStore, probeBlobs } from './blobs/index.ts'
 export { backup, type BackupReport, restore, type RestoreReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
+export { takeIn, type TakeIn, type TakenIn, type TakeInReport } from './import/index.ts'
 export { importFormats, type ImportReport, type ImportRequest, importTrajectories } from './import/index.ts'
 export { salvage, type SalvageReport } from './salvage/index.ts'
 export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'

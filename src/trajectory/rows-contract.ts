@@ -65,6 +65,8 @@ export type DropReason =
   | 'clean_unknown'
   /** It came from elsewhere: no token of it was sampled here. */
   | 'imported'
+  /** It was made of a recorded rollout by whoever put other words into it: no token of it was sampled so. */
+  | 'rewritten'
 
 /**
  * `as_sampled`: what the policy saw, its injections included (invariant I2). `clean`: without them, as the harness wrote it; what was

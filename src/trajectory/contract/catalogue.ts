@@ -28,6 +28,9 @@ export function isEval({ config }: RunRecord): boolean {
 /** The harness of what was imported: nothing of it was sampled here. */
 export const importedHarness = 'imported'
 
+/** The harness of what was made of recorded rollouts by putting other messages in the place of some: nothing of it was sampled so. */
+export const rewrittenHarness = 'rewritten'
+
 /** Rollouts of the same task digest and prompt variant. */
 export interface GroupRecord {
   readonly id: Id

@@ -1,5 +1,5 @@
 import type { Task } from '../../core/index.ts'
-import { importedHarness, type RolloutView } from '../contract/index.ts'
+import { importedHarness, rewrittenHarness, type RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery } from '../rows-contract.ts'
 import { verdictInForce } from '../contract/index.ts'
 
@@ -23,6 +23,9 @@ export function dropOf(
 ): { readonly reason: DropReason; readonly detail: string } | null {
   if (rollout.harness === importedHarness && query.includeImported !== true) {
     return { reason: 'imported', detail: rollout.labels.place ?? '' }
+  }
+  if (rollout.harness === rewrittenHarness && query.includeImported !== true) {
+    return { reason: 'rewritten', detail: rollout.labels['rewritten.from'] ?? '' }
   }
   const verdict = verdictInForce(rollout.verdicts)
   const unfinished = rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled'

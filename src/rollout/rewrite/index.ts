@@ -1,0 +1,2 @@
+export { type Rewrite, rewriteSchema } from './edits.ts'
+export { type AskedRewrite, rewriteRollouts, type RewriteOptions, type RewriteReport } from './rewrite.ts'
