@@ -27,6 +27,8 @@ const step = z.looseObject({
 type Step = z.infer<typeof step>
 const trajectory = z.looseObject({
   schema_version: z.string().regex(/^ATIF-v1\.\d+$/, 'must be ATIF-v1.x'),
+  session_id: z.string().nullish(),
+  trajectory_id: z.string().nullish(),
   agent: z.looseObject({
     name: z.string(),
     version: z.string(),
@@ -53,7 +55,12 @@ export const atifFormat: ImportFormat = {
       task: { name: value.extra?.task ?? null, instruction: null },
       reward: value.extra?.reward ?? null,
       model,
-      labels: { agent: value.agent.name, agent_version: value.agent.version },
+      labels: {
+        agent: value.agent.name,
+        agent_version: value.agent.version,
+        ...(value.session_id ? { session_id: value.session_id } : {}),
+        ...(value.trajectory_id ? { trajectory_id: value.trajectory_id } : {}),
+      },
       threads: threadsOf(new RawObject(text), place),
     }
   },

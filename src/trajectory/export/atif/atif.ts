@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ExportRollout, Row, RowSegment } from '../../rows-contract.ts'
-import { isAnswer, isImported, roleOf } from '../conversation.ts'
+import { isAnswer, isImported, isMain, roleOf } from '../conversation.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine, rawJson, RawJson } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
@@ -53,10 +53,12 @@ function line(exported: ExportRollout, row: Row, index: number, promptIds: boole
         },
   )
   const sampled = said.reduce((sum, { start, end }) => sum + end - start, 0)
+  // What came in under ids goes out under them.
+  const kept = isImported(row) && isMain(row) ? rollout.labels : {}
   return jsonLine({
     schema_version: 'ATIF-v1.8',
-    session_id: row.sessionId,
-    trajectory_id: row.id,
+    session_id: kept.session_id ?? row.sessionId,
+    trajectory_id: kept.trajectory_id ?? row.id,
     agent: object({
       name: (isImported(row) ? rollout.labels.agent : undefined) ?? rollout.harness,
       // What a harness calls its version is not recorded by all of them.
