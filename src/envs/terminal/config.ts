@@ -3,7 +3,7 @@ import { z } from 'zod'
 /**
  * Harbor's `task.toml`, schema 1.4 (Harbor 0.24, `src/harbor/models/task/config.py`), as far as its keys are known;
  * features that are known and not supported are read here and refused by name in `support.ts`. Unknown keys are errors:
- * a misspelt limit must not silently become the default.
+ * a misspelt limit must not silently become the default. `[task]` and `[metadata]` only describe, and may hold any.
  */
 const user = z.union([z.string().min(1), z.int().min(0)]).transform(String)
 const env = z.record(z.string(), z.string())
@@ -94,11 +94,11 @@ export const taskTomlSchema = z.strictObject({
   version: z.string().optional(),
   source: z.string().optional(),
   task: z
-    .strictObject({
+    .looseObject({
       name: z.string().regex(/^[\w.-]+\/[\w.-]+$/, 'must have the form org/name'),
       version: z.string().optional(),
       description: z.string().optional(),
-      authors: z.array(z.strictObject({ name: z.string(), email: z.string().optional() })).optional(),
+      authors: z.array(z.looseObject({ name: z.string(), email: z.string().optional() })).optional(),
       keywords: z.array(z.string()).optional(),
     })
     .optional(),

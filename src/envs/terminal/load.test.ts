@@ -196,6 +196,16 @@ describe('a link', () => {
   })
 })
 
+describe('a table that only describes', () => {
+  it.each([
+    ['task', '[task]\nname = "a/b"\nformat = "single"\n'],
+    ['an author', '[task]\nname = "a/b"\n[[task.authors]]\nname = "A"\norcid = "0000"\n'],
+    ['metadata', '[metadata]\nreward_type = "binary"\n'],
+  ])('may hold keys that nobody knows: %s', async (_, more) => {
+    expect(await terminal.load(await folder('more', { ...whole, 'task.toml': toml + more }))).toHaveLength(1)
+  })
+})
+
 describe('refusals name file, place and fix', () => {
   it.each<[string, Record<string, string | null>, string, RegExp]>([
     [
