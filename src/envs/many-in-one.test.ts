@@ -3,7 +3,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { builtInGui } from '../builtin/index.ts'
 import type { Environment } from './contract.ts'
+import { renameTask } from './gui/importers/osworld/osworld.fixture.ts'
+import { row, whole } from './gui/importers/webarena/webarena.fixture.ts'
 import { loadEach } from './load-each.ts'
 import { searchEnvironment } from './search/index.ts'
 import { sql } from './sql/index.ts'
@@ -14,6 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(root, { recursive: true }))
 
+const gui = builtInGui({ trustTasks: false })
 const one = { name: 'one', question: 'How many?', gold: 'SELECT 1' }
 const lines = (...rows: readonly (object | string)[]): string =>
   rows.map((row) => `${typeof row === 'string' ? row : JSON.stringify(row)}\n`).join('')
@@ -21,7 +25,8 @@ const question = { id: 'a', question: 'Who?', golden_answers: ['x'], evidence: [
 
 interface Case {
   readonly environment: () => Environment
-  /** The first is what is loaded. */
+  /** What is loaded, of the files; default: the first of them. */
+  readonly place?: string
   readonly files: Readonly<Record<string, string | object>>
   readonly good: readonly string[]
   readonly bad: readonly (readonly [string, RegExp])[]
@@ -70,6 +75,70 @@ const cases: Record<string, Case> = {
       ['dev-2', /the database gone is not there/],
     ],
   },
+  'of goals of an app': {
+    environment: () => gui,
+    files: { 'shop.json': { app: 'notes', goals: ['pin', 'fly', 'swim'], seeds: [1, 2] } },
+    good: ['notes-pin-1', 'notes-pin-2'],
+    bad: [
+      ['notes-fly', /shop\.json: notes has no goal fly/],
+      ['notes-swim', /no goal swim/],
+    ],
+  },
+  'of gui tasks beside others, of other formats too': {
+    environment: () => gui,
+    place: '.',
+    files: {
+      'a.json': '{',
+      'b.json': { app: 'notes', goals: ['pin'], seeds: [1] },
+      'c.json': { app: 'nowhere', goals: ['pin'], seeds: [1] },
+      'd.json': { format: 'paper', tasks: [] },
+      'e.json': [
+        row(
+          3,
+          { eval_types: ['url_match'], reference_url: 'http://127.0.0.1:1/' },
+          { start_url: 'http://127.0.0.1:1/' },
+        ),
+      ],
+    },
+    good: ['notes-pin-1', 'webarena-3'],
+    bad: [
+      ['a', /a\.json: cannot be read as JSON/],
+      ['c', /c\.json: there is no app nowhere/],
+      ['d', /d\.json: there is no format "paper"/],
+    ],
+  },
+  'of a folder of OSWorld': {
+    environment: () => gui,
+    place: '.',
+    files: {
+      'os/a.json': '{',
+      [`os/${renameTask.id}.json`]: renameTask,
+      'os/z.json': { ...renameTask, id: 'z', evaluator: {} },
+    },
+    good: [renameTask.id],
+    bad: [
+      ['a', /os\/a\.json: cannot be read as JSON/],
+      ['z', /os\/z\.json: evaluator/],
+    ],
+  },
+  'of rows of WebArena': {
+    environment: () => gui,
+    files: {
+      'set.json': { format: 'webarena', tasks: 'rows.json', sites: { SHOPPING: 'http://127.0.0.1:1' } },
+      'rows.json': [
+        whole,
+        { ...whole, task_id: 8, start_url: '__ELSEWHERE__' },
+        { ...whole, task_id: 9, start_url: 'nowhere' },
+        { intent: 'Nothing else.' },
+      ] as object,
+    },
+    good: ['webarena-7'],
+    bad: [
+      ['webarena-8', /rows\.json: row 1: __ELSEWHERE__/],
+      ['webarena-9', /rows\.json: row 2: start_url: nowhere is no address/],
+      ['rows.json row 3', /rows\.json: row 3/],
+    ],
+  },
   'of questions': {
     environment: () => searchEnvironment({ directory: join(root, 'cache') }),
     files: {
@@ -97,13 +166,13 @@ const cases: Record<string, Case> = {
   },
 }
 
-it.each(Object.entries(cases))('a file %s', async (name, { environment, files, good, bad }) => {
+it.each(Object.entries(cases))('a file %s', async (name, { environment, files, good, bad, ...o }) => {
   const folder = join(root, name.replaceAll(' ', '-'))
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content))
   }
-  const place = join(folder, Object.keys(files)[0] ?? '')
+  const place = join(folder, o.place ?? Object.keys(files)[0] ?? '')
   const { signal } = new AbortController()
   const { tasks, refused } = await loadEach(environment(), place, { signal })
   expect(tasks.map((task) => task.name)).toEqual(good)

@@ -561,13 +561,14 @@ export namespace gui {
 
     export type HtmlPart = Html | string | number | false | null | readonly HtmlPart[];
 
-    export interface ImportOptions {
+    export interface ImportOptions extends Pick<LoadOptions, 'onRefused'> {
         readonly trustTasks: boolean;
     }
 
     export declare class Imported {
         #private;
-        take(read: () => Promise<Task | readonly Task[]>): Promise<void>;
+        constructor({ onRefused }: Pick<ImportOptions, 'onRefused'>);
+        take(name: string, read: () => Promise<Task | readonly Task[]>): Promise<void>;
         tasks(file: string, set: {
             readonly unsupported: 'refuse' | 'leave-out';
             readonly oracles: Readonly<Record<string, unknown>>;

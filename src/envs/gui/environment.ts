@@ -43,7 +43,7 @@ export function appEnvironment(apps: ReadonlyMap<string, App>): Environment {
     apiVersion: 1,
     verifierVersion: guiVerifierVersion,
     task: guiDataSchema,
-    load: (path) => loadGuiTasks(path, apps),
+    load: (path, o) => loadGuiTasks(path, apps, o),
     box: ({ data }) => guiBox(data.tier),
     setup: async ({ task, box }) => {
       const files = appOf(task.data).workspace(task.data.seed)

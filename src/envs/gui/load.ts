@@ -3,6 +3,8 @@ import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { makeTask, PaddockError, type Task } from '../../core/index.ts'
 import { adapterOf } from './adapters/index.ts'
+import type { LoadOptions } from '../contract.ts'
+import { type Refuse, refuserOf } from '../refuse.ts'
 import type { App, Plan } from './application/index.ts'
 import { screenBeside } from './desktop/index.ts'
 import { type GuiData, guiDataSchema } from './data.ts'
@@ -17,13 +19,31 @@ const fileShape = guiDataSchema.omit({ goal: true, seed: true }).extend({
 
 /**
  * Reads tasks of apps: a `.json` file `{"app", "goals", "seeds"}`, a folder of them, or one task of a file as
- * `<file without .json>/<goal>-<seed>`. Throws `TASK_INVALID` with file, place and fix.
+ * `<file without .json>/<goal>-<seed>`. Throws `TASK_INVALID` with file, place and fix for the first that cannot be used, where
+ * nobody is told of each; a file of which nothing can is told by its name, a goal by app and goal.
  */
-export async function loadGuiTasks(path: string, apps: ReadonlyMap<string, App>): Promise<readonly Task[]> {
+export async function loadGuiTasks(
+  path: string,
+  apps: ReadonlyMap<string, App>,
+  o: LoadOptions = {},
+): Promise<readonly Task[]> {
+  const refuse = refuserOf(o)
+  let refused = 0
+  const leaveOut = (name: string, error: unknown): void => {
+    refuse(name, error)
+    refused += 1
+  }
   const found = await findFiles(path)
-  const tasks = (await Promise.all(found.files.map((file) => readTasks(file, apps)))).flat()
+  const tasks: Task[] = []
+  for (const file of found.files) {
+    try {
+      tasks.push(...(await readTasks(file, apps, leaveOut)))
+    } catch (error) {
+      leaveOut(basename(file, '.json'), error)
+    }
+  }
   const chosen = found.only === null ? tasks : tasks.filter(({ name }) => name === found.only)
-  if (chosen.length > 0) return chosen
+  if (chosen.length + refused > 0) return chosen
   throw invalid(path, '', found.only === null ? 'there are no .json files' : `there is no task ${found.only}`)
 }
 
@@ -40,7 +60,7 @@ async function findFiles(path: string): Promise<{ readonly files: readonly strin
   throw invalid(path, '', 'does not exist')
 }
 
-async function readTasks(file: string, apps: ReadonlyMap<string, App>): Promise<readonly Task[]> {
+async function readTasks(file: string, apps: ReadonlyMap<string, App>, refuse: Refuse): Promise<readonly Task[]> {
   let json: unknown
   try {
     json = JSON.parse(await readFile(file, 'utf8'))
@@ -59,10 +79,6 @@ async function readTasks(file: string, apps: ReadonlyMap<string, App>): Promise<
       'app',
       `there is no app ${data.app}; use one of ${[...apps.keys()].join(', ')}, or list yours under gui.apps in paddock.config.ts`,
     )
-  }
-  const unknown = goals.find((goal) => !app.goals.includes(goal))
-  if (unknown !== undefined) {
-    throw invalid(file, 'goals', `${data.app} has no goal ${unknown}; use some of ${app.goals.join(', ')}`)
   }
   const adapter = adapterOf(data.schema)
   if (adapter !== null && data.tier === 'desktop' && pictureScale(adapter, data.screen) !== 1) {
@@ -88,7 +104,13 @@ async function readTasks(file: string, apps: ReadonlyMap<string, App>): Promise<
   if (data.tier === 'desktop' && (data.image.format !== 'png' || data.image.scale !== 1)) {
     throw invalid(file, 'image', 'a desktop gives its pictures as PNG, pixel by pixel: leave image out')
   }
-  return goals.flatMap((goal) => seeds.map((seed) => taskOf(app, { ...data, goal, seed }, split, file)))
+  const known = goals.filter((goal) => {
+    if (app.goals.includes(goal)) return true
+    const what = `${data.app} has no goal ${goal}; use some of ${app.goals.join(', ')}`
+    refuse(`${app.name}-${goal}`, invalid(file, 'goals', what))
+    return false
+  })
+  return known.flatMap((goal) => seeds.map((seed) => taskOf(app, { ...data, goal, seed }, split, file)))
 }
 
 function taskOf(app: App, data: GuiData, split: string, source: string): Task {

@@ -1,8 +1,9 @@
 import { readdir, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { PaddockError, type Task } from '../../../core/index.ts'
 import type { Environment } from '../../contract.ts'
+import { refuserOf } from '../../refuse.ts'
 import { formatIn, type Importer, type ImportOptions, type Place } from './contract.ts'
 import { requireTrust } from './trust.ts'
 import { readJson } from './set.ts'
@@ -27,7 +28,7 @@ export function withImporters(own: Environment, formats: Formats, o: ImportOptio
     ...own,
     task: z.union([own.task, ...[...formats.values()].map(({ environment }) => environment.task)]),
     load: async (path, options) => {
-      const tasks = await readFormats(path, formats, own, o)
+      const tasks = await readFormats(path, formats, own, { ...o, ...options })
       tasks?.forEach(of)
       return tasks ?? own.load(path, options)
     },
@@ -58,18 +59,19 @@ async function readFormats(path: string, formats: Formats, own: Environment, o: 
   const whole = await readOne(place, formats, o)
   if (whole !== null || place.kind === 'file') return whole
   const names = (await readdir(place.path)).filter((name) => name.endsWith('.json')).toSorted()
-  const each = await Promise.all(
-    names.map(async (name) => {
+  const refuse = refuserOf(o)
+  const all: Task[] = []
+  for (const name of names) {
+    try {
       const file = await placeAt(join(place.path, name))
-      return file === null ? null : readOne(file, formats, o)
-    }),
-  )
-  if (each.every((tasks) => tasks === null)) return null
-  // Sets of our own apps may lie beside those of other formats.
-  const all = await Promise.all(
-    each.map(async (tasks, at) => tasks ?? (await own.load(join(place.path, names[at] ?? '')))),
-  )
-  return all.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      const tasks = file === null ? null : await readOne(file, formats, o)
+      // Sets of our own apps may lie beside those of other formats.
+      all.push(...(tasks ?? (await own.load(join(place.path, name), o))))
+    } catch (error) {
+      refuse(basename(name, '.json'), error)
+    }
+  }
+  return names.length === 0 ? null : all.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 async function readOne(place: Place, formats: Formats, o: ImportOptions): Promise<readonly Task[] | null> {

@@ -1,6 +1,6 @@
 import { PaddockError, type Task } from '../../../core/index.ts'
 import type { Box } from '../../../sandbox/index.ts'
-import type { Artifacts, BoxContext, BoxNeeds, Environment, Tool } from '../../contract.ts'
+import type { Artifacts, BoxContext, BoxNeeds, Environment, LoadOptions, Tool } from '../../contract.ts'
 import { defineEnvironment, type EnvironmentSpec, type TaskOf } from '../../define.ts'
 import { guiBox, guiPrompt, guiTools, type Shown } from '../attempt.ts'
 import { toArtifact } from '../record.ts'
@@ -15,7 +15,7 @@ export interface Place {
   readonly json: unknown
 }
 
-export interface ImportOptions {
+export interface ImportOptions extends Pick<LoadOptions, 'onRefused'> {
   /** Programs that tasks bring for the host may run, as the caller. */
   readonly trustTasks: boolean
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { isPaddockError, PaddockError, type Task } from '../../../core/index.ts'
 import type { NamedScript, ScriptStep } from '../../contract.ts'
+import type { ImportOptions } from './contract.ts'
 import { scriptStepSchema } from '../../run-script.ts'
 import { guiDataSchema } from '../data.ts'
 
@@ -43,48 +44,59 @@ export function oracleScript(task: {
 /** Tasks of a set, of which some may need what is not here. */
 export class Imported {
   readonly #tasks: Task[] = []
-  readonly #refused: PaddockError[] = []
+  readonly #refused: { readonly name: string; readonly error: PaddockError }[] = []
+  readonly #onRefused: ImportOptions['onRefused']
+
+  /** @param o - who is told of each row that cannot be used; nobody: the first is the error of the set */
+  constructor({ onRefused }: Pick<ImportOptions, 'onRefused'>) {
+    this.#onRefused = onRefused
+  }
 
   /**
    * Takes a task, or notes why its row cannot be read (`TASK_INVALID`) or run here (`TASK_UNSUPPORTED`); anything else that
    * is thrown goes on.
+   *
+   * @param name - what the row is called where it is no task
    */
-  async take(read: () => Promise<Task | readonly Task[]>): Promise<void> {
+  async take(name: string, read: () => Promise<Task | readonly Task[]>): Promise<void> {
     try {
       this.#tasks.push(...[await read()].flat())
     } catch (error) {
       if (!isPaddockError(error) || (error.code !== 'TASK_UNSUPPORTED' && error.code !== 'TASK_INVALID')) throw error
-      this.#refused.push(error)
+      this.#refused.push({ name, error })
     }
   }
 
   /**
-   * By name. Throws what the first row was refused for unless the set leaves such rows out, `TASK_INVALID` for an empty set.
+   * By name. Rows that were refused are told of, each; where nobody is told, throws what the first was refused for. Neither
+   * where the set leaves such rows out. Throws `TASK_INVALID` for an empty set.
    */
   tasks(
     file: string,
     set: { readonly unsupported: 'refuse' | 'leave-out'; readonly oracles: Readonly<Record<string, unknown>> },
   ): readonly Task[] {
-    const [first] = this.#refused
-    if (first !== undefined && set.unsupported === 'refuse') {
+    const first = this.#refused[0]?.error
+    const told = set.unsupported === 'refuse' ? this.#onRefused : undefined
+    if (told !== undefined) for (const { name, error } of this.#refused) told(name, error)
+    if (first !== undefined && set.unsupported === 'refuse' && told === undefined) {
       const all = this.#refused.length + this.#tasks.length
       throw new PaddockError(
         first.code,
         `${first.message} (${this.#refused.length} of ${all} tasks cannot be run here)`,
         {
-          data: { ...first.data, file, tasks: this.#refused.map((one) => one.message) },
+          data: { ...first.data, file, tasks: this.#refused.map(({ error }) => error.message) },
           fix: `${first.fix} Or set "unsupported": "leave-out".`,
         },
       )
     }
-    if (this.#tasks.length === 0) {
+    if (this.#tasks.length === 0 && (told === undefined || first === undefined)) {
       const why = first === undefined ? '' : `; the first that was left out: ${first.message}`
       throw invalid(file, 'ids', `no task is left${why}`, 'Name tasks that are there and can be run.')
     }
     requireKnown(
       file,
       set.oracles,
-      this.#tasks.map(({ name }) => name),
+      [...this.#tasks, ...this.#refused].map(({ name }) => name),
     )
     return this.#tasks.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }

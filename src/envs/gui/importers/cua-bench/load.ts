@@ -39,10 +39,10 @@ async function tasksOf(
   file: string,
   o: gui.ImportOptions,
 ): Promise<readonly Task[]> {
-  const imported = new gui.Imported()
+  const imported = new gui.Imported(o)
   for (const path of modules) {
     gui.requireTrust(path, o)
-    await imported.take(() => variantsOf(path, set, file))
+    await imported.take(nameOf(path), () => variantsOf(path, set, file))
   }
   return imported.tasks(file, set)
 }

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { gui, makeTask, PaddockError, type Task } from '../../../../kits/environment.ts'
 import {
   type Ask,
@@ -21,31 +21,50 @@ const fileFix =
   'A task of OSWorld has id, instruction, config and evaluator {func, result, expected, conj, options, postconfig}.'
 
 /** A task file of OSWorld, a folder of domains with such files, or the JSON file of a set. Null for anything else. */
-export async function readOsworld({ path, kind, json }: gui.Place): Promise<readonly Task[] | null> {
+export async function readOsworld(
+  { path, kind, json }: gui.Place,
+  o: gui.ImportOptions,
+): Promise<readonly Task[] | null> {
   if (kind === 'directory') {
     const files = await filesBelow(path, 2)
-    const looks = files.length > 0 && isTask(await gui.readJson(files[0] ?? ''))
-    return looks
-      ? tasksOf(files, gui.fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path)
+    return (await areTasks(files))
+      ? tasksOf(files, gui.fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path, o)
       : null
   }
   if (isTask(json))
-    return tasksOf([path], gui.fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path)
+    return tasksOf([path], gui.fitted(osworldSetSchema, { format: 'osworld', directory: path }, path, setFix), path, o)
   if (typeof json !== 'object' || json === null || !('format' in json) || json.format !== 'osworld') return null
   const set = gui.fitted(osworldSetSchema, json, path, setFix)
   const at = resolve(dirname(path), set.directory)
   const files = at.endsWith('.json') ? [at] : await filesBelow(at, 3)
   if (files.length === 0) throw gui.invalid(path, 'directory', `${set.directory} holds no .json file`, setFix)
-  return tasksOf(files, set, path)
+  return tasksOf(files, set, path, o)
 }
 
-async function tasksOf(files: readonly string[], set: OsworldSet, file: string): Promise<readonly Task[]> {
-  const imported = new gui.Imported()
+/** By the first of them that can be read. */
+async function areTasks(files: readonly string[]): Promise<boolean> {
+  for (const file of files) {
+    const json = await gui.readJson(file).catch(() => undefined)
+    if (json !== undefined) return isTask(json)
+  }
+  return false
+}
+
+async function tasksOf(
+  files: readonly string[],
+  set: OsworldSet,
+  file: string,
+  o: gui.ImportOptions,
+): Promise<readonly Task[]> {
+  const imported = new gui.Imported(o)
   for (const path of files) {
-    const json = await gui.readJson(path)
-    const id = isTask(json) ? String(json.id) : null
-    if (set.ids !== undefined && (id === null || !set.ids.some((one) => id.startsWith(one)))) continue
-    await imported.take(async () => taskOf(gui.fitted(osworldFileSchema, json, path, fileFix), set, path, file))
+    // Files of OSWorld are named by their tasks.
+    await imported.take(basename(path, '.json'), async () => {
+      const json = await gui.readJson(path)
+      const id = isTask(json) ? String(json.id) : null
+      if (set.ids !== undefined && (id === null || !set.ids.some((one) => id.startsWith(one)))) return []
+      return taskOf(gui.fitted(osworldFileSchema, json, path, fileFix), set, path, file)
+    })
   }
   return imported.tasks(file, set)
 }

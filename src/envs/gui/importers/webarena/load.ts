@@ -18,13 +18,13 @@ const fileFix =
   'A task of WebArena has task_id, start_url, intent and eval {eval_types, reference_answers, reference_url, program_html}.'
 
 /** A task file of WebArena (one task, or a list of them), or the JSON file of a set. Null for anything else. */
-export async function readWebarena({ path, json }: gui.Place): Promise<readonly Task[] | null> {
+export async function readWebarena({ path, json }: gui.Place, o: gui.ImportOptions): Promise<readonly Task[] | null> {
   if (isTask(Array.isArray(json) ? json[0] : json)) {
-    return tasksOf([path], gui.fitted(webarenaSetSchema, { format: 'webarena', tasks: path }, path, setFix), path)
+    return tasksOf([path], gui.fitted(webarenaSetSchema, { format: 'webarena', tasks: path }, path, setFix), path, o)
   }
   if (typeof json !== 'object' || json === null || !('format' in json) || json.format !== 'webarena') return null
   const set = gui.fitted(webarenaSetSchema, json, path, setFix)
-  return tasksOf(await filesAt(resolve(dirname(path), set.tasks), path), set, path)
+  return tasksOf(await filesAt(resolve(dirname(path), set.tasks), path), set, path, o)
 }
 
 async function filesAt(at: string, file: string): Promise<readonly string[]> {
@@ -35,8 +35,13 @@ async function filesAt(at: string, file: string): Promise<readonly string[]> {
   throw gui.invalid(file, 'tasks', `${at} is no file of tasks and no folder of them`, setFix)
 }
 
-async function tasksOf(files: readonly string[], set: WebarenaSet, file: string): Promise<readonly Task[]> {
-  const imported = new gui.Imported()
+async function tasksOf(
+  files: readonly string[],
+  set: WebarenaSet,
+  file: string,
+  o: gui.ImportOptions,
+): Promise<readonly Task[]> {
+  const imported = new gui.Imported(o)
   for (const path of files) {
     const json = await gui.readJson(path)
     const list: readonly unknown[] = Array.isArray(json) ? json : [json]
@@ -44,7 +49,8 @@ async function tasksOf(files: readonly string[], set: WebarenaSet, file: string)
       const place = list.length === 1 ? path : `${path}: row ${at}`
       const id = isTask(row) ? row.task_id : null
       if (set.ids !== undefined && !set.ids.some((one) => String(one) === String(id))) continue
-      await imported.take(() => taskOf(row, set, place, file))
+      const name = id === null ? `${basename(path)} row ${at}` : nameOf(id)
+      await imported.take(name, () => taskOf(row, set, place, file))
     }
   }
   return imported.tasks(file, set)
@@ -90,7 +96,7 @@ async function taskOf(row: unknown, set: WebarenaSet, place: string, file: strin
   const bad = start.find((url) => URL.parse(url) === null)
   if (bad !== undefined) throw gui.invalid(place, 'start_url', `${bad} is no address`, fileFix)
   const { image, schema, maxActions, split, oracles, judge } = set
-  const name = `webarena-${id}`
+  const name = nameOf(id)
   const data: WebarenaData = {
     format: 'webarena',
     id: String(id),
@@ -146,6 +152,10 @@ async function cookiesOf(
 }
 
 const taskShape = z.looseObject({ task_id: z.unknown(), intent: z.string(), start_url: z.string(), eval: z.unknown() })
+
+function nameOf(id: unknown): string {
+  return `webarena-${String(id)}`
+}
 
 function isTask(row: unknown): row is { readonly task_id: unknown } {
   return taskShape.safeParse(row).success
