@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { traceLines } from './build-trace.ts'
 
 /** One message of a build, pull or import (Docker Engine API, "Build an image"): JSON lines. */
@@ -10,7 +11,8 @@ interface Progress {
 }
 
 /**
- * Reads the daemon's progress to its end, line by line. Throws an Error with the daemon's words and, as `log`, the last
+ * Reads the daemon's progress to its end, line by line, as a terminal would leave it: without colours, of a bar that is drawn
+ * again and again the last. Throws an Error with the daemon's words and, as `log`, the last
  * lines before it.
  */
 export async function follow(stream: NodeJS.ReadableStream, onLine: (line: string) => void): Promise<void> {
@@ -20,8 +22,9 @@ export async function follow(stream: NodeJS.ReadableStream, onLine: (line: strin
     if (text.trim() === '') return
     const message = parse(text)
     if (message.error !== undefined) throw new DaemonWords(message.error, log)
-    for (const line of linesOf(message)) {
-      if (line.trim() === '') continue
+    for (const raw of linesOf(message)) {
+      const line = shownOf(raw)
+      if (line === '') continue
       log.push(line)
       if (log.length > 40) log.shift()
       onLine(line)
@@ -33,6 +36,10 @@ export async function follow(stream: NodeJS.ReadableStream, onLine: (line: strin
     for (const line of lines) take(line)
   }
   take(rest)
+}
+
+function shownOf(line: string): string {
+  return stripVTControlCharacters(line).trimEnd().split('\r').at(-1)?.trim() ?? ''
 }
 
 function linesOf(message: Progress): readonly string[] {
