@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { learnDoors, openClassroom } from '../scripts/learn.ts'
+import { doors, learn, openClassroom } from '../scripts/learn.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const cache = execFileSync('sh', [join(root, 'scripts/real-up')], { encoding: 'utf8' }).trim()
@@ -37,11 +37,11 @@ console.log('|---|---|---|---|---|---|---|---|---|')
 let allHold = true
 const curves: string[] = []
 {
-  await using room = await openClassroom(cache)
+  await using room = await openClassroom(cache, doors)
   for (const { name, ...order } of orders) {
     if (asked.length > 0 && !asked.includes(name)) continue
     const data = await mkdtemp(join(tmpdir(), 'paddock-learn-'))
-    const learned = await learnDoors(room, { name: 'doors', data, ...order, steps })
+    const learned = await learn(room, { name: 'doors', data, ...order, steps })
     await rm(data, { recursive: true })
     const { before, after, p } = learned
     const gain = after - before

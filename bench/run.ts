@@ -36,6 +36,10 @@ const all = [
     about: 'A model that learns (`bench/learn.ts`, `npm run learn:proof`), beside one whose rewards are shuffled',
   },
   {
+    name: 'learn-long',
+    about: 'SmolLM2-135M learns (`bench/learn-long.ts`, `npm run learn:long`)',
+  },
+  {
     name: 'engine',
     about: 'A real engine (`bench/engine.ts`): tokens per second of vLLM through Paddock, beside vLLM alone',
   },

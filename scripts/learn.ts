@@ -1,4 +1,4 @@
-/** A model that learns `doors` (examples/train/doors): a real vLLM, a real `paddock serve`, the reference loop. */
+/** A model that learns `doors` or `animals` (examples/train): a real vLLM, a real `paddock serve`, the reference loop. */
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,37 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from './free-port.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const doors = join(root, 'examples/train/doors')
+const train = join(root, 'examples/train')
+
+/** What is learned, and by which model. */
+export interface Subject {
+  readonly name: string
+  /** Below examples/train: makes the base model, and prints where it is. */
+  readonly base: string
+  /** Below examples/train: plays and trains. */
+  readonly learn: string
+  /** Of vLLM. */
+  readonly flags: readonly string[]
+  /** Of vLLM and of the trainer. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Two million parameters, of which a step takes seconds. */
+export const doors: Subject = {
+  name: 'doors',
+  base: 'doors/tiny.py',
+  learn: 'doors/learn.py',
+  flags: ['--max-model-len', '256', '--max-num-seqs', '32'],
+}
+
+/** SmolLM2-135M. Engine and trainer compute at the same time, so each has a core. */
+export const animals: Subject = {
+  name: 'animals',
+  base: 'animals/untied.py',
+  learn: 'animals/learn.py',
+  flags: ['--max-model-len', '128', '--max-num-seqs', '16'],
+  env: { OMP_NUM_THREADS: '1' },
+}
 
 export interface VllmOrder {
   /** The directory that `scripts/real-up` printed. */
@@ -92,6 +122,7 @@ function descendantsOf(pid: number): readonly number[] {
 
 /** vLLM on a copy of the base model, which every run begins by loading anew. */
 export interface Classroom extends AsyncDisposable {
+  readonly subject: Subject
   readonly cache: string
   readonly base: string
   readonly served: string
@@ -99,17 +130,22 @@ export interface Classroom extends AsyncDisposable {
 }
 
 /** Makes the base model, once per content of what it is made from, and serves it. */
-export async function openClassroom(cache: string, told: 'inherit' | 'ignore' = 'ignore'): Promise<Classroom> {
-  const made = execFileSync(join(cache, 'venv/bin/python'), ['-B', join(doors, 'tiny.py'), cache], {
+export async function openClassroom(
+  cache: string,
+  subject: Subject,
+  told: 'inherit' | 'ignore' = 'ignore',
+): Promise<Classroom> {
+  const made = execFileSync(join(cache, 'venv/bin/python'), ['-B', join(train, subject.base), cache], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', told],
   })
   const base = made.trim().split('\n').at(-1) ?? ''
-  const served = await mkdtemp(join(tmpdir(), 'paddock-doors-'))
+  const served = await mkdtemp(join(tmpdir(), `paddock-${subject.name}-`))
   await cp(base, served, { recursive: true })
-  const flags = ['--max-model-len', '256', '--max-num-seqs', '32']
-  const engine = await startVllm({ cache, directory: served, model: 'policy', flags })
+  const { flags, env } = subject
+  const engine = await startVllm({ cache, directory: served, model: 'policy', flags, ...(env && { env }) })
   return {
+    subject,
     cache,
     base,
     served,
@@ -135,7 +171,7 @@ export interface Lesson {
 
 /** What learn.py wrote. */
 export interface Learned {
-  /** Mean reward of held-out clues. */
+  /** Mean reward of held-out tasks. */
   readonly before: number
   readonly after: number
   /** Of as many changes among them, were nothing learned (McNemar, exact, two-sided). */
@@ -151,8 +187,8 @@ export interface Learned {
   readonly trained: readonly (readonly [step: number, callId: string, tokens: number])[]
 }
 
-/** One whole run: held-out clues, training, held-out clues. `onLine` gets what learn.py prints. */
-export async function learnDoors(
+/** One whole run: held-out tasks, training, held-out tasks. `onLine` gets what learn.py prints. */
+export async function learn(
   room: Classroom,
   { name, data, seed, steps, lag, control }: Lesson,
   onLine: (line: string) => void = () => undefined,
@@ -163,10 +199,15 @@ export async function learnDoors(
     const out = join(directory, 'out.json')
     const numbers = ['--name', name, '--seed', `${seed}`, '--steps', `${steps}`, '--lag', `${lag}`]
     const places = ['--base', room.base, '--weights', room.served, '--out', out, '--url', paddock.control]
-    const args = ['-B', join(doors, 'learn.py'), ...places, ...numbers, ...(control ? ['--control'] : [])]
+    const args = ['-B', join(train, room.subject.learn), ...places, ...numbers, ...(control ? ['--control'] : [])]
     const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
     const child = spawn(join(room.cache, 'venv/bin/python'), args, {
-      env: { ...process.env, PYTHONPATH: join(root, 'clients/python/src'), PADDOCK_CONTROL_TOKEN: token },
+      env: {
+        ...process.env,
+        ...room.subject.env,
+        PYTHONPATH: join(root, 'clients/python/src'),
+        PADDOCK_CONTROL_TOKEN: token,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const last: string[] = []

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Classroom, type Learned, learnDoors, openClassroom } from '../../scripts/learn.ts'
+import { type Classroom, doors, type Learned, learn, openClassroom } from '../../scripts/learn.ts'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { cache } from './vllm.ts'
 
@@ -15,8 +15,8 @@ describe.skipIf(cache === '')('a model of two million parameters', () => {
   let data: string
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), 'paddock-learn-'))
-    room = await openClassroom(cache)
-    learned = await learnDoors(room, { name: 'doors', data, seed: 1, steps, lag: 1, control: false })
+    room = await openClassroom(cache, doors)
+    learned = await learn(room, { name: 'doors', data, seed: 1, steps, lag: 1, control: false })
     console.log(`doors: ${learned.before} before, ${learned.after} after, p ${learned.p}, ${learned.seconds} s`)
   }, 1_200_000)
   afterAll(async () => {

@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 from random import Random
@@ -26,22 +27,36 @@ from transformers import AutoModelForCausalLM
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import loop  # noqa: E402
-from play import Players  # noqa: E402
-from world import Clue, held_out, training  # noqa: E402
+from play import Play, Players, open_doors  # noqa: E402
+from world import held_out, training  # noqa: E402
 
 RELOAD = [{"path": "/collective_rpc", "body": {"method": "reload_weights"}}]
 
 
-def task_of(clue: Clue) -> dict[str, str]:
-    return {"name": clue.name, "instruction": clue.instruction}
+@dataclass(frozen=True)
+class Subject:
+    """What is learned. Tasks are anything that has a `name` and an `instruction`, and that `play` understands."""
+
+    name: str
+    training: Callable[[int], Sequence[Any]]
+    """The tasks of a seed, in the order in which they train."""
+    held_out: Callable[[], Sequence[Any]]
+    play: Play
+    at_once: int = 8
 
 
-def examine(run: Run, name: str, players: Players) -> list[float]:
-    """Rewards of the held-out clues, in their order, one attempt each, by the weights that are live."""
-    asked = held_out()
-    opened = run.eval([task_of(clue) for clue in asked], split="test", eval_id=name)
-    for clue, task in zip(asked, opened["tasks"], strict=True):
-        players.group(task["group_id"], clue, 1)
+DOORS = Subject("doors", training, held_out, open_doors)
+
+
+def task_of(task: Any) -> dict[str, str]:
+    return {"name": task.name, "instruction": task.instruction}
+
+
+def examine(run: Run, name: str, asked: Sequence[Any], players: Players) -> list[float]:
+    """Rewards of the held-out tasks, in their order, one attempt each, by the weights that are live."""
+    opened = run.eval([task_of(task) for task in asked], split="test", eval_id=name)
+    for asked_for, task in zip(asked, opened["tasks"], strict=True):
+        players.group(task["group_id"], asked_for, 1)
     while (found := run.eval_state(name, wait_s=20))["state"] == "running":
         players.failed()
     if found["result"]["mixed"] or found["state"] != "done":
@@ -69,26 +84,37 @@ def mcnemar(before: list[float], after: list[float]) -> float:
     return min(1.0, 2 * sum(comb(changed, at) for at in range(min(better, worse) + 1)) / 2**changed)
 
 
-def learn(paddock: Paddock, args: argparse.Namespace) -> dict[str, Any]:
-    """Held-out clues, training, held-out clues: what came of it."""
+def policy(args: argparse.Namespace) -> Any:
+    """The model, whose last `top_layers` alone train; with 0 all of it does."""
+    model = AutoModelForCausalLM.from_pretrained(args.base, dtype=torch.float32)
+    if args.top_layers:
+        model.requires_grad_(False)
+        model.model.layers[-args.top_layers :].requires_grad_(True)
+    return model
+
+
+def learn(paddock: Paddock, args: argparse.Namespace, subject: Subject) -> dict[str, Any]:
+    """Held-out tasks, training, held-out tasks: what came of it."""
     torch.manual_seed(args.seed)
-    model, args.reference = (AutoModelForCausalLM.from_pretrained(args.base, dtype=torch.float32) for _ in range(2))
-    clues = training(args.seed)
+    model = policy(args)
+    args.reference = AutoModelForCausalLM.from_pretrained(args.base, dtype=torch.float32) if args.kl else None
+    tasks, unseen = subject.training(args.seed), subject.held_out()
     staleness = {"max": args.lag, "mode": "gate"}
-    players = Players(paddock, seed=args.seed)
-    with paddock.run(args.name, purpose="train", harness="doors", groups_per_step=args.groups, staleness=staleness) as run:
+    players = Players(paddock, subject.play, source=subject.name, seed=args.seed, at_once=subject.at_once)
+    with paddock.run(args.name, purpose="train", harness=subject.name, groups_per_step=args.groups, staleness=staleness) as run:
 
         def ask(name: str, number: int) -> None:
-            clue = clues[number % len(clues)]
-            run.submit({"group_id": name, "task": task_of(clue), "n": args.n})
-            players.group(name, clue, args.n)
+            task = tasks[number % len(tasks)]
+            run.submit({"group_id": name, "task": task_of(task), "n": args.n})
+            players.group(name, task, args.n)
 
         run.attach()
         run.policy(0, "live", requests=RELOAD)
-        before = examine(run, f"{args.name}-before", players)
+        before = examine(run, f"{args.name}-before", unseen, players)
+        print(f"before: {mean(before):.3f} of {len(before)} held-out tasks", flush=True)
         watched = Watched(run, players, Random(args.seed) if args.control else None)
         loop.train(model, watched, ask, args)  # type: ignore[arg-type]
-        after = examine(run, f"{args.name}-after", players)
+        after = examine(run, f"{args.name}-after", unseen, players)
         players.close()
         run.finish()
         found = {"before": mean(before), "after": mean(after), "p": mcnemar(before, after), "tasks": len(before)}
@@ -120,12 +146,13 @@ class Watched:
         return getattr(self._run, name)
 
 
-def main() -> None:
+def main(subject: Subject, **others: Any) -> None:
+    """`others`: defaults of this subject's own."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    known = {"name": "doors", "seed": 1, "steps": 50, "groups": 4, "n": 8, "lag": 1, "save_every": 10, "most_tokens": 4096}
+    known = {"seed": 1, "steps": 50, "groups": 4, "n": 8, "lag": 1, "save_every": 10, "most_tokens": 4096}
     known |= {"lr": 4e-4, "decay": 0.8, "max_norm": 0.1, "kl": 0.15, "clip_low": 0.2, "clip_high": 0.28, "most_kl": 1e-3}
-    known |= {"lease_s": 600.0, "mode": "drain"}
-    for name, default in known.items():
+    known |= {"lease_s": 600.0, "mode": "drain", "top_layers": 0}
+    for name, default in {**known, "name": subject.name, **others}.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
     for name, says in {"base": "where it starts", "weights": "what vLLM serves", "out": "a file for what came of it"}.items():
         parser.add_argument(f"--{name}", required=True, help=says)
@@ -137,7 +164,7 @@ def main() -> None:
     began = time.monotonic()
     shutil.copytree(args.base, args.weights, dirs_exist_ok=True)
     with tempfile.TemporaryDirectory() as args.save:
-        found = learn(paddock, args)
+        found = learn(paddock, args, subject)
     found["seconds"] = round(time.monotonic() - began)
     Path(args.out).write_text(json.dumps(found))
     said = ("before", "after", "p", "tasks", "seconds")
@@ -149,4 +176,4 @@ def mean(values: list[float]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(DOORS)
