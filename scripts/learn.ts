@@ -16,9 +16,9 @@ const train = join(root, 'examples/train')
 /** What is learned, and by which model. */
 export interface Subject {
   readonly name: string
-  /** Below examples/train: makes the base model, and prints where it is. */
+  /** Below examples/train: makes the base model and prints its directory. */
   readonly base: string
-  /** Below examples/train: plays and trains. */
+  /** Below examples/train: runs the rollouts and trains. */
   readonly learn: string
   /** Of vLLM. */
   readonly flags: readonly string[]

@@ -28,6 +28,20 @@ function bound(text: string): number | null | undefined {
 export const betweenHelp = 'must be like 0.2..0.8, 3.., ..5 or 4'
 
 const between = z.string().refine((text) => betweenOf(text) !== null, betweenHelp)
+/** A moment as it is written, in milliseconds. Null: it is none. */
+export function momentOf(text: string): number | null {
+  return z.iso
+    .date()
+    .or(z.iso.datetime({ offset: true }))
+    .safeParse(text).success
+    ? Date.parse(text)
+    : null
+}
+
+/** How {@link momentOf} is told to people. */
+export const momentHelp = 'must be a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z'
+
+const moment = z.string().refine((text) => momentOf(text) !== null, momentHelp)
 const keys = z
   .string()
   .refine((text) => splitKeys(text) !== null, `must be of ${memoryKeys.join(', ')}, separated by commas`)
@@ -50,6 +64,7 @@ export const taskQuery = z.strictObject({
   pass_rate: between.optional(),
   attempts: between.optional(),
   uses: between.optional(),
+  unused_since: moment.optional(),
   by: keys.optional(),
   sort: z.enum(memorySorts).default('pass_rate'),
   order: z.enum(['asc', 'desc']).default('asc'),
@@ -70,6 +85,7 @@ export function memoryQueryOf(asked: z.output<typeof taskQuery>): MemoryQuery {
       passRate: bounds(asked.pass_rate),
       attempts: bounds(asked.attempts),
       uses: bounds(asked.uses),
+      unusedSince: asked.unused_since === undefined ? undefined : (momentOf(asked.unused_since) ?? undefined),
     }),
     by: asked.by === undefined ? [] : (splitKeys(asked.by) ?? []),
     sort: asked.sort,
@@ -115,6 +131,7 @@ export const taskPage = z.strictObject({
         skipped: count,
       }),
       last_at: z.number(),
+      used_at: number,
     }),
   ),
   next: z.string().nullable(),
@@ -158,6 +175,7 @@ export async function taskPageView(
         mean_turns: line.meanTurns,
         uses: { ...line.uses },
         last_at: line.lastAt,
+        used_at: line.usedAt,
       }
     }),
     next,

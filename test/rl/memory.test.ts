@@ -80,6 +80,8 @@ it('remembers attempts as they settle and rows as they are used, over a kill, an
   expect(await tasks('run=run')).toEqual(remembered)
   expect((await tasks('pass_rate=0.2..0.8')).map(({ name }) => name)).toEqual(['even'])
   expect((await tasks('uses=..0&attempts=3..')).map(({ name }) => name)).toEqual(['hard'])
+  expect((await tasks('unused_since=2020-01-01')).map(({ name }) => name)).toEqual(['hard'])
+  expect(await tasks('unused_since=2999-01-01T00:00:00Z')).toHaveLength(2)
   expect(await tasks('run=run&by=harness,version&versions=0')).toMatchObject([
     { name: 'hard', harness: 'external', version: { version: 0 } },
     { name: 'even', harness: 'external', version: { version: 0 } },

@@ -200,10 +200,12 @@ class Trainer(Scripted):
     def test_tasks_are_asked_for_until_there_are_no_more(self) -> None:
         pages = says({"tasks": [{"name": "a"}], "next": "c1"}), says({"tasks": [{"name": "b"}], "next": None})
         self.server.on("GET /rl/v1/tasks", *pages)
-        found = self.paddock.tasks(run="r", pass_rate=(0.2, 0.8), attempts=(4, None), by=["harness", "version"], tasks=["d1", "d2"])
+        asked = {"pass_rate": (0.2, 0.8), "attempts": (4, None), "unused_since": "2026-03-01"}
+        found = self.paddock.tasks(run="r", by=["harness", "version"], tasks=["d1", "d2"], **asked)
         self.assertEqual([line["name"] for line in found], ["a", "b"])
         first, second = (asked.path.split("?")[1] for asked in self.server.asked if asked.path.startswith("/rl/v1/tasks"))
-        expected = "run=r&task=d1%2Cd2&by=harness%2Cversion&pass_rate=0.2..0.8&attempts=4..&sort=pass_rate&order=asc&limit=500"
+        expected = "run=r&task=d1%2Cd2&by=harness%2Cversion&pass_rate=0.2..0.8&attempts=4..&unused_since=2026-03-01"
+        expected += "&sort=pass_rate&order=asc&limit=500"
         self.assertEqual(first, expected)
         self.assertEqual(second, f"{expected}&after=c1")
         self.assertEqual(self.paddock.tasks(tasks=[]), [])

@@ -1,6 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import { betweenHelp, betweenOf, memoryQueryOf, splitKeys, taskPageView } from '../../read/index.ts'
+import {
+  betweenHelp,
+  betweenOf,
+  memoryQueryOf,
+  momentHelp,
+  momentOf,
+  splitKeys,
+  taskPageView,
+} from '../../read/index.ts'
 import { memoryKeys, type MemoryPage, memorySorts, type StoreReader } from '../../trajectory/index.ts'
 import { resolveRun } from '../resolve.ts'
 
@@ -12,13 +20,26 @@ export interface TaskOptions {
   readonly passRate?: string
   readonly attempts?: string
   readonly uses?: string
+  readonly unusedSince?: string
   readonly by?: string
   readonly sort?: (typeof memorySorts)[number]
   readonly descending?: boolean
   readonly after?: string
 }
 
-const only = ['harness', 'variant', 'versions', 'passRate', 'attempts', 'uses', 'by', 'sort', 'descending', 'after']
+const only = [
+  'harness',
+  'variant',
+  'versions',
+  'passRate',
+  'attempts',
+  'uses',
+  'unusedSince',
+  'by',
+  'sort',
+  'descending',
+  'after',
+]
 
 export function addTaskOptions(command: Command): Command {
   return command
@@ -28,6 +49,7 @@ export function addTaskOptions(command: Command): Command {
     .option('--pass-rate <a..b>', 'tasks: only those with such a share of passes, such as 0.2..0.8', between)
     .option('--attempts <a..b>', 'tasks: only those with so many attempts, such as 4..', between)
     .option('--uses <a..b>', 'tasks: only those of which a trainer used so many rows, such as ..0', between)
+    .option('--unused-since <time>', 'tasks: only those of which a trainer used no row since then', moment)
     .option('--by <keys>', `tasks: a line for each of ${memoryKeys.join(', ')}, separated by commas`, keys)
     .addOption(new Option('--sort <key>', 'tasks: by what they are ordered (default: pass_rate)').choices(memorySorts))
     .option('--descending', 'tasks: the greatest first')
@@ -60,6 +82,7 @@ export async function listTasks(
     pass_rate: options.passRate,
     attempts: options.attempts,
     uses: options.uses,
+    unused_since: options.unusedSince,
     by: options.by,
     sort: options.sort ?? 'pass_rate',
     order: options.descending === true ? 'desc' : 'asc',
@@ -72,6 +95,11 @@ export async function listTasks(
 
 function between(text: string): string {
   if (betweenOf(text) === null) throw new InvalidArgumentError(`It ${betweenHelp}.`)
+  return text
+}
+
+function moment(text: string): string {
+  if (momentOf(text) === null) throw new InvalidArgumentError(`It ${momentHelp}.`)
   return text
 }
 

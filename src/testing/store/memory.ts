@@ -214,15 +214,22 @@ export function memoryContract(name: string, make: () => Promise<TrainerBookUnde
         await made.trainer.dispose(runId, { incarnation, dispositions })
       }
       await train(first, 1)
+      const usedFirst = (await one(runId)).usedAt
       await made.trainer.announce(runId, { incarnation: 1, ordinal: 1, label: 'w1' })
       const [second] = await settle(runId, task, [{ reward: 0, weights: ['w1'] }])
       await train(second, 2)
+      const { usedAt, lastAt } = await one(runId)
+      expect(usedAt).toBeGreaterThanOrEqual(lastAt)
+      const unusedSince = async (at: number) => (await read(runId, { unusedSince: at })).tasks.length
+      expect([await unusedSince(usedAt ?? 0), await unusedSince((usedAt ?? 0) + 1)]).toEqual([0, 1])
       expect(await one(runId)).toMatchObject({ attempts: 2, passed: 1, uses: { used: 2, stale: 0 } })
       expect(await one(runId, { versions: { min: 1, max: null } })).toMatchObject({ attempts: 1, passed: 0 })
       await attach(1)
-      expect(await one(runId)).toMatchObject({ attempts: 2, uses: { used: 1 } })
+      expect(await one(runId)).toMatchObject({ attempts: 2, uses: { used: 1 }, usedAt: usedFirst })
       await attach(null)
-      expect(await one(runId)).toMatchObject({ attempts: 1, passed: 1, uses: { used: 0 } })
+      expect(await one(runId)).toMatchObject({ attempts: 1, passed: 1, uses: { used: 0 }, usedAt: null })
+      expect(await unusedSince(0)).toBe(0)
+      expect(await unusedSince(1)).toBe(1)
     })
 
     it('is found by bounds, in order, a page at a time', async () => {

@@ -1,4 +1,4 @@
-import { sqliteMemory } from '../memory/index.ts'
+import { sqliteMemory, sqliteUsedAt } from '../memory/index.ts'
 import type { DigestedTable, Migration } from '../sqlite/index.ts'
 
 /** A table of the catalogue whose rows carry digests. */
@@ -371,4 +371,5 @@ export const catalogueMigrations: readonly Migration[] = [
   CREATE INDEX trainer_versions_came ON trainer_versions (run, n);
   CREATE INDEX run_events_settled ON run_events (run, seq) WHERE kind = 'group_settled';
   `,
+  sqliteUsedAt,
 ]

@@ -33,6 +33,8 @@ export interface MemoryQuery {
   readonly attempts?: Between
   /** Dispositions `used`. */
   readonly uses?: Between
+  /** No row used at this time or later: those never used are among them. */
+  readonly unusedSince?: number
   /** Lines of one task are told apart by these; none: one line a task. */
   readonly by: readonly MemoryKey[]
   readonly sort: MemorySort
@@ -78,6 +80,8 @@ export interface TaskMemory {
   readonly uses: Readonly<Record<Disposition['outcome'], number>>
   /** When the last of the attempts settled or was judged. */
   readonly lastAt: number
+  /** When a trainer last used a row; null: never, or all of it was undone. */
+  readonly usedAt: number | null
 }
 
 export interface MemoryPage {

@@ -1,3 +1,3 @@
 export { readMemory } from './read.ts'
 export { rememberReward, rememberRound, rememberUses } from './remember.ts'
-export { postgresMemory, sqliteMemory } from './schema.ts'
+export { postgresMemory, postgresUsedAt, sqliteMemory, sqliteUsedAt } from './schema.ts'

@@ -56,6 +56,7 @@ interface Line extends Record<Disposition['outcome'], number> {
   readonly reward_sum: number
   readonly reward_squares: number
   readonly last_at: number
+  readonly used_at: number
   readonly place: number
   readonly name: string
 }
@@ -80,7 +81,8 @@ export async function readMemory(sql: Sql, query: MemoryQuery): Promise<MemoryPa
   }
   const rows = await sql.all<Line>(
     `SELECT ${keys.join(', ')}, ${summed.map((one) => `sum(${one}) AS ${one}`).join(', ')},
-       max(most_tokens) AS most_tokens, max(last_at) AS last_at, ${place} AS place, ${name} AS name
+       max(most_tokens) AS most_tokens, max(last_at) AS last_at, max(used_at) AS used_at,
+       ${place} AS place, ${name} AS name
      FROM (${standing}) AS lines ${whereOf('WHERE', where.texts)}
      GROUP BY ${keys.join(', ')} ${whereOf('HAVING', having.texts)}
      ORDER BY place ${descending ? 'DESC' : 'ASC'}, name LIMIT ?`,
@@ -119,12 +121,16 @@ function conditions(sql: Sql, { runId, harness, variant, taskDigests, versions }
   return found
 }
 
-function bounds({ passRate: rate, attempts, uses }: MemoryQuery): Conditions {
+function bounds({ passRate: rate, attempts, uses, unusedSince }: MemoryQuery): Conditions {
   const found: Conditions = { texts: [], values: [] }
   if (rate !== undefined) found.texts.push('sum(numbers) > 0')
   within(found, passRate, rate)
   within(found, 'sum(attempts)', attempts)
   within(found, 'sum(used)', uses)
+  if (unusedSince !== undefined) {
+    found.texts.push('max(used_at) < ?')
+    found.values.push(unusedSince)
+  }
   return found
 }
 
@@ -173,6 +179,7 @@ function memoryOf(line: Line, by: readonly MemoryKey[]): TaskMemory {
       skipped: line.skipped,
     },
     lastAt: line.last_at,
+    usedAt: line.used_at === 0 ? null : line.used_at,
   }
 }
 

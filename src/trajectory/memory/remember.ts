@@ -89,7 +89,10 @@ export async function rememberReward(sql: Sql, rollout: Id, reward: number | nul
   await recount(sql, rollout, before, { ...before, counted: reward === null ? 'null' : 'number', reward }, at)
 }
 
-/** Rows of rollouts by what a trainer did with them. `sign` -1: it was undone. */
+/**
+ * Rows of rollouts by what a trainer did with them. `sign` -1: it was undone. The time of the last use stays then, unless
+ * no use is left.
+ */
 export async function rememberUses(
   sql: Sql,
   said: readonly Pick<Disposition, 'row' | 'outcome'>[],
@@ -105,6 +108,12 @@ export async function rememberUses(
         rollout,
       )
     }
+    if (own.every(({ outcome }) => outcome !== 'used')) continue
+    const last = sign === 1 ? sql.dialect.now : 'CASE WHEN used = 0 THEN 0 ELSE used_at END'
+    await sql.all(
+      `UPDATE memory_lines SET used_at = ${last} WHERE n = (SELECT line FROM remembered WHERE rollout = ?)`,
+      rollout,
+    )
   }
 }
 

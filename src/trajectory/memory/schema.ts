@@ -62,6 +62,13 @@ export const sqliteMemory = tables({
   end: ' STRICT',
 })
 
+const usedAt = (table: string, real: string): string =>
+  `-- When a trainer last used a row, of those whose use stands; 0: never.
+  ALTER TABLE ${table} ADD COLUMN used_at ${real} NOT NULL DEFAULT 0`
+
+export const sqliteUsedAt = usedAt('memory_lines', 'REAL')
+export const postgresUsedAt = usedAt('paddock.memory_lines', 'float8')
+
 export const postgresMemory = tables({
   schema: 'paddock.',
   key: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',

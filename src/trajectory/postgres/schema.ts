@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import { postgresMemory } from '../memory/index.ts'
+import { postgresMemory, postgresUsedAt } from '../memory/index.ts'
 import { catalogueSchema } from './catalogue-schema.ts'
 import type { Connection } from './connection.ts'
 import { homesSchema } from './homes-schema.ts'
@@ -87,6 +87,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX trainer_versions_came ON paddock.trainer_versions (run, n);
   CREATE INDEX run_events_settled ON paddock.run_events (run, seq) WHERE kind = 'group_settled';
   `,
+  postgresUsedAt,
 ]
 
 /** Serializes programs that start at once; of this program alone. */

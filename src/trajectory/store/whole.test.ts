@@ -60,6 +60,7 @@ describe('a log that the catalogue remembers', () => {
 
 /** What the fourth schema of the catalogue did is undone; the table is one without rows. */
 const unnumbered = `
+  ALTER TABLE memory_lines DROP COLUMN used_at;
   DROP INDEX rollouts_run; DROP INDEX round_claims_run; DROP INDEX trainer_metrics_came; DROP INDEX trainer_versions_came;
   DROP INDEX run_events_settled;
   DROP TABLE dispositions;
@@ -119,7 +120,7 @@ describe('schemas', () => {
     expect((await fsck(directory)).problems).toEqual([])
   })
 
-  it('of the catalogue before verifications come forward with what they hold, and salvage takes them as they are', async () => {
+  it('of the catalogue before verifications and times of use come forward with what they hold, and salvage takes them as they are', async () => {
     const db = new Database(catalogue())
     db.exec(`${unnumbered} DROP TABLE verifications; DELETE FROM schema_version WHERE version >= 3`)
     db.close()

@@ -131,6 +131,7 @@ class Paddock:
         pass_rate: Bounds | None = None,
         attempts: Bounds | None = None,
         uses: Bounds | None = None,
+        unused_since: str | None = None,
         by: Iterable[MemoryKey] = (),
         sort: Literal["pass_rate", "attempts", "uses", "last"] = "pass_rate",
         descending: bool = False,
@@ -138,7 +139,8 @@ class Paddock:
     ) -> list[dict[str, Any]]:
         """What is remembered of tasks, a line each, or each with every key of `by`: `digest, name, attempts, numbers, passed, pass_rate,
         mean_reward, nulls, infra, stopped, mean_tokens, mean_turns, uses, ...`. Bounds are `(least, most)`, None for none; `tasks` are
-        digests. They are asked for a `page` at a time.
+        digests; `unused_since` is a time such as `2026-03-01T12:00:00Z`: tasks of which a row was used then or later are left out. They
+        are asked for a `page` at a time.
         """
         digests = None if tasks is None else ",".join(tasks)
         if digests == "":
@@ -146,7 +148,7 @@ class Paddock:
         asked: dict[str, Any] = {"run": run, "harness": harness, "variant": variant, "task": digests, "by": ",".join(by) or None}
         bounds = {"versions": versions, "pass_rate": pass_rate, "attempts": attempts, "uses": uses}
         asked |= {name: _between(given) for name, given in bounds.items()}
-        asked |= {"sort": sort, "order": "desc" if descending else "asc", "limit": page}
+        asked |= {"unused_since": unused_since, "sort": sort, "order": "desc" if descending else "asc", "limit": page}
         query = {name: value for name, value in asked.items() if value is not None}
         lines: list[dict[str, Any]] = []
         while True:
