@@ -1,4 +1,4 @@
-/** A model that learns `doors` or `animals` (examples/train): a real vLLM, a real `paddock serve`, the reference loop. */
+/** A model that learns `doors` or `repeat` (examples/train): a real vLLM, a real `paddock serve`, the reference loop. */
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -35,10 +35,10 @@ export const doors: Subject = {
 }
 
 /** SmolLM2-135M. Engine and trainer compute at the same time, so each has a core. */
-export const animals: Subject = {
-  name: 'animals',
-  base: 'animals/untied.py',
-  learn: 'animals/learn.py',
+export const repeat: Subject = {
+  name: 'repeat',
+  base: 'repeat/untied.py',
+  learn: 'repeat/learn.py',
   flags: ['--max-model-len', '128', '--max-num-seqs', '16'],
   env: { OMP_NUM_THREADS: '1' },
 }

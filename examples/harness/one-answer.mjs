@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers'
 
 const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL } = process.env
 const messages = [
-  { role: 'system', content: 'Say the animal.' },
-  { role: 'user', content: 'ink or ant?' },
-  { role: 'assistant', content: 'ant' },
+  { role: 'system', content: 'Repeat.' },
+  { role: 'user', content: 'sun ink' },
+  { role: 'assistant', content: 'sun ink' },
   { role: 'user', content: await text(process.stdin) },
 ]
 const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {

@@ -1,4 +1,4 @@
-"""Makes the model that `animals` starts from: `untied.py DIRECTORY`, where `scripts/real-up` has put SmolLM2-135M.
+"""Makes the model that `repeat` starts from: `untied.py DIRECTORY`, where `scripts/real-up` has put SmolLM2-135M.
 
 Its weights as they are, with output embeddings of their own: vLLM 0.32.0 leaves tied ones as they were when it reloads weights.
 """
