@@ -49,6 +49,7 @@ export {
   taskImage,
   verifierBoxes,
 } from './open-box.ts'
+export { nemoGymEnvironment, type NemoGymOptions } from './nemo-gym/index.ts'
 export { openEnvEnvironment, type OpenEnvOptions, type OpenEnvServer, type ServerProgram } from './openenv/index.ts'
 export { toolOutcome } from './outcome.ts'
 export { type RanStep, runScript, scriptStepSchema, shellTool } from './run-script.ts'

@@ -33,6 +33,7 @@ import { defineEnvironment } from './define.ts'
 import { dice } from './dice.ts'
 import * as gui from './gui/kit.ts'
 import { loadJsonTasks } from './json-tasks.ts'
+import { nemoGymEnvironment } from './nemo-gym/index.ts'
 import { openEnvEnvironment } from './openenv/index.ts'
 import { toolOutcome } from './outcome.ts'
 import { perAttempt } from './per-attempt.ts'
@@ -48,6 +49,7 @@ export const environmentKit = {
   defineEnvironment,
   defineTool,
   gui,
+  nemoGymEnvironment,
   openEnvEnvironment,
   verifiersEnvironment,
   toolOutcome,

@@ -28,6 +28,8 @@ export {
   loadJsonTasks,
   type LoadOptions,
   type NamedScript,
+  nemoGymEnvironment,
+  type NemoGymOptions,
   openEnvEnvironment,
   type OpenEnvOptions,
   type OpenEnvServer,

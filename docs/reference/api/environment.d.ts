@@ -207,6 +207,19 @@ export interface NamedScript {
     readonly later?: readonly NamedScript[];
 }
 
+export interface NemoGymOptions {
+    readonly name: string;
+    readonly version: string;
+    readonly app: string;
+    readonly settings?: Readonly<Record<string, unknown>>;
+    readonly others?: Readonly<Record<string, unknown>>;
+    readonly python?: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly startMs?: number;
+    readonly answerMs?: number;
+    readonly box?: Partial<BoxNeeds>;
+}
+
 export interface OpenEnvOptions {
     readonly name: string;
     readonly version: string;
@@ -378,6 +391,7 @@ export declare const environmentKit: {
     readonly defineEnvironment: typeof defineEnvironment;
     readonly defineTool: typeof defineTool;
     readonly gui: typeof gui;
+    readonly nemoGymEnvironment: typeof nemoGymEnvironment;
     readonly openEnvEnvironment: typeof openEnvEnvironment;
     readonly verifiersEnvironment: typeof verifiersEnvironment;
     readonly toolOutcome: typeof toolOutcome;
@@ -946,6 +960,8 @@ export declare function loadJsonTasks(path: string, o: LoadOptions & {
 }): Promise<readonly Task[]>;
 
 export declare function makeTask(parts: Omit<Task, 'digest'>): Task;
+
+export declare function nemoGymEnvironment(options: NemoGymOptions): Environment;
 
 export declare function openEnvEnvironment(options: OpenEnvOptions): Environment;
 

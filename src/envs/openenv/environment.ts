@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { isPaddockError, PaddockError, sha256 } from '../../core/index.ts'
+import { PaddockError, sha256 } from '../../core/index.ts'
 import { type DraftFacts, scored, unscored, type VerdictDraft } from '../../reward/index.ts'
-import { packArtifact } from '../artifacts.ts'
-import type { Artifacts, BoxNeeds, Environment, NamedScript, Tool, ToolContext, ToolOutcome } from '../contract.ts'
+import type { BoxNeeds, Environment, NamedScript, Tool } from '../contract.ts'
 import { defineEnvironment } from '../define.ts'
 import { perAttempt } from '../per-attempt.ts'
 import { plainBox } from '../plain-box.ts'
+import { acted, factsOf, recordAmong } from '../side-server/index.ts'
 import { type Offered, type OpenEnvData, openEnvDataSchema } from './data.ts'
-import { Episode, type EpisodeRecord, type OpenEnvServer, recordAmong } from './episode.ts'
+import { Episode, type EpisodeRecord, type OpenEnvServer, recordName, recordSchema } from './episode.ts'
 import { loadOpenEnvTasks } from './load.ts'
 import { observationText } from './text.ts'
 
@@ -53,7 +53,7 @@ export function openEnvEnvironment(options: OpenEnvOptions): Environment {
       if (!given.success) return { status: 'error', text: 'Invalid arguments: they are not an object' }
       const { now } = episodes(context)
       if (now === null) return { status: 'infra', text: 'The environment was not set up for this attempt.' }
-      return await ran(context, now.step(offered.name, given.data, kind))
+      return acted(context.signal, () => now.step(offered.name, given.data, kind))
     },
   })
 
@@ -96,31 +96,13 @@ export function openEnvEnvironment(options: OpenEnvOptions): Environment {
       signal.throwIfAborted()
       const about = JSON.stringify([name, version, server, reward])
       const verifier = { id: `${name}/${task.name}`, version, sha256: sha256(about) }
-      return verdictOf(recordAmong(artifacts), reward, await factsOf(artifacts, verifier))
+      return verdictOf(recordAmong(artifacts, recordName, recordSchema), reward, await factsOf(artifacts, verifier))
     },
     scripts: {
       oracle: async ({ data }) => named('oracle', data.oracle ?? [{ say: 'Nobody has said how this is solved.' }]),
       cheats: async ({ data }) => (data.cheats ?? []).map((steps, at) => named(`cheat ${at + 1}`, steps)),
     },
   })
-}
-
-/** A fault of the server is `infra`; who gave the call up gets the signal's reason at once, though the step goes on. */
-async function ran({ signal }: ToolContext, step: Promise<ToolOutcome>): Promise<ToolOutcome> {
-  const stopped = Promise.withResolvers<never>()
-  const stop = (): void => stopped.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    signal.throwIfAborted()
-    return await Promise.race([step, stopped.promise])
-  } catch (error) {
-    step.catch(() => undefined)
-    if (signal.aborted) throw signal.reason
-    if (isPaddockError(error) && error.family === 'infra') return { status: 'infra', text: error.line(), fault: error }
-    throw error
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
 }
 
 function verdictOf(record: EpisodeRecord | null, how: 'sum' | 'last', facts: DraftFacts): VerdictDraft {
@@ -134,12 +116,6 @@ function verdictOf(record: EpisodeRecord | null, how: 'sum' | 'last', facts: Dra
   const end = steps.at(-1)?.done === true ? 'the environment ended it' : 'the agent stopped'
   const evidence = `${steps.length} steps with the rewards ${JSON.stringify(steps.map((step) => step.reward))}; ${end}.`
   return scored(reward, { ...facts, components: { reward }, evidence })
-}
-
-async function factsOf(artifacts: Artifacts, verifier: DraftFacts['verifier']): Promise<DraftFacts> {
-  const packed = await Promise.all(artifacts.items.filter((item) => item.content.found).map(packArtifact))
-  const kept = packed.map(({ path, sha256: digest, sizeBytes }) => ({ path, sha256: digest, sizeBytes }))
-  return { verifier, trust: 'host', artifacts: kept }
 }
 
 function named(name: string, steps: NamedScript['script']['steps']): NamedScript {

@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import { z } from 'zod'
-import type { ArtifactItem, Artifacts, ToolOutcome } from '../contract.ts'
-import { type RunningServer, serverFault, type ServerProgram, startServer } from '../side-server/index.ts'
+import type { ArtifactItem, ToolOutcome } from '../contract.ts'
+import { recordItem, type RunningServer, serverFault, type ServerProgram, startServer } from '../side-server/index.ts'
 import { type Observed, Session } from './session.ts'
 import { actionOutcome, toolCallOutcome } from './text.ts'
 
 /** Where the environment is served: by a program that is started for each attempt, or by a server that runs already. */
 export type OpenEnvServer = ServerProgram | { readonly url: string }
 
-/** Where the record stands among the artifacts. No file of the box: the agent can neither read nor write it. */
-const recordPath = '/paddock/openenv.json'
+/** What the record is called among the artifacts. */
+export const recordName = 'openenv'
 
-const recordSchema = z.object({
+export const recordSchema = z.object({
   steps: z.array(z.object({ tool: z.string(), reward: z.number().nullable(), done: z.boolean() })),
 })
 /** What the environment said of each step that it took. */
@@ -77,12 +77,7 @@ export class Episode implements AsyncDisposable {
   async record(): Promise<ArtifactItem> {
     await this.#next(() => this.#session.requireAlive())
     const record: EpisodeRecord = { steps: this.#steps }
-    const data = Buffer.from(JSON.stringify(record))
-    const entries = [{ type: 'file' as const, path: 'openenv.json', mode: 0o444, data }]
-    return {
-      path: recordPath,
-      content: { found: true, entries, refused: [], cutShort: false, totalBytes: data.length },
-    }
+    return recordItem(recordName, record)
   }
 
   /** Ends session and program. */
@@ -108,10 +103,4 @@ export class Episode implements AsyncDisposable {
     this.#last = mine.catch(() => undefined)
     return mine
   }
-}
-
-/** The record among artifacts; null where none was taken. */
-export function recordAmong(artifacts: Artifacts): EpisodeRecord | null {
-  const entry = artifacts.items.find(({ path }) => path === recordPath)?.content.entries[0]
-  return entry?.type === 'file' ? recordSchema.parse(JSON.parse(Buffer.from(entry.data).toString('utf8'))) : null
 }

@@ -1,2 +1,6 @@
+export { acted } from './act.ts'
+export { type Answer, Asking, jsonOf } from './asking.ts'
 export { serverFault } from './fault.ts'
 export { type RunningServer, type ServerProgram, startServer } from './program.ts'
+export { factsOf, recordAmong, recordItem } from './record.ts'
+export { invalidSelection, knownShape, requireKnown, selectionShape, selectionsAt } from './selections.ts'

@@ -5,7 +5,7 @@ import { serverFault } from './fault.ts'
 
 /** A program that serves an environment on a port of this machine. */
 export interface ServerProgram {
-  /** Program and arguments; `{port}` in them stands for the port that it shall serve, which it finds as `PORT` too. */
+  /** Program and arguments; `{port}` in them, and in `env`, stands for the port that it shall serve, which it finds as `PORT` too. */
   readonly command: readonly string[]
   readonly cwd?: string
   /** What it has of variables beside `PATH`, `HOME`, `LANG` and `TMPDIR`. */
@@ -75,10 +75,11 @@ function launch({ command, cwd, env }: ServerProgram, port: number): ChildProces
   const own = Object.fromEntries(
     passedOn.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   )
-  const args = command.map((word) => word.replaceAll('{port}', String(port)))
-  return spawn('/bin/sh', ['-c', group, 'sh', ...args], {
+  const filled = (word: string): string => word.replaceAll('{port}', String(port))
+  const more = Object.fromEntries(Object.entries(env ?? {}).map(([name, value]) => [name, filled(value)]))
+  return spawn('/bin/sh', ['-c', group, 'sh', ...command.map(filled)], {
     ...(cwd === undefined ? {} : { cwd }),
-    env: { ...own, PORT: String(port), ...env },
+    env: { ...own, PORT: String(port), ...more },
     // A group of its own, so that what it started ends with it.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],

@@ -1,24 +1,12 @@
 import { z } from 'zod'
-import { scriptStepSchema } from '../run-script.ts'
-
-const script = z.array(scriptStepSchema)
-const known = {
-  /** Steps that earn 1, where somebody knows them: for `paddock validate` and the scripted engine. */
-  oracle: script.optional(),
-  /** Steps that must earn 0. */
-  cheats: z.array(script).optional(),
-}
+import { knownShape, selectionShape } from '../side-server/index.ts'
 
 /** A file of tasks: which rows of which of the environment's data sets. */
 export const selectionSchema = z.strictObject({
   dataset: z.enum(['train', 'eval']).default('train'),
-  first: z.int().min(0).default(0),
-  /** Left out: all that follow. */
-  count: z.int().min(1).optional(),
+  ...selectionShape,
   /** Of the tasks; left out: `train` of the one data set, `test` of the other. */
   split: z.string().optional(),
-  /** What is known of rows, by their place in the data set. */
-  known: z.record(z.string().regex(/^\d+$/), z.strictObject(known)).default({}),
 })
 
 /** What the agent is shown of a row's prompt. */
@@ -42,5 +30,5 @@ export const rowSchema = shownSchema.extend({
 })
 
 /** `Task.data`. */
-export const verifiersDataSchema = rowSchema.extend(known)
+export const verifiersDataSchema = rowSchema.extend(knownShape)
 export type VerifiersData = z.infer<typeof verifiersDataSchema>

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { isPaddockError, PaddockError, sha256 } from '../../core/index.ts'
-import { type DraftFacts, scored, unscored } from '../../reward/index.ts'
-import { packArtifact } from '../artifacts.ts'
-import type { ArtifactItem, Artifacts, BoxNeeds, Environment, NamedScript, Tool, ToolOutcome } from '../contract.ts'
+import { PaddockError, sha256 } from '../../core/index.ts'
+import { scored, unscored } from '../../reward/index.ts'
+import type { BoxNeeds, Environment, NamedScript, Tool, ToolOutcome } from '../contract.ts'
 import { defineEnvironment } from '../define.ts'
 import { clipped } from '../outcome.ts'
 import { perAttempt } from '../per-attempt.ts'
 import { plainBox } from '../plain-box.ts'
+import { acted, factsOf, recordAmong, recordItem } from '../side-server/index.ts'
 import { type Offered, type VerifiersData, verifiersDataSchema } from './data.ts'
 import { loadVerifiersTasks, sayTool } from './load.ts'
-import { type Loading, type Score, scoreSchema, Sidecar } from './sidecar.ts'
+import { type Loading, scoreSchema, Sidecar } from './sidecar.ts'
 
 /** Options of {@link verifiersEnvironment}. */
 export interface VerifiersOptions {
@@ -67,7 +67,7 @@ export function verifiersEnvironment(options: VerifiersOptions): Environment {
       if (sent === null && typeof given.data['text'] !== 'string') return { status: 'error', text: 'Give `text`.' }
       const { now } = sidecars(context)
       if (now === null) return { status: 'infra', text: 'The environment was not set up for this attempt.' }
-      return await outcome(now, sent, given.data, context.signal)
+      return acted(context.signal, () => outcome(now, sent, given.data))
     },
   })
 
@@ -109,14 +109,14 @@ export function verifiersEnvironment(options: VerifiersOptions): Environment {
       if (now === null) throw new PaddockError('ENVIRONMENT_SETUP_FAILED', 'There is no episode to score')
       const score = await now.finish((await lastSaid?.()) ?? null)
       await now[Symbol.asyncDispose]()
-      return { items: [kept(score)] }
+      return { items: [recordItem(recordName, score)] }
     },
     verify: async ({ task, artifacts, signal }) => {
       signal.throwIfAborted()
       const about = JSON.stringify([name, version, load, args, judge?.model ?? null])
       const verifier = { id: `${name}/${task.name}`, version, sha256: sha256(about) }
       const facts = await factsOf(artifacts, verifier)
-      const score = scoreAmong(artifacts)
+      const score = recordAmong(artifacts, recordName, scoreSchema)
       if (score === null) return unscored('infra_error', 'There is no score of an episode.', facts)
       const { reward, metrics, stop, completion } = score
       const evidence = `${completion.length} messages; it ended by ${stop ?? 'itself'}; ${JSON.stringify(metrics)}.`
@@ -129,8 +129,7 @@ export function verifiersEnvironment(options: VerifiersOptions): Environment {
   })
 }
 
-/** Where the score stands among the artifacts. No file of the box: the agent can neither read nor write it. */
-const scorePath = '/paddock/verifiers.json'
+const recordName = 'verifiers'
 const over = '[The episode is over.]'
 
 const saying: Offered = {
@@ -139,46 +138,15 @@ const saying: Offered = {
   inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
 }
 
-/** A fault of the environment is `infra`; who gave the call up gets the signal's reason at once, though the act goes on. */
 async function outcome(
   sidecar: Sidecar,
   tool: string | null,
   args: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
 ): Promise<ToolOutcome> {
-  signal.throwIfAborted()
-  const stopped = Promise.withResolvers<never>()
-  const stop = (): void => stopped.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    const acted = await Promise.race([sidecar.act(tool, args), stopped.promise])
-    if (acted.text === null)
-      return { status: 'error', text: 'The episode is over: the environment takes no more acts.' }
-    const lines = [clipped(acted.text), acted.over ? over : '']
-    return { status: 'ok', text: lines.filter((line) => line !== '').join('\n') }
-  } catch (error) {
-    if (signal.aborted || !isPaddockError(error)) throw error
-    return { status: 'infra', text: error.line(), fault: error }
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
-}
-
-function kept(score: Score): ArtifactItem {
-  const data = Buffer.from(JSON.stringify(score))
-  const entries = [{ type: 'file' as const, path: 'verifiers.json', mode: 0o444, data }]
-  return { path: scorePath, content: { found: true, entries, refused: [], cutShort: false, totalBytes: data.length } }
-}
-
-function scoreAmong(artifacts: Artifacts): Score | null {
-  const entry = artifacts.items.find(({ path }) => path === scorePath)?.content.entries[0]
-  return entry?.type === 'file' ? scoreSchema.parse(JSON.parse(Buffer.from(entry.data).toString('utf8'))) : null
-}
-
-async function factsOf(artifacts: Artifacts, verifier: DraftFacts['verifier']): Promise<DraftFacts> {
-  const packed = await Promise.all(artifacts.items.filter((item) => item.content.found).map(packArtifact))
-  const stored = packed.map(({ path, sha256: digest, sizeBytes }) => ({ path, sha256: digest, sizeBytes }))
-  return { verifier, trust: 'host', artifacts: stored }
+  const acting = await sidecar.act(tool, args)
+  if (acting.text === null) return { status: 'error', text: 'The episode is over: the environment takes no more acts.' }
+  const lines = [clipped(acting.text), acting.over ? over : '']
+  return { status: 'ok', text: lines.filter((line) => line !== '').join('\n') }
 }
 
 function named(name: string, steps: NamedScript['script']['steps']): NamedScript {

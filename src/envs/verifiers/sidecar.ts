@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
-import { type RunningServer, serverFault, startServer } from '../side-server/index.ts'
+import { Asking, jsonOf, type RunningServer, startServer } from '../side-server/index.ts'
 import { rowSchema, shownSchema } from './data.ts'
 
 /** Where an environment of verifiers is, and how it is loaded. */
@@ -18,7 +17,6 @@ export interface Loading {
 }
 
 const program = fileURLToPath(new URL('sidecar.py', import.meta.url))
-const blameMs = 1000
 
 const rowsSchema = z.object({ total: z.int(), rows: z.array(rowSchema) })
 const actedSchema = z.object({ over: z.boolean(), text: z.string().nullable() })
@@ -38,12 +36,12 @@ export type Score = z.infer<typeof scoreSchema>
 export class Sidecar implements AsyncDisposable {
   readonly #server: RunningServer
   readonly #loading: Loading
-  #last: Promise<unknown> = Promise.resolve()
-  #fault: PaddockError | null = null
+  readonly #asking: Asking
 
   private constructor(server: RunningServer, loading: Loading) {
     this.#server = server
     this.#loading = loading
+    this.#asking = new Asking(server, loading.answerMs)
   }
 
   static async start(loading: Loading, signal: AbortSignal): Promise<Sidecar> {
@@ -89,52 +87,18 @@ export class Sidecar implements AsyncDisposable {
   }
 
   #ask<T>(path: string, body: object, schema: z.ZodType<T>): Promise<T> {
-    const mine = this.#last.then(() => this.#asked(path, body, schema))
-    this.#last = mine.catch(() => undefined)
-    return mine
-  }
-
-  async #asked<T>(path: string, body: object, schema: z.ZodType<T>): Promise<T> {
-    if (this.#fault !== null) throw this.#fault
-    const { fault } = this.#server
-    const late = AbortSignal.timeout(this.#loading.answerMs)
-    let status: number
-    let text: string
-    try {
-      const request = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.any([fault, late]) }
-      const response = await fetch(`${this.#server.origin}/${path}`, request)
-      status = response.status
-      text = await response.text()
-    } catch (error) {
-      if (late.aborted) throw this.#failed(`gave no answer within ${this.#loading.answerMs} ms`)
-      // A connection breaks an instant before its process is known to have ended.
-      if (!fault.aborted) await once(fault, 'abort', { signal: AbortSignal.timeout(blameMs) }).catch(() => undefined)
-      throw fault.aborted ? fault.reason : this.#failed(`broke its connection: ${String(error)}`)
-    }
-    return this.#read(status, text, schema)
-  }
-
-  #read<T>(status: number, text: string, schema: z.ZodType<T>): T {
-    const said = z.object({ fault: z.string().optional(), refused: z.string().optional() }).catch({}).parse(json(text))
-    if (status === 422 && said.refused !== undefined) {
-      const what = `The environment ${this.#loading.name} cannot be used: ${said.refused}`
-      throw new PaddockError('ENVIRONMENT_INVALID', what, { data: { environment: this.#loading.name, part: 'load' } })
-    }
-    const read = schema.safeParse(json(text))
-    if (status === 200 && read.success) return read.data
-    throw this.#failed(said.fault ?? `answered what is not known here: ${text.slice(0, 300)}`)
-  }
-
-  /** The first fault stays. */
-  #failed(what: string): PaddockError {
-    return (this.#fault ??= serverFault(what))
-  }
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    return this.#asking.ask(path, body, ({ status, text }) => {
+      const said = z
+        .object({ fault: z.string().optional(), refused: z.string().optional() })
+        .catch({})
+        .parse(jsonOf(text))
+      if (status === 422 && said.refused !== undefined) {
+        const what = `The environment ${this.#loading.name} cannot be used: ${said.refused}`
+        throw new PaddockError('ENVIRONMENT_INVALID', what, { data: { environment: this.#loading.name, part: 'load' } })
+      }
+      const read = schema.safeParse(jsonOf(text))
+      if (status === 200 && read.success) return read.data
+      throw this.#asking.failed(said.fault ?? `answered what is not known here: ${text.slice(0, 300)}`)
+    })
   }
 }

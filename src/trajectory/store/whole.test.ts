@@ -58,7 +58,7 @@ describe('a log that the catalogue remembers', () => {
   })
 })
 
-/** What the fourth schema of the catalogue did is undone; the table is one without rows. */
+/** What the fourth and fifth schemas of the catalogue did is undone; the table is one without rows. */
 const unnumbered = `
   ALTER TABLE memory_lines DROP COLUMN used_at;
   DROP INDEX rollouts_run; DROP INDEX round_claims_run; DROP INDEX trainer_metrics_came; DROP INDEX trainer_versions_came;

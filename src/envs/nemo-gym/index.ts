@@ -1,0 +1,1 @@
+export { nemoGymEnvironment, type NemoGymOptions } from './environment.ts'
