@@ -21,7 +21,7 @@ from typing import Any, get_args
 from unittest import mock
 
 import paddock_rl
-from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, openrlhf, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
+from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, nemo_gym, openrlhf, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
 from paddock_rl.adapters import ADAPTERS, Adapter
 from paddock_rl.convert.verifiers import trace_of
 from paddock_rl.groups import Groups
@@ -269,6 +269,50 @@ def _(test: Uneven, null: str, several: str) -> list[Given]:
     return [Given(each["reward"], [id_ for start, end in each["action_ranges"] for id_ in each["observation_tokens"][start:end]]) for each in found]
 
 
+class Base:
+    """As much of a class of NeMo Gym's as is looked at: pydantic's models."""
+
+    def __init__(self, **given: Any) -> None:
+        self.__dict__.update(given)
+
+    @classmethod
+    def model_validate(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return given
+
+    def model_post_init(self, context: Any) -> None: ...
+
+
+@drives("nemo_gym")
+def _(test: Uneven, null: str, several: str) -> list[Given]:
+    groups = test.groups()
+    server = nemo_gym.agent(lambda config: groups, N, null=null, several=several)()  # type: ignore[arg-type]
+    server.server_client = SimpleNamespace(global_config_dict={})
+    server.model_post_init(None)
+    row = {"responses_create_params": {"input": "one", "temperature": 1.0}, "_ng_task_index": 4}
+    bodies = [SimpleNamespace(model_dump=lambda **_: row) for _ in range(N)]
+
+    async def rollouts() -> list[Any]:
+        return await asyncio.gather(*(server.run(body) for body in bodies))
+
+    try:
+        found = asyncio.run(rollouts())
+    finally:
+        server.close()
+    given = {each["row"] for each in test.servers[-1].disposed() if each["outcome"] == "used"}
+    test.assertEqual(given, {"main", "row1", "row3"})
+    out = []
+    for each in found:
+        test.assertEqual(each["instance_config"]["mask_sample"], each["mask_sample"])
+        ids_of: list[int] = []
+        trained: list[int] = []
+        for item in each["response"]["output"]:
+            test.assertEqual(ids_of, item["prompt_token_ids"][: len(ids_of)])
+            ids_of = item["prompt_token_ids"] + item["generation_token_ids"]
+            trained += item["generation_token_ids"]
+        out.append(Given(each["reward"], [] if each["mask_sample"] else trained))
+    return out
+
+
 @drives("verifiers")
 def _(test: Uneven, null: str, several: str) -> list[Given]:
     # An episode is a rollout there, so the members of the group are those of as many episodes.
@@ -286,6 +330,9 @@ class Uneven(unittest.TestCase):
             "torch": SimpleNamespace(tensor=lambda value, dtype: value, int32=0, float32=0, bool=0),
             "transformers": SimpleNamespace(TrainerCallback=object),
             "trl": SimpleNamespace(__version__="1.16.0"),
+            "pydantic": SimpleNamespace(ConfigDict=dict, PrivateAttr=lambda default: default),
+            "nemo_gym.base_responses_api_agent": SimpleNamespace(SimpleResponsesAPIAgent=Base),
+            "nemo_gym.base_resources_server": SimpleNamespace(BaseRunRequest=Base, BaseVerifyResponse=Base),
             "openrlhf.utils.agent": SimpleNamespace(AgentExecutorBase=object),
             "openenv.core.harness.training": SimpleNamespace(TrainingTurn=SimpleNamespace, TrainingTrace=SimpleNamespace),
             "slime.rollout.base_types": SimpleNamespace(RolloutFnTrainOutput=slime_fixture.RolloutFnTrainOutput),
@@ -379,10 +426,10 @@ class Uneven(unittest.TestCase):
 
     def test_the_words_are_those_of_the_code(self) -> None:
         spelled = {"fan_out": "all", "step_wise": "all"}
-        modules: dict[str, types.ModuleType] = {"trl": trl, "verl": verl, "slime": slime, "skyrl": skyrl, "areal": areal, "openrlhf": openrlhf}
+        modules: dict[str, types.ModuleType] = {"trl": trl, "verl": verl, "slime": slime, "skyrl": skyrl, "areal": areal, "openrlhf": openrlhf, "nemo_gym": nemo_gym}
         for adapter in ADAPTERS:
             module = modules.get(adapter.name)
-            kinds = {"trl": trl.Rollouts, "slime": slime.Rollouts, "skyrl": skyrl.Generator, "areal": areal.Workflow, "verl": verl.outputs, "openrlhf": openrlhf.executor}
+            kinds = {"trl": trl.Rollouts, "slime": slime.Rollouts, "skyrl": skyrl.Generator, "areal": areal.Workflow, "verl": verl.outputs, "openrlhf": openrlhf.executor, "nemo_gym": nemo_gym.agent}
             code = kinds.get(adapter.name) if module else getattr(convert, adapter.name) if adapter.name.startswith("to_") else None
             for what in ("null", "several"):
                 words = getattr(adapter, what)

@@ -37,6 +37,7 @@ ADAPTERS: Sequence[Adapter] = (
     Adapter("skyrl", "`instance_id`", "trainer", _NO_WORD, ("refuse", "main_chain", "all")),
     Adapter("areal", "the workflow", "trainer", ("left_out",), _ONE),
     Adapter("openrlhf", "copies of the prompt", "trainer", _NO_WORD, _ONE),
+    Adapter("nemo_gym", "`_ng_task_index`", "trainer", _NO_WORD, _ONE),
     Adapter("verifiers", "the orchestrator", "trainer", ("left_out",), ("all",)),
     Adapter("to_trl", "order of rows", "trainer", ("left_out",), _ONE),
     Adapter("to_trl_async", "`group_id`", "you", ("left_out",), ("all",)),

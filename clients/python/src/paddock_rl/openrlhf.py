@@ -26,7 +26,6 @@ OpenRLHF says nothing of steps, weights or what it trains: rows are `used` once 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, get_args
@@ -34,8 +33,8 @@ from typing import Any, get_args
 from .chat import Chat
 from .convert._rows import Null, Several
 from .convert.openrlhf import response_of
-from .groups import Asked, Groups, MultiRow, NoNumber, OpenRollout, Place, Refused, places, require_numbers
-from .rows import Group
+from .groups import Groups, MultiRow, NoNumber, OpenRollout, Place, Refused
+from .samples import Samples
 
 __all__ = ["Groups", "MultiRow", "NoNumber", "Null", "OpenRollout", "Refused", "Several", "executor"]
 
@@ -46,18 +45,14 @@ def executor(open: Callable[[str], Groups], n: int, *, null: Null = "raise", sev
     """
     if null not in get_args(Null) or several not in get_args(Several):
         raise Refused("choice", f"null is one of {get_args(Null)}, and several one of {get_args(Several)}.")
-    if n < 1:
-        raise Refused("number", "n is 1 or more.")
     base = import_module("openrlhf.utils.agent").AgentExecutorBase
 
     class PaddockExecutor(base):  # type: ignore[misc]
         """OpenRLHF's executor whose rollouts are done through Paddock."""
 
         def __init__(self) -> None:
-            self.groups: Groups | None = None
             self._chat: Chat | None = None
-            self._opening = asyncio.Lock()
-            self._begun: Counter[str] = Counter()
+            self._samples = Samples(self._open, n)
 
         async def execute(
             self, prompt: Any, label: Any, sampling_params: Any, max_length: int, hf_tokenizer: Any, llm_engine: Any, images: Any = None
@@ -67,48 +62,22 @@ def executor(open: Callable[[str], Groups], n: int, *, null: Null = "raise", sev
             for name, neutral in (("top_p", (1.0,)), ("top_k", (-1, 0))):
                 if (value := getattr(sampling_params, name)) not in neutral:
                     raise Refused("sampling", f"{name} is {value} in the trainer, and rollouts are sampled by the run. Fix: leave it out.")
-            number = self._begun[prompt]
-            self._begun[prompt] += 1
-            async with self._opening:
-                if self.groups is None:
-                    self._chat = self._chat or Chat(asyncio.get_running_loop(), llm_engine, hf_tokenizer, sampling_params, max_length)
-                    self.groups = await asyncio.to_thread(_attached, open, self._chat.url)
-            group = await self.groups.member((prompt, number // n), Asked(prompt, n), 0)
-            found = places(group, n, several, sampling_params.temperature)
-            if null == "raise":
-                require_numbers(found)
-            place = number % n
-            if place == 0 and group is not None:
-                await asyncio.to_thread(_told, self.groups, group, found)
+            self._chat = self._chat or Chat(asyncio.get_running_loop(), llm_engine, hf_tokenizer, sampling_params, max_length)
+            found, place, _ = await self._samples.one(prompt, prompt, null=null, several=several, temperature=sampling_params.temperature)
             about = {"prompt": prompt, "label": label, "images": None, "mm_train_inputs": None}
             return {**about, **_response(found[place], hf_tokenizer.pad_token_id or 0)}
 
         def close(self) -> None:
             """Ends its threads and the chat route. OpenRLHF ends the whole process."""
-            for one in (self.groups, self._chat):
-                if one is not None:
-                    one.close()
+            self._samples.close()
+            if self._chat is not None:
+                self._chat.close()
+
+        def _open(self) -> Groups:
+            assert self._chat is not None
+            return open(self._chat.url)
 
     return PaddockExecutor
-
-
-def _attached(open: Callable[[str], Groups], url: str) -> Groups:
-    groups = open(url)
-    if not groups.run.attached:
-        groups.run.attach()
-    return groups
-
-
-def _told(groups: Groups, group: Group, found: list[Place]) -> None:
-    """What becomes of a group's rows."""
-    given = {row.row_id for place in found if not place.masked for row in place.rows}
-    said = []
-    for row in group.rows:
-        if row.row_id in given:
-            said.append({"row": row.row_id, "step": 0, "outcome": "used", "reward_used": row.reward})
-        else:
-            said.append({"row": row.row_id, "step": 0, "outcome": "skipped", "reason": row.unusable_reason or "not given to the trainer"})
-    groups.run.dispose(said)
 
 
 def _response(place: Place, pad: int) -> dict[str, Any]:

@@ -57,6 +57,13 @@ def numbers(row: Row, *, masked: bool = False) -> list[float]:
     return out
 
 
+def trained_runs(row: Row) -> list[tuple[int, int]]:
+    """From where to where it trains without a gap."""
+    mask = list(row.loss_mask)
+    edges = [at for at in range(len(mask) + 1) if (mask[at - 1] if at else 0) != (mask[at] if at < len(mask) else 0)]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
 def versions(row: Row) -> list[int]:
     """One ordinal per token, -1 on context. Where the engine leaves an interval open, its lower end: age is counted from there."""
     out = [-1] * row.n_tokens

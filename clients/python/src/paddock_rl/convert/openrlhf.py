@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rows import Group, Row
-from ._rows import NoNumber, Null, Several, numbers, one_row, reward, slots
+from ._rows import NoNumber, Null, Several, numbers, one_row, reward, slots, trained_runs
 
 _CUT = {"budget", "context_overflow", "horizon"}
 
@@ -33,17 +33,10 @@ def response_of(row: Row, score: float, masked: bool, lost: int) -> dict[str, An
     """What `execute` returns of one row, beside the prompt and its label."""
     return {
         "observation_tokens": list(row.token_ids),
-        "action_ranges": [] if masked else _ranges(list(row.loss_mask)),
+        "action_ranges": [] if masked else trained_runs(row),
         "rollout_log_probs": numbers(row, masked=masked),
         "reward": score,
         "scores": score,
         "truncated": row.end in _CUT,
         "extra_logs": {"lost_tokens": lost, "masked": int(masked)},
     }
-
-
-def _ranges(mask: list[int]) -> list[tuple[int, int]]:
-    edges = [
-        index for index in range(len(mask) + 1) if (mask[index - 1] if index else 0) != (mask[index] if index < len(mask) else 0)
-    ]
-    return list(zip(edges[::2], edges[1::2], strict=True))
