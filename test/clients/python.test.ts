@@ -38,10 +38,10 @@ import importlib.metadata, importlib.resources, paddock_rl
 for name in paddock_rl.__all__: getattr(paddock_rl, name)
 assert importlib.resources.files(paddock_rl).joinpath("py.typed").is_file()
 assert importlib.metadata.version("paddock-rl") == paddock_rl.__version__
-needs = ['trl>=1.6; extra == "trl"', 'trl>=1.16; extra == "trl-harness"', 'openenv>=0.10; extra == "trl-harness"', 'verl>=0.9; extra == "verl"', 'skyrl>=0.4; extra == "skyrl"', 'areal>=1.0; extra == "areal"', 'openrlhf>=0.11; extra == "openrlhf"', 'nemo-gym>=0.7; extra == "nemo-gym"', 'verifiers>=0.4; extra == "verifiers"']
+needs = ['trl>=1.6; extra == "trl"', 'trl>=1.16; extra == "trl-harness"', 'openenv>=0.10; extra == "trl-harness"', 'verl>=0.9; extra == "verl"', 'skyrl>=0.4; extra == "skyrl"', 'areal>=1.0; extra == "areal"', 'openrlhf>=0.11; extra == "openrlhf"', 'nemo-gym>=0.7; extra == "nemo-gym"', 'agentlightning>=1.0; extra == "agentlightning"', 'verifiers>=0.4; extra == "verifiers"']
 assert importlib.metadata.requires("paddock-rl") == needs
-assert importlib.metadata.metadata("paddock-rl").get_all("Provides-Extra") == ["trl", "trl-harness", "verl", "skyrl", "areal", "openrlhf", "nemo-gym", "verifiers"]
-import paddock_rl.trl, paddock_rl.verl, paddock_rl.slime, paddock_rl.skyrl, paddock_rl.areal, paddock_rl.openrlhf, paddock_rl.nemo_gym, paddock_rl.verifiers, paddock_rl.trl_async, paddock_rl.trl_harness, paddock_rl.adapters
+assert importlib.metadata.metadata("paddock-rl").get_all("Provides-Extra") == ["trl", "trl-harness", "verl", "skyrl", "areal", "openrlhf", "nemo-gym", "agentlightning", "verifiers"]
+import paddock_rl.trl, paddock_rl.verl, paddock_rl.slime, paddock_rl.skyrl, paddock_rl.areal, paddock_rl.openrlhf, paddock_rl.nemo_gym, paddock_rl.agentlightning, paddock_rl.verifiers, paddock_rl.trl_async, paddock_rl.trl_harness, paddock_rl.adapters
 print(paddock_rl.__file__)`
   await writeFile(join(directory, 'program.py'), program)
   const { stdout } = await run(python, ['-I', join(directory, 'program.py')], { cwd: directory, env })

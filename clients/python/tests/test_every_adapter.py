@@ -21,13 +21,15 @@ from typing import Any, get_args
 from unittest import mock
 
 import paddock_rl
-from paddock_rl import MultiRow, NoNumber, Paddock, advantages, areal, convert, decode, nemo_gym, openrlhf, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
+from paddock_rl import MultiRow, NoNumber, Paddock, advantages, agentlightning, areal, convert, decode, nemo_gym, openrlhf, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
 from paddock_rl.adapters import ADAPTERS, Adapter
 from paddock_rl.convert.verifiers import trace_of
 from paddock_rl.groups import Groups
 from paddock_rl.rows import Group
 
 from . import encoder, slime_fixture
+from .stand_in import says
+from .test_agentlightning import collected
 from .test_trl import Server, Trainer
 
 N = 5
@@ -311,6 +313,19 @@ def _(test: Uneven, null: str, several: str) -> list[Given]:
             trained += item["generation_token_ids"]
         out.append(Given(each["reward"], [] if each["mask_sample"] else trained))
     return out
+
+
+@drives("agentlightning")
+def _(test: Uneven, null: str, several: str) -> list[Given]:
+    groups = test.groups()
+    test.servers[-1].on("PUT /rl/v1/runs/run/engines", says({"engines": []}))
+    with agentlightning.Server(groups, N) as server:
+        found = collected(server, [{"input": "one"}] * N)
+        server.steps.done()
+    said = {each["row"]: each["outcome"] for each in test.servers[-1].disposed()}
+    test.assertEqual({row for row, outcome in said.items() if outcome == "used"}, {"side", "main", "row1", "row3"})
+    # A rollout without triplets is in no batch of its trainer.
+    return [Given(one.reward if one.triplets else None, [id_ for triplet in one.triplets for id_ in triplet["response_token_ids"]]) for one in found]
 
 
 @drives("verifiers")

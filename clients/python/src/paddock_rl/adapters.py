@@ -38,6 +38,7 @@ ADAPTERS: Sequence[Adapter] = (
     Adapter("areal", "the workflow", "trainer", ("left_out",), _ONE),
     Adapter("openrlhf", "copies of the prompt", "trainer", _NO_WORD, _ONE),
     Adapter("nemo_gym", "`_ng_task_index`", "trainer", _NO_WORD, _ONE),
+    Adapter("agentlightning", "equal inputs side by side", "trainer", ("left_out",), ("all",)),
     Adapter("verifiers", "the orchestrator", "trainer", ("left_out",), ("all",)),
     Adapter("to_trl", "order of rows", "trainer", ("left_out",), _ONE),
     Adapter("to_trl_async", "`group_id`", "you", ("left_out",), ("all",)),

@@ -384,8 +384,8 @@ class Steps:
         self._given: list[tuple[int, Group, frozenset[str]]] = []
         self._lock = threading.Lock()
 
-    def at(self, step: int, weights: int, resume_step: int | None) -> None:
-        """The trainer is at `step`. The first time it speaks for the run, gone on from the checkpoint of `resume_step`."""
+    def at(self, step: int, weights: int, resume_step: int | None, before: Callable[[], None] | None = None) -> None:
+        """The trainer is at `step`. The first time it speaks for the run, gone on from the checkpoint of `resume_step`. `before` is done before weights are announced."""
         with self._lock:
             if self._step is not None and step < self._step:
                 raise Refused("clock", f"step {step} comes after step {self._step}. Fix: a new process goes on from a checkpoint.")
@@ -393,6 +393,8 @@ class Steps:
                 self.run.attach(resume_step)
             if self._step == step:
                 return
+            if before is not None:
+                before()
             if self._announce:
                 self._say(step)
                 there = self.run.state()["policy"] if self._step is None else {"version": None}
