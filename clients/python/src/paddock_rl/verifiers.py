@@ -17,6 +17,9 @@ Written against verifiers 0.4.0 and its classes. There
 - `v1/env.py` 223-282, `Env.run_episode`: a task goes in, an `Episode` comes out. It is overridden here, so no agent, box or interception of verifiers' own is started;
 - `v1/trace.py`: a reward of None is 0 in `Trace.reward`, so a trace without a number is not `ok` and has an error; prime-rl leaves traces with errors out.
 
+And prime-rl at 559b44772: `orchestrator/envs.py` 85-110 asks, `algo/base.py` 35-42 takes clean traces with sampled tokens, `algo/grpo.py` 27-35 takes their mean for a baseline, and
+`trajectories.py` 68-165 makes a sample of each branch. By hand all of those took what test/real/verifiers_test.py records.
+
 A request says nothing of groups, steps or weights. Each rollout is a group of one to Paddock, the weights are those that the engine or a hook of yours names, and what
 became of rows is said by `dispositions`, from the side that knows it. Until then each rollout is claimed, so that nobody else trains it.
 
@@ -40,7 +43,7 @@ from .rows import Group
 
 __all__ = ["Groups", "OpenRollout", "Refused", "dispositions", "environment"]
 
-_NEUTRAL = {"top_p": 1.0, "top_k": -1, "min_p": 0.0}
+_NEUTRAL = {"top_p": 1.0, "top_k": -1, "min_p": 0.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "repetition_penalty": 1.0}
 
 
 def prompt_of(data: Any) -> Any:
