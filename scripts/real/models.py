@@ -6,6 +6,8 @@ qwen3-tiny, llama3-tiny, mistral-tiny, deepseek-tiny
              random weights of two layers behind the real tokenizer and chat template of a family. Such a model samples
              ids that no tokenizer would write, all the time. DeepSeek's stands before a Llama, as in its distilled
              models: no CPU backend serves its own architecture.
+vision-tiny  random weights of Qwen2-VL behind Qwen3's tokenizer, which has the tokens that stand for pictures, and a
+             template of our own: two layers for text, two for pictures.
 
 A directory of a model appears whole or not at all.
 """
@@ -25,6 +27,10 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    Qwen2VLConfig,
+    Qwen2VLForConditionalGeneration,
+    Qwen2VLImageProcessor,
+    Qwen2VLVideoProcessor,
     Qwen3Config,
     Qwen3ForCausalLM,
 )
@@ -36,6 +42,16 @@ FAMILIES = {
     'mistral-tiny': (MistralConfig, MistralForCausalLM),
     'deepseek-tiny': (LlamaConfig, LlamaForCausalLM),
 }
+
+# As the model has them: <|im_end|> and what stands around and in the place of a picture.
+IM_END, VISION_START, VISION_END, IMAGE, VIDEO = 151645, 151652, 151653, 151655, 151656
+VISION_TEMPLATE = (
+    "{%- for message in messages %}{{- '<|im_start|>' + message.role + '\\n' }}"
+    '{%- if message.content is string %}{{- message.content }}{%- else %}{%- for part in message.content %}'
+    "{{- part.text if part.type == 'text' else '<|vision_start|><|image_pad|><|vision_end|>' }}"
+    "{%- endfor %}{%- endif %}{{- '<|im_end|>\\n' }}{%- endfor %}"
+    "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}"
+)
 
 
 def smollm2(out, hub):
@@ -90,6 +106,45 @@ def tiny(out, name, folder):
     (pathlib.Path(out) / 'tokenizer_config.json').write_text(json.dumps(about))
 
 
+def vision(out, folder):
+    """`folder` holds the files of Qwen3's tokenizer."""
+    torch.manual_seed(12)
+    wide = {'initializer_range': 0.2, 'hidden_size': 128}
+    text = {
+        'vocab_size': 151936,
+        'intermediate_size': 256,
+        'num_hidden_layers': 2,
+        'num_attention_heads': 2,
+        'num_key_value_heads': 1,
+        'max_position_embeddings': 8192,
+        'bos_token_id': None,
+        'eos_token_id': IM_END,
+        'tie_word_embeddings': True,
+        'rope_parameters': {'rope_type': 'default', 'rope_theta': 1e6, 'mrope_section': [8, 12, 12]},
+    }
+    Qwen2VLForConditionalGeneration(
+        Qwen2VLConfig(
+            text_config={**wide, **text},
+            vision_config={**wide, 'depth': 2, 'embed_dim': 128, 'num_heads': 2, 'mlp_ratio': 2},
+            image_token_id=IMAGE,
+            video_token_id=VIDEO,
+            vision_start_token_id=VISION_START,
+            vision_end_token_id=VISION_END,
+            tie_word_embeddings=True,
+            dtype='float32',
+        )
+    ).to(torch.float32).save_pretrained(out)
+    # Pictures of at most 16 tokens: more would cost time and show nothing.
+    pixels = {'min_pixels': 56 * 56, 'max_pixels': 112 * 112}
+    Qwen2VLImageProcessor(**pixels).save_pretrained(out)
+    Qwen2VLVideoProcessor(**pixels).save_pretrained(out)
+    shutil.copy(folder / 'tokenizer.json', out)
+    about = json.loads((folder / 'tokenizer_config.json').read_text())
+    about |= {'tokenizer_class': 'PreTrainedTokenizerFast', 'processor_class': 'Qwen2VLProcessor'}
+    about |= {'chat_template': VISION_TEMPLATE}
+    (pathlib.Path(out) / 'tokenizer_config.json').write_text(json.dumps(about))
+
+
 def make(directory, name, write):
     if (directory / name).exists():
         return
@@ -108,6 +163,7 @@ def main():
     for name in FAMILIES:
         folder = pathlib.Path(tokenizers) / name
         make(directory, name, lambda out, name=name, folder=folder: tiny(out, name, folder))
+    make(directory, 'vision-tiny', lambda out: vision(out, pathlib.Path(tokenizers) / 'qwen3-tiny'))
 
 
 main()

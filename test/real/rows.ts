@@ -28,6 +28,8 @@ export interface Row {
     readonly role: string | null
     readonly part: string
   }[]
+  /** The pictures of the conversation, in order: a path under the export. Absent where there are none. */
+  readonly media?: readonly { readonly path: string; readonly sha256: string; readonly mime: string }[]
 }
 
 /** Exports everything of a data directory. Throws what the command printed. */

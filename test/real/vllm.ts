@@ -6,7 +6,7 @@ import { startVllm as start, type Vllm } from '../../scripts/learn.ts'
 export const cache = process.env['PADDOCK_REAL'] ?? ''
 
 /** Models that `scripts/real-up` made. */
-export type RealModel = 'smollm2' | 'qwen3-tiny' | 'llama3-tiny' | 'mistral-tiny' | 'deepseek-tiny'
+export type RealModel = 'smollm2' | 'qwen3-tiny' | 'llama3-tiny' | 'mistral-tiny' | 'deepseek-tiny' | 'vision-tiny'
 
 /** Where a model's weights and tokenizer lie. */
 export const weights = (model: RealModel): string => join(cache, 'models', model)
