@@ -50,7 +50,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     clock,
     emit: (event) => emit({ type: 'engine', ...event }),
     put: options.putFingerprint ?? null,
-    changed: () => void strategies.relearn(),
+    renewed: async ({ replica, changed }) => {
+      const difference = await strategies.relearn({ changed })
+      if (difference !== null) emit({ type: 'engine', what: 'changed', replica, detail: difference })
+    },
     waited: ({ callId, sessionId }, waitedMs) => {
       const rolloutId = book.rolloutOf(sessionId)
       const about = { id: newId(), at: clock.now(), rolloutId, sessionId }

@@ -102,6 +102,50 @@ describe('an engine that is started again as another one', () => {
   })
 })
 
+describe('an engine that comes back with other token routes', () => {
+  const away = { strategies: ['splice', 'record'], findings: [[], []] }
+  it.each([
+    { before: [], after: ['--no-scale-out'], ...away, said: ['derender', 'none'] },
+    {
+      before: ['--no-scale-out'],
+      after: [],
+      strategies: ['record', 'splice'],
+      findings: [[], []],
+      said: ['none', 'derender'],
+    },
+    // It tells the same of itself: only its renders show it.
+    {
+      before: [],
+      after: ['--bad-render', 'opens-turns'],
+      ...away,
+      findings: [[], ['splice_void']],
+      said: ['derender', 'void'],
+    },
+  ])('$said: sessions take what it can do now', async ({ before, after, strategies, findings, said }) => {
+    const port = await freePort()
+    const first = await startEngine('--port', port, ...before)
+    await using paddock = await learningProxy(vllmEngine({ url: first.url }))
+    const auto = { policy: { strategy: 'auto' as const } }
+    const session = await paddock.open(auto)
+    expect((await session.post(hello)).status).toBe(200)
+    await first.stop()
+    const second = await startEngine('--port', port, ...after)
+    try {
+      // Its connection is gone: this call is the one that finds out.
+      expect((await session.post({ ...hello, seed: 1 })).status).toBe(200)
+      const later = await paddock.open(auto)
+      expect((await later.post({ ...hello, seed: 2 })).status).toBe(200)
+      await paddock.proxy.drain()
+      const calls = [...(await session.log()).calls.slice(0, 1), ...(await later.log()).calls]
+      expect(calls.map(({ intent }) => intent.strategy)).toEqual(strategies)
+      expect(calls.map(({ commit }) => commit?.findings)).toEqual(findings)
+      expect(changesOf(paddock).at(-1)).toBe(`token routes ${said.join(' -> ')}`)
+    } finally {
+      await second.stop()
+    }
+  })
+})
+
 describe('an engine that changes while a call runs', () => {
   it('voids the answer, which nobody can say who sampled', async () => {
     let version = '1'

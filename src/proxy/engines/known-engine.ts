@@ -9,8 +9,11 @@ export interface KnownEngineParts {
   readonly engine: Pick<EngineAdapter, 'learn'>
   /** Stores a fingerprint; without it nothing is learned. */
   readonly put: ((fingerprint: EngineFingerprint) => Promise<Digest>) | null
-  /** The engine became another one. `difference` in words. */
-  readonly changed: (difference: string) => void
+  /**
+   * It was asked anew; `difference` in words where it became another one. What else is known of it is asked again before
+   * anybody goes on: the same engine may come back with other routes. Does not reject.
+   */
+  readonly renewed: (difference: string | null) => Promise<void>
 }
 
 /**
@@ -59,7 +62,7 @@ export class KnownEngine {
   }
 
   private async ask(): Promise<void> {
-    const { engine, put, changed } = this.parts
+    const { engine, put, renewed } = this.parts
     const gone = this.doubt === 'gone'
     // What is doubted while it answers is asked again.
     this.doubt = 'none'
@@ -68,9 +71,9 @@ export class KnownEngine {
       let facts = await engine.learn({ probes: gone && before !== null })
       if (before !== null && !gone && differenceOf(before, facts) !== null) facts = await engine.learn({ probes: true })
       const difference = before === null ? null : differenceOf(before, facts)
-      if (put === null || (before !== null && difference === null)) return
-      this.facts = { ...facts, digest: await put(facts.fingerprint) }
-      if (difference !== null) changed(difference)
+      if (put === null) return
+      if (before === null || difference !== null) this.facts = { ...facts, digest: await put(facts.fingerprint) }
+      if (before !== null) await renewed(difference)
     } catch {
       this.suspect({ gone })
     }

@@ -35,8 +35,8 @@ export interface FleetParts {
   readonly waited: (ids: UpstreamIds, waitedMs: number) => void
   /** Stores a fingerprint; null: nobody wants to know what the engines are. */
   readonly put: ((fingerprint: EngineFingerprint) => Promise<Digest>) | null
-  /** An engine became another one. */
-  readonly changed: () => void
+  /** An engine was asked anew what it is; `changed`: it is another one. Does not reject. */
+  readonly renewed: (how: { readonly replica: string; readonly changed: boolean }) => Promise<void>
 }
 
 const noTerms: UpstreamTerms = {}
@@ -256,7 +256,7 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   private replicaOf(engine: EngineAdapter): Replica {
     const { maxInFlight, limits, put } = this.parts
-    const known = new KnownEngine({ engine, put, changed: (how) => this.changed(engine, how) })
+    const known = new KnownEngine({ engine, put, renewed: (how) => this.renewed(engine, how) })
     return new Replica({ engine, known, maxInFlight, limits })
   }
 
@@ -325,9 +325,10 @@ export class Fleet implements Upstream, RequestSurroundings {
     this.setState(replica, 'serving', 'its health route answers')
   }
 
-  private changed(engine: EngineAdapter, how: string): void {
-    this.parts.emit({ what: 'changed', replica: shownUrl(engine.url), detail: how })
-    this.parts.changed()
+  private renewed(engine: EngineAdapter, difference: string | null): Promise<void> {
+    const replica = shownUrl(engine.url)
+    if (difference !== null) this.parts.emit({ what: 'changed', replica, detail: difference })
+    return this.parts.renewed({ replica, changed: difference !== null })
   }
 
   private async servesTheModel(replica: Replica): Promise<boolean> {

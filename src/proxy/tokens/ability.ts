@@ -29,14 +29,23 @@ export class KnownAbility {
     return typeof this.known === 'string' ? null : this.known.void
   }
 
-  /** Asks again. What was known stays until the engine has answered. */
-  async relearn(): Promise<void> {
-    if (this.known === 'unknown') return
+  /** Asks again. What was known stays until the engine has answered. Gives what differs in words, null where nothing does. */
+  async relearn(): Promise<string | null> {
+    if (this.known === 'unknown') return null
+    const before = this.words
     try {
       await this.ask()
     } catch {
       this.known = 'unknown'
+      return null
     }
+    return before === this.words ? null : `token routes ${before} -> ${this.words}`
+  }
+
+  private get words(): string {
+    if (this.routes === null) return 'none'
+    const { way, streams } = this.routes
+    return `${this.void === null ? way : 'void'}${streams ? '' : ', whole answers only'}`
   }
 
   /** False: nothing can be spliced. Null for an engine that could not be asked. */

@@ -22,9 +22,13 @@ export class TokenStrategies {
     this.ability = engine.tokens === undefined ? null : new KnownAbility(engine.tokens, voided)
   }
 
-  /** The engine became another one, maybe with other routes. */
-  async relearn(): Promise<void> {
-    await this.ability?.relearn()
+  /**
+   * The engine may have other token routes than before; `changed`: it is another one, with a template of its own. Gives what
+   * differs in words, null where nothing does or nobody could ask.
+   */
+  async relearn({ changed }: { readonly changed: boolean }): Promise<string | null> {
+    if (changed) this.closings.forget()
+    return (await this.ability?.relearn()) ?? null
   }
 
   /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes, or its renders make them void. */

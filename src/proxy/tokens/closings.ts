@@ -48,6 +48,12 @@ export class Closings {
   private readonly known = new Map<string, Promise<LearnedClosing>>()
   private readonly calls = new Map<string, Promise<number>>()
 
+  /** Another template renders from now on. */
+  forget(): void {
+    this.known.clear()
+    this.calls.clear()
+  }
+
   of(renders: TurnRenders): Promise<LearnedClosing> {
     const found = this.known.get(renders.key)
     if (found !== undefined) return found
