@@ -132,8 +132,11 @@ describe.each([
   })
 })
 
-it('derenders long prompts in larger steps, so that their ids are not sent again for each token', async () => {
-  const engine = await startEngine('--tokens-per-second', '2000')
+/** The scripted engine, and how many steps of a derender it was asked for. */
+async function countedSteps(
+  tokensPerSecond: number,
+): Promise<AsyncDisposable & { engine: TestEngine; url: string; steps: () => number }> {
+  const engine = await startEngine('--tokens-per-second', String(tokensPerSecond))
   const forward = httpProxy.createProxyServer({ target: engine.url })
   let steps = 0
   const between = createServer((request, response) => {
@@ -143,27 +146,65 @@ it('derenders long prompts in larger steps, so that their ids are not sent again
   between.listen(0, '127.0.0.1')
   await once(between, 'listening')
   const address = between.address()
-  const port = typeof address === 'object' ? address?.port : 0
+  return {
+    engine,
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    steps: () => steps,
+    async [Symbol.asyncDispose]() {
+      forward.close()
+      between.close()
+      between.closeAllConnections()
+      await engine.stop()
+    },
+  }
+}
+
+const manyWords = 'many words that follow each other '.repeat(40)
+
+it('derenders long prompts in larger steps, so that their ids are not sent again for each token', async () => {
+  await using counted = await countedSteps(2000)
+  const { engine, url } = counted
+  await engine.control('/scripts', script('Talk.', [{ say: manyWords }]))
+  await using paddock = await startProxy(url)
+  const session = await paddock.open({ policy: { strategy: 'splice' } })
+  const probing = counted.steps()
+  const messages = [{ role: 'user', content: `${'lorem ipsum dolor '.repeat(9000)}\nTalk.` }]
+  const text = await (await session.post({ model: 'scripted-hermes', messages, stream: true })).text()
+  expect(text).toContain('[DONE]')
+  const log = await session.log()
+  const [prompt, sampled] = log.segments
+  expect(prompt?.tokens.length).toBeGreaterThan(20_000)
+  // 1 step begins, 1 ends; the others bring at least one token per 2,048 ids of the prompt.
+  const least = Math.floor((prompt?.tokens.length ?? 0) / 2048)
+  expect(counted.steps() - probing).toBeLessThanOrEqual(2 + Math.ceil((sampled?.tokens.length ?? 0) / least))
+  await expectFaithful(log, engine)
+})
+
+it('derenders in larger steps beside many other streams', async () => {
+  const counted = await countedSteps(100)
+  const { engine, url } = counted
+  const paddock = await startProxy(url)
   try {
-    await engine.control('/scripts', script('Talk.', [{ say: 'many words that follow each other '.repeat(40) }]))
-    await using paddock = await startProxy(`http://127.0.0.1:${port}`)
-    const session = await paddock.open({ policy: { strategy: 'splice' } })
-    const probing = steps
-    const messages = [{ role: 'user', content: `${'lorem ipsum dolor '.repeat(9000)}\nTalk.` }]
-    const text = await (await session.post({ model: 'scripted-hermes', messages, stream: true })).text()
-    expect(text).toContain('[DONE]')
+    await engine.control('/scripts', script('Talk.', [{ say: manyWords }]))
+    const body = { model: 'scripted-hermes', messages: [{ role: 'user', content: 'Talk.' }], stream: true }
+    const open = () => paddock.open({ policy: { strategy: 'splice' } })
+    for (let other = 0; other < 15; other += 1) {
+      const waiting = await open()
+      await engine.fault({ kind: 'stall', at: 'mid_stream', token: 4, seconds: 600, match: { session: waiting.id } })
+      expect((await waiting.post(body)).status).toBe(200)
+    }
+    const session = await open()
+    const before = counted.steps()
+    expect(await (await session.post(body)).text()).toContain('[DONE]')
     const log = await session.log()
-    const [prompt, sampled] = log.segments
-    expect(prompt?.tokens.length).toBeGreaterThan(20_000)
-    // 1 step begins, 1 ends; the others bring at least one token per 2,048 ids of the prompt.
-    const least = Math.floor((prompt?.tokens.length ?? 0) / 2048)
-    expect(steps - probing).toBeLessThanOrEqual(2 + Math.ceil((sampled?.tokens.length ?? 0) / least))
+    const sampled = log.segments.find(({ origin }) => origin === 'sampled')
+    // 1 step begins, 1 ends; sixteen streams make steps of four tokens. Each of the others still tells what it has.
+    const own = 2 + Math.ceil((sampled?.tokens.length ?? 0) / 4)
+    expect(counted.steps() - before).toBeLessThanOrEqual(own + 15 * 4)
     await expectFaithful(log, engine)
   } finally {
-    forward.close()
-    between.close()
-    between.closeAllConnections()
-    await engine.stop()
+    await counted[Symbol.asyncDispose]()
+    await paddock[Symbol.asyncDispose]()
   }
 })
 

@@ -5,6 +5,7 @@ import type { Upstream } from '../upstream.ts'
 import { KnownAbility } from './ability.ts'
 import { Closings } from './closings.ts'
 import type { TokenStrategyDriver } from './contract.ts'
+import { StreamCount } from './derender-steps.ts'
 import { recordStrategy } from './record.ts'
 import { spliceStrategy } from './splice.ts'
 
@@ -14,6 +15,7 @@ export class TokenStrategies {
   private readonly upstream: Upstream
   private readonly ability: KnownAbility | null
   private readonly closings = new Closings()
+  private readonly streams = new StreamCount()
 
   /** `voided` hears why the engine has token routes and `auto` does not splice. */
   constructor(engine: EngineAdapter, upstream: Upstream, voided: (why: string) => void) {
@@ -33,7 +35,7 @@ export class TokenStrategies {
 
   /** Throws `ENGINE_INCAPABLE` where the policy demands `splice` and the engine has no token routes, or its renders make them void. */
   async of(sessionId: Id, policy: SessionPolicy): Promise<TokenStrategyDriver> {
-    const { engine, upstream, ability, closings } = this
+    const { engine, upstream, ability, closings, streams } = this
     if (policy.strategy === 'record' && engine.recordsByTokens !== true)
       return recordStrategy(sessionId, upstream, engine)
     const able = ability === null ? false : await ability.learn()
@@ -61,6 +63,7 @@ export class TokenStrategies {
       ability: () => (records ? ability.routes : ability.ability),
       isVoid: () => !records && ability.void !== null,
       closings,
+      streams,
       upstream,
     })
   }

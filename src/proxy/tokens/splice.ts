@@ -4,6 +4,7 @@ import type { GeneratedPart, TokenAbility, TokenEngine } from '../engines/token-
 import type { Upstream, UpstreamSink } from '../upstream.ts'
 import { ChatBody, hasMedia } from './chat-body.ts'
 import type { Closings } from './closings.ts'
+import type { StreamCount } from './derender-steps.ts'
 import type { OutgoingCall, PastCall, TokenStrategyDriver } from './contract.ts'
 import { planPrompt, type PromptPlan, type ShapedPrompt, thoughtsIn } from './prompt-plan.ts'
 import { type CallNotes, RecordedTree } from './recorded-tree.ts'
@@ -22,6 +23,7 @@ export interface SpliceParts {
   /** It has token routes that are of no use: that is a finding of the calls that are recorded instead. */
   readonly isVoid: () => boolean
   readonly closings: Closings
+  readonly streams: StreamCount
   readonly upstream: Upstream
 }
 
@@ -57,7 +59,7 @@ class SpliceStrategy implements TokenStrategyDriver {
   }
 
   send(call: OutgoingCall, sink: Parameters<TokenStrategyDriver['send']>[1]): ReturnType<TokenStrategyDriver['send']> {
-    const { upstream, engine, readsChat, closings, history, records } = this.parts
+    const { upstream, engine, readsChat, closings, streams, history, records } = this.parts
     const ability = this.parts.ability()
     const running: Running = { chat: new ChatBody(call.body), plan: null, findings: [], weightVersions: new Map() }
     this.running.set(call.callId, running)
@@ -73,6 +75,7 @@ class SpliceStrategy implements TokenStrategyDriver {
       upstream,
       readsChat,
       sink,
+      streams,
       plan: async (rendered, render) =>
         records
           ? { ids: rendered, way: 'rendered', forked: null }

@@ -17,7 +17,7 @@ import { Asking, type Reply } from './asking.ts'
 import type { ChatBody } from './chat-body.ts'
 import { completionOf, headOf, sampledOnly } from './chat-reply.ts'
 import type { AnswerSink, OutgoingCall } from './contract.ts'
-import { DerenderSteps, derenderTries, untold } from './derender-steps.ts'
+import { DerenderSteps, derenderTries, type StreamCount, untold } from './derender-steps.ts'
 import { Generation, type GenerationEnd, type GenerationParts } from './generation.ts'
 import { togetherWith, withVersions } from './generated.ts'
 import type { PromptPlan } from './prompt-plan.ts'
@@ -34,6 +34,7 @@ export interface ExchangeParts {
   /** Turns what the chat route says into the shape that the sink hears. */
   readonly readsChat: (sink: UpstreamSink) => UpstreamSink
   readonly sink: AnswerSink
+  readonly streams: StreamCount
   /** Plans the prompt; `render` is another question to the engine on behalf of this call. */
   readonly plan: (rendered: Int32Array, render: (body: Buffer) => Promise<Int32Array | null>) => Promise<PromptPlan>
   readonly notes: {
@@ -61,6 +62,7 @@ export class TokenExchange implements UpstreamRequest {
   /** The long request: generation, or the chat route. */
   private main: UpstreamRequest | null = null
   private aborted = false
+  private leaveCount: (() => void) | null = null
 
   constructor(parts: ExchangeParts) {
     this.parts = parts
@@ -82,12 +84,13 @@ export class TokenExchange implements UpstreamRequest {
 
   abort(): void {
     this.aborted = true
+    this.leaveCount?.()
     this.asking.abort()
     this.main?.abort()
   }
 
   private async run(): Promise<void> {
-    const { call, chat, engine, ability, plan, notes, sink } = this.parts
+    const { call, chat, engine, ability, plan, notes, sink, streams } = this.parts
     if (ability.way === 'parse' && engine.takes?.(chat) === false) return this.chatRoute('splice_unavailable')
     const ask = (one: EngineAsk) => this.asking.ask(one)
     const reply = await askRender(engine, ask, call.body)
@@ -104,7 +107,9 @@ export class TokenExchange implements UpstreamRequest {
     const generate = (ids: PromptIds) => {
       if (ability.way === 'chat' && engine.chatFrom !== undefined) return this.chatFrom(engine.chatFrom(chat, ids))
       const prompted = { ids, rendered }
-      return streamed && engine.steps !== undefined ? this.stream(prompted, engine.steps) : this.whole(prompted)
+      if (!streamed || engine.steps === undefined) return this.whole(prompted)
+      this.leaveCount = streams.join()
+      return this.stream(prompted, engine.steps).finally(this.leaveCount)
     }
     notes.planned(planned)
     if (this.fits(planned.ids)) {
@@ -245,7 +250,7 @@ export class TokenExchange implements UpstreamRequest {
   }
 
   private async stream(prompted: Prompted, route: DerenderRoute): Promise<Reply | null> {
-    const { call, chat, sink, notes } = this.parts
+    const { call, chat, sink, streams, notes } = this.parts
     const broken = Promise.withResolvers<never>()
     let lost = false
     // Whoever waits for the generation hears of it there.
@@ -255,6 +260,7 @@ export class TokenExchange implements UpstreamRequest {
       asking: this.asking,
       facts: { chat, promptIds: prompted.ids, callId: call.callId },
       sink,
+      streams,
       failed: (cause) => {
         notes.untold()
         lost = true

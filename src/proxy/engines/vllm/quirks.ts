@@ -93,7 +93,7 @@ export const vllmQuirks = [
     from: '0.27.0',
     before: null,
     source: 'a parser is fed anew with all ids at each step (`DerenderStreamState`), and needs all prompt ids',
-    counter: 'long prompts take larger steps',
+    counter: 'long prompts and many streams at once take larger steps',
   },
 ] as const satisfies readonly VllmQuirk[]
 
