@@ -238,6 +238,12 @@ export const catalogue = {
     'A step that sets a task up failed, so that the attempt would begin in another state than its author meant.',
     'Give the task an image that has what the step needs, or correct the step.',
   ),
+  VIRTUAL_TOOL_FAILED: entry(
+    'infra',
+    502,
+    'The model that answers for a virtual tool of the environment did not answer, or was cut.',
+    'Check the server and the model that the tool names; the rollout has no number and can be tried again.',
+  ),
   ENVIRONMENT_TOOL_FAILED: entry(
     'infra',
     500,

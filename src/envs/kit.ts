@@ -39,6 +39,7 @@ import { toolOutcome } from './outcome.ts'
 import { perAttempt } from './per-attempt.ts'
 import { defineTool } from './tool.ts'
 import { verifiersEnvironment } from './verifiers/index.ts'
+import { virtualTool } from './virtual-tool.ts'
 
 /**
  * What a plugin is written with. A plugin's module exports a function that takes this kit, so that it imports nothing of
@@ -48,6 +49,7 @@ export const environmentKit = {
   z,
   defineEnvironment,
   defineTool,
+  virtualTool,
   gui,
   nemoGymEnvironment,
   openEnvEnvironment,

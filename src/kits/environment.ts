@@ -4,6 +4,7 @@ export { makeTask, PaddockError, sha256, type Task, type Verdict } from '../core
 export { type DraftFacts, scored, unscored, type VerdictDraft } from '../reward/index.ts'
 export type { Box } from '../sandbox/index.ts'
 export {
+  type AnsweringModel,
   type ArtifactItem,
   type Artifacts,
   type Attempt,
@@ -36,6 +37,7 @@ export {
   type OutsideWork,
   packArtifact,
   perAttempt,
+  type RecordedResult,
   restoreArtifact,
   type Script,
   type ScriptStep,
@@ -51,4 +53,6 @@ export {
   verifiersEnvironment,
   type VerifiersOptions,
   type VerifyContext,
+  virtualTool,
+  type VirtualToolSpec,
 } from '../envs/index.ts'

@@ -1,3 +1,14 @@
+export interface AnsweringModel {
+    readonly baseUrl: string;
+    readonly apiKey: string;
+    readonly model: string;
+    readonly instructions?: string;
+    readonly temperature?: number;
+    readonly maxTokens?: number;
+    readonly timeoutMs?: number;
+    readonly tries?: number;
+}
+
 export interface ArtifactItem {
     readonly path: string;
     readonly content: Artifact;
@@ -260,6 +271,12 @@ export declare class PaddockError extends Error {
     };
 }
 
+export interface RecordedResult {
+    readonly args: unknown;
+    readonly text: string;
+    readonly status?: 'ok' | 'error' | 'timeout';
+}
+
 export interface Script {
     readonly steps: readonly ScriptStep[];
 }
@@ -382,6 +399,11 @@ export interface VerifyContext {
     readonly emit: (event: EventBody) => void;
 }
 
+export interface VirtualToolSpec<Input> extends Omit<ToolSpec<Input>, 'run'> {
+    readonly record?: readonly RecordedResult[];
+    readonly model?: AnsweringModel;
+}
+
 export declare function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environment;
 
 export declare function defineTool<Input>(spec: ToolSpec<Input>): Tool;
@@ -390,6 +412,7 @@ export declare const environmentKit: {
     readonly z: typeof z;
     readonly defineEnvironment: typeof defineEnvironment;
     readonly defineTool: typeof defineTool;
+    readonly virtualTool: typeof virtualTool;
     readonly gui: typeof gui;
     readonly nemoGymEnvironment: typeof nemoGymEnvironment;
     readonly openEnvEnvironment: typeof openEnvEnvironment;
@@ -985,5 +1008,7 @@ export declare function toolOutcome(result: ExecResult): ToolOutcome;
 export declare function unscored(status: Exclude<Verdict['status'], 'scored' | 'hacked'>, reason: string, facts: DraftFacts): VerdictDraft;
 
 export declare function verifiersEnvironment(options: VerifiersOptions): Environment;
+
+export declare function virtualTool<Input>(spec: VirtualToolSpec<Input>): Tool;
 
 export { z } from 'zod'

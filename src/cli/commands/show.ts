@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Event, Id } from '../../core/index.ts'
-import { knownTokenTexts, rolloutView, rowsOf, segmentMasks, sessionLogView } from '../../read/index.ts'
+import { knownTokenTexts, rolloutView, rowsOf, segmentMasks, sessionLogView, toolResultsOf } from '../../read/index.ts'
 import {
   familyOf,
   type RolloutView,
@@ -30,6 +30,7 @@ interface ShowOptions {
   readonly events: boolean
   readonly frames?: string
   readonly tree?: boolean
+  readonly toolResults?: boolean
 }
 
 /** `paddock show`: one rollout or session as a conversation, with tokens, masks, classes, tool results and verdict. */
@@ -42,6 +43,10 @@ export function addShow(program: Command, cli: Cli): void {
     .option('--lines <n>', 'lines printed per message', wholeNumber(1), 20)
     .option('--no-events', 'leave the event log out')
     .option('--frames <directory>', 'of a rollout: write the pictures that its tools gave, and a strip of them, there')
+    .option(
+      '--tool-results',
+      'of a rollout: what its tools said to which arguments, as JSON lines: the record of a virtual tool',
+    )
     .option(
       '--tree',
       'of a rollout: the rollouts that go on from it or that it goes on from, and what each place is worth',
@@ -132,6 +137,12 @@ async function showRollout(context: CommandContext, reader: StoreReader, id: Id,
     const directory = resolve(context.io.cwd, options.frames)
     const frames = await writeFrames(reader, { events, logs, directory })
     context.result({ directory, frames }, () => `${plural(frames.length, 'frame')} in ${join(directory, 'index.html')}`)
+    return
+  }
+  if (options.toolResults === true) {
+    const { results, unknown } = toolResultsOf(logs, events)
+    if (unknown > 0) context.notice(`Left out: ${plural(unknown, 'result')} whose arguments are not known.`)
+    context.result(results, () => results.map((one) => JSON.stringify(one)).join('\n'))
     return
   }
   if (context.json) {
