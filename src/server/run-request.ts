@@ -11,7 +11,7 @@ const overrides = z.record(z.string(), z.unknown()).default({})
  * what is kept with a run for whoever goes on with it. What is left out is as configured at the owner.
  */
 export const runRequest = z.strictObject({
-  /** Absolute path of a task or a directory of tasks, on the machine of the owner. */
+  /** Absolute path of a task or a directory of tasks, on the machine of the owner, or `<generator>:<seeds>:<levels>`. */
   tasks: z.string().min(1),
   environment: z.string().default('terminal'),
   harness: z.string().default('reference'),

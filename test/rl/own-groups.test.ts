@@ -91,6 +91,17 @@ describe('groups that Paddock does', () => {
     expect(await trainer.refused('POST', '/score', others)).toEqual([409, 'SCORE_REFUSED'])
   })
 
+  it('are of generated tasks too, which their run names in place of a directory', async () => {
+    const generated = { tasks: 'records:0:1..2', environment: 'sql' }
+    expect(await openRun('generated', generated)).toMatchObject({ harness: 'reference', tasks: 'records:0:1..2' })
+    await submit('generated', { group_id: 'made', task: 'records-0-l2' })
+    const claim = await settled('generated')
+    expect(claim).toMatchObject({ group_id: 'made', settled: { state: 'settled', usable: 1 } })
+    const wrong = { run_id: 'wrong', environment: 'sql', tasks: 'records:5..1:1' }
+    expect(await trainer.refused('POST', '/runs', wrong)).toEqual([400, 'TASK_INVALID'])
+    expect(await trainer.refused('POST', '/runs', { ...wrong, tasks: 'records' })).toEqual([400, 'BODY_INVALID_SHAPE'])
+  })
+
   it('have further rounds, and are cancelled', async () => {
     const settledBefore = await trainer.ask('GET', '/groups/g')
     expect(settledBefore).toMatchObject({ rounds: [{ round: 0, state: 'settled' }] })
