@@ -109,6 +109,8 @@ export interface Owner {
   readonly running: Set<Id>
   /** What agents of earlier processes left unverified. */
   readonly left: LeftWork
+  /** Rejects with `CATALOGUE_REWOUND` when the catalogue lost what was committed: nothing can be gone on with then. */
+  readonly rewound: Promise<never>
   /** Takes no more runs, and resolves when those that were submitted have ended. Idempotent. */
   settle(): Promise<void>
   /** Closes everything in order, the running calls committed. Idempotent. */
@@ -143,9 +145,16 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const log = await openLog({ ...config.log, secrets: secretsOf(config) })
     closers.add(async () => log.close())
     log.room('cli').debug({ config: withoutSecrets(config) }, 'configuration')
+    const rewound = Promise.withResolvers<never>()
+    // Whoever waits hears of it.
+    rewound.promise.catch(() => undefined)
     const store = await openStore(config.store.directory, {
       synchronous: config.store.synchronous,
       catalogue: config.store.catalogue,
+      onRewound: (error) => {
+        log.room('cli').error({ error }, 'the catalogue was rewound')
+        rewound.reject(error)
+      },
       blobs: {
         ...config.blobs,
         onChange: (why) =>
@@ -335,6 +344,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           jobs: nodes,
           engines: () => enginesForNodes(engines.found),
           version,
+          rewound: () => store.rewound,
           maxHandInBytes: config.nodes.maxHandInMb * 2 ** 20,
         },
         rl: {
@@ -417,6 +427,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       submitted,
       running,
       left,
+      rewound: rewound.promise,
       settle,
       close: () => closers.close(),
     }

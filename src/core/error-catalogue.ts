@@ -116,6 +116,12 @@ export const catalogue = {
     'The data directory belongs to another catalogue than the one that is configured.',
     'Give the catalogue that it was begun with, or choose another --data directory.',
   ),
+  CATALOGUE_REWOUND: entry(
+    'infra',
+    503,
+    'The PostgreSQL server of the catalogue is another than before, and may lack what was committed: a standby that is not synchronous was promoted, or a backup brought back.',
+    'Start Paddock again: it goes on with what that database has, and nodes hand in again what they keep. Where it is a server of before, give the URL of the one that was promoted.',
+  ),
   CATALOGUE_UNAVAILABLE: entry(
     'infra',
     503,
@@ -152,6 +158,12 @@ export const catalogue = {
     401,
     'The control token is missing, wrong, over or revoked.',
     'Send `Authorization: Bearer <token>`: one that `paddock token create` told, or the one in the file control-token of the data directory.',
+  ),
+  CURSOR_AHEAD: entry(
+    'request',
+    409,
+    'The cursor names an event that the log of the run does not have: the catalogue was rewound since.',
+    'Read the events from the beginning (leave `after` out), and attach anew: what was told behind the last common event never was.',
   ),
   DATASET_UNREACHABLE: entry(
     'infra',

@@ -44,6 +44,7 @@ export {
   openPostgresCatalogue,
   openReader,
   openStore,
+  setAside,
   type OwnedStore,
   type Owner,
   type PostgresCatalogue,

@@ -289,7 +289,7 @@ it('another version is refused by name, a session of another token by 403, and a
     return [answer.status, text === '' ? null : JSON.parse(text)] as const
   }
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-  const hello = { protocol: 2, paddock: version, name: 'n', labels: [] }
+  const hello = { protocol: 3, paddock: version, name: 'n', labels: [] }
   for (const skew of [{ protocol: 1 }, { paddock: '99.0.0' }]) {
     const [status, { error }] = await ask(0, 'POST', '', { ...hello, ...skew })
     expect([status, error.code]).toEqual([409, 'NODE_VERSION'])

@@ -1,12 +1,13 @@
 /** A PostgreSQL of a test's own: Debian's programs, an unprivileged user, a socket in a temporary folder, no port. */
 import { execFile, execFileSync } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 
 const run = promisify(execFile)
+type Row = Readonly<Record<string, unknown>>
 
 export interface PostgresServer {
   readonly version: string
@@ -14,7 +15,16 @@ export interface PostgresServer {
   database(): Promise<string>
   /** `fast` ends sessions and their transactions, `immediate` is as a power cut. Ends when it takes connections again. */
   restart(how: 'fast' | 'immediate'): Promise<void>
+  /** A second server that has what this one has, and follows it. `synchronous`: nothing is committed before it is there too. */
+  follow(o: { readonly synchronous: boolean }): Promise<Standby>
   stop(): Promise<void>
+}
+
+export interface Standby {
+  /** It gets all that was committed until now, and hears of nothing any more. */
+  cutOff(): Promise<void>
+  /** The first server is killed as by a power cut, and this one takes its place, under the same URLs. */
+  promote(): Promise<void>
 }
 
 /** Starts it with everything durable. Throws with what to install where there is no PostgreSQL. */
@@ -23,17 +33,38 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   const owner = unprivileged()
   const folder = mkdtempSync(join(tmpdir(), 'paddock-postgres-'))
   if (owner !== null) chownSync(folder, owner.uid, owner.gid)
-  const data = join(folder, 'data')
   const as = { ...owner, cwd: folder }
   const program = (name: string, args: readonly string[]): Promise<unknown> => run(join(programs, name), args, as)
-  const given = { listen_addresses: '', unix_socket_directories: folder, max_connections: '100', ...settings }
-  const options = Object.entries(given).map(([name, value]) => `-c ${name}='${value}'`)
-  const control = (...args: string[]): Promise<unknown> =>
-    program('pg_ctl', ['-D', data, '-l', join(folder, 'log'), '-o', options.join(' '), '-w', ...args])
-  const url = (database: string): string => `postgres://paddock@/${database}?host=${encodeURIComponent(folder)}`
+  const instance = (name: string) => new Instance(program, join(folder, name), settings)
+  const first = instance('first')
+  // Clients find whichever server is the one now.
+  const now = join(folder, 'now')
+  const stands = (name: string): void => {
+    symlinkSync(join(folder, name), `${now}.new`)
+    renameSync(`${now}.new`, now)
+  }
+  const url = (database: string, socket = now): string =>
+    `postgres://paddock@/${database}?host=${encodeURIComponent(socket)}`
+  /** Rows of the last of them. */
+  const ask = async (socket: string, ...statements: readonly string[]): Promise<readonly Row[]> => {
+    const client = new pg.Client({ connectionString: url('postgres', socket) })
+    await client.connect()
+    try {
+      let rows: readonly Row[] = []
+      for (const statement of statements) rows = (await client.query<Row>(statement)).rows
+      return rows
+    } finally {
+      await client.end()
+    }
+  }
+  const up = new Set<Instance>()
   try {
-    await program('initdb', ['-D', data, '-U', 'paddock', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
-    await control('start')
+    mkdirSync(first.folder)
+    if (owner !== null) chownSync(first.folder, owner.uid, owner.gid)
+    await program('initdb', ['-D', first.data, '-U', 'paddock', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
+    await first.control('start')
+    up.add(first)
+    stands('first')
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
@@ -44,22 +75,73 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     version: stdout.trim(),
     database: async () => {
       count += 1
-      const client = new pg.Client({ connectionString: url('postgres') })
-      await client.connect()
-      try {
-        await client.query(`CREATE DATABASE queue_${count}`)
-      } finally {
-        await client.end()
-      }
+      await ask(now, `CREATE DATABASE queue_${count}`)
       return url(`queue_${count}`)
     },
     restart: async (how) => {
-      await control('-m', how, 'restart')
+      await first.control('-m', how, 'restart')
+    },
+    follow: async ({ synchronous }) => {
+      const second = instance('second')
+      mkdirSync(second.folder)
+      if (owner !== null) chownSync(second.folder, owner.uid, owner.gid)
+      await program('pg_basebackup', ['-h', first.folder, '-U', 'paddock', '-D', second.data, '-R', '-c', 'fast'])
+      await second.control('start')
+      up.add(second)
+      if (synchronous) {
+        await ask(first.folder, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()')
+      }
+      return {
+        cutOff: async () => {
+          const [has] = await ask(first.folder, 'SELECT pg_current_wal_lsn() AS lsn')
+          for (let there = false; !there;) {
+            const [got] = await ask(
+              second.folder,
+              `SELECT pg_last_wal_replay_lsn() >= '${String(has?.['lsn'])}' AS there`,
+            )
+            there = got?.['there'] === true
+          }
+          await ask(second.folder, "ALTER SYSTEM SET primary_conninfo = ''", 'SELECT pg_reload_conf()')
+        },
+        promote: async () => {
+          await first.control('-m', 'immediate', 'stop')
+          up.delete(first)
+          await second.control('promote')
+          stands('second')
+        },
+      }
     },
     stop: async () => {
-      await control('-m', 'immediate', 'stop')
+      for (const one of up) await one.control('-m', 'immediate', 'stop')
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** One server: its data, and its socket beside them. */
+class Instance {
+  readonly folder: string
+  readonly data: string
+  readonly #program: (name: string, args: readonly string[]) => Promise<unknown>
+  readonly #options: string
+
+  constructor(
+    program: (name: string, args: readonly string[]) => Promise<unknown>,
+    folder: string,
+    settings: Readonly<Record<string, string>>,
+  ) {
+    this.#program = program
+    this.folder = folder
+    this.data = join(folder, 'data')
+    const given = { listen_addresses: '', unix_socket_directories: folder, max_connections: '100', ...settings }
+    this.#options = Object.entries(given)
+      .map(([name, value]) => `-c ${name}='${value}'`)
+      .join(' ')
+  }
+
+  async control(...args: readonly string[]): Promise<void> {
+    const log = join(this.folder, 'log')
+    await this.#program('pg_ctl', ['-D', this.data, '-l', log, '-o', this.#options, '-w', ...args])
   }
 }
 

@@ -415,6 +415,7 @@ export interface StoreOptions {
     readonly limits?: Partial<ThreadLimits>;
     readonly catalogue?: string | null;
     readonly blobs?: BlobsOptions;
+    readonly onRewound?: (error: PaddockError) => void;
 }
 
 export interface StoreReader extends AsyncDisposable {

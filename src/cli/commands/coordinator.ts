@@ -79,7 +79,7 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
         ].join('\n'),
       )
     }
-    await aborted(io.signal)
+    await Promise.race([aborted(io.signal), owner.rewound])
     context.notice('\nStopping: runs under way can be gone on with (`paddock run --resume`) …')
   } finally {
     await owner.close()

@@ -90,7 +90,8 @@ async function work(context: CommandContext, options: NodeOptions): Promise<Exit
       if (joined === null) break
       const how = await atWork(context, options, { client, joined, rejoin: () => client.open(node), name, tell })
       if (how === 'stopped') break
-      context.notice('The coordinator has another engine: joining anew …')
+      if (how === 'engines') context.notice('The coordinator has another engine: joining anew …')
+      else context.notice('All is handed in: joining anew with an empty store …')
     }
   } finally {
     io.signal.removeEventListener('abort', onAbort)
@@ -131,12 +132,13 @@ async function atWork(
     readonly name: string
     readonly tell: (news: NodeNews) => void
   },
-): Promise<'stopped' | 'engines'> {
+): Promise<'stopped' | 'engines' | 'store'> {
   const { io, loaded, json } = context
   const { openOwner } = await import('../owner.ts')
   const { openOrder } = await import('../execute.ts')
   const { NodeWorker } = await import('../node/worker.ts')
-  const { Outbox } = await import('../node/outbox.ts')
+  const { handedJob, heldJob, JobFiles } = await import('../node/job-files.ts')
+  const { PastStores } = await import('../node/past-stores.ts')
   const { copyOfTasks } = await import('../node/task-copy.ts')
   const { WeightsLoop } = await import('../node/weights-loop.ts')
   const { defaultLimits, FollowWeights } = await import('../../rollout/index.ts')
@@ -145,6 +147,20 @@ async function atWork(
     Promise.reject(
       new PaddockError('NODE_UNFIT', 'a node takes no runs of its own', { fix: 'Give them to the coordinator.' }),
     )
+  if (config.store.catalogue !== null) {
+    throw new PaddockError(
+      'NODE_UNFIT',
+      'a node records beside its own log, and a catalogue in PostgreSQL is configured',
+      {
+        fix: 'Leave `store.catalogue` and PADDOCK_CATALOGUE to the coordinator.',
+      },
+    )
+  }
+  const at = config.store.directory
+  const outbox = new JobFiles(join(at, 'node-jobs'), heldJob)
+  const handed = new JobFiles(join(at, 'node-handed'), handedJob)
+  const past = new PastStores({ directory: at, keepMs: config.node.keepMs, held: outbox, handed })
+  await past.tidy()
   const owner = await openOwner({
     // Ports of its own choice: nobody else has to know them.
     config: {
@@ -168,7 +184,9 @@ async function atWork(
     const worker: InstanceType<typeof NodeWorker> = new NodeWorker({
       client,
       store: owner.store,
-      outbox: new Outbox(join(directory, 'node-jobs')),
+      outbox,
+      handed,
+      past,
       places,
       joined,
       mark: () => weights.mark,

@@ -99,7 +99,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
           }
     if (context.json) io.out(JSON.stringify(readyJson(owner, opened, exports)))
     else io.out(readyText(context, owner, exports, options.open ?? false))
-    await aborted(io.signal)
+    await Promise.race([aborted(io.signal), owner.rewound])
     context.notice('\nStopping: running calls are recorded to their end (Ctrl-C again leaves at once) …')
   } finally {
     try {

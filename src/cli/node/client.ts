@@ -34,6 +34,8 @@ export interface Joined {
   readonly engines: NodeEngines | null
   /** What holds for the engine. */
   readonly weights: ToldWeights
+  /** How often its catalogue lost something. */
+  readonly rewound: number
 }
 
 type Lease = NodeJob['lease']
@@ -61,7 +63,8 @@ export class NodeClient {
     readonly paddock: string
   }): Promise<Joined> {
     const told = await this.#json(openAnswer, 'POST', '/nodes/sessions', { protocol: nodeProtocol, ...node })
-    return { session: told.session_id, leaseMs: told.lease_ms, engines: told.engines, weights: told.weights }
+    const { session_id: session, lease_ms: leaseMs, engines, weights, rewound } = told
+    return { session, leaseMs, engines, weights, rewound }
   }
 
   /** Says what was done of what was told of the engine, and waits for what is told next. */
@@ -84,6 +87,7 @@ export class NodeClient {
       readonly capacity: Readonly<Record<string, number>>
       readonly without: readonly Id[]
       readonly mark: string
+      readonly rewound: number
     },
   ): Promise<readonly NodeJob[]> {
     const { requestId, ...rest } = asked

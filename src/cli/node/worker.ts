@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
+import { type Id, isPaddockError, newId, PaddockError, systemClock } from '../../core/index.ts'
 import { type NodeJob, rolloutOfJob, type RunAtNode } from '../../rollout/index.ts'
 import type { NodeEngines } from '../../server/index.ts'
 import { packRollout, type Store } from '../../trajectory/index.ts'
 import type { Joined, NodeClient } from './client.ts'
-import type { HeldJob, Outbox } from './outbox.ts'
+import type { HandedJob, HeldJob, JobFiles } from './job-files.ts'
+import type { PastStores } from './past-stores.ts'
 
 /** What a node does; told to whoever looks at it. */
 export type NodeNews =
@@ -19,7 +20,10 @@ export type NodeNews =
 export interface WorkerParts {
   readonly client: NodeClient
   readonly store: Pick<Store, 'catalogue' | 'recorder' | 'blobs'>
-  readonly outbox: Outbox
+  readonly outbox: JobFiles<HeldJob>
+  /** What was handed in, as long as it is kept. */
+  readonly handed: JobFiles<HandedJob>
+  readonly past: Pick<PastStores, 'isDue' | 'keep' | 'packed' | 'forget'>
   readonly places: number
   readonly joined: Joined
   /** Names what was told of the engine and is done. */
@@ -60,6 +64,9 @@ export class NodeWorker {
   readonly #engines: NodeEngines | null
   #leaseMs: number
   #enginesChanged = false
+  /** How often the coordinator's catalogue had lost something, as it says, and when all was handed in that it may lack. */
+  #rewound: number
+  #whole: number
   #beating: Promise<void> | null = null
   #failure: { readonly error: unknown } | null = null
 
@@ -68,6 +75,8 @@ export class NodeWorker {
     this.#session = parts.joined.session
     this.#leaseMs = parts.joined.leaseMs
     this.#engines = parts.joined.engines
+    this.#rewound = parts.joined.rewound
+    this.#whole = -1
   }
 
   /** The session that claims, and others of this node whose work would still be taken. */
@@ -77,14 +86,17 @@ export class NodeWorker {
     return { now: this.#session, also: [...also] }
   }
 
-  /** Works until the signal aborts, or the coordinator has another engine. Resolves when nothing is under way. Throws `STORE_*`, `CONTROL_TOKEN`. */
-  async run(): Promise<'stopped' | 'engines'> {
+  /**
+   * Works until the signal aborts, the coordinator has another engine, or the store is to be set aside. Resolves when nothing is under way.
+   * Throws `STORE_*`, `CONTROL_TOKEN`.
+   */
+  async run(): Promise<'stopped' | 'engines' | 'store'> {
     const { signal, client } = this.#parts
     const beating = setInterval(() => void this.#beat(), Math.max(50, Math.round(this.#leaseMs / 6)))
     const onAbort = () => this.#stopAll(new GivenBack('the node stops'))
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      while (!signal.aborted && !this.#enginesChanged && this.#failure === null) await this.#round()
+      while (!signal.aborted && !this.#leaves && this.#failure === null) await this.#round()
       if (!signal.aborted) await client.drain(this.#session).catch(() => undefined)
     } finally {
       signal.removeEventListener('abort', onAbort)
@@ -95,12 +107,18 @@ export class NodeWorker {
     }
     if (this.#failure !== null) throw this.#failure.error
     await client.end(this.#session).catch(() => undefined)
-    return signal.aborted ? 'stopped' : 'engines'
+    if (signal.aborted) return 'stopped'
+    return this.#enginesChanged ? 'engines' : 'store'
+  }
+
+  get #leaves(): boolean {
+    return this.#enginesChanged || this.#parts.past.isDue
   }
 
   /** Claims what there is room for. */
   async #round(): Promise<void> {
     const { places, signal } = this.#parts
+    if (this.#whole !== this.#rewound) await this.#handInAgain()
     const free = places - this.#running.size
     const jobs = free > 0 ? await this.#claim(free) : []
     for (const job of jobs) this.#start(job)
@@ -121,12 +139,13 @@ export class NodeWorker {
       capacity: { places: limit },
       without: [...this.#unfit].slice(-1000),
       mark: this.#parts.mark(),
+      rewound: this.#whole,
     }
     try {
       return await client.claim(this.#session, asked)
     } catch (error) {
       if (signal.aborted) return []
-      if (isPaddockError(error) && error.code === 'NODE_SESSION_GONE') {
+      if (isGone(error)) {
         await this.#rejoin()
         return []
       }
@@ -136,9 +155,10 @@ export class NodeWorker {
   }
 
   async #rejoin(): Promise<void> {
-    const { session, engines, leaseMs } = await this.#parts.rejoin()
+    const { session, engines, leaseMs, rewound } = await this.#parts.rejoin()
     this.#session = session
     this.#leaseMs = leaseMs
+    this.#rewound = rewound
     this.#met(engines)
     this.#parts.tell({ type: 'session', session, detail: 'the earlier session was over' })
   }
@@ -197,8 +217,9 @@ export class NodeWorker {
 
   /** Hands a rollout of this store in, until there is an answer. `undone`: it is refused although the job is ours, which is given back. */
   async handIn(job: HeldJob, rolloutId: Id, fault: string | null): Promise<'over' | 'undone'> {
-    const { client, outbox, store, tell } = this.#parts
+    const { client, outbox, past, store, tell } = this.#parts
     const { jobId } = job.lease
+    const rewound = this.#rewound
     const packed = await packRollout(store, rolloutId)
     try {
       const { repeated, state } = await client.handIn(job.lease, { ...packed, fault })
@@ -208,6 +229,9 @@ export class NodeWorker {
         run: null,
         detail: `rollout ${rolloutId}, ${repeated ? 'repeated, ' : ''}job ${state}`,
       })
+      const { lease, group, slot, attempt } = job
+      const kept = { lease, group, slot, attempt, rolloutId, fault, at: systemClock.now(), rewound }
+      await past.keep(kept, packed.bytes)
     } catch (error) {
       if (!isPaddockError(error) || !refusals.has(error.code)) throw error
       tell({ type: 'refused', job: jobId, run: null, detail: error.line() })
@@ -226,7 +250,10 @@ export class NodeWorker {
   /** Gives a job back, or finds that it is another node's by now. */
   async #giveBack(job: HeldJob, why: 'drain' | 'failure', reason: string | null): Promise<void> {
     const { client, outbox, tell } = this.#parts
-    const given = await client.giveBack(job.lease, why, reason)
+    const given = await client.giveBack(job.lease, why, reason).catch((error: unknown) => {
+      if (isGone(error)) return false
+      throw error
+    })
     tell({
       type: 'given_back',
       job: job.lease.jobId,
@@ -251,6 +278,36 @@ export class NodeWorker {
     this.#earlier = []
   }
 
+  /** What the coordinator may have lost of what it took is handed in again, before anything is claimed. */
+  async #handInAgain(): Promise<void> {
+    const { client, handed, past, tell, signal } = this.#parts
+    const rewound = this.#rewound
+    for (const job of await handed.all()) {
+      if (signal.aborted) return
+      if (job.rewound === rewound) continue
+      const { jobId } = job.lease
+      try {
+        const { repeated, state } = await client.handIn(job.lease, {
+          ...(await past.packed(job)),
+          fault: job.fault,
+        })
+        const how = repeated ? 'it is there' : 'it was lost'
+        tell({
+          type: 'handed_in',
+          job: jobId,
+          run: null,
+          detail: `rollout ${job.rolloutId} again: ${how}, job ${state}`,
+        })
+        await handed.put({ ...job, rewound })
+      } catch (error) {
+        if (!isPaddockError(error) || !refusals.has(error.code)) throw error
+        tell({ type: 'refused', job: jobId, run: null, detail: error.line() })
+        await past.forget(job)
+      }
+    }
+    this.#whole = rewound
+  }
+
   /** One at a time: a coordinator that is away is asked until it answers. */
   #beat(): Promise<void> {
     this.#beating ??= this.#beatOnce().finally(() => (this.#beating = null))
@@ -263,13 +320,21 @@ export class NodeWorker {
     for (const session of [now, ...also]) {
       const held = [...this.#running.values()].flatMap(({ job }) => (job.lease.session === session ? [job.lease] : []))
       try {
-        const { alive, stop, engines } = await client.beat(session, held)
+        const { alive, stop, engines, rewound } = await client.beat(session, held)
+        this.#rewound = rewound
         this.#met(engines)
         for (const { job_id: jobId, why } of stop) this.#stop(jobId, why)
         if (!alive && session === this.#session && !signal.aborted) await this.#rejoin()
       } catch (error) {
         if (signal.aborted) return
-        this.#failure ??= { error }
+        if (!isGone(error)) {
+          this.#failure ??= { error }
+          continue
+        }
+        // Its catalogue lost the session: what the jobs of it come to would be refused.
+        for (const { jobId } of held) this.#stop(jobId, 'lost')
+        if (session === this.#session)
+          await this.#rejoin().catch((cause: unknown) => (this.#failure ??= { error: cause }))
       }
     }
   }
@@ -309,6 +374,10 @@ const refusals: ReadonlySet<string> = new Set([
   'STORE_CONFLICT',
   'BODY_TOO_LARGE',
 ])
+
+function isGone(error: unknown): boolean {
+  return isPaddockError(error) && error.code === 'NODE_SESSION_GONE'
+}
 
 function lineOf(error: unknown): string {
   if (isPaddockError(error)) return error.line()

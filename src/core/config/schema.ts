@@ -124,6 +124,14 @@ const nodes = z.strictObject({
   maxHandInMb: positiveInt.default(512).describe('Largest rollout that a node may hand in, in MB.'),
 })
 
+const node = z.strictObject({
+  keepMs: durationMs
+    .default(86_400_000)
+    .describe(
+      'So long `paddock node` keeps what it handed in, for a coordinator whose catalogue lost it; as often it begins an empty store.',
+    ),
+})
+
 const store = z.strictObject({
   directory: z.string().default('.paddock').describe('Data directory, relative to this file.'),
   synchronous: z
@@ -441,6 +449,7 @@ export const configSchema = z.strictObject({
   proxy: proxy.prefault({}),
   control: control.prefault({}),
   nodes: nodes.prefault({}),
+  node: node.prefault({}),
   tls: tls.prefault({}),
   store: store.prefault({}),
   blobs: blobs.prefault({}),

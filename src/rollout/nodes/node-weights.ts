@@ -43,7 +43,9 @@ export class NodeWeights {
   readonly #clock: Clock
   /** Of this process: what nodes were told by another one is told anew. */
   readonly #epoch = newId()
+  /** Of the barriers that are under way; nobody asks for more. */
   readonly #said = new Map<Id, NodeSaid>()
+  #barriers = 0
   readonly #waiting = new Set<() => void>()
   #revision = 0
   #now: ToldWeights = { mark: this.#mark(), paused: null, version: null, cacheIsolated: true }
@@ -72,6 +74,7 @@ export class NodeWeights {
 
   /** What a node has done, for all of its sessions. */
   hear(sessions: readonly Id[], said: NodeSaid): void {
+    if (this.#barriers === 0) return
     for (const session of sessions) this.#said.set(session, said)
     this.#wake()
   }
@@ -131,6 +134,16 @@ export class NodeWeights {
   }
 
   async #answered(timeoutMs: number): Promise<NodesAnswered> {
+    this.#barriers += 1
+    try {
+      return await this.#barrier(timeoutMs)
+    } finally {
+      this.#barriers -= 1
+      if (this.#barriers === 0) this.#said.clear()
+    }
+  }
+
+  async #barrier(timeoutMs: number): Promise<NodesAnswered> {
     const { mark } = this.#now
     const startedAt = this.#clock.monotonic()
     const ends = startedAt + timeoutMs + graceMs

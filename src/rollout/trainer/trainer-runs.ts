@@ -208,13 +208,18 @@ export class TrainerRuns {
     await this.#parts.own.end(runId)
   }
 
-  /** Events behind `after`, oldest first; none where there is none within `waitMs`. */
+  /** Events behind `after`, oldest first; none where there is none within `waitMs`. Throws `NOT_FOUND`, `CURSOR_AHEAD`. */
   async events(
     runId: Id,
     o: { readonly after: number; readonly limit: number; readonly waitMs: number; readonly signal: AbortSignal },
   ): Promise<readonly RunEvent[]> {
     const { catalogue, changes } = this.#parts.store
     await catalogue.run(runId)
+    // Each cursor was told with an event: one that is not there was lost with what the catalogue was rewound over.
+    const [own] = o.after === 0 ? [] : await catalogue.runEvents(runId, { after: o.after - 1, limit: 1 })
+    if (o.after > 0 && own?.seq !== o.after) {
+      throw new PaddockError('CURSOR_AHEAD', `run ${runId} has no event ${o.after}`)
+    }
     const found = await untilChange(
       {
         changes,

@@ -24,13 +24,15 @@ export interface NodeParts {
   /** Of this Paddock. */
   readonly version: string
   readonly maxHandInBytes: number
+  /** How often the catalogue lost what was committed: what was handed in before is handed in again. */
+  readonly rewound: () => number
 }
 
 /** Claims and lists of files are small; hand-ins have a bound of their own. */
 const maxBodyBytes = '1mb'
 
 /** The routes of nodes. A token of role node reaches these, and of these its own sessions alone. */
-export function nodeRoutes({ jobs, engines, version, maxHandInBytes }: NodeParts): Router {
+export function nodeRoutes({ jobs, engines, version, maxHandInBytes, rewound }: NodeParts): Router {
   const routes = Router()
   const json = express.json({ limit: maxBodyBytes, strict: true })
   const who = (request: Request): string => admittedAs(request).caller.name
@@ -39,9 +41,13 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes }: NodeParts
     requireSame(parse(versions, request.body ?? {}, 'body'), version)
     const { name, labels } = parse(openBody, request.body, 'body')
     const session = await jobs.open(who(request), { name, labels })
-    response
-      .status(201)
-      .json({ session_id: session, lease_ms: jobs.leaseMs, engines: engines(), weights: jobs.weights.now })
+    response.status(201).json({
+      session_id: session,
+      lease_ms: jobs.leaseMs,
+      engines: engines(),
+      weights: jobs.weights.now,
+      rewound: rewound(),
+    })
   })
   routes.delete('/nodes/sessions/:id', async (request, response) => {
     await jobs.end(who(request), request.params.id)
@@ -55,7 +61,12 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes }: NodeParts
     const body = parse(beatBody, request.body ?? {}, 'body')
     const held = body.jobs.map((one) => ({ jobId: one.job_id, token: one.token }))
     const { alive, stop } = await jobs.beat(who(request), request.params.id, held)
-    response.json({ alive, stop: stop.map(({ jobId, why }) => ({ job_id: jobId, why })), engines: engines() })
+    response.json({
+      alive,
+      stop: stop.map(({ jobId, why }) => ({ job_id: jobId, why })),
+      engines: engines(),
+      rewound: rewound(),
+    })
   })
   routes.post('/nodes/sessions/:id/weights', json, async (request, response) => {
     const { mark, failed, also, wait_ms: waitMs } = parse(weightsBody, request.body ?? {}, 'body')
@@ -65,8 +76,9 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes }: NodeParts
   })
 
   routes.post('/nodes/sessions/:id/claims', json, async (request, response) => {
-    const { request_id: requestId, ...asked } = parse(claimBody, request.body ?? {}, 'body')
-    response.json({ jobs: await jobs.claim(who(request), request.params.id, { requestId, ...asked }) })
+    const { request_id: requestId, rewound: known, ...asked } = parse(claimBody, request.body ?? {}, 'body')
+    const limit = known === rewound() ? asked.limit : 0
+    response.json({ jobs: await jobs.claim(who(request), request.params.id, { requestId, ...asked, limit }) })
   })
   routes.get('/nodes/sessions/:id/runs/:run/files', async (request, response) => {
     response.json(await jobs.files(who(request), request.params.id, request.params.run))

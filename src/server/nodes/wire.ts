@@ -4,7 +4,7 @@ import { isId } from '../../core/index.ts'
 import type { NodeJob, ToldWeights } from '../../rollout/index.ts'
 
 /** Grows with every change of these messages. */
-export const nodeProtocol = 2
+export const nodeProtocol = 3
 
 const id = z.string().refine(isId, 'not an id')
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
@@ -46,6 +46,8 @@ export const openAnswer = z.object({
   lease_ms: z.number(),
   engines: engines.nullable(),
   weights,
+  /** Another number than before: what was handed in before may be lost, and is handed in again. */
+  rewound: z.int(),
 })
 
 const mark = z.string().max(200)
@@ -67,6 +69,7 @@ export const beatAnswer = z.object({
   alive: z.boolean(),
   stop: z.array(z.object({ job_id: id, why: z.enum(['cancelled', 'lost', 'over']) })),
   engines: engines.nullable(),
+  rewound: z.int(),
 })
 
 export const claimBody = z.strictObject({
@@ -78,6 +81,8 @@ export const claimBody = z.strictObject({
   without: z.array(z.string().max(200)).max(1000).default([]),
   /** What the node was told last of the engine, and has done. */
   mark,
+  /** What it was told last of the catalogue, and has handed in again. */
+  rewound: z.int(),
 })
 
 /** Of one version on both sides; what stands in it was checked when it was recorded. */

@@ -6,6 +6,14 @@ import type { Connection } from './connection.ts'
 import { migrate, requireSchema } from './schema.ts'
 import { fromStored, toStored } from './text.ts'
 
+/** Who may refuse to go on with a server. */
+export interface ConnectionGuard {
+  /** Throws once that is so. */
+  requireSame(): void
+  /** Asks over a new connection. */
+  look(ask: (text: string) => Promise<{ readonly rows: readonly unknown[] }>): Promise<void>
+}
+
 export interface DatabaseOptions {
   /** `postgres://user@host:5432/database`; a socket is `postgres://user@/database?host=/folder`. */
   readonly url: string
@@ -16,6 +24,8 @@ export interface DatabaseOptions {
   readonly patienceMs: number
   /** False for who only reads: the schema must be there as it is. */
   readonly migrates: boolean
+  /** Looks at each new connection. */
+  readonly guard?: ConnectionGuard | undefined
 }
 
 /** What PostgreSQL rolled back for certain and what works when done again: a serialization failure, a deadlock. */
@@ -127,6 +137,8 @@ export class Database {
 
   /** Gives a connection back rolled back, or not at all where it is broken. */
   async #connected<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const { guard } = this.#options
+    guard?.requireSame()
     const client = await this.#pool.connect()
     // Without a listener the end of a connection between two statements would end the process.
     const ignore = (): void => undefined
@@ -135,6 +147,8 @@ export class Database {
     try {
       if (!this.#ready.has(client)) {
         await client.query('SET search_path TO paddock')
+        await guard?.look((text) => client.query(text))
+        guard?.requireSame()
         this.#ready.add(client)
       }
       return await work(client)
@@ -188,11 +202,11 @@ function codeOf(error: unknown): string {
 /**
  * True where the server is away or refuses to work for now. Without a code it is the connection, which the driver tells by
  * many errors. Else: connections (08), too few of something (53), an operator or a limit ended it (57), a lock was not to
- * be had (55), a conflict that stayed (40).
+ * be had (55), a conflict that stayed (40), a standby that is not promoted yet (25006).
  */
 function isAway(error: unknown): boolean {
   if (isPaddockError(error)) return false
-  return !(error instanceof pg.DatabaseError) || /^(08|53|57|55|40|25P0[34])/.test(codeOf(error))
+  return !(error instanceof pg.DatabaseError) || /^(08|53|57|55|40|25P0[34]|25006)/.test(codeOf(error))
 }
 
 function isOfTheUrl(error: unknown): boolean {

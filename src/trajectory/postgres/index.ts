@@ -1,6 +1,6 @@
 export type { Connection } from './connection.ts'
 export { type Column, columnsOf, toColumn, toSqlite } from './columns.ts'
-export { Database } from './database.ts'
+export { type ConnectionGuard, Database, type DatabaseOptions } from './database.ts'
 export { CatalogueMoment } from './moment.ts'
 export { type PostgresFound, probePostgres } from './probe.ts'
 export { PostgresSql, PostgresTransaction } from './postgres-sql.ts'

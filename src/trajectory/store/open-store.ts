@@ -1,6 +1,6 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Clock, systemClock } from '../../core/index.ts'
+import { type Clock, type PaddockError, systemClock } from '../../core/index.ts'
 import { type BlobsOptions, openBlobs, type OpenedBlobs } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { Blobs, Catalogue, Queue, RecorderReader, Store, TrainerBook } from '../contract/index.ts'
@@ -17,11 +17,10 @@ import { Changes, telling, tellingBook } from './changes.ts'
 import { located } from './located.ts'
 import { releaseLock, takeLock } from './lock.ts'
 import { requireLocal } from './network-file-system.ts'
-import type { PostgresCatalogue } from './postgres.ts'
 import { remoteCatalogue, remoteLogReader, remoteQueue, remoteTrainerBook } from './remote.ts'
 import { requireSameCatalogue } from './same-catalogue.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
-import { homeOf, openShared } from './shared.ts'
+import { homeOf, openShared, type SharedCatalogue } from './shared.ts'
 import type { SideData } from './side-worker.ts'
 
 /** How a data directory is opened by its owner. */
@@ -35,6 +34,8 @@ export interface StoreOptions {
   readonly catalogue?: string | null
   /** Where blobs go; by default where they are already, or in the directory. */
   readonly blobs?: BlobsOptions
+  /** Told that the PostgreSQL database went on from a moment in the past: from now on every call throws this error. */
+  readonly onRewound?: (error: PaddockError) => void
 }
 
 /** A store with what its owner may watch. */
@@ -43,13 +44,16 @@ export interface OwnedStore extends Store {
   readonly load: OpenedRecorder['load']
   /** How blobs stand that go to an object store; null: they stay in the directory. */
   readonly blobsState: OpenedBlobs['state']
+  /** How often the PostgreSQL database of the catalogue went on from a moment in the past. */
+  readonly rewound: number
 }
 
 /**
  * Opens a data directory as its only owner: makes it where needed, takes the lock, brings schemas forward and marks
  * calls that were in flight as `interrupted`. Nobody but the user of this process can read it. A log or catalogue that
  * is lost, empty or another's is not begun anew. Throws `STORE_LOCKED`, `STORE_FILESYSTEM`, `STORE_SCHEMA`,
- * `STORE_CORRUPT`, `STORE_FAILED`, `CATALOGUE_OTHER`, `CATALOGUE_UNAVAILABLE`, `BLOBS_OTHER`, `BLOBS_REFUSED`.
+ * `STORE_CORRUPT`, `STORE_FAILED`, `CATALOGUE_OTHER`, `CATALOGUE_REWOUND`, `CATALOGUE_UNAVAILABLE`, `BLOBS_OTHER`,
+ * `BLOBS_REFUSED`.
  */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<OwnedStore> {
   const path = resolve(directory)
@@ -63,12 +67,13 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
       requireSameLog(path)
       if (catalogue === null) requireSameCatalogue(path, null)
       for (const file of Object.values(storeFiles(path))) makePrivate(file)
-      const { blobs } = options
+      const { blobs, onRewound = () => undefined } = options
       return await openOwned(path, {
         synchronous,
         now: clock.now(),
         limits,
         catalogue,
+        onRewound,
         ...(blobs === undefined ? {} : { blobs }),
       })
     } catch (error) {
@@ -97,6 +102,7 @@ async function openOwned(
     now: number
     limits: Partial<ThreadLimits>
     catalogue: string | null
+    onRewound: (error: PaddockError) => void
     blobs?: BlobsOptions
   },
 ): Promise<OwnedStore> {
@@ -114,13 +120,13 @@ async function openOwned(
   const starting = StoreThread.start(url, data)
   // Told below, once the other thread has come as far.
   starting.catch(() => {})
-  const shared: { opened: PostgresCatalogue | null } = { opened: null }
+  const shared: { opened: SharedCatalogue | null } = { opened: null }
   try {
     // Runs once the log has its name.
     const makeReader = async (): Promise<RecorderReader> => {
       const reader = remoteLogReader((await starting).thread)
       if (options.catalogue === null) return reader
-      shared.opened = await openShared(directory, options.catalogue)
+      shared.opened = await openShared(directory, options.catalogue, options.onRewound)
       return located(reader, shared.opened.catalogue)
     }
     const opening = openRecorder({ file: logFile, catalogueFile, ...options }, makeReader)
@@ -152,7 +158,7 @@ class DirectoryStore implements OwnedStore {
   readonly blobs: Blobs
   readonly recovered: Store['recovered']
   readonly #side: StoreThread
-  readonly #shared: PostgresCatalogue | null
+  readonly #shared: SharedCatalogue | null
   readonly #blobs: OpenedBlobs
   #closing: Promise<void> | null = null
 
@@ -160,7 +166,7 @@ class DirectoryStore implements OwnedStore {
     directory: string,
     recorder: OpenedRecorder,
     side: StoreThread,
-    shared: PostgresCatalogue | null,
+    shared: SharedCatalogue | null,
     blobs: OpenedBlobs,
     recovered: Store['recovered'],
   ) {
@@ -178,6 +184,10 @@ class DirectoryStore implements OwnedStore {
 
   get blobsState(): OpenedBlobs['state'] {
     return this.#blobs.state
+  }
+
+  get rewound(): number {
+    return this.#shared?.rewound() ?? 0
   }
 
   get load(): OpenedRecorder['load'] {

@@ -1,7 +1,7 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import { SqlCatalogue, SqlCatalogueReader } from '../catalogue/index.ts'
 import type { Catalogue, CatalogueReader, Queue, TrainerBook, TrainerReader } from '../contract/index.ts'
-import type { PostgresFound } from '../postgres/index.ts'
+import type { ConnectionGuard, PostgresFound } from '../postgres/index.ts'
 import { openPostgresQueue } from '../queue/postgres/index.ts'
 import { SqlTrainerBook, SqlTrainerReader } from '../trainer/index.ts'
 
@@ -14,6 +14,8 @@ export interface PostgresCatalogueOptions {
   readonly patienceMs?: number
   /** The data directory that writes, where several share the database; `name` is for people. Null, the default: nobody asks. */
   readonly home?: { readonly id: Id; readonly name: string } | null
+  /** Looks at each new connection. Default: nobody does. */
+  readonly guard?: ConnectionGuard
 }
 
 /** Catalogue, trainer's book and queue in one PostgreSQL database. */
@@ -32,14 +34,14 @@ export interface PostgresCatalogue {
  * `QUEUE_UNAVAILABLE` when the server does not answer, and `STORE_SCHEMA` when a newer Paddock wrote the schema.
  */
 export async function openPostgresCatalogue(options: PostgresCatalogueOptions): Promise<PostgresCatalogue> {
-  const { url, connections = 8, patienceMs = 60_000, home = null } = options
+  const { url, connections = 8, patienceMs = 60_000, home = null, guard } = options
   const { database, PostgresSql, id } = await connected(options, true)
   try {
     if (home !== null) {
       const text = `INSERT INTO data_directories (id, name) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name`
       await database.query(text, [home.id, home.name], true)
     }
-    const queue = await openPostgresQueue({ url, connections, patienceMs })
+    const queue = await openPostgresQueue({ url, connections, patienceMs, guard })
     return {
       id,
       catalogue: new SqlCatalogue(new PostgresSql(database, true), home?.id),
@@ -72,11 +74,11 @@ export async function openPostgresReader(
 }
 
 async function connected(options: PostgresCatalogueOptions, migrates: boolean) {
-  const { url, connections = 8, patienceMs = 60_000 } = options
+  const { url, connections = 8, patienceMs = 60_000, guard } = options
   // Loaded here, so that who has no PostgreSQL does not load its driver.
   const { Database, PostgresSql } = await import('../postgres/index.ts')
   const unavailable = 'CATALOGUE_UNAVAILABLE'
-  const database = await Database.open({ url, connections, patienceMs, unavailable, migrates })
+  const database = await Database.open({ url, connections, patienceMs, unavailable, migrates, guard })
   const [identity] = await database.query<{ id: Id }>('SELECT id FROM identity', [], true)
   if (identity !== undefined) return { database, PostgresSql, id: identity.id }
   await database.close()

@@ -4,8 +4,9 @@ import { type Id, PaddockError } from '../../core/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { knownIdentity, logMigrations } from '../recorder/index.ts'
 import { openForReading } from '../sqlite/index.ts'
+import { HistoryGuard } from './history.ts'
 import { openPostgresCatalogue, type PostgresCatalogue } from './postgres.ts'
-import { catalogueOf, rememberCatalogue, requireSameCatalogue } from './same-catalogue.ts'
+import { catalogueOf, historyOf, rememberCatalogue, rememberHistory, requireSameCatalogue } from './same-catalogue.ts'
 import { storeFiles } from './same-log.ts'
 
 /** By the identity of its log, which is named by now. Throws `STORE_CORRUPT`. */
@@ -21,14 +22,29 @@ export function homeOf(directory: string): Id {
   }
 }
 
-/** For the owner. A directory that has runs of its own does not change to another catalogue: `CATALOGUE_OTHER`. */
-export async function openShared(directory: string, url: string): Promise<PostgresCatalogue> {
+/** A catalogue with what its owner may watch. */
+export interface SharedCatalogue extends PostgresCatalogue {
+  /** How often the database went on from a moment in the past. */
+  readonly rewound: () => number
+}
+
+/**
+ * For the owner. A directory that has runs of its own does not change to another catalogue: `CATALOGUE_OTHER`. Throws
+ * `CATALOGUE_REWOUND` where the database was rewound since it was open, once. `onRewound`: it is rewound while it is open.
+ */
+export async function openShared(
+  directory: string,
+  url: string,
+  onRewound: (error: PaddockError) => void,
+): Promise<SharedCatalogue> {
   const home = { id: homeOf(directory), name: `${directory} on ${hostname()}` }
-  const opened = await openPostgresCatalogue({ url, home })
+  const guard = new HistoryGuard(onRewound)
+  const opened = await openPostgresCatalogue({ url, home, guard })
   try {
     if (catalogueOf(directory) === null && !hasRuns(directory)) rememberCatalogue(directory, opened.id)
     requireSameCatalogue(directory, opened.id)
-    return opened
+    guard.arm(historyOf(directory), (known) => rememberHistory(directory, known))
+    return { ...opened, rewound: () => guard.rewound }
   } catch (error) {
     await opened.close()
     throw error

@@ -1,3 +1,4 @@
+import type { ConnectionGuard } from '../../postgres/index.ts'
 import type { PostgresQueue } from './postgres-queue.ts'
 
 export interface PostgresQueueOptions {
@@ -7,6 +8,8 @@ export interface PostgresQueueOptions {
   readonly connections?: number
   /** How long a call waits for a server that is away before it throws. Milliseconds, default 0. */
   readonly patienceMs?: number
+  /** Looks at each new connection. Default: nobody does. */
+  readonly guard?: ConnectionGuard | undefined
 }
 
 /**
@@ -17,8 +20,9 @@ export async function openPostgresQueue({
   url,
   connections = 8,
   patienceMs = 0,
+  guard,
 }: PostgresQueueOptions): Promise<PostgresQueue> {
   // Loaded here, so that who has no PostgreSQL does not load its driver.
   const { PostgresQueue: Opened } = await import('./postgres-queue.ts')
-  return Opened.open(url, connections, patienceMs)
+  return Opened.open({ url, connections, patienceMs, guard })
 }

@@ -16,7 +16,7 @@ import type {
   Queue,
   Swept,
 } from '../../contract/index.ts'
-import { type Connection, Database, PostgresTransaction } from '../../postgres/index.ts'
+import { type Connection, Database, type DatabaseOptions, PostgresTransaction } from '../../postgres/index.ts'
 import { fitting, inOrder } from '../pick.ts'
 import { keep } from '../keep.ts'
 
@@ -62,10 +62,10 @@ export class PostgresQueue implements Queue {
   }
 
   /** See `openPostgresQueue`. */
-  static async open(url: string, connections: number, patienceMs: number): Promise<PostgresQueue> {
-    return new PostgresQueue(
-      await Database.open({ url, connections, patienceMs, unavailable: 'QUEUE_UNAVAILABLE', migrates: true }),
-    )
+  static async open(
+    options: Pick<DatabaseOptions, 'url' | 'connections' | 'patienceMs' | 'guard'>,
+  ): Promise<PostgresQueue> {
+    return new PostgresQueue(await Database.open({ ...options, unavailable: 'QUEUE_UNAVAILABLE', migrates: true }))
   }
 
   async session(id: Id): Promise<NodeSessionView | null> {
