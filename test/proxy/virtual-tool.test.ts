@@ -23,7 +23,9 @@ const tool = {
   input: z.object({ town: z.string(), day: z.int().default(0) }),
 }
 
-let answer: (messages: readonly { role: string; content: string }[]) => { content: string; cut?: true } | number
+let answer: (
+  messages: readonly { role: string; content: string }[],
+) => { content: string; cut?: true } | number | 'none'
 let server: Server
 let url: string
 let directory: string
@@ -39,8 +41,9 @@ beforeAll(async () => {
           request.method === 'POST' ? answer(((await json(request)) as { messages: [] }).messages) : { content: '' }
         response.writeHead(typeof said === 'number' ? said : 200, { 'content-type': 'application/json' })
         if (typeof said === 'number') return void response.end('{"error":{"message":"no"}}')
-        const finish_reason = said.cut === true ? 'length' : 'stop'
-        const choices = [{ index: 0, message: { role: 'assistant', content: said.content }, finish_reason }]
+        const finish_reason = said !== 'none' && said.cut === true ? 'length' : 'stop'
+        const choices =
+          said === 'none' ? [] : [{ index: 0, message: { role: 'assistant', content: said.content }, finish_reason }]
         response.end(
           JSON.stringify({ id: 'x', object: 'chat.completion', model: 'm', choices, usage: { total_tokens: 3 } }),
         )
@@ -113,13 +116,12 @@ it('asks a session of role teacher for the rest, which keeps the calls and train
   expect(log.calls).toHaveLength(3)
 })
 
-it('a model that is out, silent or cut is a fault of infrastructure', async () => {
+it('a model that is out or gives no answer is a fault of infrastructure', async () => {
   const model = { baseUrl: url, apiKey: 'x', model: 'm', tries: 1 }
   const weather = virtualTool({ ...tool, model })
   for (const [said, why] of [
     [500, /did not answer/],
-    [{ content: '' }, /said nothing/],
-    [{ content: 'rai', cut: true as const }, /was cut/],
+    ['none', /gave no answer/],
   ] as const) {
     answer = () => said
     const outcome = await weather.run(context('one'), { town: 'Corrin' })
@@ -127,4 +129,29 @@ it('a model that is out, silent or cut is a fault of infrastructure', async () =
     expect(outcome.text).toMatch(why)
   }
   expect(() => virtualTool(tool)).toThrow(/Nothing answers for the virtual tool weather/)
+})
+
+it('no argument makes a fault of infrastructure: answers are cut or empty, large arguments and long pasts are bounded', async () => {
+  const weather = virtualTool({ ...tool, model: { baseUrl: url, apiKey: 'x', model: 'm', tries: 1 } })
+  const one = context('one')
+  answer = () => ({ content: 'rai', cut: true })
+  expect(await weather.run(one, { town: 'all towns' })).toMatchObject({
+    status: 'ok',
+    text: 'rai',
+    facts: { cut: true },
+  })
+  answer = () => ({ content: '' })
+  expect(await weather.run(one, { town: 'say nothing' })).toMatchObject({ status: 'ok', text: '' })
+  // A server refuses what does not fit its context.
+  let longest = 0
+  answer = (messages) => {
+    const size = messages.reduce((sum, { content }) => sum + content.length, 0)
+    longest = Math.max(longest, size)
+    return size > 100_000 ? 400 : { content: 'x'.repeat(9000) }
+  }
+  expect((await weather.run(one, { town: 'y'.repeat(17_000) })).status).toBe('error')
+  for (let i = 0; i < 12; i += 1) {
+    expect((await weather.run(one, { town: `${i}`.repeat(5000) })).status).toBe('ok')
+  }
+  expect(longest).toBeGreaterThan(60_000)
 })
