@@ -1,5 +1,6 @@
 /** What a service needs: readiness, a unit that systemd takes, completion in a shell. */
 import { execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,7 @@ import { openReader } from '../../src/trajectory/index.ts'
 import { Engines } from '../fleet/support.ts'
 import { chat, serve, type Serving } from './paddock.ts'
 
-const unit = fileURLToPath(new URL('../../deploy/systemd/paddock.service', import.meta.url))
+const units = fileURLToPath(new URL('../../deploy/systemd', import.meta.url))
 const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 
 let directory: string
@@ -87,11 +88,14 @@ it.each(['SIGINT', 'SIGTERM'] as const)(
   },
 )
 
-describe('the systemd unit', () => {
-  it.skipIf(!has('systemd-analyze'))('is one that systemd-analyze verify has nothing to say of', () => {
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
-    const about = stderr.split('\n').filter((line) => line.includes('paddock.service'))
-    expect([status, about]).toEqual([0, []])
+describe('the systemd units', () => {
+  it.skipIf(!has('systemd-analyze'))('are such that systemd-analyze verify has nothing to say of them', () => {
+    const names = readdirSync(units)
+    expect(names).toEqual(['paddock-coordinator.service', 'paddock-node.service', 'paddock.service'])
+    for (const name of names) {
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', join(units, name)], { encoding: 'utf8' })
+      expect([name, status, stderr.split('\n').filter((line) => line.includes('paddock'))]).toEqual([name, 0, []])
+    }
   })
 })
 

@@ -300,7 +300,7 @@ it('another version is refused by name, a session of another token by 403, and a
   const job = session
   const routes = [
     ['POST', `/${session}/beat`, { jobs: [] }],
-    ['POST', `/${session}/claims`, { request_id: session, limit: 1, capacity: {}, mark: '' }],
+    ['POST', `/${session}/claims`, { request_id: session, limit: 1, capacity: {}, mark: '', rewound: 0 }],
     ['POST', `/${session}/weights`, { mark: '', failed: null, also: [], wait_ms: 0 }],
     ['POST', `/${session}/drain`],
     ['GET', `/${session}/runs/r/files`],
