@@ -138,7 +138,7 @@ it('no argument makes a fault of infrastructure: answers are cut or empty, large
   expect(await weather.run(one, { town: 'all towns' })).toMatchObject({
     status: 'ok',
     text: 'rai',
-    facts: { cut: true },
+    facts: { cut: 'max_tokens' },
   })
   answer = () => ({ content: '' })
   expect(await weather.run(one, { town: 'say nothing' })).toMatchObject({ status: 'ok', text: '' })
