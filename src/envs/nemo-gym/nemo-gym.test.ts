@@ -143,7 +143,6 @@ describe('a fault of a resources server', () => {
   it.each([
     ['dies', /ended with exit code 1/],
     ['hangs', /gave no answer within/],
-    ['fails', /failed in its tool get_synonym_value \(500\): .*list index out of range/],
   ])('that %s in a tool is infrastructure, and nothing is verified afterwards', async (fault, said) => {
     const [task] = await both()
     const broken = words(fault, { answerMs: fault === 'hangs' ? 1000 : 60_000 })
@@ -151,6 +150,18 @@ describe('a fault of a resources server', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['infra', 'infra'])
     expect(outcomes[0]?.text).toMatch(said)
     await expect(done()).rejects.toMatchObject({ code: 'ENVIRONMENT_SERVER_FAILED', family: 'infra' })
+    end()
+  })
+
+  it('that answers 500 in a tool is what the model hears, as of Gym: arguments can bring it about', async () => {
+    const [task] = await both()
+    const { outcomes, done, end } = await played(words('fails'), task, [
+      ['get_synonym_value', { synonym: 'calm' }],
+      values,
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['error', 'ok'])
+    expect(outcomes[0]?.text).toMatch(/list index out of range/)
+    expect(await done()).toMatchObject({ reward: expect.any(Number) })
     end()
   })
 

@@ -99,13 +99,15 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** A call of a tool. What the server refuses of it is the agent's to correct. */
+  /**
+   * A call of a tool. What the server refuses of it is the agent's to correct; so is a 500, which arguments can bring about: NeMo Gym's
+   * own agent hands it to the model likewise.
+   */
   act(
     tool: string,
     args: Readonly<Record<string, unknown>>,
   ): Promise<{ readonly text: string; readonly refused: boolean }> {
     return this.#post(tool, args, ({ status, text }) => {
-      if (status >= 500) throw this.#asking.failed(`failed in its tool ${tool} (${status}): ${text.slice(0, 300)}`)
       this.#said.push({ tool, args, text })
       return { text, refused: status >= 400 }
     })
