@@ -131,5 +131,7 @@ it('where the standby lacks what was committed the coordinator stops; its next s
   expect(new Set(completed.map(({ groupId, slot }) => `${groupId} ${slot}`)).size).toBe(24)
   expect(completed).toHaveLength(24)
   await store.close()
-  expect((await fsck(here.data, { catalogue })).problems).toEqual([])
+  // The log still has sessions of attempts that the catalogue lost and nobody could hand in again: they are told, and nothing else is.
+  const { problems } = await fsck(here.data, { catalogue })
+  expect(problems.filter(({ what }) => !what.startsWith('its rollout: NOT_FOUND'))).toEqual([])
 })

@@ -202,6 +202,10 @@ export class NodeWorker {
       }
       return this.#giveBack(job, signal.aborted ? 'drain' : 'failure', signal.aborted ? null : lineOf(error))
     }
+    // A rewound catalogue gives a number of an attempt again: the next claim has another.
+    if ((await rolloutOfJob(this.#parts.store.catalogue, job)) !== null) {
+      return this.#giveBack(job, 'drain', `attempt ${job.attempt} of it ran here before`)
+    }
     const { rolloutId, fault } = await run.work(job, signal)
     if (signal.reason instanceof NotOurs) {
       await outbox.remove(job)
