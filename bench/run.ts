@@ -15,6 +15,10 @@ const all = [
   },
   { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
   { name: 'queue', about: 'Job queue (`bench/queue.ts`): PostgreSQL and SQLite, beside a bare SKIP LOCKED loop' },
+  {
+    name: 'nodes',
+    about: 'Throughput against nodes (`bench/nodes.ts`), beside one node times their number',
+  },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
   {
     name: 'remote-docker',

@@ -1,0 +1,172 @@
+/**
+ * Throughput against nodes: rollouts per second of a run over 1, 2, 4 and 8 nodes, each rollout waiting for the model most of its time, beside
+ * what one node does times their number. All stand on this machine, so places are bounded: where its cores are the limit a ratio would
+ * say nothing of nodes, and the share that was used is printed. Beside it the processor time of the coordinator and of PostgreSQL for
+ * 1,000 rollouts.
+ *
+ *   node bench/nodes.ts [--nodes 1,2,4,8] [--places 6] [--rounds 4] [--model-ms 10000]
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { openReader } from '../src/trajectory/index.ts'
+import { paddock } from '../test/cli/paddock.ts'
+import { coordinator, nodeArgs, started, stopped } from '../test/cli/running-nodes.ts'
+import { startEngine } from '../test/proxy/support.ts'
+import { startPostgres } from '../test/world/postgres-server.ts'
+
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string', default: '1,2,4,8' },
+    places: { type: 'string', default: '6' },
+    rounds: { type: 'string', default: '4' },
+    'model-ms': { type: 'string', default: '10000' },
+  },
+})
+const [places, rounds] = [Number(values.places), Number(values.rounds)]
+const tasks = fileURLToPath(new URL('../examples/tasks/terminal', import.meta.url))
+
+/** One call, in the node's own process and without a box. */
+const harness = `export default {
+  name: 'one-call', apiVersion: 1, version: '1', dialect: 'chat', place: 'host', box: 'none', replays: true,
+  run: async ({ baseUrl, apiKey, model, prompt, signal }) => {
+    const headers = { authorization: 'Bearer ' + apiKey, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: prompt }], max_tokens: 16 })
+    const answer = await fetch(baseUrl + '/chat/completions', { method: 'POST', headers, body, signal })
+    await answer.text()
+    return { end: answer.ok ? 'completed' : 'harness_crash', detail: String(answer.status), answer: null }
+  },
+}
+`
+
+interface Measured {
+  readonly nodes: number
+  readonly rollouts: number
+  readonly perSecond: number
+  /** Of all cores, while rollouts ran. */
+  readonly busy: number
+  readonly coordinatorMs: number
+  readonly postgresMs: number
+}
+
+const measured: Measured[] = []
+for (const count of values.nodes.split(',').map(Number)) measured.push(await run(count))
+const [one] = measured
+console.log(`${rounds} rounds of ${places} places per node, ${values['model-ms']} ms of model time, one machine`)
+console.log(
+  'nodes   rollouts/s   of linear   cores busy   coordinator, s of CPU per 1,000   PostgreSQL, s of CPU per 1,000',
+)
+for (const { nodes, perSecond, busy, rollouts, coordinatorMs, postgresMs } of measured) {
+  const linear = one === undefined ? 1 : perSecond / ((one.perSecond / one.nodes) * nodes)
+  const per1000 = (ms: number) => (ms / rollouts).toFixed(1)
+  console.log(
+    [
+      String(nodes).padStart(5),
+      perSecond.toFixed(2).padStart(13),
+      `${linear.toFixed(2)}x`.padStart(12),
+      `${(busy * 100).toFixed(0)} %`.padStart(13),
+      per1000(coordinatorMs).padStart(34),
+      per1000(postgresMs).padStart(33),
+    ].join(''),
+  )
+}
+
+async function run(nodes: number): Promise<Measured> {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-bench-nodes-'))
+  const server = await startPostgres()
+  const engine = await startEngine('--first-token-ms', values['model-ms'])
+  try {
+    const catalogue = await server.database()
+    const plugin = join(directory, 'one-call.mjs')
+    await writeFile(plugin, harness)
+    const config = `export default { harnesses: { 'one-call': ${JSON.stringify(plugin)} } }\n`
+    const here = await coordinator(directory, 'here', config, '--engine', engine.url, '--catalogue', catalogue)
+    const file = ['--config', join(directory, 'here.config.mjs')]
+    const names = Array.from({ length: nodes }, (_, at) => `node-${at}`)
+    const joined = await Promise.all(
+      names.map(async (name) => started([...(await nodeArgs(here, name, places)), ...file])),
+    )
+    await Promise.all(joined.map((node) => node.said('ready')))
+    const rollouts = nodes * places * rounds
+    const pid = here.process.child.pid ?? 0
+    const parts = () => ({ coordinator: ticksOf(treeOf(pid)), postgres: ticksOf(pidsOf('postgres')), cores: cores() })
+    const before = parts()
+    const which = ['--task', 'log-forensics', '--n', String(rollouts), '--min-usable', '0', '--harness', 'one-call']
+    const where = [...file, '--data', here.data, '--catalogue', catalogue, '--json']
+    const ended = await paddock(['run', tasks, ...which, ...where])
+    const after = parts()
+    if (ended.code !== 0) throw new Error(ended.err)
+    const store = await openReader(here.data, { catalogue })
+    const runs = await store.catalogue.runs()
+    const all = (await Promise.all(runs.map(({ id }) => store.catalogue.rollouts({ runId: id })))).flat()
+    const done = all.filter(({ end }) => end === 'completed')
+    await store.close()
+    if (done.length !== rollouts) throw new Error(`${done.length} of ${rollouts} rollouts completed`)
+    // From the first that began to the last that ended: how long programs take to start is not what is asked.
+    const from = Math.min(...done.map(({ startedAt }) => startedAt ?? Infinity))
+    const to = Math.max(...done.map(({ endedAt }) => endedAt ?? 0))
+    const idle = after.cores.idle - before.cores.idle
+    return {
+      nodes,
+      rollouts,
+      perSecond: (rollouts * 1000) / (to - from),
+      busy: 1 - idle / (after.cores.all - before.cores.all),
+      coordinatorMs: (after.coordinator - before.coordinator) * 10,
+      postgresMs: (after.postgres - before.postgres) * 10,
+    }
+  } finally {
+    await stopped()
+    await engine.stop()
+    await server.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** A process and all that it started. */
+function treeOf(root: number): readonly number[] {
+  const parents = new Map<number, number>()
+  for (const pid of pids()) parents.set(pid, Number(fieldsOf(pid)[1] ?? 0))
+  const tree = [root]
+  for (const pid of tree) for (const [child, parent] of parents) if (parent === pid) tree.push(child)
+  return tree
+}
+
+function pidsOf(program: string): readonly number[] {
+  return pids().filter((pid) => read(`/proc/${pid}/comm`).trim() === program)
+}
+
+function pids(): readonly number[] {
+  return readdirSync('/proc').map(Number).filter(Boolean)
+}
+
+/** Hundredths of a second, those of ended children with them. */
+function ticksOf(processes: readonly number[]): number {
+  return processes.reduce((sum, pid) => {
+    const fields = fieldsOf(pid)
+    return sum + [11, 12, 13, 14].reduce((own, at) => own + Number(fields[at] ?? 0), 0)
+  }, 0)
+}
+
+/** Of `/proc/<pid>/stat`, from the state on (proc(5), field 3). */
+function fieldsOf(pid: number): readonly string[] {
+  const text = read(`/proc/${pid}/stat`)
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    // It ended.
+    return ''
+  }
+}
+
+function cores(): { readonly idle: number; readonly all: number } {
+  const times = cpus().map(({ times: of }) => of)
+  const all = times.reduce((sum, { user, nice, sys, irq, idle }) => sum + user + nice + sys + irq + idle, 0)
+  return { all, idle: times.reduce((sum, { idle }) => sum + idle, 0) }
+}
