@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -141,22 +142,21 @@ describe('a token', () => {
   })
 
   it('that is revoked closes what is open under it, and leaves the streams of others', async () => {
-    const text = await made('trainer', 'gone')
-    const run = await json(await ask('POST', '/rl/v1/runs', text, {}))
-    const stream = await ask('GET', '/events', text)
+    const secret = await made('trainer', 'gone')
+    const run = await json(await ask('POST', '/rl/v1/runs', secret, {}))
+    const stream = await ask('GET', '/events', secret)
     const others = await ask('GET', '/events', tokens.get('view') ?? '')
-    const poll = request(
-      `${serving.ready.control}/rl/v1/runs/${run.run_id}/events?after=${run.run_id}:0:9999&wait_s=60`,
-      {
-        headers: { authorization: `Bearer ${text}` },
-        agent: false,
-      },
-    ).end()
+    const told = await text(await ask('GET', `/rl/v1/runs/${run.run_id}/events`, secret))
+    const { cursor } = JSON.parse(told.trim().split('\n').at(-1) ?? '') as { cursor: string }
+    const poll = request(`${serving.ready.control}/rl/v1/runs/${run.run_id}/events?after=${cursor}&wait_s=60`, {
+      headers: { authorization: `Bearer ${secret}` },
+      agent: false,
+    }).end()
     // Each is cut off, which is an error to whoever reads it.
     const ended = [poll, stream].map((open) => new Promise((resolve) => open.on('error', resolve)))
     stream.resume()
     expect((await token('revoke', 'gone')).code).toBe(0)
-    expect((await ask('GET', '/runs', text)).statusCode).toBe(401)
+    expect((await ask('GET', '/runs', secret)).statusCode).toBe(401)
     await Promise.all(ended)
     expect(others.destroyed).toBe(false)
     others.destroy()
