@@ -24,7 +24,7 @@ import paddock_rl
 from paddock_rl import MultiRow, NoNumber, Paddock, advantages, agentlightning, areal, convert, decode, nemo_gym, openrlhf, skyrl, slime, trl, trl_async, trl_harness, verifiers, verl
 from paddock_rl.adapters import ADAPTERS, Adapter
 from paddock_rl.convert.verifiers import trace_of
-from paddock_rl.groups import Groups
+from paddock_rl.groups import Groups, Refused
 from paddock_rl.rows import Group
 
 from . import encoder, slime_fixture
@@ -284,22 +284,26 @@ class Base:
     def model_post_init(self, context: Any) -> None: ...
 
 
-@drives("nemo_gym")
-def _(test: Uneven, null: str, several: str) -> list[Given]:
+def run_nemo_gym(test: Uneven, null: str, several: str, longest: int) -> list[Any]:
     groups = test.groups()
     server = nemo_gym.agent(lambda config: groups, N, null=null, several=several)()  # type: ignore[arg-type]
     server.server_client = SimpleNamespace(global_config_dict={})
     server.model_post_init(None)
-    row = {"responses_create_params": {"input": "one", "temperature": 1.0}, "_ng_task_index": 4}
+    row = {"responses_create_params": {"input": "one", "temperature": 1.0, "max_output_tokens": longest}, "_ng_task_index": 4}
     bodies = [SimpleNamespace(model_dump=lambda **_: row) for _ in range(N)]
 
     async def rollouts() -> list[Any]:
         return await asyncio.gather(*(server.run(body) for body in bodies))
 
     try:
-        found = asyncio.run(rollouts())
+        return asyncio.run(rollouts())
     finally:
         server.close()
+
+
+@drives("nemo_gym")
+def _(test: Uneven, null: str, several: str) -> list[Given]:
+    found = run_nemo_gym(test, null, several, 4)
     given = {each["row"] for each in test.servers[-1].disposed() if each["outcome"] == "used"}
     test.assertEqual(given, {"main", "row1", "row3"})
     out = []
@@ -429,6 +433,11 @@ class Uneven(unittest.TestCase):
         for each in given:
             if each.advantage is not None and each.slot is not None:
                 self.assertAlmostEqual(each.advantage, (NUMBERS[each.slot] - MEAN) / scale)
+
+    def test_an_answer_that_is_longer_than_a_row_of_nemo_gym_allows_is_refused(self) -> None:
+        with self.assertRaisesRegex(Refused, "row row3 has an answer of 4 tokens, and the trainer allows 3"):
+            run_nemo_gym(self, "masked_mean", "main_chain", 3)
+        self.assertEqual(self.servers[-1].disposed(), [])
 
     def test_the_table_holds_all_adapters_and_each_is_driven(self) -> None:
         names = [adapter.name for adapter in ADAPTERS]

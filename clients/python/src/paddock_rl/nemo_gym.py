@@ -96,7 +96,12 @@ def agent(
             if asked.get("top_p") not in (None, 1.0):
                 raise Refused("sampling", f"top_p is {asked['top_p']} in the row, and rollouts are sampled by the run. Fix: leave it out.")
             found, place, group = await self._samples.one(
-                _name(row), prompt(row), null=null, several=several, temperature=asked.get("temperature")
+                _name(row),
+                prompt(row),
+                null=null,
+                several=several,
+                temperature=asked.get("temperature"),
+                longest=asked.get("max_output_tokens"),
             )
             return VerifyResponse.model_validate({**row, **_verified(found, place, group)})
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from . import groups as grouped
-from .convert._rows import Null, Several
-from .rows import Group
+from .convert._rows import Null, Several, trained_runs
+from .rows import Group, Row
 
 __all__ = ["Samples"]
 
@@ -27,9 +27,9 @@ class Samples:
         self._begun: Counter[Hashable] = Counter()
 
     async def one(
-        self, name: Hashable, prompt: Any, *, null: Null, several: Several, temperature: float | None
+        self, name: Hashable, prompt: Any, *, null: Null, several: Several, temperature: float | None, longest: int | None = None
     ) -> tuple[list[grouped.Place], int, Group | None]:
-        """The places of its group, which of them it is, and the group. Rows are `used` from then on, at step 0."""
+        """The places of its group, which of them it is, and the group. Rows are `used` from then on, at step 0. `longest`: tokens that the trainer allows an answer; one that has more is `Refused`."""
         number = self._begun[name]
         self._begun[name] += 1
         async with self._opening:
@@ -37,6 +37,8 @@ class Samples:
                 self._groups = await asyncio.to_thread(self._attached)
         group = await self._groups.member((name, number // self._n), grouped.Asked(prompt, self._n), 0)
         found = grouped.places(group, self._n, several, temperature)
+        for row in [row for place in found if not place.masked for row in place.rows]:
+            _check_length(row, longest)
         if null == "raise":
             grouped.require_numbers(found)
         place = number % self._n
@@ -54,6 +56,14 @@ class Samples:
         if not groups.run.attached:
             groups.run.attach()
         return groups
+
+
+def _check_length(row: Row, longest: int | None) -> None:
+    sampled = max((end - start for start, end in trained_runs(row)), default=0)
+    if longest is not None and sampled > longest:
+        raise grouped.Refused(
+            "sampling", f"row {row.row_id} has an answer of {sampled} tokens, and the trainer allows {longest}. Fix: bound it where rollouts are sampled, in the run's harness or `session.clamp`."
+        )
 
 
 def _told(groups: grouped.Groups, group: Group, found: list[grouped.Place]) -> None:
