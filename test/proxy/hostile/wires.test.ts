@@ -26,7 +26,7 @@ interface Wire {
   readonly path: string
   readonly stream: boolean
   readonly strategy: SessionPolicy['strategy']
-  place(payload: Json): Place | null
+  readonly place: (payload: Json) => Place | null
 }
 
 /** Ids and logprobs in lists of their own. */
