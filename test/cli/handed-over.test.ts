@@ -67,10 +67,12 @@ it('a shorter limit of the run holds against a longer one of the task', async ()
 it('a session over the control API is a rollout that is exported with its labels; so are the labels of a run', async () => {
   const data = join(directory, 'labels')
   const owner = await serve(data)
+  let session = ''
   try {
     const made = await control(owner, data, '/sessions', { labels: { student: 'ann' } })
     const opened = (await made.json()) as { session: { id: string; rolloutId: string }; key: string; baseUrl: string }
     expect(opened.session.rolloutId).not.toBeNull()
+    session = opened.session.id
     const asked = await fetch(`${opened.baseUrl}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${opened.key}` },
@@ -128,6 +130,10 @@ it('a session over the control API is a rollout that is exported with its labels
   const labels = rows.map((row) => (JSON.parse(row) as { labels: Record<string, string> }).labels)
   expect(labels).toEqual(expect.arrayContaining([expect.objectContaining({ student: 'ann' })]))
   expect(labels).toEqual(expect.arrayContaining([expect.objectContaining({ student: 'bob' })]))
+  // By its session alone, which is what a harness knows of itself.
+  expect((await paddock([...args, '--replace', '--session', session])).code).toBe(0)
+  const own = (await readFile(join(out, 'rows.jsonl'), 'utf8')).trim().split('\n')
+  expect(own.map((row) => (JSON.parse(row) as { session_id: string }).session_id)).toEqual([session])
 })
 
 async function control(

@@ -23,6 +23,7 @@ interface ExportOptions {
   readonly run?: readonly string[]
   readonly group?: readonly string[]
   readonly rollout?: readonly string[]
+  readonly session?: readonly string[]
   readonly env?: readonly string[]
   readonly harness?: readonly string[]
   readonly minReward?: number
@@ -58,6 +59,7 @@ export function addExport(program: Command, cli: Cli): void {
     .option('--run <id>', 'only of this run; may be repeated', repeated)
     .option('--group <id>', 'only of this group; may be repeated', repeated)
     .option('--rollout <id>', 'only this rollout; may be repeated', repeated)
+    .option('--session <id>', 'only the rollout of this session; may be repeated', repeated)
     .option('--env <name>', 'only of this environment; may be repeated', repeated)
     .option('--harness <name>', 'only of this harness; may be repeated', repeated)
     .option('--min-reward <x>', 'leave out rollouts below', real)
@@ -144,7 +146,7 @@ async function writeOut(context: CommandContext, options: ExportOptions): Promis
 }
 
 async function queryOf(context: CommandContext, reader: StoreReader, options: ExportOptions): Promise<SelectionQuery> {
-  const ids = async (kind: 'run' | 'group' | 'rollout', texts: readonly string[] | undefined) => {
+  const ids = async (kind: 'run' | 'group' | 'rollout' | 'session', texts: readonly string[] | undefined) => {
     if (texts === undefined) return undefined
     const found = await Promise.all(texts.map((text) => resolveId(reader, text)))
     for (const one of found) {
@@ -152,10 +154,19 @@ async function queryOf(context: CommandContext, reader: StoreReader, options: Ex
     }
     return found.map((one) => one.id)
   }
+  const sessions = (await ids('session', options.session)) ?? []
+  const ofSessions = await Promise.all(
+    sessions.map(async (id) => {
+      const { rolloutId } = (await reader.recorder.session(id)).session
+      if (rolloutId === null) throw new PaddockError('NOT_FOUND', `session ${id} belongs to no rollout`)
+      return rolloutId
+    }),
+  )
+  const rollouts = [...((await ids('rollout', options.rollout)) ?? []), ...ofSessions]
   return present({
     runIds: await ids('run', options.run),
     groupIds: await ids('group', options.group),
-    rolloutIds: await ids('rollout', options.rollout),
+    rolloutIds: rollouts.length > 0 ? rollouts : undefined,
     environments: options.env,
     harnesses: options.harness,
     minReward: options.minReward,
