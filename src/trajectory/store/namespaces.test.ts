@@ -27,18 +27,20 @@ async function secondOwner(directory: string, namespaces: readonly string[]): Pr
   return said === '' && /unshare: /.test(complained) ? null : said.trim() || complained
 }
 
-it.each([
+it.for([
   ['pid', ['--pid', '--fork']],
   ['pid with a /proc of its own', ['--pid', '--fork', '--mount-proc']],
   ['network', ['--net']],
-])('an owner in another %s namespace is refused while one lives, and let in afterwards', async (_what, namespaces) => {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-namespaces-'))
-  const store = await openStore(directory)
-  const refused = await secondOwner(directory, namespaces)
-  await store.close()
-  if (refused !== null) {
-    expect(refused).toBe('STORE_LOCKED')
-    expect(await secondOwner(directory, namespaces)).toBe('opened')
-  }
-  await rm(directory, { recursive: true })
-})
+] as const)(
+  'an owner in another %s namespace is refused while one lives, and let in afterwards',
+  async ([what, namespaces], { skip }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'paddock-namespaces-'))
+    const store = await openStore(directory)
+    const refused = await secondOwner(directory, namespaces)
+    await store.close()
+    const after = refused === null ? null : await secondOwner(directory, namespaces)
+    await rm(directory, { recursive: true })
+    skip(refused === null, `this user may not make a namespace: ${what}`)
+    expect([refused, after]).toEqual(['STORE_LOCKED', 'opened'])
+  },
+)
