@@ -31,6 +31,7 @@ export {
   manifestName,
   noNeeds,
   type PreparedExporter,
+  preferenceLine,
   runExport,
   type SinkFile,
   type TrainerNeeds,

@@ -104,4 +104,39 @@ describe('paddock rewrite', () => {
     const { rows } = await lines('sharegpt', '--include-null-verdicts')
     expect(rows.some((row) => row.includes('"fine"'))).toBe(false)
   })
+
+  it('writes each beside what it corrects as a preference pair', async () => {
+    const file = join(directory, 'pairs.jsonl')
+    const answer = { role: 'assistant', content: 'The count, better.' }
+    const asked = [
+      {
+        by: 'teacher',
+        reason: 'first wrong step',
+        trains: 'edits',
+        edits: [{ from: 2, to: null, messages: [answer] }],
+      },
+      // What the model was told is not its preference.
+      { by: 'teacher', edits: [{ from: 1, messages: [{ role: 'user', content: 'Another question' }] }] },
+    ]
+    const made = await rewrite(asked, original, '--name', 'pairs', '--pairs', file)
+    expect([made.code, made.err]).toEqual([0, expect.any(String)])
+    expect(JSON.parse(made.out)).toMatchObject({ rewrites: 2, pairs: 1 })
+    const [pair] = (await readFile(file, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(pair).toMatchObject({
+      chosen: [answer],
+      reward_chosen: null,
+      reward_rejected: 1,
+      rollout_rejected: original,
+      by: 'teacher',
+      reason: 'first wrong step',
+    })
+    expect(pair.prompt.map(({ role }: { role: string }) => role)).toEqual(['system', 'user'])
+    expect(pair.rejected.length).toBeGreaterThan(1)
+    expect(JSON.stringify(pair)).not.toContain('"weight"')
+    const twice = await rewrite(asked, original, '--pairs', file)
+    expect([twice.code, twice.err]).toEqual([2, expect.stringContaining('is there already')])
+  })
 })

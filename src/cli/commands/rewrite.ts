@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { z } from 'zod'
@@ -17,6 +18,7 @@ interface RewriteOptions {
   readonly name: string
   readonly env?: string
   readonly parallel: number
+  readonly pairs?: string
 }
 
 /** `paddock rewrite`: new rollouts of recorded ones, with other messages in the place of some. */
@@ -29,6 +31,7 @@ export function addRewrite(program: Command, cli: Cli): void {
     .option('--name <text>', 'name of the run', 'rewrite')
     .option('--env <name>', 'environment whose verifier takes answers, where it is the path of a plugin')
     .option('--parallel <n>', 'verifications at once', wholeNumber(1), 2)
+    .option('--pairs <file>', 'writes each rewrite beside what it corrects as a preference pair for DPO, as JSON lines')
     .addHelpText(
       'after',
       `
@@ -56,6 +59,10 @@ async function rewrite(
   const { io, loaded } = context
   const file = resolve(io.cwd, options.with)
   const lines = valuesOf(await readFile(file, 'utf8').catch((cause: unknown) => unreadable(file, cause)), file)
+  const pairsFile = options.pairs === undefined ? null : resolve(io.cwd, options.pairs)
+  if (pairsFile !== null && existsSync(pairsFile)) {
+    throw new PaddockError('USAGE', `${pairsFile} is there already`, { fix: 'Name another file for --pairs.' })
+  }
   // A directory that is not there is a mistake to be told, not one to be made.
   await (await openForReading(context)).close()
   const { directory, synchronous, catalogue } = loaded.config.store
@@ -86,9 +93,12 @@ async function rewrite(
       parallel: options.parallel,
       signal: io.signal,
     })
-    context.result(report, () => {
+    const { pairs, ...told } = report
+    if (pairsFile !== null) await writeFile(pairsFile, pairs.join(''), { flag: 'wx' })
+    context.result({ ...told, pairs: pairsFile === null ? null : pairs.length }, () => {
       const what = `${plural(report.rewrites, 'rollout')} of ${plural(report.groups, 'task')}, ${report.withVerdict} with a verdict`
-      return `run ${shortId(report.runId)}  ${report.taken === 0 ? 'was made before: ' : ''}${what}`
+      const written = pairsFile === null ? '' : `; ${plural(pairs.length, 'pair')} in ${options.pairs}`
+      return `run ${shortId(report.runId)}  ${report.taken === 0 ? 'was made before: ' : ''}${what}${written}`
     })
     return exitCode.ok
   } finally {

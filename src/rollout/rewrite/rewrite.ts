@@ -11,6 +11,7 @@ import { type Environment, verifierBoxes } from '../../envs/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import {
   type ExportRollout,
+  preferenceLine,
   type RequestReader,
   rewrittenHarness,
   type RolloutView,
@@ -19,6 +20,7 @@ import {
   takeIn,
   type TakenIn,
   type TakeInReport,
+  verdictInForce,
 } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
 import { keepArtifacts } from '../work.ts'
@@ -50,6 +52,8 @@ export interface RewriteOptions {
 
 export interface RewriteReport extends TakeInReport {
   readonly rewrites: number
+  /** The rewritten conversation and the recorded one, as a line of preference each, where the first thing that differs is an answer. */
+  readonly pairs: readonly string[]
   readonly withVerdict: number
 }
 
@@ -63,7 +67,7 @@ export async function rewriteRollouts(o: RewriteOptions): Promise<RewriteReport>
   for (const asked of o.rewrites) drafts.push(await draftOf(o, asked))
   const gate = new Gate(o.parallel ?? 2)
   const rollouts = await Promise.all(
-    drafts.map(async ({ task, answer, ...rest }): Promise<TakenIn> => {
+    drafts.map(async ({ task, answer, ...rest }): Promise<TakenIn & Pick<Drafted, 'pair'>> => {
       if (answer === undefined) return { ...rest, task, verdict: null }
       using _place = await gate.enter(o.signal)
       return { ...rest, task, verdict: await verdictOf(o, { task, answer }) }
@@ -84,12 +88,15 @@ export async function rewriteRollouts(o: RewriteOptions): Promise<RewriteReport>
   return {
     ...report,
     rewrites: rollouts.length,
+    pairs: rollouts.flatMap(({ pair, verdict }) => pair(verdict?.status === 'scored' ? verdict.reward : null)),
     withVerdict: rollouts.filter(({ verdict }) => verdict !== null).length,
   }
 }
 
 interface Drafted extends Omit<TakenIn, 'verdict'> {
   readonly answer: string | undefined
+  /** By the reward of the rewritten one. */
+  readonly pair: (reward: number | null) => readonly string[]
 }
 
 async function draftOf(o: RewriteOptions, { rolloutId, rewrite, place }: AskedRewrite): Promise<Drafted> {
@@ -114,6 +121,23 @@ async function draftOf(o: RewriteOptions, { rolloutId, rewrite, place }: AskedRe
     },
     threads: [{ messages: made.messages, tools }],
     answer,
+    pair: (reward) => {
+      // As they stand, whatever is kept out of fine-tuning.
+      const chosen = rewritten(messages, { ...rewrite, trains: 'all' }, place)
+      const made = preferenceLine(
+        { messages: chosen.messages, tools },
+        { messages, tools },
+        {
+          task: task.name,
+          reward_chosen: reward,
+          reward_rejected: verdictInForce(rollout.verdicts)?.reward ?? null,
+          rollout_rejected: rolloutId,
+          by,
+          reason,
+        },
+      )
+      return typeof made === 'string' ? [] : [made.line]
+    },
   }
 }
 

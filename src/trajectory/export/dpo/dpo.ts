@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { ExportRollout } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
-import { isMain, roleOf } from '../conversation.ts'
-import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
+import { isMain } from '../conversation.ts'
+import { jsonLine } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
+import { type NoPair, preferenceLine, type Told } from './pair.ts'
 
 const optionsSchema = z.strictObject({
   /** Pairs whose rewards differ by less are left out. */
@@ -11,15 +12,13 @@ const optionsSchema = z.strictObject({
 })
 
 /** A member of a group, as far as a pair needs it. */
-interface Candidate {
+interface Candidate extends Told {
   readonly rolloutId: string
   readonly reward: number
-  readonly messages: readonly string[]
-  readonly tools: string | null
 }
 
 /** Why a group gives no pair. */
-type LeftOut = 'one_member' | 'equal_rewards' | 'small_margin' | 'other_tools' | 'other_prompt' | 'same_words'
+type LeftOut = 'one_member' | 'equal_rewards' | 'small_margin' | 'other_tools' | NoPair
 
 /**
  * Preference pairs: `pairs.jsonl`, one line per group with its best and its worst rollout, in the shape that TRL's `DPOTrainer` reads
@@ -45,27 +44,21 @@ export const dpoExporter: Exporter = defineExporter({
     let count = 0
     const flush = async (): Promise<void> => {
       if (group === null) return
-      const found = pairOf(members, minMargin)
       const about = { group_id: group.id, task }
-      if (typeof found === 'string') {
-        await leftOut.write(jsonLine({ ...about, members: count, reason: found }))
-        return
-      }
-      const { chosen, rejected, shared } = found
-      await pairs.write(
-        jsonLine({
-          prompt: rawJsonArray(chosen.messages.slice(0, shared)),
-          chosen: rawJsonArray(chosen.messages.slice(shared)),
-          rejected: rawJsonArray(rejected.messages.slice(shared)),
-          tools: chosen.tools === null ? undefined : rawJson(chosen.tools),
-          ...about,
-          reward_chosen: chosen.reward,
-          reward_rejected: rejected.reward,
-          margin: chosen.reward - rejected.reward,
-          rollout_chosen: chosen.rolloutId,
-          rollout_rejected: rejected.rolloutId,
-        }),
-      )
+      const found = pairOf(members, minMargin)
+      const made =
+        typeof found === 'string'
+          ? found
+          : preferenceLine(found.chosen, found.rejected, {
+              ...about,
+              reward_chosen: found.chosen.reward,
+              reward_rejected: found.rejected.reward,
+              margin: found.chosen.reward - found.rejected.reward,
+              rollout_chosen: found.chosen.rolloutId,
+              rollout_rejected: found.rejected.rolloutId,
+            })
+      if (typeof made === 'string') await leftOut.write(jsonLine({ ...about, members: count, reason: made }))
+      else await pairs.write(made.line)
     }
     // The members of a group come one after another.
     for await (const exported of rollouts) {
@@ -100,24 +93,12 @@ function extremes(members: readonly Candidate[]): readonly Candidate[] {
 function pairOf(
   members: readonly Candidate[],
   minMargin: number,
-): { readonly chosen: Candidate; readonly rejected: Candidate; readonly shared: number } | LeftOut {
+): { readonly chosen: Candidate; readonly rejected: Candidate } | LeftOut {
   const [chosen, rejected] = members
   if (chosen === undefined || rejected === undefined) return 'one_member'
   const margin = chosen.reward - rejected.reward
   if (margin === 0) return 'equal_rewards'
   if (margin < minMargin) return 'small_margin'
   if (chosen.tools !== rejected.tools) return 'other_tools'
-  const shared = sharedBefore(chosen.messages, rejected.messages)
-  return typeof shared === 'string' ? shared : { chosen, rejected, shared }
-}
-
-/** How many messages both begin with, up to an answer: what differs must begin with what the model said. */
-function sharedBefore(one: readonly string[], other: readonly string[]): number | 'same_words' | 'other_prompt' {
-  let shared = 0
-  while (shared < one.length && one[shared] === other[shared]) shared += 1
-  if (shared === one.length && shared === other.length) return 'same_words'
-  const answersAt = (at: number): boolean =>
-    [one, other].every((messages) => roleOf(messages[at] ?? '{}') === 'assistant')
-  while (shared > 0 && !answersAt(shared)) shared -= 1
-  return shared === 0 ? 'other_prompt' : shared
+  return { chosen, rejected }
 }

@@ -1,1 +1,2 @@
 export { dpoExporter } from './dpo.ts'
+export { preferenceLine } from './pair.ts'
