@@ -1,4 +1,4 @@
-/** The image, and the compose files by both versions of compose, as a user has them: rollouts in boxes of the host's daemon, a restart under load, Prometheus beside it. */
+/** The image, and the compose files by both versions of compose, as a user has them: rollouts in boxes of the host's daemon, a restart under load, Prometheus beside it, a coordinator with two nodes. */
 import { execFile, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chown, copyFile, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
 import { dockerProvider } from '../../src/sandbox/index.ts'
+import { startEngine } from '../proxy/support.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 
 const run = promisify(execFile)
@@ -132,10 +133,11 @@ describe.each(programs)('by compose %s', (version, [program, ...first]) => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const composeOf = async (files: readonly string[], args: readonly string[]): Promise<string> => {
+  const composeOf = async (files: readonly string[], args: readonly string[], more = {}): Promise<string> => {
     const named = files.flatMap((file) => ['--file', join(root, 'deploy/compose', file)])
-    const { stdout } = await run(program ?? '', [...first, '--project-name', project, ...named, ...args], {
-      env,
+    const name = files.includes('nodes.yaml') ? `${project}-nodes` : project
+    const { stdout } = await run(program ?? '', [...first, '--project-name', name, ...named, ...args], {
+      env: { ...env, ...more },
       maxBuffer: 16 * 2 ** 20,
     })
     return stdout
@@ -201,6 +203,49 @@ describe.each(programs)('by compose %s', (version, [program, ...first]) => {
     })
     expect(await query('paddock_rollouts_running')).toMatch(/=> 0 @/)
   })
+
+  it.runIf(isHere)(
+    'runs rollouts on two nodes of a coordinator, each with a token in a file and boxes of the host',
+    async () => {
+      const engine = await startEngine('--host', '0.0.0.0')
+      const gateway = ['network', 'inspect', 'bridge', '--format', '{{(index .IPAM.Config 0).Gateway}}']
+      const host = (await run('docker', gateway)).stdout.trim()
+      const tokens = join(folder, 'tokens')
+      await mkdir(tokens)
+      const more = {
+        ENGINE_URL: `http://${host}:${new URL(engine.url).port}`,
+        PADDOCK_TOKENS: tokens,
+        PADDOCK_PLACES: '2',
+        PADDOCK_CONTROL_PORT: String(await freePort()),
+      }
+      const nodes = (...args: readonly string[]): Promise<string> => composeOf(['nodes.yaml'], args, more)
+      const at = (...args: readonly string[]): Promise<string> => nodes('exec', '-T', 'coordinator', 'paddock', ...args)
+      try {
+        await nodes('up', '-d', 'coordinator')
+        for (const name of ['node-1', 'node-2']) {
+          const made = () => at('token', 'create', '--role', 'node', '--name', name)
+          await writeFile(join(tokens, name), await vi.waitFor(made, { timeout: 60_000, interval: 500 }))
+        }
+        await nodes('up', '-d')
+        const joined = async () => (await nodes('logs')).match(/node-\d does rollouts of/g)
+        await vi.waitFor(async () => expect(await joined()).toHaveLength(2), { timeout: 120_000, interval: 500 })
+        const asked = ['/tasks/terminal/log-forensics', '--n', '4', '--min-usable', '0', '--harness', 'reference']
+        const { summary } = JSON.parse(await at('run', ...asked, '--json')) as {
+          summary: { rollouts: readonly object[] }
+        }
+        // An engine of its own knows no solutions: what it did is scored, with nothing.
+        const verified = { end: 'completed', verdict: { status: 'scored', trust: 'separate' } }
+        expect(summary.rollouts).toMatchObject([verified, verified, verified, verified])
+        const { rollouts } = JSON.parse(await at('list', 'rollouts', '--json')) as {
+          rollouts: readonly { labels: Readonly<Record<string, string>> }[]
+        }
+        expect(new Set(rollouts.map(({ labels }) => labels['node']))).toEqual(new Set(['node-1', 'node-2']))
+      } finally {
+        await nodes('down', '--volumes', '--timeout', '30')
+        await engine.kill()
+      }
+    },
+  )
 
   it.runIf(isHere)('loses nothing of what was answered when it is restarted under load', async () => {
     const token = (await compose('exec', '-T', 'paddock', 'cat', '/data/control-token')).trim()
