@@ -50,7 +50,7 @@ export class SlurmCluster implements AsyncDisposable {
     // `--force`: a folder that is closed to others is meant so.
     cluster.#daemon('munged', ['--foreground', '--force', '--key-file', key, '--log-file', at('munge.log'), ...munge])
     cluster.#daemon('slurmctld', ['-D', '-c'])
-    for (const node of cluster.nodes) cluster.startNode(node)
+    for (const node of cluster.nodes) cluster.#daemon('slurmd', ['-D', '-N', node], node)
     const states = () => cluster.ask('sinfo', '--Node', '--noheader', '--format=%N %T').catch(String)
     try {
       await Promise.race([expect.poll(states, patience).toBe('n1 idle\nn2 idle\n'), cluster.#anEnd()])
@@ -59,10 +59,6 @@ export class SlurmCluster implements AsyncDisposable {
       throw error
     }
     return cluster
-  }
-
-  startNode(node: string): void {
-    this.#daemon('slurmd', ['-D', '-N', node], node)
   }
 
   /** The daemon is killed, what it started goes on, and the controller is told that the machine is lost, as it would find out in minutes. */

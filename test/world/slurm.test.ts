@@ -30,6 +30,19 @@ function asInGuide(begin: string, here: Readonly<Record<string, string>>): strin
   }, line)
 }
 
+/** False where there is no such process. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name)
+  } catch {
+    return false
+  }
+}
+
+async function parentOf(pid: number): Promise<number> {
+  return Number(/^PPid:\s*(\d+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
 it.runIf(hasSlurm())(
   `${n} rollouts, two nodes: one machine is lost and its job requeued, the other job is cancelled; each settles once`,
   { timeout: 600_000 },
@@ -68,14 +81,8 @@ it.runIf(hasSlurm())(
     // A machine that stands still and is back later, when its work is another's.
     const [first] = await said(1, 'ready')
     const orphan = Number(first?.['pid'])
-    const signal = (name: NodeJS.Signals | 0): boolean => {
-      try {
-        return process.kill(orphan, name)
-      } catch {
-        return false
-      }
-    }
-    signal('SIGSTOP')
+    const step = await parentOf(orphan)
+    signal(orphan, 'SIGSTOP')
     try {
       await slurm.lose('n1')
       expect(await slurm.queue()).toContain(`${id}_1 PENDING `)
@@ -90,7 +97,7 @@ it.runIf(hasSlurm())(
       await rm(hold)
       const doneOf = async () => (await said(1, 'handed_in')).map(({ job }) => job)
       await expect.poll(doneOf, patience).toEqual(expect.arrayContaining(lost))
-      signal('SIGCONT')
+      signal(orphan, 'SIGCONT')
       const late = async () => {
         const lines = await saidIn(log(1))
         return lines.filter(({ type = '' }) => ['lost', 'refused'].includes(type)).map(({ job }) => job)
@@ -103,13 +110,13 @@ it.runIf(hasSlurm())(
       expect(ran.filter(({ attempt }) => attempt > 0).length).toBeGreaterThanOrEqual(lost.length)
       await slurm.shell(asInGuide('scancel --name', {}), bin, env)
       await expect.poll(() => slurm.queue(), patience).toEqual([])
-      // A machine that is back ends what is no job any more.
-      slurm.startNode('n1')
-      await expect.poll(() => signal(0), patience).toBe(false)
+      // The controller has no job on the lost machine any more: its node has to be ended there.
+      signal(orphan, 'SIGTERM')
+      await expect.poll(() => [orphan, step].filter((pid) => signal(pid, 0)), patience).toEqual([])
       const folders = slurm.nodes.map((name) => join(disk, name))
       await judgeStorm({ data: here.data }, { groups: 1, n, nodes: folders })
     } finally {
-      signal('SIGKILL')
+      for (const pid of [orphan, step]) signal(pid, 'SIGKILL')
     }
   },
 )
