@@ -52,15 +52,16 @@ interface Measured {
   readonly postgresMs: number
 }
 
-const measured: Measured[] = []
-for (const count of values.nodes.split(',').map(Number)) measured.push(await run(count))
-const [one] = measured
+let one: Measured | null = null
 console.log(`${rounds} rounds of ${places} places per node, ${values['model-ms']} ms of model time, one machine`)
 console.log(
   'nodes   rollouts/s   of linear   cores busy   coordinator, s of CPU per 1,000   PostgreSQL, s of CPU per 1,000',
 )
-for (const { nodes, perSecond, busy, rollouts, coordinatorMs, postgresMs } of measured) {
-  const linear = one === undefined ? 1 : perSecond / ((one.perSecond / one.nodes) * nodes)
+for (const count of values.nodes.split(',').map(Number)) {
+  const row = await run(count)
+  one ??= row
+  const { nodes, perSecond, busy, rollouts, coordinatorMs, postgresMs } = row
+  const linear = perSecond / ((one.perSecond / one.nodes) * nodes)
   const per1000 = (ms: number) => (ms / rollouts).toFixed(1)
   console.log(
     [
