@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { constants } from 'node:os'
 import { sha256 } from '../../../core/index.ts'
 import type { HarnessExit, HarnessReport, HostContext, HostHarness } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { OutputTail } from '../../output.ts'
 
 const graceMs = 2000
+/** How long a program that was ended from outside waits for the word that all is to end: the one signal was meant for both. */
+const hearsMs = 2000
 const tailBytes = 64 * 1024
 
 /**
@@ -63,6 +66,7 @@ async function followed(child: ChildProcess, context: HostContext): Promise<Harn
   if (signal.aborted) stop()
   try {
     const exit = await ended(child)
+    if (wasAskedToEnd(exit)) await abortedWithin(hearsMs, signal)
     signal.throwIfAborted()
     return reportExit({ ...exit, stdout: tails.stdout.text(), stderr: tails.stderr.text() }, [], tails.stdout.text())
   } finally {
@@ -70,6 +74,25 @@ async function followed(child: ChildProcess, context: HostContext): Promise<Harn
     if (killTimer !== null) clearTimeout(killTimer)
     kill(child, 'SIGKILL')
   }
+}
+
+/** By a signal that Slurm, a terminal or a service manager sends to all of a job, or by a shell that tells of one. */
+function wasAskedToEnd({ exitCode, signal }: Pick<HarnessExit, 'exitCode' | 'signal'>): boolean {
+  const asks = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+  return asks.some((one) => signal === one || exitCode === 128 + constants.signals[one])
+}
+
+function abortedWithin(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done, { once: true })
+  })
 }
 
 function ended(child: ChildProcess): Promise<Pick<HarnessExit, 'exitCode' | 'signal' | 'oom'>> {
