@@ -712,6 +712,12 @@ export const catalogue = {
     'The task brings a program that would run on this machine, outside of any box.',
     'Read that program; then say --trust-tasks, or set tasks.trust in the configuration.',
   ),
+  THREAD_UNKNOWN: entry(
+    'request',
+    404,
+    'The session holds no message thread that goes on from this answer.',
+    'Send the whole conversation with `thread: {"type": "create"}`, as the SDKs of Anthropic do by themselves.',
+  ),
   TOKEN_REFUSED: entry(
     'request',
     400,

@@ -251,6 +251,7 @@ describe('errors of the messages dialect', () => {
       400,
       'invalid_request_error',
     ],
+    ['compaction by the server', { ...count, compaction: { type: 'summarize' } }, 400, 'invalid_request_error'],
     [
       'an unknown block',
       { ...count, messages: [{ role: 'user', content: [{ type: 'container_upload' }] }] },

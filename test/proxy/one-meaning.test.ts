@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Dialect, DialectMemory } from '../../src/proxy/dialects/contract.ts'
 import { dialectNamed } from '../../src/proxy/dialects/registry.ts'
 import { requestMessages } from '../../src/proxy/index.ts'
+import { MessageThreads } from '../../src/proxy/dialects/messages/threads.ts'
 import { ResponseCache } from '../../src/proxy/dialects/responses/response-cache.ts'
 import { EchoHandles } from '../../src/proxy/session/echo-handles.ts'
 
@@ -281,6 +282,7 @@ function engineRequest(dialect: Dialect['name'], body: object, path: string) {
   const memory: DialectMemory = {
     handles: new EchoHandles(Buffer.alloc(32)),
     responses: new ResponseCache(),
+    threads: new MessageThreads(),
     answerOfToolCall: () => null,
     reasoningName: 'reasoning',
   }
@@ -322,6 +324,7 @@ describe('one meaning', () => {
     const memory = {
       handles: new EchoHandles(Buffer.alloc(32)),
       responses: new ResponseCache(),
+      threads: new MessageThreads(),
       answerOfToolCall: () => null,
       reasoningName: 'reasoning' as const,
     }

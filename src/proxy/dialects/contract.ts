@@ -5,6 +5,7 @@ import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { Answer } from './chat/answer.ts'
 import type { ByteEdit } from './chat/chunk-scan.ts'
 import type { ChatRequest } from './chat/request.ts'
+import type { MessageThreads } from './messages/threads.ts'
 import type { ResponseCache } from './responses/response-cache.ts'
 
 /**
@@ -39,6 +40,7 @@ export interface DialectInput {
 export interface DialectMemory {
   readonly handles: Handles
   readonly responses: Pick<ResponseCache, 'put' | 'until' | 'answered'>
+  readonly threads: Pick<MessageThreads, 'put' | 'until'>
   /** The answer that made a tool call, by the id that the client was given. */
   answerOfToolCall(id: string): ContinuedAnswer | null
   /** Name under which this session's engine writes thinking; the canonical history uses the same. */

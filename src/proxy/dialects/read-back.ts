@@ -6,6 +6,8 @@ import { readStoredHandle } from '../session/echo-handles.ts'
 import { hasMedia } from '../tokens/chat-body.ts'
 import type { DialectMemory } from './contract.ts'
 import { dialectNamed } from './registry.ts'
+import { recordedThreadTurn } from './messages/recorded-turn.ts'
+import { messageId, turnsUntil } from './messages/threads.ts'
 import { responseId } from './responses/output.ts'
 import { storedAnswer, storedTurn } from './responses/stored-turn.ts'
 import type { CachedResponse, StoredAnswer } from './responses/response-cache.ts'
@@ -20,6 +22,7 @@ const untold: StoredAnswer = {
 const nobody: DialectMemory = {
   handles: { mint: () => '', read: () => null },
   responses: { put: () => {}, until: () => [], answered: () => untold },
+  threads: { put: () => {}, until: () => [] },
   answerOfToolCall: () => null,
   reasoningName: 'reasoning',
 }
@@ -28,7 +31,7 @@ type ReadIntent = Pick<CallIntent, 'dialect' | 'path' | 'body' | 'startedAt'>
 
 /**
  * The messages of a recorded request in the canonical chat form, whatever dialect it was asked in; none where the body
- * is not readable. Of a request that continues a stored response only what it added.
+ * is not readable. Of a request that continues a stored response or a thread only what it added.
  */
 export function requestMessages(intent: ReadIntent): readonly unknown[] {
   try {
@@ -100,6 +103,7 @@ function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
   const known = memories.get(calls)
   if (known !== undefined) return known
   const byId = new Map<Id, CallRecord>(calls.map((call) => [call.intent.id, call]))
+  const byMessage = new Map(calls.map((call) => [messageId(call.intent.id), call]))
   const byResponse = new Map(calls.map((call) => [responseId({ callId: call.intent.id }), call]))
   let byToolCall: ReadonlyMap<string, ContinuedAnswer | null> | null = null
   const memory: DialectMemory = {
@@ -111,6 +115,14 @@ function memoryOf({ calls }: Pick<SessionLog, 'calls'>): DialectMemory {
         const echoed = readStoredHandle(handle)
         return echoed !== null && byId.has(echoed.callId) ? echoed : null
       },
+    },
+    threads: {
+      put: () => {},
+      until: (id) =>
+        turnsUntil(id, (at) => {
+          const call = byMessage.get(at)
+          return call === undefined ? null : recordedThreadTurn(call, memory)
+        }),
     },
     responses: {
       put: () => {},

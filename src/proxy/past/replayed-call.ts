@@ -1,6 +1,7 @@
 import { type Clock, type Id, newId } from '../../core/index.ts'
 import type { CallCommit, CallIntent, CallRecord, Recorder } from '../../trajectory/index.ts'
 import { emptyCommit } from '../commit.ts'
+import { messageId } from '../dialects/messages/threads.ts'
 import { responseId } from '../dialects/responses/output.ts'
 import type { DialectRequest } from '../dialects/contract.ts'
 import type { LiveSession } from '../session/live-session.ts'
@@ -54,6 +55,8 @@ export async function replayCall(
   session.handles.standsFor(of, callId)
   const stored = session.responses.get(responseId({ callId }))
   if (stored !== null) session.responses.put(responseId({ callId: of }), stored)
+  const turn = session.threads.get(messageId(callId))
+  if (turn !== null) session.threads.put(messageId(of), turn)
   const answer: StoredAnswer = new StoredAnswer(call, asked, () => delivered(callId))
   const sampledTokens = commit.choices.reduce((sum, { segmentId }) => {
     return sum + (commit.segments.find(({ id }) => id === segmentId)?.tokens.length ?? 0)

@@ -5,6 +5,8 @@ import { isAnswered } from '../is-answered.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { DialectRequest } from '../dialects/contract.ts'
 import { dialectNamed } from '../dialects/registry.ts'
+import { recordedThreadTurn } from '../dialects/messages/recorded-turn.ts'
+import { messageId } from '../dialects/messages/threads.ts'
 import { shelvedTurn } from '../dialects/responses/stored-turn.ts'
 import { engineBody } from '../engine-body.ts'
 import type { LiveSession } from '../session/live-session.ts'
@@ -107,6 +109,8 @@ function takeUpAnswers(session: LiveSession, call: CallRecord, { chat, handles }
   if (call.delivery !== 'unknown') session.conversation.noteSent(call.intent.id)
   const shelved = shelvedTurn(call, session)
   if (shelved !== null) session.responses.put(shelved.id, shelved.turn)
+  const turn = recordedThreadTurn(call, session)
+  if (turn !== null) session.threads.put(messageId(call.intent.id), turn)
 }
 
 function contentOf(message: unknown): string | null {

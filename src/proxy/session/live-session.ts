@@ -3,6 +3,7 @@ import { type CallCommit, type ClassifiedCall, classifyCall, type SessionRecord 
 import type { AnswerListener, RequestHold, SessionPast, SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
+import { MessageThreads } from '../dialects/messages/threads.ts'
 import { ResponseCache } from '../dialects/responses/response-cache.ts'
 import { Graft } from '../past/graft.ts'
 import { Replay } from '../past/replay.ts'
@@ -29,6 +30,7 @@ export class LiveSession {
   /** What the dialects remember: see `DialectMemory`. */
   readonly handles: EchoHandles
   readonly responses = new ResponseCache()
+  readonly threads = new MessageThreads()
   reasoningName: 'reasoning' | 'reasoning_content' = 'reasoning'
   readonly running = new InFlightSet<SessionCall>()
   readonly trust = new WireTrust()

@@ -11,7 +11,7 @@ export const messagesDialect: Dialect = {
   name: 'messages',
   read({ bytes, headers, path, memory }) {
     const read = readMessagesRequest(readObjectBody(bytes), memory, path.endsWith('/count_tokens'))
-    const { handles, thinking } = read
+    const { handles, thinking, thread } = read
     const chat = readChatRequest(canonicalBody(read.canonical, memory.reasoningName), headers)
     const { model } = chat
     return {
@@ -19,7 +19,7 @@ export const messagesDialect: Dialect = {
       body: bytes,
       chat,
       handles,
-      reply: (callId) => messagesForm({ callId, model, thinking, handles: memory.handles }),
+      reply: (callId) => messagesForm({ callId, model, thinking, thread, memory }),
     }
   },
   countBody: (tokens) => Buffer.from(JSON.stringify({ input_tokens: tokens })),

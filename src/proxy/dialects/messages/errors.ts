@@ -11,7 +11,7 @@ export function messagesError(error: PaddockError, requestId?: string): WireErro
   const status = error.code === 'PROXY_OVERLOADED' || error.code === 'PROXY_DRAINING' ? 529 : error.status
   return {
     status,
-    body: Buffer.from(errorText(errorType(status), fullMessage(error), requestId)),
+    body: Buffer.from(errorText(errorType(status), fullMessage(error), requestId, detailsOf(error))),
     headers: headers(requestId, retryableCodes.has(error.code) ? null : 'false'),
   }
 }
@@ -59,10 +59,15 @@ function overflowMessage(said: string): string {
   return `input length and \`max_tokens\` exceed context limit: ${input} + ${output ?? '?'} > ${limit}, decrease input length or \`max_tokens\` and try again`
 }
 
-function errorText(type: string, message: string, requestId?: string): string {
+/** What clients act on: at `thread_not_found` their SDK sends the whole conversation. */
+function detailsOf(error: PaddockError): object | undefined {
+  return error.code === 'THREAD_UNKNOWN' ? { error_code: 'thread_not_found' } : undefined
+}
+
+function errorText(type: string, message: string, requestId?: string, details?: object): string {
   return JSON.stringify({
     type: 'error',
-    error: { type, message },
+    error: { type, message, details },
     ...(requestId === undefined ? {} : { request_id: requestId }),
   })
 }

@@ -1,11 +1,12 @@
 import { parseLossless, PaddockError, stringifyLossless } from '../../../core/index.ts'
-import type { Handles } from '../../session/echo-handles.ts'
 import { type Answer, type ChoiceAnswer, tokenCount } from '../chat/answer.ts'
 import { callIds } from '../chat/dialect.ts'
-import type { ReplyForm, StreamPiece } from '../contract.ts'
+import type { DialectMemory, ReplyForm, StreamPiece } from '../contract.ts'
+import { answerMessage } from '../translate/answer-message.ts'
 import { type AnswerStep, type EventWriter, readWhole, TranslatedStream, wholeEvents } from '../translate/reply.ts'
 import { messagesError, messagesErrorEvent, messagesRefusal } from './errors.ts'
 import type { MessagesRequest } from './request.ts'
+import { messageId } from './threads.ts'
 
 /** What the answer of one call is written from. */
 export interface MessagesCall {
@@ -13,7 +14,8 @@ export interface MessagesCall {
   /** As the client asked for it: Claude Code keeps its books by model name. */
   readonly model: string | null
   readonly thinking: MessagesRequest['thinking']
-  readonly handles: Handles
+  readonly thread: MessagesRequest['thread']
+  readonly memory: Pick<DialectMemory, 'handles' | 'threads'>
 }
 
 /** The answers of a Messages call: events as in "Streaming messages" of Anthropic's reference, or one message. */
@@ -83,6 +85,7 @@ class MessagesEvents implements EventWriter {
 
   end(answer: Answer): StreamPiece[] {
     const choice = answer.choices[0]
+    keepTurn(this.call, choice)
     return [
       ...this.leave(),
       told('message_delta', { type: 'message_delta', delta: stopOf(choice), usage: usageOf(answer) }, true),
@@ -125,6 +128,7 @@ class MessagesEvents implements EventWriter {
 
 function messageBody(call: MessagesCall, answer: Answer): Buffer {
   const choice = answer.choices[0]
+  keepTurn(call, choice)
   const blocks: string[] = []
   const reasoning = choice?.reasoning ?? ''
   if (reasoning !== '' && call.thinking !== 'hidden') {
@@ -156,15 +160,25 @@ function inputText(argumentsText: string): string {
 
 function head(call: MessagesCall, answer: Answer): object {
   return {
-    id: `msg_${call.callId.replaceAll('-', '')}`,
+    id: messageId(call.callId),
     type: 'message',
     role: 'assistant',
     model: call.model ?? answer.model ?? '',
   }
 }
 
+/** A complete answer is a turn of its thread, from which the next request goes on. */
+function keepTurn({ callId, thread, memory }: MessagesCall, choice: ChoiceAnswer | undefined): void {
+  if (thread === null || choice === undefined) return
+  memory.threads.put(messageId(callId), {
+    ...thread,
+    answer: answerMessage(choice),
+    handle: { callId, choice: 0 },
+  })
+}
+
 function signatureOf(call: MessagesCall, reasoning: string): string {
-  return call.handles.mint({ callId: call.callId, choice: 0 }, call.thinking === 'signature' ? reasoning : null)
+  return call.memory.handles.mint({ callId: call.callId, choice: 0 }, call.thinking === 'signature' ? reasoning : null)
 }
 
 /** The engine's own counts; what it reads from its cache is part of `input_tokens`. */

@@ -21,17 +21,21 @@ import {
   textsOf,
 } from '../translate/read.ts'
 import { type MessagesBlock, readAssistant, readContent, readToolResult } from './blocks.ts'
+import { readThread, type ThreadTurn, threadUntil } from './threads.ts'
 import { readMessagesTool } from './tools.ts'
 
 /** A Messages request, read. */
 export interface MessagesRequest {
   readonly canonical: CanonicalRequest
   readonly handles: ReadonlyMap<number, ContinuedAnswer>
+  /** What it adds to a message thread; null: it is in none. */
+  readonly thread: Omit<ThreadTurn, 'answer' | 'handle'> | null
   /** What becomes of thinking: shown, sent as a signature alone, or kept back from clients that did not ask for it. */
   readonly thinking: 'shown' | 'signature' | 'hidden'
 }
 
-const serverFields = ['mcp_servers', 'container'] as const
+/** What Anthropic's servers would do in place of an answer or beside it. */
+const serverFields = { mcp_servers: 'Run the tool', container: 'Run the tool', compaction: 'Compact' } as const
 
 /**
  * Reads a request of Anthropic's Messages API (API reference "Create a Message", version 2023-06-01, and the beta fields
@@ -39,13 +43,15 @@ const serverFields = ['mcp_servers', 'container'] as const
  * an engine and are left out. Throws `BODY_INVALID_SHAPE`; tools and blocks that Anthropic's servers would run are refused.
  */
 export function readMessagesRequest(body: JsonObject, memory: DialectMemory, counting: boolean): MessagesRequest {
-  for (const field of serverFields) {
+  for (const [field, fix] of Object.entries(serverFields)) {
     const found = member(body, field)
-    if (found === undefined || (found.kind === 'array' && found.items.length === 0)) continue
-    throw refused(field, 'server-side execution is not served', 'Run the tool in the harness.')
+    if (found === undefined || found.kind === 'null' || (found.kind === 'array' && found.items.length === 0)) continue
+    throw refused(field, 'server-side execution is not served', `${fix} in the harness.`)
   }
   const maxTokens = numberAt(body, 'max_tokens')
   if (maxTokens === null && !counting) throw shape('max_tokens', 'a number')
+  const thread = readThread(body)
+  const before = thread?.previous == null ? null : threadBefore(body, threadUntil(thread.previous, memory.threads))
   const messages: CanonicalMessage[] = []
   const handles = new Map<number, ContinuedAnswer>()
   const system = systemParts(member(body, 'system'))
@@ -62,14 +68,17 @@ export function readMessagesRequest(body: JsonObject, memory: DialectMemory, cou
     else throw shape(`${field}.role`, 'user, assistant or system')
   }
   const thinking = member(body, 'thinking')
+  const tools = before?.tools ?? listAt(body, 'tools').map(readMessagesTool)
+  const from = before?.messages.length ?? 0
   return {
-    handles,
+    handles: new Map([...(before?.handles ?? []), ...[...handles].map(([at, answer]) => [from + at, answer] as const)]),
+    thread: thread === null ? null : { previous: thread.previous, messages, handles, tools },
     thinking: thinkingOf(thinking),
     canonical: {
       ...plainRequest,
       model: textAt(body, 'model') ?? null,
-      messages,
-      tools: listAt(body, 'tools').map(readMessagesTool),
+      messages: before === null ? messages : [...before.messages, ...messages],
+      tools,
       ...toolChoice(member(body, 'tool_choice')),
       temperature: numberAt(body, 'temperature'),
       topP: numberAt(body, 'top_p'),
@@ -83,6 +92,22 @@ export function readMessagesRequest(body: JsonObject, memory: DialectMemory, cou
       streamed: flagAt(body, 'stream') ?? false,
     },
   }
+}
+
+/** What stands before a request that continues a thread, which keeps its system prompt and tools. */
+function threadBefore(body: JsonObject, turns: readonly ThreadTurn[]) {
+  for (const field of ['system', 'tools'] as const) {
+    if (member(body, field) === undefined) continue
+    throw refused(field, 'a thread keeps what it was created with', 'Leave it out, or create a thread anew.')
+  }
+  const messages: CanonicalMessage[] = []
+  const handles = new Map<number, ContinuedAnswer>()
+  for (const turn of turns) {
+    for (const [at, answer] of turn.handles) handles.set(messages.length + at, answer)
+    messages.push(...turn.messages, turn.answer)
+    handles.set(messages.length - 1, turn.handle)
+  }
+  return { messages, handles, tools: turns[0]?.tools ?? [] }
 }
 
 /** Claude Code's first system block changes with every request (`x-anthropic-billing-header: …`): it is no instruction. */

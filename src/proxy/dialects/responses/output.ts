@@ -1,7 +1,7 @@
 import type { Handles } from '../../session/echo-handles.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import { type Answer, tokenCount } from '../chat/answer.ts'
-import type { CanonicalMessage } from '../translate/canonical.ts'
+import { answerMessage } from '../translate/answer-message.ts'
 import type { ResponsesRequest } from './request.ts'
 import type { ResponseCache } from './response-cache.ts'
 import { computerActions, computerTypeOf } from './computer.ts'
@@ -164,21 +164,11 @@ function usageOf(answer: Answer): LooseObject {
 export function shelve(call: ResponsesCall, answer: Answer, response: LooseObject): void {
   const choice = answer.choices[0]
   if (!call.request.store || choice === undefined) return
-  const message: CanonicalMessage = {
-    role: 'assistant',
-    text: choice.content === '' ? null : choice.content,
-    reasoning: choice.reasoning === '' ? null : choice.reasoning,
-    toolCalls: choice.toolCalls.map((tool) => ({
-      id: tool.id ?? '',
-      name: tool.name,
-      argumentsText: tool.arguments,
-    })),
-  }
   call.cache.put(responseId(call), {
     previous: call.request.previous,
     input: call.request.input,
     inputText: call.request.inputText,
-    answer: message,
+    answer: answerMessage(choice),
     handle: { callId: call.callId, choice: 0 },
     response,
   })

@@ -1,9 +1,8 @@
-import { parseLossless } from '../../../core/index.ts'
 import type { CallRecord } from '../../../trajectory/index.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import type { DialectMemory } from '../contract.ts'
-import type { CanonicalMessage } from '../translate/canonical.ts'
-import { listAt, member, readObjectBody, textAt } from '../translate/read.ts'
+import { recordedMessage } from '../translate/answer-message.ts'
+import { readObjectBody } from '../translate/read.ts'
 import { responseId } from './output.ts'
 import { readResponsesRequest } from './request.ts'
 import type { CachedResponse, StoredAnswer } from './response-cache.ts'
@@ -39,6 +38,7 @@ function readTurn(
     handles: memory.handles,
     reasoningName: memory.reasoningName,
     answerOfToolCall: (id) => memory.answerOfToolCall(id),
+    threads: memory.threads,
     responses: { put: () => {}, until: () => [], answered: (id) => memory.responses.answered(id) },
   }
   const { previous, input, inputText, store } = readResponsesRequest(
@@ -49,7 +49,7 @@ function readTurn(
     previous,
     input,
     inputText,
-    answer: canonicalAnswer(answer),
+    answer: recordedMessage(answer),
     handle: { callId: call.intent.id, choice: 0 },
     response: {},
   }
@@ -60,7 +60,7 @@ function readTurn(
 export function storedAnswer(call: CallRecord): StoredAnswer | null {
   const answer = call.commit?.choices.find((choice) => choice.index === 0)?.message
   if (call.intent.dialect !== 'responses' || answer === undefined) return null
-  return { answer: canonicalAnswer(answer), handle: { callId: call.intent.id, choice: 0 } }
+  return { answer: recordedMessage(answer), handle: { callId: call.intent.id, choice: 0 } }
 }
 
 /** The response object of a reply: all of it, or what the stream's last event with one holds. */
@@ -77,26 +77,4 @@ function responseIn(reply: string, streamed: boolean): LooseObject | null {
 function objectOf(text: string): LooseObject | null {
   const value: unknown = JSON.parse(text)
   return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : null
-}
-
-/** An answer as it is stored, a chat message, in the canonical form. */
-function canonicalAnswer(text: string): CanonicalMessage {
-  const message = parseLossless(text)
-  const [content, reasoning] = [
-    textAt(message, 'content'),
-    textAt(message, 'reasoning') ?? textAt(message, 'reasoning_content'),
-  ]
-  return {
-    role: 'assistant',
-    text: content === undefined || content === '' ? null : content,
-    reasoning: reasoning === undefined || reasoning === '' ? null : reasoning,
-    toolCalls: listAt(message, 'tool_calls').map((call) => {
-      const fn = member(call, 'function')
-      return {
-        id: textAt(call, 'id') ?? '',
-        name: textAt(fn, 'name') ?? '',
-        argumentsText: textAt(fn, 'arguments') ?? '{}',
-      }
-    }),
-  }
 }
