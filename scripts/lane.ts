@@ -3,7 +3,7 @@
  *
  *     node scripts/lane.ts torture            what CI runs
  *     node scripts/lane.ts torture --long     every file at full size (TORTURE=long), without a time limit
- *       --table FILE   also writes the closing table there        --minutes N   another limit than lane.json's
+ *       --table FILE   also keeps the closing table there        --minutes N   another limit than lane.json's
  *       --at-most N    no longer than this, whatever the limit is
  *
  * One file runs at a time, or as many as `atOnce` says; one that `alone` names runs beside no other. Where several run,
@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { keepSection } from './keep-section.ts'
 
 interface Lane {
   /** Minutes after which no further file starts. */
@@ -157,7 +158,7 @@ async function main(): Promise<number> {
     await Promise.all(running)
     const table = tableOf(name, options.long, rows, passed())
     process.stdout.write(`\n${table}`)
-    if (options.table !== undefined) writeFileSync(options.table, table)
+    if (options.table !== undefined) keepSection(options.table, name, table)
     process.stdout.write(counts(written, true))
   } finally {
     rmSync(reports, { recursive: true, force: true })

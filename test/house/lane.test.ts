@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, it } from 'vitest'
+import { keepSection } from '../../scripts/keep-section.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const passes = `import { it } from 'vitest'\nit('passes', () => undefined)\n`
@@ -69,10 +70,24 @@ it('--long runs the rest as well, without a limit, and writes its table', async 
   const json = { limitMinutes: 0.000001, files: ['a.test.ts'], long: ['c.test.ts'] }
   const { code, out, at } = await lane(files, json, ['--long', '--table', 'table.md'])
   expect(code, out).toBe(0)
-  expect(await readFile(join(at, 'table.md'), 'utf8')).toMatch(
-    /\| c\.test\.ts \| passed: 1 passed, 0 failed, 1 skipped/,
-  )
+  const kept = await readFile(join(at, 'table.md'), 'utf8')
+  expect(kept).toMatch(/\| c\.test\.ts \| passed: 1 passed, 0 failed, 1 skipped/)
   expect(lastLine(out)).toBe('2 passed, 0 failed, 1 skipped')
+})
+
+it('keeps the last table of each long run, beside those of others', async () => {
+  const at = await mkdtemp(join(tmpdir(), 'paddock-lane-test-'))
+  folders.push(at)
+  const file = join(at, 'table.md')
+  keepSection(file, 'one', '| 1 |\n')
+  keepSection(file, 'two', '| 2 |\n')
+  keepSection(file, 'one', '| 3 |\n')
+  const [head, ...sections] = (await readFile(file, 'utf8')).split('## ')
+  expect(head).toContain('npm run torture:long')
+  expect(sections).toEqual([
+    expect.stringMatching(/^one\n\n\d{4}-\d\d-\d\d, commit \w+(-dirty)?\.\n\n\| 3 \|\n\n$/),
+    expect.stringMatching(/^two\n\n\S+, commit \S+\.\n\n\| 2 \|\n$/),
+  ])
 })
 
 it('goes on after a file that fails or does not load, counts both, and ends red', async () => {

@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, stopped } from '../cli/running-nodes.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { keepSection } from '../../scripts/keep-section.ts'
 import { randomFrom } from '../torture/random.ts'
 import { sized } from '../torture/size.ts'
 import { handIns, judgeStorm, StormNode, stormHarness, stormRun, until } from '../torture/storm.ts'
@@ -164,9 +165,25 @@ it(
     const lost = all.reduce((sum, node) => sum + node.count('lost'), 0)
     // A refusal whose answer was lost is asked for again.
     expect(tally['refused']).toBeGreaterThanOrEqual(refused)
-    console.log(
-      `postgres-storm: ${jobs} jobs in ${tookMs} ms, ${tally['accepted']} accepted, ${tally['repeated']} repeated, ${refused} refused, ${lost} jobs stopped as another's, ${elsewhere} ended twice`,
-    )
+    const counted = left.filter(({ end }) => end === 'completed').map(({ groupId, slot }) => `${groupId} ${slot}`)
+    const found = {
+      jobs,
+      nodes: all.length,
+      'counted twice': counted.length - new Set(counted).size,
+      lost: jobs - new Set(counted).size,
+      'hand-ins accepted': tally['accepted'],
+      repeated: tally['repeated'],
+      'refused by the fence': tally['refused'],
+      "stopped as another's": lost,
+      'ended twice': elsewhere,
+      minutes: (tookMs / 60_000).toFixed(1),
+    }
+    console.log(`postgres-storm, seed ${seed}:`, found)
+    if (sized(true, false)) {
+      const line = (cells: readonly unknown[]): string => `| ${cells.join(' | ')} |\n`
+      const table = [Object.keys(found), Object.keys(found).map(() => '---'), Object.values(found)].map(line).join('')
+      keepSection('bench/TORTURE.md', 'Nodes over PostgreSQL in a storm (`test/world/postgres-storm.test.ts`)', table)
+    }
     expect(refused + lost).toBeGreaterThan(0)
   },
 )
