@@ -39,6 +39,7 @@ let server: PostgresServer
 let directory: string
 let engine: TestEngine
 const networks: NodeNetwork[] = []
+let cables = 0
 beforeAll(async () => {
   server = await startPostgres()
   directory = await mkdtemp(join(tmpdir(), 'paddock-postgres-storm-'))
@@ -71,7 +72,8 @@ it(
     const made = async (kind: string, env = {}) =>
       Promise.all(
         Array.from({ length: each }, async (_, at) => {
-          const network = await NodeNetwork.open(networks.length)
+          cables += 1
+          const network = await NodeNetwork.open(cables)
           networks.push(network)
           const name = `${kind}-${at}`
           folders.push(join(directory, name))
