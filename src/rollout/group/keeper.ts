@@ -34,6 +34,8 @@ export class GroupKeeper {
   readonly #parts: KeeperParts
   /** One step at a time per group. */
   readonly #turns = new KeyedTurns<Id>()
+  /** Steps that have not begun: whoever asks for one more meanwhile is answered by these, which will see what happened. */
+  readonly #next = new Map<string, Promise<SettledRound | null>>()
   readonly #timers = new Map<Id, NodeJS.Timeout>()
   #closed = false
 
@@ -46,7 +48,15 @@ export class GroupKeeper {
    * on. `cancelled`: nobody wants more of it. Throws `STORE_*`.
    */
   advance(groupId: Id, cancelled = false): Promise<SettledRound | null> {
-    return this.#turns.take(groupId, () => this.#advance(groupId, cancelled))
+    const key = `${groupId} ${cancelled}`
+    const next =
+      this.#next.get(key) ??
+      this.#turns.take(groupId, () => {
+        this.#next.delete(key)
+        return this.#advance(groupId, cancelled)
+      })
+    this.#next.set(key, next)
+    return next
   }
 
   /** No deadline wakes it any more. */

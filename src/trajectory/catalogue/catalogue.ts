@@ -197,13 +197,28 @@ export class SqlCatalogue extends SqlCatalogueReader implements Catalogue {
     return (await this.verification(id)) ?? verification
   }
 
-  putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void> {
-    return this.#transaction(async ({ sql }) => {
+  /** Mostly all of them are there: each hand-in of a node brings those of all its tokens. */
+  async putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void> {
+    const known = await this.#knownTokens(tokenizer, [...texts.keys()])
+    const unknown = [...texts].filter(([token]) => !known.has(token))
+    if (unknown.length === 0) return
+    await this.#transaction(async ({ sql }) => {
       // In one order, so that two who put the same texts do not wait for each other.
-      for (const [token, bytes] of [...texts].toSorted(([a], [b]) => a - b)) {
+      for (const [token, bytes] of unknown.toSorted(([a], [b]) => a - b)) {
         await insert(sql, tokenTexts, { tokenizer, token, bytes }, orNothing)
       }
     })
+  }
+
+  /** Those of them whose texts are there. */
+  async #knownTokens(tokenizer: string, ids: readonly number[]): Promise<ReadonlySet<number>> {
+    const rows = await this.sql.all<{ token: number }>(
+      `SELECT token FROM token_texts WHERE tokenizer = ?
+         AND token IN (SELECT CAST(value AS INTEGER) FROM ${this.sql.dialect.list} AS l)`,
+      tokenizer,
+      this.sql.list([...new Set(ids)]),
+    )
+    return new Set(rows.map(({ token }) => token))
   }
 
   async #tellLate({ id: verdictId, rolloutId, status, reward }: Verdict, of: RolloutRecord): Promise<void> {

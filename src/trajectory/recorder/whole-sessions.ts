@@ -46,24 +46,40 @@ export function framesOf(whole: WholeSessions, foreign: ReadonlyMap<Id, number> 
  * Throws `STORE_CORRUPT` for bytes that no log can hold.
  */
 export function sessionsIn(frames: readonly Buffer[]): WholeSessions {
-  const db = new Database(':memory:')
-  try {
-    db.pragma('foreign_keys = OFF')
-    migrate(db, logMigrations, 0)
-    const writer = new LogWriter(db)
-    db.transaction(() => {
+  scratch ??= new ScratchLog()
+  return scratch.read(frames)
+}
+
+let scratch: ScratchLog | null = null
+
+/** A log in memory that is empty again after each use. Its schema and its statements are made once, since they cost more than a short rollout. */
+class ScratchLog {
+  readonly #db = new Database(':memory:')
+  readonly #writer: LogWriter
+  readonly #reader: LogReader
+
+  constructor() {
+    this.#db.pragma('foreign_keys = OFF')
+    migrate(this.#db, logMigrations, 0)
+    this.#writer = new LogWriter(this.#db)
+    this.#reader = new LogReader(this.#db)
+  }
+
+  read(frames: readonly Buffer[]): WholeSessions {
+    this.#db.exec('BEGIN')
+    try {
       for (const frame of frames) {
         const entry = readFrame(frame)
         if (entry === null) throw new PaddockError('STORE_CORRUPT', 'a fact does not have its checksum')
-        writer.write(entryOfLog(entry))
+        this.#writer.write(entryOfLog(entry))
       }
-      writer.settle()
-    })()
-    const reader = new LogReader(db)
-    const sessions = reader.sessions().map(({ id }) => ({ ...reader.session(id), events: [] }))
-    return { sessions, events: reader.allEvents() }
-  } finally {
-    db.close()
+      this.#writer.settle()
+      const sessions = this.#reader.sessions().map(({ id }) => ({ ...this.#reader.session(id), events: [] }))
+      return { sessions, events: this.#reader.allEvents() }
+    } finally {
+      if (this.#db.inTransaction) this.#db.exec('ROLLBACK')
+      this.#writer.forgetAll()
+    }
   }
 }
 
