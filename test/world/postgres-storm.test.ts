@@ -33,7 +33,7 @@ const jobs = names.length * n
 /** Of each kind: killed, frozen, cut off, with a wrong clock. */
 const each = sized(2, 1)
 const cutMs = sized(30_000, 10_000)
-const leaseMs = 2000
+const leaseMs = sized(10_000, 2000)
 
 let server: PostgresServer
 let directory: string
