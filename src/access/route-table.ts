@@ -74,6 +74,11 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'POST /nodes/sessions/:id/claims': works,
   'GET /nodes/sessions/:id/runs/:run/files': works,
   'GET /nodes/sessions/:id/runs/:run/files/:digest': works,
+  'POST /nodes/sessions/:id/verifications': works,
+  'GET /nodes/sessions/:id/verifications/:job/files': works,
+  'GET /nodes/sessions/:id/verifications/:job/files/:digest': works,
+  'GET /nodes/sessions/:id/verifications/:job/artifacts/:digest': works,
+  'POST /nodes/sessions/:id/verifications/:job/hand-in': works,
   'POST /nodes/sessions/:id/jobs/:job/hand-in': works,
   'POST /nodes/sessions/:id/jobs/:job/give-back': works,
 

@@ -18,6 +18,7 @@ import {
 } from '../proxy/index.ts'
 import {
   appendLate,
+  defaultLimits,
   endInterrupted,
   Evals,
   Feeds,
@@ -42,6 +43,8 @@ import {
   type RunProgress,
   TurnEvents,
   Verifications,
+  VerifyJobs,
+  verifyOrder,
 } from '../rollout/index.ts'
 import {
   WorkTally,
@@ -237,6 +240,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       store,
       leaseMs: config.nodes.leaseMs,
       onFailure: (error) => log.room('rollout').error({ error }, 'nodes that are silent could not be looked for'),
+      onGivenBack: (node, why) => log.room('rollout').warn({ node, why }, 'a node gave a verification back'),
       onAnswered: logNodesAnswered(log.room('rollout')),
     })
     closers.add(async () => nodes.close())
@@ -279,16 +283,26 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const { findSelector } = options
     let verifierBoxes: Promise<SandboxProvider> | null = null
     closers.add(async () => (await verifierBoxes)?.close())
+    const doesRollouts = options.doesRollouts ?? true
+    const sandbox = (): Promise<SandboxProvider> => (verifierBoxes ??= sandboxOf(config))
+    const verifyJobs = new VerifyJobs({
+      store,
+      here: doesRollouts
+        ? ({ order, ...asked }, stop) => verifyOrder({ ...asked, sandbox, signal: stop }, order)
+        : null,
+      places: config.run.limits.verify ?? defaultLimits().verify,
+      onFailure: (error) => log.room('rollout').error({ error }, 'nothing is verified here any more'),
+    })
     const verifications = new Verifications({
       store,
       own,
       environment: options.findEnvironment,
-      sandbox: () => (verifierBoxes ??= sandboxOf(config)),
-      places: config.run.limits.verify,
+      jobs: verifyJobs,
       budgets: present(config.run.budgets),
       onFailure: (key, error) =>
         log.room('rollout').warn({ key, err: error }, 'what was brought could not be verified'),
     })
+    closers.add(() => verifyJobs.close())
     closers.add(() => verifications.close())
     const runs = new TrainerRuns({
       store,
@@ -342,6 +356,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         ...reading,
         nodes: {
           jobs: nodes,
+          verifications: verifyJobs,
           engines: () => enginesForNodes(engines.found),
           version,
           rewound: () => store.rewound,
@@ -423,7 +438,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       engineUpdates: engine,
       shelving,
       nodes,
-      doesRollouts: options.doesRollouts ?? true,
+      doesRollouts,
       submitted,
       running,
       left,

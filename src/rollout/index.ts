@@ -80,7 +80,17 @@ export {
   type TaskFiles,
   type ToldWeights,
 } from './nodes/index.ts'
-export { type AskedWork, type Verification, Verifications } from './verification/index.ts'
+export {
+  type AskedWork,
+  digestOf,
+  type NodeVerification,
+  type Verification,
+  Verifications,
+  type Verified,
+  VerifyJobs,
+  verifyOrder,
+  type VerifyOrder,
+} from './verification/index.ts'
 export { openRunAtNode, rolloutOfJob, type RunAtNode } from './run-at-node.ts'
 export { type GroupRequest, groupSpec } from './group/spec.ts'
 export {

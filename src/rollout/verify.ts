@@ -70,8 +70,13 @@ export async function verifyWith<T>(
     return await stage(context, 'verify', budgetMs, (signal) => verify(signal, toolCalls))
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason
-    return fallback('infra_error', faultLine(error), environment, task)
+    return faulted(faultLine(error), environment, task)
   }
+}
+
+/** Of a verification that a fault of ours ended. */
+export function faulted(why: string, environment: Named, task: Task): VerdictDraft {
+  return fallback('infra_error', why, environment, task)
 }
 
 /** Of an agent that the model never answered: whatever its limit, its exit code or its box say, the policy did nothing. */
@@ -97,6 +102,8 @@ export function verdictOf(
   return { ...draft, id: run.newId(), rolloutId: log.rolloutId, at: run.clock.now(), by: 'verifier', supersedes: null }
 }
 
+type Named = Pick<Environment, 'name' | 'verifierVersion'>
+
 async function toolCallsOf({ run, log }: StageContext): Promise<readonly ToolCallFact[]> {
   await log.settled()
   const events = await run.store.recorder.events({ rolloutId: log.rolloutId })
@@ -110,7 +117,7 @@ async function toolCallsOf({ run, log }: StageContext): Promise<readonly ToolCal
 function fallback(
   status: 'unscorable' | 'infra_error',
   reason: string,
-  { name, verifierVersion }: Environment,
+  { name, verifierVersion }: Named,
   task: Task,
 ): VerdictDraft {
   const verifier = {

@@ -8,7 +8,7 @@ import type { ControlParts } from './contract.ts'
 import { answerFailure, noRoute } from './failure.ts'
 import type { LiveFeed } from './live.ts'
 import { metrics } from './metrics.ts'
-import { nodeRoutes } from './nodes/index.ts'
+import { nodeRoutes, nodeVerificationRoutes } from './nodes/index.ts'
 import { readiness } from './readiness.ts'
 import { rlRoutes } from './rl/index.ts'
 import { controlRoutes } from './routes.ts'
@@ -79,6 +79,7 @@ export function controlApp(
   const noted = noteActs(parts.reader)
   app.use('/rl/v1', rlRoutes(parts.rl, noted))
   app.use(nodeRoutes(parts.nodes))
+  app.use(nodeVerificationRoutes(parts.nodes))
   app.use(express.json({ limit: maxBodyBytes, strict: true }))
   const registry = metrics(parts, () => live.readers)
   app.get('/metrics', async (_request, response) => {

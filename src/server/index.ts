@@ -7,6 +7,7 @@ export { sessionPolicy } from './policy.ts'
 export {
   beatAnswer,
   claimAnswer,
+  claimVerificationsAnswer,
   filesAnswer,
   giveBackAnswer,
   handInAnswer,

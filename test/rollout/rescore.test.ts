@@ -6,7 +6,15 @@ import { pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PaddockError, type Task } from '../../src/core/index.ts'
 import { type Environment, terminal, unpackArtifact } from '../../src/envs/index.ts'
-import { appendLate, referenceAgent, type Rescored, rescoreRollouts, Verifications } from '../../src/rollout/index.ts'
+import {
+  appendLate,
+  referenceAgent,
+  type Rescored,
+  rescoreRollouts,
+  Verifications,
+  VerifyJobs,
+  verifyOrder,
+} from '../../src/rollout/index.ts'
 import { verdictInForce } from '../../src/trajectory/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
@@ -92,17 +100,25 @@ describe('rescore', () => {
     for (const entry of content.entries)
       if (entry.type === 'file') tar.entry({ name: artifact.path.slice(1) }, Buffer.from(entry.data))
     tar.finalize()
+    const jobs = new VerifyJobs({
+      store: world.store,
+      here: ({ order, ...asked }, signal) =>
+        verifyOrder({ ...asked, sandbox: async () => world.sandbox, signal }, order),
+      places: 1,
+      onFailure: (error) => expect(error).toBeNull(),
+    })
     const verifications = new Verifications({
       store: world.store,
       own: { task: () => Promise.reject(new Error('no run of a trainer')) },
       environment: () => Promise.resolve(terminal),
-      sandbox: () => Promise.resolve(world.sandbox),
+      jobs,
       onFailure: () => undefined,
     })
     const { taskDigest } = await world.store.catalogue.rollout(rolloutId)
     const work = { key: 'k', token: 'ann', task: taskDigest, runId: null, answer: null, archive: await buffer(tar) }
     const found = await verifications.verify(work, { waitMs: 120_000, signal: new AbortController().signal })
     await verifications.close()
+    await jobs.close()
     expect(found).toMatchObject({
       state: 'done',
       record: { verdict: { status: 'scored', reward: 1, trust: 'separate', components: { attacker: 1, stolen: 1 } } },

@@ -289,8 +289,8 @@ it('another version is refused by name, a session of another token by 403, and a
     return [answer.status, text === '' ? null : JSON.parse(text)] as const
   }
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-  const hello = { protocol: 3, paddock: version, name: 'n', labels: [] }
-  for (const skew of [{ protocol: 1 }, { paddock: '99.0.0' }]) {
+  const hello = { protocol: 4, paddock: version, name: 'n', labels: [] }
+  for (const skew of [{ protocol: 3 }, { paddock: '99.0.0' }]) {
     const [status, { error }] = await ask(0, 'POST', '', { ...hello, ...skew })
     expect([status, error.code]).toEqual([409, 'NODE_VERSION'])
     expect(error.message).toContain(version)
@@ -306,6 +306,11 @@ it('another version is refused by name, a session of another token by 403, and a
     ['GET', `/${session}/runs/r/files`],
     ['GET', `/${session}/runs/r/files/${'0'.repeat(64)}`],
     ['POST', `/${session}/jobs/${job}/hand-in?token=1&digest=${'0'.repeat(64)}`, new Uint8Array(1)],
+    ['POST', `/${session}/verifications`, { request_id: session, limit: 1 }],
+    ['GET', `/${session}/verifications/${job}/files?token=1`],
+    ['GET', `/${session}/verifications/${job}/files/${'0'.repeat(64)}?token=1`],
+    ['GET', `/${session}/verifications/${job}/artifacts/${'0'.repeat(64)}?token=1`],
+    ['POST', `/${session}/verifications/${job}/hand-in?token=1`, { came: { missing: 'all' } }],
     ['POST', `/${session}/jobs/${job}/give-back`, { token: 1, why: 'drain', reason: null }],
     ['DELETE', `/${session}`],
   ] as const

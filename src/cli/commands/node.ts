@@ -8,7 +8,7 @@ import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import type { Joined, NodeClient } from '../node/client.ts'
-import type { NodeNews } from '../node/worker.ts'
+import type { NodeNews } from '../node/news.ts'
 import { plural } from '../present/units.ts'
 import { trustOwnCa } from '../tls.ts'
 import { version } from '../version.ts'
@@ -141,6 +141,8 @@ async function atWork(
   const { PastStores } = await import('../node/past-stores.ts')
   const { copyOfTasks } = await import('../node/task-copy.ts')
   const { WeightsLoop } = await import('../node/weights-loop.ts')
+  const { NodeVerifier } = await import('../node/verifier.ts')
+  const { verifiesAt, VerifierBoxes } = await import('../node/verifies-at.ts')
   const { defaultLimits, FollowWeights } = await import('../../rollout/index.ts')
   const { config } = loaded
   const refuse = async (): Promise<never> =>
@@ -176,28 +178,32 @@ async function atWork(
     findSelector: refuse,
     findEnvironment: environmentFinder(loaded),
   })
+  const boxes = new VerifierBoxes(config)
   try {
     const directory = owner.store.directory
     const { agent = defaultLimits().agent } = config.run.limits
     const places = options.places ?? agent
     const run = { ...config.run, limits: { ...config.run.limits, agent: places } }
+    const verifier = new NodeVerifier({
+      client,
+      places: config.run.limits.verify ?? defaultLimits().verify,
+      verify: verifiesAt({ client, loaded, sandbox: boxes.open, directory: join(directory, 'node-tasks') }),
+      tell,
+    })
     const worker: InstanceType<typeof NodeWorker> = new NodeWorker({
       client,
       store: owner.store,
       outbox,
       handed,
       past,
+      verifier,
       places,
       joined,
       mark: () => weights.mark,
       rejoin,
       signal: io.signal,
       open: async (order, session) => {
-        const tasks = await copyOfTasks(client, {
-          session,
-          runId: order.run.id,
-          directory: join(directory, 'node-tasks'),
-        })
+        const tasks = await copyOfTasks(client.filesOfRun(session, order.run.id), join(directory, 'node-tasks'))
         return openOrder({ ...loaded, config: { ...config, run } }, owner, { order, tasks, node: name })
       },
       tell,
@@ -221,6 +227,7 @@ async function atWork(
       )
     return await worker.run()
   } finally {
+    await boxes.close()
     await owner.close()
   }
 }

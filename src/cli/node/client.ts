@@ -4,11 +4,20 @@ import { setTimeout } from 'node:timers/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { z } from 'zod'
-import { catalogue, type Digest, type ErrorCode, type Id, isPaddockError, PaddockError } from '../../core/index.ts'
-import type { NodeJob, NodeSaid, TaskFiles, ToldWeights } from '../../rollout/index.ts'
+import {
+  catalogue,
+  type Digest,
+  type ErrorCode,
+  type Id,
+  isPaddockError,
+  PaddockError,
+  sha256,
+} from '../../core/index.ts'
+import type { NodeJob, NodeSaid, NodeVerification, ToldWeights, Verified } from '../../rollout/index.ts'
 import {
   beatAnswer,
   claimAnswer,
+  claimVerificationsAnswer,
   filesAnswer,
   giveBackAnswer,
   handInAnswer,
@@ -17,6 +26,7 @@ import {
   openAnswer,
   weightsAnswer,
 } from '../../server/index.ts'
+import type { FilesThere } from './task-copy.ts'
 
 export interface NodeClientParts {
   /** Of the coordinator's control listener. */
@@ -95,22 +105,41 @@ export class NodeClient {
     return (await this.#json(claimAnswer, 'POST', `/nodes/sessions/${session}/claims`, body)).jobs
   }
 
-  async files(session: Id, runId: Id): Promise<TaskFiles> {
-    return this.#json(filesAnswer, 'GET', `/nodes/sessions/${session}/runs/${runId}/files`)
+  /** The files of a run's tasks. */
+  filesOfRun(session: Id, runId: Id): FilesThere {
+    return this.#filesAt(`/nodes/sessions/${session}/runs/${runId}/files`, '')
   }
 
-  /** Writes one file of a run's tasks. */
-  async file(
+  /** Throws `NODE_SESSION_GONE`. */
+  async claimVerifications(
     session: Id,
-    { runId, digest, to }: { readonly runId: Id; readonly digest: Digest; readonly to: string },
-  ): Promise<void> {
-    const path = `/nodes/sessions/${session}/runs/${runId}/files/${digest}`
-    await this.#answered(path, async (url, headers, signal) => {
+    { requestId, ...rest }: { readonly requestId: Id; readonly limit: number; readonly without: readonly string[] },
+  ): Promise<readonly NodeVerification[]> {
+    const path = `/nodes/sessions/${session}/verifications`
+    return (await this.#json(claimVerificationsAnswer, 'POST', path, { request_id: requestId, ...rest })).jobs
+  }
+
+  /** The files that a verification needs. */
+  filesOfVerification({ session, jobId, token }: Lease): FilesThere {
+    return this.#filesAt(`/nodes/sessions/${session}/verifications/${jobId}/files`, `?token=${token}`)
+  }
+
+  /** Something of the work of a verification. Throws `HANDIN_DAMAGED` for other bytes. */
+  async artifact({ session, jobId, token }: Lease, digest: Digest): Promise<Uint8Array> {
+    const path = `/nodes/sessions/${session}/verifications/${jobId}/artifacts/${digest}?token=${token}`
+    const bytes = await this.#answered(path, async (url, headers, signal) => {
       const answer = await fetch(url, { headers, signal })
-      if (!answer.ok || answer.body === null) throw await refusal(answer)
-      // Of the same platform, under two names of types.
-      await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), createWriteStream(to))
+      if (!answer.ok) throw await refusal(answer)
+      return new Uint8Array(await answer.arrayBuffer())
     })
+    if (sha256(bytes) === digest) return bytes
+    throw new PaddockError('HANDIN_DAMAGED', `the artifact ${digest} does not have its digest`)
+  }
+
+  /** Throws `HANDIN_REFUSED`. */
+  async handInVerdict({ session, jobId, token }: Lease, came: Verified): Promise<z.output<typeof handInAnswer>> {
+    const path = `/nodes/sessions/${session}/verifications/${jobId}/hand-in?token=${token}`
+    return this.#json(handInAnswer, 'POST', path, { came })
   }
 
   /** Throws `HANDIN_*`, `STORE_CONFLICT`. */
@@ -149,6 +178,19 @@ export class NodeClient {
 
   async end(session: Id): Promise<void> {
     await this.#empty('DELETE', `/nodes/sessions/${session}`)
+  }
+
+  #filesAt(path: string, query: string): FilesThere {
+    return {
+      list: () => this.#json(filesAnswer, 'GET', `${path}${query}`),
+      file: (digest, to) =>
+        this.#answered(`${path}/${digest}${query}`, async (url, headers, signal) => {
+          const answer = await fetch(url, { headers, signal })
+          if (!answer.ok || answer.body === null) throw await refusal(answer)
+          // Of the same platform, under two names of types.
+          await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), createWriteStream(to))
+        }),
+    }
   }
 
   async #empty(method: string, path: string): Promise<void> {

@@ -2,26 +2,29 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { chmod, mkdir, rename, rm, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Id, newId, PaddockError } from '../../core/index.ts'
+import { type Digest, newId, PaddockError } from '../../core/index.ts'
 import { insideLink, insidePath, type TaskFiles } from '../../rollout/index.ts'
-import type { NodeClient } from './client.ts'
+
+/** Where the files come from. */
+export interface FilesThere {
+  list(): Promise<TaskFiles>
+  /** Writes the file of a digest. */
+  file(digest: Digest, to: string): Promise<void>
+}
 
 /**
- * The tasks of a run in a directory of the node, fetched once for each state of them. Resolves with their path. Throws `NODE_UNFIT` for a file
+ * Files of tasks in a directory of the node, fetched once for each state of them. Resolves with their path. Throws `NODE_UNFIT` for a file
  * that is another than was listed, `PATH_UNSAFE`, `TASK_UNSUPPORTED`.
  */
-export async function copyOfTasks(
-  client: Pick<NodeClient, 'files' | 'file'>,
-  { session, runId, directory }: { readonly session: Id; readonly runId: Id; readonly directory: string },
-): Promise<string> {
-  const list = await client.files(session, runId)
+export async function copyOfTasks(there: FilesThere, directory: string): Promise<string> {
+  const list = await there.list()
   const whole = join(directory, list.digest)
   const path = list.single === null ? whole : join(whole, insidePath(list.single))
   if (await isThere(whole)) return path
   const making = join(directory, `${newId()}.part`)
   try {
     await mkdir(making, { recursive: true })
-    await fill(client, { session, runId, list, making })
+    await fill(there, list, making)
     await rename(making, whole).catch(async (error: unknown) => {
       if (!(await isThere(whole))) throw error
     })
@@ -31,27 +34,19 @@ export async function copyOfTasks(
   return path
 }
 
-async function fill(
-  client: Pick<NodeClient, 'file'>,
-  {
-    session,
-    runId,
-    list,
-    making,
-  }: { readonly session: Id; readonly runId: Id; readonly list: TaskFiles; readonly making: string },
-): Promise<void> {
+async function fill(there: FilesThere, { files }: TaskFiles, making: string): Promise<void> {
   // Links last: nothing is ever written through one.
-  for (const file of list.files) {
+  for (const file of files) {
     if (!('sha256' in file)) continue
     const to = join(making, insidePath(file.path))
     await mkdir(dirname(to), { recursive: true })
-    await client.file(session, { runId, digest: file.sha256, to })
+    await there.file(file.sha256, to)
     if ((await sha256Of(to)) !== file.sha256) {
       throw new PaddockError('NODE_UNFIT', `the file ${file.path} of the tasks is another than the coordinator listed`)
     }
     if (file.executable) await chmod(to, 0o755)
   }
-  for (const file of list.files) {
+  for (const file of files) {
     if (!('link' in file)) continue
     const to = join(making, insidePath(file.path))
     await mkdir(dirname(to), { recursive: true })

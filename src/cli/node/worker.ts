@@ -5,17 +5,9 @@ import type { NodeEngines } from '../../server/index.ts'
 import { packRollout, type Store } from '../../trajectory/index.ts'
 import type { Joined, NodeClient } from './client.ts'
 import type { HandedJob, HeldJob, JobFiles } from './job-files.ts'
+import type { NodeNews } from './news.ts'
 import type { PastStores } from './past-stores.ts'
-
-/** What a node does; told to whoever looks at it. */
-export type NodeNews =
-  | {
-      readonly type: 'claimed' | 'handed_in' | 'given_back' | 'refused' | 'lost'
-      readonly job: Id
-      readonly run: Id | null
-      readonly detail: string
-    }
-  | { readonly type: 'session'; readonly session: Id; readonly detail: string }
+import type { NodeVerifier } from './verifier.ts'
 
 export interface WorkerParts {
   readonly client: NodeClient
@@ -24,6 +16,8 @@ export interface WorkerParts {
   /** What was handed in, as long as it is kept. */
   readonly handed: JobFiles<HandedJob>
   readonly past: Pick<PastStores, 'isDue' | 'keep' | 'packed' | 'forget'>
+  /** Verifications beside its rollouts. */
+  readonly verifier: Pick<NodeVerifier, 'begin' | 'held' | 'stop' | 'close'>
   readonly places: number
   readonly joined: Joined
   /** Names what was told of the engine and is done. */
@@ -91,17 +85,18 @@ export class NodeWorker {
    * Throws `STORE_*`, `CONTROL_TOKEN`.
    */
   async run(): Promise<'stopped' | 'engines' | 'store'> {
-    const { signal, client } = this.#parts
+    const { signal, client, verifier } = this.#parts
     const beating = setInterval(() => void this.#beat(), Math.max(50, Math.round(this.#leaseMs / 6)))
     const onAbort = () => this.#stopAll(new GivenBack('the node stops'))
     signal.addEventListener('abort', onAbort, { once: true })
+    verifier.begin(() => this.#session)
     try {
       while (!signal.aborted && !this.#leaves && this.#failure === null) await this.#round()
       if (!signal.aborted) await client.drain(this.#session).catch(() => undefined)
     } finally {
       signal.removeEventListener('abort', onAbort)
       if (signal.aborted) onAbort()
-      await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+      await Promise.all([verifier.close(), ...[...this.#running.values()].map(({ ended }) => ended)])
       clearInterval(beating)
       await Promise.all([...this.#runs.keys()].map((runId) => this.#close(runId)))
     }
@@ -319,10 +314,11 @@ export class NodeWorker {
   }
 
   async #beatOnce(): Promise<void> {
-    const { client, signal } = this.#parts
+    const { client, signal, verifier } = this.#parts
     const { now, also } = this.sessions
     for (const session of [now, ...also]) {
-      const held = [...this.#running.values()].flatMap(({ job }) => (job.lease.session === session ? [job.lease] : []))
+      const rollouts = [...this.#running.values()].map(({ job }) => job.lease)
+      const held = [...rollouts.filter((lease) => lease.session === session), ...verifier.held(session)]
       try {
         const { alive, stop, engines, rewound } = await client.beat(session, held)
         this.#rewound = rewound
@@ -344,6 +340,7 @@ export class NodeWorker {
   }
 
   #stop(jobId: Id, why: 'cancelled' | 'lost' | 'over'): void {
+    this.#parts.verifier.stop(jobId)
     const one = this.#running.get(jobId)
     if (one === undefined || one.stop.signal.aborted) return
     if (why === 'lost')

@@ -56,6 +56,8 @@ export interface NodeJobsParts {
   /** Time without a beat after which a node's jobs may go to another. */
   readonly leaseMs: number
   readonly onFailure: (error: unknown) => void
+  /** A node gave a verification back, and why. */
+  readonly onGivenBack?: (node: string, why: string) => void
   /** Nodes have answered to what they were told of weights, or were passed over. */
   readonly onAnswered?: (answered: NodesAnswered) => void
   readonly clock?: Clock
@@ -125,6 +127,18 @@ export class NodeJobs {
     if (stopped) this.#stopped.add(runId)
   }
 
+  /** A token's own session. Throws `NODE_SESSION_GONE` for one that nobody began, `NODE_NOT_YOURS` for one of another token. */
+  async sessionOf(token: string, id: Id, needs: 'up' | null = null): Promise<NodeSessionView> {
+    const session = await this.#parts.store.queue.session(id)
+    if (session === null || (needs !== null && session.state !== needs)) {
+      throw new PaddockError('NODE_SESSION_GONE', `The node session ${id} takes no jobs: it is over or unknown`)
+    }
+    if (session.name.split(nameSeparator)[0] !== token || !session.name.includes(nameSeparator)) {
+      throw new PaddockError('NODE_NOT_YOURS', `the node session ${id} is not one of the token ${token}`)
+    }
+    return session
+  }
+
   /** One at a time for each run. */
   take<T>(runId: Id, work: () => Promise<T>): Promise<T> {
     return this.#turns.take(runId, work)
@@ -160,13 +174,13 @@ export class NodeJobs {
 
   /** Ends a session in order: what it still holds goes back and burns no attempt. */
   async end(token: string, session: Id): Promise<void> {
-    await this.#session(token, session)
+    await this.sessionOf(token, session)
     await this.#ofSession.take(session, () => this.#parts.store.queue.leave(session))
     this.weights.left(session)
   }
 
   async drain(token: string, session: Id): Promise<void> {
-    await this.#session(token, session)
+    await this.sessionOf(token, session)
     await this.#parts.store.queue.drain(session)
   }
 
@@ -176,7 +190,7 @@ export class NodeJobs {
     session: Id,
     held: readonly Pick<LeaseKey, 'jobId' | 'token'>[],
   ): Promise<{ readonly alive: boolean; readonly stop: readonly StopJob[] }> {
-    await this.#session(token, session)
+    await this.sessionOf(token, session)
     const { queue } = this.#parts.store
     const { alive, cancel } = await queue.beat(session, this.leaseMs)
     const jobs = new Map((await queue.jobs({ ids: held.map(({ jobId }) => jobId) })).map((job) => [job.id, job]))
@@ -206,7 +220,7 @@ export class NodeJobs {
       readonly signal: AbortSignal
     },
   ): Promise<ToldWeights> {
-    await this.#session(token, session)
+    await this.sessionOf(token, session)
     const others = await Promise.all(asked.also.map((id) => this.#parts.store.queue.session(id)))
     const own = others.flatMap((one) => (one?.name.split(nameSeparator)[0] === token ? [one.id] : []))
     this.weights.hear([session, ...own], asked.said)
@@ -222,7 +236,7 @@ export class NodeJobs {
     session: Id,
     { mark, ...asked }: ClaimRequest & { readonly without: readonly Id[]; readonly mark: string },
   ): Promise<readonly NodeJob[]> {
-    await this.#session(token, session, 'up')
+    await this.sessionOf(token, session, 'up')
     if (!this.weights.isCurrent(mark)) return []
     const found = await this.#claim(session, asked)
     if (this.weights.isCurrent(mark)) return found
@@ -249,7 +263,7 @@ export class NodeJobs {
 
   /** The list of files of a run at work. Throws `NOT_FOUND`. */
   async files(token: string, session: Id, runId: Id): Promise<TaskFiles> {
-    await this.#session(token, session)
+    await this.sessionOf(token, session)
     const run = this.#at(runId)
     const known = this.#files.get(runId)
     if (known !== undefined) return known
@@ -274,7 +288,7 @@ export class NodeJobs {
    * now; a session over time is no reason. Throws `HANDIN_*`, `STORE_CONFLICT`.
    */
   async handIn(token: string, lease: LeaseKey, { bytes, digest, fault }: HandedRollout): Promise<HandInResult> {
-    const { name } = await this.#session(token, lease.session)
+    const { name } = await this.sessionOf(token, lease.session)
     const { store } = this.#parts
     const [known] = await store.queue.jobs({ ids: [lease.jobId] })
     if (known?.runId == null) return this.#counted({ accepted: false, why: 'unknown_job', rolloutId: null })
@@ -328,11 +342,12 @@ export class NodeJobs {
     lease: LeaseKey,
     { why, reason }: { readonly why: 'drain' | 'failure'; readonly reason: string | null },
   ): Promise<boolean> {
-    const { name } = await this.#session(token, lease.session)
+    const { name } = await this.sessionOf(token, lease.session)
     const { queue } = this.#parts.store
     const [job] = await queue.jobs({ ids: [lease.jobId] })
     const given = await queue.giveBack(lease, why)
     const run = job?.runId == null ? undefined : this.#runs.get(job.runId)
+    if (given && reason !== null && job?.runId === null) this.#parts.onGivenBack?.(nodeNameOf(name), reason)
     if (given && reason !== null) run?.note(`node ${nodeNameOf(name)} gave a job back: ${reason}`)
     return given
   }
@@ -346,18 +361,6 @@ export class NodeJobs {
     const run = this.#runs.get(runId)
     if (run === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is at work here`)
     return run
-  }
-
-  /** Throws `NODE_SESSION_GONE` for one that nobody began, `NODE_NOT_YOURS` for one of another token. */
-  async #session(token: string, id: Id, needs: 'up' | null = null): Promise<NodeSessionView> {
-    const session = await this.#parts.store.queue.session(id)
-    if (session === null || (needs !== null && session.state !== needs)) {
-      throw new PaddockError('NODE_SESSION_GONE', `The node session ${id} takes no jobs: it is over or unknown`)
-    }
-    if (session.name.split(nameSeparator)[0] !== token || !session.name.includes(nameSeparator)) {
-      throw new PaddockError('NODE_NOT_YOURS', `the node session ${id} is not one of the token ${token}`)
-    }
-    return session
   }
 
   /** A process that was frozen itself lets everybody beat before it looks who did not. */

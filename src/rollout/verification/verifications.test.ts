@@ -8,7 +8,7 @@ import { makeTask, type PaddockError, sha256, type Task } from '../../core/index
 import { defineEnvironment, type Environment } from '../../envs/index.ts'
 import { scored, unscored, type VerdictDraft } from '../../reward/index.ts'
 import { openStore, type OwnedStore } from '../../trajectory/index.ts'
-import { Verifications } from './index.ts'
+import { Verifications, verifyOrder, VerifyJobs } from './index.ts'
 
 const facts = { verifier: { id: 'gate/one', version: '1', sha256: sha256('v') }, trust: 'host' } as const
 const task = makeTask({ name: 'one', environment: 'gate', instruction: '', split: 'train', data: {}, source: '/' })
@@ -20,6 +20,7 @@ let draft: () => Promise<VerdictDraft>
 let asked: number
 let failures: [string, PaddockError][]
 let verifications: Verifications
+let jobs: VerifyJobs
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-verifications-'))
   store = await openStore(directory)
@@ -31,6 +32,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await verifications.close()
+  await jobs.close()
   await store.close()
   await rm(directory, { recursive: true })
 })
@@ -66,11 +68,17 @@ function environment(name: string): Environment {
 }
 
 function made(): Verifications {
+  jobs = new VerifyJobs({
+    store,
+    here: ({ order, ...asked }, signal) => verifyOrder({ ...asked, sandbox: async () => ({}) as never, signal }, order),
+    places: 2,
+    onFailure: (error) => expect(error).toBeNull(),
+  })
   return new Verifications({
     store,
     own: { task: () => Promise.reject(new Error('no run here')) },
     environment: (name) => Promise.resolve(environment(name)),
-    sandbox: () => Promise.resolve({} as never),
+    jobs,
     onFailure: (key, error) => failures.push([key, error]),
   })
 }
@@ -129,7 +137,7 @@ describe('work that is brought', () => {
     draft = () => gate.promise
     for (let n = 0; n < 256; n += 1) await ask(`k${n}`, { waitMs: 0 })
     // As many at once as there are places.
-    expect(asked).toBe(2)
+    await expect.poll(() => asked).toBe(2)
     await expect(ask('one more', { waitMs: 0 })).rejects.toMatchObject({ code: 'VERIFY_FULL', status: 429 })
     expect(await ask('k7', { waitMs: 0 })).toMatchObject({ state: 'pending' })
     gate.resolve(scored(1, facts))
@@ -144,6 +152,7 @@ describe('work that is brought', () => {
     const refused = expect(waiting).rejects.toMatchObject({ code: 'OWNER_STOPPING' })
     await expect.poll(() => asked).toBe(1)
     await verifications.close()
+    await jobs.close()
     await refused
     expect(await store.catalogue.verification('k')).toBeNull()
     await expect(ask('k2')).rejects.toMatchObject({ code: 'OWNER_STOPPING' })

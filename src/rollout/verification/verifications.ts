@@ -10,17 +10,18 @@ import {
   systemClock,
   type Task,
 } from '../../core/index.ts'
-import { type Artifacts, broughtItems, type Environment, verifierBoxes } from '../../envs/index.ts'
+import { type ArtifactItem, broughtItems, type Environment, packArtifact } from '../../envs/index.ts'
 import { evidenceLimit, type VerdictDraft } from '../../reward/index.ts'
-import type { SandboxProvider } from '../../sandbox/index.ts'
-import type { Store, VerificationRecord } from '../../trajectory/index.ts'
-import { defaultLimits, runBudgets, stageMs } from '../budgets.ts'
+import type { Blobs, Store, VerificationRecord } from '../../trajectory/index.ts'
+import { runBudgets, stageMs } from '../budgets.ts'
 import type { StageBudgets } from '../contract.ts'
 import { Gate } from '../gate.ts'
 import { faultLine } from '../judge-end.ts'
 import type { OwnRuns } from '../trainer/own-runs.ts'
 import { type TrainerRun, trainerRunOf } from '../trainer/run-config.ts'
 import { boxMarginMs } from '../verify.ts'
+import { isFault, type VerifyJobs } from './verify-jobs.ts'
+import type { VerifyOrder } from './verify-order.ts'
 
 /** Work that was done elsewhere, and of whom. */
 export interface AskedWork {
@@ -48,10 +49,8 @@ export interface VerificationsParts {
   readonly own: Pick<OwnRuns, 'task'>
   /** Throws for a name that neither the run nor the configuration knows. */
   environment(name: string, run: TrainerRun['own']): Promise<Environment>
-  /** Asked for when there is something to verify. */
-  sandbox(): Promise<SandboxProvider>
-  /** Verifications at once. Default 2. */
-  readonly places?: number | undefined
+  /** Verifies, here or on a node. */
+  readonly jobs: Pick<VerifyJobs, 'verify'>
   /** `verifyMs`, where the configuration has one. */
   readonly budgets?: Partial<StageBudgets>
   /** A verification came to nothing. */
@@ -70,7 +69,10 @@ const mostFailures = 1000
 interface Found {
   readonly task: Task
   readonly environment: Environment
-  readonly artifacts: Artifacts
+  readonly work: VerifyOrder['work']
+  /** What its names stand for. */
+  readonly blobs: Pick<Blobs, 'get'>
+  readonly sizeBytes: number
 }
 
 interface Job {
@@ -79,14 +81,13 @@ interface Job {
 }
 
 /**
- * Verifies work that was done elsewhere, in verifier boxes of this machine: so many at once, so many waiting, and the rest
+ * Verifies work that was done elsewhere, in verifier boxes of this machine or of a node: so much waiting, and the rest
  * refused. A verdict is stored under the caller's key before anybody hears of it; what is lost with this process was never
  * answered and is asked for again. A fault of ours gives no verdict and frees the key.
  */
 export class Verifications {
   readonly #parts: VerificationsParts
   readonly #clock: Clock
-  readonly #gate: Gate
   readonly #reading = new Gate(mostReading)
   readonly #stop = new AbortController()
   readonly #turns = new KeyedTurns<string>()
@@ -97,7 +98,6 @@ export class Verifications {
   constructor(parts: VerificationsParts) {
     this.#parts = parts
     this.#clock = parts.clock ?? systemClock
-    this.#gate = new Gate(parts.places ?? defaultLimits().verify)
   }
 
   /**
@@ -139,7 +139,7 @@ export class Verifications {
     }
     this.#requireRoom(0)
     const found = await this.#find(work)
-    const bytes = found.artifacts.items.reduce((sum, { content }) => sum + content.totalBytes, 0)
+    const bytes = found.sizeBytes
     this.#requireRoom(bytes)
     // So that it can be named by its digest, whatever becomes of its run.
     await this.#parts.store.catalogue.putTask(found.task)
@@ -175,13 +175,14 @@ export class Verifications {
     }
     using _place = await this.#reading.enter(this.#stop.signal)
     const items = archive === null ? [] : await broughtItems(archive, outside.places)
-    return { task, environment, artifacts: outside.artifacts({ items, answer }) }
+    const work = outside.artifacts({ items, answer }).items.filter(({ content }) => content.found)
+    return { task, environment, ...(await packed(work)) }
   }
 
   async #run({ key: id, token }: AskedWork, asked: Digest, found: Found): Promise<VerificationRecord> {
     const { task } = found
     const draft = await this.#draft(found)
-    if (draft.status === 'infra_error' || draft.status === 'judge_failed') throw failed(task, draft.reason)
+    if (draft.reward === null && isFault(draft)) throw failed(task, draft.reason)
     const evidence = `${draft.evidence}\n${howItCame}`.slice(-evidenceLimit)
     const record = { id, asked, taskDigest: task.digest, at: this.#clock.now(), token, verdict: { ...draft, evidence } }
     const stands = await this.#parts.store.catalogue.putVerification(record)
@@ -189,19 +190,18 @@ export class Verifications {
     throw keyTaken(id)
   }
 
-  async #draft({ task, environment, artifacts }: Found): Promise<VerdictDraft> {
-    using _place = await this.#gate.enter(this.#stop.signal)
+  async #draft({ task, environment, work, blobs }: Found): Promise<VerdictDraft> {
     const own = environment.box(task).verifyTimeoutMs
     const budgetMs = stageMs('verifyMs', own === null ? null : own + boxMarginMs, runBudgets(this.#parts.budgets ?? {}))
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(budgetMs)])
-    try {
-      const sandbox = await this.#parts.sandbox()
-      const openBox = verifierBoxes(sandbox, { labels: {}, signal })
-      return await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
-    } catch (error) {
+    const { name, verifierVersion } = environment
+    const order = { task, environment: { name, verifierVersion }, work, toolCalls: null, budgetMs, labels: {} }
+    const asked = { order, environment, blobs, root: task.source }
+    const came = await this.#parts.jobs.verify(asked, this.#stop.signal).catch((error: unknown) => {
       if (this.#stop.signal.aborted) throw this.#stop.signal.reason
-      throw failed(task, signal.aborted ? `it took longer than ${budgetMs} ms` : faultLine(error), error)
-    }
+      throw failed(task, faultLine(error), error)
+    })
+    if ('missing' in came) throw failed(task, came.missing)
+    return came
   }
 
   async #wait(
@@ -225,6 +225,26 @@ export class Verifications {
     const [oldest] = this.#failures.keys()
     if (this.#failures.size > mostFailures && oldest !== undefined) this.#failures.delete(oldest)
     if (!this.#stop.signal.aborted) this.#parts.onFailure(key, known)
+  }
+}
+
+/** As the blobs of a store would hold it; kept here as long as somebody waits. */
+async function packed(items: readonly ArtifactItem[]): Promise<Pick<Found, 'work' | 'blobs' | 'sizeBytes'>> {
+  const packs = await Promise.all(items.map(packArtifact))
+  const known = new Map(packs.map(({ sha256: name, data }) => [name, data]))
+  const get = async (name: Digest): Promise<Uint8Array> => {
+    const data = known.get(name)
+    if (data === undefined) throw new PaddockError('NOT_FOUND', `nothing that was brought has the digest ${name}`)
+    return data
+  }
+  return {
+    work: {
+      artifacts: packs.map(({ path, sha256: name, sizeBytes }) => ({ path, sha256: name, sizeBytes })),
+      shared: false,
+      cut: false,
+    },
+    blobs: { get },
+    sizeBytes: packs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   }
 }
 

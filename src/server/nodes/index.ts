@@ -1,7 +1,9 @@
 export { type NodeParts, nodeRoutes } from './routes.ts'
+export { nodeVerificationRoutes } from './verifications.ts'
 export {
   beatAnswer,
   claimAnswer,
+  claimVerificationsAnswer,
   filesAnswer,
   giveBackAnswer,
   handInAnswer,

@@ -1,6 +1,6 @@
 import express, { type Request, Router } from 'express'
 import { PaddockError } from '../../core/index.ts'
-import type { NodeJobs } from '../../rollout/index.ts'
+import type { NodeJobs, VerifyJobs } from '../../rollout/index.ts'
 import { admittedAs } from '../../access/index.ts'
 import { parse } from '../parse.ts'
 import { whileThere } from '../while-there.ts'
@@ -19,6 +19,8 @@ import {
 /** What the routes of nodes are built on. */
 export interface NodeParts {
   readonly jobs: NodeJobs
+  /** What nodes verify. */
+  readonly verifications: VerifyJobs
   /** Null: none yet. */
   readonly engines: () => NodeEngines | null
   /** Of this Paddock. */

@@ -1,10 +1,11 @@
 /** What coordinator and node say to each other. Both are Paddocks of one version, which is looked at first. */
 import { z } from 'zod'
 import { isId } from '../../core/index.ts'
-import type { NodeJob, ToldWeights } from '../../rollout/index.ts'
+import { evidenceLimit } from '../../reward/index.ts'
+import type { NodeJob, NodeVerification, ToldWeights } from '../../rollout/index.ts'
 
 /** Grows with every change of these messages. */
-export const nodeProtocol = 3
+export const nodeProtocol = 4
 
 const id = z.string().refine(isId, 'not an id')
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
@@ -107,6 +108,44 @@ export const giveBackBody = z.strictObject({
 })
 
 export const giveBackAnswer = z.object({ given_back: z.boolean() })
+
+export const claimVerificationsBody = z.strictObject({
+  request_id: id,
+  limit: z.int().min(1).max(64),
+  /** Environments that the node cannot verify. */
+  without: z.array(z.string().max(200)).max(1000).default([]),
+})
+
+const verification = z.custom<NodeVerification>(
+  (value) => typeof value === 'object' && value !== null && 'lease' in value && 'order' in value,
+)
+export const claimVerificationsAnswer = z.object({ jobs: z.array(verification) })
+
+const draftFacts = {
+  components: z.record(z.string(), z.number()),
+  steps: z.array(z.strictObject({ callId: id, value: z.number() })),
+  evidence: z.string().max(evidenceLimit),
+  artifacts: z.array(
+    z.strictObject({ path: z.string(), sha256: digest, sizeBytes: z.number(), step: z.string().exactOptional() }),
+  ),
+  verifier: z.strictObject({ id: z.string(), version: z.string(), sha256: digest }),
+  trust: z.enum(['separate', 'shared', 'host']),
+  costTokens: z.number(),
+}
+
+/** What a node made of a verification: a number, why there is none, or what there was nothing to verify without. */
+export const verifiedBody = z.strictObject({
+  came: z.union([
+    z.strictObject({ status: z.enum(['scored', 'hacked']), reward: z.number(), ...draftFacts }),
+    z.strictObject({
+      status: z.enum(['pending', 'unscorable', 'infra_error', 'gold_error', 'judge_failed']),
+      reward: z.null(),
+      reason: z.string(),
+      ...draftFacts,
+    }),
+    z.strictObject({ missing: z.string() }),
+  ]),
+})
 
 const file = z.union([
   z.object({ path: z.string(), sha256: digest, sizeBytes: z.number(), executable: z.boolean() }),

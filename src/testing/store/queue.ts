@@ -131,6 +131,16 @@ export function queueContract(name: string, make: () => Promise<QueueUnderTest>)
         expect(await claim(session, 9)).toHaveLength(1)
       })
 
+      it('give each topic its own jobs for one request', async () => {
+        const [one, other] = [jobs(1), jobs(1)]
+        await queue.enqueue('work', one)
+        await queue.enqueue('else', other)
+        const session = await node()
+        const request = { requestId: newId(), limit: 2, capacity: {} }
+        expect(ids(await queue.claim('work', session, request))).toEqual(one.map(({ id }) => id))
+        expect(ids(await queue.claim('else', session, request))).toEqual(other.map(({ id }) => id))
+      })
+
       it('finish a group before the next begins, also one that grew', async () => {
         const [a, b] = [newId(), newId()]
         const early = jobs(2, { groupId: a })

@@ -59,7 +59,7 @@ export interface Lease {
 export type LeaseKey = Pick<Lease, 'jobId' | 'session' | 'token'>
 
 export interface ClaimRequest {
-  /** The same id again gives the same jobs, as far as the session still holds them: an answer may be lost. */
+  /** The same id again gives the same jobs of a topic, as far as the session still holds them: an answer may be lost. */
   readonly requestId: Id
   readonly limit: number
   /** What is free on the node, per name. Jobs are given as long as their needs fit. */

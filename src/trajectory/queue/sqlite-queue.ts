@@ -148,9 +148,11 @@ export class SqliteQueue {
       const node = this.#session(session)
       if (node === undefined || node.state !== 'up') throw gone(session)
       const before = this.#statements.all<JobRow>(
-        `SELECT * FROM jobs WHERE session = ? AND request = ? AND state = 'leased' ORDER BY priority DESC, n`,
+        `SELECT * FROM jobs WHERE session = ? AND request = ? AND topic = ? AND state = 'leased'
+         ORDER BY priority DESC, n`,
         session,
         requestId,
+        topic,
       )
       if (before.length > 0) return before.map(leaseOf)
       const labels: ReadonlySet<string> = new Set(parse<string[]>(node.labels))

@@ -176,7 +176,7 @@ export class PostgresQueue implements Queue {
         `SELECT ${columns}, request FROM paddock.jobs WHERE session = $1 AND state = 'leased' ORDER BY priority DESC, n`,
         [session],
       )
-      const before = held.filter((job) => job.request === request.requestId)
+      const before = held.filter((job) => job.request === request.requestId && job.topic === topic)
       if (before.length > 0) return before.map(leaseOf)
       const groups = [...new Set(held.flatMap(({ group }) => (group === null ? [] : [group])))]
       const chosen = await choose(db, topic, { labels: node.labels, groups }, request)

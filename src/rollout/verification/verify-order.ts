@@ -1,0 +1,50 @@
+import type { Task } from '../../core/index.ts'
+import type { Environment } from '../../envs/index.ts'
+import type { ToolCallFact, VerdictDraft } from '../../reward/index.ts'
+import type { BoxLabels, SandboxProvider } from '../../sandbox/index.ts'
+import type { Blobs } from '../../trajectory/index.ts'
+import { faultLine } from '../judge-end.ts'
+import { type Missing, type StoredWork, verifyStored } from '../rescore/verify-stored.ts'
+import { faulted } from '../verify.ts'
+
+/** Stored work that is to be verified, and with what. All of it is JSON. */
+export interface VerifyOrder {
+  readonly task: Task
+  /** The verifier's, as it is where the order was written. */
+  readonly environment: { readonly name: string; readonly verifierVersion: string }
+  readonly work: StoredWork
+  /** Null: nobody recorded them. */
+  readonly toolCalls: readonly ToolCallFact[] | null
+  readonly budgetMs: number
+  readonly labels: Partial<Pick<BoxLabels, 'run' | 'rollout'>>
+}
+
+/** What whoever verifies brings. */
+export interface OrderParts {
+  readonly environment: Environment
+  /** The task as its files stand here. Default: as the order says. */
+  readonly task?: () => Promise<Task>
+  /** Asked for when there is something to verify. */
+  readonly sandbox: () => Promise<SandboxProvider>
+  /** What the names of the work stand for. */
+  readonly blobs: Pick<Blobs, 'get'>
+  readonly signal: AbortSignal
+}
+
+/** Applies the verifier, on its budget. A fault is a draft without a number. Throws the signal's reason alone. */
+export async function verifyOrder(o: OrderParts, order: VerifyOrder): Promise<VerdictDraft | Missing> {
+  const { environment, blobs, signal } = o
+  const { work, toolCalls, budgetMs, labels } = order
+  const late = AbortSignal.timeout(budgetMs)
+  const limit = AbortSignal.any([signal, late])
+  try {
+    const task = (await o.task?.()) ?? order.task
+    const sandbox = await o.sandbox()
+    const emit = (): void => undefined
+    const told = toolCalls === null ? {} : { toolCalls }
+    return await verifyStored({ blobs, environment, sandbox, labels, signal: limit, emit, ...told }, task, work)
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    return faulted(late.aborted ? `it took longer than ${budgetMs} ms` : faultLine(error), environment, order.task)
+  }
+}
