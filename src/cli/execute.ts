@@ -197,6 +197,7 @@ function prepared(loaded: LoadedConfig, parts: Parts, findTasks: FindTasks, resu
       const left = owner.left.verify({
         environments,
         sandbox: stand.sandbox,
+        elsewhere: owner.elsewhere,
         signal: stop,
         note: (line) => stand.tell({ type: 'note', line }),
       })
@@ -352,6 +353,7 @@ async function standOf(
       },
       needs: request.needs,
       doneHere: owner.doesRollouts,
+      elsewhere: owner.elsewhere,
       store: owner.store,
       proxy: owner.proxy,
       inferenceOrigin: owner.listener.origin,

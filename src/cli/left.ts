@@ -1,13 +1,15 @@
 import type { Id } from '../core/index.ts'
 import type { EnvironmentRegistry } from '../envs/index.ts'
-import { isUnverified, type UnverifiedRollout, verifyLeft } from '../rollout/index.ts'
+import { isUnverified, type UnverifiedRollout, type VerifyElsewhere, verifyLeft } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import type { OwnedStore } from '../trajectory/index.ts'
 
 /** What the work that earlier processes left is verified with. */
 export interface LeftVerifier {
   readonly environments: EnvironmentRegistry
-  readonly sandbox: SandboxProvider
+  readonly sandbox: SandboxProvider | null
+  /** Verifies in place of this machine; null: that is done here. */
+  readonly elsewhere: VerifyElsewhere | null
   readonly signal: AbortSignal
   readonly note: (line: string) => void
 }
@@ -46,13 +48,16 @@ export class LeftWork {
     }
   }
 
-  async #one({ environments, sandbox, signal, note }: LeftVerifier, rollout: UnverifiedRollout): Promise<void> {
+  async #one(
+    { environments, sandbox, elsewhere, signal, note }: LeftVerifier,
+    rollout: UnverifiedRollout,
+  ): Promise<void> {
     try {
       const now = await this.#store.catalogue.rollout(rollout.id)
       if (!isUnverified(now)) return
       const task = await this.#store.catalogue.task(now.taskDigest)
       const environment = task.environment === 'none' ? null : environments.get(task.environment)
-      const left = await verifyLeft({ store: this.#store, environment, sandbox, signal }, now, task)
+      const left = await verifyLeft({ store: this.#store, environment, sandbox, elsewhere, signal }, now, task)
       if (left.outcome !== 'verified') note(`rollout ${now.id} of an earlier run: ${left.detail}`)
     } catch (error) {
       if (!signal.aborted) note(`rollout ${rollout.id} of an earlier run stays unverified: ${String(error)}`)

@@ -40,9 +40,12 @@ import {
   TrainerGroups,
   type TrainerRun,
   TrainerRuns,
+  runBudgets,
   type RunProgress,
   TurnEvents,
   Verifications,
+  verifyByJobs,
+  type VerifyElsewhere,
   VerifyJobs,
   verifyOrder,
 } from '../rollout/index.ts'
@@ -106,6 +109,8 @@ export interface Owner {
   readonly nodes: NodeJobs
   /** False: all rollouts are left to nodes. */
   readonly doesRollouts: boolean
+  /** Verifies what was left; null: that is done here. */
+  readonly elsewhere: VerifyElsewhere | null
   /** Submitted runs that are still going; they are awaited before anything closes. */
   readonly submitted: Map<Id, SubmittedWork>
   /** Runs that are going on in this process, by whomever they were begun. */
@@ -293,6 +298,9 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       places: config.run.limits.verify ?? defaultLimits().verify,
       onFailure: (error) => log.room('rollout').error({ error }, 'nothing is verified here any more'),
     })
+    const elsewhere = doesRollouts
+      ? null
+      : verifyByJobs({ jobs: verifyJobs, store, budgets: runBudgets(present(config.run.budgets)) })
     const verifications = new Verifications({
       store,
       own,
@@ -439,6 +447,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       shelving,
       nodes,
       doesRollouts,
+      elsewhere,
       submitted,
       running,
       left,

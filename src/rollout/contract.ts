@@ -6,6 +6,7 @@ import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { NodesOfRun } from './nodes/index.ts'
+import type { VerifyElsewhere } from './verification/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 
@@ -61,6 +62,8 @@ export interface RunOptions {
   readonly nodes?: NodesOfRun
   /** Labels that whoever does its rollouts has to have. Default: none. */
   readonly needs?: readonly string[]
+  /** Verifies what agents of earlier processes, or of nodes, left. Default: that is done here. */
+  readonly elsewhere?: VerifyElsewhere | null
   /** False: all of its rollouts are left to nodes. Default true. */
   readonly doneHere?: boolean
   /** Control URL of the scripted engine, to which the environment's scripts are posted before the run; null for real engines. */

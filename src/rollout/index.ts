@@ -45,10 +45,11 @@ export { sandboxGateway } from './sandbox-gateway.ts'
 export { giveLabel, type LateLabel } from './late-label.ts'
 export { appendLate, type LateVerdict } from './late-verdict.ts'
 export { endInterrupted } from './interrupted.ts'
-export { defaultBudgets, defaultLimits, stageMs } from './budgets.ts'
+export { defaultBudgets, defaultLimits, runBudgets, stageMs } from './budgets.ts'
 export { callNamed } from './fork/past.ts'
 export { openRun, runRollouts } from './run.ts'
-export { isUnverified, type UnverifiedRollout, verifyLeft } from './left.ts'
+export { verifyLeft } from './left.ts'
+export { isUnverified, type UnverifiedRollout } from './work.ts'
 export {
   type AskedRewrite,
   type Rewrite,
@@ -88,6 +89,8 @@ export {
   Verifications,
   type Verified,
   VerifyJobs,
+  verifyByJobs,
+  type VerifyElsewhere,
   verifyOrder,
   type VerifyOrder,
 } from './verification/index.ts'

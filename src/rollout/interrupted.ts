@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../core/index.ts'
 import type { Store } from '../trajectory/index.ts'
 import { isOutside } from './group/outside.ts'
-import { isUnverified, type UnverifiedRollout } from './left.ts'
+import { isUnverified, type UnverifiedRollout } from './work.ts'
 import { isRecording } from './recording.ts'
 
 /** How far back is looked, beyond runs that are not at their end: those that ended may have left verifications. */

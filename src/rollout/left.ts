@@ -1,27 +1,24 @@
 import { type Clock, type IdMaker, newId, systemClock, type Task, type Verdict } from '../core/index.ts'
 import type { Environment } from '../envs/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import type { RolloutView, RolloutWork, Store } from '../trajectory/index.ts'
-import type { StageContext } from './attempt-context.ts'
+import type { Store } from '../trajectory/index.ts'
+import { stage, type StageContext } from './attempt-context.ts'
 import { runBudgets } from './budgets.ts'
 import { end, finish } from './finish.ts'
 import { cutVerdict } from './group/cut.ts'
 import { verifyStored } from './rescore/verify-stored.ts'
 import { RolloutLog } from './rollout-log.ts'
-import { neverAnswered, verdictOf, verifyWith } from './verify.ts'
-
-/** A rollout whose agent was done and which nobody has verified yet. */
-export type UnverifiedRollout = RolloutView & { readonly work: RolloutWork; readonly end: null }
-
-export function isUnverified(rollout: RolloutView): rollout is UnverifiedRollout {
-  return rollout.work !== null && rollout.end === null
-}
+import type { UnverifiedRollout } from './work.ts'
+import type { VerifyElsewhere } from './verification/contract.ts'
+import { neverAnswered, toolCallsOf, verdictOf, verifyWith } from './verify.ts'
 
 export interface VerifyLeftOptions {
   readonly store: Pick<Store, 'catalogue' | 'recorder' | 'blobs'>
   /** The one of the task; null for bare tasks, which nothing verifies. */
   readonly environment: Environment | null
   readonly sandbox: SandboxProvider | null
+  /** Verifies what needs a verifier; null or left out: that is done here. */
+  readonly elsewhere?: VerifyElsewhere | null
   /** Tells what came of it and writes nothing. */
   readonly dryRun?: boolean
   readonly signal: AbortSignal
@@ -63,23 +60,27 @@ export async function verifyLeft(o: VerifyLeftOptions, rollout: UnverifiedRollou
   return { outcome: 'verified', verdict: await finish(context, task, work, draft) }
 }
 
-async function draftOf(
-  o: VerifyLeftOptions,
-  context: StageContext,
-  { id, work, runId, groupId, slot }: UnverifiedRollout,
-  task: Task,
-) {
-  const { environment, sandbox } = o
+async function draftOf(o: VerifyLeftOptions, context: StageContext, rollout: UnverifiedRollout, task: Task) {
+  const { id, work, runId, groupId, slot } = rollout
+  const { environment, sandbox, elsewhere = null } = o
   const cut = await cutVerdict(o.store.catalogue, { groupId, slot, end: work.end })
   if (cut !== null) return cut
-  if (environment === null || sandbox === null) return null
+  if (environment === null || (sandbox === null && elsewhere === null)) return null
   if (!work.answered) return neverAnswered(environment, task)
   const { log } = context
   const { artifacts, shared } = work
+  const cutShort = work.end !== 'completed'
+  if (elsewhere !== null) {
+    const toolCalls = await toolCallsOf(context)
+    const left = { rollout, task, environment, work: { artifacts, shared, cut: cutShort }, toolCalls }
+    // Its budget begins where it is verified.
+    return stage(context, 'verify', null, (signal) => elsewhere(left, signal))
+  }
+  if (sandbox === null) return null
   return verifyWith(context, task, environment, (signal, toolCalls) => {
     const labels = { run: runId, rollout: id }
     const verifier = { blobs: o.store.blobs, environment, sandbox, labels, signal, toolCalls, emit: log.emit }
-    return verifyStored(verifier, task, { artifacts, shared, cut: work.end !== 'completed' })
+    return verifyStored(verifier, task, { artifacts, shared, cut: cutShort })
   })
 }
 

@@ -1,7 +1,8 @@
 import type { RolloutView } from '../trajectory/index.ts'
 import { verdictInForce } from '../trajectory/index.ts'
 import type { RolloutSummary } from './contract.ts'
-import { isUnverified, verifyLeft } from './left.ts'
+import { verifyLeft } from './left.ts'
+import { isUnverified } from './work.ts'
 import type { Member, RunParts } from './run-parts.ts'
 
 /** What there is of a member when its run is gone on with. */
@@ -33,7 +34,8 @@ export async function takeUpMember(run: RunParts, member: Member, before: readon
 async function settled(run: RunParts, { task, order }: Member, rollout: RolloutView): Promise<RolloutView> {
   if (!isUnverified(rollout)) return rollout
   try {
-    using _place = await run.gates.verify.enter(run.signal, order)
+    // Places are of this machine.
+    using _place = run.elsewhere === null ? await run.gates.verify.enter(run.signal, order) : null
     await verifyLeft(run, rollout, task)
   } catch (error) {
     if (!run.signal.aborted) throw error

@@ -9,6 +9,7 @@ import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
+import type { VerifyElsewhere } from './verification/contract.ts'
 
 /** What all rollouts of a run share. */
 export interface RunParts {
@@ -17,6 +18,8 @@ export interface RunParts {
   readonly proxy: Proxy
   readonly inferenceOrigin: string
   readonly sandbox: SandboxProvider | null
+  /** Verifies what was left; null: that is done here. */
+  readonly elsewhere: VerifyElsewhere | null
   readonly environment: Environment | null
   readonly harness: Harness
   /** The harness's program as a volume, null where it needs none. */

@@ -179,6 +179,7 @@ function partsOf(
     snapshotEvery: options.snapshotEvery ?? null,
     keepSnapshots: (options.keepSnapshots?.most ?? 0) > 0 ? (options.keepSnapshots ?? null) : null,
     policyPause: options.policyPause ?? null,
+    elsewhere: options.elsewhere ?? null,
     shelving: options.shelving ?? null,
     atWeightUpdate: options.atWeightUpdate ?? 'continue',
     clock: options.clock ?? systemClock,

@@ -104,7 +104,8 @@ export function verdictOf(
 
 type Named = Pick<Environment, 'name' | 'verifierVersion'>
 
-async function toolCallsOf({ run, log }: StageContext): Promise<readonly ToolCallFact[]> {
+/** What became of the tools that the agent called, in order. */
+export async function toolCallsOf({ run, log }: StageContext): Promise<readonly ToolCallFact[]> {
   await log.settled()
   const events = await run.store.recorder.events({ rolloutId: log.rolloutId })
   return events.flatMap((event) => {

@@ -1,7 +1,14 @@
 import { isPaddockError, type StoredArtifact, type Task } from '../core/index.ts'
 import { type Artifacts, packArtifact, type TaskSteps, unpackArtifact } from '../envs/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
-import type { Blobs, RolloutWork } from '../trajectory/index.ts'
+import type { Blobs, RolloutView, RolloutWork } from '../trajectory/index.ts'
+
+/** A rollout whose agent was done and which nobody has verified yet. */
+export type UnverifiedRollout = RolloutView & { readonly work: RolloutWork; readonly end: null }
+
+export function isUnverified(rollout: RolloutView): rollout is UnverifiedRollout {
+  return rollout.work !== null && rollout.end === null
+}
 
 /** What an agent that was done left. It is in the store. */
 export interface Done {

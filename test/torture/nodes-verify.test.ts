@@ -144,3 +144,38 @@ it('a node that is frozen while it verifies comes back late, and its verdict is 
   const again = await ask(here, '/verify', { ...work, idempotency_key: 'failed' })
   expect(again).toMatchObject([200, { state: 'done', verdict: { status: 'scored' } }])
 })
+
+it('a rollout that is unverified when its node dies is handed in by its next start and verified by another node; its group settles', async () => {
+  const here = await withoutDocker('unverified-one', await slowTasks('unverified-one'))
+  const config = join(directory, 'unverified-one.config.mjs')
+  const left = await node(here, 'left', 1)
+  const asked = ['run', join(directory, 'unverified-one-tasks'), '--n', '1', '--json', '--data', here.data]
+  const run = paddock([...asked, '--config', config])
+  const { job } = await left.said('claimed')
+  const isUnverified = async (data: string): Promise<boolean> => {
+    const store = await openReader(data)
+    const all = await store.catalogue.rollouts({})
+    await store.close()
+    return all.some(({ work, end }) => work !== null && end === null)
+  }
+  await expect.poll(() => isUnverified(join(directory, 'left')), { timeout: 120_000 }).toBe(true)
+  await left.end('SIGKILL')
+  const back = await node(here, 'left', 1)
+  expect(await back.said('handed_in')).toMatchObject({ job, detail: expect.stringContaining('job ready') })
+  // Gone for ever: what it handed in is verified without it.
+  await back.end('SIGKILL')
+  expect(await isUnverified(here.data)).toBe(true)
+  const other = await node(here, 'other', 1)
+  expect(await other.said('verified')).toMatchObject({ detail: expect.stringMatching(/^(scored|hacked)/) })
+  const ended = await run
+  expect([ended.code, ended.err]).toEqual([0, ''])
+  const { summary } = JSON.parse(ended.out)
+  expect(summary.groups).toMatchObject([{ settled: { usable: 1, members: [{ attempt: 0, out: null }] } }])
+  expect(other.lines.filter(({ type }) => type === 'handed_in')).toEqual([])
+  await stopped()
+  const store = await openReader(here.data)
+  const all = await store.catalogue.rollouts({})
+  expect(all).toMatchObject([{ end: 'completed', labels: { node: 'left' }, verdicts: [{ by: 'verifier' }] }])
+  await store.close()
+  expect((await fsck(here.data)).problems).toEqual([])
+})

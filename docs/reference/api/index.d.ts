@@ -323,6 +323,7 @@ export interface RunOptions {
     readonly infraRetries?: number;
     readonly nodes?: NodesOfRun;
     readonly needs?: readonly string[];
+    readonly elsewhere?: VerifyElsewhere | null;
     readonly doneHere?: boolean;
     readonly scriptedEngine?: {
         readonly control: string;

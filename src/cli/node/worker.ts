@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Id, isPaddockError, newId, PaddockError, systemClock } from '../../core/index.ts'
-import { type NodeJob, rolloutOfJob, type RunAtNode } from '../../rollout/index.ts'
+import { isUnverified, type NodeJob, rolloutOfJob, type RunAtNode } from '../../rollout/index.ts'
 import type { NodeEngines } from '../../server/index.ts'
 import { packRollout, type Store } from '../../trajectory/index.ts'
 import type { Joined, NodeClient } from './client.ts'
@@ -207,7 +207,10 @@ export class NodeWorker {
       return
     }
     const rollout = await this.#parts.store.catalogue.rollout(rolloutId)
-    if (rollout.end === null || (rollout.end === 'cancelled' && signal.reason instanceof GivenBack)) {
+    if (
+      (rollout.end === null && !isUnverified(rollout)) ||
+      (rollout.end === 'cancelled' && signal.reason instanceof GivenBack)
+    ) {
       return this.#giveBack(job, 'drain', null)
     }
     // Another attempt of it would be refused likewise: it is left to others.
@@ -269,7 +272,8 @@ export class NodeWorker {
     this.#earlier = [...new Set(held.map(({ lease }) => lease.session))]
     for (const job of held) {
       const rollout = await rolloutOfJob(store.catalogue, job)
-      if (rollout === null || rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled') {
+      const isOver = rollout !== null && (rollout.end !== null || isUnverified(rollout))
+      if (!isOver || rollout.end === 'infra' || rollout.end === 'cancelled') {
         await this.#giveBack(job, 'drain', null)
       } else await this.handIn(job, rollout.id, null)
     }

@@ -20,6 +20,13 @@ export interface JobRunnerParts {
   readonly onEnded: (job: Lease, answer: HandInAnswer | null) => Promise<void>
 }
 
+interface AtWork {
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+  /** Of its last claim. */
+  lease: Lease
+}
+
 const ttlMs = 60_000
 const beatMs = 10_000
 /** Wake-ups are hints; what can be claimed is asked this often all the same. */
@@ -30,7 +37,7 @@ export class JobRunner {
   readonly #parts: JobRunnerParts
   /** Another one where it was over time, as after the sleep of a laptop; what is under way keeps its own. */
   #session: Id
-  readonly #running = new Map<Id, { readonly stop: AbortController; readonly ended: Promise<void> }>()
+  readonly #running = new Map<Id, AtWork>()
   #taken = 0
   #failure: { readonly error: unknown } | null = null
   #wake: () => void = () => undefined
@@ -40,9 +47,11 @@ export class JobRunner {
     this.#session = parts.newId()
   }
 
-  /** Does a job here that somebody else claimed: its lease stays as it is. */
+  /** Does a job here that somebody else claimed: its lease stays as it is. One that is under way here goes on, and is handed in under this lease. */
   adopt(job: Lease): void {
-    this.#start(job)
+    const one = this.#running.get(job.jobId)
+    if (one === undefined) this.#start(job)
+    else one.lease = job
   }
 
   /** There may be something to claim. */
@@ -127,16 +136,22 @@ export class JobRunner {
         this.#running.delete(job.jobId)
         leave()
       })
-    this.#running.set(job.jobId, { stop, ended })
+    this.#running.set(job.jobId, { stop, ended, lease: job })
   }
 
-  async #handIn(job: Lease, outcome: JobOutcome): Promise<void> {
+  async #handIn({ jobId }: Lease, outcome: JobOutcome): Promise<void> {
     const { queue, onEnded } = this.#parts
-    if (outcome.next === 'back') {
-      await queue.giveBack(job, 'drain')
-      return onEnded(job, null)
+    for (;;) {
+      const job = this.#running.get(jobId)?.lease
+      if (job === undefined) throw new Error('a job that ended was not under way')
+      if (outcome.next === 'back') {
+        await queue.giveBack(job, 'drain')
+        return onEnded(job, null)
+      }
+      const answer = await queue.handIn(job, { ...outcome, made: null })
+      // Somebody may have claimed it meanwhile, whose lease it goes on under.
+      if (answer.accepted || this.#running.get(jobId)?.lease === job) return onEnded(job, answer)
     }
-    return onEnded(job, await queue.handIn(job, { ...outcome, made: null }))
   }
 
   async #beat(): Promise<void> {

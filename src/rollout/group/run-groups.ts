@@ -12,7 +12,7 @@ import type {
 } from '../../trajectory/index.ts'
 import type { RolloutSummary } from '../contract.ts'
 import { groupRewarded } from '../group-rewards.ts'
-import { isUnverified } from '../left.ts'
+import { isUnverified } from '../work.ts'
 import { attemptOf, type NodeJob, type NodeRun, type NodesOfRun } from '../nodes/index.ts'
 import { summaryOf, takeUpMember } from '../resume.ts'
 import { runRollout } from '../rollout.ts'
@@ -320,6 +320,7 @@ export class RunGroups implements SlotWork {
     const rollout = await this.#run.store.catalogue.rollout(rolloutId)
     const known = this.#groups.get(rollout.groupId)
     if (known === undefined) return
+    if (isUnverified(rollout)) return this.#runner.wake()
     const summary = summaryOf(rollout, { ...known, slot: rollout.slot, order: 0 }, retried)
     known.attempts.set(rolloutId, summary)
     this.#run.onProgress({ type: 'ended', rollout: summary })

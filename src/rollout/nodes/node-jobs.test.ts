@@ -238,6 +238,28 @@ it('gives a job that ended as infra to the next, whose attempt is another one', 
   expect(await jobs.handIn('b', next, await made(0, { attempt: 1 }))).toMatchObject({ accepted: true, state: 'done' })
 })
 
+it('gives a job on whose rollout is unverified, and does not end it when somebody claims that', async () => {
+  const lease = await claimed(await open())
+  const id = newId()
+  await node.catalogue.putRollout({
+    id,
+    runId: run.id,
+    groupId: group.id,
+    slot: 0,
+    attempt: 0,
+    harness: 'h',
+    createdAt: 3,
+  })
+  const figures = { calls: 1, sampledTokens: 1, agentMs: 1, at: 4, fault: null, shared: false, answered: true }
+  await node.catalogue.putWork(id, { end: 'completed', detail: 'well', artifacts: [], ...figures })
+  const handed = { ...(await packRollout(node, id)), fault: null }
+  expect(await jobs.handIn('a', lease, handed)).toMatchObject({ accepted: true, repeated: false, state: 'ready' })
+  const next = await claimed(await open('b'), 'b')
+  expect(next).toMatchObject({ jobId: lease.jobId, token: 2 })
+  expect(await store.catalogue.rollout(id)).toMatchObject({ end: null, work: { end: 'completed' } })
+  expect(await jobs.handIn('a', lease, handed)).toMatchObject({ accepted: true, repeated: true })
+})
+
 const order = { mode: 'drain', cache: 'clear', timeoutMs: 60_000, frozen: false } as const
 const done = () => ({ mark: jobs.weights.now.mark, failed: null })
 

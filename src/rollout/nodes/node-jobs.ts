@@ -17,6 +17,7 @@ import type {
   StopJob,
   ToldWeights,
 } from './contract.ts'
+import { isUnverified } from '../work.ts'
 import { nameSeparator, nodeNameOf, type NodeSaid, NodeWeights } from './node-weights.ts'
 import { listTaskFiles, type TaskFiles, taskFileAt } from './task-files.ts'
 
@@ -130,12 +131,11 @@ export class NodeJobs {
   /** A token's own session. Throws `NODE_SESSION_GONE` for one that nobody began, `NODE_NOT_YOURS` for one of another token. */
   async sessionOf(token: string, id: Id, needs: 'up' | null = null): Promise<NodeSessionView> {
     const session = await this.#parts.store.queue.session(id)
-    if (session === null || (needs !== null && session.state !== needs)) {
-      throw new PaddockError('NODE_SESSION_GONE', `The node session ${id} takes no jobs: it is over or unknown`)
-    }
+    if (session === null) throw gone(id)
     if (session.name.split(nameSeparator)[0] !== token || !session.name.includes(nameSeparator)) {
       throw new PaddockError('NODE_NOT_YOURS', `the node session ${id} is not one of the token ${token}`)
     }
+    if (needs !== null && session.state !== needs) throw gone(id)
     return session
   }
 
@@ -155,7 +155,8 @@ export class NodeJobs {
       if (lease.groupId === null || attempt === 0) continue
       const { slot } = lease.payload as { readonly slot: number } // Written by the groups of a run.
       for (const rollout of await catalogue.rollouts({ groupId: lease.groupId, slots: [slot] })) {
-        if (rollout.end !== null || rollout.attempt >= attempt) continue
+        // One that is whole and unverified is taken up.
+        if (rollout.end !== null || isUnverified(rollout) || rollout.attempt >= attempt) continue
         const events = await recorder.events({ rolloutId: rollout.id })
         if (!this.#partial.delete(rollout.id) && !events.some(({ kind }) => kind === 'handed_in')) continue
         await catalogue.endRollout(rollout.id, this.#clock.now(), 'infra', 'its node never finished handing it in')
@@ -330,6 +331,8 @@ export class NodeJobs {
       this.#partial.delete(rolloutId)
       const rollout = await store.catalogue.rollout(rolloutId)
       next = run?.next(lease.jobId, rollout, fault) ?? (rollout.end === 'infra' ? 'again' : 'done')
+      // The job is there until it has its verdict; whoever claims it finds it done.
+      if (isUnverified(rollout)) next = 'again'
       return { ...(await store.queue.handIn(lease, { digest, made: null, next })), rolloutId }
     })
     if (result.accepted && !result.repeated && result.rolloutId !== null) await run?.ended(result.rolloutId, next)
@@ -375,6 +378,10 @@ export class NodeJobs {
       this.#parts.onFailure(error)
     }
   }
+}
+
+function gone(session: Id): PaddockError {
+  return new PaddockError('NODE_SESSION_GONE', `The node session ${session} takes no jobs: it is over or unknown`)
 }
 
 /** Each claim of a job is an attempt of its own, so that a node which claims it once more has none of that number. */

@@ -5,7 +5,8 @@ import type { VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import { type RolloutView, type Store, verdictInForce, verifiersVerdict } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
-import { isUnverified, verifyLeft } from '../left.ts'
+import { verifyLeft } from '../left.ts'
+import { isUnverified } from '../work.ts'
 import { type StoredWork, verifyStored } from './verify-stored.ts'
 
 /**

@@ -1,5 +1,24 @@
-import type { LeaseKey } from '../../trajectory/index.ts'
-import type { VerifyOrder } from './verify-order.ts'
+import type { Task } from '../../core/index.ts'
+import type { Environment } from '../../envs/index.ts'
+import type { ToolCallFact, VerdictDraft } from '../../reward/index.ts'
+import type { BoxLabels } from '../../sandbox/index.ts'
+import type { LeaseKey, RolloutView } from '../../trajectory/index.ts'
+import type { Missing, StoredWork } from '../rescore/verify-stored.ts'
+
+/** Stored work that is to be verified, and with what. All of it is JSON. */
+export interface VerifyOrder {
+  readonly task: Task
+  /** The verifier's, as it is where the order was written. */
+  readonly environment: { readonly name: string; readonly verifierVersion: string }
+  readonly work: StoredWork
+  /** Null: nobody recorded them. */
+  readonly toolCalls: readonly ToolCallFact[] | null
+  readonly budgetMs: number
+  readonly labels: Partial<Pick<BoxLabels, 'run' | 'rollout'>>
+}
+
+/** What a verification came to. */
+export type Verified = VerdictDraft | Missing
 
 /** A verification as a node gets it. */
 export interface NodeVerification {
@@ -8,3 +27,16 @@ export interface NodeVerification {
   /** Where the task's own folder or file stands below the files that go with it; empty: it is these themselves. */
   readonly at: string
 }
+
+/** Work of a recorded rollout that is to be verified. */
+export interface RecordedWork {
+  readonly rollout: Pick<RolloutView, 'id' | 'runId'>
+  readonly task: Task
+  readonly environment: Environment
+  readonly work: StoredWork
+  /** Null: nobody recorded them. */
+  readonly toolCalls: readonly ToolCallFact[] | null
+}
+
+/** Verifies recorded work on another machine. A fault is a draft without a number. Throws the signal's reason, `OWNER_STOPPING`. */
+export type VerifyElsewhere = (one: RecordedWork, signal: AbortSignal) => Promise<Verified>

@@ -1,4 +1,5 @@
-export type { NodeVerification } from './contract.ts'
+export type { NodeVerification, Verified, VerifyElsewhere, VerifyOrder } from './contract.ts'
+export { verifyByJobs } from './elsewhere.ts'
 export { type AskedWork, type Verification, Verifications } from './verifications.ts'
-export { type AskedVerification, digestOf, isFault, type Verified, VerifyJobs } from './verify-jobs.ts'
-export { verifyOrder, type VerifyOrder } from './verify-order.ts'
+export { type AskedVerification, digestOf, isFault, VerifyJobs } from './verify-jobs.ts'
+export { verifyOrder } from './verify-order.ts'

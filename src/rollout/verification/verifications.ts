@@ -20,8 +20,8 @@ import { faultLine } from '../judge-end.ts'
 import type { OwnRuns } from '../trainer/own-runs.ts'
 import { type TrainerRun, trainerRunOf } from '../trainer/run-config.ts'
 import { boxMarginMs } from '../verify.ts'
+import type { VerifyOrder } from './contract.ts'
 import { isFault, type VerifyJobs } from './verify-jobs.ts'
-import type { VerifyOrder } from './verify-order.ts'
 
 /** Work that was done elsewhere, and of whom. */
 export interface AskedWork {

@@ -10,13 +10,10 @@ import {
   sha256,
 } from '../../core/index.ts'
 import type { Environment } from '../../envs/index.ts'
-import type { VerdictDraft } from '../../reward/index.ts'
 import type { Blobs, ClaimRequest, HandInAnswer, Lease, LeaseKey, Queue } from '../../trajectory/index.ts'
 import { JobRunner } from '../group/job-runner.ts'
 import { listTaskFiles, type TaskFiles, taskFileAt } from '../nodes/task-files.ts'
-import type { Missing } from '../rescore/verify-stored.ts'
-import type { NodeVerification } from './contract.ts'
-import type { VerifyOrder } from './verify-order.ts'
+import type { NodeVerification, Verified, VerifyOrder } from './contract.ts'
 
 /** A verification that somebody waits for. */
 export interface AskedVerification {
@@ -28,9 +25,6 @@ export interface AskedVerification {
   /** The folder or file of tasks that a node needs; `task.source` is there or below it. */
   readonly root: string
 }
-
-/** What a verification came to. */
-export type Verified = VerdictDraft | Missing
 
 export interface VerifyJobsParts {
   readonly store: { readonly queue: Queue }

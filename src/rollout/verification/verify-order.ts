@@ -1,23 +1,11 @@
 import type { Task } from '../../core/index.ts'
 import type { Environment } from '../../envs/index.ts'
-import type { ToolCallFact, VerdictDraft } from '../../reward/index.ts'
-import type { BoxLabels, SandboxProvider } from '../../sandbox/index.ts'
+import type { SandboxProvider } from '../../sandbox/index.ts'
 import type { Blobs } from '../../trajectory/index.ts'
 import { faultLine } from '../judge-end.ts'
-import { type Missing, type StoredWork, verifyStored } from '../rescore/verify-stored.ts'
+import { verifyStored } from '../rescore/verify-stored.ts'
 import { faulted } from '../verify.ts'
-
-/** Stored work that is to be verified, and with what. All of it is JSON. */
-export interface VerifyOrder {
-  readonly task: Task
-  /** The verifier's, as it is where the order was written. */
-  readonly environment: { readonly name: string; readonly verifierVersion: string }
-  readonly work: StoredWork
-  /** Null: nobody recorded them. */
-  readonly toolCalls: readonly ToolCallFact[] | null
-  readonly budgetMs: number
-  readonly labels: Partial<Pick<BoxLabels, 'run' | 'rollout'>>
-}
+import type { Verified, VerifyOrder } from './contract.ts'
 
 /** What whoever verifies brings. */
 export interface OrderParts {
@@ -32,7 +20,7 @@ export interface OrderParts {
 }
 
 /** Applies the verifier, on its budget. A fault is a draft without a number. Throws the signal's reason alone. */
-export async function verifyOrder(o: OrderParts, order: VerifyOrder): Promise<VerdictDraft | Missing> {
+export async function verifyOrder(o: OrderParts, order: VerifyOrder): Promise<Verified> {
   const { environment, blobs, signal } = o
   const { work, toolCalls, budgetMs, labels } = order
   const late = AbortSignal.timeout(budgetMs)

@@ -226,6 +226,22 @@ it('packs no rollout that goes on', async () => {
   await expect(packRollout(node, id)).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
 })
 
+it('takes one in that is unverified, and what it comes to here stays when it is handed in again', async () => {
+  const id = await ran(0, { ended: false })
+  const artifacts = [{ path: '/a', sha256: await node.blobs.put(Buffer.from('left')), sizeBytes: 4 }]
+  const figures = { calls: 8, sampledTokens: 720, agentMs: 3, at: 9, fault: null, shared: false, answered: true }
+  await node.catalogue.putWork(id, { end: 'completed', detail: 'well', artifacts, ...figures })
+  const packed = await packRollout(node, id)
+  expect(await takeInRollout(here, sent(packed))).toEqual({ rolloutId: id, repeated: false })
+  expect(await told(here, id)).toEqual(await told(node, id))
+  expect(await here.catalogue.rollout(id)).toMatchObject({ end: null, work: { artifacts } })
+  expect(Buffer.from(await here.blobs.get(artifacts[0]?.sha256 ?? '')).toString()).toBe('left')
+  await here.catalogue.endRollout(id, 10, 'completed', 'verified here')
+  expect(await takeInRollout(here, sent(packed))).toEqual({ rolloutId: id, repeated: true })
+  expect(await here.catalogue.rollout(id)).toMatchObject({ end: 'completed', endDetail: 'verified here' })
+  await isClean()
+})
+
 /** The same, but that one of its methods fails. */
 function dyingAt<Part extends object>(part: Part, method: string, dead: () => Promise<never>): Part {
   return new Proxy(part, {

@@ -3,7 +3,7 @@ import type { SessionLog, StoreReader } from '../contract/index.ts'
 import { framesOf } from '../recorder/index.ts'
 import { join, type PackedRecords } from './form.ts'
 
-/** A finished rollout as bytes. The same rollout gives the same bytes. */
+/** A rollout as bytes that has ended, or whose agent was done and that is unverified. The same rollout gives the same bytes. */
 export interface PackedRollout {
   readonly rolloutId: Id
   /** SHA-256 of the bytes. */
@@ -21,7 +21,8 @@ export type PackSource = Pick<StoreReader, 'recorder' | 'catalogue' | 'blobs'>
 export async function packRollout(from: PackSource, rolloutId: Id): Promise<PackedRollout> {
   const { catalogue, recorder } = from
   const rollout = await catalogue.rollout(rolloutId)
-  if (rollout.end === null) throw new PaddockError('STORE_CONFLICT', `rollout ${rolloutId} has not ended`)
+  if (rollout.end === null && rollout.work === null)
+    throw new PaddockError('STORE_CONFLICT', `rollout ${rolloutId} has not ended`)
   const sessions: SessionLog[] = []
   for (const { id } of await recorder.sessions({ rolloutId })) sessions.push(await recorder.session(id))
   const [run, group, task] = await Promise.all([

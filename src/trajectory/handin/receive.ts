@@ -103,7 +103,8 @@ function readLog(facts: readonly Buffer[]): WholeSessions {
 function requireWhole({ task, run, group, rollout }: PackedRecords, { sessions, events }: WholeSessions): void {
   const belongs = rollout.runId === run.id && rollout.groupId === group.id && group.runId === run.id
   if (!belongs || group.taskDigest !== task.digest) throw damaged('its run, group and task are not of one another')
-  if (rollout.end === null || rollout.endedAt === null) throw damaged('it has not ended')
+  const hasEnded = rollout.end !== null && rollout.endedAt !== null
+  if (!hasEnded && (rollout.end !== null || rollout.work === null)) throw damaged('it has not ended')
   const own = new Set<Id | null>(sessions.map(({ session }) => session.id))
   for (const { session, closedAt, calls } of sessions) {
     if (session.rolloutId !== rollout.id) throw damaged(`session ${session.id} is of another rollout`)
@@ -144,16 +145,17 @@ async function begin({ catalogue }: TakingStore, records: PackedRecords): Promis
   if (startedAt !== null) await catalogue.startRollout(id, startedAt)
 }
 
-/** Each of these is written once, however often it is tried; the end stands last. */
+/** Each of these is written once, however often it is tried; the end stands last, where it has one. */
 async function finish({ catalogue }: TakingStore, rollout: RolloutView): Promise<void> {
   const { id, work, taints, labels, verdicts, end, endedAt, endDetail } = rollout
   const here = await catalogue.rollout(id)
-  if (work !== null) await catalogue.putWork(id, work)
   for (const cause of taints) await catalogue.taint(id, cause)
   for (const [name, value] of Object.entries(labels)) {
     if (here.labels[name] === undefined) await catalogue.label(id, name, value)
   }
   for (const verdict of verdicts) await catalogue.appendVerdict(verdict)
+  // Only what is whole looks like one that waits for its verdict.
+  if (work !== null) await catalogue.putWork(id, work)
   if (end !== null && endedAt !== null) await catalogue.endRollout(id, endedAt, end, endDetail)
 }
 
