@@ -18,6 +18,8 @@ export interface TestEngine {
   fault(order: object): Promise<void>
   /** The journal's line of the generation that a call asked for; waits until it is written. */
   generation(callId: string | undefined): Promise<Generation>
+  /** Resolves when every fault that was ordered has struck, and what is at work has drawn so many tokens. */
+  struck(tokens: number): Promise<void>
   /** Resolves when the engine has finished this many generations of a session. */
   finished(count: number, sessionId: string): Promise<void>
   kill(): Promise<void>
@@ -65,6 +67,16 @@ export async function startEngine(...flags: string[]): Promise<TestEngine> {
       for (;;) {
         const found = (await journal()).find((line) => line.requestId.endsWith(callId ?? 'no call'))
         if (found !== undefined) return found
+      }
+    },
+    struck: async (tokens) => {
+      for (;;) {
+        const asked = await Promise.all([fetch(`${ready.control}/faults`), fetch(ready.control)])
+        const [{ faults }, { drawing }] = (await Promise.all(asked.map((one) => one.json()))) as [
+          { readonly faults: readonly { readonly struck: number }[] },
+          { readonly drawing: number },
+        ]
+        if (faults.every(({ struck }) => struck > 0) && drawing >= tokens) return
       }
     },
     finished: async (count, sessionId) => {

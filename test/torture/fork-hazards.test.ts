@@ -15,7 +15,17 @@ import {
   type RunSummary,
 } from '../../src/rollout/index.ts'
 import type { ForkFrom, SessionLog } from '../../src/trajectory/index.ts'
-import { forkOf, logsOf, mainOf, promptOf, sampledIn, steps, trainedIn, treeAfter } from '../rollout/fork-support.ts'
+import {
+  forkOf,
+  logsOf,
+  mainOf,
+  promptOf,
+  saidAfter,
+  sampledIn,
+  steps,
+  trainedIn,
+  treeAfter,
+} from '../rollout/fork-support.ts'
 import { openWorld, terminalTask, type World } from '../rollout/world.ts'
 
 let world: World
@@ -129,6 +139,29 @@ test('Qwen Code edits a file that was read before, at once where its model was s
     detail: expect.stringMatching(/^messages\[13\]\.content.*run_shell_command_/) as string,
   })
 })
+
+const stamp = '.678901234'
+test.each([
+  { harness: claudeCode(), read: { tool: 'Read', args: { file_path: notes } }, edit: { tool: 'Edit', args: edited } },
+  {
+    harness: opencode(),
+    read: { tool: 'read', args: { filePath: notes } },
+    edit: { tool: 'edit', args: { filePath: notes, oldString: 'beta', newString: 'gamma' } },
+  },
+])(
+  'in a copy the times of files are whole seconds, and $harness.name edits what was read before all the same',
+  async ({ harness, read, edit }) => {
+    const make = `printf 'alpha\\nbeta\\n' > notes; touch -d '2026-01-02 03:04:05${stamp}' notes; stat -c %.9Y notes`
+    await open([{ shell: make }, read, { shell: 'echo two > two' }, edit, { shell: 'cat notes' }, { say: 'done' }])
+    const parent = await parentOf(harness)
+    expect(bodyOf(parent, 1)).toContain(stamp)
+    const at = { rolloutId: idOf(parent), callId: mainOf(parent.log)[2]?.intent.id }
+    expect(await saidAfter(world, at, 'stat -c %.9Y notes')).toMatch(/^\d+\.000000000\n$/)
+    const child = await childOf(harness, parent, 3, 'graft')
+    await expectSame(parent, child, 3)
+    expect(bodyOf(child, 5)).toContain('gamma')
+  },
+)
 
 test('a box is kept once its transcript holds the whole of each result', async () => {
   await open(steps)
