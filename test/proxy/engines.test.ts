@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { probeEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { hello, payloads, startEngine, startProxy } from './support.ts'
@@ -166,6 +167,38 @@ describe('probeEngine', () => {
       expect(await probeEngine(url)).toMatchObject({ logprobKind: 'processed' })
     } finally {
       server.close()
+    }
+  })
+
+  it('asks for tools and for the kind of logprobs at once, since each waits as long as the queue of the engine', async () => {
+    const engine = await startEngine()
+    const [tools, kind] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const server = createServer((request, response) => {
+      const forward = async (): Promise<void> => {
+        const body = await text(request)
+        const asked = (body === '' ? {} : JSON.parse(body)) as Readonly<Record<string, unknown>>
+        if (asked['tools'] !== undefined) {
+          tools.resolve()
+          await kind.promise
+        } else if (asked['temperature'] !== undefined) {
+          kind.resolve()
+          await tools.promise
+        }
+        const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+        const answer = await fetch(`${engine.url}${request.url}`, request.method === 'POST' ? post : {})
+        response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+        response.end(await answer.text())
+      }
+      void forward()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const { port } = server.address() as AddressInfo
+      expect(await probeEngine(`http://127.0.0.1:${port}`)).toMatchObject({ givesToolCalls: true, logprobKind: 'raw' })
+    } finally {
+      server.close()
+      await engine.stop()
     }
   })
 

@@ -81,18 +81,17 @@ export async function probeEngine(
     throw new PaddockError('ENGINE_ERROR', `The engine at ${root} answers ${plain.status}: ${message(plain.body)}.`)
   }
   const chatGives = sglang ? sglangGives(rich.body) : vllmGives(rich.body)
-  const called = await ask({ tools: [probeTool], tool_choice: 'auto' })
-  const tools = props === null || templateTakesTools(props) ? called : toolless
   const version =
     text(about.body?.['version']) ?? (sglang ? text(server?.['version']) : null) ?? text(props?.['build_info'])
   const kind = llamacpp ? 'llamacpp' : sglang ? 'sglang' : chatGives.ids || version !== null ? 'vllm' : 'openai'
-  const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : chatGives.ids
-  const tokens = tokensOf(kind, root, apiKey, streamsIds)
-  const ability = (await tokens?.probe()) ?? null
-  // Calls go by its token routes, which give all of it.
-  const gives = llamacpp && ability !== null ? { ids: true, promptIds: true, logprobs: true } : chatGives
-  const spliceVoid = tokens === null || ability === null ? null : await whyVoid(tokens, ability)
-  const logprobKind = gives.logprobs ? await probeLogprobKind(ask) : 'unknown'
+  const byTokens = tokenRoutes()
+  // Side by side: behind an engine that others wait for as well, each answer takes as long as the queue.
+  const [called, { streamsIds, ability, spliceVoid }, { gives, logprobKind }] = await Promise.all([
+    ask({ tools: [probeTool], tool_choice: 'auto' }),
+    byTokens,
+    logprobs(),
+  ])
+  const tools = props === null || templateTakesTools(props) ? called : toolless
   const known = { tokenRoutes: ability !== null, logprobKind: logprobKind !== 'unknown' || !gives.logprobs }
   return {
     url: root,
@@ -112,6 +111,24 @@ export async function probeEngine(
     logprobKind,
     maxModelLen: contextLength(listed.body, model) ?? ability?.maxModelLen ?? null,
     missing: [...missingOf(kind, gives, tools), ...(kind === 'vllm' ? await vllmLacks(root, apiKey, known) : [])],
+  }
+
+  async function tokenRoutes() {
+    const streamsIds = sglang ? await streamsSglext(root, apiKey, hello) : chatGives.ids
+    const tokens = tokensOf(kind, root, apiKey, streamsIds)
+    const ability = (await tokens?.probe()) ?? null
+    return {
+      streamsIds,
+      ability,
+      spliceVoid: tokens === null || ability === null ? null : await whyVoid(tokens, ability),
+    }
+  }
+
+  async function logprobs() {
+    // Calls of llama.cpp go by its token routes, which give all of it.
+    const all = llamacpp && (await byTokens).ability !== null
+    const gives = all ? { ids: true, promptIds: true, logprobs: true } : chatGives
+    return { gives, logprobKind: gives.logprobs ? await probeLogprobKind(ask) : ('unknown' as const) }
   }
 }
 
