@@ -15,6 +15,7 @@ import {
   type Listener,
   type Proxy,
   type ProxyEvent,
+  type ProxyShard,
 } from '../proxy/index.ts'
 import {
   appendLate,
@@ -134,6 +135,8 @@ export interface OwnerOptions {
   readonly onProxyEvent?: (event: ProxyEvent) => void
   /** Default true; false: all rollouts are left to nodes. */
   readonly doesRollouts?: boolean
+  /** One process of several behind one listener, which this opens in the place of its own. Default: a listener of its own. */
+  readonly shard?: { readonly place: ProxyShard; listen(proxy: Proxy): Promise<Listener> }
   /** Takes runs that other processes submit. */
   readonly submit: Submit
   /** Finds what a trainer's run is made of, whose rollouts are done here. */
@@ -196,6 +199,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       putFingerprint: (fingerprint) => store.catalogue.putFingerprint(fingerprint),
       openMode: options.openMode,
       openPolicy: sessionPolicy(config.session, engines.found?.model ?? null),
+      ...(options.shard === undefined ? {} : { shard: options.shard.place }),
       revives: (session) => mayGoOn(store, session),
       limits: {
         maxInFlight: config.proxy.maxInFlight,
@@ -332,7 +336,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     closers.add(async () => feeds[Symbol.dispose]())
     await policy.resume()
-    const listener = await proxy.listen({ host: config.proxy.host, port: config.proxy.port })
+    const { host, port } = config.proxy
+    const listener = await (options.shard?.listen(proxy) ?? proxy.listen({ host, port }))
     const token = config.control.token ?? (await controlToken(config.store.directory))
     await outside.resume()
     const submitted = new Map<Id, SubmittedWork>()

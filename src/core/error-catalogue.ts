@@ -643,6 +643,12 @@ export const catalogue = {
     'A stage of a rollout took longer than its budget.',
     'Raise the budget of this stage under run.budgets.',
   ),
+  SHARD_AWAY: entry(
+    'infra',
+    503,
+    'The process of a node that has this session is not running; it is started again, and its sessions are over.',
+    'Nothing: the rollout is done anew.',
+  ),
   SHELVE_REFUSED: entry(
     'request',
     409,

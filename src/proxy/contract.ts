@@ -3,6 +3,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { CallClass, Clock, Digest, EngineFingerprint, Id } from '../core/index.ts'
 import type {
   Blobs,
@@ -17,6 +18,7 @@ import type {
 import type { ProbeAnswer, ProbeOrder } from './probes/contract.ts'
 import type { GraftOrder } from './past/graft.ts'
 import type { ScoreOrder, Scores } from './scoring.ts'
+import type { ProxyShard } from './shards/contract.ts'
 import type { EngineAdapter } from './engines/contract.ts'
 import type {
   FleetEvent,
@@ -74,6 +76,8 @@ export interface ProxyOptions {
    * conversation, tokens, stored responses and budgets are as they were. Default: of none.
    */
   readonly revives?: (session: SessionRecord) => boolean | Promise<boolean>
+  /** One of several behind one listener: its sessions are those whose keys fall to it. Default: all are. */
+  readonly shard?: ProxyShard
 }
 
 /** What happens, as it happens: for `paddock serve`, metrics and the rollout. Never holds a key or a body. */
@@ -242,6 +246,11 @@ export interface Listener {
   /** `http://host:port`. */
   readonly origin: string
   readonly port: number
+  /**
+   * Serves a connection that another process has accepted, of which so much is read already. Requests on it whose session is another
+   * shard's are passed on to that one; those on the listener's own connections never are.
+   */
+  adopt(socket: Socket, read: Uint8Array): void
   close(): Promise<void>
 }
 

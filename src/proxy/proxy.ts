@@ -22,6 +22,8 @@ import { LiveSession } from './session/live-session.ts'
 import { OpenSessions } from './session/open-sessions.ts'
 import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
+import { newKeyOf } from './shards/keys.ts'
+import { PassOn } from './shards/pass-on.ts'
 import { modelShape, serveModels } from './model-routes.ts'
 import { Probes } from './probes/probes.ts'
 import { scoreIds } from './scoring.ts'
@@ -80,6 +82,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     )
   let strategies = strategiesOf()
   const listeners = new Set<Listener>()
+  const { shard } = options
+  const passOn = shard === undefined ? null : new PassOn(shard)
   let draining = false
   let closed: Promise<void> | null = null
 
@@ -142,7 +146,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     // Until an engine answers calls carry no fingerprint.
     await upstream.knownFor(id)?.learn()
     const tokens = await strategies.of(id, policy)
-    const key = newKey()
+    const key = shard === undefined ? newKey() : newKeyOf(shard)
     const record: SessionRecord = {
       id,
       rolloutId: open.rolloutId ?? null,
@@ -218,12 +222,21 @@ export function createProxy(options: ProxyOptions): Proxy {
   }
 
   /** Throws and rejects with what is still to be told. */
-  function serve(request: IncomingMessage, response: ServerResponse, socket: LiveSession | null): Promise<void> {
+  function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    socket: LiveSession | null,
+    passed: boolean,
+  ): Promise<void> {
     if (request.headers.upgrade !== undefined) {
       throw new PaddockError('STREAM_UPGRADE_REFUSED', `The upgrade to ${request.headers.upgrade} is not served.`)
     }
     requireEngine()
     const key = keyOf(request.headers)
+    if (passed && passOn !== null) {
+      const other = passOn.shardOf(key)
+      if (other !== null) return passOn.pass(request, response, other)
+    }
     const { sessionId, route } = readRoute(request.method ?? 'GET', request.url ?? '/')
     const session = sessionOf(request, socket, sessionId, key)
     // What is awaited costs, also where it is there already: nearly always it is.
@@ -259,14 +272,16 @@ export function createProxy(options: ProxyOptions): Proxy {
       : generations.serve(session, served, request, response)
   }
 
-  const handle = (socket: LiveSession | null) => (request: IncomingMessage, response: ServerResponse) => {
-    const tell = (cause: unknown) => tellError(response, cause, dialectNamed(dialectNameOf(request.url ?? '/')))
-    try {
-      serve(request, response, socket).catch(tell)
-    } catch (cause) {
-      tell(cause)
+  const handle =
+    (socket: LiveSession | null) =>
+    (request: IncomingMessage, response: ServerResponse, passed = false) => {
+      const tell = (cause: unknown) => tellError(response, cause, dialectNamed(dialectNameOf(request.url ?? '/')))
+      try {
+        serve(request, response, socket, passed).catch(tell)
+      } catch (cause) {
+        tell(cause)
+      }
     }
-  }
 
   async function closeSession(id: Id): Promise<void> {
     if (book.isClosed(id)) return
@@ -292,6 +307,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     clearInterval(ticker)
     probes.close()
     await Promise.all([...generations.running].map((call) => call.abort('shutdown')))
+    await passOn?.close()
     await Promise.all([...listeners].map((listener) => listener.close()))
     if (upstream.status().paused !== null) await upstream.resume()
     await upstream.close()

@@ -77,6 +77,7 @@ export type Id = string;
 export interface Listener {
     readonly origin: string;
     readonly port: number;
+    adopt(socket: Socket, read: Uint8Array): void;
     close(): Promise<void>;
 }
 
@@ -254,6 +255,7 @@ export interface ProxyOptions {
     readonly openMode?: boolean;
     readonly openPolicy?: Partial<SessionPolicy>;
     readonly revives?: (session: SessionRecord) => boolean | Promise<boolean>;
+    readonly shard?: ProxyShard;
 }
 
 export interface RescoreOptions {

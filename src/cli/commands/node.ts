@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Config, type ConfigInput, engineUrls, isLoopback, PaddockError } from '../../core/index.ts'
 import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import type { Joined, NodeClient } from '../node/client.ts'
 import type { NodeNews } from '../node/news.ts'
+import type { Shard } from '../node/shard.ts'
 import { plural } from '../present/units.ts'
 import { trustOwnCa } from '../tls.ts'
 import { version } from '../version.ts'
@@ -19,6 +20,9 @@ interface NodeOptions {
   readonly name?: string
   readonly labels?: readonly string[]
   readonly places?: number
+  readonly shards?: number
+  /** Which of how many processes this one is: `1/2`. */
+  readonly shard?: string
   readonly engine?: string
   readonly plainHttp?: boolean
   readonly tlsCa?: string
@@ -39,6 +43,12 @@ export function addNode(program: Command, cli: Cli): void {
     .option('--name <name>', 'what its rollouts are labelled with (default: the name of this machine)')
     .option('--labels <list>', 'what this machine has, separated by commas: gpu,gui; may be repeated', repeated)
     .option('--places <n>', 'rollouts at once (default: what `run.limits` admits)', wholeNumber(1))
+    .option(
+      '--shards <n>',
+      'processes that share the work and the places, behind one listener (default: 1)',
+      wholeNumber(1),
+    )
+    .addOption(new Option('--shard <place>', 'one of these processes').hideHelp())
     .option('--engine <url>', 'the engine as this machine reaches it (default: as the coordinator says)')
     .option('--tls-ca <file>', 'PEM file of certificates to trust besides those of this machine')
     .option('--plain-http', 'join a coordinator on another machine without TLS: the network encrypts')
@@ -58,6 +68,7 @@ Ctrl-C gives back what is under way. What had ended when a node was killed is ha
 
 async function work(context: CommandContext, options: NodeOptions): Promise<ExitCode> {
   const { io, json } = context
+  const { shards = 1, places } = options
   const { nodeLabel, nodeName } = await import('../../server/index.ts')
   const { NodeClient: Client } = await import('../node/client.ts')
   const origin = originOf(options, context.loaded.config)
@@ -66,6 +77,14 @@ async function work(context: CommandContext, options: NodeOptions): Promise<Exit
   const given = (options.labels ?? [])
     .flatMap((list) => list.split(','))
     .map((label) => checked(nodeLabel, label, '--labels'))
+  const { requireNothingLeft, runSharded } = await import('../node/sharded.ts')
+  if (options.shard === undefined) {
+    if (shards > 1) {
+      checked(nodeName, `${name}.${shards}`, '--name')
+      return runSharded(context, { shards, name, places })
+    }
+    await requireNothingLeft(context.loaded.config.store.directory, 1)
+  }
   const node = { name, labels: [...new Set([`arch=${process.arch}`, ...given])], paddock: version }
   const hardStop = new AbortController()
   const client = new Client({
@@ -84,11 +103,20 @@ async function work(context: CommandContext, options: NodeOptions): Promise<Exit
   const onAbort = (): void =>
     void setTimeout(patienceMs, undefined, { ref: false }).then(() => hardStop.abort(new Error('the node stops')))
   io.signal.addEventListener('abort', onAbort, { once: true })
+  const { Shard } = await import('../node/shard.ts')
+  const shard = options.shard === undefined ? null : await Shard.begin(options.shard)
   try {
     for (;;) {
       const joined = await joinWithEngine(context, () => client.open(node))
       if (joined === null) break
-      const how = await atWork(context, options, { client, joined, rejoin: () => client.open(node), name, tell })
+      const how = await atWork(context, options, {
+        client,
+        joined,
+        rejoin: () => client.open(node),
+        name,
+        shard,
+        tell,
+      })
       if (how === 'stopped') break
       if (how === 'engines') context.notice('The coordinator has another engine: joining anew …')
       else context.notice('All is handed in: joining anew with an empty store …')
@@ -96,6 +124,7 @@ async function work(context: CommandContext, options: NodeOptions): Promise<Exit
   } finally {
     io.signal.removeEventListener('abort', onAbort)
     hardStop.abort(new Error('the node stops'))
+    shard?.end()
   }
   context.notice(`${plural(counts.handed_in, 'rollout')} handed in, ${counts.refused} refused.`)
   return exitCode.ok
@@ -124,12 +153,14 @@ async function atWork(
     joined,
     rejoin,
     name,
+    shard,
     tell,
   }: {
     readonly client: NodeClient
     readonly joined: Joined
     readonly rejoin: () => Promise<Joined>
     readonly name: string
+    readonly shard: Shard | null
     readonly tell: (news: NodeNews) => void
   },
 ): Promise<'stopped' | 'engines' | 'store'> {
@@ -144,7 +175,9 @@ async function atWork(
   const { NodeVerifier } = await import('../node/verifier.ts')
   const { verifiesAt, VerifierBoxes } = await import('../node/verifies-at.ts')
   const { defaultLimits, FollowWeights } = await import('../../rollout/index.ts')
-  const { config } = loaded
+  const { shareOfConfig } = await import('../node/share.ts')
+  const place = shard?.place
+  const config = place === undefined ? loaded.config : shareOfConfig(loaded.config, place.index, place.count)
   const refuse = async (): Promise<never> =>
     Promise.reject(
       new PaddockError('NODE_UNFIT', 'a node takes no runs of its own', { fix: 'Give them to the coordinator.' }),
@@ -173,6 +206,7 @@ async function atWork(
     },
     openMode: false,
     signal: io.signal,
+    ...(shard === null ? {} : { shard }),
     submit: refuse,
     findRun: refuse,
     findSelector: refuse,
@@ -228,6 +262,7 @@ async function atWork(
     return await worker.run()
   } finally {
     await boxes.close()
+    shard?.close()
     await owner.close()
   }
 }

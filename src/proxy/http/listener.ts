@@ -12,9 +12,11 @@ export async function openListener(options: {
   readonly host: string
   readonly port: number
   readonly limits: ProxyLimits
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** `passed`: the connection was given to us by whoever accepted it. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, passed: boolean) => void
 }): Promise<Listener> {
   const { limits } = options
+  const given = new WeakSet<Socket>()
   const server = createServer(
     {
       maxHeaderSize: limits.maxHeaderBytes,
@@ -24,7 +26,7 @@ export async function openListener(options: {
       keepAliveTimeout: 65_000,
       noDelay: true,
     },
-    options.handle,
+    (request, response) => options.handle(request, response, given.has(request.socket)),
   )
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => refuseRaw(cause, socket))
   await new Promise<void>((resolve, reject) => {
@@ -39,6 +41,14 @@ export async function openListener(options: {
   return {
     origin: originOf(options.host, port),
     port,
+    adopt: (socket, read) => {
+      given.add(socket)
+      // As a server's own sockets are: a client that has sent its request may close its side.
+      socket.allowHalfOpen = true
+      socket.setNoDelay(true)
+      if (read.length > 0) socket.unshift(read)
+      server.emit('connection', socket)
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
