@@ -198,6 +198,7 @@ function prepared(loaded: LoadedConfig, parts: Parts, findTasks: FindTasks, resu
         environments,
         sandbox: stand.sandbox,
         elsewhere: owner.elsewhere,
+        judge: owner.judge,
         signal: stop,
         note: (line) => stand.tell({ type: 'note', line }),
       })
@@ -369,6 +370,7 @@ async function standOf(
       snapshotEvery: config.run.snapshotEvery,
       keepSnapshots: { most: keepSnapshots.most, mostBytes: keepSnapshots.mostMb * 2 ** 20 },
       policyPause: pause,
+      judge: owner.judge,
       shelving: owner.shelving,
       atWeightUpdate: config.run.atWeightUpdate,
       scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },

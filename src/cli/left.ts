@@ -1,6 +1,12 @@
 import type { Id } from '../core/index.ts'
 import type { EnvironmentRegistry } from '../envs/index.ts'
-import { isUnverified, type UnverifiedRollout, type VerifyElsewhere, verifyLeft } from '../rollout/index.ts'
+import {
+  type FindJudge,
+  isUnverified,
+  type UnverifiedRollout,
+  type VerifyElsewhere,
+  verifyLeft,
+} from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import type { OwnedStore } from '../trajectory/index.ts'
 
@@ -10,6 +16,7 @@ export interface LeftVerifier {
   readonly sandbox: SandboxProvider | null
   /** Verifies in place of this machine; null: that is done here. */
   readonly elsewhere: VerifyElsewhere | null
+  readonly judge: FindJudge | null
   readonly signal: AbortSignal
   readonly note: (line: string) => void
 }
@@ -49,7 +56,7 @@ export class LeftWork {
   }
 
   async #one(
-    { environments, sandbox, elsewhere, signal, note }: LeftVerifier,
+    { environments, sandbox, elsewhere, judge, signal, note }: LeftVerifier,
     rollout: UnverifiedRollout,
   ): Promise<void> {
     try {
@@ -57,7 +64,7 @@ export class LeftWork {
       if (!isUnverified(now)) return
       const task = await this.#store.catalogue.task(now.taskDigest)
       const environment = task.environment === 'none' ? null : environments.get(task.environment)
-      const left = await verifyLeft({ store: this.#store, environment, sandbox, elsewhere, signal }, now, task)
+      const left = await verifyLeft({ store: this.#store, environment, sandbox, elsewhere, judge, signal }, now, task)
       if (left.outcome !== 'verified') note(`rollout ${now.id} of an earlier run: ${left.detail}`)
     } catch (error) {
       if (!signal.aborted) note(`rollout ${rollout.id} of an earlier run stays unverified: ${String(error)}`)

@@ -24,6 +24,7 @@ import {
   Evals,
   Feeds,
   type FindSelector,
+  type FindJudge,
   type FoundRun,
   HandOuts,
   type LateVerdict,
@@ -67,6 +68,7 @@ import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
 import type { FindEnvironment } from './environments.ts'
+import { judgeOf } from './judge.ts'
 import { LeftWork } from './left.ts'
 import { logNodesAnswered, logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
@@ -106,6 +108,8 @@ export interface Owner {
   readonly engineUpdates: EngineOverUpdates
   /** The agents of all its runs, for whoever puts them aside. */
   readonly shelving: Shelving
+  /** The engine that judges are asked at, on the record; null: none is configured. */
+  readonly judge: FindJudge | null
   /** Nodes that do jobs of its runs. */
   readonly nodes: NodeJobs
   /** False: all rollouts are left to nodes. */
@@ -226,6 +230,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
     })
     closers.add(() => proxy.close())
+    const judge = judgeOf(config, { store, onEvent: logCall })
+    closers.add(async () => judge[Symbol.asyncDispose]())
     const turnEvents = new TurnEvents({
       store,
       proxy,
@@ -297,7 +303,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     const verifyJobs = new VerifyJobs({
       store,
       here: doesRollouts
-        ? ({ order, ...asked }, stop) => verifyOrder({ ...asked, sandbox, signal: stop }, order)
+        ? ({ order, ...asked }, stop) => verifyOrder({ ...asked, sandbox, judge: judge.find, signal: stop }, order)
         : null,
       places: config.run.limits.verify ?? defaultLimits().verify,
       onFailure: (error) => log.room('rollout').error({ error }, 'nothing is verified here any more'),
@@ -450,6 +456,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       engineListeners,
       engineUpdates: engine,
       shelving,
+      judge: judge.find,
       nodes,
       doesRollouts,
       elsewhere,
@@ -481,10 +488,11 @@ function enginesForNodes(found: ResolvedEngine | null): NodeEngines | null {
 
 /** What no log line may hold, whatever it looks like. */
 function secretsOf({ engine, engines, control }: Config): readonly string[] {
-  const { reference, teacher } = engines
+  const { judge, reference, teacher } = engines
   const keys = objectStoreKeys()
   return [
     engine.apiKey,
+    judge?.apiKey ?? null,
     reference?.apiKey ?? null,
     teacher?.apiKey ?? null,
     control.token,

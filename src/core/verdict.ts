@@ -68,5 +68,7 @@ export interface VerdictFacts {
   readonly token?: string
   /** Judge cost in tokens, zero elsewhere. */
   readonly costTokens: number
+  /** Sessions of role `judge` that hold what a judge was asked for it; absent: none was asked through Paddock. */
+  readonly judgeSessions?: readonly Id[]
   readonly supersedes: Id | null
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Digest, EventBody, Id, PaddockError, Task, Verdict } from '../core/index.ts'
-import type { ToolCallFact, VerdictDraft } from '../reward/index.ts'
+import type { FindJudgeServer, ToolCallFact, VerdictDraft } from '../reward/index.ts'
 import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
 import type { TaskGenerator } from './generate/contract.ts'
 
@@ -166,6 +166,8 @@ export interface VerifyContext {
   readonly toolCalls?: readonly ToolCallFact[]
   /** Opens a fresh box of role `verifier`; whoever opens it disposes it. */
   readonly openBox: (needs: BoxNeeds) => Promise<Box>
+  /** Where a judge is asked on the record, for `judge.score`; absent: the configuration names no judge. */
+  readonly judge?: FindJudgeServer
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
 }

@@ -7,5 +7,6 @@ export function wholeVerdict(steps: TaskSteps, drafts: readonly VerdictDraft[]):
     const step = steps.tasks[i]?.name
     return draft.artifacts.map((artifact) => (step === undefined ? artifact : { ...artifact, step }))
   })
-  return { ...steps.rollUp(drafts), artifacts }
+  const judgeSessions = drafts.flatMap((draft) => draft.judgeSessions ?? [])
+  return { ...steps.rollUp(drafts), artifacts, ...(judgeSessions.length === 0 ? {} : { judgeSessions }) }
 }

@@ -4,6 +4,8 @@ export type { VerdictDraft } from '../core/index.ts'
 export { type DraftFacts, evidenceLimit, hacked, scored, unscored } from './draft.ts'
 export {
   type AskerOptions,
+  type FindJudgeServer,
+  type JudgeServer,
   createJudge,
   directoryCache,
   type Judge,

@@ -9,7 +9,10 @@ import { inStage } from './stage.ts'
 
 /** What a stage of a rollout needs, whether the agent worked in this process or in an earlier one. */
 export interface StageContext {
-  readonly run: Pick<RunParts, 'runId' | 'environment' | 'sandbox' | 'budgets' | 'signal' | 'clock' | 'newId'> & {
+  readonly run: Pick<
+    RunParts,
+    'runId' | 'environment' | 'sandbox' | 'budgets' | 'judge' | 'signal' | 'clock' | 'newId'
+  > & {
     readonly store: Pick<Store, 'catalogue' | 'recorder'>
   }
   readonly log: RolloutLog

@@ -5,6 +5,7 @@ import type { KeepBounds, SandboxProvider } from '../sandbox/index.ts'
 import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
+import type { FindJudge } from './judge-engine.ts'
 import type { NodesOfRun } from './nodes/index.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
@@ -52,6 +53,8 @@ export interface RunOptions {
   readonly keepSnapshots?: KeepBounds
   /** Whoever pauses the engine for an update of the policy holds the agents by it. */
   readonly policyPause?: PolicyPause
+  /** The engine that judges of verifiers are asked at, on the record. Default: none. */
+  readonly judge?: FindJudge | null
   /** Whoever puts agents aside knows them by it. */
   readonly shelving?: Shelving
   /** What becomes of half-done rollouts at an update of the weights; `shelve` needs `shelving`. Default `continue`. */

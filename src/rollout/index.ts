@@ -58,6 +58,7 @@ export {
   rewriteRollouts,
   rewriteSchema,
 } from './rewrite/index.ts'
+export { type FindJudge, type JudgeEngine } from './judge-engine.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
 export { type AtWeightUpdate, EngineOverUpdates, type OverNodes, type Shelved, Shelving } from './shelving/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'

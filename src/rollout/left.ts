@@ -10,6 +10,7 @@ import { verifyStored } from './rescore/verify-stored.ts'
 import { RolloutLog } from './rollout-log.ts'
 import type { UnverifiedRollout } from './work.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
+import type { FindJudge } from './judge-engine.ts'
 import { neverAnswered, toolCallsOf, verdictOf, verifyWith } from './verify.ts'
 
 export interface VerifyLeftOptions {
@@ -19,6 +20,7 @@ export interface VerifyLeftOptions {
   readonly sandbox: SandboxProvider | null
   /** Verifies what needs a verifier; null or left out: that is done here. */
   readonly elsewhere?: VerifyElsewhere | null
+  readonly judge: FindJudge | null
   /** Tells what came of it and writes nothing. */
   readonly dryRun?: boolean
   readonly signal: AbortSignal
@@ -79,7 +81,18 @@ async function draftOf(o: VerifyLeftOptions, context: StageContext, rollout: Unv
   if (sandbox === null) return null
   return verifyWith(context, task, environment, (signal, toolCalls) => {
     const labels = { run: runId, rollout: id }
-    const verifier = { blobs: o.store.blobs, environment, sandbox, labels, signal, toolCalls, emit: log.emit }
+    const judged = { rolloutId: id, purpose: 'verify' }
+    const verifier = {
+      blobs: o.store.blobs,
+      environment,
+      sandbox,
+      labels,
+      signal,
+      toolCalls,
+      emit: log.emit,
+      judge: o.judge,
+      judged,
+    }
     return verifyStored(verifier, task, { artifacts, shared, cut: cutShort })
   })
 }
@@ -88,7 +101,7 @@ function contextOf(o: VerifyLeftOptions, rollout: UnverifiedRollout, task: Task)
   const { store, environment, sandbox, signal, clock = systemClock } = o
   const id = o.newId ?? newId
   const { runId, harness } = rollout
-  const run = { runId, store, environment, sandbox, budgets: runBudgets({}), signal, clock, newId: id }
+  const run = { runId, store, environment, sandbox, judge: o.judge, budgets: runBudgets({}), signal, clock, newId: id }
   const identity = { runId, harness, task: task.name }
   const log = new RolloutLog({
     rolloutId: rollout.id,

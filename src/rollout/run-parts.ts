@@ -7,6 +7,7 @@ import type { RunBudgets } from './budgets.ts'
 import type { RunProgress } from './contract.ts'
 import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
+import type { FindJudge } from './judge-engine.ts'
 import type { PolicyPause } from './policy-pause.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
@@ -40,6 +41,8 @@ export interface RunParts {
   /** See `RunOptions`. */
   readonly trainingStep: number | null
   readonly policyPause: PolicyPause | null
+  /** Null: no judge is configured. */
+  readonly judge: FindJudge | null
   readonly shelving: Shelving | null
   readonly atWeightUpdate: AtWeightUpdate
   readonly signal: AbortSignal

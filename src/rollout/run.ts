@@ -180,6 +180,7 @@ function partsOf(
     keepSnapshots: (options.keepSnapshots?.most ?? 0) > 0 ? (options.keepSnapshots ?? null) : null,
     policyPause: options.policyPause ?? null,
     elsewhere: options.elsewhere ?? null,
+    judge: options.judge ?? null,
     shelving: options.shelving ?? null,
     atWeightUpdate: options.atWeightUpdate ?? 'continue',
     clock: options.clock ?? systemClock,

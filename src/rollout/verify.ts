@@ -6,6 +6,7 @@ import type { Done, Unverified } from './work.ts'
 import { boxLabels, stage, type StageContext, tellEgress } from './attempt-context.ts'
 import { stageMs } from './budgets.ts'
 import { faultLine } from './judge-end.ts'
+import { withJudge } from './judge-engine.ts'
 import type { RunParts } from './run-parts.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */
@@ -44,14 +45,17 @@ export async function verifyDraft(context: StageContext, unverified: Unverified)
   if (environment === null || sandbox === null) throw new Error('a box was there when the work was collected')
   if (!unverified.answered) return neverAnswered(environment, task)
   return verifyWith(context, task, environment, (signal, toolCalls) =>
-    environment.verify({
-      task,
-      artifacts,
-      toolCalls,
-      openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
-      signal,
-      emit: log.emit,
-    }),
+    withJudge(run.judge, { rolloutId: log.rolloutId, purpose: 'verify' }, (judge) =>
+      environment.verify({
+        task,
+        artifacts,
+        toolCalls,
+        openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
+        ...judge,
+        signal,
+        emit: log.emit,
+      }),
+    ),
   )
 }
 

@@ -41,6 +41,8 @@ export type MaskReason =
 export type DropReason =
   /** Continuations that a trainer asked for, which no harness saw. */
   | 'probe'
+  /** What a judge said: in this bucket whatever became of the rollout. */
+  | 'judge'
   | 'verdict_null'
   | 'tainted'
   | 'rollout_unfinished'

@@ -395,6 +395,7 @@ export interface VerifyContext {
     readonly artifacts: Artifacts;
     readonly toolCalls?: readonly ToolCallFact[];
     readonly openBox: (needs: BoxNeeds) => Promise<Box>;
+    readonly judge?: FindJudgeServer;
     readonly signal: AbortSignal;
     readonly emit: (event: EventBody) => void;
 }

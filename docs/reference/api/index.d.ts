@@ -262,6 +262,7 @@ export interface RescoreOptions {
     readonly store: Pick<Store, 'catalogue' | 'blobs' | 'recorder'>;
     readonly environment: (name: string) => Environment;
     readonly sandbox: SandboxProvider;
+    readonly judge?: FindJudge | null;
     readonly rollouts: readonly RolloutView[];
     readonly tasks?: readonly Task[];
     readonly dryRun?: boolean;
@@ -320,6 +321,7 @@ export interface RunOptions {
     readonly snapshotEvery?: number | null;
     readonly keepSnapshots?: KeepBounds;
     readonly policyPause?: PolicyPause;
+    readonly judge?: FindJudge | null;
     readonly shelving?: Shelving;
     readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;

@@ -49,6 +49,8 @@ export type Composition = {
 
 export type DetectorName = keyof typeof detectors;
 
+export type FindJudgeServer = () => Promise<JudgeServer>;
+
 export interface Finding {
     readonly detector: DetectorName;
     readonly callId: string | null;
@@ -56,9 +58,7 @@ export interface Finding {
 }
 
 export interface Judge {
-    score(cases: readonly JudgeCase[], o: {
-        readonly signal: AbortSignal;
-    }): Promise<readonly VerdictDraft[]>;
+    score(cases: readonly JudgeCase[], o: ScoreOptions): Promise<readonly VerdictDraft[]>;
 }
 
 export interface JudgeCase {
@@ -67,7 +67,7 @@ export interface JudgeCase {
     readonly reference: string | null;
 }
 
-export interface JudgeOptions extends AskerOptions {
+export interface JudgeOptions extends AskerOptions, Partial<JudgeServer> {
     readonly rubric: Rubric;
     readonly votes?: number;
     readonly swap?: boolean;
@@ -77,6 +77,12 @@ export interface JudgeOptions extends AskerOptions {
     readonly bribes?: number;
     readonly seed?: number;
     readonly cache?: JudgeCache;
+}
+
+export interface JudgeServer {
+    readonly baseUrl: string;
+    readonly apiKey: string;
+    readonly model: string;
 }
 
 export interface Judged {

@@ -79,6 +79,8 @@ async function rewrite(
     if (kind !== 'rollout') throw new PaddockError('USAGE', `${named} is a ${kind}, and a rollout is rewritten`)
     rewrites.push({ rolloutId: id satisfies Id, rewrite: parsed.data, place })
   }
+  const { judgeOf } = await import('../judge.ts')
+  await using judge = judgeOf(loaded.config, { store })
   const environments = environmentsOf(loaded, { also: options.env, cwd: io.cwd })
   environments.catch(() => undefined)
   let sandbox: Promise<SandboxProvider> | undefined
@@ -90,6 +92,7 @@ async function rewrite(
       readRequest: chatRequestOf,
       environment: async (name) => (await environments).get(name),
       sandbox: () => (sandbox ??= sandboxOf(loaded.config)),
+      judge: judge.find,
       parallel: options.parallel,
       signal: io.signal,
     })

@@ -5,12 +5,9 @@ import { Pace } from './pace.ts'
 import type { Prompt } from './prompt.ts'
 import { type Judged, readReply, replySchema } from './reply.ts'
 import type { RubricItem } from './rubric.ts'
+import { type JudgeServer, purposeHeader } from './server.ts'
 
 export interface AskerOptions {
-  /** OpenAI-compatible, with `/v1`: any server, or a session of role `judge` at Paddock's own proxy. */
-  readonly baseUrl: string
-  readonly apiKey: string
-  readonly model: string
   /** Default 0. */
   readonly temperature?: number
   /** Answer tokens. Default 1024. */
@@ -26,6 +23,22 @@ export interface AskerOptions {
   readonly backoffMs?: number
   readonly maxInFlight?: number
   readonly maxPerMinute?: number
+}
+
+/** Whom a question goes to. */
+export interface Recipient {
+  readonly server: JudgeServer
+  /** It is recorded, with what it was asked for. */
+  readonly recorded: boolean
+}
+
+/** A question beside its prompt. */
+interface Question {
+  readonly vote: number
+  readonly to: Recipient
+  /** In a word: `canary` or `case`. */
+  readonly purpose: string
+  readonly signal: AbortSignal
 }
 
 export type Asked = { readonly tokens: number } & (
@@ -54,11 +67,7 @@ export class Asker {
   }
 
   /** Resolves for every fault of the judge; rejects only with the signal's reason. */
-  async ask(
-    item: RubricItem,
-    prompt: Prompt,
-    o: { readonly vote: number; readonly signal: AbortSignal },
-  ): Promise<Asked> {
+  async ask(item: RubricItem, prompt: Prompt, o: Question): Promise<Asked> {
     const messages: Message[] = [
       { role: 'system', content: prompt.system },
       { role: 'user', content: prompt.user },
@@ -66,7 +75,8 @@ export class Asker {
     let tokens = 0
     let why = ''
     for (let attempt = 0; attempt <= (this.#options.repairs ?? 1); attempt += 1) {
-      const reply = await this.#complete(messages, replySchema(item, prompt.mark), o)
+      const purpose = `${attempt === 0 ? o.purpose : 'repair'}/${item.name}`
+      const reply = await this.#complete(messages, replySchema(item, prompt.mark), { ...o, purpose })
       tokens += reply.tokens
       if (!reply.ok) return { ok: false, why: reply.why, tokens }
       const reading = reply.cut
@@ -85,13 +95,15 @@ export class Asker {
   async #complete(
     messages: readonly Message[],
     schema: Record<string, unknown>,
-    { vote, signal }: { readonly vote: number; readonly signal: AbortSignal },
+    { vote, to, purpose, signal }: Question,
   ): Promise<
     | { readonly ok: true; readonly text: string; readonly cut: boolean; readonly tokens: number }
     | { readonly ok: false; readonly why: string; readonly tokens: 0 }
   > {
-    const { model, temperature = 0, maxTokens = 1024, structured = true, tries = 4, backoffMs = 500 } = this.#options
-    const { baseUrl, apiKey, timeoutMs = 120_000 } = this.#options
+    const { temperature = 0, maxTokens = 1024, structured = true, tries = 4, backoffMs = 500 } = this.#options
+    const { timeoutMs = 120_000 } = this.#options
+    const { baseUrl, apiKey, model } = to.server
+    const headers = to.recorded ? { [purposeHeader]: encodeURI(purpose) } : {}
     // Loaded by who asks: most programs with this room have no judge.
     const { OpenAI: Client, APIError } = await import('openai')
     const client = new Client({ baseURL: baseUrl, apiKey, timeout: timeoutMs, maxRetries: 0 })
@@ -113,7 +125,10 @@ export class Asker {
               }
             : {}),
         }
-        const completion = await this.#pace.run(() => client.chat.completions.create(asked, { signal }), signal)
+        const completion = await this.#pace.run(
+          () => client.chat.completions.create(asked, { signal, headers }),
+          signal,
+        )
         const choice = completion.choices?.[0]
         const tokens = completion.usage?.total_tokens ?? 0
         return { ok: true, text: choice?.message?.content ?? '', cut: choice?.finish_reason === 'length', tokens }

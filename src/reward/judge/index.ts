@@ -1,6 +1,7 @@
 export { type AskerOptions } from './ask.ts'
 export { directoryCache, type JudgeCache, memoryCache } from './cache.ts'
 export { createJudge, type Judge, type JudgeOptions } from './judge.ts'
+export { type FindJudgeServer, type JudgeServer } from './server.ts'
 export { type JudgeCase } from './prompt.ts'
 export { type Judged } from './reply.ts'
 export { loadRubric, parseRubric, type Rubric, type RubricItem } from './rubric.ts'

@@ -1,16 +1,18 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { sha256, type VerdictDraft } from '../../core/index.ts'
 import { type DraftFacts, scored, unscored } from '../draft.ts'
-import { Asker, type AskerOptions } from './ask.ts'
+import { Asker, type AskerOptions, type Recipient } from './ask.ts'
 import { type JudgeCache, memoryCache } from './cache.ts'
 import { drawnBribes } from './bribes.ts'
 import { Canaries, type Probe } from './canaries.ts'
 import { type JudgeCase, makePrompt, promptDigest } from './prompt.ts'
 import type { Judged } from './reply.ts'
 import { composeItems, type Rubric, type RubricItem, valueOf } from './rubric.ts'
+import { type FindJudgeServer, type JudgeServer, noServer, ownServer } from './server.ts'
 import { Shared } from './shared.ts'
 
-export interface JudgeOptions extends AskerOptions {
+/** `baseUrl`, `apiKey` and `model`: where it answers, unless the configuration names the judge. */
+export interface JudgeOptions extends AskerOptions, Partial<JudgeServer> {
   readonly rubric: Rubric
   /** Questions per item, odd; the majority counts. Default 1. */
   readonly votes?: number
@@ -35,9 +37,22 @@ export interface JudgeOptions extends AskerOptions {
 export interface Judge {
   /**
    * Scores cases, canaries before and behind. A judge that is out, or that misses one of them, gives `judge_failed` and no number.
-   * Drafts come in the order of `cases`. Rejects only with the signal's reason.
+   * Drafts come in the order of `cases`. Rejects with the signal's reason, and before it asks anything with `ENGINE_INCAPABLE` where
+   * nobody says where the judge is, and with what `o.judge` throws.
    */
-  score(cases: readonly JudgeCase[], o: { readonly signal: AbortSignal }): Promise<readonly VerdictDraft[]>
+  score(cases: readonly JudgeCase[], o: ScoreOptions): Promise<readonly VerdictDraft[]>
+}
+
+export interface ScoreOptions {
+  readonly signal: AbortSignal
+  /** The engine of the configuration, on the record of this verification: it is asked in place of the judge's own server. */
+  readonly judge?: FindJudgeServer
+}
+
+/** What is asked on behalf of one caller. */
+interface Asking {
+  readonly to: Recipient
+  readonly signal: AbortSignal
 }
 
 /** What the canaries came to: null, or which was missed. */
@@ -69,12 +84,31 @@ type ItemResult = {
   | { readonly ok: false; readonly why: string }
 )
 
-/** A judge by rubric over any OpenAI-compatible server. One call per item, vote and order. */
+/**
+ * A judge by rubric over any OpenAI-compatible server. One call per item, vote and order. Throws `RangeError` for options out of their
+ * range.
+ */
 export function createJudge(options: JudgeOptions): Judge {
-  return new RubricJudge(options)
+  const own = ownServer(options)
+  // What was seen of one model says nothing of another.
+  const models = new Map<string, RubricJudge>()
+  const of = (model: string): RubricJudge => {
+    const known = models.get(model) ?? new RubricJudge(options, model)
+    models.set(model, known)
+    return known
+  }
+  // Wrong options are told at once.
+  of(own?.model ?? '')
+  return {
+    score: async (cases, { signal, judge }) => {
+      const server = judge === undefined ? own : await judge()
+      if (server === null) throw noServer()
+      return of(server.model).score(cases, { signal, to: { server, recorded: judge !== undefined } })
+    },
+  }
 }
 
-class RubricJudge implements Judge {
+class RubricJudge {
   readonly #o: JudgeOptions
   readonly #votes: number
   readonly #batch: number
@@ -93,7 +127,7 @@ class RubricJudge implements Judge {
   /** Watches that were missed so far, and why the last one was. */
   #turned: { readonly times: number; readonly failure: string } = { times: 0, failure: '' }
 
-  constructor(o: JudgeOptions) {
+  constructor(o: JudgeOptions, model: string) {
     this.#o = o
     this.#votes = o.votes ?? 1
     if (!Number.isInteger(this.#votes) || this.#votes < 1 || this.#votes % 2 === 0) {
@@ -111,7 +145,7 @@ class RubricJudge implements Judge {
     this.#canaries = new Canaries(o.rubric, { drawn, seed: o.seed ?? randomInt(2 ** 31) })
     this.#asker = new Asker(o)
     this.#cache = o.cache ?? memoryCache()
-    const { model, temperature = 0, maxTokens = 1024, structured = true } = o
+    const { temperature = 0, maxTokens = 1024, structured = true } = o
     const settings = {
       model,
       temperature,
@@ -125,19 +159,16 @@ class RubricJudge implements Judge {
     this.#verifier = { id: `judge/${o.rubric.name}/${model}`, version: o.rubric.version, sha256: this.#digest }
   }
 
-  async score(
-    cases: readonly JudgeCase[],
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<readonly VerdictDraft[]> {
+  async score(cases: readonly JudgeCase[], asking: Asking): Promise<readonly VerdictDraft[]> {
     const drafts: VerdictDraft[] = []
     for (let at = 0; at < cases.length;) {
-      const { failure, tokens } = await this.#trust(signal)
+      const { failure, tokens } = await this.#trust(asking)
       const count = failure === null ? Math.min(this.#watch, Math.max(1, this.#trusted)) : this.#batch
       const part = cases.slice(at, at + count)
       at += part.length
       const got =
         failure === null
-          ? await this.#watched(part, signal)
+          ? await this.#watched(part, asking)
           : part.map(() => this.#failed(failure, { evidence: '', costTokens: 0 }))
       drafts.push(...withCost(got, tokens))
     }
@@ -145,21 +176,21 @@ class RubricJudge implements Judge {
   }
 
   /** Judges cases and then asks canaries: a judge that turned in between, here or for another caller, gave no verdict. */
-  async #watched(part: readonly JudgeCase[], signal: AbortSignal): Promise<readonly VerdictDraft[]> {
+  async #watched(part: readonly JudgeCase[], asking: Asking): Promise<readonly VerdictDraft[]> {
     this.#trusted = Math.max(0, this.#trusted - part.length)
     const { times } = this.#turned
-    const held = await Promise.all(part.map((one) => this.#judge(one, signal)))
+    const held = await Promise.all(part.map((one) => this.#judge(one, asking)))
     const fresh = held.flatMap((one) => one.fresh)
     // All from the cache: what the judge is like now says nothing about them.
     if (fresh.length === 0) return held.map(({ draft }) => draft)
     const { value, own } = await this.#watches.next(async () => {
-      const probed = await this.#ask(this.#canaries.watch(), signal)
+      const probed = await this.#ask(this.#canaries.watch(), asking)
       if (probed.failure !== null) {
         this.#trusted = 0
         this.#turned = { times: this.#turned.times + 1, failure: probed.failure }
       }
       return probed
-    }, signal)
+    }, asking.signal)
     const tokens = own ? value.tokens : 0
     if (this.#turned.times === times) {
       for (const { key, judged } of fresh) await this.#cache.put(key, judged)
@@ -178,21 +209,21 @@ class RubricJudge implements Judge {
   }
 
   /** The round of canaries that cases need before them; callers that come together share one. */
-  async #trust(signal: AbortSignal): Promise<Probed> {
+  async #trust(asking: Asking): Promise<Probed> {
     if (this.#trusted > 0) return { failure: null, tokens: 0 }
     const { value, own } = await this.#rounds.join(async () => {
-      const probed = await this.#ask(this.#canaries.round(), signal)
+      const probed = await this.#ask(this.#canaries.round(), asking)
       this.#trusted = probed.failure === null ? this.#batch : 0
       return probed
-    }, signal)
+    }, asking.signal)
     return own ? value : { ...value, tokens: 0 }
   }
 
-  async #ask(probes: readonly Probe[], signal: AbortSignal): Promise<Probed> {
+  async #ask(probes: readonly Probe[], asking: Asking): Promise<Probed> {
     const answers = await Promise.all(
       probes.map(async (probe) => {
         // Never from the cache: the question is what the judge is like now.
-        const result = await this.#item(probe.of, probe, { signal, cached: false })
+        const result = await this.#item(probe.of, probe, { ...asking, cached: false })
         const right = result.ok && result.choice === probe.choice
         const said = result.ok
           ? `it said ${JSON.stringify(result.choice)}, not ${JSON.stringify(probe.choice)}`
@@ -207,9 +238,9 @@ class RubricJudge implements Judge {
     }
   }
 
-  async #judge(one: JudgeCase, signal: AbortSignal): Promise<Held> {
+  async #judge(one: JudgeCase, asking: Asking): Promise<Held> {
     const { rubric } = this.#o
-    const results = await Promise.all(rubric.items.map((item) => this.#item(item, one, { signal, cached: true })))
+    const results = await Promise.all(rubric.items.map((item) => this.#item(item, one, { ...asking, cached: true })))
     const facts = {
       evidence: results.map((result) => result.told).join('\n'),
       costTokens: results.reduce((sum, result) => sum + result.tokens, 0),
@@ -238,11 +269,7 @@ class RubricJudge implements Judge {
     return unscored('judge_failed', reason, { evidence, costTokens, verifier: this.#verifier, trust: 'host' })
   }
 
-  async #item(
-    item: RubricItem,
-    one: JudgeCase,
-    o: { readonly signal: AbortSignal; readonly cached: boolean },
-  ): Promise<ItemResult> {
+  async #item(item: RubricItem, one: JudgeCase, o: Asking & { readonly cached: boolean }): Promise<ItemResult> {
     const votes = await Promise.all(Array.from({ length: this.#votes }, (_, vote) => this.#vote(item, one, vote, o)))
     const tokens = votes.reduce((sum, vote) => sum + vote.tokens, 0)
     const told = votes.map((vote) => `${item.name}: ${vote.told}`).join('\n')
@@ -265,7 +292,7 @@ class RubricJudge implements Judge {
     item: RubricItem,
     one: JudgeCase,
     vote: number,
-    o: { readonly signal: AbortSignal; readonly cached: boolean },
+    o: Asking & { readonly cached: boolean },
   ): Promise<{
     readonly choice: string | null
     readonly told: string
@@ -290,7 +317,7 @@ class RubricJudge implements Judge {
   async #question(
     item: RubricItem,
     one: JudgeCase,
-    o: { readonly signal: AbortSignal; readonly cached: boolean; readonly vote: number; readonly swapped: boolean },
+    o: Asking & { readonly cached: boolean; readonly vote: number; readonly swapped: boolean },
   ) {
     const { question, answer, reference } = one
     const content = JSON.stringify([this.#digest, item, o.vote, o.swapped, question, answer, reference])
@@ -298,7 +325,9 @@ class RubricJudge implements Judge {
     const known = o.cached ? await this.#cache.get(key) : null
     if (known !== null) return { ok: true as const, judged: known, tokens: 0, key, known: true }
     const prompt = makePrompt(item, one, { swapped: o.swapped, secret: this.#secret })
-    const asked = await this.#asker.ask(item, prompt, { vote: o.vote, signal: o.signal })
+    const { vote, to, signal } = o
+    const purpose = o.cached ? 'case' : 'canary'
+    const asked = await this.#asker.ask(item, prompt, { vote, to, purpose, signal })
     return asked.ok ? { ...asked, key, known: false } : asked
   }
 }

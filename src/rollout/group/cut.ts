@@ -38,7 +38,8 @@ export async function outsideCutVerdict(
   if (spec === null || cutOf(spec, cut.end) === null) return null
   const draft = cutDraft(spec, cut.end)
   if (draft !== null) return draft
-  for (const { id } of await recorder.sessions({ rolloutId })) {
+  for (const { id, role } of await recorder.sessions({ rolloutId })) {
+    if (role !== 'agent') continue
     const { calls } = await recorder.session(id, { bodies: [] })
     if (calls.some(({ commit }) => commit?.outcome.kind === 'complete')) return null
   }

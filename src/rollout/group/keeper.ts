@@ -184,7 +184,7 @@ async function sampledBy(recorder: KeeperParts['store']['recorder'], rolloutId: 
   const calls = new Set<Id | null>()
   const weights = new Set<string>()
   for (const { id, role } of await recorder.sessions({ rolloutId })) {
-    if (role === 'probe') continue
+    if (role !== 'agent') continue
     const { segments } = await recorder.session(id, { bodies: [] })
     for (const { origin, tokens, callId, policySpans } of segments) {
       if (origin !== 'sampled') continue

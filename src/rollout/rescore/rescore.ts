@@ -7,6 +7,7 @@ import { type RolloutView, type Store, verdictInForce, verifiersVerdict } from '
 import { Gate } from '../gate.ts'
 import { verifyLeft } from '../left.ts'
 import { isUnverified } from '../work.ts'
+import type { FindJudge } from '../judge-engine.ts'
 import { type StoredWork, verifyStored } from './verify-stored.ts'
 
 /**
@@ -35,6 +36,8 @@ export interface RescoreOptions {
   /** Throws for a name that it does not know. */
   readonly environment: (name: string) => Environment
   readonly sandbox: SandboxProvider
+  /** The engine that judges are asked at, on the record. Default: none. */
+  readonly judge?: FindJudge | null
   readonly rollouts: readonly RolloutView[]
   /** Tasks to use in place of the recorded ones of the same digest: the same work with its verifier in another place. */
   readonly tasks?: readonly Task[]
@@ -74,7 +77,11 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   const untouched = (outcome: RescoreOutcome, detail: string): Rescored => ({ ...about, outcome, after: null, detail })
   if (isUnverified(rollout)) {
     const left = await verifyLeft(
-      { ...o, environment: task.environment === 'none' ? null : o.environment(task.environment) },
+      {
+        ...o,
+        judge: o.judge ?? null,
+        environment: task.environment === 'none' ? null : o.environment(task.environment),
+      },
       rollout,
       task,
     )
@@ -100,6 +107,8 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
     labels: {},
     signal: o.signal,
     emit: () => undefined,
+    judge: o.judge ?? null,
+    judged: { rolloutId: rollout.id, purpose: 'rescore' },
   }
   const draft = await verifyStored(verifier, task, work)
   if ('missing' in draft) return untouched('not_stored', draft.missing)

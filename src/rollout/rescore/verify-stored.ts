@@ -10,6 +10,7 @@ import {
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { BoxLabels, SandboxProvider } from '../../sandbox/index.ts'
 import type { Blobs } from '../../trajectory/index.ts'
+import { type FindJudge, type JudgedWork, withJudge } from '../judge-engine.ts'
 import { storedArtifacts } from '../work.ts'
 
 /** What stored work is verified with. */
@@ -19,6 +20,9 @@ export interface StoredVerifier
   readonly environment: Environment
   readonly sandbox: SandboxProvider
   readonly labels: Partial<Pick<BoxLabels, 'run' | 'rollout'>>
+  /** Null: no judge is configured. */
+  readonly judge: FindJudge | null
+  readonly judged: JudgedWork
 }
 
 /** The names of what an agent left. */
@@ -63,12 +67,15 @@ async function verifyOne(o: StoredVerifier, task: Task, work: StoredWork): Promi
   if (work.shared && filesystemAmong(artifacts.items).layer === null) {
     return { missing: "the files of its agent's box were too many to be kept" }
   }
-  return environment.verify({
-    task,
-    artifacts,
-    ...(toolCalls === undefined ? {} : { toolCalls }),
-    openBox: verifierBoxes(sandbox, { labels, signal }),
-    signal,
-    emit,
-  })
+  return withJudge(o.judge, o.judged, (judge) =>
+    environment.verify({
+      task,
+      artifacts,
+      ...(toolCalls === undefined ? {} : { toolCalls }),
+      openBox: verifierBoxes(sandbox, { labels, signal }),
+      ...judge,
+      signal,
+      emit,
+    }),
+  )
 }

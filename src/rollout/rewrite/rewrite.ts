@@ -23,6 +23,7 @@ import {
   verdictInForce,
 } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
+import { type FindJudge, withJudge } from '../judge-engine.ts'
 import { keepArtifacts } from '../work.ts'
 import { refused, type Rewrite, rewritten } from './edits.ts'
 
@@ -44,6 +45,8 @@ export interface RewriteOptions {
   environment(name: string): Promise<Environment>
   /** Likewise. Closed by whoever gives it. */
   sandbox(): Promise<SandboxProvider>
+  /** The engine that judges are asked at, on the record. Default: none. */
+  readonly judge?: FindJudge | null
   /** Verifications at once. Default 2. */
   readonly parallel?: number
   readonly signal: AbortSignal
@@ -200,7 +203,9 @@ async function verdictOf(
   const artifacts = outside.artifacts({ items: [], answer })
   const { signal } = o
   const openBox = verifierBoxes(await o.sandbox(), { labels: {}, signal })
-  const draft = await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
+  const draft = await withJudge(o.judge ?? null, { rolloutId: null, purpose: 'rewrite' }, (judge) =>
+    environment.verify({ task, artifacts, openBox, ...judge, signal, emit: () => undefined }),
+  )
   if (draft.status === 'infra_error' || draft.status === 'judge_failed') {
     throw new PaddockError('VERIFY_FAILED', `Task ${task.name} could not be verified: ${draft.reason}`)
   }

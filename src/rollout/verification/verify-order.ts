@@ -3,6 +3,7 @@ import type { Environment } from '../../envs/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import type { Blobs } from '../../trajectory/index.ts'
 import { faultLine } from '../judge-end.ts'
+import type { FindJudge } from '../judge-engine.ts'
 import { verifyStored } from '../rescore/verify-stored.ts'
 import { faulted } from '../verify.ts'
 import type { Verified, VerifyOrder } from './contract.ts'
@@ -16,12 +17,14 @@ export interface OrderParts {
   readonly sandbox: () => Promise<SandboxProvider>
   /** What the names of the work stand for. */
   readonly blobs: Pick<Blobs, 'get'>
+  /** Default: none. A node has none: its recorder knows nothing of what it verifies for others. */
+  readonly judge?: FindJudge | null
   readonly signal: AbortSignal
 }
 
 /** Applies the verifier, on its budget. A fault is a draft without a number. Throws the signal's reason alone. */
 export async function verifyOrder(o: OrderParts, order: VerifyOrder): Promise<Verified> {
-  const { environment, blobs, signal } = o
+  const { environment, blobs, judge = null, signal } = o
   const { work, toolCalls, budgetMs, labels } = order
   const late = AbortSignal.timeout(budgetMs)
   const limit = AbortSignal.any([signal, late])
@@ -30,7 +33,9 @@ export async function verifyOrder(o: OrderParts, order: VerifyOrder): Promise<Ve
     const sandbox = await o.sandbox()
     const emit = (): void => undefined
     const told = toolCalls === null ? {} : { toolCalls }
-    return await verifyStored({ blobs, environment, sandbox, labels, signal: limit, emit, ...told }, task, work)
+    const judged = { rolloutId: null, purpose: 'verification' }
+    const verifier = { blobs, environment, sandbox, labels, signal: limit, emit, judge, judged, ...told }
+    return await verifyStored(verifier, task, work)
   } catch (error) {
     if (signal.aborted) throw signal.reason
     return faulted(late.aborted ? `it took longer than ${budgetMs} ms` : faultLine(error), environment, order.task)

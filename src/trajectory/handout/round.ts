@@ -90,7 +90,7 @@ export async function draftRound(
   // All at once: each read is a way to another thread, and 32 members one after the other are a hundred of them.
   const read = await Promise.all(
     settled.members.map(async (member) => {
-      const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(({ role }) => role !== 'probe')
+      const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(({ role }) => role === 'agent')
       const [{ harness, labels }, ...logs] = await Promise.all([
         catalogue.rollout(member.rolloutId),
         ...sessions.map(({ id }) => recorder.session(id, { bodies: spanReading === null ? [] : 'all' })),

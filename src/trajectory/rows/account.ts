@@ -3,6 +3,7 @@ import type { SessionLog } from '../contract/index.ts'
 import type { BuiltRows } from './build.ts'
 import { AnswerLengths } from './answer-lengths.ts'
 import { unseenTokens } from './unseen.ts'
+import { bucketOf } from './usable.ts'
 
 /** All sampled tokens of a session, tails behind stop cuts and those known from the usage alone included. */
 export function sampledTokens(log: SessionLog): number {
@@ -60,8 +61,8 @@ export class Accounting {
     const sampled = sampledTokens(log)
     this.#sampled += sampled
     this.#untrained(log, new Map())
-    // Probes are no part of the rollout, whatever becomes of that.
-    if (sampled > 0) add(this.#notExported, log.session.role === 'probe' ? 'probe' : reason, sampled)
+    // Probes and judges are no part of the rollout, whatever becomes of that.
+    if (sampled > 0) add(this.#notExported, bucketOf(log.session.role) ?? reason, sampled)
   }
 
   /** The buckets so far. */
@@ -77,8 +78,8 @@ export class Accounting {
 
   /** Answers that are in no row. */
   #untrained({ session, segments }: SessionLog, inRows: ReadonlyMap<string, unknown>): void {
-    // Probes are no part of the rollout.
-    if (session.role === 'probe') return
+    // Probes and judges are no part of the rollout.
+    if (bucketOf(session.role) !== null) return
     for (const { id, origin, tokens } of segments) {
       if (origin === 'sampled' && !inRows.has(id)) this.#lengths.add(tokens.length, 0)
     }

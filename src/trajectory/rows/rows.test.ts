@@ -195,7 +195,7 @@ describe('buildRows', () => {
     expect(buildRows(judged, names)).toEqual({
       rows: [],
       unclean: 0,
-      outside: { masked: {}, notExported: { role: 2 } },
+      outside: { masked: {}, notExported: { judge: 2 } },
     })
   })
 

@@ -1,5 +1,5 @@
 import type { CallClass } from '../../core/index.ts'
-import { type CallRecord, type Segment, wireFaultOf } from '../contract/index.ts'
+import { type CallRecord, type Segment, type SessionRecord, wireFaultOf } from '../contract/index.ts'
 import type { DropReason } from '../rows-contract.ts'
 import type { Forest } from './forest.ts'
 
@@ -24,6 +24,11 @@ export type Candidate =
   | { readonly kind: 'leaf'; readonly segment: Segment; readonly trained: boolean }
   | { readonly kind: 'dropped'; readonly segment: Segment; readonly reason: DropReason }
 
+/** The bucket that tokens of a session of this role are in whatever becomes of its rollout; null: they have none of their own. */
+export function bucketOf(role: SessionRecord['role']): 'probe' | 'judge' | null {
+  return role === 'probe' || role === 'judge' ? role : null
+}
+
 /** Judges each sampled segment of an agent's session; tails behind a stop cut never end a row and are left out. */
 export function candidates(forest: Forest, trainClasses: readonly CallClass[], includeUntrained: boolean): Candidate[] {
   const judged: Candidate[] = []
@@ -37,7 +42,7 @@ export function candidates(forest: Forest, trainClasses: readonly CallClass[], i
     const call = forest.callOf(segment)
     const { role } = forest.log.session
     if (role !== 'agent') {
-      judged.push({ kind: 'dropped', segment, reason: role === 'probe' ? 'probe' : 'role' })
+      judged.push({ kind: 'dropped', segment, reason: bucketOf(role) ?? 'role' })
       continue
     }
     const reason = call === null ? 'undelivered_sibling' : (unusable(call) ?? wireFaultOf(call.commit?.findings ?? []))

@@ -141,6 +141,7 @@ function verdictJson(verdict: NonNullable<ExportRollout['verdict']>): object {
     trust: verdict.trust,
     by: verdict.by,
     cost_tokens: verdict.costTokens,
+    judge_sessions: verdict.judgeSessions ?? [],
     supersedes: verdict.supersedes,
     artifacts: verdict.artifacts.map((artifact) => ({
       path: artifact.path,
