@@ -84,14 +84,14 @@ it('go to one session, with what they need and for as long as it holds them, and
     { ...one.lease, jobId: newId() },
   ]
   for (const lease of others) {
-    await expect(jobs.files(lease)).rejects.toMatchObject({ code: 'NODE_NOT_YOURS' })
-    await expect(jobs.artifact(lease, named.sha256)).rejects.toMatchObject({ code: 'NODE_NOT_YOURS' })
+    await expect(jobs.files(lease)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(jobs.artifact(lease, named.sha256)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   }
   expect(await handIn(one, scored(1, facts))).toMatchObject({ accepted: true, repeated: false })
   expect(await handIn(one, scored(1, facts))).toMatchObject({ accepted: true, repeated: true })
   expect(await handIn(one, scored(0, facts))).toMatchObject({ accepted: false, why: 'differs' })
   expect(await came).toMatchObject({ reward: 1 })
-  await expect(jobs.artifact(one.lease, named.sha256)).rejects.toMatchObject({ code: 'NODE_NOT_YOURS' })
+  await expect(jobs.artifact(one.lease, named.sha256)).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
 it('of a session that is lost go to the next, and what the first makes of them is refused then', async () => {

@@ -120,7 +120,7 @@ export class VerifyJobs {
     return found
   }
 
-  /** The files that go with a verification. Throws `NODE_NOT_YOURS` for one that the lease does not hold. */
+  /** The files that go with a verification. Throws `NOT_FOUND` for one that the lease does not hold. */
   async files(lease: LeaseKey): Promise<TaskFiles> {
     const { root } = await this.#held(lease)
     const known = this.#lists.get(root)
@@ -188,7 +188,7 @@ export class VerifyJobs {
     const waiting = this.#waiting.get(jobId)
     if (waiting !== undefined && job?.token === token && job.session === session && job.state === 'leased')
       return waiting
-    throw new PaddockError('NODE_NOT_YOURS', `the session ${session} does not hold the verification ${jobId}`)
+    throw new PaddockError('NOT_FOUND', `the session ${session} does not hold a verification ${jobId}`)
   }
 
   #next(jobId: Id, came: Verified): 'done' | 'again' {
