@@ -19,6 +19,11 @@ const all = [
     name: 'nodes',
     about: 'Throughput against nodes (`bench/nodes.ts`), beside one node times their number',
   },
+  {
+    name: 'shards',
+    about:
+      'Shards of a node (`bench/shards.ts`), beside one process and a bare relay, each process with a slice of a core',
+  },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
   {
     name: 'remote-docker',

@@ -14,6 +14,8 @@ export interface Order {
   /** Of a stream. */
   readonly events: number
   readonly everyMs: number
+  /** Each client has a connection and a session of its own; default: all share a pool, and its connections carry all sessions. */
+  readonly ownConnections?: boolean
 }
 
 /** What the load generator saw. */
@@ -38,6 +40,7 @@ async function run(order: Order): Promise<Load> {
   const until = performance.now() + order.durationMs
   await Promise.all(
     Array.from({ length: order.clients }, async (_, client) => {
+      const own = order.ownConnections === true ? new Agent({ keepAlive: true, maxSockets: 1 }) : null
       const spread = order.kind === 'open' ? order.durationMs : Math.min(order.durationMs / 4, order.everyMs)
       await new Promise((resolve) => setTimeout(resolve, (client / order.clients) * spread))
       for (let turn = 0; turn === 0 || (order.kind !== 'open' && performance.now() < until); turn += 1) {
@@ -47,12 +50,14 @@ async function run(order: Order): Promise<Load> {
           ...(order.kind === 'unary' ? {} : { stream: true }),
           nonce: `${client}/${turn}`,
         })
-        const seen = await once(order, agent, body, order.keys[(client + turn) % order.keys.length] ?? '')
+        const key = order.keys[(own === null ? client + turn : client) % order.keys.length] ?? ''
+        const seen = await once(order, own ?? agent, body, key)
         total.requests += 1
         total.events += seen.events
         total.errors += seen.ok ? 0 : 1
         firstByteMs.push(seen.firstByteMs)
       }
+      own?.destroy()
     }),
   )
   agent.destroy()
