@@ -48,6 +48,9 @@ export function logProgress(log: Log): (progress: RunProgress) => void {
       case 'stage':
         log.debug(fieldsOf(progress), 'stage')
         return
+      case 'reward':
+        log.debug(fieldsOf(progress), 'reward so far')
+        return
       case 'ended': {
         const { task, verdict, detail, ...rollout } = progress.rollout
         const line = {

@@ -450,6 +450,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       live,
       progress: (runId, progress) => {
         tally.noteProgress(progress)
+        turnEvents.progress(progress)
         live.publish({ kind: 'progress', data: { runId, progress } })
       },
       log,

@@ -60,6 +60,13 @@ export type EventBody =
       readonly facts?: Readonly<Record<string, number | string>>
     }
   | {
+      /** Parts of the reward that are known while the rollout goes on, by name; of a name the last one stands. No verdict. */
+      readonly kind: 'reward'
+      /** The call whose tool brought them; null: no tool did. */
+      readonly callId: Id | null
+      readonly parts: Readonly<Record<string, number>>
+    }
+  | {
       readonly kind: 'egress'
       readonly host: string
       readonly port: number

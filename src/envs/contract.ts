@@ -250,6 +250,11 @@ export interface ToolOutcome {
   readonly fault?: PaddockError
   /** How the work went, for its event only: the model is not told. */
   readonly facts?: Readonly<Record<string, number | string>>
+  /**
+   * Parts of the reward as they are known with this call, by name: finite numbers, the last of a name stands. The model is not told, and the
+   * verdict is the verifier's all the same. Left out: nothing is known so far.
+   */
+  readonly rewards?: Readonly<Record<string, number>>
 }
 
 /** A picture that a tool gives. */

@@ -13,6 +13,7 @@ import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
 import { lastSaid } from './last-said.ts'
 import { Place } from './place.ts'
+import { tellRewards } from './rewards-so-far.ts'
 import type { RunParts } from './run-parts.ts'
 import { notSetUp, verifyDraft } from './verify.ts'
 import { type Done, keepArtifacts } from './work.ts'
@@ -193,6 +194,7 @@ async function throughSteps(
     run.signal.throwIfAborted()
     const draft = await verifyDraft(step, unverified)
     drafts.push(draft)
+    if (draft.reward !== null) tellRewards(log.emit, { rewards: { [task.name]: draft.reward } }, null)
     if (!of.goesOn(index, draft)) break
   }
   return { agent, artifacts, unverified: null, steps: { of, drafts } }

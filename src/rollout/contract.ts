@@ -111,6 +111,8 @@ export type RunProgress =
       readonly stage: Stage
       readonly phase: 'start' | 'end'
     }
+  /** Parts of the reward that a rollout which goes on has come to. */
+  | { readonly type: 'reward'; readonly rolloutId: Id; readonly parts: Readonly<Record<string, number>> }
   | { readonly type: 'ended'; readonly rollout: RolloutSummary }
 
 /** One attempt, ended. */

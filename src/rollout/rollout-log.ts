@@ -10,6 +10,7 @@ export class RolloutLog {
   readonly #clock: Clock
   readonly #newId: IdMaker
   readonly #spans: RolloutSpans
+  readonly #onEvent: (body: EventBody) => void
   #pending: Promise<unknown>[] = []
 
   constructor(parts: {
@@ -18,11 +19,14 @@ export class RolloutLog {
     readonly recorder: Pick<Recorder, 'appendEvent'>
     readonly clock: Clock
     readonly newId: IdMaker
+    /** Told of each event as it is written. */
+    readonly onEvent?: (body: EventBody) => void
   }) {
     this.rolloutId = parts.rolloutId
     this.#recorder = parts.recorder
     this.#clock = parts.clock
     this.#newId = parts.newId
+    this.#onEvent = parts.onEvent ?? (() => undefined)
     this.#spans = new RolloutSpans(parts.rolloutId, parts.identity, parts.clock.now())
   }
 
@@ -36,6 +40,7 @@ export class RolloutLog {
     const { rolloutId, sessionId } = this
     const event = { ...body, id: this.#newId(), at: this.#clock.now(), rolloutId, sessionId }
     this.#spans.event(body, event.at)
+    this.#onEvent(body)
     const stored = this.#recorder.appendEvent(event)
     this.#pending.push(stored)
     return stored

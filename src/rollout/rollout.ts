@@ -33,7 +33,16 @@ export async function runRollout(
   await store.catalogue.putRollout({ id: rolloutId, runId: run.runId, ...identity, createdAt: clock.now() })
   for (const [name, value] of Object.entries(run.labels)) await store.catalogue.label(rolloutId, name, value)
   const traced = { runId: run.runId, harness: run.harness.name, task: task.name }
-  const log = new RolloutLog({ rolloutId, identity: traced, recorder: store.recorder, clock, newId: run.newId })
+  const log = new RolloutLog({
+    rolloutId,
+    identity: traced,
+    recorder: store.recorder,
+    clock,
+    newId: run.newId,
+    onEvent: (body) => {
+      if (body.kind === 'reward') run.onProgress({ type: 'reward', rolloutId, parts: body.parts })
+    },
+  })
   let leftQueueAt: number | null = null
   const ending = new Closing()
   const context: AttemptContext = {

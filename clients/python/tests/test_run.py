@@ -2,6 +2,7 @@ import asyncio
 import base64
 import inspect
 import io
+import json
 import tarfile
 import threading
 import unittest
@@ -362,6 +363,17 @@ class Following(Scripted):
         self.assertEqual(gone.exception.cursor, "run:7:9")
         after = [asked.path.split("after=")[1].split("&")[0] for asked in self.server.asked if "/events" in asked.path]
         self.assertEqual(after, ["run%3A7%3A0", "run%3A7%3A2", "run%3A7%3A2", "run%3A7%3A3"])
+
+    def test_a_turn_says_what_is_known_of_its_reward_and_none_is_not_nothing(self) -> None:
+        about = {"group_id": "g", "rollout_id": "o", "session_id": "s", "call_id": "c", "call_class": "main", "turn": 3}
+        said = {**about, "sampled_tokens": 9, "context_tokens": None, "entropy": 0.5, "at": 1, "cursor": "run:7:1", "type": "turn"}
+        lines = [json.dumps(one) for one in (said, {**said, "rewards": {"steps": 0.0}}, {"cursor": "run:7:3", "type": "policy"})]
+        self.server.on(f"GET {RUN}/events", says("\n".join(lines).encode() + b"\n"))
+        events = self.run_of().events("run:7:0")
+        first, second, third = (next(events).turn() for _ in range(3))
+        assert first is not None and second is not None
+        self.assertEqual((first.rewards, first.turn, first.rollout_id, first.context_tokens), (None, 3, "o", None))
+        self.assertEqual((second.rewards, third), ({"steps": 0.0}, None))
 
 
 class Asynchronous(Scripted):

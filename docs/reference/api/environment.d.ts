@@ -235,7 +235,7 @@ export interface OpenEnvOptions {
     readonly name: string;
     readonly version: string;
     readonly server: OpenEnvServer;
-    readonly reward?: 'sum' | 'last';
+    readonly reward?: RewardOf;
     readonly answerMs?: number;
     readonly box?: Partial<BoxNeeds>;
 }
@@ -351,6 +351,7 @@ export interface ToolOutcome {
     readonly pictures?: readonly ToolPicture[];
     readonly fault?: PaddockError;
     readonly facts?: Readonly<Record<string, number | string>>;
+    readonly rewards?: Readonly<Record<string, number>>;
 }
 
 export interface ToolSpec<Input> {

@@ -143,6 +143,7 @@ export interface ToolOutcome {
     readonly pictures?: readonly ToolPicture[];
     readonly fault?: PaddockError;
     readonly facts?: Readonly<Record<string, number | string>>;
+    readonly rewards?: Readonly<Record<string, number>>;
 }
 
 export declare function defineHarness<H extends Harness>(spec: H): H;

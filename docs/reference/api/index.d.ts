@@ -353,6 +353,11 @@ export type RunProgress = {
     readonly attempt: number;
     readonly stage: Stage;
     readonly phase: 'start' | 'end';
+}
+ | {
+    readonly type: 'reward';
+    readonly rolloutId: Id;
+    readonly parts: Readonly<Record<string, number>>;
 } | {
     readonly type: 'ended';
     readonly rollout: RolloutSummary;

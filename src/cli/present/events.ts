@@ -23,6 +23,12 @@ function say(event: Event, paint: Paint): string {
     }
     case 'tool_result':
       return `${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.status)}, ${duration(event.durationMs)}${pictures(event.images)}  ${line(event.result)}`
+    case 'reward':
+      return line(
+        Object.entries(event.parts)
+          .map(([name, value]) => `${name} ${value}`)
+          .join(', '),
+      )
     case 'egress':
       return `${event.host}:${event.port} ${event.allowed ? 'allowed' : paint('bad', 'refused')} (${event.rule})`
     case 'snapshot':

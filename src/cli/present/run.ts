@@ -31,6 +31,8 @@ export class RunProgressView {
         if (progress.phase === 'start') this.#stages.set(progress.rolloutId, progress.stage)
         else this.#stages.delete(progress.rolloutId)
         break
+      case 'reward':
+        break
       case 'ended':
         this.#stages.delete(progress.rollout.rolloutId)
         if (!progress.rollout.retried) this.#done += 1

@@ -7,7 +7,15 @@ import { perAttempt } from '../per-attempt.ts'
 import { plainBox } from '../plain-box.ts'
 import { acted, factsOf, recordAmong } from '../side-server/index.ts'
 import { type Offered, type OpenEnvData, openEnvDataSchema } from './data.ts'
-import { Episode, type EpisodeRecord, type OpenEnvServer, recordName, recordSchema } from './episode.ts'
+import {
+  Episode,
+  type EpisodeRecord,
+  type OpenEnvServer,
+  recordName,
+  recordSchema,
+  rewardOf,
+  type RewardOf,
+} from './episode.ts'
 import { loadOpenEnvTasks } from './load.ts'
 import { observationText } from './text.ts'
 
@@ -19,7 +27,7 @@ export interface OpenEnvOptions {
   readonly version: string
   readonly server: OpenEnvServer
   /** What of the rewards of the steps is the rollout's: their sum, or the last one that was told. Default: the sum. */
-  readonly reward?: 'sum' | 'last'
+  readonly reward?: RewardOf
   /** How long the server may take for one answer, in milliseconds. Default: one minute. */
   readonly answerMs?: number
   /** What the agent's box must be beside the default: `paddock-base`, user `agent`, no network. */
@@ -68,7 +76,7 @@ export function openEnvEnvironment(options: OpenEnvOptions): Environment {
       const { task, box, signal } = context
       const held = episodes(context)
       await held.now?.[Symbol.asyncDispose]()
-      const episode = await Episode.begin(server, { answerMs, signal })
+      const episode = await Episode.begin(server, { answerMs, reward, signal })
       held.now = episode
       // However the attempt ends, its box does.
       void box.died.then(() => episode[Symbol.asyncDispose]())
@@ -105,14 +113,14 @@ export function openEnvEnvironment(options: OpenEnvOptions): Environment {
   })
 }
 
-function verdictOf(record: EpisodeRecord | null, how: 'sum' | 'last', facts: DraftFacts): VerdictDraft {
+function verdictOf(record: EpisodeRecord | null, how: RewardOf, facts: DraftFacts): VerdictDraft {
   if (record === null) return unscored('infra_error', 'There is no record of an episode.', facts)
   const { steps } = record
-  const rewards = steps.flatMap(({ reward }) => (reward === null ? [] : [reward]))
-  if (rewards.length === 0 && steps.at(-1)?.done === true) {
+  const earned = rewardOf(steps, how)
+  if (earned === null && steps.at(-1)?.done === true) {
     return unscored('unscorable', 'The environment ended the episode and gave no number.', facts)
   }
-  const reward = how === 'last' ? (rewards.at(-1) ?? 0) : rewards.reduce((sum, one) => sum + one, 0)
+  const reward = earned ?? 0
   const end = steps.at(-1)?.done === true ? 'the environment ended it' : 'the agent stopped'
   const evidence = `${steps.length} steps with the rewards ${JSON.stringify(steps.map((step) => step.reward))}; ${end}.`
   return scored(reward, { ...facts, components: { reward }, evidence })

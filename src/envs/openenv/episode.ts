@@ -17,6 +17,16 @@ export const recordSchema = z.object({
 /** What the environment said of each step that it took. */
 export type EpisodeRecord = z.infer<typeof recordSchema>
 
+/** What of the rewards of the steps is the rollout's: their sum, or the last one that was told. */
+export type RewardOf = 'sum' | 'last'
+
+/** Null: no step has told of one. */
+export function rewardOf(steps: EpisodeRecord['steps'], how: RewardOf): number | null {
+  const rewards = steps.flatMap(({ reward }) => (reward === null ? [] : [reward]))
+  if (how === 'last') return rewards.at(-1) ?? null
+  return rewards.length === 0 ? null : rewards.reduce((sum, one) => sum + one, 0)
+}
+
 const blameMs = 1000
 
 /** Starts the program, or trusts the URL. */
@@ -31,22 +41,24 @@ export class Episode implements AsyncDisposable {
   readonly #server: RunningServer
   readonly #session: Session
   readonly #steps: EpisodeRecord['steps'] = []
+  readonly #reward: RewardOf
   #last: Promise<unknown> = Promise.resolve()
   #closing: Promise<void> | null = null
 
-  private constructor(server: RunningServer, session: Session) {
+  private constructor(server: RunningServer, session: Session, reward: RewardOf) {
     this.#server = server
     this.#session = session
+    this.#reward = reward
   }
 
   static async begin(
     server: OpenEnvServer,
-    o: { readonly answerMs: number; readonly signal: AbortSignal },
+    o: { readonly answerMs: number; readonly reward: RewardOf; readonly signal: AbortSignal },
   ): Promise<Episode> {
     const running = await serverAt(server, o.signal)
     try {
       const session = await Session.open(running.origin, { ...o, fault: running.fault })
-      return new Episode(running, session)
+      return new Episode(running, session, o.reward)
     } catch (error) {
       await running[Symbol.asyncDispose]()
       throw error
@@ -69,7 +81,8 @@ export class Episode implements AsyncDisposable {
       const outcome = kind === 'tools' ? toolCallOutcome(answer) : actionOutcome(answer)
       if (outcome === null) throw serverFault(`could not call its tool ${tool}: ${JSON.stringify(answer.observation)}`)
       this.#steps.push({ tool, reward: answer.reward ?? null, done: answer.done })
-      return outcome
+      const reward = rewardOf(this.#steps, this.#reward)
+      return reward === null ? outcome : { ...outcome, rewards: { reward } }
     })
   }
 

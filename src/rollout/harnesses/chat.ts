@@ -3,6 +3,7 @@ import type { Agent } from 'undici'
 import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { runToolCall, type ToolOutcome } from '../../envs/index.ts'
 import { toldOf } from '../pictures.ts'
+import { tellRewards } from '../rewards-so-far.ts'
 import type { HarnessReport, HostContext } from './contract.ts'
 
 /** Runs a loop on the host with a client of its session, and makes a report of what it throws. */
@@ -69,6 +70,7 @@ export async function runTool(context: HostContext, call: ToolCall, callId: stri
     result: outcome.text,
     ...told,
   })
+  tellRewards(emit, outcome, callId)
   if (outcome.status === 'infra')
     throw outcome.fault ?? new PaddockError('BOX_DEAD', `The tool ${name} could not run: ${outcome.text}`)
   return outcome

@@ -2,6 +2,7 @@ import { type Clock, type EventBody, isPaddockError, newId, PaddockError, type T
 import type { Attempt, Tool, ToolOutcome } from '../../envs/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import { type KeepBytes, toldOf } from '../pictures.ts'
+import { tellRewards } from '../rewards-so-far.ts'
 import type { CauseFinder } from './cause.ts'
 import { rpcCode, RpcError } from './protocol.ts'
 
@@ -127,6 +128,7 @@ export class ToolServer {
         result: outcome.text.slice(0, eventTextLimit),
         ...told,
       })
+      tellRewards(emit, outcome, from?.callId ?? null)
     }
     try {
       const outcome = await tool.run({ task, attempt, box, signal }, input)

@@ -1,6 +1,7 @@
 import { type Id, isPaddockError, KeyedTurns } from '../../core/index.ts'
 import type { CallLine, Proxy, SessionStats } from '../../proxy/index.ts'
 import type { Store } from '../../trajectory/index.ts'
+import type { RunProgress } from '../contract.ts'
 import { trainerRunOf } from './run-config.ts'
 
 /** How far a rollout has come with a turn. JSON. */
@@ -19,6 +20,8 @@ export interface TurnProgress {
   readonly contextTokens: number | null
   /** Of this answer: see `CallLine`. */
   readonly entropy: number | null
+  /** Parts of the reward that its environment has told so far, by name. Absent: it has told none. */
+  readonly rewards?: Readonly<Record<string, number>>
 }
 
 export interface TurnEventsParts {
@@ -45,9 +48,17 @@ export class TurnEvents {
   readonly #parts: TurnEventsParts
   readonly #known = new Map<Id, Belongs>()
   readonly #turns = new KeyedTurns<Id>()
+  /** Of rollouts that go on here. */
+  readonly #rewards = new Map<Id, Readonly<Record<string, number>>>()
 
   constructor(parts: TurnEventsParts) {
     this.#parts = parts
+  }
+
+  /** A rollout that is done here has come on. */
+  progress(one: RunProgress): void {
+    if (one.type === 'ended') this.#rewards.delete(one.rollout.rolloutId)
+    if (one.type === 'reward') this.#rewards.set(one.rolloutId, { ...this.#rewards.get(one.rolloutId), ...one.parts })
   }
 
   /** A call has settled. */
@@ -58,14 +69,16 @@ export class TurnEvents {
     if (stats === null) return
     const { answered: turn, sampledTokens } = stats
     const contextTokens = promptTokens === null || sampled === null ? null : promptTokens + sampled
-    const came = { rolloutId, sessionId, callId, callClass, turn, sampledTokens, contextTokens, entropy }
+    const rewards = this.#rewards.get(rolloutId)
+    const said = rewards === undefined ? {} : { rewards }
+    const came = { rolloutId, sessionId, callId, callClass, turn, sampledTokens, contextTokens, entropy, ...said }
     this.#turns
       .take(rolloutId, async () => {
         const { isTold, ...belongs } = await this.#belongs(rolloutId)
         const progress = { ...belongs, ...came }
         this.#parts.onTurn(progress)
-        const { runId, ...said } = progress
-        if (isTold) await this.#parts.store.trainer.tell(runId, 'turn', said)
+        const { runId, ...told } = progress
+        if (isTold) await this.#parts.store.trainer.tell(runId, 'turn', told)
       })
       .catch((error: unknown) => this.#parts.onFailure(rolloutId, error))
   }

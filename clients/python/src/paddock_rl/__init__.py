@@ -15,7 +15,7 @@ Standard library only. Null is never 0: a rollout without a number has no advant
 
 from .advantages import PRESETS, Advantages, OutcomeStopped, Preset, RowAdvantage, advantages, row_scales
 from .aio import AsyncPaddock, AsyncRun
-from .client import Attached, Disposed, Event, Outcome, Paddock, Run, Submitted
+from .client import Attached, Disposed, Event, Outcome, Paddock, Run, Submitted, Turn
 from .convert import (
     MultiRow,
     NoNumber,
@@ -84,6 +84,7 @@ __all__ = [
     "RowAdvantage",
     "Run",
     "Submitted",
+    "Turn",
     "Unanswered",
     "Unreachable",
     "advantages",

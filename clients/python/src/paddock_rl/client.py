@@ -12,7 +12,7 @@ import tarfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
@@ -62,12 +62,35 @@ class Disposed:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """How far a rollout has come with an answered call, of a run with `turn_events=True`."""
+
+    group_id: str
+    rollout_id: str
+    session_id: str
+    call_id: str
+    call_class: str
+    turn: int
+    sampled_tokens: int
+    context_tokens: int | None
+    entropy: float | None
+    rewards: Mapping[str, float] | None
+    """Parts of the reward that the environment has told so far. None: it has told none, which is not 0."""
+
+
+@dataclass(frozen=True)
 class Event:
     """Something that happened in the run. Events inform; claims give."""
 
     cursor: str
     type: str
     data: Mapping[str, Any]
+
+    def turn(self) -> Turn | None:
+        """What it says, where it is a `turn`."""
+        if self.type != "turn":
+            return None
+        return Turn(**{one.name: self.data.get(one.name) for one in fields(Turn)})
 
 
 class Paddock:

@@ -1,6 +1,7 @@
 import type OpenAI from 'openai'
 import { isPaddockError, PaddockError } from '../../../core/index.ts'
 import { noteTags, runToolCall } from '../../../envs/index.ts'
+import { tellRewards } from '../../rewards-so-far.ts'
 import { chatClient } from '../chat.ts'
 import type { HarnessReport, HostContext, HostHarness } from '../contract.ts'
 import { defineHarness } from '../define.ts'
@@ -92,6 +93,7 @@ async function act(
     durationMs: Math.round(performance.now() - startedAt),
     result: outcome.text,
   })
+  tellRewards(emit, outcome, callId)
   if (outcome.status === 'infra') throw new PaddockError('BOX_DEAD', `The tool ${name} could not run: ${outcome.text}`)
   return outcome.text
 }
