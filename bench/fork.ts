@@ -1,6 +1,7 @@
 /**
- * What it costs to stand at the 60th call of an agent again: by a fork, which replays the model's answers and runs the tools, beside a
- * rollout that begins at the beginning. The scripted engine at the pace of a model, the reference agent, boxes of Docker.
+ * What it costs to stand at the 60th call of an agent again: by a fork, which replays the model's answers and runs the tools (`replay`), or
+ * begins in a copy of the box (`state`, `graft`), beside a rollout that begins at the beginning. The scripted engine at the pace of a model,
+ * boxes of Docker; the reference agent, and for `graft` pi, unmodified. The boxes of parents are kept at each turn, as a copy needs.
  *
  *   node bench/fork.ts [--turns 60] [--rounds 3] [--tokens-per-second 100]
  */
@@ -12,9 +13,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import Docker from 'dockerode'
 import { terminal } from '../src/envs/index.ts'
 import { createProxy, vllmEngine } from '../src/proxy/index.ts'
-import { referenceAgent, runRollouts } from '../src/rollout/index.ts'
+import { type Harness, piHarness, recordBoxEvents, referenceAgent, runRollouts } from '../src/rollout/index.ts'
 import { dockerProvider } from '../src/sandbox/index.ts'
 import { type ForkFrom, openStore, type SessionLog } from '../src/trajectory/index.ts'
 
@@ -31,6 +33,8 @@ const speed = values['tokens-per-second']
 const model = 'scripted-hermes'
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
+type ForkWay = ForkFrom['way']
+
 interface Cost {
   /** From the start of the rollout to the call, in milliseconds, and the model's part of it. */
   readonly toCall: number
@@ -40,6 +44,8 @@ interface Cost {
   readonly asked: number
   /** What the whole rollout added to the store. */
   readonly bytes: number
+  /** Beyond the image below, of the kept box that it begins in; null: it begins in a fresh one. */
+  readonly copied: number | null
 }
 
 const flags = ['--port', '0', '--tokens-per-second', speed, '--first-token-ms', '100']
@@ -47,11 +53,11 @@ const engine = spawn(process.execPath, [at('../engine/src/main.ts'), ...flags], 
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 const directory = await mkdtemp(join(tmpdir(), 'paddock-bench-fork-'))
-const sandbox = dockerProvider({})
+const store = await openStore(directory)
+const sandbox = dockerProvider({ onEvent: recordBoxEvents(store.recorder) })
 try {
   const [line] = (await once(createInterface({ input: engine.stdout }), 'line')) as [string]
   const { url, control } = JSON.parse(line) as { url: string; control: string }
-  await using store = await openStore(directory)
   const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url }) })
   const [task] = await terminal.load(at('../examples/tasks/terminal/log-forensics'))
   if (task === undefined) throw new Error('the task is gone')
@@ -64,9 +70,14 @@ try {
   }
   await fetch(`${control}/scripts`, { method: 'POST', body: JSON.stringify(script) })
 
-  const played = async (fork: ForkFrom | null): Promise<{ readonly cost: Cost; readonly from: ForkFrom }> => {
+  interface Played {
+    readonly cost: Cost
+    readonly from: Omit<ForkFrom, 'way'>
+    /** Of its box as it was kept at the call, beyond the image below. */
+    readonly kept: number
+  }
+  const played = async (harness: Harness, fork: ForkFrom | null, copied: number | null): Promise<Played> => {
     const before = await sizeOf(directory)
-    const harness = referenceAgent({ maxTurns: turns + 2 })
     const { rollouts } = await runRollouts({
       store,
       proxy,
@@ -75,59 +86,81 @@ try {
       model,
       tasks: [task],
       harness,
+      // A box that is kept at this very call, and at no other.
+      snapshotEvery: turns - 1,
       group: { fork },
     })
     const [rollout] = rollouts
-    if (rollout?.end !== 'completed') throw new Error(`a rollout ended as ${rollout?.end ?? 'nothing'}`)
-    const [session] = await store.recorder.sessions({ rolloutId: rollout.rolloutId })
+    if (rollout?.end !== 'completed')
+      throw new Error(`a rollout ended as ${rollout?.end ?? 'nothing'}: ${rollout?.detail}`)
+    const { rolloutId } = rollout
+    const [session] = await store.recorder.sessions({ rolloutId })
     const log = await store.recorder.session(session?.id ?? '', { bodies: [] })
-    const { startedAt } = await store.catalogue.rollout(rollout.rolloutId)
-    const call = log.calls[turns - 1]
+    const { startedAt } = await store.catalogue.rollout(rolloutId)
+    const call = log.calls.filter(({ intent }) => intent.callClass === 'main')[turns - 1]
     if (call === undefined || startedAt === null) throw new Error('the rollout is too short')
     const cost = {
       ...costTo(log, call.intent.seq),
       toCall: call.intent.startedAt - startedAt,
       bytes: (await sizeOf(directory)) - before,
+      copied,
     }
+    const taken = (await store.recorder.events({ rolloutId })).find((event) => event.kind === 'snapshot')
     return {
       cost,
-      from: { rolloutId: rollout.rolloutId, callId: call.intent.id, way: 'replay', onDivergence: 'refuse' },
+      from: { rolloutId, callId: call.intent.id, onDivergence: 'refuse' },
+      kept: taken?.kind === 'snapshot' ? await layerSize(taken.image) : 0,
     }
   }
-  await played(null)
-  const [fresh, forked]: [Cost[], Cost[]] = [[], []]
-  for (let round = 0; round < rounds; round += 1) {
-    const { cost, from } = await played(null)
-    fresh.push(cost)
-    forked.push((await played(from)).cost)
-  }
-  await proxy.close()
+
+  const kinds: readonly { readonly harness: Harness; readonly ways: readonly ForkWay[] }[] = [
+    { harness: referenceAgent({ maxTurns: turns + 2 }), ways: ['replay', 'state'] },
+    { harness: piHarness(), ways: ['replay', 'graft'] },
+  ]
+  const head = ['to the call', 'of it the model', 'tokens sampled', 'engine calls', 'in the store', 'box copied']
+  const widths = [22, 17, 16, 14, 22, 12]
+  const cellsOf = (cells: readonly string[]) => cells.map((one, i) => one.padStart(widths[i] ?? 0)).join('')
   console.log(
     `to the ${turns}th call of an agent, ${speed} tokens/s, first token after 100 ms; medians of ${rounds} rounds`,
   )
-  const head = ['to the call', 'of it the model', 'tokens sampled', 'engine calls', 'whole rollout in the store']
-  console.log(`${''.padEnd(26)}${head.map((one) => one.padStart(27)).join('')}`)
-  for (const [name, costs] of [
-    ['from the beginning', fresh],
-    ['a fork by replay', forked],
-  ] as const) {
-    const cells = [
-      `${(median(costs, 'toCall') / 1000).toFixed(1)} s  ${ratio('toCall', costs)}`,
-      `${(median(costs, 'waited') / 1000).toFixed(1)} s`,
-      String(median(costs, 'sampled')),
-      String(median(costs, 'asked')),
-      `${(median(costs, 'bytes') / 1024).toFixed(0)} kB  ${ratio('bytes', costs)}`,
-    ]
-    console.log(`${name.padEnd(26)}${cells.map((one) => one.padStart(27)).join('')}`)
+  console.log(`${''.padEnd(30)}${cellsOf(head)}`)
+  for (const { harness, ways } of kinds) {
+    await played(harness, null, null)
+    const fresh: Cost[] = []
+    const forked = new Map<ForkWay, Cost[]>(ways.map((way) => [way, []]))
+    for (let round = 0; round < rounds; round += 1) {
+      const parent = await played(harness, null, null)
+      fresh.push(parent.cost)
+      for (const [way, costs] of forked)
+        costs.push((await played(harness, { ...parent.from, way }, way === 'replay' ? null : parent.kept)).cost)
+    }
+    const rows: (readonly [name: string, costs: readonly Cost[]])[] = [[`${harness.name}, from the beginning`, fresh]]
+    for (const [way, costs] of forked) rows.push([`${harness.name}, a fork by ${way}`, costs])
+    for (const [name, costs] of rows) {
+      const ratio = (key: 'toCall' | 'bytes') => `${(median(costs, key) / median(fresh, key)).toFixed(2)}x`
+      const cells = [
+        `${(median(costs, 'toCall') / 1000).toFixed(1)} s  ${ratio('toCall')}`,
+        `${(median(costs, 'waited') / 1000).toFixed(1)} s`,
+        String(median(costs, 'sampled')),
+        String(median(costs, 'asked')),
+        `${(median(costs, 'bytes') / 1024).toFixed(0)} kB  ${ratio('bytes')}`,
+        costs.some(({ copied }) => copied === null) ? '-' : `${(median(costs, 'copied') / 1024).toFixed(0)} kB`,
+      ]
+      console.log(`${name.padEnd(30)}${cellsOf(cells)}`)
+    }
   }
-
-  function ratio(key: keyof Cost, costs: readonly Cost[]): string {
-    return `${(median(costs, key) / median(fresh, key)).toFixed(2)}x`
-  }
+  await proxy.close()
 } finally {
   await sandbox.close()
+  await store.close()
   engine.kill()
   await rm(directory, { recursive: true, force: true })
+}
+
+/** What the last layer of an image takes. */
+async function layerSize(image: string): Promise<number> {
+  const [last] = await new Docker().getImage(image).history()
+  return (last as { readonly Size: number } | undefined)?.Size ?? 0
 }
 
 /** What the engine did before a call. */
@@ -151,6 +184,6 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 function median(costs: readonly Cost[], key: keyof Cost): number {
-  const sorted = costs.map((cost) => cost[key]).toSorted((one, other) => one - other)
+  const sorted = costs.map((cost) => cost[key] ?? 0).toSorted((one, other) => one - other)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
