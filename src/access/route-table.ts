@@ -102,6 +102,7 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'POST /rl/v1/rollouts/:id/end': trains,
   'POST /rl/v1/rollouts/:id/verdict': judging,
   'POST /rl/v1/rollouts/:id/forks': trains,
+  'POST /rl/v1/rollouts/:id/rewrites': trains,
   'GET /rl/v1/rollouts/:id/tree': looks,
   'POST /rl/v1/rollouts/:id/cancel': steers('reason'),
   'POST /rl/v1/rollouts/:id/shelve': steers('reason'),

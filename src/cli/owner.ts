@@ -35,6 +35,7 @@ import {
   PolicyUpdates,
   Probes,
   Recordings,
+  Rewrites,
   TrainerEngines,
   RoundScores,
   EngineOverUpdates,
@@ -322,6 +323,14 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     closers.add(() => verifyJobs.close())
     closers.add(() => verifications.close())
+    const rewrites = new Rewrites({
+      store,
+      readRequest: chatRequestOf,
+      environment: (name) => options.findEnvironment(name, null),
+      sandbox: () => (verifierBoxes ??= sandboxOf(config)),
+      judge: judge.find,
+      ...(config.run.limits.verify === undefined ? {} : { parallel: config.run.limits.verify }),
+    })
     const runs = new TrainerRuns({
       store,
       findSelector,
@@ -397,6 +406,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           changes: store.changes,
           shelving,
           probes: new Probes({ store, proxy }),
+          rewrites,
           verifications,
           scoreIds: async (role, order) => {
             if (role === 'policy') return proxy.scoreIds(order)

@@ -55,6 +55,7 @@ export {
   type Rewrite,
   type RewriteOptions,
   type RewriteReport,
+  Rewrites,
   rewriteRollouts,
   rewriteSchema,
 } from './rewrite/index.ts'

@@ -7,6 +7,7 @@ import type {
   PolicyUpdates,
   TrainerEngines,
   Probes,
+  Rewrites,
   Shelving,
   TrainerGroups,
   TrainerRuns,
@@ -35,6 +36,7 @@ export interface RlParts {
   readonly changes: Store['changes']
   readonly shelving: Pick<Shelving, 'shelve' | 'resume' | 'stateOf' | 'ofRun'>
   readonly probes: Pick<Probes, 'probe'>
+  readonly rewrites: Pick<Rewrites, 'rewrite'>
   readonly verifications: Pick<Verifications, 'verify' | 'look'>
   readonly scoreIds: (role: 'policy' | ScoringRole, order: ScoreOrder) => Promise<Scores>
   /** False: a trainer names the engine later. */

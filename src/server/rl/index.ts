@@ -9,6 +9,7 @@ import { groupRoutes } from './groups.ts'
 import { describeRoutes } from './openapi.ts'
 import { probeRoutes } from './probes.ts'
 import { policyRoutes } from './policy.ts'
+import { rewriteRoutes } from './rewrites.ts'
 import { rolloutRoutes } from './rollouts.ts'
 import { runRoutes } from './runs.ts'
 import { saidRoutes } from './said.ts'
@@ -40,6 +41,7 @@ export function rlRoutes(parts: RlParts, noted: RequestHandler = (_request, _res
     evalRoutes,
     scoreRoutes,
     probeRoutes,
+    rewriteRoutes,
     shelveRoutes,
     taskRoutes,
     verifyRoutes,

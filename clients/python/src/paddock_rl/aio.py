@@ -146,6 +146,11 @@ class AsyncPaddock:
     async def verdict(self, rollout_id: str, source: str, reward: float | None, **more: Any) -> dict[str, Any]:
         return await self.off(lambda: self.sync.verdict(rollout_id, source, reward, **more))
 
+    async def rewrite(
+        self, rollout_id: str, rewrites: Sequence[Mapping[str, Any]], *, name: str = "rewrite", wait_s: float = 3600.0
+    ) -> dict[str, Any]:
+        return await self.off(lambda: self.sync.rewrite(rollout_id, rewrites, name=name, wait_s=wait_s))
+
     async def verify(
         self,
         key: str,

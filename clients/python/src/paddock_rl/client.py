@@ -273,6 +273,16 @@ class Paddock:
             if found["state"] == "done" or time.monotonic() >= ends:
                 return found
 
+    def rewrite(
+        self, rollout_id: str, rewrites: Sequence[Mapping[str, Any]], *, name: str = "rewrite", wait_s: float = 3600.0
+    ) -> dict[str, Any]:
+        """New rollouts of a recorded one with other messages in the place of some: each of `rewrites` has `by` and `edits`
+        `[{from, to, messages}]`, perhaps `answer`, which the task's own verifier scores. All or none come in; the same again are the same
+        `run_id`. None of it is trained by formats for RL.
+        """
+        body = {"name": name, "rewrites": list(rewrites)}
+        return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/rewrites", body, repeatable=True, wait_s=wait_s)
+
     def _rows(self, group_id: str, round: int, claim_id: str | None, spans: bool) -> Group:
         asked = {**({} if claim_id is None else {"claim_id": claim_id}), **({"spans": "true"} if spans else {})}
         path = f"{_API}/groups/{_part(group_id)}/rounds/{round}/rows{'?' + urlencode(asked) if asked else ''}"
