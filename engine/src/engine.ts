@@ -1,3 +1,4 @@
+import { Adapters } from './adapters.ts'
 import { FaultSwitch } from './faults/fault-switch.ts'
 import { PauseGate } from './generation/gate.ts'
 import { Journal } from './journal.ts'
@@ -22,6 +23,7 @@ export class Engine {
   readonly profile: Profile
   readonly scripts = new ScriptBook()
   readonly faults = new FaultSwitch()
+  readonly adapters = new Adapters()
   readonly gate = new PauseGate()
   readonly journal: Journal
   readonly flights = new Set<Flight>()

@@ -21,6 +21,7 @@ export interface GenerationLine {
   readonly wire: string
   readonly route: string
   readonly model: string
+  readonly adapter: string | null
   readonly stream: boolean
   readonly tokenizer: string
   readonly template: string

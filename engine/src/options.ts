@@ -31,6 +31,8 @@ export interface EngineOptions {
   readonly weightVersionsInReplies: boolean
   /** vLLM's `--enable-scale-out`: render, generate and derender routes. */
   readonly scaleOut: boolean
+  /** Routes that load LoRA adapters. */
+  readonly lora: boolean
   /** Wire `vllm` only. */
   readonly badRender: BadRender | undefined
   /** Wire `openai` only: whether logprobs are given when asked for. */
@@ -64,6 +66,7 @@ const FLAGS = {
   'no-weight-versions-in-replies': { type: 'boolean', default: false },
   'no-scale-out': { type: 'boolean', default: false },
   'enable-scale-out': { type: 'boolean', default: false },
+  'no-lora': { type: 'boolean', default: false },
   'bad-render': { type: 'string' },
   'no-logprobs': { type: 'boolean', default: false },
   'vllm-version': { type: 'string', default: '0.32.0' },
@@ -90,6 +93,7 @@ export const usage = `usage: node engine/src/main.ts [flags]
   --weight-version V        version of the first weights (0)
   --no-weight-versions-in-replies
   --no-scale-out            switch render, generate and derender off
+  --no-lora                 switch the routes that load LoRA adapters off
   --bad-render HOW          wire vllm: ${badRenders.join(' | ')}: what the render route does wrong
   --no-logprobs             wire openai: give no logprobs
   --vllm-version V          wire of this release where releases differ (0.32.0; before 0.32 generate logprobs name
@@ -127,6 +131,7 @@ export function readOptions(argv: readonly string[]): EngineOptions | 'help' {
     weightVersion: values['weight-version'],
     weightVersionsInReplies: !values['no-weight-versions-in-replies'],
     scaleOut: !values['no-scale-out'],
+    lora: !values['no-lora'],
     badRender,
     openaiLogprobs: !values['no-logprobs'],
     vllmVersion: values['vllm-version'],

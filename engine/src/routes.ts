@@ -1,4 +1,5 @@
 import { controlRoutes } from './control.ts'
+import { sglangLoraRoutes, vllmLoraRoutes } from './wire/lora.ts'
 import { sglangRoutes } from './wire/sglang/server.ts'
 import { chatCompletions } from './wire/vllm/chat.ts'
 import { completions } from './wire/vllm/completions.ts'
@@ -19,7 +20,7 @@ export function routesFor(options: EngineOptions): RouteTable {
     'POST /v1/chat/completions': chatCompletions,
   }
   if (options.wire === 'openai') return common
-  if (options.wire === 'sglang') return { ...common, ...sglangRoutes }
+  if (options.wire === 'sglang') return { ...common, ...sglangRoutes, ...(options.lora ? sglangLoraRoutes : {}) }
   const scaleOut: RouteTable = {
     'POST /v1/chat/completions/render': render,
     'POST /v1/chat/completions/derender': derender,
@@ -28,6 +29,7 @@ export function routesFor(options: EngineOptions): RouteTable {
   return {
     ...common,
     ...weightRoutes,
+    ...(options.lora ? vllmLoraRoutes : {}),
     ...(options.scaleOut ? scaleOut : {}),
     'POST /v1/completions': completions,
     'GET /version': version,

@@ -14,6 +14,7 @@ async function generation(engine: Engine, n = 1): Promise<Generation> {
     requestId: 'r',
     names: new Set(['r']),
     route: '/test',
+    adapter: null,
     stream: true,
     promptIds: Int32Array.of(1, 2, 3),
     images: [],

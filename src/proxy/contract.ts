@@ -24,6 +24,7 @@ import type {
   FleetEvent,
   FleetLimits,
   FleetStatus,
+  LiveWeights,
   PauseElsewhere,
   PauseOrder,
   PauseOutcome,
@@ -289,12 +290,14 @@ export interface Proxy {
   requireEngine(): void
   /**
    * The replicas of the engine from now on, one at least: new ones take calls, those that are not named get no more and leave when
-   * what runs on them has ended. A new one that does not say its weights is taken to have `version`, one that says others gets no
-   * calls before a weight update reaches it.
+   * what runs on them has ended. A new one that does not say its weights is taken to have the `live` ones, one that says others gets no
+   * calls before a weight update reaches it, and one without their adapter gets that.
    */
-  setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>
+  setEngines(engines: readonly EngineAdapter[], live: LiveWeights | null): Promise<void>
   /** Throws what {@link pauseEngine} throws, and `WEIGHTS_REFUSED`. */
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome>
+  /** Adapters that are not live any more are unloaded as soon as nothing runs under them: whoever shares the engines knows the new ones. */
+  dropOldAdapters(): void
   /** Another process has brought these weights to the same engines, which are asked for nothing but their version. */
   followWeights(weights: WeightsElsewhere): Promise<void>
   /**
@@ -320,8 +323,8 @@ export interface Proxy {
   probe(order: ProbeOrder): Promise<ProbeAnswer>
   /** The ids of a text as it stands, without special tokens. Throws `ENGINE_INCAPABLE`, `ENGINE_UNREACHABLE`, `ENGINE_ERROR`. */
   textIds(text: string): Promise<readonly number[]>
-  /** Takes somebody's word for the weights of replicas that do not name them themselves. */
-  believeWeights(version: string): Promise<void>
+  /** Takes somebody's word for the weights of replicas that do not name them themselves; an adapter they get where they are without it. */
+  believeWeights(live: LiveWeights): Promise<void>
   /** Takes no new calls and resolves when the running ones are committed. */
   drain(): Promise<void>
   /** Ends listeners and running calls, commits what came. Idempotent. */

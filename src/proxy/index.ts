@@ -15,6 +15,7 @@ export type {
   WaitingRequest,
 } from './contract.ts'
 export { chatRequestOf, requestMessages, showsMedia } from './dialects/read-back.ts'
+export type { Adapter } from './engines/adapters.ts'
 export type { EngineOrder } from './engines/control.ts'
 export type {
   FleetLimits,
@@ -24,6 +25,7 @@ export type {
   PauseOrder,
   PauseOutcome,
   ReplicaStatus,
+  LiveWeights,
   WeightsElsewhere,
   WeightsOrder,
   WeightsOutcome,

@@ -24,17 +24,21 @@ export function modelShape(headers: IncomingHttpHeaders, path: string): ModelSha
 /**
  * `GET /v1/models` and `/v1/models/{id}` as OpenAI, Anthropic and Gemini tell them, `/v1beta/models` as Gemini does. Where the
  * session has a model of its own, every name that a client may write stands for it, as it does on the generation
- * routes. Throws `MODEL_UNKNOWN`, `ENGINE_UNREACHABLE`, `ENGINE_ERROR`.
+ * routes. `hidesAdapters`: what has a parent is an adapter, and not told of. Throws `MODEL_UNKNOWN`, `ENGINE_UNREACHABLE`, `ENGINE_ERROR`.
  */
 export async function serveModels(
   session: LiveSession,
-  { model, shape }: { readonly model: string | null; readonly shape: ModelShape },
+  {
+    model,
+    shape,
+    hidesAdapters,
+  }: { readonly model: string | null; readonly shape: ModelShape; readonly hidesAdapters: boolean },
   engine: EngineAdapter,
   response: ServerResponse,
 ): Promise<void> {
   const listed = await askEngine(engine.url, '/v1/models', engine.apiKey)
   if (listed === null) throw new PaddockError('ENGINE_ERROR', `The engine ${engine.name} lists no models.`)
-  const cards = modelCards(listed)
+  const cards = modelCards(listed).filter(({ parent }) => !hidesAdapters || typeof parent !== 'string')
   const told =
     model === null
       ? listAs(shape, cards)

@@ -9,7 +9,7 @@ import type { EngineAdapter } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
 import { noEngine, standFor } from './engines/none.ts'
 import { anyReplica } from './fleet/any-replica.ts'
-import { defaultFleetLimits } from './fleet/contract.ts'
+import { defaultFleetLimits, type LiveWeights } from './fleet/contract.ts'
 import { Fleet } from './fleet/fleet.ts'
 import { openListener } from './http/listener.ts'
 import { dialectNameOf, readRoute, type Route } from './http/routes.ts'
@@ -127,10 +127,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     if (known === noEngine) throw new PaddockError('ENGINE_NONE', 'Paddock has no engine yet.')
   }
 
-  async function setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void> {
+  async function setEngines(engines: readonly EngineAdapter[], live: LiveWeights | null): Promise<void> {
     const [first] = engines
     if (first === undefined) throw new PaddockError('ENGINE_NONE', 'An engine needs a replica at least.')
-    await upstream.set(engines, version)
+    await upstream.set(engines, live)
     found = first
     if (known !== noEngine) return
     known = asOne(first)
@@ -253,7 +253,8 @@ export function createProxy(options: ProxyOptions): Proxy {
   ): Promise<void> {
     if (route.kind === 'models') {
       const shape = modelShape(request.headers, route.path)
-      return serveModels(session, { model: route.model, shape }, now(), response)
+      const asked = { model: route.model, shape, hidesAdapters: upstream.adapter() !== null }
+      return serveModels(session, asked, now(), response)
     }
     if (route.kind === 'stored') {
       return serveStored(session, route, response, (callId) => {
@@ -350,6 +351,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     requireEngine,
     setEngines,
     updateWeights: (order) => upstream.update(order),
+    dropOldAdapters: () => upstream.dropOldAdapters(),
     followWeights: (weights) => upstream.follow(weights),
     canShelve: (id) => upstream.canHoldSession(id),
     shelveSession: (id) => {
@@ -371,7 +373,7 @@ export function createProxy(options: ProxyOptions): Proxy {
         fix: 'Give the ids themselves, or use vLLM or SGLang.',
       })
     },
-    believeWeights: (version) => upstream.believe(version),
+    believeWeights: (live) => upstream.believe(live),
     drain,
     close: () => (closed ??= end()),
   }

@@ -25,7 +25,7 @@ export function createScorer(engine: EngineAdapter): Scorer {
         engine: () => engine,
         weights: async () => {
           const version = await weightVersion()
-          return [{ url: engine.url, weightVersion: version, told: version !== null }]
+          return [{ url: engine.url, weightVersion: version, told: version !== null, adapter: null }]
         },
         paused: () => null,
       }),

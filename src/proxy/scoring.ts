@@ -52,7 +52,7 @@ export async function scoreIds(
     const mode = paused()
     if (mode !== null) throw refused(`generation is paused (${mode}) for other weights`)
     const found = (await weights()).find(({ url }) => url === engine.url || url === shownUrl(engine.url))
-    return found ?? { url: engine.url, weightVersion: null, told: false }
+    return found ?? { url: engine.url, weightVersion: null, told: false, adapter: null }
   }
   const before = await versionNow()
   if (ifVersion !== null && before.weightVersion !== ifVersion) {
@@ -60,9 +60,13 @@ export async function scoreIds(
   }
   const logprobs: (readonly (number | null)[])[] = []
   for (let at = 0; at < sequences.length; at += atOnce) {
-    const scored = await Promise.all(sequences.slice(at, at + atOnce).map((ids) => score(new PromptIds(ids))))
+    const scored = await Promise.all(
+      sequences.slice(at, at + atOnce).map((ids) => score(new PromptIds(ids), before.adapter)),
+    )
     for (const one of scored) {
-      if (one.weightVersion !== null && before.weightVersion !== null && one.weightVersion !== before.weightVersion)
+      // Below an adapter the answer names other weights than those that are live.
+      const isOwn = before.adapter === null && one.weightVersion !== null && before.weightVersion !== null
+      if (isOwn && one.weightVersion !== before.weightVersion)
         throw refused(`the weights became ${one.weightVersion} on the way`)
       logprobs.push(one.logprobs)
     }

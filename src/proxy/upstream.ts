@@ -21,6 +21,34 @@ export interface SeenWeights {
   readonly recomputed: boolean
   /** What answered the request, as it is known behind its end. */
   readonly facts: KnownFacts | null
+  /** The LoRA adapter that it was asked under; {@link before} and {@link after} are of it already. */
+  readonly adapter: SeenAdapter | null
+}
+
+/** An adapter that a request was asked under. */
+export interface SeenAdapter {
+  /** As the server calls it. */
+  readonly name: string
+  /** The version that it is. */
+  readonly version: string
+  /** What the server called its own weights when it got the adapter, and calls them in answers. Null: it does not say. */
+  readonly base: string | null
+}
+
+/**
+ * The version that sampled, of what a server says of its own weights. Where these are not those that the adapter was put on, it is no
+ * version of ours, and is left as it is.
+ */
+export function versionUnder(adapter: SeenAdapter | null, told: string): string
+export function versionUnder(adapter: SeenAdapter | null, told: string | null): string | null
+export function versionUnder(adapter: SeenAdapter | null, told: string | null): string | null {
+  if (adapter === null) return told
+  return adapter.base === null || told === adapter.base ? adapter.version : told
+}
+
+/** Of a request that was not asked yet. */
+export function unseen(told: string | null): SeenWeights {
+  return { before: null, after: told, staleCache: false, recomputed: false, facts: null, adapter: null }
 }
 
 /** A request that is with the engine. */

@@ -95,6 +95,7 @@ export interface Generated {
   readonly kind: string
   readonly requestId: string
   readonly stream: boolean
+  readonly adapter: string | null
   readonly promptTokenIds: readonly number[]
   readonly headers: Readonly<Record<string, string>>
   readonly cacheSalt: string | null

@@ -73,7 +73,7 @@ describe.skipIf(cache === '')('vLLM 0.32.0 with SmolLM2', () => {
       await adapter.learn({ probes: false })
       let largest = 0
       for (const { token_ids: ids, loss_mask: mask, logprobs } of rows) {
-        const scored = await adapter.score?.(new PromptIds(Int32Array.from(ids)))
+        const scored = await adapter.score?.(new PromptIds(Int32Array.from(ids)), null)
         expect(scored?.logprobs).toHaveLength(ids.length)
         for (const [at, bit] of mask.entries()) {
           const [told, again] = [logprobs[at] ?? Number.NaN, scored?.logprobs[at] ?? Number.NaN]

@@ -1,5 +1,5 @@
 /** Weights of a trainer over `/rl/v1` of a real `paddock serve`: what was sampled by which, and what becomes of the old. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -265,5 +265,65 @@ describe('staleness', () => {
       400,
       'BODY_INVALID_SHAPE',
     ])
+  })
+})
+
+describe('weights that are a LoRA adapter', () => {
+  const lora = async (name: string) => {
+    await mkdir(join(directory, name), { recursive: true })
+    return { name, path: join(directory, name) }
+  }
+  const says = (version: number, more: Json) => ({ incarnation: 1, version, phase: 'live', ...more })
+  const live = (version: number, more: Json) => trainer.ask('POST', `/runs/${run}/policy`, says(version, more))
+  const wrong = (version: number, more: Json) => trainer.refused('POST', `/runs/${run}/policy`, says(version, more))
+
+  it('are live without a pause, name their rows, and are there again after a kill', async () => {
+    await openRun({ staleness: { max: 0, mode: 'cancel' } })
+    const [one, two] = [await lora(`${run}-one`), await lora(`${run}-two`)]
+    expect(await live(1, { adapter: one })).toMatchObject({
+      phase: 'live',
+      label: one.name,
+      replicas: [{ label: one.name, source: 'told' }],
+      out: [],
+    })
+    await openGroup('g')
+    await talk(await trainer.open(`${run}-g`), 1)
+    // The rollout is older than may be at once.
+    expect(await live(2, { adapter: two })).toMatchObject({ label: two.name, stopped: [expect.any(String)] })
+    await openGroup('h')
+    const opened = await trainer.open(`${run}-h`)
+    await talk(opened, 1)
+    await trainer.end(opened.rollout_id, 1)
+    serving.kill('SIGKILL')
+    await serving.ended
+    await start()
+    await openGroup('i')
+    const later = await trainer.open(`${run}-i`)
+    await talk(later, 1)
+    await trainer.end(later.rollout_id, 1)
+    const claims = await trainer.claim(run, { max_groups: 4 })
+    for (const name of ['h', 'i']) {
+      const claim = claims.find(({ group_id: id }) => id === `${run}-${name}`)
+      const { rows } = await trainer.rows(`${run}-${name}`, claim?.claim_id ?? '')
+      const sampled = rows.flatMap(({ versions }) => versions.filter(([, , low]) => low !== -1))
+      expect(sampled.map(([, , low, high]) => [low, high])).toEqual([[2, 2]])
+    }
+  })
+
+  it('one adapter is one version, and nothing that an adapter has no use for is taken', async () => {
+    await openRun()
+    const [one, two] = [await lora(`${run}-one`), await lora(`${run}-two`)]
+    await live(1, { adapter: one })
+    expect(await wrong(2, { adapter: one, label: 'other' })).toEqual([409, 'STORE_CONFLICT'])
+    expect(await wrong(1, { adapter: two, label: one.name })).toEqual([409, 'STORE_CONFLICT'])
+    expect(await wrong(2, { adapter: { ...two, path: one.path } })).toEqual([502, 'WEIGHTS_REFUSED'])
+    expect(await wrong(2, { adapter: two, mode: 'drain' })).toEqual([400, 'BODY_INVALID_SHAPE'])
+    expect(await wrong(2, { adapter: two, phase: 'pausing' })).toEqual([400, 'BODY_INVALID_SHAPE'])
+    expect(await wrong(2, { adapter: two, requests: [{ path: '/x' }] })).toEqual([400, 'BODY_INVALID_SHAPE'])
+    expect(await wrong(2, { adapter: { name: 'a"b' } })).toEqual([400, 'BODY_INVALID_SHAPE'])
+    expect(await live(1, { adapter: one })).toMatchObject({ label: one.name })
+    expect(await trainer.ask('GET', `/runs/${run}`)).toMatchObject({ policy: { version: 1, label: one.name } })
+    // Whole weights again: nobody names an adapter any more.
+    expect(await live(3, { label: `${run}-3` })).toMatchObject({ replicas: [{ label: `${run}-3` }] })
   })
 })

@@ -10,7 +10,7 @@ export interface EngineAdapter {
     planChat(facts: EngineRequestFacts): EngineRequestPlan;
     readonly readsChat?: (sink: UpstreamSink) => UpstreamSink;
     readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>;
-    readonly score?: (ids: PromptIds) => Promise<ScoredIds>;
+    readonly score?: (ids: PromptIds, adapter: string | null) => Promise<ScoredIds>;
     readonly continuations?: ContinuationRoute;
     readonly textIds?: (text: string) => Promise<readonly number[]>;
     readonly boundThinking?: (tokens: string) => Readonly<Record<string, string>>;

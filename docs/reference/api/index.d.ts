@@ -227,8 +227,9 @@ export interface Proxy {
     resumeEngine(): Promise<void>;
     hasEngine(): boolean;
     requireEngine(): void;
-    setEngines(engines: readonly EngineAdapter[], version: string | null): Promise<void>;
+    setEngines(engines: readonly EngineAdapter[], live: LiveWeights | null): Promise<void>;
     updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
+    dropOldAdapters(): void;
     followWeights(weights: WeightsElsewhere): Promise<void>;
     shelveSession(id: Id): Promise<number>;
     canShelve(id: Id): boolean;
@@ -237,7 +238,7 @@ export interface Proxy {
     scoreIds(order: ScoreOrder): Promise<Scores>;
     probe(order: ProbeOrder): Promise<ProbeAnswer>;
     textIds(text: string): Promise<readonly number[]>;
-    believeWeights(version: string): Promise<void>;
+    believeWeights(live: LiveWeights): Promise<void>;
     drain(): Promise<void>;
     close(): Promise<void>;
 }

@@ -15,6 +15,8 @@ export interface GenerationPlan {
   /** Names under which a client may abort it. */
   readonly names: ReadonlySet<string>
   readonly route: string
+  /** The LoRA adapter that it runs under, null: none. */
+  readonly adapter: string | null
   readonly stream: boolean
   readonly promptIds: Int32Array
   readonly images: readonly string[]
@@ -167,6 +169,7 @@ export class Generation {
       wire: options.wire,
       route: plan.route,
       model: profile.model,
+      adapter: this.plan.adapter,
       stream: plan.stream,
       tokenizer: profile.vocabulary.name,
       template: profile.template.name,

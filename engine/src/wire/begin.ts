@@ -4,6 +4,7 @@ import { thinkingOpenIn, viewPrompt } from '../chat/prompt-view.ts'
 import { EngineError, validationError } from '../errors.ts'
 import { Generation } from '../generation/generation.ts'
 import { readText } from '../json/read.ts'
+import { adapterOf } from './lora.ts'
 import { answersTo } from '../policy/policy.ts'
 import type { PromptView } from '../chat/prompt-view.ts'
 import type { Engine } from '../engine.ts'
@@ -59,6 +60,7 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
     return undefined
   }
   if (engine.options.wire === 'vllm') checkSalt(readText(wish.body, 'cache_salt') ?? null)
+  const adapter = adapterOf(wish.body, engine)
   const promptIds = shorten(wish, faults)
   const maxTokens = checkLength(promptIds.length, wish, engine.options)
   const view = viewPrompt(promptIds, vocabulary, grammar)
@@ -70,6 +72,7 @@ export async function begin(exchange: Exchange, engine: Engine, wish: Wish): Pro
     requestId,
     names: new Set([requestId, given]),
     route: exchange.url.pathname,
+    adapter,
     stream: wish.stream,
     promptIds,
     images: imagesOf(wish.body).map((image) => image.sha256),

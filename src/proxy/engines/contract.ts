@@ -79,9 +79,10 @@ export interface EngineAdapter {
   readonly promptIds?: (chat: Uint8Array) => Promise<readonly number[]>
   /**
    * Logprobs of given ids, each given those before it, at temperature 1 and without truncation. Absent where the engine has no
-   * route for that. Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `ENGINE_UNTRUSTED` for an answer that cannot be of these ids.
+   * route for that. `adapter`: under that one. Throws `ENGINE_UNREACHABLE`, `ENGINE_ERROR`, `ENGINE_UNTRUSTED` for an answer that cannot be of
+   * these ids.
    */
-  readonly score?: (ids: PromptIds) => Promise<ScoredIds>
+  readonly score?: (ids: PromptIds, adapter: string | null) => Promise<ScoredIds>
   /** Absent where the engine samples behind no given ids, or tells too little of what it sampled there. */
   readonly continuations?: ContinuationRoute
   /**

@@ -1,3 +1,5 @@
+import type { AdapterRoutes } from './adapters.ts'
+
 /** What becomes of the KV cache that older weights computed: dropped and computed anew, or kept. */
 export type CacheAtUpdate = 'clear' | 'keep'
 
@@ -19,6 +21,8 @@ export interface EngineControl {
   readonly saltMember: string | null
   /** Name of the request member that names a request for `abort`; null where the `X-Request-Id` header does. */
   readonly requestIdMember: string | null
+  /** Absent where it takes no LoRA adapters at run time. */
+  readonly adapters?: AdapterRoutes
   /** The version of the weights that sample now; null where the server has no route for it. */
   weightVersion(): Promise<string | null>
   /** Gives new weights their name. */

@@ -34,6 +34,8 @@ export interface VersionSpan {
   readonly end: number
   /** Null: as its place among the others says. */
   readonly mixing?: PolicySpan['mixing'] | null
+  /** The LoRA adapter that {@link version} is, null: none. Absent: as of the whole answer, and `version` as the server says it. */
+  readonly adapter?: string | null
 }
 
 /** One choice of a generated answer, or a part of it. */

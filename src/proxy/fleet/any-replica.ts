@@ -37,7 +37,9 @@ export function anyReplica(engine: EngineAdapter, now: () => EngineAdapter): Eng
       ? {}
       : { promptIds: (chat) => (now().promptIds ?? engine.promptIds ?? none)(chat) }),
     ...(engine.textIds === undefined ? {} : { textIds: (text) => (now().textIds ?? engine.textIds ?? none)(text) }),
-    ...(engine.score === undefined ? {} : { score: (ids) => (now().score ?? engine.score ?? none)(ids) }),
+    ...(engine.score === undefined
+      ? {}
+      : { score: (ids, adapter) => (now().score ?? engine.score ?? none)(ids, adapter) }),
     ...(tokens === undefined || knownTokens === undefined
       ? {}
       : {

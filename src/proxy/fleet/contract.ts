@@ -1,3 +1,4 @@
+import type { Adapter } from '../engines/adapters.ts'
 import type { CacheAtUpdate, EngineOrder } from '../engines/control.ts'
 
 /** How replicas are watched and chosen. Milliseconds unless the name says otherwise. */
@@ -45,6 +46,8 @@ export interface PauseElsewhere {
 /** New weights that another process has brought to the same engines. */
 export interface WeightsElsewhere {
   readonly version: string
+  /** The LoRA adapter that they are. Absent: the server's own. */
+  readonly adapter?: Adapter
   /** As in {@link WeightsOutcome}. */
   readonly cacheIsolated: boolean
 }
@@ -54,6 +57,18 @@ export interface WeightsOrder extends PauseOrder {
   readonly version: string
   /** Posted to each replica, one after another, between pause and resume. */
   readonly requests: readonly EngineOrder[]
+  /**
+   * They are a LoRA adapter beside the server's own weights: nothing is paused, what runs goes on under what it began with, and each replica
+   * is given the adapter where it has a path and is not there. Absent: the server's own.
+   */
+  readonly adapter?: Adapter
+}
+
+/** Weights that there are. */
+export interface LiveWeights {
+  readonly version: string
+  /** The LoRA adapter that they are. Absent: the server's own. */
+  readonly adapter?: Adapter
 }
 
 /** How a replica stands. */
@@ -75,6 +90,8 @@ export interface ReplicaStatus {
   /** Sessions whose KV cache is expected here. */
   readonly sessions: number
   readonly weightVersion: string | null
+  /** The LoRA adapter that new calls name there. */
+  readonly adapter: string | null
   readonly lastError: string | null
 }
 
@@ -87,6 +104,8 @@ export interface FleetStatus {
   readonly waiting: number
   /** The version of the last update through the control API. */
   readonly weightVersion: string | null
+  /** The LoRA adapter that new calls name; null: none. */
+  readonly adapter: string | null
   readonly weightUpdates: number
   readonly resubmitted: number
 }
@@ -107,12 +126,17 @@ export interface ReplicaWeights {
   readonly weightVersion: string | null
   /** True where the server says so itself, false where somebody's word is taken. */
   readonly told: boolean
+  /** The LoRA adapter that they are, null: none. */
+  readonly adapter: string | null
 }
 
 /** What a weight update came to. */
 export interface WeightsOutcome extends PauseOutcome {
   readonly version: string
+  readonly adapter?: Adapter
   readonly replicas: readonly ReplicaWeights[]
+  /** Replicas that did not get the adapter, and get no calls before they have it. */
+  readonly out: readonly { readonly url: string; readonly why: string }[]
   /** Every replica forgot the prefix cache of older weights, or requests carry a salt from now on. */
   readonly cacheIsolated: boolean
 }
@@ -120,7 +144,7 @@ export interface WeightsOutcome extends PauseOutcome {
 /** What happens to a fleet, as it happens. */
 export type FleetEvent =
   | {
-      readonly what: 'ejected' | 'readmitted' | 'stale' | 'foreign' | 'added' | 'removed'
+      readonly what: 'ejected' | 'readmitted' | 'stale' | 'foreign' | 'added' | 'removed' | 'adapter'
       readonly replica: string
       readonly detail: string
     }

@@ -4,10 +4,12 @@ import { shownUrl } from '../engines/http.ts'
 import { KnownEngine } from '../engines/known-engine.ts'
 import type { Upstream, UpstreamIds, UpstreamRequest, UpstreamSink, UpstreamTerms } from '../upstream.ts'
 import { Affinity } from './affinity.ts'
+import { type AdapterVersion, whyLacking } from './adapters.ts'
 import type {
   FleetEvent,
   FleetLimits,
   FleetStatus,
+  LiveWeights,
   PauseElsewhere,
   PauseOrder,
   PauseOutcome,
@@ -71,20 +73,14 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   /**
    * From now on the replicas are these adapters, by object: new ones take calls, those that are not named get no more, and leave when what runs on them
-   * has ended. `version`: the weights that there are; a new one that says it has others is `stale` until it gets them.
+   * has ended. `live`: the weights that there are; a new one that says it has others is `stale` until it gets them, and one without their
+   * adapter gets that.
    */
-  async set(engines: readonly EngineAdapter[], version: string | null): Promise<void> {
-    this.updates.version ??= version
+  async set(engines: readonly EngineAdapter[], live: LiveWeights | null): Promise<void> {
+    this.updates.begin(live)
     const there = new Set(this.list.map(({ engine }) => engine))
     const added = engines.filter((engine) => !there.has(engine)).map((engine) => this.replicaOf(engine))
-    await Promise.all(
-      added.map(async (replica) => {
-        const now = await replica.weights.read()
-        if (version === null || now === version) return
-        if (now === null) replica.weights.note(version)
-        else replica.state = 'stale'
-      }),
-    )
+    await Promise.all(added.map(async (replica) => (replica.state = (await this.updates.join(replica)) ?? 'serving')))
     for (const replica of added) {
       this.list.push(replica)
       this.parts.emit({ what: 'added', replica: replica.url, detail: replica.state })
@@ -183,14 +179,20 @@ export class Fleet implements Upstream, RequestSurroundings {
 
   /** Asks each replica which weights it has. */
   async weights(): Promise<readonly ReplicaWeights[]> {
-    await Promise.all(this.replicas.map((replica) => replica.weights.read()))
+    await Promise.all(this.replicas.map((replica) => this.ask(replica)))
     return this.replicas.map(weightsOf)
   }
 
-  /** Takes somebody's word for the weights of replicas that do not name them themselves. */
-  async believe(version: string): Promise<void> {
+  /** Takes somebody's word for the weights of replicas that do not name them themselves; an adapter they get where they are without it. */
+  async believe(live: LiveWeights): Promise<void> {
     await this.weights()
-    for (const { weights } of this.replicas) if (!weights.told) weights.note(version)
+    if (live.adapter !== undefined) return this.updates.expect({ ...live, adapter: live.adapter })
+    for (const { weights } of this.replicas) if (!weights.told) weights.note(live.version)
+  }
+
+  /** See {@link WeightUpdates.dropOldAdapters}. */
+  dropOldAdapters(): void {
+    this.updates.dropOldAdapters()
   }
 
   status(): FleetStatus {
@@ -200,6 +202,7 @@ export class Fleet implements Upstream, RequestSurroundings {
       frozen: this.pauses.isFrozen,
       waiting: this.pauses.waiting,
       weightVersion: this.updates.version,
+      adapter: this.updates.adapter?.name ?? null,
       weightUpdates: this.updates.count,
       resubmitted: this.pauses.interruptedTotal,
     }
@@ -248,16 +251,40 @@ export class Fleet implements Upstream, RequestSurroundings {
     this.parts.emit({ what: 'retried', replica: replica.url, detail: why })
   }
 
+  adapter(): AdapterVersion | null {
+    return this.updates.adapter
+  }
+
+  async equip(replica: Replica, adapter: AdapterVersion): Promise<void> {
+    replica.adapters.use(await replica.adapters.bring(adapter, this.updates.base))
+  }
+
+  lacks(replica: Replica, why: string): void {
+    replica.lastError = why
+    if (replica.state === 'serving') this.setState(replica, 'stale', why)
+  }
+
   salted(replica: Replica): boolean {
     return replica.weights.changed || this.updates.version !== null
   }
 
   // ------------------------------------------------------------------------------------------------ inner works
 
+  /** Which weights it has; the adapter that is live it gets again where it has lost it. */
+  private async ask(replica: Replica): Promise<void> {
+    await replica.weights.read()
+    const { adapter } = this.updates
+    const { current } = replica.adapters
+    if (adapter === null || (current?.of === adapter && (await replica.adapters.stillHas(current)))) return
+    await this.equip(replica, adapter).catch((cause: unknown) => this.lacks(replica, whyLacking(cause)))
+  }
+
   private replicaOf(engine: EngineAdapter): Replica {
     const { maxInFlight, limits, put } = this.parts
     const known = new KnownEngine({ engine, put, renewed: (how) => this.renewed(engine, how) })
-    return new Replica({ engine, known, maxInFlight, limits })
+    const replica = shownUrl(engine.url)
+    const tellAdapter = (detail: string): void => this.parts.emit({ what: 'adapter', replica, detail })
+    return new Replica({ engine, known, maxInFlight, limits, tellAdapter })
   }
 
   private maybeDrop(replica: Replica): void {
@@ -285,7 +312,7 @@ export class Fleet implements Upstream, RequestSurroundings {
     const others = this.replicas.some((other) => other !== replica && other.state === 'serving' && !other.leaving)
     if (!others) {
       // What is known of its weights may be wrong all the same: a process that is gone comes back as another one.
-      replica.weights.forget()
+      replica.forget()
       return
     }
     const before = replica.state
@@ -315,11 +342,18 @@ export class Fleet implements Upstream, RequestSurroundings {
   }
 
   private async readmit(replica: Replica): Promise<void> {
-    const { version } = this.updates
+    const { base, adapter } = this.updates
     const now = await replica.weights.read()
     if (!(await this.servesTheModel(replica))) return this.setState(replica, 'foreign', 'it serves another model')
-    if (version !== null && now !== null && now !== version) {
-      return this.setState(replica, 'stale', `it has weights ${now}, the others ${version}`)
+    if (base !== null && now !== null && now !== base) {
+      return this.setState(replica, 'stale', `it has weights ${now}, the others ${base}`)
+    }
+    if (adapter !== null) {
+      try {
+        await this.equip(replica, adapter)
+      } catch (cause) {
+        return this.setState(replica, 'stale', whyLacking(cause))
+      }
     }
     replica.succeeded()
     this.setState(replica, 'serving', 'its health route answers')

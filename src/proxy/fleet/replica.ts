@@ -3,9 +3,11 @@ import type { EngineAdapter } from '../engines/contract.ts'
 import { shownUrl } from '../engines/http.ts'
 import type { KnownEngine } from '../engines/known-engine.ts'
 import { type EngineLine, engineLine } from '../http/engine-line/index.ts'
+import { ReplicaAdapters, type TellAdapter } from './adapters.ts'
 import type { FleetAsk } from './ask.ts'
 import type { FleetLimits, ReplicaStatus } from './contract.ts'
 import { KnownWeights } from './known-weights.ts'
+import { versionUnder } from '../upstream.ts'
 
 /** A request that samples, as the replica that it runs on and the pause know it. */
 export interface Generation {
@@ -30,12 +32,14 @@ export interface ReplicaParts {
   readonly known: KnownEngine
   readonly maxInFlight: number
   readonly limits: FleetLimits
+  readonly tellAdapter: TellAdapter
 }
 
 /** One engine process behind the proxy: its connections, what runs on it, and how it has behaved. */
 export class Replica {
   readonly engine: EngineAdapter
   readonly weights: KnownWeights
+  readonly adapters: ReplicaAdapters
   readonly known: KnownEngine
   /** Where requests go. */
   readonly line: EngineLine
@@ -59,11 +63,12 @@ export class Replica {
   private ejectionsInRow = 0
   private readonly limits: FleetLimits
 
-  constructor({ engine, known, maxInFlight, limits }: ReplicaParts) {
+  constructor({ engine, known, maxInFlight, limits, tellAdapter }: ReplicaParts) {
     this.engine = engine
     this.known = known
     this.limits = limits
     this.weights = new KnownWeights(engine.control ?? null)
+    this.adapters = new ReplicaAdapters(engine, this.weights, tellAdapter)
     const { url, apiKey, dispatcher } = engine
     this.line = engineLine(url, {
       apiKey,
@@ -100,9 +105,19 @@ export class Replica {
     this.ejectionsInRow += 1
     if (this.state !== 'ejected') this.ejections += 1
     this.state = 'ejected'
-    // It may come back as another process with other weights and an empty cache.
-    this.weights.forget()
+    this.forget()
     this.staleCache = false
+  }
+
+  /** It may come back as another process with other weights, no adapters and an empty cache. */
+  forget(): void {
+    this.weights.forget()
+    this.adapters.forget()
+  }
+
+  /** What samples for a new call, as it is called. */
+  get weightVersion(): string | null {
+    return versionUnder(this.adapters.current, this.weights.version)
   }
 
   mayReturn(now: number): boolean {
@@ -113,7 +128,7 @@ export class Replica {
     const state = this.leaving ? ('draining' as const) : this.state
     const { url, inFlight, requests, failures, retries, ejections, sessions, lastError } = this
     const { connections, pending } = this.line.stats()
-    const weightVersion = this.weights.version
+    const { weightVersion } = this
     return {
       url,
       state,
@@ -126,6 +141,7 @@ export class Replica {
       ejections,
       sessions,
       weightVersion,
+      adapter: this.adapters.current?.name ?? null,
       lastError,
     }
   }

@@ -1,8 +1,12 @@
-import { editObject, PaddockError, scanMembers, sha256 } from '../../core/index.ts'
+import { PaddockError } from '../../core/index.ts'
 import { reason } from '../engines/http.ts'
 import type { LineBreak, LineExchange, LineSink } from '../http/engine-line/index.ts'
-import type { SeenWeights, UpstreamIds, UpstreamRequest } from '../upstream.ts'
+import { type SeenWeights, unseen, type UpstreamIds, type UpstreamRequest, versionUnder } from '../upstream.ts'
+import { type AdapterVersion, type HeldAdapter, whyLacking } from './adapters.ts'
+import { AliasedAnswer, aliasedError } from './alias.ts'
 import type { FleetAsk } from './ask.ts'
+import { bodyFor } from './body.ts'
+import { asPaddockError, upstreamFailure } from './failure.ts'
 import type { Generation, Replica } from './replica.ts'
 
 /** What a request needs of the fleet around it. */
@@ -17,6 +21,12 @@ export interface RequestSurroundings {
   succeeded(replica: Replica): void
   failed(replica: Replica, why: string, gone: boolean): void
   retried(replica: Replica, why: string): void
+  /** What new generations run under; null: the server's own weights. */
+  adapter(): AdapterVersion | null
+  /** The replica has it, and names it, when this resolves. Throws `WEIGHTS_REFUSED`. */
+  equip(replica: Replica, adapter: AdapterVersion): Promise<void>
+  /** It does not get the adapter that new generations run under. */
+  lacks(replica: Replica, why: string): void
   /** Prefixes of other weights may be cached: requests carry their version as salt. */
   salted(replica: Replica): boolean
 }
@@ -47,6 +57,14 @@ export class FleetRequest implements UpstreamRequest, Generation {
   private halted = false
   private before: string | null = null
   private staleCache = false
+  /** What it is asked under. */
+  private under: HeldAdapter | null = null
+  private isHeld = false
+  private aliased: AliasedAnswer | null = null
+  /** An error of a replica that is asked under an adapter: it is told when it has come whole. */
+  private refusal: Refusal | null = null
+  /** The replica had lost the adapter, and was given it again. */
+  private equipped = false
 
   constructor(ask: FleetAsk, body: Buffer, around: RequestSurroundings) {
     this.ask = ask
@@ -110,7 +128,7 @@ export class FleetRequest implements UpstreamRequest, Generation {
 
   weights(told: string | null): SeenWeights | Promise<SeenWeights> {
     const { replica } = this
-    if (replica === null) return { before: null, after: told, staleCache: false, recomputed: false, facts: null }
+    if (replica === null) return unseen(told)
     const { weights, known } = replica
     if (told !== null) weights.note(told)
     const after = told !== null || weights.untold ? told : weights.read()
@@ -119,8 +137,15 @@ export class FleetRequest implements UpstreamRequest, Generation {
   }
 
   private seen(replica: Replica, after: string | null): SeenWeights {
-    const { before, staleCache, recomputed } = this
-    return { before, after, staleCache: staleCache || replica.staleCache, recomputed, facts: replica.known.facts }
+    const { before, staleCache, recomputed, under: adapter } = this
+    return {
+      before: versionUnder(adapter, before),
+      after: versionUnder(adapter, after),
+      staleCache: staleCache || replica.staleCache,
+      recomputed,
+      facts: replica.known.facts,
+      adapter,
+    }
   }
 
   private take(replica: Replica): void {
@@ -131,13 +156,20 @@ export class FleetRequest implements UpstreamRequest, Generation {
   private dispatch(replica: Replica, fresh: boolean): void {
     if (this.settled) return
     const { ids, path, generates } = this.ask
+    const live = generates ? this.around.adapter() : null
+    if (live !== null && replica.adapters.current?.of !== live) {
+      void this.equip(replica, live, fresh)
+      return
+    }
+    const body = generates ? this.bodyUnder(live === null ? null : replica.adapters.current, replica) : this.body
+    if (body === null) return
     this.before = replica.weights.version
     this.staleCache = replica.staleCache
     replica.requests += 1
     const ask = {
       path,
       headers: { 'x-request-id': ids.requestId ?? ids.callId, 'x-session-id': ids.sessionId },
-      body: generates ? this.bodyFor(replica) : this.body,
+      body,
     }
     this.exchange = replica.line.ask(ask, new Attempt(this, replica, fresh), fresh)
     if (this.halted) this.exchange.pause()
@@ -145,8 +177,16 @@ export class FleetRequest implements UpstreamRequest, Generation {
 
   // ------------------------------------------------------------------------------- what an attempt hears
 
-  head(replica: Replica, status: number, headers: Parameters<LineSink['head']>[1]): void {
+  head(replica: Replica, status: number, headers: Refusal['headers']): void {
     if (this.settled) return
+    if (this.under !== null && status >= 400 && this.refusal === null) {
+      this.refusal = { replica, status, headers, received: [] }
+      return
+    }
+    this.tellHead(replica, status, headers)
+  }
+
+  private tellHead(replica: Replica, status: number, headers: Refusal['headers']): void {
     this.answered = true
     this.body = noBody
     if (status >= 500) this.around.failed(replica, `answered ${status}`, false)
@@ -155,23 +195,104 @@ export class FleetRequest implements UpstreamRequest, Generation {
   }
 
   data(bytes: Buffer): void {
-    if (!this.settled) this.ask.sink.chunk(bytes)
+    if (this.settled) return
+    if (this.refusal !== null) {
+      this.refusal.received.push(bytes)
+      return
+    }
+    if (this.aliased === null) {
+      this.ask.sink.chunk(bytes)
+      return
+    }
+    const piece = this.aliased.piece(bytes)
+    const { foreign } = this.aliased
+    if (foreign !== null) {
+      this.exchange?.abort()
+      this.fail(new PaddockError('ENGINE_UNTRUSTED', `${this.askedUnder()}, and ${foreign} answers.`))
+      return
+    }
+    if (piece.length > 0) this.ask.sink.chunk(piece)
   }
 
   end(): void {
+    if (this.settled) return
+    if (this.refusal !== null) {
+      void this.refused(this.refusal)
+      return
+    }
+    const rest = this.aliased?.end()
+    if (rest !== undefined && rest.length > 0) this.ask.sink.chunk(rest)
     if (this.settle()) this.ask.sink.end()
   }
 
-  /** With the salt of its weights, and the name by which it can be ended, where the engine reads that in the body. */
-  private bodyFor(replica: Replica): Buffer {
-    const { body } = this
-    const { ids, terms } = this.ask
-    const member = replica.engine.control?.requestIdMember ?? null
-    const named =
-      member === null || terms.interrupted === undefined
-        ? body
-        : editObject(body, { set: { [member]: JSON.stringify(ids.requestId ?? ids.callId) } })
-    return this.around.salted(replica) ? salted(named, replica) : named
+  /** Gives the replica the adapter first; one that does not get it takes no calls. */
+  private async equip(replica: Replica, live: AdapterVersion, fresh: boolean): Promise<void> {
+    try {
+      await this.around.equip(replica, live)
+    } catch (cause) {
+      if (this.settled) return
+      const why = whyLacking(cause)
+      this.around.lacks(replica, why)
+      this.elsewhere(replica, asPaddockError(cause), why)
+      return
+    }
+    this.remind()
+    this.dispatch(replica, fresh)
+  }
+
+  /** A replica that was started anew knows no adapters, and says so: it gets them again, and is asked once more. */
+  private async refused({ replica, status, headers, received }: Refusal): Promise<void> {
+    const { under } = this
+    const mayLack = (status === 404 || status === 400) && under !== null && !this.equipped
+    if (mayLack && !(await replica.adapters.stillHas(under))) {
+      if (this.settled) return
+      this.refusal = null
+      this.equipped = true
+      replica.retries += 1
+      this.around.retried(replica, `it had lost the adapter ${under.name}`)
+      this.dispatch(replica, false)
+      return
+    }
+    if (this.settled) return
+    const body = Buffer.concat(received)
+    const told = under === null ? body : aliasedError(body, under.name, under.models[0] ?? '')
+    const { 'content-length': _length, ...others } = headers
+    this.tellHead(replica, status, others)
+    this.ask.sink.chunk(told)
+    if (this.settle()) this.ask.sink.end()
+  }
+
+  private askedUnder(): string {
+    const name = this.under?.name ?? ''
+    return `The replica ${this.replica?.url ?? ''} was asked under the adapter ${name}`
+  }
+
+  /** Null: it names a model that adapters are not put on, and has been told so. */
+  private bodyUnder(under: HeldAdapter | null, replica: Replica): Buffer | null {
+    this.hold(under, replica)
+    const body = bodyFor(this.ask, this.body, { replica, under, isSalted: this.around.salted(replica) })
+    if (body instanceof PaddockError) {
+      this.fail(body)
+      return null
+    }
+    if (under?.routes.member === 'model') this.aliased = new AliasedAnswer(under.name, under.models[0] ?? '')
+    return body
+  }
+
+  /** The adapter is not unloaded while it runs. */
+  private hold(under: HeldAdapter | null, replica: Replica): void {
+    this.letGo()
+    this.under = under
+    this.aliased = null
+    if (under === null) return
+    this.isHeld = true
+    replica.adapters.hold(under)
+  }
+
+  private letGo(): void {
+    if (!this.isHeld || this.under === null) return
+    this.isHeld = false
+    this.replica?.adapters.release(this.under)
   }
 
   broke(replica: Replica, broke: LineBreak, fresh: boolean): void {
@@ -181,6 +302,7 @@ export class FleetRequest implements UpstreamRequest, Generation {
     const why = reason(broke.cause)
     const failure = upstreamFailure(broke)
     const mayRetry = !this.answered && !this.interrupted
+    this.refusal = null
     if (mayRetry && broke.kind === 'died' && !fresh) {
       replica.retries += 1
       this.around.retried(replica, why)
@@ -189,9 +311,15 @@ export class FleetRequest implements UpstreamRequest, Generation {
     }
     this.around.failed(replica, why, gone)
     if (!gone) this.deaths += 1
+    if (!mayRetry || this.deaths >= maxDeaths) this.fail(failure)
+    else this.elsewhere(replica, failure, why)
+  }
+
+  /** Asks another replica, or tells why this one did not answer. */
+  private elsewhere(replica: Replica, failure: PaddockError, why: string): void {
     this.tried ??= new Set()
     this.tried.add(replica)
-    if (!mayRetry || this.deaths >= maxDeaths || this.around.choose(this.ask.ids, this.tried) === null) {
+    if (this.around.choose(this.ask.ids, this.tried) === null) {
       this.fail(failure)
       return
     }
@@ -214,6 +342,7 @@ export class FleetRequest implements UpstreamRequest, Generation {
   }
 
   private leave(): void {
+    this.letGo()
     this.around.ended(this, this.replica)
   }
 }
@@ -248,37 +377,13 @@ class Attempt implements LineSink {
   }
 }
 
+/** What a replica says in the place of an answer. */
+interface Refusal {
+  readonly replica: Replica
+  readonly status: number
+  readonly headers: Parameters<LineSink['head']>[1]
+  readonly received: Buffer[]
+}
+
 const noBody = Buffer.alloc(0)
 const untried: ReadonlySet<Replica> = new Set()
-
-/** The request in a prefix cache of its weights, and of the harness's own salt where it has one. */
-function salted(body: Buffer, { engine, weights }: Replica): Buffer {
-  const member = engine.control?.saltMember ?? null
-  if (member === null || weights.version === null) return body
-  const own = scanMembers(body).members.findLast(({ key }) => key === member)
-  const given: unknown = own === undefined ? null : JSON.parse(body.subarray(own.valueStart, own.valueEnd).toString())
-  const salt = saltOf(typeof given === 'string' ? given : null, weights.version)
-  return editObject(body, { set: { [member]: JSON.stringify(salt) } })
-}
-
-/** Engines take short and plain salts only (vLLM 0.32.0: 128 characters, none of `@`, `/`, `\`); names of weights are anything. */
-function saltOf(given: string | null, version: string): string {
-  if (given === null && /^[\w.-]{1,100}$/.test(version)) return `weights-${version}`
-  return `weights-${sha256(JSON.stringify([given, version]))}`
-}
-
-function upstreamFailure({ kind, cause }: LineBreak): PaddockError {
-  const why = reason(cause)
-  switch (kind) {
-    case 'unreachable':
-      return new PaddockError('ENGINE_UNREACHABLE', `The engine cannot be reached: ${why}.`, { cause })
-    case 'malformed':
-      return new PaddockError('ENGINE_ERROR', `The engine's answer is not valid HTTP: ${why}.`, { cause })
-    case 'died':
-      return new PaddockError(
-        'ENGINE_DIED',
-        `The engine closed the connection before the answer was complete: ${why}.`,
-        { cause },
-      )
-  }
-}

@@ -3,7 +3,7 @@ import { PromptIds } from '../engines/prompt-ids.ts'
 import type { EngineAsk, Generated, GeneratedPart, TokenEngine, VersionSpan } from '../engines/token-engine.ts'
 import { SseSplitter } from '../http/sse.ts'
 import type { WireFault } from '../../trajectory/index.ts'
-import type { SeenWeights, Upstream, UpstreamIds, UpstreamRequest } from '../upstream.ts'
+import { type SeenWeights, unseen, type Upstream, type UpstreamIds, type UpstreamRequest } from '../upstream.ts'
 import { type Reply, stepFailed } from './asking.ts'
 import { joinedSpans, spansOfLeg } from './leg-spans.ts'
 import { startsWith } from './splice-ids.ts'
@@ -83,11 +83,7 @@ export class Generation implements UpstreamRequest {
 
   async weights(told: string | null): Promise<SeenWeights> {
     const [first] = this.seen
-    if (first === undefined) {
-      return (
-        this.current?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false, facts: null }
-      )
-    }
+    if (first === undefined) return this.current?.weights(told) ?? unseen(told)
     const last = this.seen.at(-1) ?? first
     return { ...last, before: first.before, staleCache: this.seen.some(({ staleCache }) => staleCache) }
   }

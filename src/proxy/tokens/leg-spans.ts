@@ -1,5 +1,5 @@
 import type { VersionSpan } from '../engines/token-engine.ts'
-import type { SeenWeights } from '../upstream.ts'
+import { type SeenWeights, versionUnder } from '../upstream.ts'
 
 /**
  * Which weights sampled tokens `[start, end)` of an answer, one of its legs: as the engine told (`told` counts from the
@@ -13,10 +13,12 @@ export function spansOfLeg(
 ): readonly VersionSpan[] | null {
   if (end === start) return []
   const atStart = seen.staleCache ? 'kv_mixed' : 'none'
+  const adapter = seen.adapter?.name ?? null
   const covered = told.reduce((at, span) => (span.start === at ? span.end : Number.NaN), 0)
   if (told.length > 0 && covered === end - start) {
     return told.map((span, index) => ({
-      version: span.version,
+      version: versionUnder(seen.adapter, span.version),
+      adapter,
       start: start + span.start,
       end: start + span.end,
       // Later spans of a leg go on with the keys and values of the old weights, unless they were dropped.
@@ -24,7 +26,7 @@ export function spansOfLeg(
     }))
   }
   if (seen.after === null) return null
-  return [{ version: seen.after, start, end, mixing: seen.before === seen.after ? atStart : 'mixed' }]
+  return [{ version: seen.after, adapter, start, end, mixing: seen.before === seen.after ? atStart : 'mixed' }]
 }
 
 /** Neighbours that say the same become one. */
@@ -32,7 +34,8 @@ export function joinedSpans(spans: readonly VersionSpan[]): readonly VersionSpan
   const joined: VersionSpan[] = []
   for (const span of spans) {
     const last = joined.at(-1)
-    if (last !== undefined && last.version === span.version && last.mixing === span.mixing && span.mixing !== 'mixed') {
+    const isSame = last?.version === span.version && last.adapter === span.adapter && last.mixing === span.mixing
+    if (last !== undefined && isSame && span.mixing !== 'mixed') {
       joined[joined.length - 1] = { ...last, end: span.end }
     } else joined.push(span)
   }

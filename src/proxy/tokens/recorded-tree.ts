@@ -6,6 +6,7 @@ import type { ContinuedAnswer } from '../session/conversation.ts'
 import type { AnsweredCall, CallTokens, PastCall } from './contract.ts'
 import { answerFacts, type AnswerFacts, driftCause, hasClearedResults, pastAnswerFacts } from './drift.ts'
 import type { VersionSpan } from '../engines/token-engine.ts'
+import { versionUnder } from '../upstream.ts'
 import { alignedLogprobs, findingsOf, producedSomething } from './integrity.ts'
 import { KeptIds } from './kept-ids.ts'
 import { agree, mediaDigests } from './media.ts'
@@ -344,16 +345,19 @@ export class RecordedTree {
     const tokens = this.ids.keep(choice.tokenIds)
     const policy = {
       model: answer.model ?? call.model ?? 'unknown',
-      adapter: null,
+      adapter: answer.adapter?.name ?? null,
       weightVersion: answer.weightVersionLast,
     }
     const atStart = answer.staleCache ? 'kv_mixed' : 'none'
     const mixing = answer.weightVersionFirst === answer.weightVersionLast ? atStart : 'mixed'
     const policySpans = coversAll(versions, tokens.length)
-      ? versions.map(({ version, start, end, mixing: known }, index): PolicySpan => ({
+      ? versions.map(({ version, start, end, mixing: known, adapter }, index): PolicySpan => ({
           start,
           end,
-          policy: { ...policy, weightVersion: version },
+          policy:
+            adapter === undefined
+              ? { ...policy, weightVersion: versionUnder(answer.adapter, version) }
+              : { ...policy, adapter, weightVersion: version },
           // What runs through an update goes on with the keys and values of the old weights, unless they were dropped.
           mixing: known ?? (index > 0 && !answer.recomputed ? 'kv_mixed' : atStart),
         }))

@@ -12,7 +12,7 @@ import {
   type VersionSpan,
 } from '../engines/token-engine.ts'
 import type { WireFault } from '../../trajectory/index.ts'
-import type { SeenWeights, Upstream, UpstreamRequest, UpstreamSink } from '../upstream.ts'
+import { type SeenWeights, unseen, type Upstream, type UpstreamRequest, type UpstreamSink } from '../upstream.ts'
 import { Asking, type Reply } from './asking.ts'
 import type { ChatBody } from './chat-body.ts'
 import { completionOf, headOf, sampledOnly } from './chat-reply.ts'
@@ -79,7 +79,7 @@ export class TokenExchange implements UpstreamRequest {
   }
 
   async weights(told: string | null): Promise<SeenWeights> {
-    return this.main?.weights(told) ?? { before: null, after: told, staleCache: false, recomputed: false, facts: null }
+    return this.main?.weights(told) ?? unseen(told)
   }
 
   abort(): void {

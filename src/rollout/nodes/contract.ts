@@ -1,5 +1,5 @@
 import type { Digest, Id } from '../../core/index.ts'
-import type { PauseElsewhere, PauseOrder } from '../../proxy/index.ts'
+import type { Adapter, PauseElsewhere, PauseOrder } from '../../proxy/index.ts'
 import type { GroupRecord, GroupSpec, HandInAnswer, LeaseKey, RunRecord } from '../../trajectory/index.ts'
 
 /** What all jobs of a run have in common, as a node needs it. */
@@ -49,6 +49,8 @@ export interface ToldWeights {
   readonly paused: (PauseOrder & PauseElsewhere) | null
   /** The weights that are there; null: nobody has said any. */
   readonly version: string | null
+  /** The LoRA adapter that they are, null: the server's own. */
+  readonly adapter: Adapter | null
   readonly cacheIsolated: boolean
 }
 

@@ -24,11 +24,11 @@ export class FollowWeights {
   }
 
   /** Resolves when that is so, or could not be done. */
-  async apply({ mark, paused, version, cacheIsolated }: ToldWeights): Promise<NodeSaid> {
+  async apply({ mark, paused, version, adapter, cacheIsolated }: ToldWeights): Promise<NodeSaid> {
     try {
       // Before anything goes on: what it samples then is of these weights.
       if (version !== null && version !== this.#version) {
-        await this.#proxy.followWeights({ version, cacheIsolated })
+        await this.#proxy.followWeights({ version, ...(adapter === null ? {} : { adapter }), cacheIsolated })
         this.#version = version
       }
       const isPaused = this.#proxy.engineStatus().paused !== null

@@ -331,7 +331,7 @@ it('gives no job to a node that has not done what it was told, and takes back wh
       if (name !== 'claim') return bound(target, name)
       return async (...sent: Parameters<typeof target.claim>) => {
         const leases = await target.claim(...sent)
-        jobs.weights.believe('v')
+        jobs.weights.believe({ version: 'v' })
         return leases
       }
     },

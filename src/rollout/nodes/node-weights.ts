@@ -1,5 +1,5 @@
 import { type Clock, type Id, newId, PaddockError, systemClock } from '../../core/index.ts'
-import type { PauseElsewhere, PauseOrder, WeightsElsewhere } from '../../proxy/index.ts'
+import type { LiveWeights, PauseElsewhere, PauseOrder, WeightsElsewhere } from '../../proxy/index.ts'
 import type { NodeSessionView, Queue } from '../../trajectory/index.ts'
 import type { NodesAnswered, ToldWeights } from './contract.ts'
 
@@ -48,7 +48,7 @@ export class NodeWeights {
   #barriers = 0
   readonly #waiting = new Set<() => void>()
   #revision = 0
-  #now: ToldWeights = { mark: this.#mark(), paused: null, version: null, cacheIsolated: true }
+  #now: ToldWeights = { mark: this.#mark(), paused: null, version: null, adapter: null, cacheIsolated: true }
   /** Before nodes can ask nobody is waited for. */
   #isServed = false
 
@@ -101,8 +101,8 @@ export class NodeWeights {
   }
 
   /** Weights that are there already. */
-  believe(version: string): void {
-    this.#tell({ version })
+  believe({ version, adapter }: LiveWeights): void {
+    this.#tell({ version, adapter: adapter ?? null })
   }
 
   /** Resolves when nodes have paused. Throws `PAUSE_TIMED_OUT` where one could not. */
@@ -113,8 +113,8 @@ export class NodeWeights {
   }
 
   /** Resolves when nodes know the weights. */
-  update({ version, cacheIsolated }: WeightsElsewhere, timeoutMs: number): Promise<NodesAnswered> {
-    this.#tell({ version, cacheIsolated })
+  update({ version, adapter, cacheIsolated }: WeightsElsewhere, timeoutMs: number): Promise<NodesAnswered> {
+    this.#tell({ version, adapter: adapter ?? null, cacheIsolated })
     return this.#answered(timeoutMs)
   }
 

@@ -1,5 +1,6 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type {
+  LiveWeights,
   PauseElsewhere,
   PauseOrder,
   PauseOutcome,
@@ -20,7 +21,10 @@ export interface OverNodes {
   readonly nodes: NodesAnswered
 }
 
-type EngineOf = Pick<Proxy, 'engineStatus' | 'pauseEngine' | 'resumeEngine' | 'updateWeights' | 'believeWeights'>
+type EngineOf = Pick<
+  Proxy,
+  'engineStatus' | 'pauseEngine' | 'resumeEngine' | 'updateWeights' | 'believeWeights' | 'dropOldAdapters'
+>
 
 /**
  * The engine as those ask it who move weights. Agents of runs that say so (`AtWeightUpdate`) are shelved before generation is
@@ -54,8 +58,9 @@ export class EngineOverUpdates {
     return this.#shelvedWhile('the engine is paused', () => this.#pause(order, elsewhere))
   }
 
-  /** Likewise; and `WEIGHTS_REFUSED`. Inside a pause the pause stays. */
+  /** Likewise; and `WEIGHTS_REFUSED`. Inside a pause the pause stays. For an adapter nothing is paused and nobody shelved. */
   updateWeights(order: WeightsOrder): Promise<WeightsOutcome & Shelved & OverNodes> {
+    if (order.adapter !== undefined) return this.#switchAdapter(order)
     return this.#shelvedWhile(`new weights: ${order.version}`, async () => {
       if (this.#isUpdating) throw new PaddockError('ENGINE_PAUSED', 'Another weight update is going on.')
       this.#isUpdating = true
@@ -64,6 +69,7 @@ export class EngineOverUpdates {
         const paused = isOwn ? await this.#pause(order) : null
         const updated = await this.#proxy.updateWeights(order)
         const nodes = await this.#nodes.update(updated, order.timeoutMs)
+        this.#proxy.dropOldAdapters()
         return paused === null
           ? { ...updated, nodes }
           : { ...updated, ...paused, nodes: { ...paused.nodes, passed: [...paused.nodes.passed, ...nodes.passed] } }
@@ -83,9 +89,17 @@ export class EngineOverUpdates {
   }
 
   /** Takes somebody's word for the weights that there are. */
-  async believeWeights(version: string): Promise<void> {
-    await this.#proxy.believeWeights(version)
-    this.#nodes.believe(version)
+  async believeWeights(live: LiveWeights): Promise<void> {
+    await this.#proxy.believeWeights(live)
+    this.#nodes.believe(live)
+  }
+
+  /** Old adapters go when nodes name the new one too. */
+  async #switchAdapter(order: WeightsOrder): Promise<WeightsOutcome & Shelved & OverNodes> {
+    const updated = await this.#proxy.updateWeights(order)
+    const nodes = await this.#nodes.update(updated, order.timeoutMs)
+    this.#proxy.dropOldAdapters()
+    return { ...updated, shelved: 0, nodes }
   }
 
   /** Engines are frozen first, so that nodes know whether they are; else all are waited for at once. */

@@ -1,8 +1,9 @@
 import { type Clock, type Id, isPaddockError, PaddockError, systemClock, Turns } from '../../core/index.ts'
-import type { PauseMode, PauseOutcome, Proxy, WeightsOutcome } from '../../proxy/index.ts'
+import type { Adapter, PauseMode, PauseOutcome, Proxy, WeightsOutcome } from '../../proxy/index.ts'
 import type { PolicyEvent, RoundView, Store, StoreChange } from '../../trajectory/index.ts'
 import { nobodyAnswered } from '../nodes/index.ts'
 import type { EngineOverUpdates, OverNodes, Shelved } from '../shelving/index.ts'
+import { liveWeights, requireOwnAdapter } from './adapters.ts'
 import { type AgedMember, agedMembers, carriedMembers } from './ages.ts'
 import { type EvalVersion, openEvals } from './eval-run.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
@@ -18,6 +19,8 @@ export interface PolicyOrder {
   readonly timeoutMs: number
   /** Posted to each replica when the weights go live. */
   readonly requests: readonly { readonly path: string; readonly body: unknown }[]
+  /** They are a LoRA adapter. Null: the engine's own. */
+  readonly adapter: Adapter | null
 }
 
 export type PolicyLive = WeightsOutcome &
@@ -68,7 +71,7 @@ export class PolicyUpdates {
     const owner = await store.trainer.policyOwner()
     if (owner === null) return
     const live = (await store.trainer.versions(owner)).findLast(({ gone }) => !gone)
-    if (live !== undefined) await engine.believeWeights(live.label)
+    if (live !== undefined) await engine.believeWeights(await liveWeights(store, owner, live.label))
     const last = await store.trainer.lastPolicy(owner)
     if (last === null || !isPaused(last)) return
     // Nothing runs yet. What another process froze is frozen again, so that the end of the pause lets it go on.
@@ -82,20 +85,11 @@ export class PolicyUpdates {
    * repeated. Throws `FENCED`, `GATE`, `POLICY_OWNED`, `EVAL_RUNNING`, `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`.
    */
   async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome & Shelved & OverNodes> {
-    const ends = this.#clock.now() + order.timeoutMs
-    const left = (): number => Math.max(1, ends - this.#clock.now())
-    for (;;) {
-      if (!this.#isHeldFor(runId) && (await openEvals(this.#parts.store.catalogue)).length > 0) {
-        await this.#mayPause(runId, order)
-        await this.#evalsEnded(left(), signal)
-      }
-      const outcome = await this.#turns.take(async () => {
-        // One may have been opened before it was this one's turn.
-        const isFree = this.#isHeldFor(runId) || (await openEvals(this.#parts.store.catalogue)).length === 0
-        return isFree ? this.#pausing(runId, { ...order, timeoutMs: left() }) : null
-      })
-      if (outcome !== null) return outcome
-    }
+    return this.#afterEvals(runId, order, {
+      may: () => this.#mayPause(runId, order),
+      act: (timeoutMs) => this.#pausing(runId, { ...order, timeoutMs }),
+      signal,
+    })
   }
 
   /**
@@ -125,9 +119,18 @@ export class PolicyUpdates {
     })
   }
 
-  /** The weights are in the engine: it goes on with them. May be repeated. Throws `FENCED`, `POLICY_OWNED`, `WEIGHTS_REFUSED`. */
-  live(runId: Id, order: PolicyOrder): Promise<PolicyLive> {
-    return this.#turns.take(() => this.#live(runId, order))
+  /**
+   * The weights are in the engine: it goes on with them. An adapter needs no pause: the replicas get it where it has a path, new calls run
+   * under it, and evaluations have ended before. May be repeated. Throws `FENCED`, `POLICY_OWNED`, `WEIGHTS_REFUSED`, `STORE_CONFLICT` for an
+   * adapter of other weights, `EVAL_RUNNING`.
+   */
+  live(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PolicyLive> {
+    if (order.adapter === null) return this.#turns.take(() => this.#live(runId, order))
+    return this.#afterEvals(runId, order, {
+      may: async () => void (await this.#own(runId, order.incarnation)),
+      act: (timeoutMs) => this.#live(runId, { ...order, timeoutMs }),
+      signal,
+    })
   }
 
   /**
@@ -136,6 +139,36 @@ export class PolicyUpdates {
    */
   failed(runId: Id, order: PolicyOrder): Promise<PolicyFailed> {
     return this.#turns.take(() => this.#failed(runId, order))
+  }
+
+  /** Acts when it is its turn and no evaluation is under way; `may` is asked before it waits for one. */
+  async #afterEvals<T>(
+    runId: Id,
+    { timeoutMs }: PolicyOrder,
+    {
+      may,
+      act,
+      signal,
+    }: {
+      readonly may: () => Promise<void>
+      readonly act: (leftMs: number) => Promise<T>
+      readonly signal: AbortSignal
+    },
+  ): Promise<T> {
+    const ends = this.#clock.now() + timeoutMs
+    const left = (): number => Math.max(1, ends - this.#clock.now())
+    for (;;) {
+      if (!this.#isHeldFor(runId) && (await openEvals(this.#parts.store.catalogue)).length > 0) {
+        await may()
+        await this.#evalsEnded(left(), signal)
+      }
+      const outcome = await this.#turns.take(async () => {
+        // One may have been opened before it was this one's turn.
+        const isFree = this.#isHeldFor(runId) || (await openEvals(this.#parts.store.catalogue)).length === 0
+        return isFree ? { done: await act(left()) } : null
+      })
+      if (outcome !== null) return outcome.done
+    }
   }
 
   async #mayPause(runId: Id, { incarnation, ordinal }: PolicyOrder): Promise<void> {
@@ -180,19 +213,28 @@ export class PolicyUpdates {
 
   async #live(runId: Id, order: PolicyOrder): Promise<PolicyLive> {
     const { engine, store } = this.#parts
-    const { incarnation, ordinal, mode, timeoutMs, requests } = order
+    const { incarnation, ordinal, mode, timeoutMs, requests, adapter } = order
     const run = await this.#own(runId, incarnation)
     const label = order.label ?? (await this.#labelOf(runId, order))
-    const outcome = await engine.updateWeights({ version: label, mode, cache: 'clear', timeoutMs, requests })
-    await store.trainer.announce(runId, { incarnation, ordinal, label })
+    await requireOwnAdapter(store, runId, { label, adapter })
+    const outcome = await engine.updateWeights({
+      version: label,
+      mode,
+      cache: 'clear',
+      timeoutMs,
+      requests,
+      ...(adapter === null ? {} : { adapter }),
+    })
+    await store.trainer.announce(runId, { incarnation, ordinal, label, adapter })
     const stopped = await this.#enforce(runId, run, ordinal)
     await this.#goOn()
     return { ...outcome, label, stopped }
   }
 
   /** Weights that are announced again, as a trainer does that goes on from a checkpoint, keep the name they have. */
-  async #labelOf(runId: Id, { ordinal, incarnation }: PolicyOrder): Promise<string> {
+  async #labelOf(runId: Id, { ordinal, incarnation, adapter }: PolicyOrder): Promise<string> {
     const known = (await this.#parts.store.trainer.versions(runId)).find((one) => one.ordinal === ordinal && !one.gone)
+    if (known === undefined && adapter !== null) return adapter.name
     // After going back a number may come again, and then it is of other weights.
     return known?.label ?? (incarnation === 1 ? String(ordinal) : `${ordinal}@${incarnation}`)
   }

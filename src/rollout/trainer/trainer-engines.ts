@@ -1,6 +1,7 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { EngineAdapter, Proxy, ReplicaStatus } from '../../proxy/index.ts'
 import type { EngineIdentity, NamedEngine, Store } from '../../trajectory/index.ts'
+import { liveWeights } from './adapters.ts'
 import type { PolicyUpdates } from './policy-updates.ts'
 import { trainerRunOf } from './run-config.ts'
 
@@ -57,7 +58,7 @@ export class TrainerEngines {
       const live = (await store.trainer.versions(runId)).findLast(({ gone }) => !gone)
       // What is stored first is what the next process begins with, whatever becomes of this one.
       await store.trainer.tell(runId, 'policy_engines', { engines, identity: found.identity, incarnation })
-      await proxy.setEngines(found.adapters, live?.label ?? null)
+      await proxy.setEngines(found.adapters, live === undefined ? null : await liveWeights(store, runId, live.label))
       found.take()
       if (isFirst) await this.#parts.arrived()
       return proxy.engineStatus().replicas

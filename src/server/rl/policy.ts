@@ -1,20 +1,45 @@
 import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
 import type { NodesAnswered } from '../../rollout/index.ts'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 import { incarnation, name, whileThere } from './shapes.ts'
+
+const adapterBody = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[^"\\\p{Cc}]+$/u, 'must be plain text'),
+  path: z.string().min(1).max(4096).nullable().default(null),
+})
 
 const policyBody = z.strictObject({
   incarnation,
   version: z.int().min(0),
   phase: z.enum(['pausing', 'live', 'failed']),
   label: z.string().min(1).max(200).nullable().default(null),
-  mode: z.enum(['drain', 'keep', 'abort-resubmit']).default('drain'),
+  mode: z.enum(['drain', 'keep', 'abort-resubmit']).optional(),
   timeout_s: z.number().min(1).max(86_400).default(600),
   requests: z
     .array(z.strictObject({ path: z.string().regex(/^\/[!-~]*$/, 'must be a path'), body: z.unknown() }))
     .default([]),
+  adapter: adapterBody.nullable().default(null),
 })
+
+/** Throws `BODY_INVALID_SHAPE` for what an adapter has no use for. */
+function requireAdapterAlone({ phase, adapter, mode, requests }: z.output<typeof policyBody>): void {
+  if (adapter === null) return
+  const why =
+    phase !== 'live'
+      ? `an adapter is said with the phase \`live\`, not \`${phase}\``
+      : mode !== undefined
+        ? 'nothing is paused for an adapter: leave `mode` out'
+        : requests.length > 0
+          ? 'an adapter leaves the weights below it as they are: leave `requests` out'
+          : null
+  if (why !== null) throw new PaddockError('BODY_INVALID_SHAPE', why)
+}
 
 const version = z.int()
 /** How nodes answered; those that were `passed` over lose their jobs to others. */
@@ -42,6 +67,8 @@ const policyAnswer = z.union([
     replicas: z.array(
       z.strictObject({ url: z.string(), label: z.string().nullable(), source: z.enum(['told', 'noticed']) }),
     ),
+    /** Replicas that did not get the adapter, and get no calls before they have it. */
+    out: z.array(z.strictObject({ url: z.string(), why: z.string() })),
     stopped: z.array(name),
     nodes,
   }),
@@ -58,13 +85,15 @@ const policyAnswer = z.union([
 export function policyRoutes(api: RlApi, { policy }: RlParts): void {
   const about = { name: 'policy', says: 'What becomes of weights', body: policyBody, answer: policyAnswer }
   api.add('post', '/runs/:id/policy', about, async ({ response, params: { id: runId }, body: asked }) => {
+    requireAdapterAlone(asked)
     const order = {
       incarnation: asked.incarnation,
       ordinal: asked.version,
       label: asked.label,
-      mode: asked.mode,
+      mode: asked.mode ?? ('drain' as const),
       timeoutMs: asked.timeout_s * 1000,
       requests: asked.requests.map(({ path, body }) => ({ path, body: body ?? {} })),
+      adapter: asked.adapter,
     }
     const { version: ordinal, phase } = asked
     switch (phase) {
@@ -81,13 +110,13 @@ export function policyRoutes(api: RlApi, { policy }: RlParts): void {
         return { phase, version: ordinal, ...outcome, nodes: shown(there) }
       }
       case 'live': {
-        const { label, replicas, stopped, nodes: there } = await policy.live(runId, order)
+        const { label, replicas, out, stopped, nodes: there } = await policy.live(runId, order, whileThere(response))
         const seen = replicas.map(({ url, weightVersion, told }) => ({
           url,
           label: weightVersion,
           source: told ? ('told' as const) : ('noticed' as const),
         }))
-        return { phase, version: ordinal, label, replicas: seen, stopped, nodes: shown(there) }
+        return { phase, version: ordinal, label, replicas: seen, out: [...out], stopped, nodes: shown(there) }
       }
       case 'failed':
         return { phase, version: ordinal, ...(await policy.failed(runId, order)) }

@@ -103,6 +103,12 @@ export interface AnnouncedVersion {
   readonly gone: boolean
 }
 
+/** A LoRA adapter that weights are: what the engine calls it, and where it finds its files. Null: its trainer loads it. */
+export interface NamedAdapter {
+  readonly name: string
+  readonly path: string | null
+}
+
 /** How a run's settled rounds stand. Rounds, but for `failed`. */
 export interface HandoutCounts {
   readonly running: number
@@ -274,7 +280,10 @@ export interface TrainerBook extends TrainerReader {
   /** Values of one step are put together; later ones win. Throws `FENCED`. */
   putMetrics(runId: Id, metrics: Omit<StepMetrics, 'undone'>): Promise<void>
   /** Names weights. Idempotent. Throws `FENCED`, `STORE_CONFLICT` where the label or the number stands for other weights. */
-  announce(runId: Id, version: { incarnation: number; ordinal: number; label: string }): Promise<void>
+  announce(
+    runId: Id,
+    version: { incarnation: number; ordinal: number; label: string; adapter?: NamedAdapter | null },
+  ): Promise<void>
   /** Throws `FENCED` for an incarnation that does not speak for the run. */
   requireIncarnation(runId: Id, incarnation: number): Promise<void>
   /** Writes what happened to the policy of a run. */
@@ -289,6 +298,8 @@ export interface TrainerBook extends TrainerReader {
   lastSettled(runId: Id, limit: number): Promise<readonly SettledRound['state'][]>
   /** Why the run's feed has stopped since a trainer attached; null: it has not. */
   feedStop(runId: Id): Promise<FeedStop | null>
+  /** The LoRA adapters that weights of a run were announced as, oldest first. */
+  adapters(runId: Id): Promise<readonly (NamedAdapter & { readonly label: string })[]>
   /** What was said of a run's weights last; null: nothing. */
   lastPolicy(runId: Id): Promise<PolicyEvent | null>
   /** The run of this data directory whose trainer moves weights: the last one that did and is not closed. Null: none. */

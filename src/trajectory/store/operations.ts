@@ -100,6 +100,7 @@ export function trainerOperations(book: TrainerBook): Operations {
     'lastSettled',
     'feedStop',
     'passedGate',
+    'adapters',
     'lastPolicy',
     'policyOwner',
     'staleGroups',

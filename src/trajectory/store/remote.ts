@@ -117,6 +117,7 @@ export function remoteTrainerBook(thread: StoreThread): TrainerBook {
     lastSettled: remote(thread, 'trainer.lastSettled'),
     feedStop: remote(thread, 'trainer.feedStop'),
     passedGate: remote(thread, 'trainer.passedGate'),
+    adapters: remote(thread, 'trainer.adapters'),
     lastPolicy: remote(thread, 'trainer.lastPolicy'),
     policyOwner: remote(thread, 'trainer.policyOwner'),
     staleGroups: remote(thread, 'trainer.staleGroups'),

@@ -4,6 +4,7 @@ import { catalogueTables, parseSettled } from '../catalogue/index.ts'
 import type {
   FeedStop,
   HandoutCounts,
+  NamedAdapter,
   NamedEngines,
   PolicyEvent,
   PolicyEventKind,
@@ -70,6 +71,20 @@ export class SqlRunState extends SqlTrainerReader {
     if (row === undefined) return null
     const { seq, kind, at, data } = row
     return { seq, runId, kind, at, data: JSON.parse(data) as RunEvent['data'] }
+  }
+
+  async adapters(runId: Id): Promise<readonly (NamedAdapter & { readonly label: string })[]> {
+    const rows = await wholeRows<{ data: string }>(
+      this.sql,
+      catalogueTables.runEvents,
+      `WHERE run = ? AND ${this.sql.dialect.isPolicyEvent} AND kind = 'policy_live' ORDER BY seq`,
+      runId,
+    )
+    return rows.flatMap(({ data }) => {
+      // Only `announce` writes it.
+      const { label, adapter } = JSON.parse(data) as { label: string; adapter?: NamedAdapter }
+      return adapter === undefined ? [] : [{ label, ...adapter }]
+    })
   }
 
   async policyOwner(): Promise<Id | null> {

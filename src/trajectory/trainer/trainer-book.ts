@@ -2,6 +2,7 @@ import { type Id, PaddockError } from '../../core/index.ts'
 import { catalogueTables, parseSettled, requireHere, SqlCatalogue } from '../catalogue/index.ts'
 import type {
   AnnouncedVersion,
+  NamedAdapter,
   Attached,
   ClaimAsked,
   Disposed,
@@ -292,7 +293,12 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   announce(
     run: Id,
-    { incarnation, ordinal, label }: { incarnation: number; ordinal: number; label: string },
+    {
+      incarnation,
+      ordinal,
+      label,
+      adapter = null,
+    }: { incarnation: number; ordinal: number; label: string; adapter?: NamedAdapter | null },
   ): Promise<void> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
@@ -301,7 +307,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       if (other !== undefined) {
         if (other.label === label && other.ordinal === ordinal && !other.gone) {
           if ((await inside.lastPolicy(run))?.kind !== 'policy_live')
-            await inside.#tellLive(run, { ordinal, label, incarnation })
+            await inside.#tellLive(run, { ordinal, label, incarnation, adapter })
           return
         }
         const which = `${other.ordinal} (${other.label}${other.gone ? ', undone' : ''})`
@@ -319,15 +325,21 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
         run,
       )
       await insert(inside.sql, versions, { run, ordinal, label, incarnation, step: last?.step ?? null })
-      await inside.#tellLive(run, { ordinal, label, incarnation })
+      await inside.#tellLive(run, { ordinal, label, incarnation, adapter })
     })
   }
 
   async #tellLive(
     run: Id,
-    { ordinal, label, incarnation }: Pick<AnnouncedVersion, 'ordinal' | 'label' | 'incarnation'>,
+    {
+      ordinal,
+      label,
+      incarnation,
+      adapter,
+    }: Pick<AnnouncedVersion, 'ordinal' | 'label' | 'incarnation'> & { adapter: NamedAdapter | null },
   ): Promise<void> {
-    await this.#catalogue.tell(run, 'policy_live', { version: ordinal, label, incarnation })
+    const said = { version: ordinal, label, incarnation }
+    await this.#catalogue.tell(run, 'policy_live', adapter === null ? said : { ...said, adapter })
   }
 
   async requireIncarnation(run: Id, incarnation: number): Promise<void> {

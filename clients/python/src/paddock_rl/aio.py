@@ -279,9 +279,10 @@ class AsyncRun:
         mode: UpdateMode = "drain",
         label: str | None = None,
         requests: Sequence[Mapping[str, Any]] = (),
+        adapter: Mapping[str, str] | None = None,
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
-        said = {"mode": mode, "label": label, "requests": requests, "wait_s": wait_s}
+        said = {"mode": mode, "label": label, "requests": requests, "adapter": adapter, "wait_s": wait_s}
         return await self._off(lambda: self.sync.policy(version, phase, **said))
 
     async def engines(self, engines: Iterable[str | Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -476,14 +476,18 @@ class Run:
         mode: UpdateMode = "drain",
         label: str | None = None,
         requests: Sequence[Mapping[str, Any]] = (),
+        adapter: Mapping[str, str] | None = None,
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
         """Tells Paddock of weights: `pausing` answers when new calls wait and open ones are dealt with as `mode` says; move the weights
         then, and say `live`, or `failed`. `requests` (`{path, body}`) are posted to each replica before weights are `live`: what makes
-        it load them. Raises `Gated` where groups under way would become too old, `Evaluating` where evaluations are not done within
+        it load them. `adapter` (`{name, path?}`, with `live`): the weights are a LoRA adapter, which each replica loads where there is a path, and
+        nothing is paused. Raises `Gated` where groups under way would become too old, `Evaluating` where evaluations are not done within
         `wait_s`.
         """
-        body: dict[str, Any] = {"version": version, "phase": phase, "mode": mode, "timeout_s": wait_s}
+        body: dict[str, Any] = {"version": version, "phase": phase, "timeout_s": wait_s}
+        body |= {"mode": mode} if adapter is None or mode != "drain" else {}
+        body |= {} if adapter is None else {"adapter": dict(adapter)}
         body |= {"requests": [dict(each) for each in requests]} if requests else {}
         body |= {} if label is None else {"label": label}
         return self._own("/policy", body, repeatable=True, wait_s=wait_s)

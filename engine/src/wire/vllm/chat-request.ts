@@ -95,7 +95,7 @@ export async function renderPrompt(body: JsonObject, engine: Engine): Promise<In
 /** vLLM answers 404 to a model it does not serve (`entrypoints/openai/models/serving.py`). */
 export function checkModel(body: JsonObject, engine: Engine): void {
   const model = readText(body, 'model')
-  if (model === undefined || model === engine.profile.model) return
+  if (model === undefined || model === engine.profile.model || engine.adapters.has(model)) return
   throw new EngineError(`The model \`${model}\` does not exist.`, {
     status: 404,
     type: 'NotFoundError',

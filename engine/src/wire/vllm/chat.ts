@@ -1,5 +1,6 @@
 import { answerParser } from '../../parsers/index.ts'
 import { begin } from '../begin.ts'
+import { servedAs } from '../lora.ts'
 import { routedExpertsNpy } from '../experts.ts'
 import { chatLogprob, wireJson } from '../logprobs.ts'
 import { EventStream, sendWhole } from '../stream.ts'
@@ -71,7 +72,7 @@ class ChatAnswer {
       id: generation.plan.requestId,
       object: 'chat.completion.chunk',
       created: generation.created,
-      model: engine.profile.model,
+      model: servedAs(engine, generation),
     }
   }
 

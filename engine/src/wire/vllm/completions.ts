@@ -3,6 +3,7 @@ import { scoreIds } from '../../policy/score.ts'
 import { readSampling } from '../../generation/sampling.ts'
 import { readCount, readFlag, readObject, readTokenIds } from '../../json/read.ts'
 import { begin } from '../begin.ts'
+import { servedAs } from '../lora.ts'
 import { wireJson, wireLogprob } from '../logprobs.ts'
 import { EventStream, sendWhole } from '../stream.ts'
 import { checkModel } from './chat-request.ts'
@@ -87,7 +88,7 @@ async function whole(
     id: generation.plan.requestId,
     object: 'text_completion',
     created: generation.created,
-    model: engine.profile.model,
+    model: servedAs(engine, generation),
     choices: generation.choices.map((choice) => ({
       index: choice.index,
       text: choice.text,
@@ -121,7 +122,7 @@ async function streamed(
     id: generation.plan.requestId,
     object: 'text_completion',
     created: generation.created,
-    model: engine.profile.model,
+    model: servedAs(engine, generation),
   }
   for await (const step of generation.steps()) {
     const choice = generation.choices[step.choice]

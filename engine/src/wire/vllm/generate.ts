@@ -2,6 +2,7 @@ import { validationError } from '../../errors.ts'
 import { readSampling } from '../../generation/sampling.ts'
 import { readCount, readFlag, readObject, readTokenIds } from '../../json/read.ts'
 import { begin } from '../begin.ts'
+import { servedAs } from '../lora.ts'
 import { routedExpertsNpy } from '../experts.ts'
 import { isBefore } from '../version.ts'
 import { wireJson, wireLogprob } from '../logprobs.ts'
@@ -69,7 +70,7 @@ class TokensAnswer {
     for await (const _step of generation.steps()) if (exchange.response.destroyed) return
     const answer = {
       request_id: generation.plan.requestId,
-      model: this.#engine.profile.model,
+      model: servedAs(this.#engine, generation),
       created: generation.created,
       usage: this.#usage(),
       prompt_logprobs: null,

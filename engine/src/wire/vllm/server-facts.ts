@@ -14,9 +14,12 @@ export function models(exchange: Exchange, engine: Engine): void {
     max_model_len: engine.options.maxModelLen,
     permission: [],
   }
+  const adapters = engine.adapters.list().map(({ name, path }) => {
+    return { ...card, ...vllm, id: name, root: path, parent: engine.profile.model, max_model_len: null }
+  })
   exchange.json({
     object: 'list',
-    data: [{ ...card, ...(engine.options.wire === 'openai' ? { owned_by: 'scripted-engine' } : vllm) }],
+    data: [{ ...card, ...(engine.options.wire === 'openai' ? { owned_by: 'scripted-engine' } : vllm) }, ...adapters],
   })
 }
 

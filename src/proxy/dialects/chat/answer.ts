@@ -2,7 +2,7 @@ import type { LooseObject } from '../../session/sampling.ts'
 import { maxNesting, nestingDepth } from '../../../core/index.ts'
 import type { WireFault } from '../../../trajectory/index.ts'
 import type { KnownFacts } from '../../engines/facts.ts'
-import type { SeenWeights } from '../../upstream.ts'
+import { type SeenAdapter, type SeenWeights, versionUnder } from '../../upstream.ts'
 import { choiceIndexOf, countOf, tokenIdOf } from './wire-values.ts'
 
 /** A call of a tool while it comes in. */
@@ -77,6 +77,8 @@ export class Answer {
   recomputed = false
   /** What answered, null where nobody asked what it is. */
   servedBy: KnownFacts | null = null
+  /** The LoRA adapter that sampled it, or its last part. */
+  adapter: SeenAdapter | null = null
   /** An error that came inside the stream. */
   error: LooseObject | null = null
   /** The client asked for the entries behind the logprobs, or alternatives are kept. */
@@ -120,6 +122,12 @@ export class Answer {
    */
   met(seen: SeenWeights): void {
     const toldBoth = this.namings > 1 || this.weightVersionFirst !== this.weightVersionLast
+    this.adapter = seen.adapter
+    if (this.adapter !== null) {
+      if (this.weightVersionFirst !== null)
+        this.weightVersionFirst = versionUnder(this.adapter, this.weightVersionFirst)
+      if (this.weightVersionLast !== null) this.weightVersionLast = versionUnder(this.adapter, this.weightVersionLast)
+    }
     if (!toldBoth) this.weightVersionFirst = seen.before ?? this.weightVersionFirst ?? seen.after
     this.weightVersionLast = seen.after ?? this.weightVersionLast
     this.staleCache = seen.staleCache

@@ -8,10 +8,14 @@ import { askScore, checkedLogprobs, type ToldId, untrusted } from '../score.ts'
  * `meta_info.input_token_logprobs` has a row `[logprob, id, text]` for each id, without a logprob for the first. Documented, not run
  * against a real server.
  */
-export async function scoreSglang(root: string, apiKey: string | null, ids: PromptIds): Promise<ScoredIds> {
+export async function scoreSglang(
+  root: string,
+  apiKey: string | null,
+  { ids, adapter }: { readonly ids: PromptIds; readonly adapter: string | null },
+): Promise<ScoredIds> {
   const body =
     `{"input_ids":${ids.text},"sampling_params":{"max_new_tokens":1,"temperature":1},"return_logprob":true,` +
-    '"logprob_start_len":0,"stream":false}'
+    `"logprob_start_len":0,"stream":false${adapter === null ? '' : `,"lora_path":${JSON.stringify(adapter)}`}}`
   const meta = object((await askScore(root, '/generate', apiKey, body))['meta_info'])
   const rows: unknown = meta['input_token_logprobs']
   if (!Array.isArray(rows)) throw untrusted('there is no list of them')

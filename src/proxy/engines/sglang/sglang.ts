@@ -96,7 +96,7 @@ export function sglangEngine(options: SglangOptions): EngineAdapter {
         transport: facts.streamed ? 'buffer' : 'as_asked',
       }
     },
-    score: (ids) => scoreSglang(root, apiKey, ids),
+    score: (ids, adapter) => scoreSglang(root, apiKey, { ids, adapter }),
     continuations: sglangContinuations,
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
     textIds: (text) => askTextIds(root, apiKey, text),

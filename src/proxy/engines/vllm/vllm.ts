@@ -108,7 +108,7 @@ export function vllmEngine(options: VllmOptions): EngineAdapter {
         transport: buffer ? 'buffer' : 'as_asked',
       }
     },
-    score: (ids) => scoreVllm(root, apiKey, { ids, model }),
+    score: (ids, adapter) => scoreVllm(root, apiKey, { ids, model: adapter ?? model }),
     continuations: vllmContinuations,
     promptIds: (chat) => askPromptIds(root, apiKey, chat),
     textIds: (text) => askTextIds(root, apiKey, text),
