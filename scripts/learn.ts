@@ -6,6 +6,7 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { freePort } from './free-port.ts'
@@ -98,8 +99,10 @@ export async function startVllm({ cache, directory, model, flags, port: named, e
   }
   void gone.then(() => ready.reject(new Error(`vLLM ended before it was ready:\n${last.join('\n')}`)))
   await ready.promise
+  const url = `http://127.0.0.1:${port}`
+  await listening(url)
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     async kill() {
       const server = child.pid
       if (server === undefined) return
@@ -110,6 +113,15 @@ export async function startVllm({ cache, directory, model, flags, port: named, e
       child.kill('SIGTERM')
       await gone
     },
+  }
+}
+
+/** A server says that it has started before it listens. */
+async function listening(url: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${url}/health`).catch(() => null)
+    if (answer?.ok === true) return
+    await setTimeout(20)
   }
 }
 
