@@ -12,6 +12,6 @@ describe.skipIf(cache === '' || !existsSync(python))('OpenRLHF 0.11.2', () => {
     const test = join(import.meta.dirname, 'openrlhf_test.py')
     const { status, stderr } = spawnSync(python, ['-B', test], { encoding: 'utf8' })
     expect(status, stderr).toBe(0)
-    expect(stderr).toMatch(/Ran 2 tests[^]*\nOK\n/)
+    expect(stderr).toMatch(/Ran 3 tests[^]*\nOK\n/)
   })
 })

@@ -45,6 +45,7 @@ import torch  # noqa: E402
 from openrlhf.trainer.ppo_utils.experience_maker import RemoteExperienceMaker  # noqa: E402
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator  # noqa: E402
 from openrlhf.trainer.ray import vllm_engine  # noqa: E402
+from openrlhf.utils.agent import AgentInstanceBase, MultiTurnAgentExecutor  # noqa: E402
 from paddock_rl import Paddock  # noqa: E402
 from paddock_rl.groups import Groups, NoNumber, Refused  # noqa: E402
 from served import EACH, FATES, Script, Served  # noqa: E402
@@ -76,6 +77,9 @@ class Tokenizer:
         text = " ".join(f"{roles[each['role']]} {each['content']} <eos>" for each in messages)
         return [*self._ids(text)["input_ids"], ASSISTANT]
 
+    def __call__(self, text: str, **_: Any) -> dict[str, torch.Tensor]:
+        return {"input_ids": torch.tensor([self._ids(text)["input_ids"]])}
+
     def decode(self, ids: list[int], **_: Any) -> str:
         return " ".join(WORDS[id_] for id_ in ids if id_ != EOS)
 
@@ -86,14 +90,17 @@ class Engine:
     def __init__(self, tiny: TinyEngine) -> None:
         self._tiny = tiny
         self.sampled: list[tuple[list[int], list[int], list[float]]] = []
+        self.bounds: list[tuple[int, int]] = []
+        """Of each call: tokens of its prompt, and how many it may sample."""
 
     async def generate(self, ids: list[int], params: Any, multi_modal_data: Any = None) -> Any:
+        self.bounds.append((len(ids), params.max_tokens))
         with self._tiny._lock:
             token_ids, logprobs = self._tiny.sample(ids, params.temperature)
         self.sampled.append((list(ids), token_ids, logprobs))
         told = [{id_: SimpleNamespace(logprob=value)} for id_, value in zip(token_ids, logprobs, strict=True)]
         end = "stop" if token_ids[-1] == EOS else "length"
-        return SimpleNamespace(outputs=[SimpleNamespace(token_ids=token_ids, logprobs=told, finish_reason=end)])
+        return SimpleNamespace(outputs=[SimpleNamespace(token_ids=token_ids, text="", logprobs=told, finish_reason=end)])
 
 
 OPENED: list[Groups] = []
@@ -106,6 +113,18 @@ def opened(engine: str) -> Groups:
     run.engines([engine])
     OPENED.append(Groups(run, harness=Script(FATES)))
     return OPENED[-1]
+
+
+class TwoTurns(AgentInstanceBase):
+    def __init__(self) -> None:
+        self.turns = 0
+
+    async def reset(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return states
+
+    async def step(self, state_dict: dict[str, Any], **_: Any) -> dict[str, Any]:
+        self.turns += 1
+        return {"rewards": torch.tensor(0.0), "environment_feedback": " w7 w8", "done": self.turns == 2}
 
 
 class OpenRlhf(Served):
@@ -170,6 +189,21 @@ class OpenRlhf(Served):
         for null, several, error in (("raise", "main_chain", NoNumber), ("masked_mean", "refuse", ValueError)):
             with self.assertRaises(error):
                 asyncio.run(self.refused(null, several, engine))
+
+    def test_a_call_may_be_as_long_as_what_is_left_as_in_its_own_class_of_several_turns(self) -> None:
+        for said in (None, 40):
+            own, ours = Engine(self.engine), Engine(self.engine)
+            params = SamplingParams(temperature=1.0, max_tokens=said, logprobs=1)
+            asyncio.run(MultiTurnAgentExecutor(TwoTurns).execute("w5 w6", "w7", params, 128, Tokenizer(), own))
+            asyncio.run(self.asked(self.executor("masked_mean", "main_chain"), ours, max_tokens=said))
+            groups = OPENED.pop()
+            groups.run.finish()
+            groups.close()
+            for engine in (own, ours):
+                self.assertGreaterEqual(len(engine.bounds), 2)
+                # What says its own bound keeps it: Paddock asks for eight tokens when it looks what the engine is.
+                self.assertEqual({prompt + most for prompt, most in engine.bounds if most != 8}, {128})
+            self.assertEqual([8 in (most for _, most in engine.bounds) for engine in (own, ours)], [False, True])
 
     async def refused(self, null: str, several: str, engine: Engine) -> None:
         try:
