@@ -64,7 +64,7 @@ import {
 } from '../server/index.ts'
 import { controlToken } from '../access/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { announceOwner, openStore, type Store } from '../trajectory/index.ts'
+import { announceOwner, archiveStoreOf, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
@@ -177,6 +177,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           why === null
             ? log.room('cli').info({}, 'the object store of the blobs answers again')
             : log.room('cli').warn({ code: why.code, why: why.message }, 'blobs wait for their object store'),
+      },
+      archive: {
+        store: archiveStoreOf(config.archive),
+        onChange: (why) =>
+          why === null
+            ? log.room('cli').info({}, 'the archive of finished sessions answers again')
+            : log.room('cli').warn({ code: why.code, why: why.message }, 'finished sessions wait for their archive'),
       },
     })
     closers.add(() => store.close())
@@ -425,6 +432,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         tally,
         storeQueueDepth: () => store.load.requests,
         blobsState: store.blobsState,
+        archiveState: () => store.archiver?.state() ?? null,
         cancelRun: (runId) => {
           const work = submitted.get(runId)
           if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)

@@ -86,6 +86,30 @@ export const catalogue = {
     'The browser or desktop of a gui task ended, crashed or does not answer.',
     'The attempt has no verdict; run it again, with more memory for the box if it repeats.',
   ),
+  ARCHIVE_MISSING: entry(
+    'infra',
+    500,
+    'The records of a finished session are in an object of the archive, which is not there.',
+    'Give the object back under the key that is named, or restore a backup; `paddock fsck` names all that are missing.',
+  ),
+  ARCHIVE_OTHER: entry(
+    'infra',
+    409,
+    'The finished sessions of the data directory are in another bucket, directory or under another prefix than is configured.',
+    'Configure the place that they are in. To move them: copy the objects, then name the new place in `archive.json` of the data directory.',
+  ),
+  ARCHIVE_REFUSED: entry(
+    'infra',
+    502,
+    'The archive of finished sessions refuses a request: keys, bucket, directory or rights are not right.',
+    'Check `archive` of the configuration, and for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and region; the keys need to get, put, list and delete objects.',
+  ),
+  ARCHIVE_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The archive of finished sessions does not answer, is too busy or is not mounted.',
+    'Nothing is lost: what is not archived yet waits in the data directory, and what is can be read when it is back. Check its address or mount.',
+  ),
   BLOBS_OTHER: entry(
     'infra',
     409,

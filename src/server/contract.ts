@@ -2,7 +2,7 @@ import type { WorkTally } from './work-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { EngineOverUpdates, LateVerdict, OutsideGroups } from '../rollout/index.ts'
-import type { BlobsState, Store } from '../trajectory/index.ts'
+import type { ArchiveState, BlobsState, Store } from '../trajectory/index.ts'
 import type { NodeParts } from './nodes/index.ts'
 import type { RlParts } from './rl/index.ts'
 import type { RunRequest } from './run-request.ts'
@@ -30,6 +30,8 @@ export interface ControlParts {
   readonly storeQueueDepth: (() => number) | null
   /** How blobs stand that go to an object store; null: they stay in the data directory. */
   readonly blobsState: (() => BlobsState) | null
+  /** How finished sessions stand that go to an archive; null: they stay in the log. */
+  readonly archiveState: () => ArchiveState | null
   /** Appends what somebody says of a rollout later. Throws as `appendLate` of `rollout` does. */
   appendLate(rolloutId: Id, given: LateVerdict): Promise<Verdict>
   /** Groups of harnesses that run elsewhere. */

@@ -1,10 +1,11 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { ReplicaStatus } from '../proxy/index.ts'
+import type { ArchiveState } from '../trajectory/index.ts'
 import type { ControlParts } from './contract.ts'
 
 /** Prometheus metrics of one process; names are listed in `docs/reference/routes.md`. */
 export function metrics(
-  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'blobsState' | 'tally' | 'nodes'>,
+  parts: Pick<ControlParts, 'proxy' | 'storeQueueDepth' | 'blobsState' | 'archiveState' | 'tally' | 'nodes'>,
   liveReaders: () => number,
 ): Registry {
   const registry = new Registry()
@@ -40,7 +41,7 @@ export function metrics(
     })
   }
   const gauge = (name: string, help: string, read: () => number): void => measure(name, help, [], () => [[{}, read()]])
-  const { proxy, storeQueueDepth, blobsState, tally, nodes } = parts
+  const { proxy, storeQueueDepth, blobsState, archiveState, tally, nodes } = parts
   gauge('paddock_sessions_open', 'Open sessions.', () => proxy.stats().sessions.open)
   gauge('paddock_calls_in_flight', 'Calls with the engine now.', () => proxy.stats().inFlight)
   gauge('paddock_calls_in_flight_limit', 'Most calls with the engine at once.', () => proxy.stats().maxInFlight)
@@ -107,6 +108,11 @@ export function metrics(
     gauge('paddock_blobs_waiting', 'Blobs that wait for their object store.', () => blobsState().waiting)
     gauge('paddock_blobs_waiting_bytes', 'Bytes of these.', () => blobsState().waitingBytes)
     gauge('paddock_blob_failures_total', 'Uploads of blobs that failed.', () => blobsState().failures)
+  }
+  if (archiveState() !== null) {
+    const state = (): ArchiveState => archiveState() ?? { waiting: 0, damaged: 0, failures: 0, away: null }
+    gauge('paddock_archive_waiting', 'Finished sessions that wait for their archive.', () => state().waiting)
+    gauge('paddock_archive_failures_total', 'Tries to archive sessions that failed.', () => state().failures)
   }
   gauge('paddock_live_readers', 'Readers of GET /events.', liveReaders)
   return registry

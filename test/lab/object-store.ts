@@ -29,6 +29,12 @@ export interface Misbehaviour {
   listsLate?: boolean
   /** Answers 403. */
   forbids?: boolean
+  /** So many requests are answered 500. */
+  fails?: number
+  /** So many reads are answered with the bytes of another object. */
+  mixesUp?: number
+  /** Sends a byte now and then. */
+  drips?: boolean
 }
 
 export interface FakeStore {
@@ -36,6 +42,8 @@ export interface FakeStore {
   readonly region: string
   readonly bucket: string
   readonly objects: Map<string, Buffer>
+  /** When each was written: milliseconds since the epoch. */
+  readonly written: Map<string, number>
   /** What it does wrong from now on. */
   readonly does: Misbehaviour
   readonly asked: string[]
@@ -44,7 +52,7 @@ export interface FakeStore {
 
 export async function startFakeStore(): Promise<FakeStore> {
   const objects = new Map<string, Buffer>()
-  const listed = new Set<string>()
+  const written = new Map<string, number>()
   const does: Misbehaviour = {}
   const asked: string[] = []
   const bucket = 'blobs'
@@ -65,17 +73,25 @@ export async function startFakeStore(): Promise<FakeStore> {
     if (!isSigned(request, url, body)) return fail(403, 'SignatureDoesNotMatch')
     if (does.forbids === true) return fail(403, 'AccessDenied')
     if (takes('slowDown')) return fail(503, 'SlowDown')
+    if (takes('fails')) return fail(500, 'InternalError')
     const [, inPath, ...rest] = decodeURIComponent(url.pathname).split('/')
     if (inPath !== bucket) return fail(404, 'NoSuchBucket')
     const key = rest.join('/')
     if (request.method === 'PUT') return put(request, response, key, body, fail)
     if (key === '') return list(url, response)
-    const found = objects.get(key)
+    if (request.method === 'DELETE') {
+      objects.delete(key)
+      written.delete(key)
+      return void response.writeHead(204).end()
+    }
+    const other = [...objects.keys()].find((name) => name !== key)
+    const found = objects.get(request.method === 'GET' && takes('mixesUp') ? (other ?? key) : key)
     if (found === undefined) return fail(404, 'NoSuchKey')
     const etag = '"not-the-md5"'
     if (takes('short')) return void response.writeHead(200, { etag }).end(found.subarray(0, found.length - 1))
     response.writeHead(200, { 'content-length': found.length, etag })
     if (request.method === 'HEAD') return void response.end()
+    if (does.drips === true) return void response.write(found.subarray(0, 1))
     if (!takes('cut')) return void response.end(found)
     response.write(found.subarray(0, found.length >> 1), () => request.socket.destroy())
   }
@@ -92,7 +108,7 @@ export async function startFakeStore(): Promise<FakeStore> {
     if (takes('conflicts')) return fail(409, 'ConditionalRequestConflict')
     if (isConditional && objects.has(key)) return fail(412, 'PreconditionFailed')
     objects.set(key, takes('truncates') ? body.subarray(0, body.length >> 1) : body)
-    if (does.listsLate !== true) listed.add(key)
+    if (does.listsLate !== true) written.set(key, Date.now())
     response.writeHead(200, { etag: '"not-the-md5"' }).end()
   }
 
@@ -100,10 +116,11 @@ export async function startFakeStore(): Promise<FakeStore> {
   function list(url: URL, response: ServerResponse): void {
     const prefix = url.searchParams.get('prefix') ?? ''
     const after = url.searchParams.get('continuation-token')?.replace(/^a&b<c /, '') ?? ''
-    const names = [...listed].filter((name) => name.startsWith(prefix) && name > after).toSorted()
+    const names = [...written.keys()].filter((name) => name.startsWith(prefix) && name > after).toSorted()
     const page = names.slice(0, 2)
     const contents = page.map(
-      (name) => `<Contents><Key>${name}</Key><Size>${objects.get(name)?.length}</Size></Contents>`,
+      (name) =>
+        `<Contents><Key>${name}</Key><LastModified>${new Date(written.get(name) ?? 0).toISOString()}</LastModified><Size>${objects.get(name)?.length}</Size></Contents>`,
     )
     const next = names.length > 2 ? `<NextContinuationToken>a&amp;b&lt;c ${page.at(-1)}</NextContinuationToken>` : ''
     response.writeHead(200, { 'content-type': 'application/xml' })
@@ -112,7 +129,7 @@ export async function startFakeStore(): Promise<FakeStore> {
     )
   }
 
-  function takes(what: 'slowDown' | 'cut' | 'short' | 'conflicts' | 'truncates'): boolean {
+  function takes(what: 'slowDown' | 'fails' | 'mixesUp' | 'cut' | 'short' | 'conflicts' | 'truncates'): boolean {
     const left = does[what] ?? 0
     does[what] = Math.max(0, left - 1)
     return left > 0
@@ -127,6 +144,7 @@ export async function startFakeStore(): Promise<FakeStore> {
     region,
     bucket,
     objects,
+    written,
     does,
     asked,
     close: async () => {

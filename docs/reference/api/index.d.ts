@@ -426,6 +426,7 @@ export interface StoreOptions {
     readonly limits?: Partial<ThreadLimits>;
     readonly catalogue?: string | null;
     readonly blobs?: BlobsOptions;
+    readonly archive?: ArchiveOptions;
     readonly onRewound?: (error: PaddockError) => void;
 }
 

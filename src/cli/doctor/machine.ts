@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { type Config, isLoopback } from '../../core/index.ts'
 import type { Owner } from '../../trajectory/index.ts'
 import { bytes, plural } from '../present/units.ts'
+import { archiveFindings } from './archive.ts'
 import { blobsFindings } from './blobs.ts'
 import { catalogueFindings } from './catalogue.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
@@ -26,6 +27,7 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
     ...(await directoryFindings(config.store.directory)),
     ...(await catalogueFindings(config.store.catalogue)),
     ...(await blobsFindings(config)),
+    ...(await archiveFindings(config)),
     ...controlFindings(config, liveOwner(config.store.directory)),
   ]
 }

@@ -20,7 +20,7 @@ export const environmentVariables = {
   PADDOCK_PLAIN_HTTP: 'tls.plainHttp',
   PADDOCK_LOG: 'log.level',
   PADDOCK_LOG_FILE: 'log.file',
-  AWS_ACCESS_KEY_ID: 'key of the object store (`blobs.s3`)',
+  AWS_ACCESS_KEY_ID: 'key of the object store (`blobs.s3`, `archive.s3`)',
   AWS_SECRET_ACCESS_KEY: 'its secret',
   AWS_SESSION_TOKEN: 'its session, where it has one',
   NO_COLOR: 'no colour in the output',

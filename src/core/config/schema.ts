@@ -163,21 +163,22 @@ const store = z.strictObject({
     ),
 })
 
+const s3 = z.strictObject({
+  endpoint: z.url().nullable().default(null).describe("Its base URL; null: Amazon's, of the region."),
+  bucket: z.string().min(1).describe('The bucket, which is there already.'),
+  prefix: z
+    .string()
+    .default('')
+    .describe('What the keys of all objects begin with, such as `paddock/`; a folder per data directory follows.'),
+  region: z.string().min(1).default('us-east-1').describe('Its region, which requests are signed for.'),
+  pathStyle: z
+    .boolean()
+    .default(true)
+    .describe('The bucket is a part of the path; false: of the host name, as Amazon asks for new buckets.'),
+})
+
 const blobs = z.strictObject({
-  s3: z
-    .strictObject({
-      endpoint: z.url().nullable().default(null).describe("Its base URL; null: Amazon's, of the region."),
-      bucket: z.string().min(1).describe('The bucket, which is there already.'),
-      prefix: z
-        .string()
-        .default('')
-        .describe('What the keys of all objects begin with, such as `paddock/`; a folder per data directory follows.'),
-      region: z.string().min(1).default('us-east-1').describe('Its region, which requests are signed for.'),
-      pathStyle: z
-        .boolean()
-        .default(true)
-        .describe('The bucket is a part of the path; false: of the host name, as Amazon asks for new buckets.'),
-    })
+  s3: s3
     .nullable()
     .default(null)
     .describe(
@@ -190,6 +191,23 @@ const blobs = z.strictObject({
     .default(60_000)
     .describe('How long a blob beyond that waits for the store before its rollout ends as a fault of infrastructure.'),
 })
+
+const archive = z
+  .strictObject({
+    s3: s3
+      .nullable()
+      .default(null)
+      .describe(
+        'S3-compatible object store for the records of finished sessions, with the keys of the one for blobs; null: they are in the log of the data directory.',
+      ),
+    directory: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe('Instead of that, a directory that machines share; it is there already.'),
+  })
+  .refine(({ s3: store, directory }) => store === null || directory === null, 'Name `s3` or `directory`, not both.')
 
 const log = z.strictObject({
   level: z.enum(logLevels).default('silent').describe('Least weight of a line that is written.'),
@@ -468,6 +486,7 @@ export const configSchema = z.strictObject({
   tls: tls.prefault({}),
   store: store.prefault({}),
   blobs: blobs.prefault({}),
+  archive: archive.prefault({}),
   log: log.prefault({}),
   sandbox: sandbox.prefault({}),
   session: sessionSchema.prefault({}),

@@ -368,6 +368,26 @@ export function catalogueContract(name: string, make: () => Promise<CatalogueUnd
       expect(await catalogue.verification(`${first.id} `)).toBeNull()
     })
 
+    it('knows where the records of finished sessions are: the last told counts', async () => {
+      const [rolloutId, home, one, two] = [newId(), newId(), newId(), newId()]
+      const record = { rolloutId, home, folder: 'f', ofRollout: 2, count: 3, head: -5 }
+      const first = { ...record, sessionId: one, object: sha256('first') }
+      const other = { ...record, sessionId: two, object: sha256('other') }
+      const loose = { ...record, sessionId: newId(), rolloutId: null, object: sha256('loose'), ofRollout: 1 }
+      await catalogue.putArchived([first, other, loose])
+      await catalogue.putArchived([first])
+      expect(await catalogue.archived({ rolloutId })).toEqual(one < two ? [first, other] : [other, first])
+      expect(await catalogue.archived({ sessionId: loose.sessionId })).toEqual([loose])
+      expect(await catalogue.archived({ sessionId: newId() })).toEqual([])
+      const later = { ...first, folder: 'g', object: sha256('later') }
+      await catalogue.putArchived([later])
+      const reader = await made.reader()
+      expect(await reader.archived({ sessionId: one })).toEqual([later])
+      const asked = ['first', 'later', 'loose', 'nobody'].map((name) => sha256(name))
+      expect((await reader.namedObjects('f', asked)).toSorted()).toEqual([first.object, loose.object].toSorted())
+      await reader.close()
+    })
+
     it('keeps token texts per tokenizer, parts of characters too', async () => {
       await catalogue.putTokenTexts('a', new Map([[7, Uint8Array.from([0xe2, 0x82])]]))
       await catalogue.putTokenTexts('b', new Map([[7, Buffer.from('seven')]]))

@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Id, PaddockError } from '../../core/index.ts'
+import { copyArchive } from '../archive/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { readPlace, logMigrations } from '../recorder/index.ts'
 import { asStoreError, makePrivate, openForReading, openForWriting } from '../sqlite/index.ts'
@@ -16,7 +17,7 @@ import { copyFromPostgres } from './shared-rows.ts'
 export interface BackupReport {
   readonly into: string
   readonly blobs: number
-  /** Of blobs and databases. */
+  /** Of blobs, databases, and objects of archived sessions. */
   readonly sizeBytes: number
 }
 
@@ -35,7 +36,7 @@ interface Moment {
  * Copies a data directory as it was at one moment into a folder that is not there or empty, also while its owner records:
  * everything that was acknowledged before this began is in it. Calls that were in flight are interrupted in the copy. Tokens,
  * the control token and the lock stay behind. With `catalogue`, the URL of the PostgreSQL database that has its catalogue, the rows of
- * its runs at that moment are in the copy, whose catalogue is its own. Throws `NOT_FOUND`, `USAGE`, `STORE_*`, `CATALOGUE_*`.
+ * its runs at that moment are in the copy, whose catalogue is its own. Throws `NOT_FOUND`, `USAGE`, `STORE_*`, `CATALOGUE_*`, `ARCHIVE_*`.
  */
 export async function backup(
   directory: string,
@@ -59,12 +60,25 @@ export async function backup(
     const sizeBytes = await copyDatabases(from, catalogue, storeFiles(unfinished))
     // Blobs are there before anything names them, and are never changed.
     const blobs = await copyBlobs(from, unfinished)
+    const archived = await copyArchived(from, unfinished)
     await rm(to, { recursive: true, force: true })
     await rename(unfinished, to)
-    return { into: to, blobs: blobs.count, sizeBytes: sizeBytes + blobs.sizeBytes }
+    return { into: to, blobs: blobs.count, sizeBytes: sizeBytes + archived + blobs.sizeBytes }
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
     throw asStoreError(error, `The backup of ${from}`)
+  }
+}
+
+async function copyArchived(from: string, to: string): Promise<number> {
+  const log = openForReading(storeFiles(to).log, logMigrations)
+  const missed = (_: unknown, error: unknown): never => {
+    throw error
+  }
+  try {
+    return await copyArchive(log, { from, to, missed })
+  } finally {
+    log.close()
   }
 }
 

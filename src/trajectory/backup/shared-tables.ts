@@ -45,6 +45,7 @@ export const sharedTables: readonly SharedTable[] = [
   { name: 'owned_segments', of: run },
   { name: 'memory_lines', of: run, numbered: { n: 'memory_lines' } },
   { name: 'remembered', of: rollout, numbered: { line: 'memory_lines' } },
+  { name: 'archived_sessions', of: 'home = $1', numbered: { n: 'archived_sessions' } },
   { name: 'node_sessions', of: `id IN (SELECT session FROM jobs WHERE ${run})` },
   { name: 'jobs', of: run, numbered: { n: 'jobs' } },
   { name: 'hand_ins', of: `job IN (SELECT n FROM jobs WHERE ${run})`, numbered: { job: 'jobs' } },

@@ -7,4 +7,5 @@ export {
   type OpenedBlobs,
   probeBlobs,
 } from './open-blobs.ts'
-export type { ObjectStore } from './s3/index.ts'
+export type { ListedObject, Objects } from './objects.ts'
+export { type ObjectStore, S3Objects } from './s3/index.ts'

@@ -1,5 +1,6 @@
 import { type Digest, type EngineFingerprint, type Id, PaddockError, type Task } from '../../core/index.ts'
 import type {
+  ArchivedRecord,
   CatalogueReader,
   GroupRecord,
   MemoryPage,
@@ -23,8 +24,20 @@ interface RecordRow {
   readonly record: string
 }
 
-const { fingerprints, groups, rollouts, runs, tasks, tokenTexts, rounds, slots, settled, runEvents, verifications } =
-  catalogueTables
+const {
+  archived,
+  fingerprints,
+  groups,
+  rollouts,
+  runs,
+  tasks,
+  tokenTexts,
+  rounds,
+  slots,
+  settled,
+  runEvents,
+  verifications,
+} = catalogueTables
 
 /** More than any table has. */
 const all = Number.MAX_SAFE_INTEGER
@@ -193,6 +206,31 @@ export class SqlCatalogueReader implements CatalogueReader {
       runId,
     )
     return last?.seq ?? 0
+  }
+
+  async archived(of: { rolloutId: Id } | { sessionId: Id }): Promise<readonly ArchivedRecord[]> {
+    const [column, value] = 'rolloutId' in of ? ['rollout', of.rolloutId] : ['session', of.sessionId]
+    type Row = Omit<ArchivedRecord, 'sessionId' | 'rolloutId' | 'ofRollout'> & {
+      readonly session: Id
+      readonly rollout: Id | null
+      readonly of_rollout: number
+    }
+    const rows = await wholeRows<Row>(this.sql, archived, `WHERE ${column} = ? ORDER BY session, count, n`, value)
+    const last = rows.map((row): ArchivedRecord => {
+      const { session: sessionId, rollout: rolloutId, of_rollout: ofRollout, home, folder, object, count, head } = row
+      return { sessionId, rolloutId, ofRollout, home, folder, object, count, head }
+    })
+    return [...new Map(last.map((record) => [record.sessionId, record])).values()]
+  }
+
+  async namedObjects(folder: string, objects: readonly Digest[]): Promise<readonly Digest[]> {
+    const { list } = this.sql.dialect
+    const rows = await this.sql.all<{ object: Digest }>(
+      `SELECT DISTINCT object FROM archived_sessions WHERE folder = ? AND object IN ${list}`,
+      folder,
+      this.sql.list(objects),
+    )
+    return rows.map(({ object }) => object)
   }
 
   fingerprint(digest: Digest): Promise<EngineFingerprint> {

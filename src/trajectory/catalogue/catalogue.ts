@@ -8,6 +8,7 @@ import {
   type Verdict,
 } from '../../core/index.ts'
 import {
+  type ArchivedRecord,
   type Catalogue,
   type GroupRecord,
   heldOutSplits,
@@ -238,6 +239,16 @@ export class SqlCatalogue extends SqlCatalogueReader implements Catalogue {
     const group = await this.group(groupId)
     if (heldOutSplits.has((await this.task(group.taskDigest)).split)) return
     await rememberRound(this.sql, group, members, await this.databaseNow())
+  }
+
+  putArchived(records: readonly ArchivedRecord[]): Promise<void> {
+    return this.#transaction(async ({ sql }) => {
+      for (const { sessionId: session, rolloutId: rollout, ofRollout: of_rollout, ...record } of records) {
+        const { count, folder, home, object, head } = record
+        const row = { session, count, folder, home, rollout, of_rollout, object, head }
+        await insert(sql, catalogueTables.archived, row, orNothing)
+      }
+    })
   }
 
   /**

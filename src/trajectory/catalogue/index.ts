@@ -1,6 +1,6 @@
 export { SqlCatalogue } from './catalogue.ts'
 export { SqlCatalogueReader } from './catalogue-reader.ts'
-export { requireHere } from './elsewhere.ts'
+export { recordedElsewhere, requireHere } from './elsewhere.ts'
 export { fingerprintDigest } from './fingerprint.ts'
 export { carriedSlots, cutOf, isOutcomeStopped, parseSettled } from './rounds.ts'
 export { catalogueMigrations, catalogueTables, type CoveredTable } from './schema.ts'

@@ -34,6 +34,16 @@ export const catalogueTables = {
   fingerprints: table('fingerprints', ['id', 'record']),
   tokenTexts: table('token_texts', ['tokenizer', 'token', 'bytes']),
   verifications: table('verifications', ['id', 'record']),
+  archived: table('archived_sessions', [
+    'session',
+    'count',
+    'folder',
+    'home',
+    'rollout',
+    'of_rollout',
+    'object',
+    'head',
+  ]),
 } as const
 
 function table<const Column extends string>(name: string, columns: readonly Column[]): CoveredTable<Column> {
@@ -266,7 +276,7 @@ export const catalogueMigrations: readonly Migration[] = [
     PRIMARY KEY (tokenizer, token)
   ) STRICT, WITHOUT ROWID;
   ${Object.values(catalogueTables)
-    .filter((one) => one !== catalogueTables.verifications)
+    .filter((one) => one !== catalogueTables.verifications && one !== catalogueTables.archived)
     .map(counting)
     .join('')}
 
@@ -372,4 +382,23 @@ export const catalogueMigrations: readonly Migration[] = [
   CREATE INDEX run_events_settled ON run_events (run, seq) WHERE kind = 'group_settled';
   `,
   sqliteUsedAt,
+  // Where the records of finished sessions are. The last row of a session is in force.
+  `
+  CREATE TABLE archived_sessions (
+    n INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    folder TEXT NOT NULL,
+    home TEXT NOT NULL,
+    rollout TEXT,
+    of_rollout INTEGER NOT NULL,
+    object TEXT NOT NULL,
+    head INTEGER NOT NULL,
+    digest INTEGER NOT NULL,
+    UNIQUE (session, count, folder)
+  ) STRICT;
+  CREATE INDEX archived_sessions_rollout ON archived_sessions (rollout);
+  CREATE INDEX archived_sessions_object ON archived_sessions (object);
+  ${counting(catalogueTables.archived)}
+  `,
 ]

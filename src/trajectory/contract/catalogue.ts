@@ -9,6 +9,7 @@ import type {
   Verdict,
   VerdictDraft,
 } from '../../core/index.ts'
+import type { ArchivedRecord } from './archive.ts'
 import type { MemoryPage, MemoryQuery } from './memory.ts'
 import type { RoundRecord, RoundView, RunEvent, SettledRound, SlotRecord } from './group.ts'
 
@@ -151,6 +152,10 @@ export interface CatalogueReader {
   verification(key: string): Promise<VerificationRecord | null>
   /** Texts of token ids for one tokenizer, as far as known. Bytes, because a token may hold a part of a character. */
   tokenTexts(tokenizer: string, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
+  /** Where the records of sessions are, of a rollout or of one, as far as they are archived; by session. */
+  archived(of: { rolloutId: Id } | { sessionId: Id }): Promise<readonly ArchivedRecord[]>
+  /** Which of these objects of a folder are the archive of some session. */
+  namedObjects(folder: string, objects: readonly Digest[]): Promise<readonly Digest[]>
   /** Ids that start with `prefix`, over rollouts, sessions, runs, groups: for the CLI's short ids. */
   resolve(prefix: string): Promise<readonly { readonly kind: 'run' | 'group' | 'rollout'; readonly id: Id }[]>
   close(): Promise<void>
@@ -186,5 +191,7 @@ export interface Catalogue extends CatalogueReader {
   putFingerprint(fingerprint: EngineFingerprint): Promise<Digest>
   /** The first of a key stands: it is what every later call resolves with. */
   putVerification(verification: VerificationRecord): Promise<VerificationRecord>
+  /** Names objects, which are safe by now. Idempotent. */
+  putArchived(records: readonly ArchivedRecord[]): Promise<void>
   putTokenTexts(tokenizer: string, texts: ReadonlyMap<number, Uint8Array>): Promise<void>
 }

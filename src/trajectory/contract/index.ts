@@ -10,6 +10,7 @@
  *
  * Conformance suites for each live in `src/testing/store/`.
  */
+export type * from './archive.ts'
 export type * from './blobs.ts'
 export type * from './call.ts'
 export * from './group.ts'

@@ -4,7 +4,7 @@ import { type Id, isPaddockError, PaddockError } from '../../core/index.ts'
 import { openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { StoreReader } from '../contract/index.ts'
-import { logMigrations, rememberedHeads, rememberedLog } from '../recorder/index.ts'
+import { archivedIn, logMigrations, rememberedHeads, rememberedLog } from '../recorder/index.ts'
 import { asStoreError, type Migration, openForReading } from '../sqlite/index.ts'
 import { liveOwner, openReader, requireSameLog, storeFiles } from '../store/index.ts'
 import { checkCatalogueRows } from './catalogue-checks.ts'
@@ -112,6 +112,7 @@ async function checkContents(
   try {
     await using reader = await openReader(path, o)
     await checkSessions(reader, counts, found)
+    await checkNames(path, reader, found)
     await checkRollouts(reader, counts, found)
   } catch (error) {
     found('store', messageOf(error))
@@ -136,6 +137,21 @@ async function checkSessions(reader: StoreReader, counts: Counts, found: Found):
     } catch (error) {
       found(`session ${session.id}`, messageOf(error))
     }
+  }
+}
+
+/** The catalogue names every object that the log goes by. Whether they are there was seen by reading their sessions. */
+async function checkNames(path: string, { catalogue }: StoreReader, found: Found): Promise<void> {
+  const db = openForReading(storeFiles(path).log, logMigrations)
+  try {
+    for (const { id, object } of archivedIn(db)) {
+      const named = await catalogue.archived({ sessionId: id })
+      if (!named.some((one) => one.object === object)) {
+        found(`session ${id}`, `the catalogue does not name the object ${object}, which has its records`)
+      }
+    }
+  } finally {
+    db.close()
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import { Follower } from '../journal/index.ts'
 import {
+  archivedTables,
   chainOf,
   type ChainEnd,
   eventsTable,
@@ -22,10 +23,11 @@ export interface Remembered {
 /** Tells every record without its digest, every gap, and every session with other records than remembered. */
 export function checkRecords(db: Database, remembered: Remembered, found: Found): void {
   const statements = new Statements(db)
-  for (const table of [...Object.values(logTables), eventsTable]) {
+  for (const table of [...Object.values(logTables), ...Object.values(archivedTables), eventsTable]) {
     const asked = (): void => {
-      for (const row of statements.each<{ nth: number }>(`SELECT * FROM ${table.name}`)) {
-        if (!hasDigest(table, row)) found(table.name, `record ${row.nth} (${nameOf(row)}) does not have its digest`)
+      for (const row of statements.each<{ nth?: number }>(`SELECT * FROM ${table.name}`)) {
+        if (!hasDigest(table, row))
+          found(table.name, `record ${row.nth ?? ''} (${nameOf(row)}) does not have its digest`)
       }
     }
     attempt(asked, table.name, found)

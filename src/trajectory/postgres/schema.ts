@@ -88,6 +88,25 @@ export const migrations: readonly string[] = [
   CREATE INDEX run_events_settled ON paddock.run_events (run, seq) WHERE kind = 'group_settled';
   `,
   postgresUsedAt,
+  // Where the records of finished sessions are. The last row of a session is in force.
+  `
+  CREATE TABLE paddock.archived_sessions (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    session text COLLATE "C" NOT NULL,
+    count integer NOT NULL,
+    folder text NOT NULL,
+    home text NOT NULL,
+    rollout text COLLATE "C",
+    of_rollout integer NOT NULL,
+    object text NOT NULL,
+    head integer NOT NULL,
+    digest integer NOT NULL,
+    UNIQUE (session, count, folder)
+  );
+  CREATE INDEX archived_sessions_rollout ON paddock.archived_sessions (rollout);
+  CREATE INDEX archived_sessions_object ON paddock.archived_sessions (object);
+  CREATE INDEX archived_sessions_home ON paddock.archived_sessions (home);
+  `,
 ]
 
 /** Serializes programs that start at once; of this program alone. */

@@ -4,8 +4,17 @@
  */
 import type { Database } from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
-import { chained, type ColumnValue, insertOf, readId, rowDigest, Statements, type StoredId } from '../sqlite/index.ts'
-import { logTables, type RecordTable } from './schema.ts'
+import {
+  chained,
+  type ColumnValue,
+  insertOf,
+  readId,
+  rowDigest,
+  Statements,
+  type StoredId,
+  wholeRows,
+} from '../sqlite/index.ts'
+import { archivedTables, logTables, type RecordTable } from './schema.ts'
 
 /** A chain up to its last record. */
 export interface ChainEnd {
@@ -123,15 +132,23 @@ export class Chains {
  * in the middle. Digests are taken at their word here.
  */
 export function chainOf(statements: Statements, session: number, upTo = Infinity): ChainEnd {
-  let count = 0
-  let head = 0
+  let { count, head } = archivedChain(statements, session)
+  const archived = count
   for (const row of statements.all<{ nth: number; digest: number }>(placesOfSession, ...tables.map(() => session))) {
+    // The session itself and its end stay here.
+    if (row.nth <= archived) continue
     if (row.nth !== count + 1) throw missing(statements, session, count + 1)
     if (row.nth > upTo) break
     count = row.nth
     head = chained(head, row.digest)
   }
   return { count, head }
+}
+
+/** How far the records of a session are in an object. Throws `STORE_CORRUPT`. */
+function archivedChain(statements: Statements, session: number): ChainEnd {
+  const [row] = wholeRows<ChainEnd>(statements, archivedTables.sessions, 'WHERE session = ?', session)
+  return row ?? { count: 0, head: 0 }
 }
 
 function missing(statements: Statements, session: number, nth: number): PaddockError {

@@ -99,6 +99,12 @@ export class HeadsBook {
     })
   }
 
+  /** True where that many records of a session are remembered, or more. */
+  remembers(id: StoredId, count: number): boolean {
+    const row = this.#statements.get<ChainEnd>('SELECT count, head FROM log_heads WHERE id = ?', id)
+    return row !== undefined && row.count >= count
+  }
+
   close(): void {
     this.#catalogue.close()
   }

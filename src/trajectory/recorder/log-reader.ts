@@ -1,6 +1,6 @@
 /** Reads of the log over one read-only connection. */
 import type { Database } from 'better-sqlite3'
-import { type Event, type Id, PaddockError } from '../../core/index.ts'
+import { type Digest, type Event, type Id, PaddockError } from '../../core/index.ts'
 import type {
   CallIntent,
   CallRecord,
@@ -18,11 +18,25 @@ import type { Texts } from './bodies.ts'
 import { cutColumns } from './columns.ts'
 import { unpackBytes } from './codec.ts'
 import { type Outcome, unpackOutcome } from './outcome.ts'
-import { eventsTable, logTables } from './schema.ts'
+import { archivedTables, eventsTable, logTables, type RecordTable, sessionOfCall } from './schema.ts'
 import { unpackSegmentList } from './segment-list.ts'
 import { listedSegmentOf } from './segments.ts'
 import { TextReader } from './texts.ts'
 import type { CallEndRow, CallRow } from './table-rows.ts'
+import { type ArchivedObject, type ArchivedSession, type SealedSession, sealSession } from './archived.ts'
+
+/** A session of the log. */
+export interface LoggedSession {
+  readonly n: number
+  readonly id: Id
+  readonly rolloutId: Id | null
+}
+
+/** An archived session of the log. */
+export interface ArchivedHere extends LoggedSession, ArchivedObject {
+  /** Sessions that its rollout has by now. */
+  readonly ofRollout: number
+}
 
 interface SessionRow {
   readonly n: number
@@ -80,10 +94,7 @@ export class LogReader {
 
   /** Throws `NOT_FOUND`. */
   sessionOfCall(callId: Id): Id {
-    const row = this.#statements.get<{ id: StoredId }>(
-      'SELECT sessions.id FROM calls JOIN sessions ON sessions.n = calls.session WHERE calls.id = ?',
-      storedId(callId),
-    )
+    const row = this.#statements.get<{ id: StoredId }>(sessionOfCall, storedId(callId))
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no call ${callId}`)
     return readId(row.id)
   }
@@ -98,9 +109,106 @@ export class LogReader {
     return this.#eventsWhere('true')
   }
 
-  /** Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  /** Throws `NOT_FOUND`, `STORE_CORRUPT`; `INTERNAL` for one that is archived. */
   session(id: Id, options: SessionReadOptions = {}): SessionLog {
-    return this.#db.transaction(() => this.#session(id, options))()
+    const found = this.find(id, options)
+    if ('object' in found)
+      throw new PaddockError('INTERNAL', `session ${id} is archived and was read without its object`)
+    return found
+  }
+
+  /** A session, or where its records are. Throws `NOT_FOUND`, `STORE_CORRUPT`. */
+  find(id: Id, options: SessionReadOptions = {}): SessionLog | ArchivedSession {
+    return this.#db.transaction(() => this.#archived(id) ?? this.#session(id, options))()
+  }
+
+  /** Sessions that are not archived, behind row `after`, in order of opening. */
+  unarchived(after: number): readonly LoggedSession[] {
+    return this.#statements
+      .all<{ n: number; id: StoredId; rollout: StoredId | null }>(
+        'SELECT n, id, rollout FROM sessions WHERE n > ? AND n NOT IN (SELECT session FROM archived_sessions) ORDER BY n',
+        after,
+      )
+      .map(({ n, id, rollout }) => ({ n, id: readId(id), rolloutId: rollout === null ? null : readId(rollout) }))
+  }
+
+  /** Of these sessions, those that are closed and whose calls have all ended. */
+  finished(ids: readonly Id[]): readonly Id[] {
+    return ids.filter(
+      (id) =>
+        this.#statements.get(
+          `SELECT 1 FROM sessions JOIN session_ends ON session = n WHERE id = ? AND NOT EXISTS (SELECT 1 FROM calls
+           WHERE calls.session = sessions.n AND NOT EXISTS (SELECT 1 FROM call_ends WHERE call = calls.n))`,
+          storedId(id),
+        ) !== undefined,
+    )
+  }
+
+  /** Archived sessions behind row `after`, in order of opening. Throws `STORE_CORRUPT`. */
+  archivedSessions(after: number, limit: number): readonly ArchivedHere[] {
+    return this.#statements
+      .all<ArchivedObject & { session: number; id: StoredId; rollout: StoredId | null; of_rollout: number }>(
+        `SELECT a.*, s.id, s.rollout, CASE WHEN s.rollout IS NULL THEN 1 ELSE
+           (SELECT count(*) FROM sessions o WHERE o.rollout = s.rollout) END AS of_rollout FROM archived_sessions a JOIN sessions s ON s.n = a.session
+         WHERE a.session > ? ORDER BY a.session LIMIT ?`,
+        after,
+        limit,
+      )
+      .map((row) => {
+        const { session: n, object, count, head } = whole(archivedTables.sessions, row)
+        const rolloutId = row.rollout === null ? null : readId(row.rollout)
+        return { n, id: readId(row.id), rolloutId, ofRollout: row.of_rollout, object, count, head }
+      })
+  }
+
+  /** Which of these objects have the records of a session. */
+  archivedAmong(objects: readonly Digest[]): readonly Digest[] {
+    return this.#statements
+      .all<{ object: Digest }>(
+        'SELECT object FROM archived_sessions WHERE object IN (SELECT value FROM json_each(?))',
+        JSON.stringify(objects),
+      )
+      .map(({ object }) => object)
+  }
+
+  /** Bytes to archive a session with. Null: it is archived already, or not finished. Throws `STORE_CORRUPT`. */
+  seal(id: Id): SealedSession | null {
+    if (this.finished([id]).length === 0) return null
+    return this.#db.transaction(() => (this.#archived(id) === null ? sealSession(this.#statements, id) : null))()
+  }
+
+  #archived(id: Id): ArchivedSession | null {
+    const session = this.#statements.get<{ n: number }>('SELECT n FROM sessions WHERE id = ?', storedId(id))?.n ?? 0
+    const [row] = wholeRows<ArchivedObject>(this.#statements, archivedTables.sessions, 'WHERE session = ?', session)
+    if (row === undefined) return null
+    const { object, count, head } = row
+    const named = (call: number): StoredId => {
+      const found = this.#statements.get<{ id: StoredId }>('SELECT id FROM archived_calls WHERE n = ?', call)
+      if (found === undefined) throw new PaddockError('STORE_CORRUPT', `an archived call of session ${id} is missing`)
+      return found.id
+    }
+    const rest = (table: RecordTable): string => `WHERE ${table.session} ORDER BY nth`
+    const told = wholeRows<{ call: number; delivery: Delivery }>(
+      this.#statements,
+      deliveries,
+      rest(deliveries),
+      session,
+    )
+    const replaced = wholeRows<{ call: number; by: StoredId }>(
+      this.#statements,
+      supersessions,
+      rest(supersessions),
+      session,
+    )
+    return {
+      id,
+      object,
+      count,
+      head,
+      deliveries: told.map(({ call, delivery }) => [named(call), delivery]),
+      supersessions: replaced.map(({ call, by }) => [named(call), by]),
+      events: this.#events('session', id),
+    }
   }
 
   #session(id: Id, options: SessionReadOptions): SessionLog {

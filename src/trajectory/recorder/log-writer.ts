@@ -110,6 +110,11 @@ export class LogWriter {
     this.chains.forgetAll()
   }
 
+  /** Forgets calls whose rows have moved, after the transaction that moved them. */
+  forgetCalls(ids: readonly StoredId[]): void {
+    for (const id of ids) this.#calls.drop(id)
+  }
+
   /** Where the chain of events ends. */
   get events(): ChainEnd {
     this.#events ??= { ...readJournalRow(this.#db).events }
@@ -226,7 +231,9 @@ export class LogWriter {
   #call(id: StoredId): KnownCall {
     return this.#calls.find(id, () => {
       const row = this.#statements.get<{ n: number; session: number; ended: number }>(
-        'SELECT n, session, EXISTS (SELECT 1 FROM call_ends WHERE call = n) AS ended FROM calls WHERE id = ?',
+        `SELECT n, session, EXISTS (SELECT 1 FROM call_ends WHERE call = n) AS ended FROM calls WHERE id = ?
+         UNION ALL SELECT n, session, 1 FROM archived_calls WHERE id = ?`,
+        columnOf(id),
         columnOf(id),
       )
       const { n, session, ended } = this.#there(row, 'call', id)
@@ -264,6 +271,11 @@ class Known<Row> {
     const row = this.#old.get(name) ?? look()
     this.#keep(name, row)
     return row
+  }
+
+  drop(id: StoredId): void {
+    this.#young.delete(nameOf(id))
+    this.#old.delete(nameOf(id))
   }
 
   clear(): void {

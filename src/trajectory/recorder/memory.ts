@@ -3,6 +3,7 @@ import { type Id, PaddockError } from '../../core/index.ts'
 import { readId, Statements, storedId, type StoredId } from '../sqlite/index.ts'
 import type { BaseCall } from './bodies.ts'
 import type { HeadsBook } from './heads-book.ts'
+import { sessionOfCall } from './schema.ts'
 import { unpackSegmentList } from './segment-list.ts'
 import type { CallEndRow, CallRow } from './table-rows.ts'
 import { TextReader } from './texts.ts'
@@ -38,11 +39,16 @@ export class Memory {
     this.#book.mustBeWhole(row.n, storedId(id))
     const calls = this.#statements.all<{ id: StoredId; seq: number; committed: number; superseded: number }>(
       `SELECT id, seq, EXISTS (SELECT 1 FROM call_ends WHERE call = n) AS committed,
-         EXISTS (SELECT 1 FROM supersessions WHERE call = n) AS superseded FROM calls WHERE session = ?`,
+         EXISTS (SELECT 1 FROM supersessions WHERE call = n) AS superseded FROM calls WHERE session = ?
+       UNION ALL SELECT id, seq, 1, superseded OR EXISTS (SELECT 1 FROM supersessions WHERE call = n)
+         FROM archived_calls WHERE session = ?`,
+      row.n,
       row.n,
     )
     const ends = this.#statements.all<Pick<CallEndRow, 'segments'>>(
-      'SELECT segments FROM calls JOIN call_ends ON call = n WHERE session = ?',
+      `SELECT call_ends.segments FROM calls JOIN call_ends ON call = n WHERE session = ?
+       UNION ALL SELECT segments FROM archived_calls WHERE session = ?`,
+      row.n,
       row.n,
     )
     const segments = ends.flatMap((end) => unpackSegmentList(end.segments))
@@ -58,10 +64,7 @@ export class Memory {
 
   /** Throws `NOT_FOUND`. */
   sessionOfCall(id: Id): Id {
-    const row = this.#statements.get<{ id: StoredId }>(
-      'SELECT sessions.id FROM calls JOIN sessions ON sessions.n = calls.session WHERE calls.id = ?',
-      storedId(id),
-    )
+    const row = this.#statements.get<{ id: StoredId }>(sessionOfCall, storedId(id))
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no call ${id}`)
     return readId(row.id)
   }
@@ -74,7 +77,9 @@ export class Memory {
     const stored = storedId(id)
     const bytes = typeof stored === 'string' ? Buffer.from(stored) : stored
     const holding = this.#statements.all<Pick<CallEndRow, 'segments'>>(
-      'SELECT segments FROM call_ends WHERE instr(segments, ?) > 0',
+      `SELECT segments FROM call_ends WHERE instr(segments, ?) > 0
+       UNION ALL SELECT segments FROM archived_calls WHERE instr(segments, ?) > 0`,
+      bytes,
       bytes,
     )
     for (const end of holding) {

@@ -107,11 +107,11 @@ export class Outbox {
   }
 
   /** Asks the writer thread, which takes everything in first. */
-  async ask<Answer>(question: string, id: string): Promise<Answer> {
+  async ask<Answer>(question: string, of: unknown): Promise<Answer> {
     this.mustBeOpen()
     this.#writeHeld()
     const before = { ...this.#written }
-    const answer = await this.#thread.call(question, () => ({ args: [this.#journal.end, id] }))
+    const answer = await this.#thread.call(question, () => ({ args: [this.#journal.end, of] }))
     this.#took(before)
     // Typed where the thread answers.
     return answer as Answer

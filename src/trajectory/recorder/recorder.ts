@@ -10,6 +10,7 @@ import type {
   Store,
 } from '../contract/index.ts'
 import { StoreThread, type Synchronous, type ThreadLimits } from '../sqlite/index.ts'
+import type { ArchivedObject } from './archived.ts'
 import { encodeTexts } from './bodies.ts'
 import { commitEntry, deliveryEntry, intentEntry } from './entries.ts'
 import { intentFacts } from './facts.ts'
@@ -34,6 +35,11 @@ export interface RecorderOptions {
 export interface OpenedRecorder extends Recorder {
   /** Facts that are not yet in the database, and those that are not yet written. */
   readonly load: OutboxLoad
+  /**
+   * Takes the records of a finished session out of the log; its object is safe by now, and named by the catalogue. False: it went
+   * on since it was sealed.
+   */
+  archive(sealed: ArchivedObject & { readonly id: Id }): Promise<boolean>
 }
 
 /**
@@ -154,6 +160,10 @@ class JournalRecorder implements OpenedRecorder {
     const taken = earlier.then(() => this.#takeIn({ sessions, events }))
     this.#takingIn = taken.catch(() => {})
     await taken
+  }
+
+  archive({ id, object, count, head }: ArchivedObject & { readonly id: Id }): Promise<boolean> {
+    return this.#outbox.ask<boolean>('archive', { id, object, count, head })
   }
 
   flush(): Promise<void> {

@@ -110,7 +110,40 @@ export const logMigrations: readonly Migration[] = [
   CREATE INDEX events_rollout ON events (rollout, n);
   CREATE INDEX events_session ON events (session, n);
   `,
+  `
+  -- Sessions whose records are in an object (recorder/archived.ts): its digest, and their chain. What was told of them since
+  -- stands in the tables of above, and goes on in that chain.
+  CREATE TABLE archived_sessions (
+    session INTEGER PRIMARY KEY REFERENCES sessions (n),
+    object TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    head INTEGER NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX archived_sessions_object ON archived_sessions (object);
+
+  -- Their calls, as far as others name them. Numbers are below 0: those of the table of calls are given out again.
+  CREATE TABLE archived_calls (
+    n INTEGER PRIMARY KEY,
+    id ANY NOT NULL UNIQUE,
+    session INTEGER NOT NULL REFERENCES sessions (n),
+    seq INTEGER NOT NULL,
+    superseded INTEGER NOT NULL,
+    segments BLOB NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX archived_calls_session ON archived_calls (session);
+
+  CREATE VIEW session_calls (n, id, session) AS
+    SELECT n, id, session FROM calls UNION ALL SELECT n, id, session FROM archived_calls;
+  `,
 ]
+
+const callsOfSession = 'call IN (SELECT n FROM session_calls WHERE session = ?)'
+
+/** The session of the call of id `?`. */
+export const sessionOfCall =
+  'SELECT sessions.id FROM session_calls c JOIN sessions ON sessions.n = c.session WHERE c.id = ?'
 
 /** Tables of records: every column but `n` and `digest`. `session` finds the records of session `?`. */
 export const logTables = {
@@ -136,14 +169,16 @@ export const logTables = {
     ],
     'session = ?',
   ),
-  callEnds: table(
-    'call_ends',
-    ['call', 'nth', 'ended_at', 'delivery', 'segments', 'pack', 'columns'],
-    'call IN (SELECT n FROM calls WHERE session = ?)',
-  ),
-  deliveries: table('deliveries', ['call', 'delivery', 'nth'], 'call IN (SELECT n FROM calls WHERE session = ?)'),
-  supersessions: table('supersessions', ['call', 'by', 'nth'], 'call IN (SELECT n FROM calls WHERE session = ?)'),
+  callEnds: table('call_ends', ['call', 'nth', 'ended_at', 'delivery', 'segments', 'pack', 'columns'], callsOfSession),
+  deliveries: table('deliveries', ['call', 'delivery', 'nth'], callsOfSession),
+  supersessions: table('supersessions', ['call', 'by', 'nth'], callsOfSession),
 } as const
+
+/** What stays of sessions whose records are in an object. */
+export const archivedTables = {
+  sessions: { name: 'archived_sessions', columns: ['session', 'object', 'count', 'head'] },
+  calls: { name: 'archived_calls', columns: ['n', 'id', 'session', 'seq', 'superseded', 'segments'] },
+} as const satisfies Readonly<Record<string, DigestedTable>>
 
 /** Events, a chain of their own. */
 export const eventsTable: DigestedTable = {

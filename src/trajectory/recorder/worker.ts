@@ -1,9 +1,18 @@
 /** The writer thread of the log: takes the journal in, and tells what the log knows of a session or call. */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Id } from '../../core/index.ts'
+import { type Id, PaddockError } from '../../core/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { generationsOf, isBefore, Journal, type Place, removeBefore } from '../journal/index.ts'
-import { damageNamed, openForWriting, sayHello, serveEach, type Synchronous } from '../sqlite/index.ts'
+import {
+  damageNamed,
+  openForWriting,
+  sayHello,
+  serveEach,
+  Statements,
+  storedId,
+  type Synchronous,
+} from '../sqlite/index.ts'
+import { type ArchivedObject, dropArchived } from './archived.ts'
 import { HeadsBook, rememberedLog } from './heads-book.ts'
 import { logIdentity } from './identity.ts'
 import { readPlace } from './journal-row.ts'
@@ -94,6 +103,17 @@ if (opened !== null) {
     tell()
     if (ingest.place.generation !== generation) removeBefore(data.file, ingest.place.generation)
   }
+  const statements = new Statements(db)
+  /** False: it went on since, or the catalogue does not remember all of it yet. */
+  const archive = ({ id, ...object }: ArchivedObject & { readonly id: Id }): boolean => {
+    const stored = storedId(id)
+    const row = statements.get<{ n: number }>('SELECT n FROM sessions WHERE id = ?', stored)
+    if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no session ${id}`)
+    const { count, head } = writer.chains.end(row.n)
+    if (count !== object.count || head !== object.head || !book.remembers(stored, count)) return false
+    writer.forgetCalls(db.transaction(() => dropArchived(statements, row.n, object)).immediate())
+    return true
+  }
   serveEach(
     port,
     damageNamed({
@@ -105,6 +125,10 @@ if (opened !== null) {
       sessionOfCall: (end: Place, id: Id) => {
         caughtUp(end)
         return memory.sessionOfCall(id)
+      },
+      archive: (end: Place, sealed: ArchivedObject & { readonly id: Id }) => {
+        caughtUp(end)
+        return archive(sealed)
       },
       segmentLength: (end: Place, id: Id) => {
         caughtUp(end)

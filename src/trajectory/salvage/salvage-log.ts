@@ -1,7 +1,15 @@
 /** The records of a log that are whole, in a new one: each session up to its first record that is not. */
 import type { Database } from 'better-sqlite3'
-import { chainOf, eventsTable, logTables, type SessionChain } from '../recorder/index.ts'
-import { chained, type ColumnValue, readId, rowDigest, Statements, type StoredId } from '../sqlite/index.ts'
+import { archivedTables, chainOf, eventsTable, logMigrations, logTables, type SessionChain } from '../recorder/index.ts'
+import {
+  chained,
+  type ColumnValue,
+  readId,
+  rowDigest,
+  schemaVersion,
+  Statements,
+  type StoredId,
+} from '../sqlite/index.ts'
 import { copyRows } from './copy-rows.ts'
 
 /** What came over. */
@@ -27,7 +35,9 @@ export function salvageLog(
 ): SalvagedLog {
   const { remembered, journalIsWhole } = o
   const tables = Object.values(logTables)
-  const lost = [...tables, eventsTable].flatMap((table) => copyRows(from, into, table).damaged)
+  // Older logs have archived nothing.
+  const archived = schemaVersion(from) < logMigrations.length ? [] : Object.values(archivedTables)
+  const lost = [...tables, ...archived, eventsTable].flatMap((table) => copyRows(from, into, table).damaged)
   const statements = new Statements(into)
   const counts = new Map(remembered.map((chain) => [readId(chain.id), chain]))
   const cut: SalvagedLog['cut'][number][] = []
@@ -40,12 +50,13 @@ export function salvageLog(
       const id = readId(row.id)
       const known = counts.get(id)?.count ?? 0
       counts.delete(id)
-      const records = recordsOf(statements, row.n)
-      const kept = records.findIndex((nth, place) => nth !== place + 1)
-      const sound = kept === -1 && records.length >= known && (row.ended === 1 || journalIsWhole)
+      const before = archivedOf(statements, row.n)
+      const records = recordsOf(statements, row.n).filter((nth) => nth > before)
+      const kept = records.findIndex((nth, place) => nth !== before + place + 1)
+      const sound = kept === -1 && before + records.length >= known && (row.ended === 1 || journalIsWhole)
       if (sound) whole += 1
       else {
-        const upTo = kept === -1 ? records.length : kept
+        const upTo = before + (kept === -1 ? records.length : kept)
         cutBehind(statements, row.n, upTo)
         cut.push({
           id,
@@ -69,6 +80,24 @@ export function lostSessions(remembered: readonly SessionChain[]): SalvagedLog['
   }))
 }
 
+/** How many records of a session are in an object. */
+function archivedOf(statements: Statements, session: number): number {
+  const text = 'SELECT count FROM archived_sessions WHERE session = ?'
+  return statements.get<{ count: number }>(text, session)?.count ?? 0
+}
+
+/** Takes a session out whose object cannot be read. */
+export function forgetArchived(into: Database, session: number): void {
+  const statements = new Statements(into)
+  into.transaction(() => {
+    for (const { name, session: where } of Object.values(logTables).toReversed()) {
+      statements.run(`DELETE FROM ${name} WHERE ${where}`, session)
+    }
+    for (const { name } of Object.values(archivedTables))
+      statements.run(`DELETE FROM ${name} WHERE session = ?`, session)
+  })()
+}
+
 function recordsOf(statements: Statements, session: number): readonly number[] {
   return Object.values(logTables)
     .flatMap((table) =>
@@ -90,8 +119,10 @@ function cutBehind(statements: Statements, session: number, nth: number): void {
 function dropOrphans(statements: Statements): void {
   statements.run('DELETE FROM calls WHERE session NOT IN (SELECT n FROM sessions)')
   statements.run('DELETE FROM session_ends WHERE session NOT IN (SELECT n FROM sessions)')
+  statements.run('DELETE FROM archived_sessions WHERE session NOT IN (SELECT n FROM sessions)')
+  statements.run('DELETE FROM archived_calls WHERE session NOT IN (SELECT session FROM archived_sessions)')
   for (const table of ['call_ends', 'deliveries', 'supersessions']) {
-    statements.run(`DELETE FROM ${table} WHERE call NOT IN (SELECT n FROM calls)`)
+    statements.run(`DELETE FROM ${table} WHERE call NOT IN (SELECT n FROM session_calls)`)
   }
 }
 

@@ -3,6 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
+import { copyArchive } from '../archive/index.ts'
 import { DirectoryBlobs, openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqlCatalogue } from '../catalogue/index.ts'
 import { attempt, checkJournal } from '../fsck/index.ts'
@@ -28,7 +29,7 @@ import {
 import { SqliteSql } from '../sql/index.ts'
 import { liveOwner, openStore, storeFiles } from '../store/index.ts'
 import { type SalvagedCatalogue, salvageCatalogue } from './salvage-catalogue.ts'
-import { lostSessions, type SalvagedLog, salvageLog } from './salvage-log.ts'
+import { forgetArchived, lostSessions, type SalvagedLog, salvageLog } from './salvage-log.ts'
 
 /** What `paddock salvage` took over, and what it could not. */
 export interface SalvageReport {
@@ -79,7 +80,8 @@ export async function salvage(
     const source = await opened(old.catalogue, lost)
     const remembered = source === null ? [] : (tried(() => rememberedHeads(source), lost) ?? [])
     const rows = copyCatalogue(source, catalogue, lost)
-    const records = copyLog(old.log, made.log, log, remembered, lost)
+    const copied = copyLog(old.log, made.log, log, remembered, lost)
+    const records = { ...copied, ...(await copyArchived({ from, to, log }, copied, lost)) }
     parts = { rows, records }
     if (!records.journalIsWhole) for (const id of unended(catalogue)) tainted.add(id)
     for (const id of [...rows.incomplete, ...records.cut.flatMap(({ rollout }) => rollout ?? [])]) tainted.add(id)
@@ -167,6 +169,30 @@ function copyLog(
   } finally {
     source.close()
   }
+}
+
+/** Sessions whose objects cannot be read are lost with them. */
+async function copyArchived(
+  { from, to, log }: { readonly from: string; readonly to: string; readonly log: Database.Database },
+  { whole, cut }: SalvagedLog,
+  lost: string[],
+): Promise<Pick<SalvagedLog, 'whole' | 'cut'>> {
+  const missing: SalvagedLog['cut'][number][] = []
+  const unread: number[] = []
+  await copyArchive(log, {
+    from,
+    to,
+    missed: ({ n, id, rolloutId }, error) => {
+      lost.push(asStoreError(error, `the archive of session ${id}`).message)
+      missing.push({ id, rollout: rolloutId, kept: 0 })
+      unread.push(n)
+    },
+  })
+  for (const session of unread) forgetArchived(log, session)
+  const before = new Set(cut.map(({ id }) => id))
+  const fewer = missing.filter(({ id }) => !before.has(id)).length
+  const ids = new Set(missing.map(({ id }) => id))
+  return { whole: whole - fewer, cut: [...cut.filter(({ id }) => !ids.has(id)), ...missing] }
 }
 
 function copyJournal(oldFile: string, newFile: string, into: Database.Database, row: JournalRow): void {

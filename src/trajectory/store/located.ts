@@ -1,26 +1,16 @@
-import { isPaddockError } from '../../core/index.ts'
-import { requireHere } from '../catalogue/index.ts'
+import { type LogReads, withElsewhere } from '../archive/index.ts'
+import { recordedElsewhere } from '../catalogue/index.ts'
 import type { CatalogueReader, RecorderReader } from '../contract/index.ts'
+import { homeOf } from './shared.ts'
 
-/** Reads of a log, which say where a rollout was recorded instead of that it has no sessions: `RECORDED_ELSEWHERE`. */
+/**
+ * Reads of the log of a data directory that shares its catalogue: of a rollout that another one recorded they read its archive, or say
+ * where it is instead of that it has no sessions.
+ */
 export function located(
-  recorder: RecorderReader,
-  catalogue: Pick<CatalogueReader, 'rollout' | 'elsewhere'>,
+  log: RecorderReader & Pick<LogReads, 'unpack' | 'unpackEvents'>,
+  catalogue: CatalogueReader,
+  directory: string,
 ): RecorderReader {
-  return {
-    ...recorder,
-    sessions: async (filter) => {
-      const found = await recorder.sessions(filter)
-      if (found.length > 0 || filter?.rolloutId == null) return found
-      const runId = await catalogue.rollout(filter.rolloutId).then(
-        (rollout) => rollout.runId,
-        (error: unknown) => {
-          if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
-          throw error
-        },
-      )
-      if (runId !== null) await requireHere(catalogue, runId)
-      return found
-    },
-  }
+  return withElsewhere(log, catalogue, { directory, home: homeOf(directory), elsewhere: recordedElsewhere })
 }

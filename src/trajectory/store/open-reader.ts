@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { type LogReads, openArchiveReader, withArchive } from '../archive/index.ts'
 import { openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqlCatalogueReader } from '../catalogue/index.ts'
-import type { CatalogueReader, RecorderReader, StoreReader, TrainerReader } from '../contract/index.ts'
+import type { CatalogueReader, StoreReader, TrainerReader } from '../contract/index.ts'
 import { isBefore, writtenTo } from '../journal/index.ts'
-import { LogReader, logMigrations, readPlace } from '../recorder/index.ts'
+import { archivedEvents, LogReader, logMigrations, readArchived, readPlace } from '../recorder/index.ts'
 import { SqliteSql } from '../sql/index.ts'
 import { asStoreError, openForReading } from '../sqlite/index.ts'
 import { SqlTrainerReader } from '../trainer/index.ts'
@@ -40,10 +41,10 @@ export async function openReader(
         log.close()
         await opened.close()
       })
-    const reads = logReads(new LogReader(log))
+    const reads = withArchive(logReads(new LogReader(log)), openArchiveReader(path))
     return {
       directory: path,
-      recorder: url === null ? reads : located(reads, opened.catalogue),
+      recorder: url === null ? reads : located(reads, opened.catalogue, path),
       catalogue: opened.catalogue,
       trainer: opened.trainer,
       blobs: openBlobReader(path),
@@ -93,12 +94,14 @@ async function caughtUp(log: ReturnType<typeof openForReading>): Promise<void> {
   while (isBefore(readPlace(log), wanted) && performance.now() < until) await setTimeout(5)
 }
 
-function logReads(reader: LogReader): RecorderReader {
+function logReads(reader: LogReader): LogReads {
   return {
     sessions: (...args) => later(() => reader.sessions(...args)),
     sessionKeys: (...args) => later(() => reader.sessionKeys(...args)),
     sessionOfCall: (...args) => later(() => reader.sessionOfCall(...args)),
-    session: (...args) => later(() => reader.session(...args)),
+    find: (...args) => later(() => reader.find(...args)),
+    unpack: (...args) => later(() => readArchived(...args)),
+    unpackEvents: (...args) => later(() => archivedEvents(...args)),
     events: (...args) => later(() => reader.events(...args)),
     mark: () => later(() => reader.mark()),
     close: () => Promise.resolve(),
@@ -127,6 +130,8 @@ function catalogueReads(reader: CatalogueReader): CatalogueReader {
     fingerprint: (digest) => later(() => reader.fingerprint(digest)),
     verification: (key) => later(() => reader.verification(key)),
     tokenTexts: (tokenizer, ids) => later(() => reader.tokenTexts(tokenizer, ids)),
+    archived: (of) => later(() => reader.archived(of)),
+    namedObjects: (folder, objects) => later(() => reader.namedObjects(folder, objects)),
     resolve: (prefix) => later(() => reader.resolve(prefix)),
     close: () => Promise.resolve(),
   }

@@ -1,6 +1,14 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Clock, type PaddockError, systemClock } from '../../core/index.ts'
+import {
+  type ArchiveOptions,
+  type Archiver,
+  openArchiveReader,
+  openArchiver,
+  settleArchive,
+  withArchive,
+} from '../archive/index.ts'
 import { type BlobsOptions, openBlobs, type OpenedBlobs } from '../blobs/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import type { Blobs, Catalogue, Queue, RecorderReader, Store, TrainerBook } from '../contract/index.ts'
@@ -17,7 +25,7 @@ import { Changes, telling, tellingBook } from './changes.ts'
 import { located } from './located.ts'
 import { releaseLock, takeLock } from './lock.ts'
 import { requireLocal } from './network-file-system.ts'
-import { remoteCatalogue, remoteLogReader, remoteQueue, remoteTrainerBook } from './remote.ts'
+import { remoteArchivingLog, remoteCatalogue, remoteLogReads, remoteQueue, remoteTrainerBook } from './remote.ts'
 import { requireSameCatalogue } from './same-catalogue.ts'
 import { requireSameLog, storeFiles } from './same-log.ts'
 import { homeOf, openShared, type SharedCatalogue } from './shared.ts'
@@ -34,6 +42,8 @@ export interface StoreOptions {
   readonly catalogue?: string | null
   /** Where blobs go; by default where they are already, or in the directory. */
   readonly blobs?: BlobsOptions
+  /** Where finished sessions go; by default where they are already, or nowhere. */
+  readonly archive?: ArchiveOptions
   /** Told that the PostgreSQL database went on from a moment in the past: from now on every call throws this error. */
   readonly onRewound?: (error: PaddockError) => void
 }
@@ -44,6 +54,8 @@ export interface OwnedStore extends Store {
   readonly load: OpenedRecorder['load']
   /** How blobs stand that go to an object store; null: they stay in the directory. */
   readonly blobsState: OpenedBlobs['state']
+  /** What moves finished sessions into their archive; null: they stay in the log. */
+  readonly archiver: Archiver | null
   /** How often the PostgreSQL database of the catalogue went on from a moment in the past. */
   readonly rewound: number
 }
@@ -53,7 +65,7 @@ export interface OwnedStore extends Store {
  * calls that were in flight as `interrupted`. Nobody but the user of this process can read it. A log or catalogue that
  * is lost, empty or another's is not begun anew. Throws `STORE_LOCKED`, `STORE_FILESYSTEM`, `STORE_SCHEMA`,
  * `STORE_CORRUPT`, `STORE_FAILED`, `CATALOGUE_OTHER`, `CATALOGUE_REWOUND`, `CATALOGUE_UNAVAILABLE`, `BLOBS_OTHER`,
- * `BLOBS_REFUSED`.
+ * `BLOBS_REFUSED`, `ARCHIVE_OTHER`, `ARCHIVE_REFUSED`.
  */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<OwnedStore> {
   const path = resolve(directory)
@@ -67,13 +79,16 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
       requireSameLog(path)
       if (catalogue === null) requireSameCatalogue(path, null)
       for (const file of Object.values(storeFiles(path))) makePrivate(file)
-      const { blobs, onRewound = () => undefined } = options
+      const { blobs, archive = { store: null }, onRewound = () => undefined } = options
+      await settleArchive(path, archive)
       return await openOwned(path, {
         synchronous,
         now: clock.now(),
+        clock,
         limits,
         catalogue,
         onRewound,
+        archive,
         ...(blobs === undefined ? {} : { blobs }),
       })
     } catch (error) {
@@ -103,6 +118,8 @@ async function openOwned(
     limits: Partial<ThreadLimits>
     catalogue: string | null
     onRewound: (error: PaddockError) => void
+    clock: Clock
+    archive: ArchiveOptions
     blobs?: BlobsOptions
   },
 ): Promise<OwnedStore> {
@@ -124,16 +141,25 @@ async function openOwned(
   try {
     // Runs once the log has its name.
     const makeReader = async (): Promise<RecorderReader> => {
-      const reader = remoteLogReader((await starting).thread)
+      const reader = withArchive(remoteLogReads((await starting).thread), openArchiveReader(directory))
       if (options.catalogue === null) return reader
       shared.opened = await openShared(directory, options.catalogue, options.onRewound)
-      return located(reader, shared.opened.catalogue)
+      return located(reader, shared.opened.catalogue, directory)
     }
     const opening = openRecorder({ file: logFile, catalogueFile, ...options }, makeReader)
     const { recorder, recovered } = await opening
     try {
-      const blobs = await openBlobs(directory, homeOf(directory), options.blobs)
-      return new DirectoryStore(directory, recorder, (await starting).thread, shared.opened, blobs, recovered)
+      const home = homeOf(directory)
+      const blobs = await openBlobs(directory, home, options.blobs)
+      const { thread } = await starting
+      const catalogue = shared.opened?.catalogue ?? remoteCatalogue(thread)
+      const log = {
+        ...remoteArchivingLog(thread),
+        archive: recorder.archive.bind(recorder),
+        flush: () => recorder.flush(),
+      }
+      const archiver = openArchiver(directory, home, { log, catalogue, clock: options.clock }, options.archive)
+      return new DirectoryStore(directory, recorder, thread, shared.opened, { blobs, archiver }, recovered)
     } catch (error) {
       await recorder.close()
       throw error
@@ -159,6 +185,7 @@ class DirectoryStore implements OwnedStore {
   readonly recovered: Store['recovered']
   readonly #side: StoreThread
   readonly #shared: SharedCatalogue | null
+  readonly archiver: Archiver | null
   readonly #blobs: OpenedBlobs
   #closing: Promise<void> | null = null
 
@@ -167,7 +194,7 @@ class DirectoryStore implements OwnedStore {
     recorder: OpenedRecorder,
     side: StoreThread,
     shared: SharedCatalogue | null,
-    blobs: OpenedBlobs,
+    { blobs, archiver }: { readonly blobs: OpenedBlobs; readonly archiver: Archiver | null },
     recovered: Store['recovered'],
   ) {
     this.directory = directory
@@ -177,6 +204,7 @@ class DirectoryStore implements OwnedStore {
     this.trainer = tellingBook(shared?.trainer ?? remoteTrainerBook(side), this.changes)
     this.blobs = blobs.blobs
     this.#blobs = blobs
+    this.archiver = archiver
     this.recovered = recovered
     this.#side = side
     this.#shared = shared
@@ -208,7 +236,8 @@ class DirectoryStore implements OwnedStore {
    * write-ahead log into its database and remove it.
    */
   async #close(): Promise<void> {
-    const ends = await Promise.allSettled([this.#side.close(), this.#blobs.close()])
+    const ends = await Promise.allSettled([this.archiver?.close()])
+    ends.push(...(await Promise.allSettled([this.#side.close(), this.#blobs.close()])))
     ends.push(...(await Promise.allSettled([this.recorder.close()])))
     ends.push(...(await Promise.allSettled([this.#shared?.close()])))
     releaseLock(this.directory)

@@ -26,6 +26,8 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
     'fingerprint',
     'verification',
     'tokenTexts',
+    'archived',
+    'namedObjects',
     'resolve',
     'putTask',
     'putRun',
@@ -42,6 +44,7 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
     'settleRound',
     'putFingerprint',
     'putVerification',
+    'putArchived',
     'putTokenTexts',
   ])
 }

@@ -1,5 +1,6 @@
 /** The contracts over the second thread. */
-import type { Catalogue, Queue, RecorderReader, TrainerBook } from '../contract/index.ts'
+import type { ArchivingLog, LogReads } from '../archive/index.ts'
+import type { Catalogue, Queue, TrainerBook } from '../contract/index.ts'
 import type { StoreThread } from '../sqlite/index.ts'
 
 type Method = (...args: never[]) => Promise<unknown>
@@ -41,6 +42,8 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     fingerprint: remote(thread, 'catalogue.fingerprint'),
     verification: remote(thread, 'catalogue.verification'),
     tokenTexts: remote(thread, 'catalogue.tokenTexts'),
+    archived: remote(thread, 'catalogue.archived'),
+    namedObjects: remote(thread, 'catalogue.namedObjects'),
     resolve: remote(thread, 'catalogue.resolve'),
     putTask: remote(thread, 'catalogue.putTask'),
     putRun: remote(thread, 'catalogue.putRun'),
@@ -57,6 +60,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     settleRound: remote(thread, 'catalogue.settleRound'),
     putFingerprint: remote(thread, 'catalogue.putFingerprint'),
     putVerification: remote(thread, 'catalogue.putVerification'),
+    putArchived: remote(thread, 'catalogue.putArchived'),
     putTokenTexts: remote(thread, 'catalogue.putTokenTexts'),
     close: nothing,
   }
@@ -128,14 +132,27 @@ export function remoteTrainerBook(thread: StoreThread): TrainerBook {
 }
 
 /** Reads of the log. */
-export function remoteLogReader(thread: StoreThread): RecorderReader {
+export function remoteLogReads(thread: StoreThread): LogReads {
   return {
     sessions: remote(thread, 'log.sessions'),
     sessionKeys: remote(thread, 'log.sessionKeys'),
     sessionOfCall: remote(thread, 'log.sessionOfCall'),
-    session: remote(thread, 'log.session'),
+    find: remote(thread, 'log.find'),
+    unpack: remote(thread, 'log.unpack'),
+    unpackEvents: remote(thread, 'log.unpackEvents'),
     events: remote(thread, 'log.events'),
     mark: remote(thread, 'log.mark'),
     close: nothing,
+  }
+}
+
+/** What an archiver reads of the log. */
+export function remoteArchivingLog(thread: StoreThread): Omit<ArchivingLog, 'archive' | 'flush'> {
+  return {
+    unarchived: remote(thread, 'log.unarchived'),
+    finished: remote(thread, 'log.finished'),
+    seal: remote(thread, 'log.seal'),
+    archivedSessions: remote(thread, 'log.archivedSessions'),
+    archivedAmong: remote(thread, 'log.archivedAmong'),
   }
 }

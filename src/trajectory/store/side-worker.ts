@@ -2,7 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { catalogueMigrations, SqlCatalogue } from '../catalogue/index.ts'
 import { SqliteQueue } from '../queue/index.ts'
-import { LogReader, logMigrations } from '../recorder/index.ts'
+import type { SessionLog } from '../contract/index.ts'
+import { archivedEvents, LogReader, logMigrations, readArchived } from '../recorder/index.ts'
 import { SqliteSql } from '../sql/index.ts'
 import {
   conflictsNamed,
@@ -60,20 +61,34 @@ if (opened !== null) {
     'log.sessionOfCall': (...args: Parameters<LogReader['sessionOfCall']>) => reader().sessionOfCall(...args),
     'log.mark': () => reader().mark(),
     'log.events': (...args: Parameters<LogReader['events']>) => reader().events(...args),
-    'log.session': (...args: Parameters<LogReader['session']>) => {
-      const found = reader().session(...args)
-      const transfer = new Set<ArrayBuffer>()
-      for (const { intent, commit } of found.calls) {
-        move(transfer, intent.body)
-        if (commit !== null) move(transfer, commit.reply)
-      }
-      return new Moved(found, [...transfer])
+    'log.find': (...args: Parameters<LogReader['find']>) => {
+      const found = reader().find(...args)
+      return 'object' in found ? found : moved(found)
+    },
+    'log.unpack': (...args: Parameters<typeof readArchived>) => moved(readArchived(...args)),
+    'log.unpackEvents': (...args: Parameters<typeof archivedEvents>) => archivedEvents(...args),
+    'log.unarchived': (...args: Parameters<LogReader['unarchived']>) => reader().unarchived(...args),
+    'log.finished': (...args: Parameters<LogReader['finished']>) => reader().finished(...args),
+    'log.archivedSessions': (...args: Parameters<LogReader['archivedSessions']>) => reader().archivedSessions(...args),
+    'log.archivedAmong': (...args: Parameters<LogReader['archivedAmong']>) => reader().archivedAmong(...args),
+    'log.seal': (...args: Parameters<LogReader['seal']>) => {
+      const sealed = reader().seal(...args)
+      return sealed === null ? null : new Moved(sealed, [sealed.bytes.buffer])
     },
   }
   serveEach(port, damageNamed(conflictsNamed(operations)), () => {
     opened.catalogue.close()
     log?.db.close()
   })
+}
+
+function moved(found: SessionLog): Moved {
+  const transfer = new Set<ArrayBuffer>()
+  for (const { intent, commit } of found.calls) {
+    move(transfer, intent.body)
+    if (commit !== null) move(transfer, commit.reply)
+  }
+  return new Moved(found, [...transfer])
 }
 
 function move(transfer: Set<ArrayBuffer>, bytes: Uint8Array): void {

@@ -58,8 +58,9 @@ describe('a log that the catalogue remembers', () => {
   })
 })
 
-/** What the fourth and fifth schemas of the catalogue did is undone; the table is one without rows. */
+/** What the schemas of the catalogue from the fourth on did is undone; the table is one without rows. */
 const unnumbered = `
+  DROP TABLE archived_sessions;
   ALTER TABLE memory_lines DROP COLUMN used_at;
   DROP INDEX rollouts_run; DROP INDEX round_claims_run; DROP INDEX trainer_metrics_came; DROP INDEX trainer_versions_came;
   DROP INDEX run_events_settled;
@@ -93,6 +94,19 @@ describe('schemas', () => {
     expect(db.prepare('SELECT * FROM things').all()).toEqual([{ name: '1', colour: 'red' }])
     expect(db.prepare('SELECT version FROM schema_version').pluck().all()).toEqual([1, 2])
     db.close()
+  })
+
+  it('of the log before sessions were archived come forward, and salvage takes them as they are', async () => {
+    const db = new Database(log())
+    db.exec(`DROP VIEW session_calls; DROP TABLE archived_calls; DROP TABLE archived_sessions;
+      DELETE FROM schema_version WHERE version >= 2`)
+    db.close()
+    const { lost, sessions } = await salvage(directory, join(directory, 'salvaged'))
+    expect([lost, sessions.whole]).toEqual([[], 1])
+    await rm(join(directory, 'salvaged'), { recursive: true })
+    await expect(openReader(directory)).rejects.toMatchObject({ code: 'STORE_SCHEMA' })
+    await (await openStore(directory)).close()
+    expect((await fsck(directory)).problems).toEqual([])
   })
 
   it('of the catalogue before dispositions had numbers come forward with all of them, in order', async () => {

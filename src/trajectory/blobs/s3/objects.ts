@@ -1,17 +1,25 @@
 import { setTimeout } from 'node:timers/promises'
 import type { AwsClient } from 'aws4fetch'
 import { type Digest, PaddockError, type ObjectStoreKeys, sha256 } from '../../../core/index.ts'
+import type { ListedObject, Objects } from '../objects.ts'
 import type { BlobPlace } from './place.ts'
 
 export interface ObjectsOptions {
   readonly place: BlobPlace
   /** Null: there are none, which who asks for an object is told. */
   readonly keys: ObjectStoreKeys | null
+  /** What they hold, which errors go by. Default `blobs`. */
+  readonly of?: keyof typeof kinds
   /** In which an answer begins and ends, beside a millisecond for each kilobyte. Milliseconds. */
   readonly timeoutMs?: number
   /** Before the second try; each further one waits four times as long. Milliseconds. */
   readonly pauseMs?: number
 }
+
+const kinds = {
+  blobs: { unavailable: 'BLOBS_UNAVAILABLE', refused: 'BLOBS_REFUSED', store: 'the object store of the blobs' },
+  archive: { unavailable: 'ARCHIVE_UNAVAILABLE', refused: 'ARCHIVE_REFUSED', store: 'the object store of the archive' },
+} as const
 
 const tries = 3
 const bytesPerMs = 1000
@@ -19,7 +27,7 @@ const bytesPerMs = 1000
 const passing: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
 interface Asked {
-  readonly method: 'GET' | 'HEAD' | 'PUT'
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
   readonly url: URL
   readonly body?: Uint8Array<ArrayBuffer>
   readonly headers?: Readonly<Record<string, string>>
@@ -37,21 +45,31 @@ interface Answer {
  * Blobs as objects of an S3-compatible store, under `<prefix><folder>/<2 hex>/<digest>`. Nothing rests on what such stores do
  * differently: an object is named by its content, so that a condition that is ignored harms nothing; ETags are not looked at; what
  * is read has to have its digest; what was written is looked at again. Throws `BLOBS_UNAVAILABLE` where it does not answer or is too busy,
- * `BLOBS_REFUSED` where it refuses.
+ * `BLOBS_REFUSED` where it refuses; those of an archive `ARCHIVE_UNAVAILABLE`, `ARCHIVE_REFUSED`.
  */
-export class S3Objects {
+export class S3Objects implements Objects {
   readonly #place: BlobPlace
   readonly #keys: ObjectStoreKeys | null
   readonly #timeoutMs: number
   readonly #pauseMs: number
   #signing: Promise<AwsClient> | null = null
-  #conditional = true
+  readonly #kind: (typeof kinds)[keyof typeof kinds]
+  #conditional: boolean
 
-  constructor({ place, keys, timeoutMs = 15_000, pauseMs = 200 }: ObjectsOptions) {
+  constructor({ place, keys, of = 'blobs', timeoutMs = 15_000, pauseMs = 200 }: ObjectsOptions) {
+    this.#kind = kinds[of]
+    // An archive reads what it wrote, and writes again what is not that.
+    this.#conditional = of === 'blobs'
     this.#place = place
     this.#keys = keys
     this.#timeoutMs = timeoutMs
     this.#pauseMs = pauseMs
+  }
+
+  keyOf(digest: Digest): string {
+    if (!/^[0-9a-f]{64}$/.test(digest)) throw new PaddockError('NOT_FOUND', `${digest} is no SHA-256`)
+    const { prefix, folder } = this.#place
+    return `${prefix}${folder}/${digest.slice(0, 2)}/${digest}`
   }
 
   /** Resolves when the object is there with its size. */
@@ -63,19 +81,20 @@ export class S3Objects {
     const size = await this.size(digest, signal)
     if (size === content.length) return
     const is = size === null ? 'is not there' : `has ${size} bytes`
-    throw unavailable(`an object of ${content.length} bytes was taken and ${is}`)
+    throw this.#unavailable(`an object of ${content.length} bytes was taken and ${is}`)
   }
 
   /** Null: there is none. */
-  async get(digest: Digest): Promise<Uint8Array | null> {
+  async get(digest: Digest, signal?: AbortSignal): Promise<Uint8Array | null> {
     for (let left = tries - 1; ; left -= 1) {
-      const { status, body } = await this.#ask({ method: 'GET', url: this.#urlOf(digest) })
+      const asked = { method: 'GET', url: this.#urlOf(digest), ...(signal === undefined ? {} : { signal }) } as const
+      const { status, body } = await this.#ask(asked)
       if (status === 404 && !body.includes('NoSuchBucket')) return null
-      if (status !== 200) throw refused(status, body)
+      if (status !== 200) throw this.#refused(status, body)
       if (sha256(body) === digest) return body
       // An answer without a length may have been cut on its way.
       if (left === 0)
-        throw new PaddockError('STORE_CORRUPT', `blob ${digest} does not have its digest in the object store`)
+        throw new PaddockError('STORE_CORRUPT', `${this.keyOf(digest)} does not have its digest in ${this.#kind.store}`)
     }
   }
 
@@ -84,44 +103,52 @@ export class S3Objects {
     const asked = { method: 'HEAD', url: this.#urlOf(digest), ...(signal === undefined ? {} : { signal }) } as const
     const { status, sizeBytes, body } = await this.#ask(asked)
     if (status === 404) return null
-    if (status !== 200) throw refused(status, body)
+    if (status !== 200) throw this.#refused(status, body)
     return sizeBytes
   }
 
   /** In order of digest, as far as the store lists them by now. */
-  async *list(): AsyncIterable<{ readonly digest: Digest; readonly sizeBytes: number }> {
+  async *list(signal?: AbortSignal): AsyncIterable<ListedObject> {
     for (let after: string | null = null; ;) {
-      const { text, next } = await this.#page(after, 1000)
+      const { text, next } = await this.#page(after, 1000, signal)
       for (const [, one = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
         const digest = /<Key>[^<]*\/([0-9a-f]{64})<\/Key>/.exec(one)?.[1]
         const size = /<Size>(\d+)<\/Size>/.exec(one)?.[1]
-        if (digest !== undefined) yield { digest, sizeBytes: Number(size ?? 0) }
+        const at = Date.parse(/<LastModified>([^<]+)<\/LastModified>/.exec(one)?.[1] ?? '')
+        if (digest !== undefined) yield { digest, sizeBytes: Number(size ?? 0), at: Number.isNaN(at) ? null : at }
       }
       if (next === null || next === after) return
       after = next
     }
   }
 
-  /** That the bucket is there and may be listed. */
+  /** Resolves when there is none of that name. */
+  async remove(digest: Digest): Promise<void> {
+    const { status, body } = await this.#ask({ method: 'DELETE', url: this.#urlOf(digest) })
+    if (status !== 404 && (status < 200 || status > 299)) throw this.#refused(status, body)
+  }
+
+  /** That the bucket is there and may be listed: names that no object has, of which there is one page everywhere. */
   async probe(signal?: AbortSignal): Promise<void> {
-    await this.#page(null, 1, signal)
+    await this.#page(null, 1, signal, 'none/')
   }
 
   async #page(
     after: string | null,
     most: number,
     signal?: AbortSignal,
+    under = '',
   ): Promise<{ readonly text: string; readonly next: string | null }> {
     const url = this.#bucketUrl('')
     const { prefix, folder } = this.#place
     url.search = new URLSearchParams({
       'list-type': '2',
       'max-keys': String(most),
-      prefix: `${prefix}${folder}/`,
+      prefix: `${prefix}${folder}/${under}`,
       ...(after === null ? {} : { 'continuation-token': after }),
     }).toString()
     const { status, body } = await this.#ask({ method: 'GET', url, ...(signal === undefined ? {} : { signal }) })
-    if (status !== 200) throw refused(status, body)
+    if (status !== 200) throw this.#refused(status, body)
     const text = body.toString('utf8')
     const isMore = /<IsTruncated>\s*true/.test(text)
     const token = /<NextContinuationToken>([^<]*)</.exec(text)?.[1]
@@ -142,7 +169,7 @@ export class S3Objects {
       this.#conditional = false
       ;({ status, body } = await this.#ask(asked(false)))
     }
-    if (status !== 412 && (status < 200 || status > 299)) throw refused(status, body)
+    if (status !== 412 && (status < 200 || status > 299)) throw this.#refused(status, body)
     return status
   }
 
@@ -150,11 +177,11 @@ export class S3Objects {
     for (let left = tries - 1, pauseMs = this.#pauseMs; ; left -= 1, pauseMs *= 4) {
       const answer = await this.#once(asked).catch((error: unknown) => {
         if (error instanceof PaddockError || asked.signal?.aborted === true) throw error
-        return unavailable(why(error), error)
+        return this.#unavailable(why(error), error)
       })
       const isFinal = !(answer instanceof Error) && answer.status < 500 && !passing.has(answer.status)
       if (isFinal || (!(answer instanceof Error) && answer.status === 501)) return answer
-      if (left === 0) throw answer instanceof Error ? answer : unavailable(said(answer.status, answer.body))
+      if (left === 0) throw answer instanceof Error ? answer : this.#unavailable(said(answer.status, answer.body))
       await setTimeout(pauseMs, undefined, asked.signal === undefined ? {} : { signal: asked.signal })
     }
   }
@@ -187,7 +214,7 @@ export class S3Objects {
 
   async #signer(): Promise<AwsClient> {
     if (this.#keys === null) {
-      throw new PaddockError('BLOBS_REFUSED', 'the blobs are in an object store, and there are no keys for it', {
+      throw new PaddockError(this.#kind.refused, `there are no keys for ${this.#kind.store}`, {
         fix: 'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
       })
     }
@@ -199,9 +226,15 @@ export class S3Objects {
   }
 
   #urlOf(digest: Digest): URL {
-    if (!/^[0-9a-f]{64}$/.test(digest)) throw new PaddockError('NOT_FOUND', `${digest} is no SHA-256`)
-    const { prefix, folder } = this.#place
-    return this.#bucketUrl(`${prefix}${folder}/${digest.slice(0, 2)}/${digest}`)
+    return this.#bucketUrl(this.keyOf(digest))
+  }
+
+  #unavailable(what: string, cause?: unknown): PaddockError {
+    return new PaddockError(this.#kind.unavailable, `${this.#kind.store}: ${what}`, { cause })
+  }
+
+  #refused(status: number, body: Buffer): PaddockError {
+    return new PaddockError(this.#kind.refused, `${this.#kind.store}: ${said(status, body)}`)
   }
 
   #bucketUrl(key: string): URL {
@@ -225,14 +258,6 @@ function why(error: unknown): string {
 function said(status: number, body: Buffer): string {
   const code = /<Code>([\w.]{1,64})<\/Code>/.exec(body.toString('utf8', 0, 4096))?.[1]
   return code === undefined ? `HTTP ${status}` : `HTTP ${status} ${code}`
-}
-
-function unavailable(what: string, cause?: unknown): PaddockError {
-  return new PaddockError('BLOBS_UNAVAILABLE', `the object store of the blobs: ${what}`, { cause })
-}
-
-function refused(status: number, body: Buffer): PaddockError {
-  return new PaddockError('BLOBS_REFUSED', `the object store of the blobs: ${said(status, body)}`)
 }
 
 function unescaped(text: string): string {

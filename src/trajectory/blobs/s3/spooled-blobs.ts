@@ -44,7 +44,7 @@ export class SpooledBlobReader implements Pick<Blobs, 'get' | 'has' | 'list'> {
       waiting.add(blob.digest)
       yield blob
     }
-    for await (const blob of this.objects.list()) if (!waiting.has(blob.digest)) yield blob
+    for await (const { digest, sizeBytes } of this.objects.list()) if (!waiting.has(digest)) yield { digest, sizeBytes }
   }
 }
 

@@ -1,0 +1,7 @@
+export { ArchiveReader } from './archive-reader.ts'
+export type { Archiver, ArchivingLog } from './archiver.ts'
+export { copyArchive } from './copy-archive.ts'
+export { withElsewhere } from './elsewhere.ts'
+export { type ArchiveOptions, openArchiveReader, openArchiver, probeArchive, settleArchive } from './open-archive.ts'
+export { type ArchiveStore, archiveStoreOf } from './place.ts'
+export { type LogReads, withArchive } from './reads.ts'
