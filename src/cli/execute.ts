@@ -371,6 +371,7 @@ async function standOf(
       keepSnapshots: { most: keepSnapshots.most, mostBytes: keepSnapshots.mostMb * 2 ** 20 },
       policyPause: pause,
       judge: owner.judge,
+      userEngine: owner.userEngine,
       shelving: owner.shelving,
       atWeightUpdate: config.run.atWeightUpdate,
       scriptedEngine: owner.engine.scripted === null ? null : { control: owner.engine.scripted.control },

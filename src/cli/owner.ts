@@ -46,6 +46,7 @@ import {
   runBudgets,
   type RunProgress,
   TurnEvents,
+  type UserEngine,
   Verifications,
   verifyByJobs,
   type VerifyElsewhere,
@@ -67,6 +68,7 @@ import type { SandboxProvider } from '../sandbox/index.ts'
 import { announceOwner, archiveStoreOf, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
+import { openUserEngine } from './user-engine.ts'
 import { EngineSet } from './engine-set.ts'
 import type { FindEnvironment } from './environments.ts'
 import { judgeOf } from './judge.ts'
@@ -97,6 +99,8 @@ export interface Owner {
   readonly engine: ResolvedEngine
   readonly engines: Pick<EngineSet, 'found'>
   readonly proxy: Proxy
+  /** What simulates the users of tasks; null: none is configured. */
+  readonly userEngine: (() => Promise<UserEngine>) | null
   readonly listener: Listener
   readonly control: ControlServer
   readonly live: LiveFeed
@@ -240,6 +244,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     closers.add(() => proxy.close())
     const judge = judgeOf(config, { store, onEvent: logCall })
     closers.add(async () => judge[Symbol.asyncDispose]())
+    const users = openUserEngine(config, store)
+    if (users !== null) closers.add(() => users.close())
     const turnEvents = new TurnEvents({
       store,
       proxy,
@@ -463,6 +469,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
       engines,
       proxy,
+      userEngine: users?.find ?? null,
       listener,
       control,
       live,

@@ -280,6 +280,24 @@ export const catalogue = {
     'The model that answers for a virtual tool of the environment did not answer, or was cut.',
     'Check the server and the model that the tool names; the rollout has no number and can be tried again.',
   ),
+  USER_FAILED: entry(
+    'infra',
+    502,
+    'The model that simulates the user of a task did not answer, refused, or said nothing.',
+    'Check the engine in `engines.user`; the rollout has no number and can be tried again.',
+  ),
+  USER_ENGINE_NONE: entry(
+    'request',
+    400,
+    'A task has a user that a model simulates, and no engine is configured for users.',
+    'Name one in `engines.user` of the configuration.',
+  ),
+  USER_UNFIT: entry(
+    'request',
+    400,
+    'The user of a task cannot be spoken to with this harness.',
+    'Use a harness that can be asked again in its conversation, or one that calls tools.',
+  ),
   ENVIRONMENT_TOOL_FAILED: entry(
     'infra',
     500,

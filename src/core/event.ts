@@ -67,6 +67,25 @@ export type EventBody =
       readonly parts: Readonly<Record<string, number>>
     }
   | {
+      /** What the agent said to the user of its task, and what the user said to that. */
+      readonly kind: 'user_turn'
+      /** Counts from 1. */
+      readonly turn: number
+      readonly said: string
+      /** Null: the user has left. */
+      readonly reply: string | null
+      /**
+       * Why the conversation is over with this. `left`: the user went by itself; `record`: its recorded replies are used up; `max_turns`:
+       * it says no more; `silent`: the agent said nothing. Null: it goes on.
+       */
+      readonly over: 'left' | 'record' | 'max_turns' | 'silent' | null
+      readonly by: 'record' | 'model'
+      /** The user's own call, in its own session; null where no model was asked. */
+      readonly callId: Id | null
+      /** The reply reached its token limit. */
+      readonly cut?: true
+    }
+  | {
       readonly kind: 'egress'
       readonly host: string
       readonly port: number

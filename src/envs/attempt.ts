@@ -92,7 +92,13 @@ async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box,
   o.onRan?.(steps)
   const last = script.script.steps.at(-1)
   const said = last !== undefined && 'say' in last ? last.say : null
-  return await environment.collect({ ...context, lastSaid: () => Promise.resolve(said) })
+  // No user answers a script; what it says is what one would have heard.
+  const talk = script.script.steps.flatMap((step) => ('say' in step ? [{ by: 'agent' as const, text: step.say }] : []))
+  return await environment.collect({
+    ...context,
+    lastSaid: () => Promise.resolve(said),
+    ...(environment.user(task) === null ? {} : { talk: () => Promise.resolve(talk) }),
+  })
 }
 
 function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Promise<VerdictDraft> {

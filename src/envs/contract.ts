@@ -3,6 +3,7 @@ import type { Digest, EventBody, Id, PaddockError, Task, Verdict } from '../core
 import type { FindJudgeServer, ToolCallFact, VerdictDraft } from '../reward/index.ts'
 import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
 import type { TaskGenerator } from './generate/contract.ts'
+import type { Said, TaskUser } from './user.ts'
 
 /**
  * How a set of tasks is set up, which tools exist and how an attempt is verified. Made by {@link defineEnvironment},
@@ -47,6 +48,8 @@ export interface Environment {
    * is asked once. Set-up of the task itself comes first, then for each part set-up, agent, collection, verification.
    */
   steps(task: Task): TaskSteps | null
+  /** Who answers the agent between its turns; null: nobody does. Pure. */
+  user(task: Task): TaskUser | null
   /**
    * Takes what the verifier needs out of the agent's box. Ends the box's background work and freezes it: call it once,
    * after the agent phase. Never throws for what the agent left there; throws for infra faults.
@@ -157,6 +160,11 @@ export interface CollectContext extends BoxContext {
    * said nothing. Absent: nobody recorded it.
    */
   readonly lastSaid?: () => Promise<string | null>
+  /**
+   * What the agent and the user of the task said to each other, in order, with the agent's last words. Absent: nobody recorded it, or the
+   * task has no user.
+   */
+  readonly talk?: () => Promise<readonly Said[]>
 }
 
 export interface VerifyContext {

@@ -15,6 +15,7 @@ import type {
   Tool,
   VerifyContext,
 } from './contract.ts'
+import { type TaskUser, taskUserSchema, type TaskUserSpec } from './user.ts'
 import { generatedTasks, type GeneratorSpec, readGenerated, taskGenerator } from './generate/index.ts'
 
 /** A task whose data has been through the environment's schema. */
@@ -45,6 +46,8 @@ export interface EnvironmentSpec<Data> {
   userPrompt?(task: TaskOf<Data>): string
   /** Default: null, every task is one step. */
   steps?(task: TaskOf<Data>): TaskSteps | null
+  /** Default: null, nobody answers the agent. A task of several steps has no user. */
+  user?(task: TaskOf<Data>): TaskUserSpec | null
   collect(context: With<CollectContext, Data>): Promise<Artifacts>
   /** May throw: a PaddockError of family infra becomes `infra_error`, anything else `unscorable`. */
   verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>
@@ -88,6 +91,7 @@ const shape = z.object({
   systemPrompt: callable.optional(),
   userPrompt: callable.optional(),
   steps: callable.optional(),
+  user: callable.optional(),
   collect: callable,
   verify: callable,
   outside: callable.optional(),
@@ -150,6 +154,7 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     systemPrompt: (task) => spec.systemPrompt?.(typed(task)) ?? null,
     userPrompt: (task) => spec.userPrompt?.(typed(task)) ?? task.instruction,
     steps: (task) => spec.steps?.(typed(task)) ?? null,
+    user: (task) => userOf(spec, task, spec.user?.(typed(task)) ?? null),
     collect: async (context) => spec.collect(typedContext(context)),
     verify: (context) => guarded(spec, context, typed),
     outside: (task) => spec.outside?.(typed(task)) ?? null,
@@ -178,6 +183,17 @@ function parseTask<Data>(spec: EnvironmentSpec<Data>, task: Task): TaskOf<Data> 
     throw wrong('TASK_INVALID', `its data does not fit: ${z.prettifyError(parsed.error)}`, `data.${place}`)
   }
   return { ...task, data: parsed.data }
+}
+
+function userOf<Data>(spec: EnvironmentSpec<Data>, task: Task, said: TaskUserSpec | null): TaskUser | null {
+  if (said === null) return null
+  const wrong = (what: string) =>
+    new PaddockError('TASK_INVALID', `Task ${task.name}: its user ${what}`, {
+      data: { task: task.name, environment: spec.name, place: 'user' },
+    })
+  const parsed = taskUserSchema.safeParse(said)
+  if (!parsed.success) throw wrong(`does not fit: ${z.prettifyError(parsed.error)}`)
+  return parsed.data
 }
 
 async function guarded<Data>(

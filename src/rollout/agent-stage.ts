@@ -10,6 +10,7 @@ import type { EndFacts } from './judge-end.ts'
 import type { Place } from './place.ts'
 import { ShelvableAgent } from './shelving/index.ts'
 import { keepOutput } from './keep-output.ts'
+import { lastSaid } from './last-said.ts'
 import type { ToolServer } from './mcp/index.ts'
 
 /** What an agent did in its stage. */
@@ -32,7 +33,7 @@ export async function agentStage(
   booted: Booted,
   places: readonly Place[],
 ): Promise<AgentPart> {
-  const { session, box, toolServer, turns, boxCheck, egress, goesOn } = booted
+  const { session, box, toolServer, turns, boxCheck, egress, goesOn, user } = booted
   const { run, member, log } = context
   const { proxy, budgets, environment, clock } = run
   const stats = (): SessionStats => proxy.sessionStats(session.session.id)
@@ -54,6 +55,7 @@ export async function agentStage(
   // What only the set-up may reach is out of reach from now on.
   if (environment !== null) egress?.set(environment.box(member.task).network)
   if (box !== null) toolServer?.open(box)
+  user?.conversation.open(agentClock)
   if (box !== null) turns?.open(box, agentClock)
   if (box !== null) boxCheck?.open(box, agentClock)
   const part = await stage({ ...context, run: { ...run, signal } }, 'agent', null, async (stageSignal) => {
@@ -68,6 +70,8 @@ export async function agentStage(
       signal: stageSignal,
       emit: log.emit,
       keep: (bytes) => run.store.blobs.put(bytes),
+      userTool: user?.tool ?? null,
+      hear: hearOf(context, booted, stageSignal),
       goesOn,
       wallMs: budgets.agentWallMs,
     })
@@ -90,6 +94,17 @@ export async function agentStage(
   const after = stats()
   const fault = part.fault ?? (after.answered > 0 ? await lackOfTools(run, toolServer, session.session.id) : null)
   return { ...part, fault, stats: after, agentMs: agentClock.stop() }
+}
+
+/** What the user replies to what a turn ended with; null: nobody is to be asked that. */
+function hearOf(
+  { run }: AttemptContext,
+  { user, session }: Booted,
+  signal: AbortSignal,
+): ((said?: string | null) => Promise<string | null>) | null {
+  if (user === null || user.tool !== null) return null
+  return async (said) =>
+    user.conversation.hear(said ?? (await lastSaid(run.store.recorder, session.session.id)), signal)
 }
 
 function shelvable(

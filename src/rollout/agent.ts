@@ -1,10 +1,18 @@
 import { type Clock, type EventBody, PaddockError, type Task } from '../core/index.ts'
-import { agentUser, type Attempt, type Environment } from '../envs/index.ts'
+import { agentUser, type Attempt, type Environment, type Tool } from '../envs/index.ts'
 import type { Box, ExecResult } from '../sandbox/index.ts'
-import type { BoxHarness, Harness, HarnessExit, HarnessReport, HostHarness } from './harnesses/contract.ts'
+import type {
+  BoxHarness,
+  Harness,
+  HarnessExit,
+  HarnessLaunch,
+  HarnessReport,
+  HostHarness,
+} from './harnesses/contract.ts'
 import { mcpTools, toolPrograms, toolProgramsDirectory } from './mcp/index.ts'
 import { OutputTail } from './output.ts'
 import type { KeepBytes } from './pictures.ts'
+import { againOf } from './user/index.ts'
 
 /** Where bundles are mounted, and where a harness keeps its own files, inside a box. */
 export const bundleRoot = '/opt/paddock/harness'
@@ -29,6 +37,12 @@ export interface AgentParts {
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
   readonly keep: KeepBytes
+  /** The tool by which it speaks to the user of its task; null: there is none. */
+  readonly userTool: Tool | null
+  /**
+   * What that user replies to what a turn ended with: to `said`, or where that is left out to the last recorded words. Null: nobody does.
+   */
+  readonly hear: ((said?: string | null) => Promise<string | null>) | null
   /** What of its parent's session an agent goes on with; null: it begins at the beginning. */
   readonly goesOn: GoesOn | null
   /** Bound of the command in a box; the agent's clock ends it long before. */
@@ -64,7 +78,8 @@ function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent
     ...parts.host,
     model,
     box,
-    tools: box === null || environment === null ? [] : environment.tools(task),
+    tools: box === null || environment === null ? [] : [...environment.tools(task), ...userTools(parts)],
+    hear: parts.hear,
     goesOn: parts.goesOn?.body ?? null,
     signal,
     emit,
@@ -78,17 +93,17 @@ async function runInBox(
   parts: AgentParts,
   output: RunningAgent['output'],
 ): Promise<HarnessReport> {
-  const { task, environment, box, model, signal, emit, clock } = parts
+  const { task, environment, box, model } = parts
   if (box === null || box.modelUrl === null || environment === null) {
     throw new PaddockError('HARNESS_INVALID', `${harness.name} runs in a box, and this run has none`, {
       fix: 'Run it on tasks of an environment.',
     })
   }
   const user = agentUser(environment.box(task), box)
-  const tools = mcpTools(environment, task)
+  const tools = [...mcpTools(environment, task), ...userTools(parts)]
   const marker = parts.goesOn?.marker ?? null
   const resumes = marker === null ? null : (harness.resumes ?? null)
-  const launch = (resumes ?? harness).configure({
+  const context = {
     task,
     ...promptsOf(parts),
     ...(marker === null ? {} : { prompt: marker }),
@@ -99,21 +114,58 @@ async function runInBox(
     bundlePath: harness.bundle === null ? null : bundleRoot,
     home: harnessHome,
     workdir: box.workdir,
-  })
+  }
   const asUser = user === null ? {} : { user }
   // Without a program of the image where that can be: it may have none.
   if (user === null) await box.putFiles(harnessHome, [])
-  else await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal }))
-  if (resumes !== null && resumes.stale.length > 0) {
-    const command = ['rm', '-rf', '--', ...resumes.stale]
-    await expectDone(box.exec({ command, cwd: harnessHome, ...asUser }, { signal }))
+  else
+    await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal: parts.signal }))
+  if (tools.length > 0) await box.putFiles(toolProgramsDirectory, toolPrograms(box.modelUrl, tools))
+  const again = againOf(harness)
+  let report = await oneTurn(
+    harness,
+    parts,
+    { box, user, output, stale: resumes?.stale ?? [] },
+    (resumes ?? harness).configure(context),
+  )
+  while (parts.hear !== null && again !== null && report.end === 'completed') {
+    const prompt = await parts.hear()
+    if (prompt === null) break
+    const stale = harness.resumes?.stale ?? []
+    report = await oneTurn(harness, parts, { box, user, output, stale }, again.configure({ ...context, prompt }))
+  }
+  return report
+}
+
+/** One run of the program. */
+async function oneTurn(
+  harness: BoxHarness,
+  { task, emit, clock, signal, wallMs }: AgentParts,
+  o: {
+    readonly box: Box
+    readonly user: string | null
+    readonly output: RunningAgent['output']
+    /** What an earlier process left below its home, which would keep this one from beginning. */
+    readonly stale: readonly string[]
+  },
+  launch: HarnessLaunch,
+): Promise<HarnessReport> {
+  const { box, user, stale } = o
+  const asUser = user === null ? {} : { user }
+  if (stale.length > 0) {
+    await expectDone(box.exec({ command: ['rm', '-rf', '--', ...stale], cwd: harnessHome, ...asUser }, { signal }))
   }
   if (launch.files.length > 0) await box.putFiles(harnessHome, launch.files)
   if (launch.files.length > 0 && box.profile === 'root' && user !== null) {
     // Put by root, but the harness writes beside its own files.
     await expectDone(box.exec({ command: ['chown', '-R', user, harnessHome], cwd: '/' }, { signal }))
   }
-  if (tools.length > 0) await box.putFiles(toolProgramsDirectory, toolPrograms(box.modelUrl, tools))
+  // What it prints is read by itself, and kept with that of its other turns.
+  const output = { stdout: new OutputTail(keptOutputBytes), stderr: new OutputTail(keptOutputBytes) }
+  const print = (stream: 'stdout' | 'stderr') => (chunk: Uint8Array) => {
+    output[stream].push(chunk)
+    o.output[stream].push(chunk)
+  }
   const startedAt = clock.monotonic()
   const tell = (end: Pick<ExecEvent, 'outcome' | 'exitCode' | 'signal' | 'truncatedBytes'>) => {
     emit({
@@ -136,10 +188,10 @@ async function runInBox(
         cwd: box.workdir,
         ...asUser,
         ...(launch.stdin === null ? {} : { stdin: launch.stdin }),
-        timeoutMs: parts.wallMs,
+        timeoutMs: wallMs,
         maxOutputBytes: keptOutputBytes,
-        onStdout: (chunk) => output.stdout.push(chunk),
-        onStderr: (chunk) => output.stderr.push(chunk),
+        onStdout: print('stdout'),
+        onStderr: print('stderr'),
       },
       { signal },
     )
@@ -156,6 +208,10 @@ async function runInBox(
     throw new PaddockError('HARNESS_UNFIT', what)
   }
   return harness.parseResult(exit)
+}
+
+function userTools({ userTool }: AgentParts): readonly Tool[] {
+  return userTool === null ? [] : [userTool]
 }
 
 type ExecEvent = Extract<EventBody, { kind: 'exec' }>

@@ -15,6 +15,7 @@ import { lastSaid } from './last-said.ts'
 import { Place } from './place.ts'
 import { tellRewards } from './rewards-so-far.ts'
 import type { RunParts } from './run-parts.ts'
+import { type AttemptUser, talkOf } from './user/index.ts'
 import { notSetUp, verifyDraft } from './verify.ts'
 import { type Done, keepArtifacts } from './work.ts'
 
@@ -135,7 +136,7 @@ async function worked(
     told(agent)
     if (agent.fault !== null) return null
     if (box === null || environment === null) return { agent, artifacts: [], unverified: null, steps: null }
-    const artifacts = await collect(context, environment, { box, session })
+    const artifacts = await collect(context, environment, { box, session, user: booted.user })
     const answered = answeredBy(run, session) > 0
     const unverified = { task: member.task, artifacts, answered }
     return { agent, unverified, artifacts: await keepArtifacts(run.store.blobs, artifacts), steps: null }
@@ -184,7 +185,7 @@ async function throughSteps(
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
     told(agent)
     if (part.fault !== null) return null
-    const collected = await collect(step, environment, { box, session })
+    const collected = await collect(step, environment, { box, session, user: null })
     artifacts.push(...(await keepArtifacts(run.store.blobs, collected, task.name)))
     const unverified = { task, artifacts: collected, answered: answeredBy(run, session) > before }
     const { end } = judgeEnd({ ...part, cancelled: false })
@@ -232,10 +233,11 @@ async function isSetUpWithout(
 function collect(
   context: AttemptContext,
   environment: Environment,
-  { box, session }: { readonly box: Box; readonly session: OpenedSession },
+  { box, session, user }: { readonly box: Box; readonly session: OpenedSession; readonly user: AttemptUser | null },
 ): Promise<Artifacts> {
   const { run, member, log } = context
   const { task } = member
+  const said = () => lastSaid(run.store.recorder, session.session.id)
   const lasting = { ...context, run: { ...run, signal: new AbortController().signal } }
   return stage(lasting, 'collect', run.budgets.collectMs, (signal) =>
     environment.collect({
@@ -244,7 +246,8 @@ function collect(
       box,
       signal,
       emit: log.emit,
-      lastSaid: () => lastSaid(run.store.recorder, session.session.id),
+      lastSaid: said,
+      ...(user === null ? {} : { talk: () => talkOf(user, said) }),
     }),
   )
 }

@@ -12,6 +12,7 @@ import { sandboxGateway } from './sandbox-gateway.ts'
 import { CauseFinder, mcpHttp, mcpTools, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
+import { type AttemptUser, openUser } from './user/index.ts'
 
 /** Of a rollout whose box is a copy of one that had more than a copy holds: what that was. */
 const withoutLabel = 'fork.without'
@@ -22,6 +23,8 @@ export interface Booted {
   readonly box: Box | null
   /** The environment's tools for a harness in the box; null where there are none or the harness is on the host. */
   readonly toolServer: ToolServer | null
+  /** Who answers the agent between its turns; null: nobody does. */
+  readonly user: AttemptUser | null
   /** Null where the box is not kept at its turns. */
   readonly turns: TurnSnapshots | null
   /** Of a replay: whether its files come to what its parent's were; null: nobody knows what those were. */
@@ -76,6 +79,7 @@ export async function boot(
           session,
           box: null,
           toolServer: null,
+          user: null,
           turns: null,
           boxCheck: null,
           egress: null,
@@ -83,7 +87,8 @@ export async function boot(
           usedMs: 0,
         }
       }
-      const toolServer = toolServerFor(context, environment, session)
+      const user = await openUser(context, environment, closing)
+      const toolServer = toolServerFor(context, environment, session, user)
       const turns = turnsOf(context, session)
       const boxCheck = place?.kept == null ? null : boxCheckOf(context, { environment, sandbox, kept: place.kept })
       watchRequests(context, session, { turns, boxCheck })
@@ -92,7 +97,7 @@ export async function boot(
       const { goesOn = null, usedMs = 0, without = [] } = place ?? {}
       if (without.length > 0) log.emit({ kind: 'label', name: withoutLabel, value: without.join(', ') })
       if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
-      return { session, toolServer, turns, boxCheck, goesOn, usedMs, ...opened }
+      return { session, toolServer, user, turns, boxCheck, goesOn, usedMs, ...opened }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -125,9 +130,10 @@ function toolServerFor(
   { run, member, log, attempt }: AttemptContext,
   environment: Environment,
   session: OpenedSession,
+  user: AttemptUser | null,
 ): ToolServer | null {
   const { task } = member
-  const tools = mcpTools(environment, task)
+  const tools = [...mcpTools(environment, task), ...(user?.tool == null ? [] : [user.tool])]
   if (run.harness.place === 'host' || tools.length === 0) return null
   const { clock, store, proxy } = run
   const cause = new CauseFinder(tools.map(({ name }) => name))

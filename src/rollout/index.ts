@@ -48,6 +48,7 @@ export { endInterrupted } from './interrupted.ts'
 export { defaultBudgets, defaultLimits, runBudgets, stageMs } from './budgets.ts'
 export { callNamed } from './fork/past.ts'
 export { openRun, runRollouts } from './run.ts'
+export type { UserEngine } from './user/contract.ts'
 export { verifyLeft } from './left.ts'
 export { isUnverified, type UnverifiedRollout } from './work.ts'
 export {

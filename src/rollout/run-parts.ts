@@ -9,6 +9,7 @@ import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { FindJudge } from './judge-engine.ts'
 import type { PolicyPause } from './policy-pause.ts'
+import type { UserEngine } from './user/contract.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
 
@@ -43,6 +44,8 @@ export interface RunParts {
   readonly policyPause: PolicyPause | null
   /** Null: no judge is configured. */
   readonly judge: FindJudge | null
+  /** What simulates the users of its tasks; null: nothing does. */
+  readonly userEngine: (() => Promise<UserEngine>) | null
   readonly shelving: Shelving | null
   readonly atWeightUpdate: AtWeightUpdate
   readonly signal: AbortSignal

@@ -15,6 +15,7 @@ import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
 import { postScripts } from './scripts.ts'
 import type { RunParts } from './run-parts.ts'
+import { requireUser } from './user/index.ts'
 
 /**
  * Runs `n` rollouts of a harness at each task. Every attempt is recorded from its first moment; an attempt that ended as
@@ -130,11 +131,14 @@ async function prepare(options: RunOptions, signal: AbortSignal): Promise<Bundle
       fix: 'Run it on tasks of an environment, with a sandbox.',
     })
   }
+  if (environment !== null && doneHere) {
+    const hasEngine = (options.userEngine ?? null) !== null
+    for (const task of tasks) requireUser(environment, task, { harness, hasEngine })
+  }
   if (signal.aborted) return null
   if (sandbox !== null && doneHere) await ready(sandbox)
   if (scriptedEngine !== null && environment !== null) {
-    const actsInText = harness.actsInText === true
-    await postScripts({ control: scriptedEngine.control, environment, tasks, actsInText, signal })
+    await postScripts({ control: scriptedEngine.control, environment, tasks, harness, signal })
   }
   if (harness.place === 'host' || harness.bundle === null || sandbox === null || !doneHere) return null
   const note = (line: string) => onProgress?.({ type: 'note', line })
@@ -181,6 +185,7 @@ function partsOf(
     policyPause: options.policyPause ?? null,
     elsewhere: options.elsewhere ?? null,
     judge: options.judge ?? null,
+    userEngine: options.userEngine ?? null,
     shelving: options.shelving ?? null,
     atWeightUpdate: options.atWeightUpdate ?? 'continue',
     clock: options.clock ?? systemClock,

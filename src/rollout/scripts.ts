@@ -1,5 +1,7 @@
 import { PaddockError, type Task } from '../core/index.ts'
-import type { Environment, NamedScript } from '../envs/index.ts'
+import type { Environment, NamedScript, ScriptStep } from '../envs/index.ts'
+import type { Harness } from './harnesses/contract.ts'
+import { askUserName, wayOf } from './user/index.ts'
 
 /**
  * Posts the scripts of the environment to the scripted engine's control route, so that it can act as an agent on these
@@ -10,14 +12,14 @@ export async function postScripts(o: {
   readonly control: string
   readonly environment: Environment
   readonly tasks: readonly Task[]
-  /** The harness's model acts by the text of its answers: only scripts that do are posted. */
-  readonly actsInText: boolean
+  /** Where its model acts by the text of its answers, only scripts that do are posted. */
+  readonly harness: Harness
   readonly signal: AbortSignal
 }): Promise<void> {
   // An agent sees the instruction of the step that it is at.
   const asked = o.tasks.flatMap((task) => o.environment.steps(task)?.tasks ?? [task])
-  const known = await Promise.all(asked.map((task) => scriptOf(o.environment, task)))
-  const scripts = o.actsInText ? known.flatMap(inText) : known
+  const known = await Promise.all(asked.map((task) => scriptOf(o.environment, task, o.harness)))
+  const scripts = o.harness.actsInText === true ? known.flatMap(inText) : known
   const url = `${o.control.replace(/\/$/, '')}/scripts`
   let response: Response
   try {
@@ -38,12 +40,33 @@ export async function postScripts(o: {
     throw new PaddockError('ENGINE_ERROR', `The scripted engine refused the scripts: ${said.slice(0, 400)}`)
 }
 
-async function scriptOf(environment: Environment, task: Task) {
+async function scriptOf(environment: Environment, task: Task, harness: Harness) {
   const [oracle, distractors] = await Promise.all([
     environment.scripts.oracle(task),
     environment.scripts.distractors(task),
   ])
-  return { instruction: task.instruction, candidates: [oracle, ...distractors].map(candidate) }
+  const user = environment.user(task)
+  const heard =
+    user === null ? (steps: readonly ScriptStep[]): readonly PostedStep[] => steps : spokenBy[wayOf(user, harness)]
+  return {
+    instruction: task.instruction,
+    candidates: [oracle, ...distractors].map(({ name, weight, script }) =>
+      candidate({ name, weight, script: { steps: heard(script.steps) } }),
+    ),
+  }
+}
+
+/** A step as the engine takes it: `answer` is the text that a whole turn is. */
+type PostedStep = ScriptStep | { readonly answer: string }
+
+/** What a script says to the user of its task: each time the end of a turn, or a call of the tool; the last words end its work. */
+const spokenBy = {
+  turns: (steps: readonly ScriptStep[]): readonly PostedStep[] =>
+    steps.map((step) => ('say' in step ? { answer: step.say } : step)),
+  tool: (steps: readonly ScriptStep[]): readonly PostedStep[] =>
+    steps.map((step, at) =>
+      'say' in step && at < steps.length - 1 ? { tool: askUserName, args: { message: step.say } } : step,
+    ),
 }
 
 /** A script as answers of text, without candidates that use tools in another way; nothing when none is left. */
@@ -60,6 +83,10 @@ function inText({ instruction, candidates }: Awaited<ReturnType<typeof scriptOf>
 }
 
 // The engine takes logits of a softmax, the scripts carry relative weights.
-function candidate({ name, weight, script }: NamedScript) {
+function candidate({
+  name,
+  weight,
+  script,
+}: Pick<NamedScript, 'name' | 'weight'> & { readonly script: { readonly steps: readonly PostedStep[] } }) {
   return { name, weight: Math.log(weight), steps: script.steps }
 }

@@ -58,6 +58,7 @@ export {
   buildRows,
   type BuiltRows,
   knownTokenTexts,
+  ownBucket,
   promptOfCall,
   type RowOptions,
   sampledTokens,

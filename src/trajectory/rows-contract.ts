@@ -43,6 +43,8 @@ export type DropReason =
   | 'probe'
   /** What a judge said: in this bucket whatever became of the rollout. */
   | 'judge'
+  /** Said by the user of a task, who is simulated by a model. */
+  | 'user_simulator'
   | 'verdict_null'
   | 'tainted'
   | 'rollout_unfinished'

@@ -87,6 +87,7 @@ export interface BroughtWork {
 
 export interface CollectContext extends BoxContext {
     readonly lastSaid?: () => Promise<string | null>;
+    readonly talk?: () => Promise<readonly Said[]>;
 }
 
 export interface Dice {
@@ -124,6 +125,7 @@ export interface Environment {
     systemPrompt(task: Task): string | null;
     userPrompt(task: Task): string;
     steps(task: Task): TaskSteps | null;
+    user(task: Task): TaskUser | null;
     collect(context: CollectContext): Promise<Artifacts>;
     verify(context: VerifyContext): Promise<VerdictDraft>;
     outside(task: Task): OutsideWork | null;
@@ -157,6 +159,7 @@ export interface EnvironmentSpec<Data> {
     systemPrompt?(task: TaskOf<Data>): string | null;
     userPrompt?(task: TaskOf<Data>): string;
     steps?(task: TaskOf<Data>): TaskSteps | null;
+    user?(task: TaskOf<Data>): TaskUserSpec | null;
     collect(context: With<CollectContext, Data>): Promise<Artifacts>;
     verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>;
     outside?(task: TaskOf<Data>): OutsideWork | null;

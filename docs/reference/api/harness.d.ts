@@ -3,6 +3,9 @@ export interface BoxHarness extends HarnessFacts {
     readonly bundle: HarnessBundle | null;
     readonly listsTools?: boolean;
     readonly resumes?: HarnessResume;
+    readonly again?: {
+        configure(context: LaunchContext): HarnessLaunch;
+    };
     configure(context: LaunchContext): HarnessLaunch;
     parseResult(exit: HarnessExit): HarnessReport;
 }
@@ -66,6 +69,7 @@ export interface HostContext {
     readonly box: Box | null;
     readonly tools: readonly Tool[];
     readonly goesOn: Uint8Array | null;
+    readonly hear: ((said: string | null) => Promise<string | null>) | null;
     readonly signal: AbortSignal;
     readonly emit: (event: EventBody) => void;
     readonly keep: (bytes: Uint8Array) => Promise<Digest>;
@@ -76,6 +80,7 @@ export interface HostHarness extends HarnessFacts {
     readonly place: 'host';
     readonly box: 'tools' | 'none';
     readonly restores?: true;
+    readonly converses?: true;
     run(context: HostContext): Promise<HarnessReport>;
 }
 

@@ -64,7 +64,7 @@ export interface ExportRequest {
 export interface HarnessOptions {
     readonly command?: string | null;
     readonly versions?: Readonly<Record<string, string>>;
-    readonly shell?: Pick<ShellOptions, 'bundle' | 'env'>;
+    readonly shell?: Pick<ShellOptions, 'bundle' | 'env' | 'again'>;
 }
 
 export interface HarnessRegistry {
@@ -323,6 +323,7 @@ export interface RunOptions {
     readonly keepSnapshots?: KeepBounds;
     readonly policyPause?: PolicyPause;
     readonly judge?: FindJudge | null;
+    readonly userEngine?: (() => Promise<UserEngine>) | null;
     readonly shelving?: Shelving;
     readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;

@@ -86,6 +86,21 @@ const engines = z.strictObject({
       'Engine that judges of verifiers are asked at, on the record; null: each asks the server that its environment names.',
     ),
   teacher: scoringEngine("Engine of a trainer's teacher (`score: {teacher: true}` of its run); null: there is none."),
+  user: z
+    .strictObject({
+      url: z.url().describe('Its base URL, with or without `/v1`.'),
+      apiKey: z.string().nullable().default(null).describe('Its bearer key.'),
+      kind: z
+        .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
+        .default('auto')
+        .describe('Its adapter; `auto` asks it who it is.'),
+      model: z.string().nullable().default(null).describe('Model name; null: the only one that it lists.'),
+    })
+    .nullable()
+    .default(null)
+    .describe(
+      'Engine of the model that simulates the users of tasks; null: there is none, and tasks with such a user are refused. See docs/guides/tasks-with-a-user.md.',
+    ),
 })
 
 const proxy = z.strictObject({
@@ -464,6 +479,13 @@ const presetSchema = z.strictObject({
     .describe('npm package and exact version that the box gets, with a Node of its own; its programs are on the PATH.'),
   binary: z.string().min(1).optional().describe('Or: one program of this machine, relative to this file.'),
   run: z.string().min(1).optional().describe('Line for the shell of the box.'),
+  again: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Line for the shell of the box that goes on with the last conversation: the prompt is what the user of the task says.',
+    ),
   env: z.record(z.string(), z.string()).optional().describe('Further variables.'),
   dialect: z.enum(['chat', 'responses', 'messages', 'gemini']).optional().describe('The wire API that it speaks.'),
   version: z

@@ -7,7 +7,7 @@ import { placeOf } from './place.ts'
 
 /**
  * Throws `FORK_REFUSED` for what could never be replayed: a rollout that Paddock did not run, another task or program than then, a
- * harness that nobody knows to ask the same again, a task of several steps, a call that no conversation goes on from.
+ * harness that nobody knows to ask the same again, a task of several steps or with a user, a call that no conversation goes on from.
  */
 export async function requireForkable(
   { store, sandbox, harness, environment }: Pick<RunParts, 'store' | 'sandbox' | 'harness' | 'environment'>,
@@ -19,6 +19,8 @@ export async function requireForkable(
   if (parent.taskDigest !== task.digest) throw refused(`rollout ${rolloutId} is of another task`)
   if ((environment?.steps(task) ?? null) !== null)
     throw refused('its task has several steps, each with a start of its own')
+  if ((environment?.user(task) ?? null) !== null)
+    throw refused('its task has a user, who was told what the fork has not said yet')
   if (parent.harness !== harness.name) {
     throw refused(`rollout ${rolloutId} is of the harness ${parent.harness}, and this is ${harness.name}`)
   }

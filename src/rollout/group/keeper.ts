@@ -1,5 +1,12 @@
 import { type Id, KeyedTurns } from '../../core/index.ts'
-import type { Catalogue, Recorder, RoundView, SettledMember, SettledRound } from '../../trajectory/index.ts'
+import {
+  type Catalogue,
+  ownBucket,
+  type Recorder,
+  type RoundView,
+  type SettledMember,
+  type SettledRound,
+} from '../../trajectory/index.ts'
 import { type Decision, decide, isWorking, memberOf, type Sampled, type SlotState } from './decide.ts'
 
 /** How the slots of a group are filled. */
@@ -183,9 +190,9 @@ async function sampledBy(recorder: KeeperParts['store']['recorder'], rolloutId: 
   let sampledTokens = 0
   const calls = new Set<Id | null>()
   const weights = new Set<string>()
-  for (const { id, role } of await recorder.sessions({ rolloutId })) {
-    if (role !== 'agent') continue
-    const { segments } = await recorder.session(id, { bodies: [] })
+  for (const session of await recorder.sessions({ rolloutId })) {
+    if (ownBucket(session) !== null) continue
+    const { segments } = await recorder.session(session.id, { bodies: [] })
     for (const { origin, tokens, callId, policySpans } of segments) {
       if (origin !== 'sampled') continue
       sampledTokens += tokens.length

@@ -28,7 +28,7 @@ export async function configuredPresets(
   const versions: Record<string, string> = {}
   let shell: HarnessOptions['shell'] = undefined
   for (const [name, preset] of Object.entries(presets)) {
-    const { version, run, env, dialect } = preset
+    const { version, run, again, env, dialect } = preset
     if (o.pinnable.includes(name)) {
       versions[name] = pinned(name, preset)
       continue
@@ -39,7 +39,7 @@ export async function configuredPresets(
       if (run !== undefined || dialect !== undefined) {
         throw invalid(name, 'its command comes from --command', 'Leave `run` and `dialect` out, or use another name.')
       }
-      shell = { bundle, ...(env === undefined ? {} : { env }) }
+      shell = { bundle, ...(env === undefined ? {} : { env }), ...(again === undefined ? {} : { again }) }
       continue
     }
     if (run === undefined) throw invalid(name, '`run` is missing', 'Say what the shell of the box runs.')
@@ -49,6 +49,7 @@ export async function configuredPresets(
         command: run,
         bundle,
         env: env ?? {},
+        ...(again === undefined ? {} : { again }),
         ...(dialect === undefined ? {} : { dialect }),
       }),
     )

@@ -38,6 +38,11 @@ export interface BoxHarness extends HarnessFacts {
   readonly listsTools?: boolean
   /** How it goes on with its own session in a copy of its box. Absent: nobody measured that of this version. */
   readonly resumes?: HarnessResume
+  /**
+   * How it is asked again in the conversation that it had last in this very box: `prompt` is what the user says. Default: as it
+   * {@link resumes}.
+   */
+  readonly again?: { configure(context: LaunchContext): HarnessLaunch }
   /** Pure: what to put into the box and what to run. */
   configure(context: LaunchContext): HarnessLaunch
   /** Reads the program's own account of how it ended. Must not throw. */
@@ -64,6 +69,8 @@ export interface HostHarness extends HarnessFacts {
   readonly box: 'tools' | 'none'
   /** True: given a request of its own ({@link HostContext.goesOn}), it asks that first and goes on from it. Its rollouts can be forked by `state`. */
   readonly restores?: true
+  /** True: it goes on with what the user replies to its answers ({@link HostContext.hear}). */
+  readonly converses?: true
   /**
    * Runs the attempt to its end. Rejects with the signal's reason on abort; throws errors of family `infra` for faults
    * that say nothing of the agent; every other fault of its own is a report.
@@ -161,6 +168,11 @@ export interface HostContext {
   readonly tools: readonly Tool[]
   /** Its first request, as it asked that in the rollout that this one goes on from; null: it begins at the beginning. */
   readonly goesOn: Uint8Array | null
+  /**
+   * What the user of the task replies to the answer that a turn ended with, which is the next prompt; null: the conversation is over.
+   * Null: there is nobody to hear it.
+   */
+  readonly hear: ((said: string | null) => Promise<string | null>) | null
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
   /** Stores the bytes of a picture that a tool gave; its event names them by this digest. */

@@ -21,7 +21,7 @@ export interface HarnessOptions {
   /** Versions of the programs of built-in presets, by name. Default: those that the presets were tested with. */
   readonly versions?: Readonly<Record<string, string>>
   /** What `shell` brings into the box beside the command. */
-  readonly shell?: Pick<ShellOptions, 'bundle' | 'env'>
+  readonly shell?: Pick<ShellOptions, 'bundle' | 'env' | 'again'>
 }
 
 /** The harnesses of this process: presets built in and those of the configuration. */

@@ -16,6 +16,7 @@ import {
   knownTokenTexts,
   MessageSpans,
   observationMask,
+  ownBucket,
   rowEntropies,
   sideChannelsOf,
   toolStatuses,
@@ -90,7 +91,9 @@ export async function draftRound(
   // All at once: each read is a way to another thread, and 32 members one after the other are a hundred of them.
   const read = await Promise.all(
     settled.members.map(async (member) => {
-      const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(({ role }) => role === 'agent')
+      const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(
+        (session) => ownBucket(session) === null,
+      )
       const [{ harness, labels }, ...logs] = await Promise.all([
         catalogue.rollout(member.rolloutId),
         ...sessions.map(({ id }) => recorder.session(id, { bodies: spanReading === null ? [] : 'all' })),

@@ -2,8 +2,8 @@ import type { DropReason, MaskReason, TokenAccounting } from '../rows-contract.t
 import type { SessionLog } from '../contract/index.ts'
 import type { BuiltRows } from './build.ts'
 import { AnswerLengths } from './answer-lengths.ts'
+import { ownBucket } from './usable.ts'
 import { unseenTokens } from './unseen.ts'
-import { bucketOf } from './usable.ts'
 
 /** All sampled tokens of a session, tails behind stop cuts and those known from the usage alone included. */
 export function sampledTokens(log: SessionLog): number {
@@ -61,8 +61,7 @@ export class Accounting {
     const sampled = sampledTokens(log)
     this.#sampled += sampled
     this.#untrained(log, new Map())
-    // Probes and judges are no part of the rollout, whatever becomes of that.
-    if (sampled > 0) add(this.#notExported, bucketOf(log.session.role) ?? reason, sampled)
+    if (sampled > 0) add(this.#notExported, ownBucket(log.session) ?? reason, sampled)
   }
 
   /** The buckets so far. */
@@ -78,8 +77,7 @@ export class Accounting {
 
   /** Answers that are in no row. */
   #untrained({ session, segments }: SessionLog, inRows: ReadonlyMap<string, unknown>): void {
-    // Probes and judges are no part of the rollout.
-    if (bucketOf(session.role) !== null) return
+    if (ownBucket(session) !== null) return
     for (const { id, origin, tokens } of segments) {
       if (origin === 'sampled' && !inRows.has(id)) this.#lengths.add(tokens.length, 0)
     }

@@ -5,7 +5,7 @@ import type { DropReason, MaskReason, Row, RowSegment, RowView } from '../rows-c
 import { Forest, type PathStep } from './forest.ts'
 import { InjectedParts, withoutInjected } from './injected.ts'
 import { unseenTokens } from './unseen.ts'
-import { candidates, defaultTrainClasses, unusable } from './usable.ts'
+import { candidates, defaultTrainClasses, ownBucket, unusable } from './usable.ts'
 
 /** What rows need to know beyond the log. */
 export interface RowOptions {
@@ -113,7 +113,8 @@ function outsideOf(
     notExported[reason] = (notExported[reason] ?? 0) + left
   }
   const unseen = unseenTokens(log)
-  if (unseen > 0) notExported.missing_ids = unseen
+  const bucket = ownBucket(log.session) ?? 'missing_ids'
+  if (unseen > 0) notExported[bucket] = (notExported[bucket] ?? 0) + unseen
   return { masked, notExported }
 }
 

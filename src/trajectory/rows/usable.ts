@@ -19,15 +19,17 @@ export function unusable(call: CallRecord): Extract<DropReason, 'superseded' | '
   return outcome?.kind === 'complete' || fetchedLater ? null : 'undelivered_sibling'
 }
 
+/** The bucket of all that a session samples whose calls are no part of the agent's work, whatever becomes of the rollout; null: it has none of its own. */
+export function ownBucket({
+  role,
+}: Pick<SessionRecord, 'role'>): Extract<DropReason, 'probe' | 'judge' | 'user_simulator'> | null {
+  return role === 'probe' || role === 'judge' || role === 'user_simulator' ? role : null
+}
+
 /** A sampled segment that may end a row, or why it may not. */
 export type Candidate =
   | { readonly kind: 'leaf'; readonly segment: Segment; readonly trained: boolean }
   | { readonly kind: 'dropped'; readonly segment: Segment; readonly reason: DropReason }
-
-/** The bucket that tokens of a session of this role are in whatever becomes of its rollout; null: they have none of their own. */
-export function bucketOf(role: SessionRecord['role']): 'probe' | 'judge' | null {
-  return role === 'probe' || role === 'judge' ? role : null
-}
 
 /** Judges each sampled segment of an agent's session; tails behind a stop cut never end a row and are left out. */
 export function candidates(forest: Forest, trainClasses: readonly CallClass[], includeUntrained: boolean): Candidate[] {
@@ -42,7 +44,7 @@ export function candidates(forest: Forest, trainClasses: readonly CallClass[], i
     const call = forest.callOf(segment)
     const { role } = forest.log.session
     if (role !== 'agent') {
-      judged.push({ kind: 'dropped', segment, reason: bucketOf(role) ?? 'role' })
+      judged.push({ kind: 'dropped', segment, reason: ownBucket(forest.log.session) ?? 'role' })
       continue
     }
     const reason = call === null ? 'undelivered_sibling' : (unusable(call) ?? wireFaultOf(call.commit?.findings ?? []))

@@ -23,6 +23,7 @@ import {
   type BuiltRows,
   knownTokenTexts,
   MessageSpans,
+  ownBucket,
   type RowOptions,
   sideChannelsOf,
   toolStatuses,
@@ -201,7 +202,7 @@ class SelectionPass {
       const built = buildRows(log, options)
       if (built.unclean > 0) this.#rowsLeftOut.clean_unknown = (this.#rowsLeftOut.clean_unknown ?? 0) + built.unclean
       this.#accounting.exported(log, built)
-      if (log.session.role === 'agent') this.#drift.add(log)
+      if (ownBucket(log.session) === null) this.#drift.add(log)
       sideChannels.push(...sideChannelsOf(log))
       const calls = new Map(log.calls.map((call) => [call.intent.id, call]))
       for (const row of built.rows) {

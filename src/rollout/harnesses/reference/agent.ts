@@ -28,6 +28,7 @@ export function referenceAgent(options: ReferenceOptions = {}): HostHarness {
     dialect: 'chat',
     replays: true,
     restores: true,
+    converses: true,
     place: 'host',
     box: 'tools',
     run: (context) => withChat(context, (client) => converse(context, client, maxTurns)),
@@ -56,7 +57,10 @@ async function converse(context: HostContext, client: OpenAI, maxTurns: number):
     const calls = functionCalls(choice.message)
     if (calls.length === 0) {
       const cut = choice.finish_reason === 'length' ? ', the last answer cut at its token limit' : ''
-      return { end: 'completed', detail: `${turn + 1} turns${cut}`, answer: choice.message.content }
+      const reply = (await context.hear?.(choice.message.content)) ?? null
+      if (reply === null) return { end: 'completed', detail: `${turn + 1} turns${cut}`, answer: choice.message.content }
+      messages.push(choice.message, { role: 'user', content: reply })
+      continue
     }
     const outcomes = await answerCalls(context, calls, callId)
     messages.push(choice.message, ...outcomes.map(toolMessage), ...picturesMessage(outcomes))

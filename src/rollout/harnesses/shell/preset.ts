@@ -1,11 +1,13 @@
 import { PaddockError, sha256 } from '../../../core/index.ts'
-import type { BoxHarness, HarnessBundle, HarnessFacts, LaunchContext } from '../contract.ts'
+import type { BoxHarness, HarnessBundle, HarnessFacts, HarnessLaunch, LaunchContext } from '../contract.ts'
 import { defineHarness, reportExit } from '../define.ts'
 import { bundledPrograms } from '../npm-bundle.ts'
 
 /** A command line as harness. */
 export interface ShellOptions {
   readonly command: string
+  /** Goes on with the conversation that `command` began: what it is asked then is what the user of the task says. Default: it cannot. */
+  readonly again?: string
   /** Default `shell`. */
   readonly name?: string
   /** Default `chat`. */
@@ -25,11 +27,12 @@ export interface ShellOptions {
  * @throws `HARNESS_INVALID` for a word in braces that stands for nothing
  */
 export function shellHarness(o: ShellOptions): BoxHarness {
-  const { command, bundle = null, env = {}, dialect = 'chat' } = o
+  const { command, again, bundle = null, env = {}, dialect = 'chat' } = o
   for (const [name, value] of Object.entries(env)) requireKnownWords(name, value)
   // A command alone keeps the version that it always had: runs are gone on with by it.
-  const own = bundle === null && o.env === undefined && dialect === 'chat'
-  const version = own ? command : JSON.stringify([command, bundle?.name, bundle?.version, env, dialect])
+  const own = bundle === null && o.env === undefined && dialect === 'chat' && o.again === undefined
+  const parts = [command, bundle?.name, bundle?.version, env, dialect]
+  const version = own ? command : JSON.stringify(o.again === undefined ? parts : [...parts, o.again])
   return defineHarness({
     name: o.name ?? 'shell',
     apiVersion: 1,
@@ -39,26 +42,29 @@ export function shellHarness(o: ShellOptions): BoxHarness {
     replays: true,
     place: 'box',
     bundle,
-    configure: (context) => {
-      const { origin, apiKey, model, mcp, prompt, bundlePath } = context
-      return {
-        command: bundlePath === null ? command : `export PATH="${bundledPrograms(bundlePath)}:$PATH"\n${command}`,
-        env: {
-          OPENAI_BASE_URL: `${origin}/v1`,
-          OPENAI_API_KEY: apiKey,
-          OPENAI_MODEL: model,
-          ANTHROPIC_BASE_URL: origin,
-          ANTHROPIC_API_KEY: apiKey,
-          PADDOCK_PROMPT: prompt,
-          ...(mcp === null ? {} : { PADDOCK_MCP_URL: mcp.url }),
-          ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, filled(value, context)])),
-        },
-        files: [],
-        stdin: prompt,
-      }
-    },
+    configure: (context) => launch(command, env, context),
+    ...(again === undefined ? {} : { again: { configure: (context) => launch(again, env, context) } }),
     parseResult: (exit) => reportExit(exit, [], null),
   })
+}
+
+function launch(command: string, env: Readonly<Record<string, string>>, context: LaunchContext): HarnessLaunch {
+  const { origin, apiKey, model, mcp, prompt, bundlePath } = context
+  return {
+    command: bundlePath === null ? command : `export PATH="${bundledPrograms(bundlePath)}:$PATH"\n${command}`,
+    env: {
+      OPENAI_BASE_URL: `${origin}/v1`,
+      OPENAI_API_KEY: apiKey,
+      OPENAI_MODEL: model,
+      ANTHROPIC_BASE_URL: origin,
+      ANTHROPIC_API_KEY: apiKey,
+      PADDOCK_PROMPT: prompt,
+      ...(mcp === null ? {} : { PADDOCK_MCP_URL: mcp.url }),
+      ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, filled(value, context)])),
+    },
+    files: [],
+    stdin: prompt,
+  }
 }
 
 const words: Readonly<Record<string, (context: LaunchContext) => string>> = {
