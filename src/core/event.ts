@@ -86,6 +86,22 @@ export type EventBody =
       readonly cut?: true
     }
   | {
+      /** What became of a call that was answered with a handle. */
+      readonly kind: 'deferred_result'
+      readonly handle: string
+      readonly tool: string
+      /**
+       * `asked`, `told`: how the agent got it; `lost`: it never came, as the task has it; `expired`: its work was given up; `unread`: the
+       * agent ended without it.
+       */
+      readonly came: 'asked' | 'told' | 'lost' | 'expired' | 'unread'
+      /** Null: its work was not done. */
+      readonly status: 'ok' | 'error' | 'timeout' | 'infra' | null
+      /** Calls of tools since it was asked for, and milliseconds. */
+      readonly lateCalls: number
+      readonly lateMs: number
+    }
+  | {
       readonly kind: 'egress'
       readonly host: string
       readonly port: number

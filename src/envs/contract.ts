@@ -3,6 +3,7 @@ import type { Digest, EventBody, Id, PaddockError, Task, Verdict } from '../core
 import type { FindJudgeServer, ToolCallFact, VerdictDraft } from '../reward/index.ts'
 import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
 import type { TaskGenerator } from './generate/contract.ts'
+import type { Deferral } from './deferral.ts'
 import type { Said, TaskUser } from './user.ts'
 
 /**
@@ -234,6 +235,8 @@ export interface Tool {
   readonly inputSchema: Readonly<Record<string, unknown>>
   /** True: a harness in the box has the like of it by itself (a shell), so it is not offered over MCP. */
   readonly nativeToHarness?: true
+  /** Says of a call, whose arguments fit, that it is answered later; null: at once. Absent: all are. */
+  readonly deferred?: (context: ToolContext, input: unknown) => Deferral | null
   /**
    * Runs the tool. Arguments that do not fit give status `error` with the place; rejects only with the signal's reason.
    * `infra`: the box or the tool's service failed, nothing can be said of the agent.

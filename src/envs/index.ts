@@ -26,6 +26,8 @@ export type {
   VerifyContext,
 } from './contract.ts'
 export { defineEnvironment, type EnvironmentSpec, type TaskOf } from './define.ts'
+export { DeferredTools } from './deferred.ts'
+export type { Deferral } from './deferral.ts'
 export type { Dice } from './dice.ts'
 export { filesystemAmong } from './filesystem.ts'
 export { type DesktopOptions, guiEnvironment, type GuiPlugins, loadGuiPlugins, serveDesktop } from './gui/index.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Task } from '../core/index.ts'
 import type { Box } from '../sandbox/index.ts'
+import { DeferredTools } from './deferred.ts'
 import type { Attempt, Environment, Script, ScriptStep, Tool, ToolContext, ToolOutcome } from './contract.ts'
 
 /** Schema of a script's steps as they stand in files. */
@@ -32,13 +33,15 @@ export async function runScript(o: {
   readonly script: Script
   readonly signal: AbortSignal
 }): Promise<readonly RanStep[]> {
-  const tools = o.environment.tools(o.task)
+  const deferred = new DeferredTools(o.environment.tools(o.task), () => undefined)
+  const { tools } = deferred
   const ran: RanStep[] = []
   for (const step of o.script.steps) {
     const calls = (await Promise.all(flat(step).map((single) => runStep(single, tools, o)))).filter((c) => c !== null)
     ran.push(...calls)
     if (calls.some((call) => call.status === 'infra')) break
   }
+  await deferred.close()
   return ran
 }
 

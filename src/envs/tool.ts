@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isPaddockError, maxNesting, nestingDepth, PaddockError } from '../core/index.ts'
 import type { Tool, ToolContext, ToolOutcome } from './contract.ts'
+import type { Deferral } from './deferral.ts'
 
 /** What the author of a tool writes. */
 export interface ToolSpec<Input> {
@@ -11,6 +12,8 @@ export interface ToolSpec<Input> {
   readonly input: z.ZodType<Input>
   /** True: a harness in the box has the like of it by itself (a shell), so it is not offered over MCP. */
   readonly nativeToHarness?: true
+  /** Says of a call that it is answered later; null: at once. Default: all are answered at once. */
+  deferred?(context: ToolContext, input: Input): Deferral | null
   run(context: ToolContext, input: Input): Promise<ToolOutcome>
 }
 
@@ -37,6 +40,9 @@ export function defineTool<Input>(spec: ToolSpec<Input>): Tool {
     input: spec.input,
     inputSchema,
     ...(spec.nativeToHarness === undefined ? {} : { nativeToHarness: spec.nativeToHarness }),
+    ...(spec.deferred === undefined
+      ? {}
+      : { deferred: (context, input) => spec.deferred?.(context, spec.input.parse(input)) ?? null }),
     run: async (context, input) => {
       const parsed = spec.input.safeParse(input)
       if (!parsed.success) return { status: 'error', text: `Invalid arguments: ${z.prettifyError(parsed.error)}` }

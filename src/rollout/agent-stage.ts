@@ -5,7 +5,7 @@ import { AgentExpired, startAgentClock } from './agent-clock.ts'
 import { startAgent } from './agent.ts'
 import { stageMs } from './budgets.ts'
 import { type AttemptContext, stage } from './attempt-context.ts'
-import type { Booted } from './boot.ts'
+import { type Booted, toolsOf } from './boot.ts'
 import type { EndFacts } from './judge-end.ts'
 import type { Place } from './place.ts'
 import { ShelvableAgent } from './shelving/index.ts'
@@ -58,6 +58,9 @@ export async function agentStage(
   user?.conversation.open(agentClock)
   if (box !== null) turns?.open(box, agentClock)
   if (box !== null) boxCheck?.open(box, agentClock)
+  const tools = booted.tools ?? (environment === null || box === null ? null : toolsOf(context, environment, user))
+  // Of work that its agent did not wait for.
+  let left: PaddockError | null = null
   const part = await stage({ ...context, run: { ...run, signal } }, 'agent', null, async (stageSignal) => {
     const agent = startAgent(run.harness, {
       task: member.task,
@@ -70,7 +73,7 @@ export async function agentStage(
       signal: stageSignal,
       emit: log.emit,
       keep: (bytes) => run.store.blobs.put(bytes),
-      userTool: user?.tool ?? null,
+      tools: tools?.tools ?? [],
       hear: hearOf(context, booted, stageSignal),
       goesOn,
       wallMs: budgets.agentWallMs,
@@ -84,6 +87,7 @@ export async function agentStage(
       // Before the output is stored, so that our own work is on nobody's clock.
       agentClock.stop()
       await toolServer?.close()
+      left = (await tools?.close()) ?? null
       await keepOutput(run.store.blobs, agent.output, log.emit)
     }
   }).catch((error: unknown) => ({
@@ -92,7 +96,8 @@ export async function agentStage(
     fault: error instanceof AgentExpired ? null : error,
   }))
   const after = stats()
-  const fault = part.fault ?? (after.answered > 0 ? await lackOfTools(run, toolServer, session.session.id) : null)
+  const fault =
+    part.fault ?? left ?? (after.answered > 0 ? await lackOfTools(run, toolServer, session.session.id) : null)
   return { ...part, fault, stats: after, agentMs: agentClock.stop() }
 }
 

@@ -9,7 +9,7 @@ import type {
   HarnessReport,
   HostHarness,
 } from './harnesses/contract.ts'
-import { mcpTools, toolPrograms, toolProgramsDirectory } from './mcp/index.ts'
+import { toolPrograms, toolProgramsDirectory } from './mcp/index.ts'
 import { OutputTail } from './output.ts'
 import type { KeepBytes } from './pictures.ts'
 import { againOf } from './user/index.ts'
@@ -37,8 +37,7 @@ export interface AgentParts {
   readonly signal: AbortSignal
   readonly emit: (event: EventBody) => void
   readonly keep: KeepBytes
-  /** The tool by which it speaks to the user of its task; null: there is none. */
-  readonly userTool: Tool | null
+  readonly tools: readonly Tool[]
   /**
    * What that user replies to what a turn ended with: to `said`, or where that is left out to the last recorded words. Null: nobody does.
    */
@@ -70,7 +69,7 @@ export function startAgent(harness: Harness, parts: AgentParts): RunningAgent {
 }
 
 function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent['output']): Promise<HarnessReport> {
-  const { task, attempt, environment, box, model, signal, emit, keep } = parts
+  const { task, attempt, box, model, signal, emit, keep } = parts
   return harness.run({
     task,
     attempt,
@@ -78,7 +77,7 @@ function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent
     ...parts.host,
     model,
     box,
-    tools: box === null || environment === null ? [] : [...environment.tools(task), ...userTools(parts)],
+    tools: box === null ? [] : parts.tools,
     hear: parts.hear,
     goesOn: parts.goesOn?.body ?? null,
     signal,
@@ -100,7 +99,7 @@ async function runInBox(
     })
   }
   const user = agentUser(environment.box(task), box)
-  const tools = [...mcpTools(environment, task), ...userTools(parts)]
+  const tools = parts.tools.filter((tool) => tool.nativeToHarness !== true)
   const marker = parts.goesOn?.marker ?? null
   const resumes = marker === null ? null : (harness.resumes ?? null)
   const context = {
@@ -208,10 +207,6 @@ async function oneTurn(
     throw new PaddockError('HARNESS_UNFIT', what)
   }
   return harness.parseResult(exit)
-}
-
-function userTools({ userTool }: AgentParts): readonly Tool[] {
-  return userTool === null ? [] : [userTool]
 }
 
 type ExecEvent = Extract<EventBody, { kind: 'exec' }>

@@ -1,5 +1,12 @@
 import type { Id } from '../core/index.ts'
-import { type Environment, openTaskBox, prefetchTaskBox, setupNetwork } from '../envs/index.ts'
+import {
+  DeferredTools,
+  type Environment,
+  openTaskBox,
+  prefetchTaskBox,
+  setupNetwork,
+  type Tool,
+} from '../envs/index.ts'
 import type { OpenedSession, OpenSession } from '../proxy/index.ts'
 import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvider } from '../sandbox/index.ts'
 import { bundleRoot, type GoesOn } from './agent.ts'
@@ -9,7 +16,7 @@ import { BoxCheck, type KeptBox } from './fork/box-check.ts'
 import { usedLabel } from './fork/clock.ts'
 import { type ForkPlace, placeOf } from './fork/place.ts'
 import { sandboxGateway } from './sandbox-gateway.ts'
-import { CauseFinder, mcpHttp, mcpTools, ToolServer } from './mcp/index.ts'
+import { CauseFinder, mcpHttp, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
 import { type AttemptUser, openUser } from './user/index.ts'
@@ -23,6 +30,8 @@ export interface Booted {
   readonly box: Box | null
   /** The environment's tools for a harness in the box; null where there are none or the harness is on the host. */
   readonly toolServer: ToolServer | null
+  /** What a harness in the box is offered; null where it is on the host. */
+  readonly tools: DeferredTools | null
   /** Who answers the agent between its turns; null: nobody does. */
   readonly user: AttemptUser | null
   /** Null where the box is not kept at its turns. */
@@ -79,6 +88,7 @@ export async function boot(
           session,
           box: null,
           toolServer: null,
+          tools: null,
           user: null,
           turns: null,
           boxCheck: null,
@@ -88,7 +98,8 @@ export async function boot(
         }
       }
       const user = await openUser(context, environment, closing)
-      const toolServer = toolServerFor(context, environment, session, user)
+      const tools = run.harness.place === 'host' ? null : toolsOf(context, environment, user)
+      const toolServer = tools === null ? null : toolServerFor(context, environment, session, tools.tools)
       const turns = turnsOf(context, session)
       const boxCheck = place?.kept == null ? null : boxCheckOf(context, { environment, sandbox, kept: place.kept })
       watchRequests(context, session, { turns, boxCheck })
@@ -97,7 +108,7 @@ export async function boot(
       const { goesOn = null, usedMs = 0, without = [] } = place ?? {}
       if (without.length > 0) log.emit({ kind: 'label', name: withoutLabel, value: without.join(', ') })
       if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
-      return { session, toolServer, user, turns, boxCheck, goesOn, usedMs, ...opened }
+      return { session, toolServer, tools, user, turns, boxCheck, goesOn, usedMs, ...opened }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -126,15 +137,26 @@ function forked({ past }: ForkPlace, asked: OpenSession): OpenSession {
   return { ...asked, policy: { ...policy, budget, ...(inject.length === 0 ? {} : { inject }) }, past }
 }
 
+/** The tools of the task, and that of its user. */
+export function toolsOf(
+  { member, log }: AttemptContext,
+  environment: Environment,
+  user: AttemptUser | null,
+): DeferredTools {
+  const tools = [...environment.tools(member.task), ...(user?.tool == null ? [] : [user.tool])]
+  return new DeferredTools(tools, log.emit)
+}
+
 function toolServerFor(
   { run, member, log, attempt }: AttemptContext,
   environment: Environment,
   session: OpenedSession,
-  user: AttemptUser | null,
+  all: readonly Tool[],
 ): ToolServer | null {
   const { task } = member
-  const tools = [...mcpTools(environment, task), ...(user?.tool == null ? [] : [user.tool])]
-  if (run.harness.place === 'host' || tools.length === 0) return null
+  // A harness has the like of the others by itself.
+  const tools = all.filter((tool) => tool.nativeToHarness !== true)
+  if (tools.length === 0) return null
   const { clock, store, proxy } = run
   const cause = new CauseFinder(tools.map(({ name }) => name))
   proxy.watchAnswers(session.session.id, (answer) => cause.note(answer))

@@ -226,3 +226,26 @@ describe('a task with a user', () => {
     })
   })
 })
+
+test('results that come later are asked for by an agent in the box, over MCP', async () => {
+  await using world = await openWorld()
+  const place = join(import.meta.dirname, '../../examples/environments/assays')
+  const assays = (await registerEnvironments([join(place, 'environment.ts')])).get('assays')
+  const [task] = await assays.load(join(place, 'tasks'), {})
+  if (task === undefined) throw new Error('no task')
+  const { steps } = (await assays.scripts.oracle(task)).script
+  await world.script(task, steps)
+  const options = { tasks: [task], environment: assays, infraRetries: 0 }
+  for (const harness of [shellHarness({ command: line('') }), referenceAgent()]) {
+    const summary = await world.run({ ...options, harness })
+    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { reward: 1 } }])
+    const events = await world.store.recorder.events({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
+    const came = events.flatMap((event) => (event.kind === 'deferred_result' ? [`${event.handle} ${event.came}`] : []))
+    expect(came).toEqual(['job-1 asked', 'job-2 lost', 'job-3 asked', 'job-4 asked'])
+  }
+  // One that is not asked for is told as well, and neither keeps the attempt open.
+  await world.script(task, [...steps.slice(0, 1), { say: 'I leave it at that.' }])
+  const left = await world.run({ ...options, harness: shellHarness({ command: line('') }) })
+  const events = await world.store.recorder.events({ rolloutId: left.rollouts[0]?.rolloutId ?? '' })
+  expect(events.find((event) => event.kind === 'deferred_result')).toMatchObject({ handle: 'job-1', came: 'unread' })
+})

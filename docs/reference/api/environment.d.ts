@@ -338,6 +338,7 @@ export interface Tool {
     readonly input: z.ZodType;
     readonly inputSchema: Readonly<Record<string, unknown>>;
     readonly nativeToHarness?: true;
+    readonly deferred?: (context: ToolContext, input: unknown) => Deferral | null;
     run(context: ToolContext, input: unknown): Promise<ToolOutcome>;
 }
 
@@ -363,6 +364,7 @@ export interface ToolSpec<Input> {
     readonly spoken?: string;
     readonly input: z.ZodType<Input>;
     readonly nativeToHarness?: true;
+    deferred?(context: ToolContext, input: Input): Deferral | null;
     run(context: ToolContext, input: Input): Promise<ToolOutcome>;
 }
 

@@ -139,6 +139,7 @@ export interface Tool {
     readonly input: z.ZodType;
     readonly inputSchema: Readonly<Record<string, unknown>>;
     readonly nativeToHarness?: true;
+    readonly deferred?: (context: ToolContext, input: unknown) => Deferral | null;
     run(context: ToolContext, input: unknown): Promise<ToolOutcome>;
 }
 

@@ -33,6 +33,8 @@ function say(event: Event, paint: Paint): string {
       return `${event.host}:${event.port} ${event.allowed ? 'allowed' : paint('bad', 'refused')} (${event.rule})`
     case 'snapshot':
       return `${event.image}${event.kept === true ? ' (kept)' : ''}${event.without === undefined ? '' : ` without ${line(event.without.join(', '))}`}`
+    case 'deferred_result':
+      return `${event.handle} of ${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.came)}, ${event.lateCalls} calls and ${duration(event.lateMs)} late`
     case 'user_turn':
       return line(`${event.reply ?? ''}${event.over === null ? '' : ` [over: ${event.over}]`}`)
     case 'box':

@@ -33,7 +33,7 @@ const bodyBytes = 16 << 20
 /**
  * Serves an environment's tasks the OpenEnv way: `/ws` (reset, step, state), `/mcp` over HTTP with its sessions, `/health`, `/schema`, `/metadata`. Each
  * session has a box, and the tool `submit` beside the environment's own, whose reward is the verdict's number. No authentication; pages of a browser
- * are refused. Throws `TASK_UNSUPPORTED` for tasks of several steps, `ENVIRONMENT_INVALID` where a tool is called `submit`, `PORT_IN_USE`.
+ * are refused. Throws `TASK_UNSUPPORTED` for tasks of several steps, with a user, or with tools that answer later, `ENVIRONMENT_INVALID` where a tool is called `submit`, `PORT_IN_USE`.
  */
 export async function serveOpenEnv(o: ServeOpenEnvOptions): Promise<ServedOpenEnv> {
   const { environment, tasks } = o
@@ -63,6 +63,15 @@ function requireServable(environment: Environment, task: Task): void {
     throw new PaddockError('TASK_UNSUPPORTED', `${task.name} has several steps, and an episode here has one`, {
       data: { task: task.name },
     })
+  }
+  if (environment.user(task) !== null || environment.tools(task).some(({ deferred }) => deferred !== undefined)) {
+    throw new PaddockError(
+      'TASK_UNSUPPORTED',
+      `${task.name} has a user or tools that answer later, which is not served`,
+      {
+        data: { task: task.name },
+      },
+    )
   }
   if (environment.tools(task).some(({ name }) => name === submitTool.name)) {
     throw new PaddockError('ENVIRONMENT_INVALID', `${environment.name} has a tool called ${submitTool.name} itself`, {

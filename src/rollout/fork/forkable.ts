@@ -34,6 +34,9 @@ export async function requireForkable(
       `${environment?.name ?? 'its task'} keeps more than files, so that a copy of the box is no place to go on from`,
     )
   }
+  if (fork.way !== 'replay' && (environment?.tools(task) ?? []).some(({ deferred }) => deferred !== undefined)) {
+    throw refused('its tools answer later, and what is outstanding is in no copy of the box')
+  }
   requireReplayable((await placeOf({ store, sandbox }, fork)).past)
 }
 

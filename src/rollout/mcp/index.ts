@@ -1,5 +1,4 @@
 export { CauseFinder, type ToolCause } from './cause.ts'
-export { mcpTools } from './mcp-tools.ts'
 export { mcpHttp, type McpHttpOptions } from './http.ts'
 export { toolPrograms, toolProgramsDirectory } from './tool-programs.ts'
 export { ToolServer, type ToolServerParts } from './tool-server.ts'

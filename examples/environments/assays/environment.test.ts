@@ -1,0 +1,13 @@
+import { join } from 'node:path'
+import { registerEnvironments } from '../../../src/envs/index.ts'
+import { dockerProvider } from '../../../src/sandbox/index.ts'
+import { environmentContract } from '../../../src/testing/environment/index.ts'
+
+const registry = await registerEnvironments([join(import.meta.dirname, 'environment.ts')])
+
+environmentContract({
+  environment: registry.get('assays'),
+  tasks: join(import.meta.dirname, 'tasks'),
+  refused: [{ path: join(import.meta.dirname, 'environment.ts'), code: 'TASK_INVALID', names: /not JSON/ }],
+  make: async () => dockerProvider(),
+})
