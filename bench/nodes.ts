@@ -6,7 +6,6 @@
  *
  *   node bench/nodes.ts [--nodes 1,2,4,8] [--places 6] [--rounds 4] [--model-ms 10000]
  */
-import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +16,7 @@ import { paddock } from '../test/cli/paddock.ts'
 import { coordinator, nodeArgs, started, stopped } from '../test/cli/running-nodes.ts'
 import { startEngine } from '../test/proxy/support.ts'
 import { startPostgres } from '../test/world/postgres-server.ts'
+import { cpuMsOf, pidsOf, treeOf } from './processes.ts'
 
 const { values } = parseArgs({
   options: {
@@ -93,7 +93,7 @@ async function run(nodes: number): Promise<Measured> {
     await Promise.all(joined.map((node) => node.said('ready')))
     const rollouts = nodes * places * rounds
     const pid = here.process.child.pid ?? 0
-    const parts = () => ({ coordinator: ticksOf(treeOf(pid)), postgres: ticksOf(pidsOf('postgres')), cores: cores() })
+    const parts = () => ({ coordinator: cpuMsOf(treeOf(pid)), postgres: cpuMsOf(pidsOf('postgres')), cores: cores() })
     const before = parts()
     const which = ['--task', 'log-forensics', '--n', String(rollouts), '--min-usable', '0', '--harness', 'one-call']
     const where = [...file, '--data', here.data, '--catalogue', catalogue, '--json']
@@ -115,54 +115,14 @@ async function run(nodes: number): Promise<Measured> {
       rollouts,
       perSecond: (rollouts * 1000) / (to - from),
       busy: 1 - idle / (after.cores.all - before.cores.all),
-      coordinatorMs: (after.coordinator - before.coordinator) * 10,
-      postgresMs: (after.postgres - before.postgres) * 10,
+      coordinatorMs: after.coordinator - before.coordinator,
+      postgresMs: after.postgres - before.postgres,
     }
   } finally {
     await stopped()
     await engine.stop()
     await server.stop()
     await rm(directory, { recursive: true, force: true })
-  }
-}
-
-/** A process and all that it started. */
-function treeOf(root: number): readonly number[] {
-  const parents = new Map<number, number>()
-  for (const pid of pids()) parents.set(pid, Number(fieldsOf(pid)[1] ?? 0))
-  const tree = [root]
-  for (const pid of tree) for (const [child, parent] of parents) if (parent === pid) tree.push(child)
-  return tree
-}
-
-function pidsOf(program: string): readonly number[] {
-  return pids().filter((pid) => read(`/proc/${pid}/comm`).trim() === program)
-}
-
-function pids(): readonly number[] {
-  return readdirSync('/proc').map(Number).filter(Boolean)
-}
-
-/** Hundredths of a second, those of ended children with them. */
-function ticksOf(processes: readonly number[]): number {
-  return processes.reduce((sum, pid) => {
-    const fields = fieldsOf(pid)
-    return sum + [11, 12, 13, 14].reduce((own, at) => own + Number(fields[at] ?? 0), 0)
-  }, 0)
-}
-
-/** Of `/proc/<pid>/stat`, from the state on (proc(5), field 3). */
-function fieldsOf(pid: number): readonly string[] {
-  const text = read(`/proc/${pid}/stat`)
-  return text.slice(text.lastIndexOf(')') + 2).split(' ')
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    // It ended.
-    return ''
   }
 }
 

@@ -24,6 +24,7 @@ const all = [
     about:
       'Shards of a node (`bench/shards.ts`), beside one process and a bare relay, each process with a slice of a core',
   },
+  { name: 'scale', about: 'Where many machines saturate (`bench/scale.ts`): a simulation with measured costs' },
   { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
   {
     name: 'remote-docker',
