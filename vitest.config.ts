@@ -16,7 +16,10 @@ const never = ['**/node_modules/**', 'test/{torture,real,world}/**']
  */
 const shared = [
   'src/{core,proxy,reward,server,trajectory}/**/*.test.ts',
-  'test/{export,fidelity,pitfalls,properties,proxy,splice,store}/**/*.test.ts',
+  'test/{docs,engines,export,fidelity,house,pitfalls,properties,proxy,splice,store}/**/*.test.ts',
+  'engine/test/*.test.ts',
+  'src/envs/{generate,nemo-gym,openenv,outside,search,serve-openenv,verifiers}/**/*.test.ts',
+  'src/rollout/**/!(agent-clock).test.ts',
 ]
 
 export default defineConfig({
