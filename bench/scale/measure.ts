@@ -2,7 +2,7 @@
  * What one request of a node costs coordinator and PostgreSQL, in CPU: asked of a real coordinator, whose runs leave nothing to claim.
  * And what a hand-in costs for each MB of it: between two stores of this process.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'

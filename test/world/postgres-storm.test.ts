@@ -124,7 +124,7 @@ it(
       await node.release()
       await taken(
         held,
-        [...killed, ...frozen, ...skewed].map((other) => other.node),
+        all.filter((other) => other !== node),
       )
       await setTimeout(Math.max(0, cutMs - (performance.now() - since)))
       await network.mend()
@@ -136,7 +136,7 @@ it(
       node.now.child.kill('SIGSTOP')
       await taken(
         held,
-        [...killed, ...skewed].map((other) => other.node),
+        all.filter((other) => other !== node),
       )
       node.now.child.kill('SIGCONT')
       await node.release()
