@@ -29,6 +29,7 @@ it('names every route that the control listener serves, and no other', () => {
     rl: {},
     nodes: { jobs: {} },
     proxy: {},
+    archiveState: () => null,
     tally: new WorkTally(),
   } as unknown as ControlParts
   const o = { live: new LiveFeed(systemClock), token: 'x'.repeat(16), directory: '/nowhere', engineConsole: null }

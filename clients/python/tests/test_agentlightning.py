@@ -98,6 +98,8 @@ class AgentLightning(unittest.TestCase):
         asked = [{"input": "one", "rollout_id": name, "is_train": True} for name in "ab"]
         first, again = (ask(server, "POST", "/api/rollouts", asked) for _ in range(2))
         self.assertEqual([one["rollout_id"] for one in first[1]], [one["rollout_id"] for one in again[1]])
+        while ask(server, "GET", "/api/rollouts/terminal")[1]["next_after"] < 2:
+            time.sleep(0.01)
         self.assertEqual(len(run.bodies("POST /rl/v1/runs/run/groups")), 1)
 
     def test_the_log_of_what_has_ended_is_read_on_from_a_place(self) -> None:

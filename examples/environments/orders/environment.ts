@@ -166,11 +166,12 @@ export default ({
         version,
         sha256: sha256(JSON.stringify([version, before, afterwards, told])),
       }
+      const facts = { verifier, trust: 'separate' as const }
+      if (artifacts.items.length === 0) return unscored('infra_error', 'Nothing of the work is there.', facts)
       const talk = said.parse(JSON.parse(new TextDecoder().decode(file(talkPath) ?? Buffer.from('[]'))))
       const words = talk.flatMap(({ by, text }) => (by === 'agent' ? [text.toLowerCase()] : []))
       const missing = told.filter((one) => !words.some((text) => text.includes(one.toLowerCase())))
       const components = { told: told.length === 0 ? 1 : 1 - missing.length / told.length, database: 0 }
-      const facts = { verifier, trust: 'separate' as const }
       const left = file(database)
       if (left === null) return scored(0, { ...facts, components, evidence: 'the database is gone' })
       await using box = await openBox({
