@@ -1,7 +1,7 @@
 import type { Id } from '../core/index.ts'
 import type { EnvironmentRegistry } from '../envs/index.ts'
 import {
-  type FindJudge,
+  type FindRoleEngine,
   isUnverified,
   type UnverifiedRollout,
   type VerifyElsewhere,
@@ -16,7 +16,7 @@ export interface LeftVerifier {
   readonly sandbox: SandboxProvider | null
   /** Verifies in place of this machine; null: that is done here. */
   readonly elsewhere: VerifyElsewhere | null
-  readonly judge: FindJudge | null
+  readonly judge: FindRoleEngine | null
   readonly signal: AbortSignal
   readonly note: (line: string) => void
 }

@@ -24,7 +24,7 @@ import {
   Evals,
   Feeds,
   type FindSelector,
-  type FindJudge,
+  type FindRoleEngine,
   type FoundRun,
   HandOuts,
   type LateVerdict,
@@ -46,7 +46,6 @@ import {
   runBudgets,
   type RunProgress,
   TurnEvents,
-  type UserEngine,
   Verifications,
   verifyByJobs,
   type VerifyElsewhere,
@@ -68,10 +67,9 @@ import type { SandboxProvider } from '../sandbox/index.ts'
 import { announceOwner, archiveStoreOf, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
-import { openUserEngine } from './user-engine.ts'
 import { EngineSet } from './engine-set.ts'
 import type { FindEnvironment } from './environments.ts'
-import { judgeOf } from './judge.ts'
+import { roleEngine } from './role-engine.ts'
 import { LeftWork } from './left.ts'
 import { logNodesAnswered, logProxyEvent } from './observe.ts'
 import { asPaddockError } from './present/failure.ts'
@@ -100,7 +98,7 @@ export interface Owner {
   readonly engines: Pick<EngineSet, 'found'>
   readonly proxy: Proxy
   /** What simulates the users of tasks; null: none is configured. */
-  readonly userEngine: (() => Promise<UserEngine>) | null
+  readonly userEngine: FindRoleEngine | null
   readonly listener: Listener
   readonly control: ControlServer
   readonly live: LiveFeed
@@ -114,7 +112,7 @@ export interface Owner {
   /** The agents of all its runs, for whoever puts them aside. */
   readonly shelving: Shelving
   /** The engine that judges are asked at, on the record; null: none is configured. */
-  readonly judge: FindJudge | null
+  readonly judge: FindRoleEngine | null
   /** Nodes that do jobs of its runs. */
   readonly nodes: NodeJobs
   /** False: all rollouts are left to nodes. */
@@ -242,10 +240,10 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
     })
     closers.add(() => proxy.close())
-    const judge = judgeOf(config, { store, onEvent: logCall })
+    const judge = roleEngine('judge', config, { store, onEvent: logCall })
     closers.add(async () => judge[Symbol.asyncDispose]())
-    const users = openUserEngine(config, store)
-    if (users !== null) closers.add(() => users.close())
+    const users = roleEngine('user', config, { store, onEvent: logCall })
+    closers.add(async () => users[Symbol.asyncDispose]())
     const turnEvents = new TurnEvents({
       store,
       proxy,
@@ -340,7 +338,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       store,
       readRequest: chatRequestOf,
       environment: (name) => options.findEnvironment(name, null),
-      sandbox: () => (verifierBoxes ??= sandboxOf(config)),
+      sandbox,
       judge: judge.find,
       ...(config.run.limits.verify === undefined ? {} : { parallel: config.run.limits.verify }),
     })
@@ -469,7 +467,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
       engines,
       proxy,
-      userEngine: users?.find ?? null,
+      userEngine: users.find,
       listener,
       control,
       live,
@@ -514,13 +512,10 @@ function enginesForNodes(found: ResolvedEngine | null): NodeEngines | null {
 
 /** What no log line may hold, whatever it looks like. */
 function secretsOf({ engine, engines, control }: Config): readonly string[] {
-  const { judge, reference, teacher } = engines
   const keys = objectStoreKeys()
   return [
     engine.apiKey,
-    judge?.apiKey ?? null,
-    reference?.apiKey ?? null,
-    teacher?.apiKey ?? null,
+    ...Object.values(engines).map((role) => role?.apiKey ?? null),
     control.token,
     keys?.secretAccessKey ?? null,
     keys?.sessionToken ?? null,

@@ -5,11 +5,10 @@ import type { KeepBounds, SandboxProvider } from '../sandbox/index.ts'
 import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
 import type { Harness } from './harnesses/contract.ts'
-import type { FindJudge } from './judge-engine.ts'
+import type { FindRoleEngine } from './role-engine.ts'
 import type { NodesOfRun } from './nodes/index.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
-import type { UserEngine } from './user/contract.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 
 /** Everything that a run needs. It owns none of these parts and closes none of them. */
@@ -55,9 +54,9 @@ export interface RunOptions {
   /** Whoever pauses the engine for an update of the policy holds the agents by it. */
   readonly policyPause?: PolicyPause
   /** The engine that judges of verifiers are asked at, on the record. Default: none. */
-  readonly judge?: FindJudge | null
+  readonly judge?: FindRoleEngine | null
   /** What simulates the users of its tasks. Default: nothing, and only recorded users are there. */
-  readonly userEngine?: (() => Promise<UserEngine>) | null
+  readonly userEngine?: FindRoleEngine | null
   /** Whoever puts agents aside knows them by it. */
   readonly shelving?: Shelving
   /** What becomes of half-done rollouts at an update of the weights; `shelve` needs `shelving`. Default `continue`. */

@@ -48,7 +48,6 @@ export { endInterrupted } from './interrupted.ts'
 export { defaultBudgets, defaultLimits, runBudgets, stageMs } from './budgets.ts'
 export { callNamed } from './fork/past.ts'
 export { openRun, runRollouts } from './run.ts'
-export type { UserEngine } from './user/contract.ts'
 export { verifyLeft } from './left.ts'
 export { isUnverified, type UnverifiedRollout } from './work.ts'
 export {
@@ -60,7 +59,7 @@ export {
   rewriteRollouts,
   rewriteSchema,
 } from './rewrite/index.ts'
-export { type FindJudge, type JudgeEngine } from './judge-engine.ts'
+export { type FindRoleEngine, type RoleEngine } from './role-engine.ts'
 export { type Rescored, type RescoreOptions, type RescoreOutcome, rescoreRollouts } from './rescore/index.ts'
 export { type AtWeightUpdate, EngineOverUpdates, type OverNodes, type Shelved, Shelving } from './shelving/index.ts'
 export { followEngine, type PolicyPause, policyPause } from './policy-pause.ts'

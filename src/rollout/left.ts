@@ -10,7 +10,7 @@ import { verifyStored } from './rescore/verify-stored.ts'
 import { RolloutLog } from './rollout-log.ts'
 import type { UnverifiedRollout } from './work.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
-import type { FindJudge } from './judge-engine.ts'
+import type { FindRoleEngine } from './role-engine.ts'
 import { neverAnswered, toolCallsOf, verdictOf, verifyWith } from './verify.ts'
 
 export interface VerifyLeftOptions {
@@ -20,7 +20,7 @@ export interface VerifyLeftOptions {
   readonly sandbox: SandboxProvider | null
   /** Verifies what needs a verifier; null or left out: that is done here. */
   readonly elsewhere?: VerifyElsewhere | null
-  readonly judge: FindJudge | null
+  readonly judge: FindRoleEngine | null
   /** Tells what came of it and writes nothing. */
   readonly dryRun?: boolean
   readonly signal: AbortSignal

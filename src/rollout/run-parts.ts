@@ -7,9 +7,8 @@ import type { RunBudgets } from './budgets.ts'
 import type { RunProgress } from './contract.ts'
 import type { Gate } from './gate.ts'
 import type { Harness } from './harnesses/contract.ts'
-import type { FindJudge } from './judge-engine.ts'
+import type { FindRoleEngine } from './role-engine.ts'
 import type { PolicyPause } from './policy-pause.ts'
-import type { UserEngine } from './user/contract.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
 
@@ -43,9 +42,9 @@ export interface RunParts {
   readonly trainingStep: number | null
   readonly policyPause: PolicyPause | null
   /** Null: no judge is configured. */
-  readonly judge: FindJudge | null
+  readonly judge: FindRoleEngine | null
   /** What simulates the users of its tasks; null: nothing does. */
-  readonly userEngine: (() => Promise<UserEngine>) | null
+  readonly userEngine: FindRoleEngine | null
   readonly shelving: Shelving | null
   readonly atWeightUpdate: AtWeightUpdate
   readonly signal: AbortSignal

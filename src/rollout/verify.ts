@@ -6,7 +6,7 @@ import type { Done, Unverified } from './work.ts'
 import { boxLabels, stage, type StageContext, tellEgress } from './attempt-context.ts'
 import { stageMs } from './budgets.ts'
 import { faultLine } from './judge-end.ts'
-import { withJudge } from './judge-engine.ts'
+import { withJudge } from './with-judge.ts'
 import type { RunParts } from './run-parts.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */

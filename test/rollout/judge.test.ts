@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig, type Task } from '../../src/core/index.ts'
-import { judgeOf } from '../../src/cli/judge.ts'
+import { roleEngine } from '../../src/cli/role-engine.ts'
 import { type Environment, terminal } from '../../src/envs/index.ts'
 import { createJudge, parseRubric } from '../../src/reward/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
@@ -17,7 +17,7 @@ let world: World
 let task: Task
 let judging: TestEngine
 let front: Server
-let judge: ReturnType<typeof judgeOf>
+let judge: ReturnType<typeof roleEngine>
 
 /** Stands before a scripted engine and prepares what it says: the choice that GOOD in a question asks for. */
 function prepared(engine: TestEngine): Server {
@@ -80,7 +80,7 @@ beforeAll(async () => {
   await once(front, 'listening')
   const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`
   const { config } = await loadConfig({ cwd: '/', env: {}, overrides: { engines: { judge: { url, model } } } })
-  judge = judgeOf(config, { store: world.store })
+  judge = roleEngine('judge', config, { store: world.store })
 })
 afterAll(async () => {
   await judge[Symbol.asyncDispose]()
@@ -138,7 +138,7 @@ test('a judge that no engine was configured for, or that is out, is no reward', 
     env: {},
     overrides: { engines: { judge: { url: 'http://127.0.0.1:9', model } } },
   })
-  await using absent = judgeOf(config, { store: world.store })
+  await using absent = roleEngine('judge', config, { store: world.store })
   const [out] = (await run(absent.find)).rollouts
   expect(out?.verdict).toMatchObject({ status: 'infra_error', reward: null })
   const sessions = await world.store.recorder.sessions({ rolloutId: out?.rolloutId ?? '' })

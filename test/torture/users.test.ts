@@ -16,7 +16,7 @@ import {
   referenceAgent,
   type RunSummary,
   shellHarness,
-  type UserEngine,
+  type RoleEngine,
 } from '../../src/rollout/index.ts'
 import { buildRows } from '../../src/trajectory/index.ts'
 import { openWorld, type World } from '../rollout/world.ts'
@@ -168,7 +168,7 @@ describe('a task with a user', () => {
       server.closeAllConnections()
       server.close()
     })
-    const userEngine = async (): Promise<UserEngine> => ({ proxy, origin: listener.origin, model: 'm' })
+    const userEngine = async (): Promise<RoleEngine> => ({ proxy, origin: listener.origin, model: 'm' })
 
     test('is told its goal, which the agent finds nowhere, and its tokens are in a bucket of their own', async () => {
       said = (talk) => (talk.length === 2 ? 'The kettle, in red.' : '###STOP###')

@@ -263,7 +263,7 @@ export interface RescoreOptions {
     readonly store: Pick<Store, 'catalogue' | 'blobs' | 'recorder'>;
     readonly environment: (name: string) => Environment;
     readonly sandbox: SandboxProvider;
-    readonly judge?: FindJudge | null;
+    readonly judge?: FindRoleEngine | null;
     readonly rollouts: readonly RolloutView[];
     readonly tasks?: readonly Task[];
     readonly dryRun?: boolean;
@@ -322,8 +322,8 @@ export interface RunOptions {
     readonly snapshotEvery?: number | null;
     readonly keepSnapshots?: KeepBounds;
     readonly policyPause?: PolicyPause;
-    readonly judge?: FindJudge | null;
-    readonly userEngine?: (() => Promise<UserEngine>) | null;
+    readonly judge?: FindRoleEngine | null;
+    readonly userEngine?: FindRoleEngine | null;
     readonly shelving?: Shelving;
     readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;

@@ -43,7 +43,7 @@ export function addRescore(program: Command, cli: Cli): void {
         requireChoice(ids, options)
         const { openStore } = await import('../../trajectory/index.ts')
         const { rescoreRollouts } = await import('../../rollout/index.ts')
-        const { judgeOf } = await import('../judge.ts')
+        const { roleEngine } = await import('../role-engine.ts')
         const { io, loaded } = context
         const environments = await environmentsOf(loaded, {
           also: options.env,
@@ -56,7 +56,7 @@ export function addRescore(program: Command, cli: Cli): void {
         await (await openForReading(context)).close()
         await using store = await openStore(directory, { synchronous, catalogue })
         const rollouts = await chosen(store, ids, options)
-        await using judge = judgeOf(loaded.config, { store })
+        await using judge = roleEngine('judge', loaded.config, { store })
         const sandbox = await sandboxOf(loaded.config)
         try {
           context.notice(`Verifying ${plural(rollouts.length, 'rollout')} again …`)

@@ -79,8 +79,8 @@ async function rewrite(
     if (kind !== 'rollout') throw new PaddockError('USAGE', `${named} is a ${kind}, and a rollout is rewritten`)
     rewrites.push({ rolloutId: id satisfies Id, rewrite: parsed.data, place })
   }
-  const { judgeOf } = await import('../judge.ts')
-  await using judge = judgeOf(loaded.config, { store })
+  const { roleEngine } = await import('../role-engine.ts')
+  await using judge = roleEngine('judge', loaded.config, { store })
   const environments = environmentsOf(loaded, { also: options.env, cwd: io.cwd })
   environments.catch(() => undefined)
   let sandbox: Promise<SandboxProvider> | undefined

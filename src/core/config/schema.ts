@@ -66,41 +66,32 @@ const scoringEngine = (what: string) =>
     .default(null)
     .describe(what)
 
+const rolesEngine = (what: string) =>
+  z
+    .strictObject({
+      url: z.url().describe('Its base URL, with or without `/v1`.'),
+      apiKey: z.string().nullable().default(null).describe('Its bearer key.'),
+      kind: z
+        .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
+        .default('auto')
+        .describe('Its adapter; `auto` asks it who it is.'),
+      model: z.string().nullable().default(null).describe('Model name; null: the only one that it lists.'),
+    })
+    .nullable()
+    .default(null)
+    .describe(what)
+
 const engines = z.strictObject({
   reference: scoringEngine(
     "Engine of a trainer's reference model (`score: {reference: true}` of its run); null: there is none.",
   ),
-  judge: z
-    .strictObject({
-      url: z.url().describe('Its base URL, with or without `/v1`.'),
-      apiKey: z.string().nullable().default(null).describe('Its bearer key.'),
-      kind: z
-        .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
-        .default('auto')
-        .describe('Its adapter; `auto` asks it who it is.'),
-      model: z.string().nullable().default(null).describe('Model name; null: the only one that it lists.'),
-    })
-    .nullable()
-    .default(null)
-    .describe(
-      'Engine that judges of verifiers are asked at, on the record; null: each asks the server that its environment names.',
-    ),
+  judge: rolesEngine(
+    'Engine that judges of verifiers are asked at, on the record; null: each asks the server that its environment names.',
+  ),
   teacher: scoringEngine("Engine of a trainer's teacher (`score: {teacher: true}` of its run); null: there is none."),
-  user: z
-    .strictObject({
-      url: z.url().describe('Its base URL, with or without `/v1`.'),
-      apiKey: z.string().nullable().default(null).describe('Its bearer key.'),
-      kind: z
-        .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
-        .default('auto')
-        .describe('Its adapter; `auto` asks it who it is.'),
-      model: z.string().nullable().default(null).describe('Model name; null: the only one that it lists.'),
-    })
-    .nullable()
-    .default(null)
-    .describe(
-      'Engine of the model that simulates the users of tasks; null: there is none, and tasks with such a user are refused. See docs/guides/tasks-with-a-user.md.',
-    ),
+  user: rolesEngine(
+    'Engine of the model that simulates the users of tasks; null: there is none, and tasks with such a user are refused. See docs/guides/tasks-with-a-user.md.',
+  ),
 })
 
 const proxy = z.strictObject({

@@ -7,7 +7,7 @@ import { type RolloutView, type Store, verdictInForce, verifiersVerdict } from '
 import { Gate } from '../gate.ts'
 import { verifyLeft } from '../left.ts'
 import { isUnverified } from '../work.ts'
-import type { FindJudge } from '../judge-engine.ts'
+import type { FindRoleEngine } from '../role-engine.ts'
 import { type StoredWork, verifyStored } from './verify-stored.ts'
 
 /**
@@ -37,7 +37,7 @@ export interface RescoreOptions {
   readonly environment: (name: string) => Environment
   readonly sandbox: SandboxProvider
   /** The engine that judges are asked at, on the record. Default: none. */
-  readonly judge?: FindJudge | null
+  readonly judge?: FindRoleEngine | null
   readonly rollouts: readonly RolloutView[]
   /** Tasks to use in place of the recorded ones of the same digest: the same work with its verifier in another place. */
   readonly tasks?: readonly Task[]

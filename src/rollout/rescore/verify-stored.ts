@@ -10,7 +10,8 @@ import {
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { BoxLabels, SandboxProvider } from '../../sandbox/index.ts'
 import type { Blobs } from '../../trajectory/index.ts'
-import { type FindJudge, type JudgedWork, withJudge } from '../judge-engine.ts'
+import type { FindRoleEngine } from '../role-engine.ts'
+import { type JudgedWork, withJudge } from '../with-judge.ts'
 import { storedArtifacts } from '../work.ts'
 
 /** What stored work is verified with. */
@@ -21,7 +22,7 @@ export interface StoredVerifier
   readonly sandbox: SandboxProvider
   readonly labels: Partial<Pick<BoxLabels, 'run' | 'rollout'>>
   /** Null: no judge is configured. */
-  readonly judge: FindJudge | null
+  readonly judge: FindRoleEngine | null
   readonly judged: JudgedWork
 }
 

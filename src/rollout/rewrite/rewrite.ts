@@ -23,7 +23,8 @@ import {
   verdictInForce,
 } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
-import { type FindJudge, withJudge } from '../judge-engine.ts'
+import type { FindRoleEngine } from '../role-engine.ts'
+import { withJudge } from '../with-judge.ts'
 import { keepArtifacts } from '../work.ts'
 import { refused, type Rewrite, rewritten } from './edits.ts'
 
@@ -46,7 +47,7 @@ export interface RewriteOptions {
   /** Likewise. Closed by whoever gives it. */
   sandbox(): Promise<SandboxProvider>
   /** The engine that judges are asked at, on the record. Default: none. */
-  readonly judge?: FindJudge | null
+  readonly judge?: FindRoleEngine | null
   /** Verifications at once. Default 2. */
   readonly parallel?: number
   readonly signal: AbortSignal

@@ -1,17 +1,5 @@
 import type { Id } from '../../core/index.ts'
 import type { Said } from '../../envs/index.ts'
-import type { Proxy } from '../../proxy/index.ts'
-
-/**
- * What simulates the users of tasks: a proxy of its own before the engine of that role. So its calls are recorded as those of any session,
- * and wait for no update of a policy's weights.
- */
-export interface UserEngine {
-  readonly proxy: Pick<Proxy, 'openSession' | 'closeSession'>
-  /** Of its inference listener. */
-  readonly origin: string
-  readonly model: string
-}
 
 /** Where a user's model is asked, and what the task said first. */
 export interface UserSession {

@@ -3,7 +3,7 @@ import type { Environment } from '../../envs/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import type { Blobs } from '../../trajectory/index.ts'
 import { faultLine } from '../judge-end.ts'
-import type { FindJudge } from '../judge-engine.ts'
+import type { FindRoleEngine } from '../role-engine.ts'
 import { verifyStored } from '../rescore/verify-stored.ts'
 import { faulted } from '../verify.ts'
 import type { Verified, VerifyOrder } from './contract.ts'
@@ -18,7 +18,7 @@ export interface OrderParts {
   /** What the names of the work stand for. */
   readonly blobs: Pick<Blobs, 'get'>
   /** Default: none. A node has none: its recorder knows nothing of what it verifies for others. */
-  readonly judge?: FindJudge | null
+  readonly judge?: FindRoleEngine | null
   readonly signal: AbortSignal
 }
 

@@ -1,18 +1,7 @@
 import type { Id, VerdictDraft } from '../core/index.ts'
 import type { VerifyContext } from '../envs/index.ts'
-import type { Proxy } from '../proxy/index.ts'
 import type { JudgeServer } from '../reward/index.ts'
-
-/** The engine of the role `judge`, behind a proxy of its own that records what it is asked. */
-export interface JudgeEngine {
-  readonly proxy: Pick<Proxy, 'openSession' | 'closeSession'>
-  /** Of that proxy's listener. */
-  readonly origin: string
-  readonly model: string
-}
-
-/** Asked for when a judge is first needed, and again where it could not be had. Throws `ENGINE_*`. */
-export type FindJudge = () => Promise<JudgeEngine>
+import type { FindRoleEngine } from './role-engine.ts'
 
 /** What is verified, for whoever reads the judge's session. */
 export interface JudgedWork {
@@ -27,7 +16,7 @@ export interface JudgedWork {
  * it first asks and closed when it is done, and named by the draft. None of it is the policy's, and none of it is trained.
  */
 export async function withJudge<T extends VerdictDraft | { readonly missing: string }>(
-  find: FindJudge | null,
+  find: FindRoleEngine | null,
   { rolloutId, purpose }: JudgedWork,
   verify: (judge: Pick<VerifyContext, 'judge'>) => Promise<T>,
 ): Promise<T> {
