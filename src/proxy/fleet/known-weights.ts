@@ -1,7 +1,9 @@
 import type { EngineControl } from '../engines/control.ts'
 
-/** An engine that does not answer this soon is not waited for: an answer is ready to be committed. */
-const readLimitMs = 2000
+/** How long an answer that is ready waits to learn its weights. On a busy machine an engine may take seconds to name them. */
+const patienceMs = 30_000
+/** As long after a reading that took longer than that, until one answers again: such an engine names nothing. */
+const shortMs = 2000
 
 /**
  * What is known of a replica's weight version: told by its replies, by its version route, and by updates that went
@@ -14,6 +16,7 @@ export class KnownWeights {
   changed = false
   private readonly control: EngineControl | null
   private route: 'unknown' | 'present' | 'missing' = 'unknown'
+  private limitMs = patienceMs
   private reading: Promise<string | null> | null = null
   private next: Promise<string | null> | null = null
 
@@ -63,9 +66,13 @@ export class KnownWeights {
   private async ask(): Promise<string | null> {
     if (this.control === null) return null
     const limit = Promise.withResolvers<never>()
-    const timer = setTimeout(() => limit.reject(new Error('the version route is silent')), readLimitMs)
+    const timer = setTimeout(() => {
+      this.limitMs = shortMs
+      limit.reject(new Error('the version route is silent'))
+    }, this.limitMs)
     try {
       const version = await Promise.race([this.control.weightVersion(), limit.promise])
+      this.limitMs = patienceMs
       if (version === null) {
         if (this.route === 'unknown') this.route = 'missing'
         return this.route === 'missing' ? this.version : null
