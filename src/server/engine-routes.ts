@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { z } from 'zod'
+import { adapterBody, requireAdapterAlone } from './adapter-body.ts'
 import type { ControlParts } from './contract.ts'
 import { parse } from './parse.ts'
 
@@ -13,10 +14,13 @@ const pauseBody = z.strictObject({
 })
 
 const weightsBody = pauseBody.extend({
+  mode: pauseBody.shape.mode.removeDefault().optional(),
+  cache: pauseBody.shape.cache.removeDefault().optional(),
   version: z.string().min(1).max(200),
   requests: z
     .array(z.strictObject({ path: z.string().regex(/^\/[!-~]*$/, 'must be a path'), body: z.unknown() }))
     .default([]),
+  adapter: adapterBody.nullable().default(null),
 })
 
 /** What a trainer says to the engine through Paddock, so that every token knows its weights. */
@@ -33,9 +37,13 @@ export function engineRoutes({ proxy, engine }: Pick<ControlParts, 'proxy' | 'en
     response.json(proxy.engineStatus())
   })
   routes.post('/engine/weights', async (request, response) => {
-    const order = parse(weightsBody, request.body ?? {}, 'body')
+    const { adapter, ...order } = parse(weightsBody, request.body ?? {}, 'body')
+    if (adapter !== null) requireAdapterAlone(order)
+    const { mode = 'drain', cache = 'clear' } = order
     const requests = order.requests.map(({ path, body }) => ({ path, body: body ?? {} }))
-    response.json(await engine.updateWeights({ ...order, requests }))
+    response.json(
+      await engine.updateWeights({ ...order, mode, cache, requests, ...(adapter === null ? {} : { adapter }) }),
+    )
   })
   return routes
 }

@@ -1,5 +1,5 @@
 /** The fleet as an operator and a trainer see it: configuration, control routes, commands, metrics. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -84,6 +84,31 @@ it('brings new weights to every replica by command', async () => {
   const refused = await command('engine', 'weights', 'step-2', '--post', '/no_such_route')
   expect(refused.code).toBe(4)
   expect(JSON.parse(refused.err)).toMatchObject({ error: { code: 'WEIGHTS_REFUSED' } })
+})
+
+it('gives every replica a LoRA adapter by command and by request, and refuses what an adapter has no use for', async () => {
+  const path = join(directory, 'adapter')
+  await mkdir(path)
+  const told = await command('engine', 'weights', 'step-3', '--adapter', `lora-3=${path}`)
+  expect(told).toMatchObject({ code: 0 })
+  expect(JSON.parse(told.out)).toMatchObject({
+    adapter: { name: 'lora-3', path },
+    out: [],
+    replicas: [
+      { weightVersion: 'step-3', adapter: 'lora-3' },
+      { weightVersion: 'step-3', adapter: 'lora-3' },
+    ],
+  })
+  expect((await chat(serving.ready, { messages, user: 'under it' })).status).toBe(200)
+  const wrong = await command('engine', 'weights', 'step-4', '--adapter', `lora-4=${path}`, '--mode', 'keep')
+  expect(JSON.parse(wrong.err)).toMatchObject({ error: { code: 'BODY_INVALID_SHAPE' } })
+  const adapter = { name: 'lora-3', path }
+  for (const more of [{ mode: 'drain' }, { cache: 'clear' }, { requests: [{ path: '/x' }] }, { adapter: {} }]) {
+    const { status, said } = await control('POST', '/engine/weights', { version: 'step-3', adapter, ...more })
+    expect([status, said]).toMatchObject([400, { error: { code: 'BODY_INVALID_SHAPE' } }])
+  }
+  expect(await control('POST', '/engine/weights', { version: 'step-3', adapter })).toMatchObject({ status: 200 })
+  expect(await control('POST', '/engine/weights', { version: 'step-3' })).toMatchObject({ status: 409 })
 })
 
 it('says who is missing where nobody serves, and refuses replicas of another model', async () => {

@@ -266,3 +266,18 @@ it('on SGLang the adapter has a member of its own', async () => {
   const named = await session.post({ ...count, model: `scripted-hermes:${two.name}` })
   expect(named.status).toBe(404)
 })
+
+it('a version is one adapter, and never the name of what is below', async () => {
+  const [one, two] = [await adapter(), await adapter()]
+  await using paddock = await engines.proxy()
+  await live(paddock, 'own')
+  await live(paddock, 'v1', one)
+  for (const put of [two, undefined]) {
+    await expect(live(paddock, 'v1', put)).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+  }
+  await expect(live(paddock, 'own', two)).rejects.toMatchObject({ code: 'STORE_CONFLICT' })
+  await live(paddock, 'v1', one)
+  await using later = await engines.proxy()
+  const below = { code: 'WEIGHTS_REFUSED', message: expect.stringContaining('own already') }
+  await expect(live(later, 'own', two)).rejects.toMatchObject(below)
+})

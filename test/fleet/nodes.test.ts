@@ -1,5 +1,5 @@
 /** Pauses and new weights over a coordinator and a node, each with a proxy of its own before the same engine. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -191,4 +191,40 @@ describe('engines that freeze and abort', () => {
       ['after', 'none'],
     ])
   })
+})
+
+it('an adapter is what new calls of the coordinator and of a node name, with no pause; the old one goes when a node has heard', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-two-lora-'))
+  await using both = await two(able)
+  const { engine, here, there } = both
+  const put = (name: string) =>
+    engine.updateWeights(weights(`version-${name}`, { adapter: { name, path: join(directory, name) } }))
+  const names = async () => {
+    const { data } = (await (await fetch(`${able.at(0).url}/v1/models`)).json()) as { data: { id: string }[] }
+    return data.map(({ id }) => id)
+  }
+  for (const name of ['first', 'second']) await mkdir(join(directory, name))
+  const near = await here.open()
+  const far = await there.open()
+  expect(await put('first')).toMatchObject({ adapter: { name: 'first' }, out: [], shelved: 0, nodes: { answered: 1 } })
+  await able.hold(far)
+  const running = ask(far)
+  await inFlight(there, 1)
+  expect(await put('second')).toMatchObject({ nodes: { answered: 1, passed: [] } })
+  await Promise.all([ask(near, { user: 'later' }), ask(far, { user: 'later' })])
+  expect(there.proxy.engineStatus()).toMatchObject({ paused: null, adapter: 'second' })
+  await able.release()
+  await running
+  const spans = async (session: { log: TestProxyLog }) =>
+    (await session.log()).segments
+      .flatMap(({ policySpans }) => policySpans)
+      .map(({ policy, mixing }) => [policy.adapter, policy.weightVersion, mixing])
+      .toSorted((a, b) => String(a).localeCompare(String(b)))
+  expect(await spans(near)).toEqual([['second', 'version-second', 'none']])
+  expect(await spans(far)).toEqual([
+    ['first', 'version-first', 'none'],
+    ['second', 'version-second', 'none'],
+  ])
+  expect(await names()).toContain('second')
+  await rm(directory, { recursive: true })
 })

@@ -1,5 +1,5 @@
 /** Evaluations over `/rl/v1` of a real `paddock serve`: by a harness of the trainer's own, and by Paddock itself. */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -268,6 +268,26 @@ describe('weights and evaluations', () => {
       result: { mixed: false, mean: 1 },
     })
     expect(await refused({ tasks: [task], version: 1 })).toEqual([409, 'EVAL_VERSION'])
+  })
+
+  it('a LoRA adapter goes live behind those that go on, or is answered with their names', async () => {
+    await openRun()
+    await policy(1, 'live')
+    const { eval_id: id } = await evaluate({ tasks: [task] })
+    const opened = await trainer.open(`${id}.0`)
+    const [name, path] = [`${run}-lora`, join(directory, `${run}-lora`)]
+    await mkdir(path)
+    const adapter = { name, path }
+    const early = said(2, 'live', { adapter, timeout_s: 1 })
+    expect(await trainer.refused('POST', `/runs/${run}/policy`, early)).toEqual([409, 'EVAL_RUNNING'])
+    const live = policy(2, 'live', { adapter })
+    await talk(opened, 1)
+    await trainer.end(opened.rollout_id, 1)
+    expect(await live).toMatchObject({ version: 2, replicas: [{ label: `${run}-2` }] })
+    expect(await ended(id)).toMatchObject({ version: { version: 1 }, result: { mixed: false } })
+    const after = await evaluate({ tasks: [task], version: 2 })
+    await done(`${after.eval_id}.0`, [1])
+    expect(await ended(after.eval_id)).toMatchObject({ version: { version: 2 }, result: { mixed: false } })
   })
 
   it('that change all the same make it mixed', async () => {

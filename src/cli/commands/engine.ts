@@ -1,12 +1,18 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../../core/index.ts'
-import type { FleetStatus, PauseOutcome, WeightsOutcome } from '../../proxy/index.ts'
+import type { Adapter, FleetStatus, PauseOutcome, WeightsOutcome } from '../../proxy/index.ts'
 import type { OverNodes, Shelved } from '../../rollout/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { ownerOf } from '../find-owner.ts'
 import { exitCode } from '../exit.ts'
 import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
+
+interface PauseOrder {
+  readonly mode: string
+  readonly cache: string
+  readonly timeoutMs?: number
+}
 
 type Outcome = PauseOutcome & Shelved & OverNodes
 
@@ -18,6 +24,7 @@ interface PauseOptions {
 
 interface WeightsOptions extends PauseOptions {
   readonly post?: readonly { readonly path: string; readonly body: unknown }[]
+  readonly adapter?: Adapter
 }
 
 /** `paddock engine`: what a trainer says to the engine, through the process that owns the data directory. */
@@ -66,21 +73,29 @@ export function addEngine(program: Command, cli: Cli): void {
       .description('tell the replicas and the record that there are new weights'),
   )
     .option('--post <path=json>', 'post this to each replica in between; may be repeated', collectPost)
+    .option(
+      '--adapter <name=path>',
+      'they are this LoRA adapter: each replica loads it, or has it where no path is given; nothing is paused',
+      adapterOf,
+    )
     .addHelpText(
       'after',
       `
 Example:
-  $ paddock engine weights step-12 --mode abort-resubmit --post '/update_weights_from_disk={"model_path":"/ckpt/12"}'`,
+  $ paddock engine weights step-12 --mode abort-resubmit --post '/update_weights_from_disk={"model_path":"/ckpt/12"}'
+  $ paddock engine weights step-13 --adapter step-13=/ckpt/13`,
     )
     .action(async (version: string, options: WeightsOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
-        const order = { ...orderOf(options), version, requests: options.post ?? [] }
+        const { adapter, post = [] } = options
+        const isGiven = (name: string): boolean => command.getOptionValueSource(name) === 'cli'
+        const { mode, cache, ...rest } = orderOf(options)
+        // Defaults are for a pause, which an adapter has none of; what was given is refused by name.
+        const pause = { ...(isGiven('mode') ? { mode } : {}), ...(isGiven('cache') ? { cache } : {}) }
+        const order = { ...rest, ...pause, version, requests: post, ...(adapter === undefined ? {} : { adapter }) }
         const outcome = (await ask(context, 'POST', '/engine/weights', order)) as WeightsOutcome & Outcome
-        context.result(
-          outcome,
-          () => `weights ${version} on ${plural(outcome.replicas.length, 'replica')}: ${outcomeText(outcome)}`,
-        )
-        return exitCode.ok
+        context.result(outcome, () => weightsText(outcome))
+        return outcome.out.length === 0 ? exitCode.ok : exitCode.problems
       }),
     )
 }
@@ -100,7 +115,7 @@ function pauseOptions(command: Command): Command {
     .option('--timeout <seconds>', 'how long running generations are waited for', wholeNumber(1))
 }
 
-function orderOf({ mode, cache, timeout }: PauseOptions): object {
+function orderOf({ mode, cache, timeout }: PauseOptions): PauseOrder {
   return { mode, cache, ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }) }
 }
 
@@ -135,7 +150,7 @@ function statusText(status: FleetStatus, { paint, io }: CommandContext): string 
     paint(one.state === 'serving' ? 'good' : 'warn', one.state),
     String(one.inFlight),
     String(one.sessions),
-    one.weightVersion ?? '?',
+    `${one.weightVersion ?? '?'}${one.adapter === null ? '' : ` (${one.adapter})`}`,
     String(one.failures),
     String(one.ejections),
     one.lastError ?? '',
@@ -148,14 +163,30 @@ function statusText(status: FleetStatus, { paint, io }: CommandContext): string 
   return `${table(columns, rows, { paint, columns: io.columns })}\n${paused}`
 }
 
+function weightsText({ version, adapter, replicas, out, ...rest }: WeightsOutcome & Outcome): string {
+  const how = adapter === undefined ? outcomeText(rest) : nodesText(rest).join('\n')
+  const without = out.map(({ url, why }) => `${url} gets no calls: ${why}`)
+  const what = `weights ${version} on ${plural(replicas.length - out.length, 'replica')}`
+  return [how === '' ? what : `${what}: ${how}`, ...without].join('\n')
+}
+
 function outcomeText({ interrupted, drained, kept, shelved, durationMs, nodes }: Outcome): string {
   const aside = shelved === 0 ? '' : `${plural(shelved, 'rollout')} shelved, `
   const here = `${aside}${interrupted} interrupted, ${drained} drained, ${kept} kept, in ${duration(durationMs)}`
-  const { answered, slowest, passed } = nodes
+  return [here, ...nodesText({ nodes })].join('\n')
+}
+
+function nodesText({ nodes: { answered, slowest, passed } }: OverNodes): readonly string[] {
   const last = slowest === null ? '' : `, ${slowest.node} last after ${duration(slowest.durationMs)}`
   const there = answered === 0 ? [] : [`${plural(answered, 'node')} likewise${last}`]
-  const lost = passed.map(({ node, why }) => `${node} was passed over (${why}): its jobs go to others`)
-  return [here, ...there, ...lost].join('\n')
+  return [...there, ...passed.map(({ node, why }) => `${node} was passed over (${why}): its jobs go to others`)]
+}
+
+function adapterOf(text: string): Adapter {
+  const at = text.indexOf('=')
+  const [name, path] = at === -1 ? [text, null] : [text.slice(0, at), text.slice(at + 1)]
+  if (name === '' || path === '') throw new InvalidArgumentError('Give name=path, or the name alone.')
+  return { name, path }
 }
 
 function collectPost(

@@ -1,8 +1,10 @@
 import type { LooseObject } from '../session/sampling.ts'
 
-/** Model ids that an engine lists at `/v1/models`, in its order. */
+/** Model ids that an engine lists at `/v1/models`, in its order, without the LoRA adapters that are put on one of them. */
 export function listedModels(models: LooseObject | null): string[] {
-  return modelCards(models).flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
+  return modelCards(models).flatMap(({ id, parent }) =>
+    typeof id === 'string' && typeof parent !== 'string' ? [id] : [],
+  )
 }
 
 /** `max_model_len` of a listed model (vLLM, SGLang), or of the first one. Null where the engine does not say. */

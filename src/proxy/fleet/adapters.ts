@@ -126,6 +126,7 @@ export class ReplicaAdapters {
       throw this.refused(`has another adapter ${name}, of ${there.path ?? 'an unknown path'}`)
     }
     const own = await this.weights.read()
+    if (own === of.version) throw this.refused(`calls the weights below its adapters ${own} already`)
     if (base !== null && own !== null && own !== base) {
       throw this.refused(`has weights ${own} below its adapters, the others ${base}`)
     }

@@ -32,6 +32,8 @@ export class WeightUpdates {
   /** What the servers call their own weights, as far as somebody has said so or adapters were put on them. */
   base: string | null = null
   count = 0
+  /** The adapter that each version was, null: none. */
+  private readonly known = new Map<string, string | null>()
   private readonly parts: UpdateParts
   private running = false
 
@@ -42,10 +44,11 @@ export class WeightUpdates {
   /**
    * Throws what {@link Pause.pause} throws, `ENGINE_PAUSED` while another update runs, `WEIGHTS_REFUSED` where a replica refuses an order or says
    * another version afterwards; generation goes on then, with whatever weights the replicas have. Of an adapter: where no replica takes it, and
-   * nothing has changed then.
+   * nothing has changed then. `STORE_CONFLICT` for a version that was another adapter.
    */
   async update(order: WeightsOrder): Promise<WeightsOutcome> {
     if (this.running) throw new PaddockError('ENGINE_PAUSED', 'Another weight update is going on.')
+    this.requireSameAdapter(order)
     this.running = true
     try {
       return await (order.adapter === undefined ? this.move(order) : this.switch(order, order.adapter))
@@ -181,7 +184,19 @@ export class WeightUpdates {
     return { held, out }
   }
 
+  /** Tokens say their version: it cannot be of two adapters. */
+  private requireSameAdapter({ version, adapter }: WeightsOrder): void {
+    const before = this.known.get(version)
+    const now = adapter?.name ?? null
+    if (before === undefined || before === now) return
+    const named = (name: string | null): string => (name === null ? "the server's own" : `the adapter ${name}`)
+    throw new PaddockError('STORE_CONFLICT', `weights ${version} were ${named(before)}, and are not ${named(now)}`, {
+      fix: 'Give these weights another version.',
+    })
+  }
+
   private take(next: AdapterVersion, held: ReadonlyMap<Replica, HeldAdapter>): void {
+    this.known.set(next.version, next.name)
     this.version = next.version
     this.adapter = next
     for (const replica of this.parts.replicas) {
@@ -198,6 +213,7 @@ export class WeightUpdates {
   }
 
   private nameOwn(version: string): void {
+    this.known.set(version, null)
     this.version = version
     this.base = version
     this.adapter = null

@@ -1,18 +1,10 @@
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import type { NodesAnswered } from '../../rollout/index.ts'
+import { adapterBody, requireAdapterAlone } from '../adapter-body.ts'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 import { incarnation, name, whileThere } from './shapes.ts'
-
-const adapterBody = z.strictObject({
-  name: z
-    .string()
-    .min(1)
-    .max(200)
-    .regex(/^[^"\\\p{Cc}]+$/u, 'must be plain text'),
-  path: z.string().min(1).max(4096).nullable().default(null),
-})
 
 const policyBody = z.strictObject({
   incarnation,
@@ -28,17 +20,12 @@ const policyBody = z.strictObject({
 })
 
 /** Throws `BODY_INVALID_SHAPE` for what an adapter has no use for. */
-function requireAdapterAlone({ phase, adapter, mode, requests }: z.output<typeof policyBody>): void {
+function requireLiveAlone({ phase, adapter, mode, requests }: z.output<typeof policyBody>): void {
   if (adapter === null) return
-  const why =
-    phase !== 'live'
-      ? `an adapter is said with the phase \`live\`, not \`${phase}\``
-      : mode !== undefined
-        ? 'nothing is paused for an adapter: leave `mode` out'
-        : requests.length > 0
-          ? 'an adapter leaves the weights below it as they are: leave `requests` out'
-          : null
-  if (why !== null) throw new PaddockError('BODY_INVALID_SHAPE', why)
+  if (phase !== 'live') {
+    throw new PaddockError('BODY_INVALID_SHAPE', `an adapter is said with the phase \`live\`, not \`${phase}\``)
+  }
+  requireAdapterAlone({ mode, requests })
 }
 
 const version = z.int()
@@ -85,7 +72,7 @@ const policyAnswer = z.union([
 export function policyRoutes(api: RlApi, { policy }: RlParts): void {
   const about = { name: 'policy', says: 'What becomes of weights', body: policyBody, answer: policyAnswer }
   api.add('post', '/runs/:id/policy', about, async ({ response, params: { id: runId }, body: asked }) => {
-    requireAdapterAlone(asked)
+    requireLiveAlone(asked)
     const order = {
       incarnation: asked.incarnation,
       ordinal: asked.version,

@@ -444,6 +444,26 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       })
     })
 
+    it('knows the LoRA adapters that weights were announced as, oldest first', async () => {
+      const { runId, attach } = await run()
+      const other = await run()
+      const adapter = (name: string, path: string | null) => ({ name, path })
+      const say = (ordinal: number, label: string, of: ReturnType<typeof adapter> | null, incarnation = 1) =>
+        book.announce(runId, { incarnation, ordinal, label, adapter: of })
+      await say(0, 'base', null)
+      await say(1, 'one', adapter('a', '/ckpt/a'))
+      await say(2, 'two', adapter('b', null))
+      await attach(1)
+      await say(2, 'two again', adapter('c', '/ckpt/c'), 2)
+      const known = [
+        { label: 'one', name: 'a', path: '/ckpt/a' },
+        { label: 'two', name: 'b', path: null },
+        { label: 'two again', name: 'c', path: '/ckpt/c' },
+      ]
+      expect(await book.adapters(runId)).toEqual(known)
+      expect(await book.adapters(other.runId)).toEqual([])
+    })
+
     it('puts the numbers of a step together, and marks those of steps that are undone', async () => {
       const { runId, attach } = await run()
       const put = (
