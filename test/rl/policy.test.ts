@@ -310,6 +310,20 @@ describe('weights that are a LoRA adapter', () => {
     }
   })
 
+  it('wait for groups under gate, as a pause does, and the run stays gated', async () => {
+    await openRun({ staleness: { max: 0, mode: 'gate' }, groups_per_step: 1 })
+    const [one, two] = [await lora(`${run}-one`), await lora(`${run}-two`)]
+    await live(1, { adapter: one })
+    await trainer.settle(run, `${run}-g`, [1], 1)
+    const answer = await trainer.send('POST', `/runs/${run}/policy`, says(2, { adapter: two }))
+    expect(await answer.json()).toMatchObject({ error: { code: 'GATE', data: { blocking: [`${run}-g`] } } })
+    await live(1, { adapter: one })
+    const [row] = await rowsOf('g')
+    await trainer.dispose(run, [{ row: row?.row_id, step: 1, outcome: 'used' }])
+    expect(await live(2, { adapter: two })).toMatchObject({ label: two.name })
+    expect(await events()).not.toContain('gate_passed')
+  })
+
   it('one adapter is one version, and nothing that an adapter has no use for is taken', async () => {
     await openRun()
     const [one, two] = [await lora(`${run}-one`), await lora(`${run}-two`)]

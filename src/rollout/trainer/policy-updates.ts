@@ -86,7 +86,7 @@ export class PolicyUpdates {
    */
   async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome & Shelved & OverNodes> {
     return this.#afterEvals(runId, order, {
-      may: () => this.#mayPause(runId, order),
+      may: () => this.#mayMove(runId, order),
       act: (timeoutMs) => this.#pausing(runId, { ...order, timeoutMs }),
       signal,
     })
@@ -121,14 +121,17 @@ export class PolicyUpdates {
 
   /**
    * The weights are in the engine: it goes on with them. An adapter needs no pause: the replicas get it where it has a path, new calls run
-   * under it, and evaluations have ended before. May be repeated. Throws `FENCED`, `POLICY_OWNED`, `WEIGHTS_REFUSED`, `STORE_CONFLICT` for an
-   * adapter of other weights, `EVAL_RUNNING`.
+   * under it, and gate and evaluations have let it before. May be repeated. Throws `FENCED`, `POLICY_OWNED`, `WEIGHTS_REFUSED`,
+   * `STORE_CONFLICT` for an adapter of other weights, and of an adapter `GATE`, `EVAL_RUNNING`.
    */
   live(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PolicyLive> {
     if (order.adapter === null) return this.#turns.take(() => this.#live(runId, order))
     return this.#afterEvals(runId, order, {
-      may: async () => void (await this.#own(runId, order.incarnation)),
-      act: (timeoutMs) => this.#live(runId, { ...order, timeoutMs }),
+      may: () => this.#mayMove(runId, order),
+      act: async (timeoutMs) => {
+        await this.#mayMove(runId, order)
+        return this.#live(runId, { ...order, timeoutMs })
+      },
       signal,
     })
   }
@@ -171,7 +174,7 @@ export class PolicyUpdates {
     }
   }
 
-  async #mayPause(runId: Id, { incarnation, ordinal }: PolicyOrder): Promise<void> {
+  async #mayMove(runId: Id, { incarnation, ordinal }: PolicyOrder): Promise<void> {
     const { trainer } = this.#parts.store
     const run = await this.#own(runId, incarnation)
     if (run.staleness.mode !== 'gate' || (await trainer.passedGate(runId))) return
@@ -194,7 +197,7 @@ export class PolicyUpdates {
   async #pausing(runId: Id, order: PolicyOrder): Promise<PauseOutcome & Shelved & OverNodes> {
     const { store, engine } = this.#parts
     const { incarnation, ordinal, mode, timeoutMs } = order
-    await this.#mayPause(runId, order)
+    await this.#mayMove(runId, order)
     const outcome = this.#isHeldFor(runId)
       ? { mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0, shelved: 0, nodes: nobodyAnswered }
       : await engine.pauseEngine({ mode, cache: 'clear', timeoutMs })

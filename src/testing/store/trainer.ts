@@ -454,11 +454,11 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       await say(1, 'one', adapter('a', '/ckpt/a'))
       await say(2, 'two', adapter('b', null))
       await attach(1)
-      await say(2, 'two again', adapter('c', '/ckpt/c'), 2)
+      await say(3, 'three', adapter('c', '/ckpt/c'), 2)
       const known = [
         { label: 'one', name: 'a', path: '/ckpt/a' },
         { label: 'two', name: 'b', path: null },
-        { label: 'two again', name: 'c', path: '/ckpt/c' },
+        { label: 'three', name: 'c', path: '/ckpt/c' },
       ]
       expect(await book.adapters(runId)).toEqual(known)
       expect(await book.adapters(other.runId)).toEqual([])
