@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { keepSection } from '../../scripts/keep-section.ts'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { script, startEngine, type TestEngine } from '../proxy/support.ts'
@@ -47,6 +48,7 @@ it(
   { timeout: kills * 60_000 + 120_000 },
   async () => {
     const random = randomFrom(seed)
+    const beganAt = performance.now()
     paddock = await startPaddock()
     const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
     trainer = startTrainer(token, 0)
@@ -95,8 +97,24 @@ it(
     const counts = await store.trainer.counts('kills')
     expect(counts).toMatchObject({ running: 0, settledUnclaimed: 0, claimed: 0, failed: 0, stale: left.length })
     expect(counts.done).toBe(groups.length)
-    console.log(`trainer-kills: ${attached} incarnations, ${asked.length} groups, ${left.length} stale`)
     expect((await fsck(data)).problems).toEqual([])
+    const figures: readonly (readonly [string, number])[] = [
+      ['kills of the trainer', ofTrainer],
+      ['of these resumed two steps behind the newest checkpoint', Math.ceil(ofTrainer / 2)],
+      ['kills of Paddock', kills - ofTrainer],
+      ['incarnations that attached', attached],
+      ['steps of the weights that were left', lineage.length],
+      ['groups asked for, each settled once', asked.length],
+      ['groups stale because their weights were undone', left.length],
+      ['calls trained, none twice', tokens.length],
+      ['seconds', Math.round((performance.now() - beganAt) / 1000)],
+    ]
+    const table = figures.map(([what, count]) => `| ${what} | ${count} |`).join('\n')
+    console.log(table)
+    if (sized(true, false)) {
+      const title = 'A trainer and Paddock, killed (`test/torture/trainer-kills.test.ts`)'
+      keepSection('bench/TORTURE.md', title, `Seed ${seed}.\n\n| | |\n|---|---|\n${table}`)
+    }
   },
 )
 
