@@ -51,14 +51,11 @@ async function measureRequests(times: number): Promise<void> {
     })
     const { session, weights } = await client.open({ name: 'bench', labels: [], paddock: '0.1.0' })
     const claim = async (limit = 1) =>
-      client.claim(session, {
-        requestId: newId(),
-        limit,
-        capacity: { places: limit },
-        without: [],
-        mark: weights.mark,
-        rewound: 0,
-      })
+      client.claim(
+        session,
+        { requestId: newId(), limit, capacity: { places: limit }, without: [], mark: weights.mark, rewound: 0 },
+        { waitMs: 0, signal: new AbortController().signal },
+      )
     const cost = async (what: string, work: () => Promise<unknown>): Promise<void> => {
       // On a slow machine the session would be over before it ends.
       const beating = setInterval(() => void client.beat(session, []), 10_000)

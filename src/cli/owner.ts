@@ -319,6 +319,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         : null,
       places: config.run.limits.verify ?? defaultLimits().verify,
       onFailure: (error) => log.room('rollout').error({ error }, 'nothing is verified here any more'),
+      onReady: () => nodes.waiting.ring(),
     })
     const elsewhere = doesRollouts
       ? null

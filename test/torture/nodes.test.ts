@@ -2,6 +2,8 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -289,8 +291,8 @@ it('another version is refused by name, a session of another token by 403, and a
     return [answer.status, text === '' ? null : JSON.parse(text)] as const
   }
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-  const hello = { protocol: 4, paddock: version, name: 'n', labels: [] }
-  for (const skew of [{ protocol: 3 }, { paddock: '99.0.0' }]) {
+  const hello = { protocol: 5, paddock: version, name: 'n', labels: [] }
+  for (const skew of [{ protocol: 4 }, { paddock: '99.0.0' }]) {
     const [status, { error }] = await ask(0, 'POST', '', { ...hello, ...skew })
     expect([status, error.code]).toEqual([409, 'NODE_VERSION'])
     expect(error.message).toContain(version)
@@ -366,6 +368,51 @@ it('they speak TLS: a certificate that nobody vouches for is refused by name, an
   expect(only).toMatchObject({ end: 'completed', labels: { node: 'trusted' } })
   const alone = await paddock(['coordinator', '--data', join(own, 'alone'), '--tls-cert', cert])
   expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('tls.cert is named alone')])
+})
+
+it('an idle node asks once and waits: what comes is the answer; a rollout that is handed in holds no place', async () => {
+  const config = 'export default { nodes: { leaseMs: 9000 }, session: { pin: { seed: 7 } } }\n'
+  const here = await coordinator(directory, 'idle', config)
+  const asked: { readonly path: string; answer: string | null }[] = []
+  const claimedTwice = Promise.withResolvers<void>()
+  const between = createServer((request, response) => {
+    const one = { path: request.url ?? '', answer: null as string | null }
+    asked.push(one)
+    const { method = '', headers } = request
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    void (async () => {
+      const sent = Buffer.concat(await request.toArray())
+      // No hand-in comes to the coordinator before the node has claimed what is next.
+      if (one.path.includes('/hand-in')) await claimedTwice.promise
+      const { authorization = '', 'content-type': type = 'application/json' } = headers
+      const init = { method, headers: { authorization, 'content-type': type }, signal: gone.signal }
+      const answer = await fetch(`${here.url}${one.path}`, method === 'GET' ? init : { ...init, body: sent })
+      one.answer = await answer.text()
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(one.answer)
+    })().catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = between.address() as AddressInfo
+    const idle = await node({ ...here, url: `http://127.0.0.1:${port}` }, 'idle-node', 1)
+    const of = (what: string) => asked.filter(({ path }) => path.endsWith(what))
+    await expect.poll(() => of('/beat').length).toBeGreaterThanOrEqual(3)
+    expect([of('/claims').length, of('/verifications').length]).toEqual([1, 1])
+    expect(of('/claims')[0]?.answer).toBeNull()
+    const run = paddock(['run', task, '--n', '2', '--json', '--data', here.data])
+    await expect.poll(() => idle.lines.filter(({ type }) => type === 'claimed').length).toBe(2)
+    expect(asked.filter(({ path, answer }) => path.includes('/hand-in') && answer !== null)).toEqual([])
+    expect(JSON.parse(of('/claims')[0]?.answer ?? '').jobs).toHaveLength(1)
+    claimedTwice.resolve()
+    const ended = await run
+    expect([ended.code, ended.err]).toEqual([0, ''])
+    expect(idle.lines.filter(({ type }) => type === 'handed_in')).toHaveLength(2)
+    await stopped()
+  } finally {
+    between.close()
+    between.closeAllConnections()
+  }
 })
 
 it('a node generates the tasks of a run that names them', async () => {

@@ -243,7 +243,7 @@ async function atWork(
       tell,
     })
     const follow = new FollowWeights({ proxy: owner.proxy, engine: owner.engineUpdates })
-    const asked = { client, follow, sessions: () => worker.sessions }
+    const asked = { client, follow, sessions: () => worker.sessions, onDone: () => worker.look() }
     await using weights = await WeightsLoop.begin(asked, joined.weights)
     await worker.takeUp()
     const ready = {

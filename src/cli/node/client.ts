@@ -57,6 +57,8 @@ const answerMs = 60_000
 const handInMs = 600_000
 /** So long the coordinator keeps the question what it tells next. */
 const weightsMs = 20_000
+/** So long it keeps the question what there is to do. */
+const claimMs = 30_000
 
 /** Every request may be repeated, and is until it is answered. Throws the coordinator's refusals under their codes. */
 export class NodeClient {
@@ -88,7 +90,7 @@ export class NodeClient {
     return this.#json(beatAnswer, 'POST', `/nodes/sessions/${session}/beat`, { jobs })
   }
 
-  /** Throws `NODE_SESSION_GONE`. */
+  /** What there is to do, or nothing after a while. Throws `NODE_SESSION_GONE`, and the reason of `signal`, which ends the question. */
   async claim(
     session: Id,
     asked: {
@@ -99,10 +101,11 @@ export class NodeClient {
       readonly mark: string
       readonly rewound: number
     },
+    { signal, waitMs = claimMs }: { readonly signal: AbortSignal; readonly waitMs?: number },
   ): Promise<readonly NodeJob[]> {
     const { requestId, ...rest } = asked
-    const body = { request_id: requestId, ...rest }
-    return (await this.#json(claimAnswer, 'POST', `/nodes/sessions/${session}/claims`, body)).jobs
+    const body = { request_id: requestId, wait_ms: waitMs, ...rest }
+    return (await this.#json(claimAnswer, 'POST', `/nodes/sessions/${session}/claims`, body, signal)).jobs
   }
 
   /** The files of a run's tasks. */
@@ -110,13 +113,15 @@ export class NodeClient {
     return this.#filesAt(`/nodes/sessions/${session}/runs/${runId}/files`, '')
   }
 
-  /** Throws `NODE_SESSION_GONE`. */
+  /** As {@link NodeClient.claim}. */
   async claimVerifications(
     session: Id,
     { requestId, ...rest }: { readonly requestId: Id; readonly limit: number; readonly without: readonly string[] },
+    signal: AbortSignal,
   ): Promise<readonly NodeVerification[]> {
     const path = `/nodes/sessions/${session}/verifications`
-    return (await this.#json(claimVerificationsAnswer, 'POST', path, { request_id: requestId, ...rest })).jobs
+    const body = { request_id: requestId, wait_ms: claimMs, ...rest }
+    return (await this.#json(claimVerificationsAnswer, 'POST', path, body, signal)).jobs
   }
 
   /** The files that a verification needs. */
@@ -162,7 +167,7 @@ export class NodeClient {
         if (!answer.ok) throw await refusal(answer)
         return handInAnswer.parse(await answer.json())
       },
-      handInMs,
+      { limitMs: handInMs },
     )
   }
 
@@ -206,8 +211,9 @@ export class NodeClient {
     method: string,
     path: string,
     body?: unknown,
+    until?: AbortSignal,
   ): Promise<z.output<Answer>> {
-    return this.#answered(path, async (url, headers, signal) => {
+    const ask = async (url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
       const type = body === undefined ? {} : { 'content-type': 'application/json' }
       const sent = {
         method,
@@ -218,16 +224,18 @@ export class NodeClient {
       const answer = await fetch(url, sent)
       if (!answer.ok) throw await refusal(answer)
       return schema.parse(await answer.json())
-    })
+    }
+    return this.#answered(path, ask, { until })
   }
 
-  /** Again and again, until an answer comes that is one, or the signal aborts. */
+  /** Again and again, until an answer comes that is one, or a signal aborts. */
   async #answered<T>(
     path: string,
     ask: (url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<T>,
-    limitMs = answerMs,
+    { limitMs = answerMs, until }: { readonly limitMs?: number; readonly until?: AbortSignal | undefined } = {},
   ): Promise<T> {
-    const { origin, token, signal, onUnreachable } = this.#parts
+    const { origin, token, onUnreachable } = this.#parts
+    const signal = until === undefined ? this.#parts.signal : AbortSignal.any([this.#parts.signal, until])
     for (let told = false; ; told = true) {
       signal.throwIfAborted()
       try {

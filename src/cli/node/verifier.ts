@@ -19,8 +19,8 @@ interface AtWork {
   readonly ended: Promise<void>
 }
 
-/** What can be claimed is asked this often. */
-const pollMs = 500
+/** The coordinator keeps a claim until there is something; after an answer that came sooner nothing is asked for so long. */
+const pauseMs = 500
 /** After a fault of this node, so that it does not take at once what it just failed at. */
 const afterFaultMs = 5000
 
@@ -63,13 +63,20 @@ export class NodeVerifier {
   async #run(session: () => Id): Promise<void> {
     const { client, places } = this.#parts
     const { signal } = this.#over
+    const pause = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => undefined)
     while (!signal.aborted) {
-      const free = performance.now() - this.#faultAt < afterFaultMs ? 0 : Math.min(places - this.#running.size, 64)
-      const asked = { requestId: newId(), limit: free, without: [...this.#unfit] }
-      // What is refused here the node's own claims and beats are refused too, and tell.
-      const found = free > 0 ? await client.claimVerifications(session(), asked).catch(() => []) : []
-      for (const one of found) this.#start(one)
-      if (found.length === 0) await setTimeout(pollMs, undefined, { signal }).catch(() => undefined)
+      const free = Math.min(places - this.#running.size, 64)
+      const sinceFault = performance.now() - this.#faultAt
+      if (free <= 0) await Promise.race([...this.#running.values()].map(({ ended }) => ended))
+      else if (sinceFault < afterFaultMs) await pause(afterFaultMs - sinceFault)
+      else {
+        const at = performance.now()
+        const asked = { requestId: newId(), limit: free, without: [...this.#unfit] }
+        // What is refused here the node's own claims and beats are refused too, and tell.
+        const found = await client.claimVerifications(session(), asked, signal).catch(() => [])
+        for (const one of found) this.#start(one)
+        if (found.length === 0 && performance.now() - at < pauseMs) await pause(pauseMs)
+      }
     }
   }
 

@@ -8,6 +8,8 @@ export interface WeightsLoopParts {
   readonly follow: Pick<FollowWeights, 'apply'>
   /** The session that asks, and others of this node whose work would still be taken. */
   readonly sessions: () => { readonly now: Id; readonly also: readonly Id[] }
+  /** Something else was told and is done. */
+  readonly onDone?: () => void
 }
 
 /** After a question that the coordinator refused: its session may be over, and the next one asks. */
@@ -37,7 +39,7 @@ export class WeightsLoop implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { client, follow, sessions } = this.#parts
+    const { client, follow, sessions, onDone } = this.#parts
     const { signal } = this.#over
     const over = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }))
     while (!signal.aborted) {
@@ -46,7 +48,10 @@ export class WeightsLoop implements AsyncDisposable {
       if (signal.aborted) return
       // The beats and claims of the node meet the same refusal, and tell it.
       if (told === null) await setTimeout(againMs, undefined, { signal }).catch(() => undefined)
-      else if (told.mark !== this.#said.mark) this.#said = await follow.apply(told)
+      else if (told.mark !== this.#said.mark) {
+        this.#said = await follow.apply(told)
+        onDone?.()
+      }
     }
   }
 

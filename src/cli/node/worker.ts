@@ -34,7 +34,9 @@ export interface WorkerParts {
 interface AtWork {
   readonly job: NodeJob
   readonly stop: AbortController
-  readonly ended: Promise<void>
+  ended: Promise<void>
+  /** Its rollout goes on. Then it is only handed in, and its place is another one's. */
+  atPlace: boolean
 }
 
 /** Why a rollout was stopped whose job somebody else does. */
@@ -42,13 +44,14 @@ class NotOurs extends Error {}
 /** Why one was stopped that is given back. */
 class GivenBack extends Error {}
 
-/** What can be claimed is asked this often. */
-const pollMs = 500
+/** The coordinator keeps a claim until there is something; after an answer that came sooner nothing is asked for so long. */
+const pauseMs = 500
 
 /** A node at work: claims, does, hands in, under one session after the other. */
 export class NodeWorker {
   readonly #parts: WorkerParts
-  readonly #running = new Map<Id, AtWork>()
+  /** Of one job there may be two: one is handed in, and what it came to is tried again. */
+  readonly #running = new Set<AtWork>()
   readonly #runs = new Map<Id, Promise<RunAtNode>>()
   /** Runs that this node cannot do. */
   readonly #unfit = new Set<Id>()
@@ -63,6 +66,11 @@ export class NodeWorker {
   #whole: number
   #beating: Promise<void> | null = null
   #failure: { readonly error: unknown } | null = null
+  /** What is claimed until there is an answer: a claim that was let go may have been answered, and the same again gives the same. */
+  #claiming: { readonly requestId: Id; readonly without: readonly Id[] } | null = null
+  /** The claim that waits for an answer; aborted: what it says is out of date. */
+  #asked = new AbortController()
+  #freed: () => void = () => undefined
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
@@ -75,7 +83,7 @@ export class NodeWorker {
 
   /** The session that claims, and others of this node whose work would still be taken. */
   get sessions(): { readonly now: Id; readonly also: readonly Id[] } {
-    const also = new Set([...this.#earlier, ...[...this.#running.values()].map(({ job }) => job.lease.session)])
+    const also = new Set([...this.#earlier, ...[...this.#running].map(({ job }) => job.lease.session)])
     also.delete(this.#session)
     return { now: this.#session, also: [...also] }
   }
@@ -87,7 +95,10 @@ export class NodeWorker {
   async run(): Promise<'stopped' | 'engines' | 'store'> {
     const { signal, client, verifier } = this.#parts
     const beating = setInterval(() => void this.#beat(), Math.max(50, Math.round(this.#leaseMs / 6)))
-    const onAbort = () => this.#stopAll(new GivenBack('the node stops'))
+    const onAbort = () => {
+      this.#stopAll(new GivenBack('the node stops'))
+      this.look()
+    }
     signal.addEventListener('abort', onAbort, { once: true })
     verifier.begin(() => this.#session)
     try {
@@ -96,7 +107,7 @@ export class NodeWorker {
     } finally {
       signal.removeEventListener('abort', onAbort)
       if (signal.aborted) onAbort()
-      await Promise.all([verifier.close(), ...[...this.#running.values()].map(({ ended }) => ended)])
+      await Promise.all([verifier.close(), ...[...this.#running].map(({ ended }) => ended)])
       clearInterval(beating)
       await Promise.all([...this.#runs.keys()].map((runId) => this.#close(runId)))
     }
@@ -110,71 +121,109 @@ export class NodeWorker {
     return this.#enginesChanged || this.#parts.past.isDue
   }
 
-  /** Claims what there is room for. */
-  async #round(): Promise<void> {
-    const { places, signal } = this.#parts
-    if (this.#whole !== this.#rewound) await this.#handInAgain()
-    const free = places - this.#running.size
-    const jobs = free > 0 ? await this.#claim(free) : []
-    for (const job of jobs) this.#start(job)
-    if (jobs.length > 0) return
-    const idle = [...this.#runs.keys()].filter(
-      (runId) => ![...this.#running.values()].some(({ job }) => job.order.run.id === runId),
-    )
-    await Promise.all(idle.map((runId) => this.#close(runId)))
-    const ended = [...this.#running.values()].map((one) => one.ended)
-    await Promise.race([setTimeout(pollMs, undefined, { signal }).catch(() => undefined), ...(free > 0 ? [] : ended)])
+  /** What it asks for is another by now: the claim that waits is let go, and the next one says so. */
+  look(): void {
+    this.#asked.abort()
+    this.#freed()
   }
 
-  async #claim(limit: number): Promise<readonly NodeJob[]> {
+  /** What is handed in holds no place; there is a bound on it all the same. */
+  get #free(): number {
+    const { places } = this.#parts
+    const all = [...this.#running]
+    return Math.min(places - all.filter(({ atPlace }) => atPlace).length, 2 * places - all.length)
+  }
+
+  /** Claims what there is room for. */
+  async #round(): Promise<void> {
+    while (this.#whole !== this.#rewound && !this.#parts.signal.aborted) await this.#handInAgain()
+    if (this.#free <= 0) return new Promise((resolve) => (this.#freed = resolve))
+    const at = performance.now()
+    const { signal } = (this.#asked = new AbortController())
+    const jobs = await this.#claim(this.#free, signal)
+    for (const job of jobs) {
+      // It was found unfit for the run while it waited.
+      if (this.#unfit.has(job.order.run.id))
+        await this.#giveBack(job, 'drain', null).catch((error) => this.#fail(error))
+      else this.#start(job)
+    }
+    if (jobs.length > 0 || signal.aborted) return
+    const idle = [...this.#runs.keys()].filter(
+      (runId) => ![...this.#running].some(({ job }) => job.order.run.id === runId),
+    )
+    await Promise.all(idle.map((runId) => this.#close(runId)))
+    if (performance.now() - at < pauseMs) await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined)
+  }
+
+  async #claim(limit: number, until: AbortSignal): Promise<readonly NodeJob[]> {
     const { client, signal } = this.#parts
+    this.#claiming ??= { requestId: newId(), without: [...this.#unfit].slice(-1000) }
     const asked = {
-      requestId: newId(),
+      ...this.#claiming,
       limit: Math.min(limit, 64),
       capacity: { places: limit },
-      without: [...this.#unfit].slice(-1000),
       mark: this.#parts.mark(),
       rewound: this.#whole,
     }
     try {
-      return await client.claim(this.#session, asked)
+      const jobs = await client.claim(this.#session, asked, { signal: AbortSignal.any([signal, until]) })
+      this.#claiming = null
+      return jobs
     } catch (error) {
-      if (signal.aborted) return []
+      if (signal.aborted || until.aborted) return []
       if (isGone(error)) {
         await this.#rejoin()
         return []
       }
-      this.#failure ??= { error }
+      this.#fail(error)
       return []
     }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.look()
   }
 
   async #rejoin(): Promise<void> {
     const { session, engines, leaseMs, rewound } = await this.#parts.rejoin()
     this.#session = session
+    this.#claiming = null
     this.#leaseMs = leaseMs
     this.#rewound = rewound
+    this.look()
     this.#met(engines)
     this.#parts.tell({ type: 'session', session, detail: 'the earlier session was over' })
   }
 
   #met(engines: NodeEngines | null): void {
-    if (engines !== null && JSON.stringify(engines) !== JSON.stringify(this.#engines)) this.#enginesChanged = true
+    if (engines === null || JSON.stringify(engines) === JSON.stringify(this.#engines)) return
+    this.#enginesChanged = true
+    this.look()
   }
 
   #start(job: NodeJob): void {
     const stop = new AbortController()
     if (this.#parts.signal.aborted) stop.abort(new GivenBack('the node stops'))
-    const ended = this.#work(job, stop.signal)
+    const one: AtWork = { job, stop, atPlace: true, ended: Promise.resolve() }
+    const leave = (): void => {
+      one.atPlace = false
+      this.#freed()
+    }
+    this.#running.add(one)
+    one.ended = this.#work(job, stop.signal, leave)
       .catch((error: unknown) => {
         // Without an answer of the coordinator the job stays in the outbox, for the next start.
-        if (!this.#parts.signal.aborted) this.#failure ??= { error }
+        if (!this.#parts.signal.aborted) this.#fail(error)
       })
-      .finally(() => this.#running.delete(job.lease.jobId))
-    this.#running.set(job.lease.jobId, { job, stop, ended })
+      .finally(() => {
+        this.#running.delete(one)
+        this.#freed()
+      })
   }
 
-  async #work(job: NodeJob, signal: AbortSignal): Promise<void> {
+  /** `leave`: its place is free. */
+  async #work(job: NodeJob, signal: AbortSignal, leave: () => void): Promise<void> {
     const { outbox, open, tell } = this.#parts
     const runId = job.order.run.id
     await outbox.put(job)
@@ -202,6 +251,7 @@ export class NodeWorker {
       return this.#giveBack(job, 'drain', `attempt ${job.attempt} of it ran here before`)
     }
     const { rolloutId, fault } = await run.work(job, signal)
+    leave()
     if (signal.reason instanceof NotOurs) {
       await outbox.remove(job)
       return
@@ -213,12 +263,11 @@ export class NodeWorker {
     ) {
       return this.#giveBack(job, 'drain', null)
     }
-    // Another attempt of it would be refused likewise: it is left to others.
-    if ((await this.handIn(job, rolloutId, fault)) === 'undone') this.#unfit.add(runId)
+    await this.handIn(job, rolloutId, fault)
   }
 
-  /** Hands a rollout of this store in, until there is an answer. `undone`: it is refused although the job is ours, which is given back. */
-  async handIn(job: HeldJob, rolloutId: Id, fault: string | null): Promise<'over' | 'undone'> {
+  /** Hands a rollout of this store in, until there is an answer. A job that is ours is given back where it is refused. */
+  async handIn(job: HeldJob & Partial<Pick<NodeJob, 'order'>>, rolloutId: Id, fault: string | null): Promise<void> {
     const { client, outbox, past, store, tell } = this.#parts
     const { jobId } = job.lease
     const rewound = this.#rewound
@@ -237,16 +286,17 @@ export class NodeWorker {
     } catch (error) {
       if (!isPaddockError(error) || !refusals.has(error.code)) throw error
       tell({ type: 'refused', job: jobId, run: null, detail: error.line() })
+      // Another attempt of it would be refused likewise: it is left to others, before it is there to be claimed.
+      const runId = job.order?.run.id
+      if (runId !== undefined) this.#unfit.add(runId)
       // Without this a session that lives would hold the job for ever.
       const isOurs = await client.giveBack(job.lease, 'failure', error.line()).catch((cause: unknown) => {
         if (isPaddockError(cause) && refusals.has(cause.code)) return false
         throw cause
       })
-      await outbox.remove(job)
-      return isOurs ? 'undone' : 'over'
+      if (runId !== undefined && !isOurs) this.#unfit.delete(runId)
     }
     await outbox.remove(job)
-    return 'over'
   }
 
   /** Gives a job back, or finds that it is another node's by now. */
@@ -321,10 +371,12 @@ export class NodeWorker {
     const { client, signal, verifier } = this.#parts
     const { now, also } = this.sessions
     for (const session of [now, ...also]) {
-      const rollouts = [...this.#running.values()].map(({ job }) => job.lease)
+      // What is only handed in is stopped by nobody.
+      const rollouts = [...this.#running].flatMap(({ job, atPlace }) => (atPlace ? [job.lease] : []))
       const held = [...rollouts.filter((lease) => lease.session === session), ...verifier.held(session)]
       try {
         const { alive, stop, engines, rewound } = await client.beat(session, held)
+        if (rewound !== this.#rewound) this.look()
         this.#rewound = rewound
         this.#met(engines)
         for (const { job_id: jobId, why } of stop) this.#stop(jobId, why)
@@ -332,20 +384,19 @@ export class NodeWorker {
       } catch (error) {
         if (signal.aborted) return
         if (!isGone(error)) {
-          this.#failure ??= { error }
+          this.#fail(error)
           continue
         }
         // Its catalogue lost the session: what the jobs of it come to would be refused.
         for (const { jobId } of held) this.#stop(jobId, 'lost')
-        if (session === this.#session)
-          await this.#rejoin().catch((cause: unknown) => (this.#failure ??= { error: cause }))
+        if (session === this.#session) await this.#rejoin().catch((cause: unknown) => this.#fail(cause))
       }
     }
   }
 
   #stop(jobId: Id, why: 'cancelled' | 'lost' | 'over'): void {
     this.#parts.verifier.stop(jobId)
-    const one = this.#running.get(jobId)
+    const one = [...this.#running].find(({ job, atPlace }) => atPlace && job.lease.jobId === jobId)
     if (one === undefined || one.stop.signal.aborted) return
     if (why === 'lost')
       this.#parts.tell({ type: 'lost', job: jobId, run: one.job.order.run.id, detail: 'another node has it' })
@@ -358,7 +409,7 @@ export class NodeWorker {
   }
 
   #stopAll(reason: Error): void {
-    for (const { stop } of this.#running.values()) stop.abort(reason)
+    for (const { stop } of this.#running) stop.abort(reason)
   }
 
   async #close(runId: Id): Promise<void> {

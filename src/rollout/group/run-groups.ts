@@ -262,7 +262,7 @@ export class RunGroups implements SlotWork {
     const { runId, store } = this.#run
     if (this.#nodes === null) return store.queue.claim(...asked)
     const { jobs } = this.#nodes
-    return jobs.take(runId, async () => jobs.overtake(await store.queue.claim(...asked)))
+    return jobs.claiming(runId, async () => jobs.overtake(await store.queue.claim(...asked)))
   }
 
   #forNodes({ tasks, order, jobs }: NodesOfRun): NodeRun {
@@ -299,6 +299,8 @@ export class RunGroups implements SlotWork {
       const before = await catalogue.rollouts({ groupId: group.id, slots: [slot] })
       if (spec.fork !== null || counts(before.at(-1))) {
         this.#runner.adopt(job)
+        // There may be another one that the node can do.
+        this.#wake()
         continue
       }
       const { jobId, session, token } = job
@@ -344,6 +346,7 @@ export class RunGroups implements SlotWork {
         round.slots.map(({ jobId, slot }) => this.#job(round, jobId, slot)),
       )
       if (round.slots.length < n + over) await this.#openSlots(round, n + over - round.slots.length)
+      this.#wake()
     }
     for (const { slot, over: isOver } of await this.states(round)) if (isOver) await this.#takeUp(known, slot)
     await this.#keeper.advance(group.id)
@@ -357,7 +360,13 @@ export class RunGroups implements SlotWork {
       this.#topic,
       opened.map(({ jobId, slot }) => this.#job(round, jobId, slot)),
     )
+    this.#wake()
+  }
+
+  /** There may be something to claim, or all is over. */
+  #wake(): void {
     this.#runner.wake()
+    this.#nodes?.jobs.waiting.ring()
   }
 
   #job({ groupId, runId }: RoundView, id: Id, slot: number): NewJob {
@@ -416,6 +425,7 @@ export class RunGroups implements SlotWork {
   }
 
   async #ended({ groupId }: Lease, answer: HandInAnswer | null): Promise<void> {
+    if (answer === null || (answer.accepted && answer.state === 'ready')) this.#wake()
     if (answer === null || groupId === null) return
     await this.#keeper.advance(groupId, this.#groups.get(groupId)?.cancelled ?? false)
   }

@@ -20,6 +20,7 @@ import type {
 import { isUnverified } from '../work.ts'
 import { nameSeparator, nodeNameOf, type NodeSaid, NodeWeights } from './node-weights.ts'
 import { listTaskFiles, type TaskFiles, taskFileAt } from './task-files.ts'
+import { WaitingClaims } from './waiting-claims.ts'
 
 /** A run at work whose jobs may go to nodes. */
 export interface NodeRun {
@@ -43,6 +44,20 @@ export interface NodesOfRun {
   readonly tasks: string
   /** The same for all of its jobs. */
   readonly order: Omit<NodeOrder, 'run'>
+}
+
+/** What a node asks for jobs with, beside what the queue is asked. */
+export interface NodeClaim extends ClaimRequest {
+  /** Runs that the node cannot do. */
+  readonly without: readonly Id[]
+  /** What the node was told last of the engine, and has done. */
+  readonly mark: string
+  /** Has handed in again what this process's catalogue may have lost. Until then it is given nothing. */
+  readonly isWhole?: boolean
+  /** So long it waits for the first job. Default: not at all. */
+  readonly waitMs?: number
+  /** Nobody waits for the answer any more. */
+  readonly signal?: AbortSignal
 }
 
 /** Hand-ins since the start, by what came of them. */
@@ -74,6 +89,8 @@ export class NodeJobs {
   readonly handIns: HandInTally = { accepted: 0, repeated: 0, refused: 0 }
   /** What nodes are told of the engine. */
   readonly weights: NodeWeights
+  /** Nodes that wait for something to do. */
+  readonly waiting: WaitingClaims
   readonly #parts: NodeJobsParts
   readonly #clock: Clock
   readonly #newId: IdMaker
@@ -84,6 +101,8 @@ export class NodeJobs {
   readonly #turns = new KeyedTurns<Id>()
   /** Rollouts that could not be ingested to their end, as far as this process knows. */
   readonly #partial = new Set<Id>()
+  /** When a session was heard of last. */
+  readonly #beatAt = new Map<Id, number>()
   /** A session is not passed over while something of it is ingested. */
   readonly #ofSession = new KeyedTurns<Id>()
   readonly #sweeping: NodeJS.Timeout
@@ -94,11 +113,12 @@ export class NodeJobs {
     this.leaseMs = parts.leaseMs
     this.#clock = parts.clock ?? systemClock
     this.#newId = parts.newId ?? newId
+    this.waiting = new WaitingClaims(this.#clock)
     const { queue } = parts.store
     this.weights = new NodeWeights({
       queue,
       clock: this.#clock,
-      passOver: (session) => this.#ofSession.take(session, () => queue.leave(session)),
+      passOver: (session) => this.#leave(session),
       ...(parts.onAnswered === undefined ? {} : { onAnswered: parts.onAnswered }),
     })
     this.#sweptAt = this.#clock.now()
@@ -113,12 +133,14 @@ export class NodeJobs {
   close(): void {
     clearInterval(this.#sweeping)
     this.weights.close()
+    this.waiting.close()
   }
 
   /** A run's jobs may be claimed from now on. */
   add(run: NodeRun): void {
     this.#stopped.delete(run.runId)
     this.#runs.set(run.runId, run)
+    this.waiting.ring()
   }
 
   /** No more jobs of a run are given out. `stopped`: nodes stop those they have and give them back. */
@@ -139,9 +161,9 @@ export class NodeJobs {
     return session
   }
 
-  /** One at a time for each run. */
-  take<T>(runId: Id, work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(runId, work)
+  /** A claim of a run: no hand-in goes on meanwhile, and those that wait wait for it, because a place is empty until it is answered. */
+  claiming<T>(runId: Id, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(runId, work, { ahead: true })
   }
 
   /**
@@ -176,7 +198,7 @@ export class NodeJobs {
   /** Ends a session in order: what it still holds goes back and burns no attempt. */
   async end(token: string, session: Id): Promise<void> {
     await this.sessionOf(token, session)
-    await this.#ofSession.take(session, () => this.#parts.store.queue.leave(session))
+    await this.#leave(session)
     this.weights.left(session)
   }
 
@@ -194,6 +216,8 @@ export class NodeJobs {
     await this.sessionOf(token, session)
     const { queue } = this.#parts.store
     const { alive, cancel } = await queue.beat(session, this.leaseMs)
+    if (alive) this.#beatAt.set(session, this.#clock.monotonic())
+    else this.#beatAt.delete(session)
     const jobs = new Map((await queue.jobs({ ids: held.map(({ jobId }) => jobId) })).map((job) => [job.id, job]))
     const cancelled = new Set(cancel)
     const stop = held.flatMap((one): readonly StopJob[] => {
@@ -230,20 +254,29 @@ export class NodeJobs {
 
   /**
    * Jobs of the runs at work, in the order in which these began; none for a node that has not done yet what it was told of the engine
-   * (`mark`). Throws `NODE_SESSION_GONE`.
+   * (`mark`). Where there are none it waits for the first. Throws `NODE_SESSION_GONE`.
    */
   async claim(
     token: string,
     session: Id,
-    { mark, ...asked }: ClaimRequest & { readonly without: readonly Id[]; readonly mark: string },
+    { mark, isWhole = true, waitMs = 0, signal = new AbortController().signal, ...asked }: NodeClaim,
   ): Promise<readonly NodeJob[]> {
-    await this.sessionOf(token, session, 'up')
-    if (!this.weights.isCurrent(mark)) return []
-    const found = await this.#claim(session, asked)
-    if (this.weights.isCurrent(mark)) return found
-    // It was not among those that were waited for.
-    for (const { lease } of found) await this.#parts.store.queue.giveBack(lease, 'drain')
-    return []
+    const { labels } = await this.sessionOf(token, session, 'up')
+    const kind = JSON.stringify([mark, isWhole, labels.toSorted(), asked.without.toSorted()])
+    const askedAt = this.#clock.monotonic()
+    const attempt = async (): Promise<readonly NodeJob[] | null | 'away'> => {
+      // One that is frozen or cut off would hold what it is given until its lease is over.
+      const heardAt = Math.max(askedAt, this.#beatAt.get(session) ?? 0)
+      if (this.#clock.monotonic() - heardAt > this.leaseMs / 3) return 'away'
+      if (!isWhole || !this.weights.isCurrent(mark)) return null
+      const found = await this.#claim(session, asked)
+      if (this.weights.isCurrent(mark)) return found
+      // It was not among those that were waited for.
+      for (const { lease } of found) await this.#parts.store.queue.giveBack(lease, 'drain')
+      if (found.length > 0) this.waiting.ring()
+      return null
+    }
+    return this.waiting.claim({ kind, limit: asked.limit, waitMs, signal, attempt })
   }
 
   async #claim(
@@ -256,7 +289,7 @@ export class NodeJobs {
       if (without.includes(run.runId)) continue
       const order = await run.order()
       const left = { ...request, limit: request.limit - found.length }
-      const jobs = await this.take(run.runId, () => run.claim(session, left))
+      const jobs = await this.claiming(run.runId, () => run.claim(session, left))
       found.push(...jobs.map((job) => ({ ...job, order })))
     }
     return found
@@ -297,7 +330,8 @@ export class NodeJobs {
     const { slot } = payload as { readonly slot: number } // Written by the groups of a run.
     const run = this.#runs.get(runId)
     let next: 'done' | 'again' = 'done'
-    const inTurn = <T>(work: () => Promise<T>) => this.take(runId, () => this.#ofSession.take(lease.session, work))
+    const inTurn = <T>(work: () => Promise<T>) =>
+      this.#turns.take(runId, () => this.#ofSession.take(lease.session, work))
     const result = await inTurn(async (): Promise<HandInResult> => {
       const [now] = await store.queue.jobs({ ids: [lease.jobId] })
       // Whose job is another's by now, or was handed in: the queue knows what it was handed in with.
@@ -335,6 +369,7 @@ export class NodeJobs {
       if (isUnverified(rollout)) next = 'again'
       return { ...(await store.queue.handIn(lease, { digest, made: null, next })), rolloutId }
     })
+    if (result.accepted && result.state === 'ready') this.waiting.ring()
     if (result.accepted && !result.repeated && result.rolloutId !== null) await run?.ended(result.rolloutId, next)
     return this.#counted(result)
   }
@@ -352,7 +387,14 @@ export class NodeJobs {
     const run = job?.runId == null ? undefined : this.#runs.get(job.runId)
     if (given && reason !== null && job?.runId === null) this.#parts.onGivenBack?.(nodeNameOf(name), reason)
     if (given && reason !== null) run?.note(`node ${nodeNameOf(name)} gave a job back: ${reason}`)
+    if (given) this.waiting.ring()
     return given
+  }
+
+  async #leave(session: Id): Promise<void> {
+    await this.#ofSession.take(session, () => this.#parts.store.queue.leave(session))
+    this.#beatAt.delete(session)
+    this.waiting.ring()
   }
 
   #counted(result: HandInResult): HandInResult {
@@ -373,7 +415,8 @@ export class NodeJobs {
     this.#sweptAt = now
     if (since > 2 * this.sweepMs) return
     try {
-      await this.#parts.store.queue.sweep()
+      const { ready } = await this.#parts.store.queue.sweep()
+      if (ready > 0) this.waiting.ring()
     } catch (error) {
       this.#parts.onFailure(error)
     }

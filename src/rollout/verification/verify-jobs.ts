@@ -33,6 +33,8 @@ export interface VerifyJobsParts {
   /** Here, at once. */
   readonly places: number
   readonly onFailure: (error: unknown) => void
+  /** There is something to claim. */
+  readonly onReady?: () => void
   readonly newId?: IdMaker
 }
 
@@ -203,12 +205,13 @@ export class VerifyJobs {
     const next = this.#next(jobId, came)
     if (isFault(came)) waiting.faults += 1
     if (next === 'done') waiting.came.resolve(came)
-    else this.#runner?.jobs.wake()
+    else this.#wake()
   }
 
-  /** Somebody here looks for work, where anybody does. */
+  /** There is something to claim: for nodes, and for somebody here where anybody works here. */
   #wake(): void {
-    const { here, places, store } = this.#parts
+    const { here, places, store, onReady } = this.#parts
+    onReady?.()
     if (here === null) return
     if (this.#runner !== null) return this.#runner.jobs.wake()
     const jobs = new JobRunner({

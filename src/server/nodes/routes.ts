@@ -78,9 +78,10 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes, rewound }: 
   })
 
   routes.post('/nodes/sessions/:id/claims', json, async (request, response) => {
-    const { request_id: requestId, rewound: known, ...asked } = parse(claimBody, request.body ?? {}, 'body')
-    const limit = known === rewound() ? asked.limit : 0
-    response.json({ jobs: await jobs.claim(who(request), request.params.id, { requestId, ...asked, limit }) })
+    const body = parse(claimBody, request.body ?? {}, 'body')
+    const { request_id: requestId, rewound: known, wait_ms: waitMs, ...asked } = body
+    const claim = { requestId, ...asked, isWhole: known === rewound(), waitMs, signal: whileThere(response) }
+    response.json({ jobs: await jobs.claim(who(request), request.params.id, claim) })
   })
   routes.get('/nodes/sessions/:id/runs/:run/files', async (request, response) => {
     response.json(await jobs.files(who(request), request.params.id, request.params.run))

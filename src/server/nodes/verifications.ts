@@ -5,11 +5,12 @@ import { digestOf, type NodeJobs, type VerifyJobs } from '../../rollout/index.ts
 import type { LeaseKey } from '../../trajectory/index.ts'
 import { admittedAs } from '../../access/index.ts'
 import { parse } from '../parse.ts'
+import { whileThere } from '../while-there.ts'
 import { claimVerificationsBody, verifiedBody } from './wire.ts'
 
 /** What the routes of verifications on nodes are built on. */
 export interface NodeVerificationParts {
-  readonly jobs: Pick<NodeJobs, 'sessionOf'>
+  readonly jobs: Pick<NodeJobs, 'sessionOf' | 'waiting'>
   readonly verifications: Pick<VerifyJobs, 'claim' | 'files' | 'file' | 'artifact' | 'handIn'>
 }
 
@@ -29,9 +30,17 @@ export function nodeVerificationRoutes({ jobs, verifications }: NodeVerification
   }
 
   routes.post('/nodes/sessions/:id/verifications', json, async (request, response) => {
-    const { request_id: requestId, limit, without } = parse(claimVerificationsBody, request.body ?? {}, 'body')
+    const body = parse(claimVerificationsBody, request.body ?? {}, 'body')
+    const { request_id: requestId, limit, without, wait_ms: waitMs } = body
     await own(request, 'up')
-    response.json({ jobs: await verifications.claim(request.params.id, { requestId, limit, without }) })
+    const found = await jobs.waiting.claim({
+      kind: JSON.stringify(['verify', without.toSorted()]),
+      limit,
+      waitMs,
+      signal: whileThere(response),
+      attempt: () => verifications.claim(request.params.id, { requestId, limit, without }),
+    })
+    response.json({ jobs: found })
   })
   routes.get('/nodes/sessions/:id/verifications/:job/files', async (request, response) => {
     response.json(await verifications.files(await leased(request)))

@@ -5,12 +5,14 @@ import { evidenceLimit } from '../../reward/index.ts'
 import type { NodeJob, NodeVerification, ToldWeights } from '../../rollout/index.ts'
 
 /** Grows with every change of these messages. */
-export const nodeProtocol = 4
+export const nodeProtocol = 5
 
 const id = z.string().refine(isId, 'not an id')
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
 const count = z.int().min(0).max(1_000_000)
 const token = z.int().min(1)
+/** So long an answer is held back while there is nothing to say. */
+const waitMs = z.int().min(0).max(30_000)
 
 /** Name of a node: what rollouts that it ran are labelled with. */
 export const nodeName = z
@@ -58,7 +60,7 @@ export const weightsBody = z.strictObject({
   mark,
   failed: z.strictObject({ code: z.string().max(100), message: z.string().max(2000) }).nullable(),
   also: z.array(id).max(1000),
-  wait_ms: z.int().min(0).max(30_000),
+  wait_ms: waitMs,
 })
 
 export const weightsAnswer = z.object({ weights })
@@ -84,6 +86,7 @@ export const claimBody = z.strictObject({
   mark,
   /** What it was told last of the catalogue, and has handed in again. */
   rewound: z.int(),
+  wait_ms: waitMs.default(0),
 })
 
 /** Of one version on both sides; what stands in it was checked when it was recorded. */
@@ -114,6 +117,7 @@ export const claimVerificationsBody = z.strictObject({
   limit: z.int().min(1).max(64),
   /** Environments that the node cannot verify. */
   without: z.array(z.string().max(200)).max(1000).default([]),
+  wait_ms: waitMs.default(0),
 })
 
 const verification = z.custom<NodeVerification>(
