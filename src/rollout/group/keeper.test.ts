@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { newId } from '../../core/index.ts'
 import type { RoundView } from '../../trajectory/index.ts'
 import { GroupKeeper } from './keeper.ts'
+
+afterEach(() => vi.useRealTimers())
 
 it('looks at a group once for all that happened while it looked before', async () => {
   const groupId = newId()
@@ -38,4 +40,43 @@ it('looks at a group once for all that happened while it looked before', async (
   }
   expect(await Promise.all(asked)).toEqual(Array.from({ length: 8 }, () => null))
   expect(looks).toHaveLength(4)
+})
+
+it('looks at a large group for a tenth of the time, however many members end, and at once for who wants no more of it', async () => {
+  vi.useFakeTimers()
+  const groupId = newId()
+  let looks = 0
+  const unused = (): never => {
+    throw new Error('it has no members')
+  }
+  const keeper = new GroupKeeper({
+    store: {
+      catalogue: {
+        rounds: async () => {
+          looks += 1
+          await new Promise((resolve) => setTimeout(resolve, 100))
+          return []
+        },
+        rollout: unused,
+        settleRound: unused,
+      },
+      recorder: { sessions: unused, session: unused },
+    },
+    work: { states: unused, topUp: unused, stop: unused, compare: unused },
+    onSettled: unused,
+    onFailure: unused,
+  })
+  const asked: Promise<unknown>[] = []
+  for (let member = 0; member < 495; member += 1) {
+    asked.push(keeper.advance(groupId))
+    await vi.advanceTimersByTimeAsync(10)
+  }
+  expect(looks).toBe(5)
+  asked.push(keeper.advance(groupId, true))
+  await vi.advanceTimersByTimeAsync(200)
+  expect(looks).toBe(7)
+  asked.push(keeper.advance(groupId))
+  keeper.close()
+  await vi.advanceTimersByTimeAsync(100)
+  expect(await Promise.all(asked)).toHaveLength(497)
 })

@@ -44,6 +44,10 @@ export class GroupKeeper {
   /** Steps that have not begun: whoever asks for one more meanwhile is answered by these, which will see what happened. */
   readonly #next = new Map<string, Promise<SettledRound | null>>()
   readonly #timers = new Map<Id, NodeJS.Timeout>()
+  /** When a group may be looked at again, as time of this process. */
+  readonly #rests = new Map<Id, number>()
+  /** Ends the rest that goes on. */
+  readonly #resting = new Map<Id, () => void>()
   #closed = false
 
   constructor(parts: KeeperParts) {
@@ -58,11 +62,19 @@ export class GroupKeeper {
     const key = `${groupId} ${cancelled}`
     const next =
       this.#next.get(key) ??
-      this.#turns.take(groupId, () => {
+      this.#turns.take(groupId, async () => {
+        if (!cancelled) await this.#rest(groupId)
         this.#next.delete(key)
-        return this.#advance(groupId, cancelled)
+        const at = performance.now()
+        const settled = await this.#advance(groupId, cancelled)
+        const tookMs = performance.now() - at
+        if (settled !== null || tookMs < shortMs) this.#rests.delete(groupId)
+        else this.#rests.set(groupId, performance.now() + Math.min(restsPerLook * tookMs, longestRestMs))
+        return settled
       })
     this.#next.set(key, next)
+    // Who wants no more of it does not wait for its rest.
+    if (cancelled) this.#resting.get(groupId)?.()
     return next
   }
 
@@ -71,6 +83,21 @@ export class GroupKeeper {
     this.#closed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
+    for (const wake of this.#resting.values()) wake()
+  }
+
+  /** A look reads all members, and each member that ends asks for one: so looks at a large group are a part of the time, whatever their number. */
+  async #rest(groupId: Id): Promise<void> {
+    const leftMs = (this.#rests.get(groupId) ?? 0) - performance.now()
+    if (leftMs <= 0 || this.#closed) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, leftMs)
+      this.#resting.set(groupId, () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+    this.#resting.delete(groupId)
   }
 
   async #advance(groupId: Id, cancelled: boolean): Promise<SettledRound | null> {
@@ -180,6 +207,12 @@ export class GroupKeeper {
     this.#timers.set(groupId, timer)
   }
 }
+
+/** A look this short, as at any group of a few dozen members, is followed by no rest. */
+const shortMs = 20
+/** So long as many looks a group rests after each. */
+const restsPerLook = 9
+const longestRestMs = 2000
 
 /** Longer ones overflow in Node and fire at once. */
 const longestTimerMs = 2 ** 31 - 1

@@ -327,7 +327,8 @@ export class RunGroups implements SlotWork {
     known.attempts.set(rolloutId, summary)
     this.#run.onProgress({ type: 'ended', rollout: summary })
     if (retried) this.#runner.wake()
-    await this.#keeper.advance(rollout.groupId, known.cancelled)
+    // Its node is answered meanwhile.
+    this.#keeper.advance(rollout.groupId, known.cancelled).catch((error: unknown) => this.#runner.fail(error))
   }
 
   async #takeUpRound(known: KnownGroup): Promise<void> {
