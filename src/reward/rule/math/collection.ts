@@ -8,6 +8,8 @@ export interface Collection {
    */
   readonly kind: string
   readonly items: readonly string[]
+  /** Of a set: it stands in braces. */
+  readonly braced?: true
 }
 
 const listed = /,|;|\\text\s*\{\s*(?:and|or),?\s*\}|\s(?:and|or)\s/
@@ -20,7 +22,7 @@ export function collectionOf(text: string): Collection | null {
   const united = partsOf(text, /\\cup(?![A-Za-z])/)
   if (united.length > 1) return { kind: 'union', items: united }
   const braced = enclosed(text, /^\\\{/, /\\\}$/)
-  if (braced !== null) return { kind: 'set', items: itemsOf(braced) }
+  if (braced !== null) return { kind: 'set', items: itemsOf(braced), braced: true }
   const bracketed = enclosed(text, /^[([]/, /[)\]]$/)
   const inner = bracketed === null ? [] : partsOf(bracketed, /,|;/)
   if (inner.length > 1) {
@@ -51,7 +53,7 @@ function matrixOf(text: string): Collection | null {
   if (found === null) return null
   const name = found[1] ?? ''
   const rows = (found[2] ?? '')
-    .split('\\\\')
+    .split(/\\\\(?:\s*\[[^\]]*\])?|\\cr(?![A-Za-z])/)
     .map((row) => row.split('&').map((cell) => cell.trim()))
     .filter((cells) => cells.some((cell) => cell !== ''))
   // Bars make a determinant or a norm of it.

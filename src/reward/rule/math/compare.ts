@@ -29,9 +29,15 @@ export function sameNumber(gold: string, given: string, effort: Effort): boolean
   const [whole, other] = [counted(gold), counted(given)]
   if (whole.unit === '' && other.unit === '') return sameExpression(gold, given, effort)
   if (!sameUnit(whole.unit, other.unit) || !mayCount(whole) || !mayCount(other)) return false
-  if (sameExpression(whole.body, other.body, effort)) return true
+  if (!isBelowOne(whole, other) && sameExpression(whole.body, other.body, effort)) return true
   // Of 50% and 0.5 only one has the sign.
   return whole.unit === '' || other.unit === '' ? sameExpression(gold, given, effort) : false
+}
+
+/** Whether one is a bare decimal below 1 and the other in percent: 0.25 is 25%, and so it is not 0.25%. */
+function isBelowOne(gold: Counted, given: Counted): boolean {
+  const [percent, bare] = gold.unit === 'percent' ? [gold, given] : [given, gold]
+  return percent.unit === 'percent' && bare.unit === '' && /^[+-]?\s*0*\.\d+$/.test(bare.body)
 }
 
 /** Whether two equations say the same: left less right is the same but for a constant factor. */

@@ -2,7 +2,7 @@ import { quote, type Rule, verdictOf } from '../rule.ts'
 import { type Collection, collectionOf } from './collection.ts'
 import { sameEquation, sameNumber } from './compare.ts'
 import { Effort, TooCostly } from './rational.ts'
-import { canonical, isWords, lastBoxed, partsOf, undressed, unwrapped } from './text.ts'
+import { canonical, isDate, isWords, lastBoxed, partsOf, undressed, unwrapped } from './text.ts'
 
 /** Longest answer that is looked at, in UTF-16 units: what is longer is no answer but a text. */
 const longest = 1000
@@ -12,7 +12,7 @@ const longest = 1000
  * letters at ten points, tuples, intervals and matrices in order, sets, unions, bare lists and `\pm` in any order. Reads LaTeX
  * and plain text; of an answer with `\boxed{…}` the last box counts.
  *
- * A unit may be left off, another unit is another answer; `50\%` is 0.5, and 50 where it is asked for in percent. A rounded
+ * A unit may be left off, another unit is another answer; `50\%` is 0.5, and 50 where it is asked for in percent; `25_8` is not 25. A rounded
  * decimal is not the fraction or root that it was rounded from, unless it is all that a double holds. Words are compared
  * as words, case apart. Infinity is itself only. What cannot be read, is no number, or would cost too much to compute equals
  * the same text only. Throws `RangeError` for an empty gold.
@@ -40,7 +40,7 @@ function isSame(gold: string, given: string): boolean {
 function same(gold: string, given: string, effort: Effort): boolean {
   effort.spend(1)
   if (canonical(gold) === canonical(given)) return true
-  if (isWords(gold) || isWords(given)) return false
+  if ([gold, given].some((text) => isWords(text) || isDate(text))) return false
   const [a, b] = [infinityOf(gold), infinityOf(given)]
   if (a !== null || b !== null) return a === b
   return (
@@ -59,9 +59,9 @@ function infinityOf(text: string): '+' | '-' | null {
 
 /** Null where neither is one. */
 function sameCollection(gold: string, given: string, effort: Effort): boolean | null {
-  const [a, b] = [collectionOf(afterIn(gold)), collectionOf(afterIn(given))]
-  if (a === null && b === null) return null
-  return a !== null && b !== null && a.kind === b.kind && a.items.length === b.items.length && sameItems(a, b, effort)
+  const [a, b] = [gold, given].map((text) => withoutRepeats(collectionOf(afterIn(text)), effort))
+  if (a == null && b == null) return null
+  return a != null && b != null && a.kind === b.kind && a.items.length === b.items.length && sameItems(a, b, effort)
 }
 
 /** Of `x \in [0, 1]` the interval. */
@@ -73,6 +73,15 @@ function afterIn(text: string): string {
 function withoutLeft(text: string): string {
   const right = /^[A-Za-z]\s*=\s*((?:\\pm|\\\{|[([]).*)$/s.exec(text)?.[1] ?? text
   return right.includes('=') ? text : right
+}
+
+/** A set in braces is the same however often it names one thing; a list, as of roots, is not. */
+function withoutRepeats(collection: Collection | null, effort: Effort): Collection | null {
+  if (collection?.braced !== true) return collection
+  const items = collection.items.filter(
+    (item, at) => !collection.items.slice(0, at).some((other) => same(item, other, effort)),
+  )
+  return { ...collection, items }
 }
 
 function sameItems({ kind, items }: Collection, other: Collection, effort: Effort): boolean {

@@ -7,6 +7,20 @@ const dressing =
 const wrapper =
   /\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|mathit|mathsf|boldsymbol|operatorname)\s*\{([^{}]*)\}/g
 
+/** Words that make a number larger, as `2 million` and `2 \text{ million dollars}`. */
+const magnitudes: Readonly<Record<string, string>> = {
+  dozen: '12',
+  hundred: '100',
+  thousand: '1000',
+  million: '10^6',
+  billion: '10^9',
+  trillion: '10^{12}',
+}
+const magnitude = new RegExp(
+  String.raw`(?<=\d)\s*(\\text\s*\{\s*)?\b(${Object.keys(magnitudes).join('|')})(?![A-Za-z])(?:(?<=\{[^{}]*)([^{}]*)\})?`,
+  'gi',
+)
+
 /** The content of the last `\boxed{…}`; null where there is none. */
 export function lastBoxed(text: string): string | null {
   const found = [...text.matchAll(/\\f?boxed\s*\{/g)].at(-1) ?? [...text.matchAll(/\\fbox\s*\{/g)].at(-1)
@@ -17,9 +31,11 @@ export function lastBoxed(text: string): string | null {
 /** An answer without what only dresses it. Braces of sets stay as `\{` and `\}`, a dollar sign as `\$`, words in `\text{…}`. */
 export function undressed(text: string): string {
   const plain = unquoted(text)
-    .replaceAll(/[！-～]/g, (wide) => wide.normalize('NFKC'))
+    .replaceAll(/[！-～﹣\u{1d7ce}-\u{1d7ff}]/gu, (wide) => wide.normalize('NFKC'))
     .replaceAll(/[¼-¾⅐-⅞]/g, (one) => one.normalize('NFKC').replace(/^(\d+)⁄(\d+)$/, '\\frac{$1}{$2}'))
     .replaceAll(/[⁰¹²³⁴-⁹⁺⁻ⁿ]+/g, (raised) => `^{${raised.normalize('NFKC').replace('−', '-')}}`)
+    .replaceAll(/[₀-₉]+/g, (lowered) => `_{${lowered.normalize('NFKC')}}`)
+    .replaceAll(/√\s*\(/g, 'sqrt(')
     .replaceAll(/(?<=\d)[\u2009\u202f\u00a0](?=\d{3}(?!\d))/g, '')
     .replaceAll(sign, (one) => signs[one] ?? one)
     .replaceAll(/(?<=\d)(?:\{,\}|\\[,;:! ])\s*(?=\d{3}(?!\d))/g, '')
@@ -33,6 +49,11 @@ export function undressed(text: string): string {
     .replaceAll(/\{([^{}]*)\\choose(?![A-Za-z])([^{}]*)\}/g, '\\binom{$1}{$2}')
     .replaceAll(/\\(?:varnothing|emptyset)(?![A-Za-z])|\\\{\s*\\\}/g, '\\emptyset')
     .replaceAll(/\+\/-/g, '\\pm ')
+    .replaceAll(magnitude, (_, open = '', word = '', more = '') => {
+      const times = `\\times ${magnitudes[String(word).toLowerCase()] ?? ''}`
+      return String(open) === '' ? `${times} ` : `${times}\\text{ ${more}}`
+    })
+    .replaceAll(/\\text\{\s*\}/g, '')
     .trim()
     .replace(/(?<!\.)\.$/, '')
   return withoutBraces(withoutThousands(plain.trim()))
@@ -43,18 +64,23 @@ export function unwrapped(text: string): string {
   return text.replaceAll(wrapper, ' $1 ').trim()
 }
 
-/** What two texts have in common if they are the same: blanks count between words only, upper case in single letters only. */
+/** What two texts have in common if they are the same: blanks count between words only, upper case in single letters and in signs of units only. */
 export function canonical(text: string): string {
   return unwrapped(text)
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/ (?![A-Za-z0-9])|(?<![A-Za-z0-9]) /g, '')
-    .replaceAll(/(?<![\\A-Za-z])[A-Za-z]{2,}/g, (word) => word.toLowerCase())
+    .replaceAll(/(?<![\\A-Za-z])(?:(?<!\d ?)[A-Za-z]{2,}|[A-Za-z]{4,})/g, (word) => word.toLowerCase())
 }
 
 /** Whether a text is words and no formula. */
 export function isWords(text: string): boolean {
   const plain = unwrapped(text)
   return /^\p{L}[\p{L}\s'-]*$/u.test(plain) && /\p{L}{2}/u.test(plain) && !/^(?:[xyz]+|pi)$/.test(plain)
+}
+
+/** Whether a text is a date, which only looks like a difference or a quotient. */
+export function isDate(text: string): boolean {
+  return /^(?:\d{4}-\d{2}-\d{2}|\d{1,2}\/\d{1,2}\/\d{4})$/.test(text)
 }
 
 /** Parts between a sign outside of all brackets, trimmed; empty ones are left out. */

@@ -49,17 +49,26 @@ const names: Readonly<Record<string, string>> = Object.fromEntries(
 )
 /** Signs that are letters as well: units only where they are written as text. */
 const ambiguous = new Set(['m', 'g', 'l', 's', 'h', 'in'])
+/** Words behind a number that make it another one, and so count nothing. */
+const changes =
+  /\b(?:squared|cubed|factorial|more|less|fewer|halves|half|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|times|fold|plus|minus|over|under|above|below|mod|modulo|or|and|of|to|from|than|not|about)\b/i
 const currencies: Readonly<Record<string, string>> = {
   '\\$': 'dollar',
   $: 'dollar',
   '€': 'euro',
   '£': 'pound sterling',
+  '¥': 'yen',
+  '₹': 'rupee',
 }
 
 /** Takes a unit off: a currency in front, a percent sign, degrees, a base, or words behind a number. */
 export function counted(text: string): Counted {
-  const money = /^(-?)\s*(?:US)?(\\\$|€|£)\s*(?=[\d.\\])(.*)$/s.exec(text)
-  if (money !== null) return { body: `${money[1]}${money[3]}`, unit: currencies[money[2] ?? ''] ?? '', known: true }
+  const money = /^(-?)\s*(?:US)?(\\\$|[€£¥₹])\s*(-?)\s*(?=[\d.\\])(.*)$/s.exec(text)
+  if (money !== null) {
+    return { body: `${money[1]}${money[3]}${money[4]}`, unit: currencies[money[2] ?? ''] ?? '', known: true }
+  }
+  const behind = /^(.*\d)\s*(\\\$|[€£¥₹])$/s.exec(text)
+  if (behind !== null) return { body: behind[1] ?? '', unit: currencies[behind[2] ?? ''] ?? '', known: true }
   const percent = /^(.*[\d})])\s*\\?%$/s.exec(text)
   if (percent !== null) return { body: percent[1] ?? '', unit: 'percent', known: true }
   const degrees = /^(.*[\d})])\s*\^\s*\{?\s*\\circ\s*\}?\s*(C|F|\\(?:text|mathrm)\s*\{\s*[CF]\s*\})?$/s.exec(text)
@@ -67,22 +76,26 @@ export function counted(text: string): Counted {
     const scale = unwrapped(degrees[2] ?? '').trim()
     return { body: degrees[1] ?? '', unit: scale === '' ? 'degree' : `degree ${scale}`, known: true }
   }
-  const based = /^(\d+)_\s*\{?\s*(\d{1,2})\s*\}?$/.exec(text)
+  const based = /^(\d+)_\s*\{?\s*\(?\s*(\d{1,2})\s*\)?\s*\}?$/.exec(text)
   if (based !== null) return { body: based[1] ?? '', unit: `base ${based[2]}`, known: true }
   return inText(text) ?? inWords(text) ?? { body: text, unit: '', known: true }
 }
 
-/** Whether two units are one, or one of them was left off or says nothing. */
-export function sameUnit(a: string, b: string): boolean {
-  const [left, right] = [saying(a), saying(b)]
-  return left === '' || right === '' || left === right
+/**
+ * Whether two units are one, or one of them was left off or says nothing. A base may be left off where the gold has one;
+ * where it has none, digits to another base than ten are another number.
+ */
+export function sameUnit(gold: string, given: string): boolean {
+  const [wanted, told] = [saying(gold), saying(given)]
+  if (wanted === '' && told.startsWith('base ')) return told === 'base 10'
+  return wanted === '' || told === '' || wanted === told
 }
 
 function inText(text: string): Counted | null {
   const found =
     /^(.*\S)\s*\\(?:text|mbox|textrm|mathrm)\s*\{\s*([^{}]*?)\s*\}\s*(?:\^\s*\{?\s*(\d)\s*\}?)?$/s.exec(text) ?? null
   const word = found?.[2] ?? ''
-  if (found === null || !/^\\?[A-Za-z%$]/.test(word) || /^(?:or|and)$/.test(word)) return null
+  if (found === null || !/^\\?[A-Za-z%$]/.test(word) || /^(?:or|and)$/.test(word) || changes.test(word)) return null
   const { unit, known } = unitOf(word, found[3])
   return { body: found[1] ?? '', unit, known }
 }
@@ -93,6 +106,7 @@ function inWords(text: string): Counted | null {
   // The name of a command, or a letter of the formula.
   if (found === null || (found[1] ?? '').endsWith('\\')) return null
   const { unit, known } = unitOf(word, found[3])
+  if (changes.test(word)) return null
   const isLetter = /^[A-Za-z]$/.test(word) || ambiguous.has(word)
   if (isLetter || (!known && !/^[a-z]{3,}(?: [a-z]{2,})*$/.test(word)) || !/\d/.test(found[1] ?? '')) return null
   if (!known && !/\s[A-Za-z]/.test(text)) return null
@@ -120,6 +134,8 @@ function unitOf(word: string, power: string | undefined): { readonly unit: strin
       .replace(/^km\/h$/, 'kmh')
     return { unit: raised === '' ? unit : `${unit}^${raised}`, known: true }
   }
+  // Short ones are signs, of which the case counts: Gb and GB.
+  if (/^[A-Za-z]{1,3}$/.test(word)) return { unit: `${word}${raised}`, known: false }
   return { unit: `${rest.map((one) => one.replace(/(?<=\w{2})s$/, '')).join(' ')}${raised}`, known: false }
 }
 
