@@ -160,6 +160,8 @@ interface Parts {
   readonly environments: EnvironmentRegistry
   readonly environment: Environment
   readonly harness: Harness
+  /** Of agents whose harness the configuration says. */
+  readonly agentHarnesses: NonNullable<RunOptions['agentHarnesses']>
   readonly request: RunRequest
   readonly session: Config['session']
   readonly budgets: Config['run']['budgets']
@@ -175,12 +177,21 @@ async function partsOf(loaded: LoadedConfig, request: RunRequest): Promise<Parts
     environments,
     environment: environments.get(request.environment),
     harness: await harnessFor(loaded, request.harness, request.command),
+    agentHarnesses: await agentHarnessesOf(loaded),
     request,
     session: await mergeSessionConfig(config.session, request.policy, 'policy'),
     budgets: await mergeRunBudgets(config.run.budgets, request.budgets, 'budgets'),
     group: await mergeRunGroup(config.run.group, request.group, 'group'),
     n: request.n ?? config.run.n,
   }
+}
+
+async function agentHarnessesOf(loaded: LoadedConfig): Promise<Parts['agentHarnesses']> {
+  const own: Record<string, Harness> = {}
+  for (const [name, { harness }] of Object.entries(loaded.config.policies)) {
+    if (harness !== null) own[name] = await harnessFor(loaded, harness, null)
+  }
+  return own
 }
 
 /** The tasks of a run, once its store is open. */
@@ -307,10 +318,19 @@ async function standOf(
   { config }: LoadedConfig,
   {
     owner,
-    parts: { environment, harness, request, session, budgets, group, n },
+    parts: { environment, harness, agentHarnesses, request, session, budgets, group, n },
     onProgress,
   }: { readonly owner: Owner; readonly parts: Parts; readonly onProgress: (progress: RunProgress) => void },
 ): Promise<Stand> {
+  if (owner.proxy.policies.length > 0 && request.needs.length > 0) {
+    throw new PaddockError(
+      'USAGE',
+      'Labels of nodes are needed, and nodes do rollouts of one policy: there are several',
+      {
+        fix: 'Leave `needs` out.',
+      },
+    )
+  }
   const model = request.model ?? owner.engine.model
   const { keepSnapshots } = config.run
   const sandbox = await sandboxOf(
@@ -342,16 +362,21 @@ async function standOf(
     tell,
     options: {
       request: whole,
-      nodes: {
-        jobs: owner.nodes,
-        tasks: absolute(request.tasks),
-        order: {
-          request: { ...whole, environment: environment.name },
-          harness: { name: harness.name, version: harness.version },
-          environment: { name: environment.name, verifierVersion: environment.verifierVersion },
-          trainingStep: request.step,
-        },
-      },
+      // A node knows one policy.
+      ...(owner.proxy.policies.length > 0
+        ? {}
+        : {
+            nodes: {
+              jobs: owner.nodes,
+              tasks: absolute(request.tasks),
+              order: {
+                request: { ...whole, environment: environment.name },
+                harness: { name: harness.name, version: harness.version },
+                environment: { name: environment.name, verifierVersion: environment.verifierVersion },
+                trainingStep: request.step,
+              },
+            },
+          }),
       needs: request.needs,
       doneHere: owner.doesRollouts,
       elsewhere: owner.elsewhere,
@@ -361,6 +386,7 @@ async function standOf(
       sandbox,
       environment,
       harness,
+      agentHarnesses,
       model,
       policy: sessionPolicy(session, model),
       labels: request.labels,

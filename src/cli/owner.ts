@@ -69,6 +69,7 @@ import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
 import type { FindEnvironment } from './environments.ts'
+import { leadEngine, openPolicies, takeAdapters } from './policies.ts'
 import { roleEngine } from './role-engine.ts'
 import { LeftWork } from './left.ts'
 import { logNodesAnswered, logProxyEvent } from './observe.ts'
@@ -190,13 +191,24 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     closers.add(() => store.close())
     const { unverified } = await endInterrupted(store)
-    const engines = await EngineSet.open(config.engine, {
+    const hasPolicies = Object.keys(config.policies).length > 0
+    if (hasPolicies && options.doesRollouts === false) {
+      throw new PaddockError('CONFIG_INVALID', 'Nodes do rollouts of one policy, and `policies` names several.', {
+        fix: 'Do the rollouts here: `paddock serve`, or `paddock coordinator --here`.',
+      })
+    }
+    const engines = await EngineSet.open(leadEngine(config), {
       named: await store.trainer.engines(),
       onMissing: (url, error) => log.room('cli').warn({ url, error }, 'a replica that was named is not used'),
       dataDirectory: config.store.directory,
       ...(signal === undefined ? {} : { signal }),
     })
     closers.add(async () => engines[Symbol.asyncDispose]())
+    const policies = await openPolicies(config, engines.found, {
+      dataDirectory: config.store.directory,
+      ...(signal === undefined ? {} : { signal }),
+      onOpen: (engine) => closers.add(async () => engine[Symbol.asyncDispose]()),
+    })
     const live = new LiveFeed()
     const texts = new TokenTextCache({ store, engine: () => proxy.engine, model: () => engines.found?.model ?? null })
     closers.add(() => texts.close())
@@ -210,6 +222,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       engine: engines.found?.adapter ?? null,
       replicas: engines.found?.replicas ?? [],
       fleet: config.engine.fleet,
+      ...(hasPolicies ? { policies } : {}),
       putFingerprint: (fingerprint) => store.catalogue.putFingerprint(fingerprint),
       openMode: options.openMode,
       openPolicy: sessionPolicy(config.session, engines.found?.model ?? null),
@@ -240,6 +253,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
     })
     closers.add(() => proxy.close())
+    await takeAdapters(config, proxy)
     const judge = roleEngine('judge', config, { store, onEvent: logCall })
     closers.add(async () => judge[Symbol.asyncDispose]())
     const users = roleEngine('user', config, { store, onEvent: logCall })

@@ -507,7 +507,31 @@ export const catalogue = {
     'Running generations did not end in time for a pause.',
     'Give it more time (`timeoutMs`), or use the mode keep or abort-resubmit.',
   ),
+  AGENTS_UNFIT: entry(
+    'request',
+    400,
+    'A task needs several agents, and they cannot work as it asks with this harness or beside what else the task has.',
+    'Use a harness that can be asked again in its conversation, or let the task say `by: program`.',
+  ),
   POLICY_OWNED: entry('request', 409, 'Another run announces the weights of this engine.', 'Close that run first.'),
+  POLICY_SHARED: entry(
+    'request',
+    409,
+    'Weights of a policy cannot be moved below the adapters of others on the same engine.',
+    'Give the policy an engine of its own, or bring its weights as a LoRA adapter.',
+  ),
+  POLICY_UNKNOWN: entry(
+    'request',
+    404,
+    'There is no policy of this name.',
+    'Name one of `policies` of the configuration, or add it there.',
+  ),
+  POLICY_UNNAMED: entry(
+    'request',
+    400,
+    'There are several policies, and the request does not say which one it is of.',
+    'Name it: `policy`.',
+  ),
   PORT_IN_USE: entry(
     'request',
     409,

@@ -86,6 +86,16 @@ export type EventBody =
       readonly cut?: true
     }
   | {
+      /** What one of several agents said at the end of its turn: the others are told. */
+      readonly kind: 'agent_turn'
+      /** Counts from 1, over all agents. */
+      readonly turn: number
+      readonly agent: string
+      readonly said: string
+      /** Why the work is over with this. `done`: the word for it was said; `max_turns`; `silent`: it said nothing. Null: it goes on. */
+      readonly over: 'done' | 'max_turns' | 'silent' | null
+    }
+  | {
       /** What became of a call that was answered with a handle. */
       readonly kind: 'deferred_result'
       readonly handle: string

@@ -21,7 +21,12 @@ export type VerdictBy = (typeof verdictRanks)[number]
 /** A verdict on one rollout. Appended, never changed: a correction `supersedes` an earlier one. */
 export type Verdict = VerdictFacts &
   (
-    | { readonly status: 'scored' | 'hacked'; readonly reward: number }
+    | {
+        readonly status: 'scored' | 'hacked'
+        readonly reward: number
+        /** Numbers that stand in the place of {@link reward} for what these policies sampled, by name. Absent: it is every policy's. */
+        readonly byPolicy?: Readonly<Record<string, number>>
+      }
     | {
         readonly status: Exclude<VerdictStatus, 'scored' | 'hacked'>
         readonly reward: null

@@ -1,7 +1,8 @@
 import { isPaddockError, newId, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type { Box, BoxRole, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
-import type { Artifacts, Attempt, Environment, NamedScript, TaskSteps } from './contract.ts'
+import type { TaskAgents } from './agents.ts'
+import type { Artifacts, Attempt, Environment, NamedScript, ScriptStep, TaskSteps } from './contract.ts'
 import { openTaskBox, verifierBoxes } from './open-box.ts'
 import { type RanStep, runScript } from './run-script.ts'
 import { wholeVerdict } from './steps.ts'
@@ -88,17 +89,37 @@ async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box,
   const { environment, signal } = o
   const context = { task, attempt: tried, box, signal, emit: () => undefined }
   for (const { directory, from } of script.files ?? []) await box.putFiles(directory, from)
-  const steps = await runScript({ ...context, environment, script: script.script })
+  const agents = environment.agents(task)
+  const acts = agents === null ? script.script.steps.map((step) => ({ step })) : inTurns(agents, script)
+  const steps = await runScript({ ...context, environment, script: { steps: acts.map(({ step }) => step) } })
   o.onRan?.(steps)
-  const last = script.script.steps.at(-1)
+  const last = acts.at(-1)?.step
   const said = last !== undefined && 'say' in last ? last.say : null
   // No user answers a script; what it says is what one would have heard.
-  const talk = script.script.steps.flatMap((step) => ('say' in step ? [{ by: 'agent' as const, text: step.say }] : []))
+  const talk = acts.flatMap(({ step, ...whose }) =>
+    'say' in step ? [{ by: 'agent' as const, ...whose, text: step.say }] : [],
+  )
   return await environment.collect({
     ...context,
     lastSaid: () => Promise.resolve(said),
-    ...(environment.user(task) === null ? {} : { talk: () => Promise.resolve(talk) }),
+    ...(environment.user(task) === null && agents === null ? {} : { talk: () => Promise.resolve(talk) }),
   })
+}
+
+/** The scripts of several agents as they take turns: each goes on until it says something. */
+function inTurns(
+  { agents }: TaskAgents,
+  { agents: scripts = {} }: NamedScript,
+): readonly { readonly step: ScriptStep; readonly agent: string }[] {
+  const left = agents.map(({ name }) => ({ agent: name, steps: [...(scripts[name]?.steps ?? [])] }))
+  const acts: { readonly step: ScriptStep; readonly agent: string }[] = []
+  while (left.some(({ steps }) => steps.length > 0)) {
+    for (const { agent, steps } of left) {
+      const end = steps.findIndex((step) => 'say' in step)
+      for (const step of steps.splice(0, end === -1 ? steps.length : end + 1)) acts.push({ step, agent })
+    }
+  }
+  return acts
 }
 
 function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Promise<VerdictDraft> {

@@ -4,6 +4,7 @@ import type { FindJudgeServer, ToolCallFact, VerdictDraft } from '../reward/inde
 import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
 import type { TaskGenerator } from './generate/contract.ts'
 import type { Deferral } from './deferral.ts'
+import type { TaskAgents } from './agents.ts'
 import type { Said, TaskUser } from './user.ts'
 
 /**
@@ -51,6 +52,8 @@ export interface Environment {
   steps(task: Task): TaskSteps | null
   /** Who answers the agent between its turns; null: nobody does. Pure. */
   user(task: Task): TaskUser | null
+  /** The agents that a task needs, where one is not enough; null: it is. Pure. */
+  agents(task: Task): TaskAgents | null
   /**
    * Takes what the verifier needs out of the agent's box. Ends the box's background work and freezes it: call it once,
    * after the agent phase. Never throws for what the agent left there; throws for infra faults.
@@ -162,8 +165,8 @@ export interface CollectContext extends BoxContext {
    */
   readonly lastSaid?: () => Promise<string | null>
   /**
-   * What the agent and the user of the task said to each other, in order, with the agent's last words. Absent: nobody recorded it, or the
-   * task has no user.
+   * What the agent and the user of the task said to each other, in order, with the agent's last words; or what agents that take turns did.
+   * Absent: nobody recorded it, or the task has neither.
    */
   readonly talk?: () => Promise<readonly Said[]>
 }
@@ -295,6 +298,8 @@ export interface NamedScript {
   /** Relative weight among the candidates of a scripted engine. */
   readonly weight: number
   readonly script: Script
+  /** Of a task of several agents: what each does, by its name; `script` is empty then. */
+  readonly agents?: Readonly<Record<string, Script>>
   /** Files that stand in the box before the first step; only validation has such scripts. */
   readonly files?: readonly { readonly directory: string; readonly from: FileTree }[]
   /** What runs in the steps after the first; nothing in those that are left out. */

@@ -15,7 +15,8 @@ import type {
   Tool,
   VerifyContext,
 } from './contract.ts'
-import { type TaskUser, taskUserSchema, type TaskUserSpec } from './user.ts'
+import { taskAgentsSchema, type TaskAgentsSpec } from './agents.ts'
+import { taskUserSchema, type TaskUserSpec } from './user.ts'
 import { generatedTasks, type GeneratorSpec, readGenerated, taskGenerator } from './generate/index.ts'
 
 /** A task whose data has been through the environment's schema. */
@@ -48,6 +49,8 @@ export interface EnvironmentSpec<Data> {
   steps?(task: TaskOf<Data>): TaskSteps | null
   /** Default: null, nobody answers the agent. A task of several steps has no user. */
   user?(task: TaskOf<Data>): TaskUserSpec | null
+  /** Default: null, one agent works at each task. A task of several agents has no steps and no user. */
+  agents?(task: TaskOf<Data>): TaskAgentsSpec | null
   collect(context: With<CollectContext, Data>): Promise<Artifacts>
   /** May throw: a PaddockError of family infra becomes `infra_error`, anything else `unscorable`. */
   verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>
@@ -92,6 +95,7 @@ const shape = z.object({
   userPrompt: callable.optional(),
   steps: callable.optional(),
   user: callable.optional(),
+  agents: callable.optional(),
   collect: callable,
   verify: callable,
   outside: callable.optional(),
@@ -154,7 +158,10 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     systemPrompt: (task) => spec.systemPrompt?.(typed(task)) ?? null,
     userPrompt: (task) => spec.userPrompt?.(typed(task)) ?? task.instruction,
     steps: (task) => spec.steps?.(typed(task)) ?? null,
-    user: (task) => userOf(spec, task, spec.user?.(typed(task)) ?? null),
+    user: (task) =>
+      saidOf(spec, task, { part: 'user', schema: taskUserSchema, said: spec.user?.(typed(task)) ?? null }),
+    agents: (task) =>
+      saidOf(spec, task, { part: 'agents', schema: taskAgentsSchema, said: spec.agents?.(typed(task)) ?? null }),
     collect: async (context) => spec.collect(typedContext(context)),
     verify: (context) => guarded(spec, context, typed),
     outside: (task) => spec.outside?.(typed(task)) ?? null,
@@ -185,15 +192,22 @@ function parseTask<Data>(spec: EnvironmentSpec<Data>, task: Task): TaskOf<Data> 
   return { ...task, data: parsed.data }
 }
 
-function userOf<Data>(spec: EnvironmentSpec<Data>, task: Task, said: TaskUserSpec | null): TaskUser | null {
+/** What an environment says of a task's user or agents, with every default filled in. */
+function saidOf<Data, Said>(
+  { name }: EnvironmentSpec<Data>,
+  task: Task,
+  { part, schema, said }: { readonly part: string; readonly schema: z.ZodType<Said>; readonly said: unknown },
+): Said | null {
   if (said === null) return null
-  const wrong = (what: string) =>
-    new PaddockError('TASK_INVALID', `Task ${task.name}: its user ${what}`, {
-      data: { task: task.name, environment: spec.name, place: 'user' },
-    })
-  const parsed = taskUserSchema.safeParse(said)
-  if (!parsed.success) throw wrong(`does not fit: ${z.prettifyError(parsed.error)}`)
-  return parsed.data
+  const parsed = schema.safeParse(said)
+  if (parsed.success) return parsed.data
+  throw new PaddockError(
+    'TASK_INVALID',
+    `Task ${task.name}: its ${part} does not fit: ${z.prettifyError(parsed.error)}`,
+    {
+      data: { task: task.name, environment: name, place: part },
+    },
+  )
 }
 
 async function guarded<Data>(

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 
-/** What an agent says to the user it works for, or hears. */
+/** What an agent says to the user it works for, or hears; or to the other agents of its task. */
 export interface Said {
   readonly by: 'agent' | 'user'
+  /** Which of several agents. */
+  readonly agent?: string
   readonly text: string
 }
 

@@ -77,9 +77,30 @@ export interface ProxyOptions {
    * conversation, tokens, stored responses and budgets are as they were. Default: of none.
    */
   readonly revives?: (session: SessionRecord) => boolean | Promise<boolean>
+  /**
+   * Several policies, of which each session has one: the first is asked at {@link engine}, and is that of sessions that name none.
+   * Default: one policy without a name.
+   */
+  readonly policies?: readonly ProxyPolicy[]
   /** One of several behind one listener: its sessions are those whose keys fall to it. Default: all are. */
   readonly shard?: ProxyShard
 }
+
+/** One of several policies. */
+export interface ProxyPolicy {
+  readonly name: string
+  /** False: it is recorded and never trained. */
+  readonly trained: boolean
+  /** What its calls name at the engine; null: as its sessions say. */
+  readonly model: string | null
+  /** Others are asked at the same engine, under adapters of theirs: the weights below those stay. */
+  readonly isShared: boolean
+  /** Its engine and further replicas of that; of the first policy null, which is asked at the engine of the proxy. */
+  readonly engine: { readonly adapter: EngineAdapter; readonly replicas: readonly EngineAdapter[] } | null
+}
+
+/** What a policy is to those who train. */
+export type PolicyFacts = Pick<ProxyPolicy, 'name' | 'trained' | 'model' | 'isShared'>
 
 /** What happens, as it happens: for `paddock serve`, metrics and the rollout. Never holds a key or a body. */
 export type ProxyEvent =
@@ -255,25 +276,9 @@ export interface Listener {
   close(): Promise<void>
 }
 
-export interface Proxy {
+/** The engine of one policy, as those ask it who move weights, score and probe. */
+export interface EngineSide {
   readonly engine: EngineAdapter
-  /** Throws `ENGINE_INCAPABLE` where the engine or this version cannot do what the policy demands; `STORE_*`. */
-  openSession(open: OpenSession): Promise<OpenedSession>
-  /** Aborts what is in flight, commits it, refuses everything later. Idempotent. Throws `SESSION_UNKNOWN`. */
-  closeSession(id: Id): Promise<void>
-  /** Closes what open mode opened or went on with. For an owner that stops in an orderly way. */
-  closeOpenMode(): Promise<void>
-  /** Throws `SESSION_UNKNOWN`. */
-  sessionStats(id: Id): SessionStats
-  /** Tells each answer of an open session once it is committed, before its client can act on it. Throws `SESSION_UNKNOWN`. */
-  watchAnswers(id: Id, listener: AnswerListener): void
-  /** Each request of an open session waits for it, a repeated one too: its client stands still, and is told what it rejects with. One at a time. Throws `SESSION_UNKNOWN`. */
-  holdRequests(id: Id, hold: RequestHold): void
-  /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
-  sessionHandler(id: Id): SessionHandler
-  /** Starts the inference listener. With `openMode` only loopback hosts are accepted. */
-  listen(options: { readonly host?: string; readonly port?: number }): Promise<Listener>
-  stats(): ProxyStats
   /** How the replicas of the engine stand. */
   engineStatus(): FleetStatus
   /** Asks each replica's health route now; `ill` says why it does not answer, null: it does. */
@@ -300,15 +305,6 @@ export interface Proxy {
   dropOldAdapters(): void
   /** Another process has brought these weights to the same engines, which are asked for nothing but their version. */
   followWeights(weights: WeightsElsewhere): Promise<void>
-  /**
-   * Calls of a session wait before they reach the engine from now on; what runs is ended and kept where it can be gone on with, else
-   * runs to its end. Its harness is kept by keep-alives. Gives how many were ended. Throws `SESSION_UNKNOWN`, `PAUSE_TIMED_OUT`.
-   */
-  shelveSession(id: Id): Promise<number>
-  /** Whether nothing of a session runs, or only what can be ended and gone on with. */
-  canShelve(id: Id): boolean
-  /** They go on, under the weights that there are. */
-  resumeSession(id: Id): void
   /** Asks each replica which weights it has. */
   engineWeights(): Promise<readonly ReplicaWeights[]>
   /**
@@ -325,6 +321,40 @@ export interface Proxy {
   textIds(text: string): Promise<readonly number[]>
   /** Takes somebody's word for the weights of replicas that do not name them themselves; an adapter they get where they are without it. */
   believeWeights(live: LiveWeights): Promise<void>
+}
+
+/** Its own engine is that of the first policy. */
+export interface Proxy extends EngineSide {
+  /** The first one first; empty: there is one policy, without a name. */
+  readonly policies: readonly PolicyFacts[]
+  /** The engine of a policy; null: of the first. Throws `POLICY_UNKNOWN`. */
+  engineOf(policy: string | null): EngineSide
+  /** Throws `ENGINE_INCAPABLE` where the engine or this version cannot do what the policy demands; `STORE_*`. */
+  openSession(open: OpenSession): Promise<OpenedSession>
+  /** Aborts what is in flight, commits it, refuses everything later. Idempotent. Throws `SESSION_UNKNOWN`. */
+  closeSession(id: Id): Promise<void>
+  /** Closes what open mode opened or went on with. For an owner that stops in an orderly way. */
+  closeOpenMode(): Promise<void>
+  /** Throws `SESSION_UNKNOWN`. */
+  sessionStats(id: Id): SessionStats
+  /** Tells each answer of an open session once it is committed, before its client can act on it. Throws `SESSION_UNKNOWN`. */
+  watchAnswers(id: Id, listener: AnswerListener): void
+  /** Each request of an open session waits for it, a repeated one too: its client stands still, and is told what it rejects with. One at a time. Throws `SESSION_UNKNOWN`. */
+  holdRequests(id: Id, hold: RequestHold): void
+  /** Throws `SESSION_UNKNOWN`, `SESSION_CLOSED`. */
+  sessionHandler(id: Id): SessionHandler
+  /** Starts the inference listener. With `openMode` only loopback hosts are accepted. */
+  listen(options: { readonly host?: string; readonly port?: number }): Promise<Listener>
+  stats(): ProxyStats
+  /**
+   * Calls of a session wait before they reach the engine from now on; what runs is ended and kept where it can be gone on with, else
+   * runs to its end. Its harness is kept by keep-alives. Gives how many were ended. Throws `SESSION_UNKNOWN`, `PAUSE_TIMED_OUT`.
+   */
+  shelveSession(id: Id): Promise<number>
+  /** Whether nothing of a session runs, or only what can be ended and gone on with. */
+  canShelve(id: Id): boolean
+  /** They go on, under the weights that there are. */
+  resumeSession(id: Id): void
   /** Takes no new calls and resolves when the running ones are committed. */
   drain(): Promise<void>
   /** Ends listeners and running calls, commits what came. Idempotent. */

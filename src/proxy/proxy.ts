@@ -2,15 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Digest, type Id, isLoopback, newId, PaddockError, systemClock } from '../core/index.ts'
 import type { SessionRecord } from '../trajectory/index.ts'
 import type { Listener, OpenedSession, OpenSession, Proxy, ProxyOptions, ProxyStats } from './contract.ts'
-import { Counting } from './counting.ts'
 import { dialectNamed } from './dialects/registry.ts'
-import { Generations } from './generations.ts'
-import type { EngineAdapter } from './engines/contract.ts'
-import { shownUrl } from './engines/http.ts'
-import { noEngine, standFor } from './engines/none.ts'
-import { anyReplica } from './fleet/any-replica.ts'
-import { defaultFleetLimits, type LiveWeights } from './fleet/contract.ts'
-import { Fleet } from './fleet/fleet.ts'
+import { type OpenEngineSide, openEngineSide, type SideSurroundings } from './engine-side.ts'
+import { defaultFleetLimits, type FleetStatus } from './fleet/contract.ts'
 import { openListener } from './http/listener.ts'
 import { dialectNameOf, readRoute, type Route } from './http/routes.ts'
 import { defaultLimits } from './limits.ts'
@@ -24,14 +18,10 @@ import { requireAble, wholePolicy } from './session/policy.ts'
 import { SessionBook } from './session/session-book.ts'
 import { newKeyOf } from './shards/keys.ts'
 import { PassOn } from './shards/pass-on.ts'
+import { Policies } from './policies.ts'
 import { modelShape, serveModels } from './model-routes.ts'
-import { Probes } from './probes/probes.ts'
-import { scoreIds } from './scoring.ts'
 import { serveStored } from './stored-responses.ts'
-import { storeSideChannels } from './side-channels.ts'
 import { tellError } from './tell-error.ts'
-import { besideTokens } from './tokens/beside.ts'
-import { TokenStrategies } from './tokens/choose.ts'
 
 /** How often keep-alives and stalls are looked for. */
 const tickMs = 1000
@@ -45,107 +35,56 @@ export function createProxy(options: ProxyOptions): Proxy {
   const book = new SessionBook()
   const admission = new Admission(limits.maxInFlight, limits.maxQueued)
   const fleetLimits = { ...defaultFleetLimits, ...options.fleet }
-  const upstream = new Fleet({
-    engines: options.engine === null ? [] : [options.engine, ...(options.replicas ?? [])],
-    maxInFlight: limits.maxInFlight,
-    limits: fleetLimits,
-    clock,
-    emit: (event) => emit({ type: 'engine', ...event }),
-    put: options.putFingerprint ?? null,
-    renewed: async ({ replica, changed }) => {
-      const difference = await strategies.relearn({ changed })
-      if (difference !== null) emit({ type: 'engine', what: 'changed', replica, detail: difference })
-    },
-    waited: ({ callId, sessionId }, waitedMs) => {
-      const rolloutId = book.rolloutOf(sessionId)
-      const about = { id: newId(), at: clock.now(), rolloutId, sessionId }
-      recorder.appendEvent({ ...about, kind: 'engine_wait', callId, waitedMs }).catch(() => {
-        // A store that fails here fails the call's commit too, and that one is told.
-      })
-    },
-  })
-  // What it is asked is asked of whatever replica there is; where there is none yet, nothing can be.
-  let found = options.engine ?? noEngine
-  const now = (): EngineAdapter => upstream.engineNow() ?? found
-  const asOne = (first: EngineAdapter): EngineAdapter =>
-    options.replicas === undefined ? first : anyReplica(first, now)
-  let known = options.engine === null ? noEngine : asOne(options.engine)
-  const engine = standFor(() => known)
-  const strategiesOf = (): TokenStrategies =>
-    new TokenStrategies(engine, upstream, (why) =>
-      emit({
-        type: 'engine',
-        what: 'splice_void',
-        replica: shownUrl(now().url),
-        detail: `its render: ${why}; auto records`,
-      }),
-    )
-  let strategies = strategiesOf()
   const listeners = new Set<Listener>()
   const { shard } = options
   const passOn = shard === undefined ? null : new PassOn(shard)
   let draining = false
   let closed: Promise<void> | null = null
 
-  const generations = new Generations({
+  const around: SideSurroundings = {
     recorder,
-    engine,
     clock,
+    fleetLimits,
+    emit,
+    blobs: options.blobs,
+    putFingerprint: options.putFingerprint,
+    rolloutOf: (sessionId) => book.rolloutOf(sessionId),
     keepAliveMs: limits.keepAliveMs,
     stallMs: limits.stallMs,
     admission,
     limits,
-    emit,
     draining: () => draining,
-    known: (sessionId) => upstream.knownFor(sessionId),
-    besideTokens: besideTokens(upstream),
-    keepBeside: (answer, about) =>
-      options.blobs === undefined ? null : storeSideChannels(answer, about, { blobs: options.blobs, recorder, clock }),
-  })
-  const probes = new Probes({
-    recorder,
-    admission,
-    upstream,
-    engine: now,
-    known: (sessionId) => upstream.knownFor(sessionId)?.facts ?? null,
-    clock,
-    stallMs: limits.stallMs,
-    emit,
-  })
-  const counting = new Counting(engine, limits, clock)
+  }
+  const lead = openEngineSide({ engine: options.engine, replicas: options.replicas }, around)
+  const policies = new Policies(options.policies ?? [], lead, (own) =>
+    openEngineSide({ engine: own.adapter, replicas: own.replicas }, around),
+  )
+  const { sides } = policies
   const ticker = setInterval(
     () => {
       const now = clock.monotonic()
-      upstream.tick(now)
-      for (const call of generations.running) call.tick(now)
+      for (const { upstream, generations } of sides) {
+        upstream.tick(now)
+        for (const call of generations.running) call.tick(now)
+      }
     },
     Math.max(5, Math.min(tickMs, limits.keepAliveMs / 4, limits.stallMs / 4, fleetLimits.healthMs / 2)),
   )
   ticker.unref()
 
-  function requireEngine(): void {
-    if (known === noEngine) throw new PaddockError('ENGINE_NONE', 'Paddock has no engine yet.')
-  }
-
-  async function setEngines(engines: readonly EngineAdapter[], live: LiveWeights | null): Promise<void> {
-    const [first] = engines
-    if (first === undefined) throw new PaddockError('ENGINE_NONE', 'An engine needs a replica at least.')
-    await upstream.set(engines, live)
-    found = first
-    if (known !== noEngine) return
-    known = asOne(first)
-    strategies = strategiesOf()
-  }
+  const totalOf = (count: (side: OpenEngineSide) => number): number => sides.reduce((sum, one) => sum + count(one), 0)
+  const upstreamOf = (id: Id): OpenEngineSide['upstream'] => policies.of(book.byIdOrThrow(id).record).upstream
 
   async function openSession(open: OpenSession): Promise<OpenedSession> {
     if (draining) throw new PaddockError('PROXY_DRAINING', 'The proxy opens no new sessions.')
-    requireEngine()
-    const policy = wholePolicy(open.policy)
-    requireAble(policy, engine)
+    const policy = policies.belonging(wholePolicy(open.policy))
+    const { told, upstream, strategies, generations } = policies.of({ policy })
+    told.requireEngine()
+    requireAble(policy, told.engine)
     const id = newId()
     // Until an engine answers calls carry no fingerprint.
     await upstream.knownFor(id)?.learn()
-    const tokens = await strategies.of(id, policy)
+    const tokens = await strategies().of(id, policy)
     const key = shard === undefined ? newKey() : newKeyOf(shard)
     const record: SessionRecord = {
       id,
@@ -176,7 +115,8 @@ export function createProxy(options: ProxyOptions): Proxy {
           revives: options.revives,
           admit: async (log, open) => {
             const { id, policy, forkedFrom } = log.session
-            const tokens = await strategies.of(id, policy)
+            const { upstream, strategies, generations } = policies.of(log.session)
+            const tokens = await strategies().of(id, policy)
             const session = new LiveSession(log.session, { tokens, clock, replayWindow: limits.replayWindow })
             await takeUp(session, log, (call) => generations.deliveredPast(session, call.id))
             if (forkedFrom !== null) upstream.fork(id, forkedFrom.callId)
@@ -231,7 +171,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     if (request.headers.upgrade !== undefined) {
       throw new PaddockError('STREAM_UPGRADE_REFUSED', `The upgrade to ${request.headers.upgrade} is not served.`)
     }
-    requireEngine()
+    lead.told.requireEngine()
     const key = keyOf(request.headers)
     if (passed && passOn !== null) {
       const other = passOn.shardOf(key)
@@ -251,6 +191,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
+    const { upstream, now, counting, generations } = policies.of(session.record)
     if (route.kind === 'models') {
       const shape = modelShape(request.headers, route.path)
       const asked = { model: route.model, shape, hidesAdapters: upstream.adapter() !== null }
@@ -294,28 +235,34 @@ export function createProxy(options: ProxyOptions): Proxy {
     await Promise.all([...session.running].map((call) => call.abort('session')))
     await recorder.closeSession(id, clock.now())
     book.retire(session)
-    upstream.forget(id)
+    policies.of(session.record).upstream.forget(id)
     emit({ type: 'session', phase: 'closed', session: session.record })
   }
 
   async function drain(): Promise<void> {
     draining = true
-    await generations.idle()
+    await Promise.all(sides.map(({ generations }) => generations.idle()))
   }
 
   async function end(): Promise<void> {
     draining = true
     clearInterval(ticker)
-    probes.close()
-    await Promise.all([...generations.running].map((call) => call.abort('shutdown')))
+    for (const { probes } of sides) probes.close()
+    await Promise.all(
+      sides.flatMap(({ generations }) => [...generations.running].map((call) => call.abort('shutdown'))),
+    )
     await passOn?.close()
     await Promise.all([...listeners].map((listener) => listener.close()))
-    if (upstream.status().paused !== null) await upstream.resume()
-    await upstream.close()
+    for (const { upstream } of sides) {
+      if (upstream.status().paused !== null) await upstream.resume()
+      await upstream.close()
+    }
   }
 
   return {
-    engine,
+    ...lead.told,
+    policies: policies.facts,
+    engineOf: (policy) => policies.sideOf(policy).told,
     openSession,
     closeSession,
     closeOpenMode: async () => {
@@ -339,49 +286,29 @@ export function createProxy(options: ProxyOptions): Proxy {
       maxInFlight: limits.maxInFlight,
       queued: admission.queued,
       maxQueued: limits.maxQueued,
-      ...generations.totals,
-      upstream: connectionsOf(upstream),
+      calls: totalOf(({ generations }) => generations.totals.calls),
+      sampledTokens: totalOf(({ generations }) => generations.totals.sampledTokens),
+      promptTokens: totalOf(({ generations }) => generations.totals.promptTokens),
+      upstream: connectionsOf(sides.flatMap(({ upstream }) => upstream.status().replicas)),
       draining,
     }),
-    engineStatus: () => upstream.status(),
-    engineHealth: () => upstream.health(),
-    pauseEngine: (order, elsewhere) => upstream.pause(order, elsewhere),
-    resumeEngine: () => upstream.resume(),
-    hasEngine: () => known !== noEngine,
-    requireEngine,
-    setEngines,
-    updateWeights: (order) => upstream.update(order),
-    dropOldAdapters: () => upstream.dropOldAdapters(),
-    followWeights: (weights) => upstream.follow(weights),
-    canShelve: (id) => upstream.canHoldSession(id),
+    canShelve: (id) => upstreamOf(id).canHoldSession(id),
     shelveSession: (id) => {
       book.byIdOrThrow(id).shelve()
-      return upstream.holdSession(id)
+      return upstreamOf(id).holdSession(id)
     },
     resumeSession: (id) => {
-      if (book.has(id)) book.byIdOrThrow(id).resume()
-      upstream.releaseSession(id)
+      if (!book.has(id)) return
+      book.byIdOrThrow(id).resume()
+      upstreamOf(id).releaseSession(id)
     },
-    engineWeights: () => upstream.weights(),
-    scoreIds: (order) =>
-      scoreIds(order, { engine: now, weights: () => upstream.weights(), paused: () => upstream.status().paused }),
-    probe: (order) => probes.probe(order),
-    textIds: async (text) => {
-      const { textIds, name, url } = now()
-      if (textIds !== undefined) return textIds(text)
-      throw new PaddockError('ENGINE_INCAPABLE', `The engine ${name} at ${shownUrl(url)} tells no ids of a text.`, {
-        fix: 'Give the ids themselves, or use vLLM or SGLang.',
-      })
-    },
-    believeWeights: (live) => upstream.believe(live),
     drain,
     close: () => (closed ??= end()),
   }
 }
 
 /** Connections to all replicas together. */
-function connectionsOf(fleet: Fleet): ProxyStats['upstream'] {
-  const { replicas } = fleet.status()
+function connectionsOf(replicas: FleetStatus['replicas']): ProxyStats['upstream'] {
   const connections = replicas.reduce((sum, replica) => sum + replica.connections, 0)
   const pending = replicas.reduce((sum, replica) => sum + replica.pending, 0)
   return { connections, free: Math.max(0, connections - replicas.reduce((sum, one) => sum + one.inFlight, 0)), pending }

@@ -9,6 +9,8 @@ export interface DraftFacts {
   readonly evidence?: string
   readonly artifacts?: Verdict['artifacts']
   readonly costTokens?: number
+  /** Of a draft with a number: those of policies that get another one, by name. Default: all get the same. */
+  readonly byPolicy?: Readonly<Record<string, number>>
 }
 
 /** Most of `evidence` that a verdict keeps, in UTF-16 units. The tail is kept: test output says the result last. */
@@ -16,14 +18,19 @@ export const evidenceLimit = 8192
 
 /** A draft with a number. A reward that is not finite is not a reward: it becomes `unscorable`. */
 export function scored(reward: number, facts: DraftFacts): VerdictDraft {
-  if (!Number.isFinite(reward)) return unscored('unscorable', `The reward ${reward} is not a finite number.`, facts)
-  return { status: 'scored', reward, ...completed(facts) }
+  return numbered('scored', reward, facts)
 }
 
 /** A draft for an attempt that was seen to cheat; `reward` is what it is given, normally 0. */
 export function hacked(reward: number, facts: DraftFacts): VerdictDraft {
-  if (!Number.isFinite(reward)) return unscored('unscorable', `The reward ${reward} is not a finite number.`, facts)
-  return { status: 'hacked', reward, ...completed(facts) }
+  return numbered('hacked', reward, facts)
+}
+
+function numbered(status: 'scored' | 'hacked', reward: number, facts: DraftFacts): VerdictDraft {
+  const { byPolicy } = facts
+  const wrong = [reward, ...Object.values(byPolicy ?? {})].find((number) => !Number.isFinite(number))
+  if (wrong !== undefined) return unscored('unscorable', `The reward ${wrong} is not a finite number.`, facts)
+  return { status, reward, ...completed(facts), ...(byPolicy === undefined ? {} : { byPolicy }) }
 }
 
 /** A draft without a number, and why. Never 0: reward 0 means that the agent failed (invariant I7). */

@@ -2,6 +2,7 @@ import { type Clock, type EventBody, PaddockError, type Task } from '../core/ind
 import { agentUser, type Attempt, type Environment, type Tool } from '../envs/index.ts'
 import type { Box, ExecResult } from '../sandbox/index.ts'
 import type {
+  AgentPlaces,
   BoxHarness,
   Harness,
   HarnessExit,
@@ -12,14 +13,20 @@ import type {
 import { toolPrograms, toolProgramsDirectory } from './mcp/index.ts'
 import { OutputTail } from './output.ts'
 import type { KeepBytes } from './pictures.ts'
+import { agentPath } from './sandbox-gateway.ts'
 import { againOf } from './user/index.ts'
 
 /** Where bundles are mounted, and where a harness keeps its own files, inside a box. */
 export const bundleRoot = '/opt/paddock/harness'
 export const harnessHome = '/tmp/paddock-home'
 
+/** Where one of several agents has the like of them. */
+export function bundleRootOf(agent: string): string {
+  return `${bundleRoot}-${agent}`
+}
+
 /** The box's socket authorises; clients insist on something in this place. */
-const placeholderKey = 'paddock'
+export const placeholderKey = 'paddock'
 /** Per stream. The box counts what is beyond and does not send it. */
 const keptOutputBytes = 16 * 1024 * 1024
 const eventTailBytes = 4096
@@ -30,6 +37,10 @@ export interface AgentParts {
   readonly task: Task
   readonly environment: Environment | null
   readonly model: string
+  /** Null: the task has one agent, or one program is all of them. */
+  readonly agent: OneAgent | null
+  /** Where the agents of the task ask, seen from where the harness is. Absent: the task has one. */
+  readonly agents?: AgentPlaces
   readonly box: Box | null
   /** Base URL and key of the session, for a harness on the host. */
   readonly host: { readonly baseUrl: string; readonly apiKey: string }
@@ -46,6 +57,15 @@ export interface AgentParts {
   readonly goesOn: GoesOn | null
   /** Bound of the command in a box; the agent's clock ends it long before. */
   readonly wallMs: number
+}
+
+/** One of several agents that take turns. */
+export interface OneAgent {
+  readonly name: string
+  readonly prompt: string
+  readonly systemPrompt: string | null
+  /** Its harness is not the run's. */
+  readonly ownHarness: boolean
 }
 
 /** The request that a fork begins with, and what stands for it where the harness resumes its own session. */
@@ -76,6 +96,7 @@ function runOnHost(harness: HostHarness, parts: AgentParts, output: RunningAgent
     ...promptsOf(parts),
     ...parts.host,
     model,
+    ...(parts.agents === undefined ? {} : { agents: parts.agents }),
     box,
     tools: box === null ? [] : parts.tools,
     hear: parts.hear,
@@ -102,36 +123,41 @@ async function runInBox(
   const tools = parts.tools.filter((tool) => tool.nativeToHarness !== true)
   const marker = parts.goesOn?.marker ?? null
   const resumes = marker === null ? null : (harness.resumes ?? null)
+  const { agent } = parts
+  const origin = agent === null ? box.modelUrl : `${box.modelUrl}${agentPath(agent.name)}`
+  const home = agent === null ? harnessHome : `${harnessHome}-${agent.name}`
+  const root = agent?.ownHarness === true ? bundleRootOf(agent.name) : bundleRoot
   const context = {
     task,
     ...promptsOf(parts),
     ...(marker === null ? {} : { prompt: marker }),
-    origin: box.modelUrl,
+    origin,
     apiKey: placeholderKey,
     model,
-    mcp: tools.length === 0 ? null : { name: environment.name, url: `${box.modelUrl}/mcp` },
-    bundlePath: harness.bundle === null ? null : bundleRoot,
-    home: harnessHome,
+    ...(parts.agents === undefined ? {} : { agents: parts.agents }),
+    mcp: tools.length === 0 ? null : { name: environment.name, url: `${origin}/mcp` },
+    bundlePath: harness.bundle === null ? null : root,
+    home,
     workdir: box.workdir,
   }
   const asUser = user === null ? {} : { user }
   // Without a program of the image where that can be: it may have none.
-  if (user === null) await box.putFiles(harnessHome, [])
-  else
-    await expectDone(box.exec({ command: ['mkdir', '-p', harnessHome], cwd: '/', ...asUser }, { signal: parts.signal }))
-  if (tools.length > 0) await box.putFiles(toolProgramsDirectory, toolPrograms(box.modelUrl, tools))
+  if (user === null) await box.putFiles(home, [])
+  else await expectDone(box.exec({ command: ['mkdir', '-p', home], cwd: '/', ...asUser }, { signal: parts.signal }))
+  // Programs on the PATH of a box that several agents share would be those of one of them.
+  if (tools.length > 0 && agent === null) await box.putFiles(toolProgramsDirectory, toolPrograms(box.modelUrl, tools))
   const again = againOf(harness)
   let report = await oneTurn(
     harness,
     parts,
-    { box, user, output, stale: resumes?.stale ?? [] },
+    { box, user, home, output, stale: resumes?.stale ?? [] },
     (resumes ?? harness).configure(context),
   )
   while (parts.hear !== null && again !== null && report.end === 'completed') {
     const prompt = await parts.hear()
     if (prompt === null) break
     const stale = harness.resumes?.stale ?? []
-    report = await oneTurn(harness, parts, { box, user, output, stale }, again.configure({ ...context, prompt }))
+    report = await oneTurn(harness, parts, { box, user, home, output, stale }, again.configure({ ...context, prompt }))
   }
   return report
 }
@@ -143,21 +169,22 @@ async function oneTurn(
   o: {
     readonly box: Box
     readonly user: string | null
+    readonly home: string
     readonly output: RunningAgent['output']
     /** What an earlier process left below its home, which would keep this one from beginning. */
     readonly stale: readonly string[]
   },
   launch: HarnessLaunch,
 ): Promise<HarnessReport> {
-  const { box, user, stale } = o
+  const { box, user, home, stale } = o
   const asUser = user === null ? {} : { user }
   if (stale.length > 0) {
-    await expectDone(box.exec({ command: ['rm', '-rf', '--', ...stale], cwd: harnessHome, ...asUser }, { signal }))
+    await expectDone(box.exec({ command: ['rm', '-rf', '--', ...stale], cwd: home, ...asUser }, { signal }))
   }
-  if (launch.files.length > 0) await box.putFiles(harnessHome, launch.files)
+  if (launch.files.length > 0) await box.putFiles(home, launch.files)
   if (launch.files.length > 0 && box.profile === 'root' && user !== null) {
     // Put by root, but the harness writes beside its own files.
-    await expectDone(box.exec({ command: ['chown', '-R', user, harnessHome], cwd: '/' }, { signal }))
+    await expectDone(box.exec({ command: ['chown', '-R', user, home], cwd: '/' }, { signal }))
   }
   // What it prints is read by itself, and kept with that of its other turns.
   const output = { stdout: new OutputTail(keptOutputBytes), stderr: new OutputTail(keptOutputBytes) }
@@ -183,7 +210,7 @@ async function oneTurn(
     result = await box.exec(
       {
         command: launch.command,
-        env: { HOME: harnessHome, ...launch.env },
+        env: { HOME: home, ...launch.env },
         cwd: box.workdir,
         ...asUser,
         ...(launch.stdin === null ? {} : { stdin: launch.stdin }),
@@ -211,7 +238,8 @@ async function oneTurn(
 
 type ExecEvent = Extract<EventBody, { kind: 'exec' }>
 
-function promptsOf({ task, environment }: AgentParts): { prompt: string; systemPrompt: string | null } {
+function promptsOf({ task, environment, agent }: AgentParts): { prompt: string; systemPrompt: string | null } {
+  if (agent !== null) return { prompt: agent.prompt, systemPrompt: agent.systemPrompt }
   if (environment === null) return { prompt: task.instruction, systemPrompt: null }
   return { prompt: environment.userPrompt(task), systemPrompt: environment.systemPrompt(task) }
 }

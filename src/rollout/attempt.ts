@@ -4,6 +4,7 @@ import type { OpenedSession, SessionStats } from '../proxy/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
 import type { Box } from '../sandbox/index.ts'
 import type { RolloutWork } from '../trajectory/index.ts'
+import type { AgentSessions } from './agents/index.ts'
 import { type AgentPart, agentStage, neverBegan } from './agent-stage.ts'
 import { type AttemptContext, boxLabels, stage } from './attempt-context.ts'
 import { boot, type Booted, prefetch } from './boot.ts'
@@ -15,7 +16,7 @@ import { lastSaid } from './last-said.ts'
 import { Place } from './place.ts'
 import { tellRewards } from './rewards-so-far.ts'
 import type { RunParts } from './run-parts.ts'
-import { type AttemptUser, talkOf } from './user/index.ts'
+import { talkOf } from './user/index.ts'
 import { notSetUp, verifyDraft } from './verify.ts'
 import { type Done, keepArtifacts } from './work.ts'
 
@@ -50,12 +51,12 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
   const { run, log } = context
   const closing = new Closing()
   let agent = neverBegan
-  let session: OpenedSession | null = null
+  let sessions: AgentSessions | null = null
   let collected: Collected | null = null
   try {
     const live = new Place(run.gates.live, context.member.order)
     await queued(context, closing, live)
-    const booted = await boot(context, closing, (opened) => (session = opened))
+    const booted = await boot(context, closing, (opened) => (sessions = opened))
     using place = new Place(run.gates.agent, context.member.order)
     await place.take(run.signal)
     const told = (part: AgentPart) => (agent = part)
@@ -64,7 +65,7 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
     agent = { ...agent, fault }
   }
   // Closing the session commits what was in flight, which counts too.
-  const stats = session === null ? null : await closed(run, session)
+  const stats = sessions === null ? null : await closed(run, sessions)
   const figures = {
     calls: stats?.calls ?? 0,
     sampledTokens: stats?.sampledTokens ?? 0,
@@ -129,15 +130,15 @@ async function worked(
 ): Promise<Collected | null> {
   const { run, member } = context
   const { environment, sandbox } = run
-  const { box, session } = booted
+  const { box, session, sessions } = booted
   const of = environment?.steps(member.task) ?? null
   if (of === null || environment === null || sandbox === null || box === null) {
     const agent = await agentStage(context, booted, booted.places)
     told(agent)
     if (agent.fault !== null) return null
     if (box === null || environment === null) return { agent, artifacts: [], unverified: null, steps: null }
-    const artifacts = await collect(context, environment, { box, session, user: booted.user })
-    const answered = answeredBy(run, session) > 0
+    const artifacts = await collect(context, environment, { ...booted, box, session })
+    const answered = sessions.stats().answered > 0
     const unverified = { task: member.task, artifacts, answered }
     return { agent, unverified, artifacts: await keepArtifacts(run.store.blobs, artifacts), steps: null }
   }
@@ -185,7 +186,7 @@ async function throughSteps(
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
     told(agent)
     if (part.fault !== null) return null
-    const collected = await collect(step, environment, { box, session, user: null })
+    const collected = await collect(step, environment, { box, session, user: null, floor: null })
     artifacts.push(...(await keepArtifacts(run.store.blobs, collected, task.name)))
     const unverified = { task, artifacts: collected, answered: answeredBy(run, session) > before }
     const { end } = judgeEnd({ ...part, cancelled: false })
@@ -233,7 +234,12 @@ async function isSetUpWithout(
 function collect(
   context: AttemptContext,
   environment: Environment,
-  { box, session, user }: { readonly box: Box; readonly session: OpenedSession; readonly user: AttemptUser | null },
+  {
+    box,
+    session,
+    user,
+    floor,
+  }: { readonly box: Box; readonly session: OpenedSession } & Pick<Booted, 'user' | 'floor'>,
 ): Promise<Artifacts> {
   const { run, member, log } = context
   const { task } = member
@@ -248,6 +254,7 @@ function collect(
       emit: log.emit,
       lastSaid: said,
       ...(user === null ? {} : { talk: () => talkOf(user, said) }),
+      ...(floor === null ? {} : { talk: () => Promise.resolve(floor.talk) }),
     }),
   )
 }
@@ -256,13 +263,15 @@ function answeredBy({ proxy }: RunParts, { session }: OpenedSession): number {
   return proxy.sessionStats(session.id).answered
 }
 
-async function closed(run: RunParts, { session }: OpenedSession): Promise<SessionStats> {
+async function closed(run: RunParts, sessions: AgentSessions): Promise<SessionStats> {
   const { proxy, leftovers, fork } = run
-  if (fork !== null) await tellPrompt(run.store, { fork, sessionId: session.id, at: run.clock.now() })
-  try {
-    await proxy.closeSession(session.id)
-  } catch (error) {
-    leftovers.push(`session ${session.id}: ${String(error)}`)
+  for (const { session } of sessions.all) {
+    if (fork !== null) await tellPrompt(run.store, { fork, sessionId: session.id, at: run.clock.now() })
+    try {
+      await proxy.closeSession(session.id)
+    } catch (error) {
+      leftovers.push(`session ${session.id}: ${String(error)}`)
+    }
   }
-  return proxy.sessionStats(session.id)
+  return sessions.stats()
 }

@@ -5,17 +5,19 @@ import {
   openTaskBox,
   prefetchTaskBox,
   setupNetwork,
+  type TaskAgent,
   type Tool,
 } from '../envs/index.ts'
 import type { OpenedSession, OpenSession } from '../proxy/index.ts'
 import { type Box, type EgressGate, egressGate, type ImageRef, type SandboxProvider } from '../sandbox/index.ts'
-import { bundleRoot, type GoesOn } from './agent.ts'
+import { bundleRoot, bundleRootOf, type GoesOn } from './agent.ts'
+import { AgentSessions, Floor } from './agents/index.ts'
 import { type AttemptContext, boxLabels, stage, tellEgress } from './attempt-context.ts'
 import type { Closing } from './closing.ts'
 import { BoxCheck, type KeptBox } from './fork/box-check.ts'
 import { usedLabel } from './fork/clock.ts'
 import { type ForkPlace, placeOf } from './fork/place.ts'
-import { sandboxGateway } from './sandbox-gateway.ts'
+import { type AgentRoutes, sandboxGateway } from './sandbox-gateway.ts'
 import { CauseFinder, mcpHttp, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
@@ -27,6 +29,12 @@ const withoutLabel = 'fork.without'
 /** Box and session of an attempt. */
 export interface Booted {
   readonly session: OpenedSession
+  /** The same first, and those of the other agents of its task. */
+  readonly sessions: AgentSessions
+  /** Of a task of several agents: each with what it reaches. Null: the task has one. */
+  readonly agents: readonly BootedAgent[] | null
+  /** Whose turn it is; null where agents take none. */
+  readonly floor: Floor | null
   readonly box: Box | null
   /** The environment's tools for a harness in the box; null where there are none or the harness is on the host. */
   readonly toolServer: ToolServer | null
@@ -46,6 +54,15 @@ export interface Booted {
   readonly egress: EgressGate | null
 }
 
+/** One of several agents. */
+export interface BootedAgent {
+  readonly about: TaskAgent
+  readonly session: OpenedSession
+  /** What a harness of it in the box is offered; null: nothing. */
+  readonly toolServer: ToolServer | null
+  readonly tools: DeferredTools | null
+}
+
 /** While this attempt waits for its place, its box may already be made. */
 export function prefetch({ run, member }: AttemptContext, closing: Closing, image: ImageRef | null): void {
   const { environment, sandbox, harness } = run
@@ -61,15 +78,19 @@ export function prefetch({ run, member }: AttemptContext, closing: Closing, imag
   closing.add('prefetch', async () => wanted[Symbol.asyncDispose]())
 }
 
-function mountsOf({ harness, bundle }: RunParts): Pick<Parameters<typeof openTaskBox>[2], 'mounts'> {
-  return harness.place === 'host' || bundle === null ? {} : { mounts: [{ bundle, target: bundleRoot }] }
+function mountsOf({ harness, bundle, agentHarnesses }: RunParts): Pick<Parameters<typeof openTaskBox>[2], 'mounts'> {
+  const own = Object.entries(agentHarnesses).flatMap(([agent, one]) =>
+    one.bundle === null ? [] : [{ bundle: one.bundle, target: bundleRootOf(agent) }],
+  )
+  const mounts = [...(harness.place === 'host' || bundle === null ? [] : [{ bundle, target: bundleRoot }]), ...own]
+  return mounts.length === 0 ? {} : { mounts }
 }
 
 /** Opens session and box and sets the task up, behind the gate for boots. What it opens is closed by `closing`. */
 export async function boot(
   context: AttemptContext,
   closing: Closing,
-  onSession: (session: OpenedSession) => void,
+  onSessions: (sessions: AgentSessions) => void,
 ): Promise<Booted> {
   const { run, member, log } = context
   const { harness, environment, proxy, sandbox, budgets } = run
@@ -80,12 +101,25 @@ export async function boot(
       const labels = { ...run.labels, harness: harness.name, task: task.name, environment: task.environment }
       const asked = { rolloutId: log.rolloutId, role: 'agent' as const, policy: run.policy, labels }
       const place = run.fork === null ? null : await placeOf(run, run.fork)
-      const session = await proxy.openSession(place === null ? asked : forked(place, asked))
+      const several = environment?.agents(task) ?? null
+      const opened: OpenedSession[] = []
+      const open = async (agent: TaskAgent | null): Promise<OpenedSession> => {
+        const own = agent === null ? asked : { ...asked, policy: { ...asked.policy, name: agent.name } }
+        const one = await proxy.openSession(place === null ? own : forked(place, own))
+        opened.push(one)
+        onSessions(new AgentSessions(proxy, opened))
+        return one
+      }
+      const session = await open(several?.agents[0] ?? null)
       log.sessionId = session.session.id
-      onSession(session)
+      for (const agent of several?.agents.slice(1) ?? []) await open(agent)
+      const sessions = new AgentSessions(proxy, opened)
       if (environment === null || sandbox === null) {
         return {
           session,
+          sessions,
+          agents: null,
+          floor: null,
           box: null,
           toolServer: null,
           tools: null,
@@ -98,17 +132,27 @@ export async function boot(
         }
       }
       const user = await openUser(context, environment, closing)
-      const tools = run.harness.place === 'host' ? null : toolsOf(context, environment, user)
-      const toolServer = tools === null ? null : toolServerFor(context, environment, session, tools.tools)
+      const offered = (one: OpenedSession, agent: TaskAgent | null) => {
+        const tools = run.harness.place === 'host' ? null : toolsOf(context, environment, user, agent)
+        return { tools, toolServer: tools === null ? null : toolServerFor(context, environment, one, tools.tools) }
+      }
+      const agents =
+        several?.agents.flatMap((about, at): BootedAgent[] => {
+          const one = opened[at]
+          return one === undefined ? [] : [{ about, session: one, ...offered(one, about) }]
+        }) ?? null
+      const floor = several?.by === 'turns' ? new Floor(several, log.emit) : null
+      // One program that is all of the agents is offered all of the tools.
+      const { tools, toolServer } = (floor === null ? null : agents?.[0]) ?? offered(session, null)
       const turns = turnsOf(context, session)
       const boxCheck = place?.kept == null ? null : boxCheckOf(context, { environment, sandbox, kept: place.kept })
       watchRequests(context, session, { turns, boxCheck })
       const image = place?.image ?? null
-      const opened = await openBox(context, { environment, sandbox, session, toolServer, image, closing, signal })
+      const made = await openBox(context, { environment, sandbox, session, toolServer, agents, image, closing, signal })
       const { goesOn = null, usedMs = 0, without = [] } = place ?? {}
       if (without.length > 0) log.emit({ kind: 'label', name: withoutLabel, value: without.join(', ') })
       if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
-      return { session, toolServer, tools, user, turns, boxCheck, goesOn, usedMs, ...opened }
+      return { session, sessions, agents, floor, toolServer, tools, user, turns, boxCheck, goesOn, usedMs, ...made }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -137,13 +181,15 @@ function forked({ past }: ForkPlace, asked: OpenSession): OpenSession {
   return { ...asked, policy: { ...policy, budget, ...(inject.length === 0 ? {} : { inject }) }, past }
 }
 
-/** The tools of the task, and that of its user. */
+/** The tools of the task, and that of its user; of one of several agents, those that it is offered. */
 export function toolsOf(
   { member, log }: AttemptContext,
   environment: Environment,
   user: AttemptUser | null,
+  agent: TaskAgent | null = null,
 ): DeferredTools {
-  const tools = [...environment.tools(member.task), ...(user?.tool == null ? [] : [user.tool])]
+  const own = environment.tools(member.task).filter(({ name }) => agent?.tools?.includes(name) ?? true)
+  const tools = [...own, ...(user?.tool == null ? [] : [user.tool])]
   return new DeferredTools(tools, log.emit)
 }
 
@@ -180,6 +226,7 @@ async function openBox(
     readonly sandbox: SandboxProvider
     readonly session: OpenedSession
     readonly toolServer: ToolServer | null
+    readonly agents: readonly BootedAgent[] | null
     /** What the box is a copy of; null: it is the task's. */
     readonly image: string | null
     readonly closing: Closing
@@ -201,9 +248,12 @@ async function openBox(
   closing.add('socket', () => socket.close())
   const egress = egressGate({ policy: setupNetwork(needs), onAttempt: tellEgress(log) })
   closing.add('egress', async () => egress.close())
-  const mcp = parts.toolServer === null ? null : mcpHttp(parts.toolServer)
-  const session = run.proxy.sessionHandler(parts.session.session.id)
-  socket.serve(sandboxGateway({ session, mcp, egress }))
+  const routesOf = (one: Pick<BootedAgent, 'session' | 'toolServer'>): AgentRoutes => ({
+    session: run.proxy.sessionHandler(one.session.session.id),
+    mcp: one.toolServer === null ? null : mcpHttp(one.toolServer),
+  })
+  const agents = new Map((parts.agents ?? []).map((one) => [one.about.name, routesOf(one)]))
+  socket.serve(sandboxGateway({ ...routesOf(parts), agents, egress }))
   const box = await openTaskBox(sandbox, needs, {
     ...options,
     modelPath: { socket },

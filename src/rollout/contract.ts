@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly environment: Environment | null
   readonly tasks: readonly Task[]
   readonly harness: Harness
+  /** Harnesses of agents of tasks that need several, by name. Default: all agents are of {@link harness}. */
+  readonly agentHarnesses?: Readonly<Record<string, Harness>>
   /** Model name that the harness is told. */
   readonly model: string
   /** Rollouts per task: the size of each group. Default 1. */

@@ -4,6 +4,7 @@ import {
   type IdMaker,
   newId,
   PaddockError,
+  present,
   sha256,
   systemClock,
   type Verdict,
@@ -21,6 +22,8 @@ export interface LateVerdict {
   readonly status?: Verdict['status'] | undefined
   /** Why there is no number: with one, or where the verdict in force is left as it is, it is refused. */
   readonly reason?: string | undefined
+  /** Numbers of policies that get another one than the rest: they go with a number. Absent: with a new reward none, else those in force. */
+  readonly byPolicy?: Readonly<Record<string, number>> | undefined
   /** Set beside those in force, or in their place where the name is the same. */
   readonly components?: Readonly<Record<string, number>> | undefined
   /** Values on calls, likewise. */
@@ -46,6 +49,7 @@ export async function appendLate(
     // Its own verifier comes at its end. What `serve` records has none, and may be scored while it goes on.
     throw refused('the rollout has not ended', 'Wait for its end.')
   }
+  if (given.byPolicy !== undefined) await requirePolicies(store.recorder, rolloutId, given.byPolicy)
   const steps = given.steps ?? []
   if (steps.length > 0) await requireCalls(store.recorder, rolloutId, steps)
   const before = verdictInForce(rollout.verdicts)
@@ -70,7 +74,7 @@ export async function appendLate(
   return verdict
 }
 
-function numberOf({ reward, status, reason }: LateVerdict, before: Verdict | null): Outcome {
+function numberOf({ reward, status, reason, byPolicy }: LateVerdict, before: Verdict | null): Outcome {
   if (reward === undefined && status === undefined && before !== null) {
     if (reason !== undefined) {
       throw refused(
@@ -78,8 +82,10 @@ function numberOf({ reward, status, reason }: LateVerdict, before: Verdict | nul
         'Give `reward` null with it.',
       )
     }
+    if (before.reward === null && byPolicy !== undefined)
+      throw refused('there is no number, and policies are given some', 'Give `reward` with them.')
     if (before.reward === null) return { status: before.status, reward: null, reason: before.reason }
-    return { status: before.status, reward: before.reward }
+    return { status: before.status, reward: before.reward, ...present({ byPolicy: byPolicy ?? before.byPolicy }) }
   }
   const wanted = status ?? (typeof reward === 'number' ? 'scored' : 'unscorable')
   if (wanted === 'scored' || wanted === 'hacked') {
@@ -92,16 +98,40 @@ function numberOf({ reward, status, reason }: LateVerdict, before: Verdict | nul
         'Say in `evidence` what speaks for a number.',
       )
     }
-    return { status: wanted, reward }
+    return { status: wanted, reward, ...present({ byPolicy }) }
   }
+  if (byPolicy !== undefined) throw refused(`${wanted} has no number, and policies are given some`, 'Leave them out.')
   if (typeof reward === 'number') throw refused(`${wanted} has no number`, 'Leave reward out, or use scored or hacked.')
   if (reason === undefined || reason === '') throw refused(`${wanted} needs a reason`, 'Say why there is no number.')
   return { status: wanted, reward: null, reason }
 }
 
 type Outcome =
-  | { readonly status: 'scored' | 'hacked'; readonly reward: number }
+  | {
+      readonly status: 'scored' | 'hacked'
+      readonly reward: number
+      readonly byPolicy?: Readonly<Record<string, number>>
+    }
   | { readonly status: Exclude<Verdict['status'], 'scored' | 'hacked'>; readonly reward: null; readonly reason: string }
+
+/** Throws `POLICY_UNKNOWN` for a policy that no session of the rollout belongs to. */
+async function requirePolicies(
+  recorder: Pick<Store['recorder'], 'sessions'>,
+  rolloutId: Id,
+  byPolicy: Readonly<Record<string, number>>,
+): Promise<void> {
+  const sessions = await recorder.sessions({ rolloutId })
+  const known = new Set(sessions.flatMap(({ policy: { name } }) => (name === undefined ? [] : [name])))
+  for (const [policy, number] of Object.entries(byPolicy)) {
+    if (!Number.isFinite(number)) throw refused(`the reward of policy ${policy} is not finite`, 'Give a number.')
+    if (known.has(policy)) continue
+    throw new PaddockError('POLICY_UNKNOWN', `The rollout ${rolloutId} has no session of policy ${policy}`, {
+      data: { policy, known: [...known] },
+      fix:
+        known.size === 0 ? 'Leave it out: the rollout has one policy.' : `It has sessions of ${[...known].join(', ')}.`,
+    })
+  }
+}
 
 async function requireCalls(
   recorder: Pick<Store['recorder'], 'sessions' | 'session'>,

@@ -25,6 +25,8 @@ export interface RunParts {
   readonly harness: Harness
   /** The harness's program as a volume, null where it needs none. */
   readonly bundle: BundleRef | null
+  /** Of agents whose harness is not {@link harness}, by name. */
+  readonly agentHarnesses: Readonly<Record<string, { readonly harness: Harness; readonly bundle: BundleRef | null }>>
   readonly model: string
   readonly policy: Partial<SessionPolicy>
   /** Model calls after which agents are cut on purpose; null: none. The policy's budget is no higher. */

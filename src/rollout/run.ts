@@ -3,6 +3,7 @@ import { newId, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { Listener } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
 import type { ForkFrom, GroupSpec, SessionPolicy } from '../trajectory/index.ts'
+import { requireAgents } from './agents/index.ts'
 import { defaultLimits, runBudgets } from './budgets.ts'
 import type { RunOptions, RunSummary } from './contract.ts'
 import { requireForkable } from './fork/forkable.ts'
@@ -101,9 +102,9 @@ export async function begin(asked: RunOptions, spec: GroupSpec = groupSpec({ n: 
     await listener?.close()
   }
   try {
-    const bundle = await prepare(options, cancel.signal).catch((error: unknown) => {
+    const prepared = await prepare(options, cancel.signal).catch((error: unknown) => {
       // The run is recorded all the same, with its rollouts as cancelled.
-      if (cancel.signal.aborted) return null
+      if (cancel.signal.aborted) return nothingMade
       throw error
     })
     let origin = options.inferenceOrigin ?? null
@@ -111,7 +112,7 @@ export async function begin(asked: RunOptions, spec: GroupSpec = groupSpec({ n: 
       listener = await options.proxy.listen({ host: '127.0.0.1', port: 0 })
       origin = listener.origin
     }
-    const made = { bundle, inferenceOrigin: origin ?? '', signal: cancel.signal }
+    const made = { ...prepared, inferenceOrigin: origin ?? '', signal: cancel.signal }
     return { options, run: partsOf(options, made, spec), [Symbol.asyncDispose]: close }
   } catch (error) {
     await close()
@@ -124,7 +125,8 @@ function needsBox(harness: Harness): boolean {
 }
 
 /** What is the same for all rollouts, and better said once than by each of them. */
-async function prepare(options: RunOptions, signal: AbortSignal): Promise<BundleRef | null> {
+async function prepare(options: RunOptions, signal: AbortSignal): Promise<Pick<RunParts, 'bundle' | 'agentHarnesses'>> {
+  const { agentHarnesses: own = {}, proxy } = options
   const { harness, environment, sandbox, tasks, onProgress, scriptedEngine = null, doneHere = true } = options
   if (needsBox(harness) && (environment === null ? harness.place === 'box' : sandbox === null)) {
     throw new PaddockError('HARNESS_INVALID', `The harness ${harness.name} needs a box, and this run has none`, {
@@ -133,17 +135,28 @@ async function prepare(options: RunOptions, signal: AbortSignal): Promise<Bundle
   }
   if (environment !== null && doneHere) {
     const hasEngine = (options.userEngine ?? null) !== null
-    for (const task of tasks) requireUser(environment, task, { harness, hasEngine })
+    for (const task of tasks) {
+      requireUser(environment, task, { harness, hasEngine })
+      requireAgents(environment, task, { harness, own, policies: proxy.policies })
+    }
   }
-  if (signal.aborted) return null
+  if (signal.aborted) return nothingMade
   if (sandbox !== null && doneHere) await ready(sandbox)
   if (scriptedEngine !== null && environment !== null) {
     await postScripts({ control: scriptedEngine.control, environment, tasks, harness, signal })
   }
-  if (harness.place === 'host' || harness.bundle === null || sandbox === null || !doneHere) return null
   const note = (line: string) => onProgress?.({ type: 'note', line })
-  return sandbox.ensureBundle(harness.bundle, { signal, onProgress: note })
+  const bundleOf = async (one: Harness): Promise<BundleRef | null> => {
+    if (one.place === 'host' || one.bundle === null || sandbox === null || !doneHere) return null
+    return sandbox.ensureBundle(one.bundle, { signal, onProgress: note })
+  }
+  const agentHarnesses: Record<string, RunParts['agentHarnesses'][string]> = {}
+  for (const [name, one] of Object.entries(own)) agentHarnesses[name] = { harness: one, bundle: await bundleOf(one) }
+  return { bundle: await bundleOf(harness), agentHarnesses }
 }
+
+/** Of a run that was cancelled before anything was made. */
+const nothingMade = { bundle: null, agentHarnesses: {} }
 
 async function ready(sandbox: SandboxProvider): Promise<void> {
   const { problems } = await sandbox.probe()
@@ -155,7 +168,7 @@ async function ready(sandbox: SandboxProvider): Promise<void> {
 
 function partsOf(
   options: RunOptions,
-  made: Pick<RunParts, 'bundle' | 'inferenceOrigin' | 'signal'>,
+  made: Pick<RunParts, 'bundle' | 'agentHarnesses' | 'inferenceOrigin' | 'signal'>,
   group: GroupSpec,
 ): RunParts {
   const { store, proxy, sandbox, environment, harness, model, onProgress } = options
@@ -326,6 +339,7 @@ function configOf(
     infraRetries: infraRetries ?? 2,
     snapshotEvery,
     atWeightUpdate,
+    ...(run.proxy.policies.length === 0 ? {} : { policies: run.proxy.policies }),
     ...(request === undefined ? {} : { request }),
   }
 }

@@ -33,7 +33,7 @@ async function posted(
   const control = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`
   const scripts = { oracle: async () => named('oracle', oracle), distractors: async () => [named('near', near)] }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else of an environment is asked
-  const environment = { steps: () => null, user: () => user, scripts } as unknown as Environment
+  const environment = { steps: () => null, user: () => user, agents: () => null, scripts } as unknown as Environment
   const host = defineHarness({
     name: 'host',
     apiVersion: 1,

@@ -18,7 +18,7 @@ export async function postScripts(o: {
 }): Promise<void> {
   // An agent sees the instruction of the step that it is at.
   const asked = o.tasks.flatMap((task) => o.environment.steps(task)?.tasks ?? [task])
-  const known = await Promise.all(asked.map((task) => scriptOf(o.environment, task, o.harness)))
+  const known = (await Promise.all(asked.map((task) => scriptsOf(o.environment, task, o.harness)))).flat()
   const scripts = o.harness.actsInText === true ? known.flatMap(inText) : known
   const url = `${o.control.replace(/\/$/, '')}/scripts`
   let response: Response
@@ -40,20 +40,32 @@ export async function postScripts(o: {
     throw new PaddockError('ENGINE_ERROR', `The scripted engine refused the scripts: ${said.slice(0, 400)}`)
 }
 
-async function scriptOf(environment: Environment, task: Task, harness: Harness) {
+async function scriptsOf(environment: Environment, task: Task, harness: Harness) {
   const [oracle, distractors] = await Promise.all([
     environment.scripts.oracle(task),
     environment.scripts.distractors(task),
   ])
+  const agents = environment.agents(task)
+  if (agents !== null) {
+    return agents.agents.map(({ name, prompt }) => ({
+      instruction: prompt,
+      candidates: [oracle, ...distractors].map((one) => {
+        const { steps } = one.agents?.[name] ?? one.script
+        return candidate({ ...one, script: { steps: agents.by === 'turns' ? spokenBy.turns(steps) : steps } })
+      }),
+    }))
+  }
   const user = environment.user(task)
   const heard =
     user === null ? (steps: readonly ScriptStep[]): readonly PostedStep[] => steps : spokenBy[wayOf(user, harness)]
-  return {
-    instruction: task.instruction,
-    candidates: [oracle, ...distractors].map(({ name, weight, script }) =>
-      candidate({ name, weight, script: { steps: heard(script.steps) } }),
-    ),
-  }
+  return [
+    {
+      instruction: task.instruction,
+      candidates: [oracle, ...distractors].map(({ name, weight, script }) =>
+        candidate({ name, weight, script: { steps: heard(script.steps) } }),
+      ),
+    },
+  ]
 }
 
 /** A step as the engine takes it: `answer` is the text that a whole turn is. */
@@ -70,7 +82,7 @@ const spokenBy = {
 }
 
 /** A script as answers of text, without candidates that use tools in another way; nothing when none is left. */
-function inText({ instruction, candidates }: Awaited<ReturnType<typeof scriptOf>>) {
+function inText({ instruction, candidates }: Awaited<ReturnType<typeof scriptsOf>>[number]) {
   const spoken = candidates.flatMap(({ steps, ...one }) => {
     const acts = steps.filter((step) => 'tool' in step || 'parallel' in step || 'shell' in step)
     const texts = acts.flatMap((step) => {

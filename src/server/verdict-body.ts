@@ -12,6 +12,7 @@ export const verdictBody = z
       .enum(['scored', 'hacked', 'pending', 'unscorable', 'infra_error', 'gold_error', 'judge_failed'])
       .optional(),
     reason: z.string().optional(),
+    by_policy: z.record(z.string(), z.number()).optional(),
     components: z.record(z.string(), z.number()).optional(),
     steps: z.array(z.strictObject({ callId: id, value: z.number() })).optional(),
     evidence: z.string().optional(),
@@ -20,3 +21,4 @@ export const verdictBody = z
     path: ['reason'],
     message: 'says why there is no number, and there is one: what speaks for it is `evidence`',
   })
+  .transform(({ by_policy: byPolicy, ...given }) => ({ ...given, ...(byPolicy === undefined ? {} : { byPolicy }) }))

@@ -11,6 +11,7 @@ export {
   passReward,
   tokenFlag,
   verdictInForce,
+  verdictOfPolicy,
   verifiersVerdict,
   wireFaultOf,
   wireFaults,

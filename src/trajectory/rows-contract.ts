@@ -45,6 +45,10 @@ export type DropReason =
   | 'judge'
   /** Said by the user of a task, who is simulated by a model. */
   | 'user_simulator'
+  /** Sampled by a policy that is not trained: in this bucket whatever became of the rollout. */
+  | 'frozen_policy'
+  /** Sampled by another policy than the one that was asked for. */
+  | 'other_policy'
   | 'verdict_null'
   | 'tainted'
   | 'rollout_unfinished'
@@ -116,6 +120,8 @@ export interface Row {
   readonly id: string
   readonly rolloutId: Id
   readonly sessionId: Id
+  /** The policy that its session belongs to; absent: there is one. */
+  readonly policy?: string
   readonly groupId: Id
   readonly taskDigest: Digest
   readonly leafCallId: Id | null
@@ -147,7 +153,7 @@ export interface ExportRollout {
   readonly taskName: string
   readonly environment: string
   readonly instruction: string
-  /** The verdict in force. */
+  /** The verdict in force; of one policy, where the query asks for that. */
   readonly verdict: Verdict | null
   /**
    * (reward - mean) / (sample standard deviation + 1e-6) over the group's exported rollouts, never over rows; 0 in a
@@ -289,6 +295,8 @@ export interface SelectionQuery {
   readonly environments?: readonly string[]
   readonly harnesses?: readonly string[]
   readonly splits?: readonly string[]
+  /** What this policy sampled, with its rewards; of the others nothing is exported (`other_policy`). Default: of all. */
+  readonly policy?: string
   readonly verdictStatuses?: readonly VerdictStatus[]
   /** Inclusive bounds; a rollout outside is dropped as `filtered`. */
   readonly minReward?: number

@@ -26,6 +26,7 @@ interface ExportOptions {
   readonly session?: readonly string[]
   readonly env?: readonly string[]
   readonly harness?: readonly string[]
+  readonly policy?: string
   readonly minReward?: number
   readonly maxReward?: number
   readonly minGroupSize?: number
@@ -62,6 +63,7 @@ export function addExport(program: Command, cli: Cli): void {
     .option('--session <id>', 'only the rollout of this session; may be repeated', repeated)
     .option('--env <name>', 'only of this environment; may be repeated', repeated)
     .option('--harness <name>', 'only of this harness; may be repeated', repeated)
+    .option('--policy <name>', 'only what this policy sampled, with its rewards, where a run has several')
     .option('--min-reward <x>', 'leave out rollouts below', real)
     .option('--max-reward <x>', 'leave out rollouts above', real)
     .option('--min-group-size <n>', 'leave out groups with fewer rollouts', wholeNumber(1))
@@ -169,6 +171,7 @@ async function queryOf(context: CommandContext, reader: StoreReader, options: Ex
     rolloutIds: rollouts.length > 0 ? rollouts : undefined,
     environments: options.env,
     harnesses: options.harness,
+    policy: options.policy,
     minReward: options.minReward,
     maxReward: options.maxReward,
     minGroupSize: options.minGroupSize,

@@ -184,7 +184,9 @@ function verdictText(rollout: RolloutView, { paint }: CommandContext): string {
   const evidence = printable(verdict.evidence.trim())
   return [
     `${paint('strong', 'verdict')} ${verdictCell(verdict, paint)}, reward ${rewardCell(verdict, paint)}`,
-    ...(verdict.reward === null ? [`  reason: ${printable(verdict.reason)}`] : []),
+    ...(verdict.reward === null
+      ? [`  reason: ${printable(verdict.reason)}`]
+      : Object.entries(verdict.byPolicy ?? {}).map(([policy, reward]) => `  policy ${policy}  ${reward}`)),
     ...components,
     `  verifier ${verdict.verifier.id} ${verdict.verifier.version}, trust ${verdict.trust}`,
     ...(verdict.token === undefined ? [] : [`  given under the token ${printable(verdict.token)}`]),
@@ -213,6 +215,11 @@ async function sessionJson(log: SessionLog, rollout: RolloutView | null) {
   }
 }
 
+/** Which of several policies a session belongs to. */
+function policyWords({ name, trained }: SessionLog['session']['policy']): readonly string[] {
+  return name === undefined ? [] : [`policy ${name}${trained === false ? ' (not trained)' : ''}`]
+}
+
 async function sessionText(
   context: CommandContext,
   reader: StoreReader,
@@ -226,6 +233,7 @@ async function sessionText(
   const header = [
     `${paint('strong', 'session')} ${log.session.id}`,
     log.session.role,
+    ...policyWords(log.session.policy),
     plural(log.calls.length, 'call'),
     log.closedAt === null ? 'open' : 'closed',
     ...labels,

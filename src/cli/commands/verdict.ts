@@ -12,6 +12,7 @@ interface VerdictOptions {
   readonly source: string
   readonly reward?: number
   readonly none?: string
+  readonly policy?: Readonly<Record<string, number>>
   readonly component?: Readonly<Record<string, number>>
   readonly step?: Readonly<Record<string, number>>
   readonly evidence?: string
@@ -26,6 +27,7 @@ export function addVerdict(program: Command, cli: Cli): void {
     .requiredOption('--source <name>', 'who says so; becomes the verifier late/<name>')
     .option('--reward <n>', 'the reward; without it the one in force stays', number)
     .option('--none <reason>', 'no reward can be given, and why')
+    .option('--policy <name=n>', 'the reward of one of several policies, where it is another one, several times', pair)
     .option('--component <name=n>', 'a named part of the reward, several times', pair)
     .option('--step <call=n>', 'the value of one call, several times', pair)
     .option('--evidence <text>', 'what a reader should know')
@@ -46,10 +48,11 @@ export function addVerdict(program: Command, cli: Cli): void {
     )
 }
 
-function givenBy({ source, reward, none, component, step, evidence }: VerdictOptions): LateVerdict {
+function givenBy({ source, reward, none, policy, component, step, evidence }: VerdictOptions): LateVerdict {
   return {
     source,
     ...(none === undefined ? { reward } : { reward: null, reason: none }),
+    ...(policy === undefined ? {} : { byPolicy: policy }),
     components: component,
     steps: Object.entries(step ?? {}).map(([callId, value]) => ({ callId, value })),
     evidence,
@@ -86,7 +89,8 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
   const answer = await fetch(`${owner.origin}/rollouts/${rolloutId}/verdicts`, {
     method: 'POST',
     headers: { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(given),
+    // Names as the route takes them.
+    body: JSON.stringify(wireOf(given)),
     signal: io.signal,
   })
   const body: unknown = await answer.json()
@@ -96,6 +100,10 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
   }
   // The owner is this same program.
   return (body as { readonly verdict: Verdict }).verdict
+}
+
+function wireOf({ byPolicy, ...given }: LateVerdict) {
+  return byPolicy === undefined ? given : { ...given, by_policy: byPolicy }
 }
 
 function pair(text: string, before: Readonly<Record<string, number>> = {}): Readonly<Record<string, number>> {

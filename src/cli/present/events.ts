@@ -37,6 +37,8 @@ function say(event: Event, paint: Paint): string {
       return `${event.handle} of ${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.came)}, ${event.lateCalls} calls and ${duration(event.lateMs)} late`
     case 'user_turn':
       return line(`${event.reply ?? ''}${event.over === null ? '' : ` [over: ${event.over}]`}`)
+    case 'agent_turn':
+      return line(`${event.agent}: ${event.said}${event.over === null ? '' : ` [over: ${event.over}]`}`)
     case 'box':
       return `${event.boxId.slice(0, 12)} ${event.phase}${event.detail === '' ? '' : `: ${line(event.detail)}`}`
     case 'taint':

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadConfig } from './index.ts'
+import { type ConfigInput, loadConfig } from './index.ts'
 
 let directory: string
 beforeEach(async () => {
@@ -77,6 +77,30 @@ describe('loadConfig', () => {
     const { config } = await loadConfig({ cwd: tmpdir(), file, env })
     const [cert, key] = [join(tmpdir(), 'b.pem'), join(tmpdir(), 'b.key')]
     expect(config.tls).toEqual({ cert, key, ca: join(directory, 'ca.pem'), plainHttp: false })
+  })
+
+  it('takes several policies, and refuses two that nothing tells apart at their engine', async () => {
+    await withFile(
+      `export default { policies: { a: { adapter: 'a-0' }, b: { adapter: { name: 'b-0', path: '/b' }, trained: false }, c: { engines: 'http://127.0.0.1:1' } } }`,
+    )
+    const { config } = await loadConfig({ cwd: directory })
+    expect(config.policies).toMatchObject({
+      a: { adapter: { name: 'a-0', path: null }, engines: null, trained: true },
+      b: { adapter: { path: '/b' }, trained: false },
+    })
+    const refused = async (policies: ConfigInput['policies'], message: RegExp) =>
+      expect(
+        loadConfig({ cwd: directory, file: false, overrides: { policies: policies ?? {} } }),
+      ).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringMatching(message),
+      })
+    await refused({ a: {}, b: {} }, /policies.b is the same model at the same engine as policy a/)
+    await refused({ a: { model: 'm' }, b: { model: 'm' } }, /same model m/)
+    await refused({ a: { adapter: 'x' }, b: { adapter: 'x' } }, /same adapter x/)
+    const urls = (...engines: string[]) => ({ engines })
+    await refused({ a: urls('http://h:1', 'http://h:2'), b: urls('http://h:2', 'http://h:1') }, /same engine/)
+    await refused({ Guide: {} }, /lower case/)
   })
 
   it('refuses a named file that is not there', async () => {

@@ -94,6 +94,63 @@ const engines = z.strictObject({
   ),
 })
 
+const policySchema = z.strictObject({
+  model: z.string().min(1).nullable().default(null).describe('Model name; null: the only one that its engine lists.'),
+  adapter: z
+    .union([
+      z
+        .string()
+        .min(1)
+        .transform((name) => ({ name, path: null })),
+      z.strictObject({ name: z.string().min(1), path: z.string().min(1) }),
+    ])
+    .nullable()
+    .default(null)
+    .describe(
+      'LoRA adapter that it begins as: its name at the engine, or `{name, path}` where the engine is to load it; null: the weights of the engine itself.',
+    ),
+  engines: z
+    .union([z.url(), z.array(z.url()).min(1)])
+    .nullable()
+    .default(null)
+    .describe(
+      'Base URL of an engine of its own, or a list of replicas of that; null: the one of `engine`, which several may share.',
+    ),
+  apiKey: z.string().nullable().default(null).describe('Bearer key of `engines`.'),
+  kind: z
+    .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
+    .default('auto')
+    .describe('Adapter of `engines`; `auto` asks them who they are.'),
+  trained: z.boolean().default(true).describe('False: it is recorded and never trained.'),
+  harness: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('Harness of its agent where the agents of a task take turns; null: that of the run.'),
+})
+
+const policies = z
+  .record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'Use lower case letters, digits and dashes.'), policySchema)
+  .default({})
+  .superRefine((all, context) => {
+    const taken = new Map<string, string>()
+    for (const [name, { model, adapter, engines }] of Object.entries(all)) {
+      const at = engines === null ? 'engine' : [engines].flat().toSorted().join(' ')
+      const key = JSON.stringify([at, adapter?.name ?? null, adapter === null ? model : null])
+      const other = taken.get(key)
+      taken.set(key, other ?? name)
+      if (other === undefined) continue
+      const same =
+        adapter === null ? `the same model${model === null ? '' : ` ${model}`}` : `the same adapter ${adapter.name}`
+      const message = `is ${same} at the same engine as policy ${other}: give one of the two an adapter, a model or \`engines\` of its own`
+      context.addIssue({ code: 'custom', path: [name], message })
+    }
+  })
+  .describe(
+    'Several policies by name, each with sessions, weights and rows of its own; the first one is that of tasks with one agent. Empty: one policy, on `engine`. See docs/guides/several-agents.md.',
+  )
+
 const proxy = z.strictObject({
   host: z.string().default('127.0.0.1').describe('Address of the inference listener.'),
   port: port.default(8790).describe('Its port; 0 takes a free one.'),
@@ -492,6 +549,7 @@ export type PresetInput = z.output<typeof presetSchema>
 export const configSchema = z.strictObject({
   engine: engine.prefault({}),
   engines: engines.prefault({}),
+  policies,
   proxy: proxy.prefault({}),
   control: control.prefault({}),
   nodes: nodes.prefault({}),

@@ -22,6 +22,7 @@ export function wholePolicy(part: Partial<SessionPolicy> = {}): SessionPolicy {
     ...(part.inject === undefined || part.inject.length === 0 ? {} : { inject: part.inject }),
     ...(part.thinkingBudget === undefined ? {} : { thinkingBudget: part.thinkingBudget }),
     ...(part.topLogprobs === undefined || part.topLogprobs === 0 ? {} : { topLogprobs: part.topLogprobs }),
+    ...(part.name === undefined ? {} : { name: part.name }),
     onDisconnect: part.onDisconnect ?? 'finish',
   }
 }

@@ -21,6 +21,8 @@ export async function requireForkable(
     throw refused('its task has several steps, each with a start of its own')
   if ((environment?.user(task) ?? null) !== null)
     throw refused('its task has a user, who was told what the fork has not said yet')
+  if ((environment?.agents(task) ?? null) !== null)
+    throw refused('its task has several agents, who were told what the fork has not said yet')
   if (parent.harness !== harness.name) {
     throw refused(`rollout ${rolloutId} is of the harness ${parent.harness}, and this is ${harness.name}`)
   }

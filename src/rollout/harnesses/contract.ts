@@ -104,6 +104,8 @@ export interface LaunchContext {
   /** A placeholder that clients insist on: the socket authorises, no key enters a box. */
   readonly apiKey: string
   readonly model: string
+  /** Where each agent of the task asks, and which of them the program is. Absent: the task has one. */
+  readonly agents?: AgentPlaces
   /** The environment's tools as an MCP server (streamable HTTP) inside the box; null where it has none to offer. */
   readonly mcp: { readonly name: string; readonly url: string } | null
   /** Where the bundle is mounted, null without one. */
@@ -111,6 +113,18 @@ export interface LaunchContext {
   /** A writable directory of the harness's own. */
   readonly home: string
   readonly workdir: string
+}
+
+/** The agents of a task that has several. */
+export interface AgentPlaces {
+  /** Whose program this is; null: of all of them. */
+  readonly own: string | null
+  readonly all: readonly {
+    readonly name: string
+    readonly baseUrl: string
+    readonly apiKey: string
+    readonly model: string
+  }[]
 }
 
 export interface HarnessLaunch {
@@ -163,6 +177,8 @@ export interface HostContext {
   readonly baseUrl: string
   readonly apiKey: string
   readonly model: string
+  /** As in {@link LaunchContext}. */
+  readonly agents?: AgentPlaces
   /** Null for `box: 'none'` and for tasks without an environment. */
   readonly box: Box | null
   readonly tools: readonly Tool[]

@@ -1,5 +1,5 @@
 import { PaddockError } from '../../core/index.ts'
-import type { FailurePattern, Harness, HarnessExit, HarnessReport } from './contract.ts'
+import type { AgentPlaces, FailurePattern, Harness, HarnessExit, HarnessReport } from './contract.ts'
 
 /** Checks a harness preset's plain object. Throws `HARNESS_INVALID` with the part and the fix. */
 export function defineHarness<H extends Harness>(spec: H): H {
@@ -12,6 +12,17 @@ export function defineHarness<H extends Harness>(spec: H): H {
     throw invalid(`place ${spec.place} without its function`, 'Give `configure` for a box, `run` for the host.')
   }
   return spec
+}
+
+/** How a program is told of the agents of its task: `PADDOCK_AGENTS` is a JSON object by name, `PADDOCK_AGENT` the one that it is. */
+export function agentVariables(agents: AgentPlaces | undefined): Readonly<Record<string, string>> {
+  if (agents === undefined) return {}
+  const places = agents.all.map(({ name, baseUrl, apiKey, model }) => [
+    name,
+    { base_url: baseUrl, api_key: apiKey, model },
+  ])
+  const own = agents.own === null ? {} : { PADDOCK_AGENT: agents.own }
+  return { ...own, PADDOCK_AGENTS: JSON.stringify(Object.fromEntries(places)) }
 }
 
 /**

@@ -56,6 +56,10 @@ export interface SessionPolicy {
   readonly topLogprobs?: number
   /** What is put into the prompts of its main conversation; absent: nothing. */
   readonly inject?: readonly Injection[]
+  /** Which of several policies the session belongs to; absent: there is one. */
+  readonly name?: string
+  /** That one is not trained: what it samples is recorded, and context of nothing. Absent: it is. */
+  readonly trained?: false
   /** What becomes of an engine call whose client went away: let it finish, or abort it upstream. */
   readonly onDisconnect: 'finish' | 'abort'
 }

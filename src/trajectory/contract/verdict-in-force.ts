@@ -9,6 +9,12 @@ export function verdictInForce(verdicts: readonly Verdict[]): Verdict | null {
   return highest === undefined ? null : lastOf(verdicts.filter(({ by }) => by === highest))
 }
 
+/** A verdict as it is of what one policy sampled; null: of all of them. */
+export function verdictOfPolicy(verdict: Verdict | null, policy: string | null): Verdict | null {
+  if (verdict === null || verdict.reward === null || policy === null) return verdict
+  return { ...verdict, reward: verdict.byPolicy?.[policy] ?? verdict.reward }
+}
+
 /** The verdict that counts among those of verifiers: what `rescore` compares with and supersedes. */
 export function verifiersVerdict(verdicts: readonly Verdict[]): Verdict | null {
   return lastOf(verdicts.filter(({ by }) => by === 'verifier'))

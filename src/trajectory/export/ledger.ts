@@ -14,6 +14,7 @@ export class ExportLedger {
   readonly #engines = new Map<Digest, { readonly fingerprint: EngineFingerprint; rows: number }>()
   readonly #logprobKinds = new Map<string, number>()
   readonly #trainedKinds = new Set<string>()
+  readonly #trainedPolicies = new Set<string>()
   readonly #policies = new Map<string, ExportFacts['policies'][number]>()
   readonly #verifiers = new Map<
     string,
@@ -131,6 +132,14 @@ export class ExportLedger {
     await this.#noteEngine(row)
     this.#notePolicies(row)
     if (this.#exporter.purpose !== 'rl' || !row.mask.includes(1)) return
+    if (row.policy !== undefined) this.#trainedPolicies.add(row.policy)
+    if (this.#trainedPolicies.size > 1) {
+      const policies = [...this.#trainedPolicies]
+      throw this.#refuse(`rows of the policies ${policies.join(' and ')} are mixed`, {
+        data: { row: row.id, policies },
+        fix: 'Export each policy by itself: --policy <name>.',
+      })
+    }
     if (row.logprobKind === 'unknown' && !this.#allow.unknownLogprobKind) {
       throw this.#refuse(`row ${row.id} has logprobs of unknown kind`, {
         fix: 'Run `paddock doctor` against the engine to probe the kind, or allow the unknown kind.',

@@ -193,6 +193,7 @@ function rowOf(
     id: rowId(options, leaf?.id ?? ''),
     rolloutId: options.rolloutId,
     sessionId: forest.log.session.id,
+    ...(forest.log.session.policy.name === undefined ? {} : { policy: forest.log.session.policy.name }),
     groupId: options.groupId,
     taskDigest: options.taskDigest,
     leafCallId: leafCall?.intent.id ?? null,

@@ -63,7 +63,7 @@ function logOf(moves: readonly Move[]): { log: SessionLog; contexts: Map<string,
 }
 
 const session = {
-  session: { id: 'session', role: 'agent' } as SessionLog['session'],
+  session: { id: 'session', role: 'agent', policy: {} } as SessionLog['session'],
   closedAt: null,
   spans: [],
   events: [],
@@ -196,6 +196,19 @@ describe('buildRows', () => {
       rows: [],
       unclean: 0,
       outside: { masked: {}, notExported: { judge: 2 } },
+    })
+  })
+
+  it('names the policy of a row, and never trains a frozen one', () => {
+    const { log } = logOf([plain])
+    const of = (policy: object) =>
+      buildRows({ ...log, session: { ...log.session, policy: { ...log.session.policy, ...policy } } }, names)
+    expect(of({ name: 'guide' }).rows).toMatchObject([{ policy: 'guide' }])
+    expect(of({}).rows.every((row) => !('policy' in row))).toBe(true)
+    expect(of({ name: 'guide', trained: false })).toEqual({
+      rows: [],
+      unclean: 0,
+      outside: { masked: {}, notExported: { frozen_policy: 2 } },
     })
   })
 

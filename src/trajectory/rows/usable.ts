@@ -22,7 +22,12 @@ export function unusable(call: CallRecord): Extract<DropReason, 'superseded' | '
 /** The bucket of all that a session samples whose calls are no part of the agent's work, whatever becomes of the rollout; null: it has none of its own. */
 export function ownBucket({
   role,
-}: Pick<SessionRecord, 'role'>): Extract<DropReason, 'probe' | 'judge' | 'user_simulator'> | null {
+  policy,
+}: Pick<SessionRecord, 'role' | 'policy'>): Extract<
+  DropReason,
+  'probe' | 'judge' | 'user_simulator' | 'frozen_policy'
+> | null {
+  if (policy.trained === false) return 'frozen_policy'
   return role === 'probe' || role === 'judge' || role === 'user_simulator' ? role : null
 }
 
@@ -43,8 +48,9 @@ export function candidates(forest: Forest, trainClasses: readonly CallClass[], i
     if (segment.origin !== 'sampled' || segment.stopCut) continue
     const call = forest.callOf(segment)
     const { role } = forest.log.session
-    if (role !== 'agent') {
-      judged.push({ kind: 'dropped', segment, reason: ownBucket(forest.log.session) ?? 'role' })
+    const bucket = ownBucket(forest.log.session)
+    if (role !== 'agent' || bucket !== null) {
+      judged.push({ kind: 'dropped', segment, reason: bucket ?? 'role' })
       continue
     }
     const reason = call === null ? 'undelivered_sibling' : (unusable(call) ?? wireFaultOf(call.commit?.findings ?? []))

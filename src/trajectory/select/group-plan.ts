@@ -2,7 +2,7 @@ import type { Id } from '../../core/index.ts'
 import type { RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery, SelectionSummary } from '../rows-contract.ts'
 import { groupAdvantages } from './advantage.ts'
-import { verdictInForce } from '../contract/index.ts'
+import { verdictFor } from './matches.ts'
 
 /** Why a rollout is left out. */
 export interface Drop {
@@ -46,7 +46,7 @@ export function planGroup(given: readonly Member[], query: SelectionQuery, room:
   const counted = members.filter(
     (member) => isUsable(member) || (member.isMasked && member.drop?.reason === 'nothing_to_train'),
   )
-  const advantages = groupAdvantages(counted.map(({ rollout }) => rewardOf(rollout)))
+  const advantages = groupAdvantages(counted.map(({ rollout }) => rewardOf(rollout, query)))
   const byId = new Map(counted.map(({ rollout }, index) => [rollout.id, advantages[index] ?? null]))
   return { members, dropped, advantages: byId }
 }
@@ -63,13 +63,13 @@ function groupDrop(usable: readonly Member[], query: SelectionQuery): GroupPlan[
   if (usable.length === 0) return 'empty'
   if (usable.length < Math.max(query.minGroupSize ?? 1, query.exactGroupSize ?? 1)) return 'too_small'
   if (query.dropZeroVariance !== true) return null
-  return new Set(usable.map(({ rollout }) => rewardOf(rollout))).size === 1 ? 'zero_variance' : null
+  return new Set(usable.map(({ rollout }) => rewardOf(rollout, query))).size === 1 ? 'zero_variance' : null
 }
 
 function isUsable({ drop }: Member): boolean {
   return drop === null
 }
 
-function rewardOf(rollout: RolloutView): number | null {
-  return verdictInForce(rollout.verdicts)?.reward ?? null
+function rewardOf(rollout: RolloutView, query: SelectionQuery): number | null {
+  return verdictFor(rollout, query)?.reward ?? null
 }

@@ -1,7 +1,7 @@
-import type { Task } from '../../core/index.ts'
+import type { Task, Verdict } from '../../core/index.ts'
 import { importedHarness, rewrittenHarness, type RolloutView } from '../contract/index.ts'
 import type { DropReason, SelectionQuery } from '../rows-contract.ts'
-import { verdictInForce } from '../contract/index.ts'
+import { verdictInForce, verdictOfPolicy } from '../contract/index.ts'
 
 /** Whether a rollout is in the selection at all: by its names. What is not is not counted anywhere. */
 export function isSelected(rollout: RolloutView, task: Task, query: SelectionQuery): boolean {
@@ -16,6 +16,11 @@ export function isSelected(rollout: RolloutView, task: Task, query: SelectionQue
   )
 }
 
+/** The verdict that counts for a query. */
+export function verdictFor({ verdicts }: RolloutView, { policy }: SelectionQuery): Verdict | null {
+  return verdictOfPolicy(verdictInForce(verdicts), policy ?? null)
+}
+
 /** Why a selected rollout is not usable for the query; null when it is. The order is that of the rollout's life. */
 export function dropOf(
   rollout: RolloutView,
@@ -27,7 +32,7 @@ export function dropOf(
   if (rollout.harness === rewrittenHarness && query.includeImported !== true) {
     return { reason: 'rewritten', detail: rollout.labels['rewritten.from'] ?? '' }
   }
-  const verdict = verdictInForce(rollout.verdicts)
+  const verdict = verdictFor(rollout, query)
   const unfinished = rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled'
   if (unfinished && query.includeUnfinished !== true) {
     return { reason: 'rollout_unfinished', detail: rollout.end ?? (rollout.work === null ? 'no end' : 'unverified') }

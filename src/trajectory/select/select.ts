@@ -7,6 +7,7 @@ import {
   type RolloutView,
   type RoundView,
   type SessionLog,
+  type SessionRecord,
 } from '../contract/index.ts'
 import { cutOf } from '../catalogue/index.ts'
 import type {
@@ -31,10 +32,9 @@ import {
 import { asWritten, conversationOf, type RequestReader } from './conversation.ts'
 import { DriftTally } from './drift.ts'
 import { type Member, planGroup } from './group-plan.ts'
-import { dropOf, isSelected } from './matches.ts'
+import { dropOf, isSelected, verdictFor } from './matches.ts'
 import { chosenBy } from './selector.ts'
 import { needsSurvey, survey } from './survey.ts'
-import { verdictInForce } from '../contract/index.ts'
 import { rowWeights, weightRuleOf } from './weights.ts'
 
 /** What a selection reads. */
@@ -67,6 +67,7 @@ class SelectionPass {
   #exportedRollouts = 0
   #selectedGroups = 0
   #exportedGroups = 0
+  readonly #seenPolicies = new Set<string>()
   #state: 'new' | 'running' | 'ended' = 'new'
 
   constructor(source: SelectionSource, query: SelectionQuery) {
@@ -96,7 +97,19 @@ class SelectionPass {
         }
       }
     }
+    this.#requireSeen()
     this.#state = 'ended'
+  }
+
+  /** Throws `POLICY_UNKNOWN` where nothing was sampled by the policy that was asked for, and something was by others. */
+  #requireSeen(): void {
+    const { policy } = this.#query
+    if (policy === undefined || this.#seenPolicies.size === 0 || this.#seenPolicies.has(policy)) return
+    const known = [...this.#seenPolicies]
+    throw new PaddockError('POLICY_UNKNOWN', `No selected rollout has a session of policy ${policy}.`, {
+      data: { policy, known },
+      fix: `They have sessions of ${known.join(', ')}.`,
+    })
   }
 
   summary(): SelectionSummary {
@@ -138,7 +151,7 @@ class SelectionPass {
     const member = { rollout, drop: dropOf(rollout, this.#query), leave: new Map(), isMasked: masked }
     if (member.drop !== null || !needsSurvey(this.#query)) return member
     const { leave, kept, maskReasons } = await survey(
-      this.#logs(rollout.id, []),
+      this.#logs(rollout.id, [], (session) => this.#isAsked(session)),
       this.#rowOptions(member, group),
       this.#query,
     )
@@ -199,6 +212,10 @@ class SelectionPass {
     const events = includeEvents || includeSpans ? await recorder.events({ rolloutId: rollout.id }) : []
     const spans: NonNullable<ExportRollout['spans']>[number][] = []
     for await (const log of this.#logs(rollout.id, 'all')) {
+      if (!this.#isAsked(log.session)) {
+        this.#accounting.dropped(log, 'other_policy')
+        continue
+      }
       const built = buildRows(log, options)
       if (built.unclean > 0) this.#rowsLeftOut.clean_unknown = (this.#rowsLeftOut.clean_unknown ?? 0) + built.unclean
       this.#accounting.exported(log, built)
@@ -221,7 +238,7 @@ class SelectionPass {
       taskName: task.name,
       environment: task.environment,
       instruction: task.instruction,
-      verdict: verdictInForce(rollout.verdicts),
+      verdict: verdictFor(rollout, this.#query),
       advantage,
       rows,
       rowWeights: rowWeights(rows, weightRuleOf(this.#query)),
@@ -232,8 +249,19 @@ class SelectionPass {
     }
   }
 
-  async *#logs(rolloutId: Id, bodies: 'all' | readonly Id[]): AsyncGenerator<SessionLog> {
-    const sessions = await this.#source.recorder.sessions({ rolloutId })
+  /** Whether the policy of a session is the one that is asked for. Sessions beside the agents' belong to none. */
+  #isAsked({ policy, role }: SessionRecord): boolean {
+    if (this.#query.policy === undefined || role !== 'agent') return true
+    this.#seenPolicies.add(policy.name ?? 'one without a name')
+    return policy.name === this.#query.policy
+  }
+
+  async *#logs(
+    rolloutId: Id,
+    bodies: 'all' | readonly Id[],
+    isWanted: (session: SessionRecord) => boolean = () => true,
+  ): AsyncGenerator<SessionLog> {
+    const sessions = (await this.#source.recorder.sessions({ rolloutId })).filter(isWanted)
     for (const { id } of sessions) yield this.#source.recorder.session(id, { bodies })
   }
 }

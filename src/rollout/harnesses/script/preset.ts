@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { sha256 } from '../../../core/index.ts'
 import type { HarnessExit, HarnessReport, HostContext, HostHarness } from '../contract.ts'
-import { defineHarness, reportExit } from '../define.ts'
+import { agentVariables, defineHarness, reportExit } from '../define.ts'
 import { OutputTail } from '../../output.ts'
 
 const graceMs = 2000
@@ -42,8 +42,9 @@ export function scriptHarness(o: {
   })
 }
 
-function variables({ baseUrl, apiKey, model, prompt }: HostContext): Record<string, string> {
-  return { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model, PADDOCK_PROMPT: prompt }
+function variables({ baseUrl, apiKey, model, prompt, agents }: HostContext): Record<string, string> {
+  const own = { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model, PADDOCK_PROMPT: prompt }
+  return { ...own, ...agentVariables(agents) }
 }
 
 async function followed(child: ChildProcess, context: HostContext): Promise<HarnessReport> {

@@ -1,6 +1,6 @@
 import { PaddockError, sha256 } from '../../../core/index.ts'
 import type { BoxHarness, HarnessBundle, HarnessFacts, HarnessLaunch, LaunchContext } from '../contract.ts'
-import { defineHarness, reportExit } from '../define.ts'
+import { agentVariables, defineHarness, reportExit } from '../define.ts'
 import { bundledPrograms } from '../npm-bundle.ts'
 
 /** A command line as harness. */
@@ -22,7 +22,8 @@ export interface ShellOptions {
  * Any command of the user's as harness, run by the shell of the task's box in the task's directory. It finds the base
  * URL, a placeholder key and the model in `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` (`ANTHROPIC_BASE_URL` is
  * there too), the environment's tools as an MCP server in `PADDOCK_MCP_URL` where it has any, and what it is asked to do in
- * `PADDOCK_PROMPT` and on stdin. Exit 0 means that it is done.
+ * `PADDOCK_PROMPT` and on stdin. Of a task of several agents `PADDOCK_AGENT` names the one that it is, and `PADDOCK_AGENTS` tells where each
+ * asks. Exit 0 means that it is done.
  *
  * @throws `HARNESS_INVALID` for a word in braces that stands for nothing
  */
@@ -49,7 +50,7 @@ export function shellHarness(o: ShellOptions): BoxHarness {
 }
 
 function launch(command: string, env: Readonly<Record<string, string>>, context: LaunchContext): HarnessLaunch {
-  const { origin, apiKey, model, mcp, prompt, bundlePath } = context
+  const { origin, apiKey, model, mcp, prompt, bundlePath, agents } = context
   return {
     command: bundlePath === null ? command : `export PATH="${bundledPrograms(bundlePath)}:$PATH"\n${command}`,
     env: {
@@ -59,6 +60,7 @@ function launch(command: string, env: Readonly<Record<string, string>>, context:
       ANTHROPIC_BASE_URL: origin,
       ANTHROPIC_API_KEY: apiKey,
       PADDOCK_PROMPT: prompt,
+      ...agentVariables(agents),
       ...(mcp === null ? {} : { PADDOCK_MCP_URL: mcp.url }),
       ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, filled(value, context)])),
     },

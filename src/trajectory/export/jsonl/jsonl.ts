@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { verdictOfPolicy } from '../../contract/index.ts'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { observationMask } from '../../rows/index.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
@@ -50,6 +51,7 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
     group_id: exported.group.id,
     rollout_id: rollout.id,
     session_id: row.sessionId,
+    ...(row.policy === undefined ? {} : { policy: row.policy }),
     slot: rollout.slot,
     attempt: rollout.attempt,
     prompt_variant: exported.group.promptVariant,
@@ -64,7 +66,7 @@ function line(exported: ExportRollout, row: Row, index: number, withMessages: bo
     labels: rollout.labels,
     usable: reasons.length === 0,
     unusable_reasons: reasons,
-    reward: verdict?.reward ?? null,
+    reward: verdictOfPolicy(verdict, row.policy ?? null)?.reward ?? null,
     verdict: verdict === null ? null : verdictJson(verdict),
     row_index: index,
     rows_of_rollout: exported.rows.length,
@@ -135,6 +137,7 @@ function verdictJson(verdict: NonNullable<ExportRollout['verdict']>): object {
     status: verdict.status,
     reason: verdict.reward === null ? verdict.reason : null,
     at: verdict.at,
+    ...(verdict.reward === null || verdict.byPolicy === undefined ? {} : { by_policy: verdict.byPolicy }),
     components: verdict.components,
     steps: verdict.steps.map((step) => ({ call_id: step.callId, value: step.value })),
     verifier: verdict.verifier,
