@@ -34,6 +34,7 @@ import { takeLayer } from './layer.ts'
 import { execEvent } from './events.ts'
 import { claimedName, profileUser, programsMount } from './hardened.ts'
 import { type HoldReason, Holds } from './holds.ts'
+import { nameFiles, type NamesVolume } from './names-volume.ts'
 import type { DiskWatch } from './disk-watch.ts'
 import { commitSnapshot } from './snapshot.ts'
 import { BoxTerminal } from './terminal.ts'
@@ -86,6 +87,8 @@ export interface BoxParts {
   readonly provider: string
   /** Whether the daemon sees our files; where not, the model path goes over the relay's stream. */
   readonly isNear: boolean
+  /** Where boxes without egress have their files of names; null: the daemon makes them. */
+  readonly names: NamesVolume | null
   readonly disk: DiskWatch
   readonly upper: UpperDirectories
   /** Container runtime of the box; null: the daemon's default. */
@@ -143,7 +146,7 @@ export class DockerBox implements Box {
     this.#parts = parts
     this.#running = running
     this.#relay = relay
-    this.#mounts = [programsMount, ...(spec.mounts ?? []).map((mount) => mount.target)]
+    this.#mounts = [programsMount, ...nameFiles, ...(spec.mounts ?? []).map((mount) => mount.target)]
     this.id = running.id
     this.image = parts.image
     this.profile = spec.profile

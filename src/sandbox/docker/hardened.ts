@@ -2,6 +2,7 @@ import type Docker from 'dockerode'
 import type { BoxProfile, BoxSpec } from '../contract/index.ts'
 import { nameServer } from '../egress/index.ts'
 import { containerLabels, type ContainerKind } from './labels.ts'
+import { type BoxNames, loopbackAlone } from './names-volume.ts'
 
 const mebibyte = 2 ** 20
 
@@ -50,7 +51,7 @@ export function profileUser(profile: BoxProfile): { readonly uid: number; readon
 export function boxContainer(
   spec: BoxSpec,
   { image, programs, runtime }: { readonly image: string; readonly programs: string; readonly runtime: string | null },
-  relay: string | null,
+  { relay, names }: { readonly relay: string | null; readonly names: BoxNames | null },
 ): CreateOptions {
   const memory = (spec.memoryMb ?? 2048) * mebibyte
   const user = profileUser(spec.profile)
@@ -66,11 +67,13 @@ export function boxContainer(
     Env: Object.entries({ ...proxyVariables(spec), ...spec.env }).map(([name, value]) => `${name}=${value}`),
     // A joined network namespace brings its own host name.
     ...(relay === null ? { Hostname: 'box' } : {}),
+    ...(relay === null && names !== null ? { NetworkDisabled: true } : {}),
     HostConfig: {
       ...locked(),
       ...(runtime === null ? {} : { Runtime: runtime }),
       CapAdd: [...(spec.profile === 'root' ? rootCapabilities : supervisorCapabilities)],
       NetworkMode: relay === null ? 'none' : `container:${relay}`,
+      ...(relay === null && names !== null ? { Sysctls: loopbackAlone } : {}),
       Memory: memory,
       MemorySwap: memory,
       NanoCpus: Math.round((spec.cpus ?? 2) * 1e9),
@@ -81,7 +84,11 @@ export function boxContainer(
           ? []
           : [{ Name: 'fsize', Soft: spec.fileMb * mebibyte, Hard: spec.fileMb * mebibyte }]),
       ],
-      Mounts: [volume(programs, programsMount), ...(spec.mounts ?? []).map((m) => volume(m.bundle.volume, m.target))],
+      Mounts: [
+        volume(programs, programsMount),
+        ...(spec.mounts ?? []).map((m) => volume(m.bundle.volume, m.target)),
+        ...(names?.mounts ?? []),
+      ],
     },
   }
 }
@@ -118,6 +125,8 @@ export function relayContainer(
   programs: string,
   socketDirectory: string | null,
   port: number,
+  /** Whether the box has files of its own for what a network of the daemon brings. */
+  isPlain: boolean,
 ): CreateOptions {
   const catchesAll = (spec.egress ?? 'none') !== 'none'
   // Lines have windows of their own beside the buffers of connections.
@@ -130,8 +139,10 @@ export function relayContainer(
     Entrypoint: [`${programsMount}/relay`],
     Cmd: [String(port), socketDirectory === null ? '-' : '/model/sock', ...(catchesAll ? [String(relayUser)] : [])],
     WorkingDir: '/',
+    ...(isPlain ? { NetworkDisabled: true } : {}),
     HostConfig: {
       ...locked(),
+      ...(isPlain ? { Sysctls: loopbackAlone } : {}),
       ...(catchesAll ? wayOut : {}),
       NetworkMode: 'none',
       ReadonlyRootfs: true,

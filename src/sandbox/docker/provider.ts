@@ -31,6 +31,7 @@ import { programsBundle } from './programs.ts'
 import { startReaper } from './reaper.ts'
 import type { ImageSources } from './references.ts'
 import { DockerSlot } from './model-socket.ts'
+import { NamesVolume } from './names-volume.ts'
 import { seesOurFiles } from './near.ts'
 import { type DaemonOptions, wholePlace } from './place.ts'
 import { removeLeftOf } from './snapshot.ts'
@@ -190,7 +191,9 @@ class DockerProvider implements SandboxProvider {
     await Promise.allSettled(this.#starting)
     await Promise.allSettled([...this.#boxes].map((box) => box.destroy()))
     await Promise.allSettled([...this.#sockets].map((socket) => socket.close()))
+    const parts = await this.#parts?.catch(() => null)
     if (this.#parts !== null) await removeLeftOf(this.#docker, this.#id).catch(() => undefined)
+    await parts?.names?.remove().catch(() => undefined)
     this.#endReaper?.()
     this.#endReaper = null
   }
@@ -259,8 +262,9 @@ class DockerProvider implements SandboxProvider {
     const empty = this.#images.empty({ signal }).then(({ tag }) => tag)
     const isNear = empty.then((image) => seesOurFiles(this.#docker, image))
     const [bundle, emptyImage, near] = await Promise.all([programs, empty, isNear])
-    return { programs: bundle.volume, emptyImage, isNear: near }
+    const names = near ? await NamesVolume.open(this.#docker, { runtime: this.#runtime, provider: this.#id }) : null
+    return { programs: bundle.volume, emptyImage, isNear: near, names }
   }
 }
 
-type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage' | 'isNear'>
+type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage' | 'isNear' | 'names'>

@@ -33,9 +33,13 @@ async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): 
   const cleanups: (() => Promise<void>)[] = []
   try {
     const port = spec.modelPath?.port ?? defaultModelPort
-    const relay = spec.modelPath === undefined ? null : await prepareRelay(parts, spec, port, bounds)
+    // The daemon tells boxes with egress of the name server of their relay.
+    const names = (spec.egress ?? 'none') === 'none' ? (parts.names?.forBox() ?? null) : null
+    if (names !== null) cleanups.push(async () => names.remove())
+    const isPlain = names !== null
+    const relay = spec.modelPath === undefined ? null : await prepareRelay(parts, spec, { port, isPlain }, bounds)
     if (relay !== null) cleanups.push(() => relay.discard())
-    const options = boxContainer(spec, parts, relay?.id ?? null)
+    const options = boxContainer(spec, parts, { relay: relay?.id ?? null, names })
     // The relay starts while the box is created; the box itself needs the namespace of a running relay.
     const relayStarts = relay?.start(bounds) ?? null
     relayStarts?.then(
@@ -57,6 +61,7 @@ async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): 
       throw new PaddockError('BOX_START_FAILED', `The supervisor speaks protocol ${hello.version}.`)
     }
     if (hello.workdirMissing) await box.makeDirectory(box.workdir)
+    if (names !== null) void box.died.then(() => names.remove())
     return box
   } catch (error) {
     await Promise.allSettled(cleanups.reverse().map((cleanup) => cleanup()))
@@ -84,10 +89,15 @@ function slotOf(spec: BoxSpec): DockerSlot {
   })
 }
 
-function prepareRelay(parts: BoxParts, spec: BoxSpec, port: number, signal: AbortSignal) {
+function prepareRelay(
+  parts: BoxParts,
+  spec: BoxSpec,
+  { port, isPlain }: { readonly port: number; readonly isPlain: boolean },
+  signal: AbortSignal,
+) {
   const socket = slotOf(spec)
   const { emptyImage, programs } = parts
-  const options = relayContainer(spec, emptyImage, programs, parts.isNear ? socket.directory : null, port)
+  const options = relayContainer(spec, emptyImage, programs, parts.isNear ? socket.directory : null, port, isPlain)
   return prepareAttached(parts, mine(parts, options), signal)
 }
 

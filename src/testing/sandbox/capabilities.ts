@@ -39,12 +39,16 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
   it('a box tells which files differ from its image, frozen or not', async () => {
     const box = await createBox({ profile: 'root' })
     await sh(box, 'echo x > /etc/motd; rm /etc/issue; mkdir /opt/new && touch /opt/new/file')
+    // What tells names is its own to change and no part of it.
+    expect(await sh(box, 'echo 10.9.8.7 mine | tee -a /etc/hosts /etc/resolv.conf; getent hosts mine')).toMatch(
+      /^10\.9\.8\.7 mine\n10\.9\.8\.7 +mine\n$/,
+    )
     await box.freeze()
     const kinds = new Map((await box.changes()).map(({ path, kind }) => [path, kind]))
     expect(
       Object.fromEntries(['/etc/motd', '/etc/issue', '/opt/new', '/opt/new/file'].map((p) => [p, kinds.get(p)])),
     ).toEqual({ '/etc/motd': 'modified', '/etc/issue': 'deleted', '/opt/new': 'added', '/opt/new/file': 'added' })
-    expect(kinds.has('/etc/passwd')).toBe(false)
+    for (const path of ['/etc/passwd', '/etc/hosts', '/etc/resolv.conf']) expect(kinds.has(path)).toBe(false)
     expect(
       await Promise.all(['/opt/new/file', '/etc/issue', '/opt/new/file/x'].map((path) => box.exists(path))),
     ).toEqual([true, false, false])
@@ -52,6 +56,7 @@ export function capabilitiesContract({ provider, image, createBox }: ContractPar
     for (const path of touched === null ? [] : ['/etc/motd', '/etc/issue', '/opt/new/file']) {
       expect(touched).toContain(path)
     }
+    expect(touched ?? []).not.toContain('/etc/hosts')
     await box.destroy()
   })
 

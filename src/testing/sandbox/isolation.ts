@@ -22,10 +22,10 @@ export function isolationContract(parts: SharedBoxParts): void {
         const lonely = await createBox()
         for (const inside of [box, lonely]) {
           const result = await inside.exec({
-            command: `ls /sys/class/net; cat /proc/net/route | tail -n +2
+            command: `ls /sys/class/net; cat /proc/net/route | tail -n +2; hostname; getent hosts localhost
               for host in 127.0.0.1 172.17.0.1 169.254.169.254 host.docker.internal; do curl -sS -m 1 http://$host:${port}/ 2>/dev/null; done`,
           })
-          expect(text(result.stdout)).toBe('lo\n')
+          expect(text(result.stdout)).toMatch(/^lo\nbox\n\S+ +localhost\b.*\n$/)
         }
         expect(lonely.modelUrl).toBeNull()
         await lonely.destroy()
