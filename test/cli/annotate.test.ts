@@ -11,7 +11,7 @@ import { serveView, type ViewServer } from '../../src/server/index.ts'
 import { createToken, revokeToken, type Role } from '../../src/access/index.ts'
 import { openReader, openStore, type StoreReader } from '../../src/trajectory/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
-import { serve, type Serving } from './paddock.ts'
+import { serve, type Serving } from './here.ts'
 
 const own = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', 'x-paddock-annotate': '1' }
 

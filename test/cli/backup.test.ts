@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
 import { createToken } from '../../src/access/index.ts'
 import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
+import { serve as serveHere } from './here.ts'
 import { chat, serve, type Serving } from './paddock.ts'
 
 let directory: string
@@ -85,7 +86,7 @@ it('writes a tar file, which is a data directory again where it is restored', as
   const copied = await callsOpened(restored)
   // The owner takes in what it wrote last a moment later.
   await expect.poll(() => callsIn(data)).toBe(copied)
-  const again = await serve(restored)
+  const again = await serveHere(restored)
   await chat(again.ready, { messages: [{ role: 'user', content: 'it goes on' }] })
   expect((await again.stop()).code).toBe(0)
   expect((await fsck(restored)).problems).toEqual([])
@@ -96,7 +97,7 @@ it('copies what an owner left that was killed, journal and all', async () => {
   serving.kill('SIGKILL')
   await serving.ended
   expect((await paddock('backup', data, '--into', 'killed')).code).toBe(0)
-  const again = await serve(join(directory, 'killed'))
+  const again = await serveHere(join(directory, 'killed'))
   await again.stop()
   const { calls } = await (async () => {
     await using reader = await openReader(join(directory, 'killed'))

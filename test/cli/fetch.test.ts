@@ -9,7 +9,7 @@ import { takeDataset } from '../../src/cli/datasets/checkout.ts'
 import { findDataset } from '../../src/cli/datasets/registry.ts'
 import { terminalEnvironment } from '../../src/envs/index.ts'
 import type { PaddockError } from '../../src/core/index.ts'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
 
 const environment = terminalEnvironment({ publicNetwork: 'without' })
 const published = fileURLToPath(new URL('../published/tasks', import.meta.url))

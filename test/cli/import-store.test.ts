@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { appendLate } from '../../src/rollout/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/index.ts'
 import { openStore, runExport } from '../../src/trajectory/index.ts'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
 
 let directory: string
 const data = (name: string): string => join(directory, name)

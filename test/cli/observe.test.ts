@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { serve, type Serving } from './paddock.ts'
+import { serve, type Serving } from './here.ts'
 
 const controlToken = 'a-control-token-of-sufficient-length'
 const said = 'How many legs has a spider?'

@@ -75,35 +75,49 @@ export async function serve(
     ...(place.cwd === undefined ? {} : { cwd: place.cwd }),
   })
   const end = ended(child)
-  const waiting: Record<string, unknown>[] = []
-  const takers: PromiseWithResolvers<Record<string, unknown>>[] = []
-  createInterface({ input: child.stdout }).on('line', (text) => {
-    const line = JSON.parse(text) as Record<string, unknown>
-    const taker = takers.shift()
-    if (taker === undefined) waiting.push(line)
-    else taker.resolve(line)
-  })
-  // Whoever waits for a line of a process that is gone is told why there is none.
-  void end.then(({ code, err }) => {
-    for (const taker of takers) taker.reject(new Error(`paddock serve ended with ${String(code)}: ${err}`))
-  })
-  const next = (): Promise<Record<string, unknown>> => {
-    const line = waiting.shift()
-    if (line !== undefined) return Promise.resolve(line)
-    const taker = Promise.withResolvers<Record<string, unknown>>()
-    takers.push(taker)
-    return taker.promise
-  }
-  const first = await next()
+  const lines = lineTakers()
+  createInterface({ input: child.stdout }).on('line', lines.put)
+  lines.endWith(end)
+  const first = await lines.next()
   return {
     ready: first as unknown as Ready,
-    nextCall: next,
+    nextCall: lines.next,
     kill: (signal) => child.kill(signal),
     stop: () => {
       child.kill('SIGINT')
       return end
     },
     ended: end,
+  }
+}
+
+/** Lines of JSON for whoever asks for the next one. */
+export function lineTakers(): {
+  put(this: void, text: string): void
+  next(this: void): Promise<Record<string, unknown>>
+  endWith(end: Promise<Ended>): void
+} {
+  const waiting: Record<string, unknown>[] = []
+  const takers: PromiseWithResolvers<Record<string, unknown>>[] = []
+  return {
+    put: (text) => {
+      const line = JSON.parse(text) as Record<string, unknown>
+      const taker = takers.shift()
+      if (taker === undefined) waiting.push(line)
+      else taker.resolve(line)
+    },
+    next: () => {
+      const line = waiting.shift()
+      if (line !== undefined) return Promise.resolve(line)
+      const taker = Promise.withResolvers<Record<string, unknown>>()
+      takers.push(taker)
+      return taker.promise
+    },
+    // Whoever waits for a line of a command that is gone is told why there is none.
+    endWith: (end) =>
+      void end.then(({ code, err }) => {
+        for (const taker of takers) taker.reject(new Error(`paddock serve ended with ${String(code)}: ${err}`))
+      }),
   }
 }
 

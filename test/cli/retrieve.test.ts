@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launcher, paddock } from './paddock.ts'
+import { paddock } from './here.ts'
+import { launcher } from './paddock.ts'
 
 const examples = fileURLToPath(new URL('../../examples/tasks/search', import.meta.url))
 

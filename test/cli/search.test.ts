@@ -8,7 +8,7 @@ import { type SearchHit, searchStep, serveView, type ViewServer } from '../../sr
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openReader, openStore, type Store, type StoreReader } from '../../src/trajectory/index.ts'
 import { recordStory, type Story } from '../lab/story.ts'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
 
 const turns = 100
 let directory: string

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
-import { chat, paddock, serve, type Serving } from './paddock.ts'
+import { paddock, serve as serveHere } from './here.ts'
+import { chat, serve, type Serving } from './paddock.ts'
 
 let directory: string
 let data: string
@@ -36,7 +37,7 @@ const messages = [
 
 describe('paddock serve --open', () => {
   it('records a client that has no key and another model name', async () => {
-    const open = await serve(join(directory, 'open'), ['--open'])
+    const open = await serveHere(join(directory, 'open'), ['--open'])
     const answer = await fetch(`${open.ready.inference}/v1/chat/completions`, {
       method: 'POST',
       body: JSON.stringify({ model: 'some-other-model', messages: [{ role: 'user', content: 'hello' }] }),
@@ -50,7 +51,7 @@ describe('paddock serve --open', () => {
 describe('paddock serve whose data directory is gone', () => {
   it('says so when it is stopped, and ends', async () => {
     const lost = join(directory, 'lost')
-    const losing = await serve(lost)
+    const losing = await serveHere(lost)
     await rename(lost, `${lost}-elsewhere`)
     const { code, out, err } = await losing.stop()
     expect(code).toBe(3)
@@ -66,7 +67,7 @@ describe('paddock serve after kill -9', () => {
     await first.nextCall()
     first.kill('SIGKILL')
     await first.ended
-    const again = await serve(store, ['--port', new URL(first.ready.inference).port])
+    const again = await serveHere(store, ['--port', new URL(first.ready.inference).port])
     // Another request: the same one would get the answer that may not have arrived.
     const more = [...messages, { role: 'user', content: 'and again' }]
     expect((await chat(first.ready, { messages: more })).status).toBe(200)

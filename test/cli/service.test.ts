@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
 import { openReader } from '../../src/trajectory/index.ts'
 import { Engines } from '../fleet/support.ts'
-import { chat, serve, type Serving } from './paddock.ts'
+import { serve, type Serving } from './here.ts'
+import { chat, serve as serveProcess } from './paddock.ts'
 
 const units = fileURLToPath(new URL('../../deploy/systemd', import.meta.url))
 const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
@@ -55,7 +56,7 @@ it.each(['SIGINT', 'SIGTERM'] as const)(
   'a session that somebody asked for goes on under its key after a restart by %s, and is closed when its owner closes it',
   async (signal) => {
     const data = join(directory, signal)
-    const first = await serve(data)
+    const first = await serveProcess(data)
     const authorization = `Bearer ${await readFile(join(data, 'control-token'), 'utf8')}`
     const headers = { authorization, 'content-type': 'application/json' }
     const asked = await fetch(`${first.ready.control}/sessions`, { method: 'POST', headers, body: '{}' })

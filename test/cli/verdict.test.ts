@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { chat, paddock, serve, type Serving } from './paddock.ts'
+import { chat, paddock, serve, type Serving } from './here.ts'
 
 let directory: string
 let data: string

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken, offeredRoles, type Role, routeTable } from '../../src/access/index.ts'
 import { runCli } from '../../src/cli/program.ts'
-import { chat, serve, type Serving } from './paddock.ts'
+import { chat, serve, type Serving } from './here.ts'
 
 let directory: string
 let data: string

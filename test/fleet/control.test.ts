@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { chat, paddock, serve, type Serving } from '../cli/paddock.ts'
+import { chat, paddock, serve, type Serving } from '../cli/here.ts'
 import { startEngine } from '../proxy/support.ts'
 import { Engines, orders, words } from './support.ts'
 

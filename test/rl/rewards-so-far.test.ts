@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
 import { followLive } from './follow-live.ts'
 import { type Json, Trainer } from './trainer.ts'
 

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken } from '../../src/access/index.ts'
 import { openReader } from '../../src/trajectory/index.ts'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
 import { type Json, Trainer } from './trainer.ts'
 
 let directory: string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Json, type JsonRound, Trainer } from './trainer.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
 import { type Claim, type JsonRound, Trainer } from './trainer.ts'
 
 let directory: string

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
 import { say as call, task, Trainer } from './trainer.ts'
 
 let directory: string

@@ -1,6 +1,6 @@
 /** Engines whose render cannot be spliced behind: found out before the first spliced call, and said. */
 import { describe, expect, it } from 'vitest'
-import { paddock } from '../cli/paddock.ts'
+import { paddock } from '../cli/here.ts'
 import { startProxy } from '../proxy/support.ts'
 import { converse, expectFaithful, findings, profiles, startScripted } from './support.ts'
 
