@@ -68,12 +68,12 @@ export const terminalTask = {
   ],
   evaluator: {
     ...renameTask.evaluator,
-    // The shell of the terminal has done what it was told.
+    // The shell of the terminal has done what it was told. Where it was told nothing this waits to its end.
     postconfig: [
       {
         type: 'execute',
         parameters: {
-          command: 'for n in $(seq 1000); do [ -d ~/Desktop/todo_list_Jan_2 ] && break; sleep 0.05; done',
+          command: 'for n in $(seq 100); do [ -d ~/Desktop/todo_list_Jan_2 ] && break; sleep 0.05; done',
           shell: true,
         },
       },
