@@ -6,7 +6,7 @@ import { engineOf } from '../../src/envs/sql/engines/index.ts'
 import { sqlDataSchema } from '../../src/envs/sql/data.ts'
 import { residentIn } from '../../src/envs/sql/resident.ts'
 import { openTaskBox, sql } from '../../src/envs/index.ts'
-import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { sized } from './size.ts'
 
@@ -28,24 +28,20 @@ function dice(from: number): () => number {
   }
 }
 
-describe.runIf(await requireDocker()).each(sets)('%s', (set) => {
-  let sandbox: SandboxProvider
-  let box: Box
-  let ask: (statement: string, timeoutMs?: number) => ReturnType<ReturnType<typeof residentIn>['ask']>
-  beforeAll(async () => {
-    sandbox = dockerProvider()
-    const [task] = await sql.load(join(import.meta.dirname, `../../examples/tasks/sql/${set}.json`))
-    if (task === undefined) throw new Error('no task')
-    box = await openTaskBox(sandbox, sql.box(task), { labels: { role: 'probe' }, signal })
-    await sql.setup({ task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
-    const engine = engineOf(sqlDataSchema.parse(task.data).database)
-    ask = (statement, timeoutMs = 20_000) =>
-      residentIn(box, engine).ask(
-        { op: 'query', db: engine.database, sql: statement },
-        { limits: { timeoutMs, maxRows: 50, maxBytes: 36_000, memoryMb: 256 }, signal },
-      )
-  })
-  afterAll(() => sandbox.close())
+type Set = (typeof sets)[number]
+
+/** A box of a set, with its program. Most of a test is waiting, so each has a box of its own, beside the others. */
+async function opened(sandbox: SandboxProvider, set: Set) {
+  const [task] = await sql.load(join(import.meta.dirname, `../../examples/tasks/sql/${set}.json`))
+  if (task === undefined) throw new Error('no task')
+  const box = await openTaskBox(sandbox, sql.box(task), { labels: { role: 'probe' }, signal })
+  await sql.setup({ task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined })
+  const engine = engineOf(sqlDataSchema.parse(task.data).database)
+  const ask = (statement: string, timeoutMs = 20_000) =>
+    residentIn(box, engine).ask(
+      { op: 'query', db: engine.database, sql: statement },
+      { limits: { timeoutMs, maxRows: 50, maxBytes: 36_000, memoryMb: 256 }, signal },
+    )
 
   /** Sends a signal to the program (the eldest of its processes) or to the youngest of its children. */
   async function strike(whom: 'program' | 'child', name: string): Promise<void> {
@@ -58,8 +54,18 @@ try: os.kill(ids[0 if '${whom}' == 'program' else -1], signal.${name})
 except (IndexError, ProcessLookupError): pass`
     await box.exec({ command: ['python3', '-c', code] })
   }
+  return { box, ask, strike }
+}
 
-  test(`killed under load, seed ${seed}`, async () => {
+describe.runIf(await requireDocker())('the program that answers SQL', () => {
+  let sandbox: SandboxProvider
+  beforeAll(() => {
+    sandbox = dockerProvider()
+  })
+  afterAll(() => sandbox.close())
+
+  test.concurrent.each(sets)(`of %s, killed under load, seed ${seed}`, async (set) => {
+    const { ask, strike } = await opened(sandbox, set)
     const next = dice(seed)
     let right = 0
     let ended = 0
@@ -88,16 +94,19 @@ except (IndexError, ProcessLookupError): pass`
     expect(right).toBeGreaterThan(ended)
   })
 
-  const isWhole = sized(true, set === 'shop')
+  // What waits and what ends it is the same for every set.
+  const some = sized<readonly Set[]>(sets, ['shop'])
 
-  test.runIf(isWhole)('a program that was stopped is ended and made anew', async () => {
+  test.concurrent.each(some)('of %s, stopped, is ended and made anew', async (set) => {
+    const { ask, strike } = await opened(sandbox, set)
     await ask('SELECT 1')
     await strike('program', 'SIGSTOP')
     expect(await ask('SELECT 1', 500)).toMatchObject({ status: 'error', kind: 'memory' })
     expect(await ask('SELECT 2')).toMatchObject({ status: 'ok', rows: [[2n]] })
   })
 
-  test.runIf(isWhole)('time in which the box stood still is not the statement’s', async () => {
+  test.concurrent.each(some)('of %s: time in which the box stood still is not the statement’s', async (set) => {
+    const { box, ask } = await opened(sandbox, set)
     await ask('SELECT 1')
     const order: string[] = []
     const slow = ask(endless[set], 6000).then((answer) => order.push(answer.status === 'ok' ? 'ok' : answer.kind))
