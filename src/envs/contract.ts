@@ -1,7 +1,16 @@
 import type { z } from 'zod'
 import type { Digest, EventBody, Id, PaddockError, Task, Verdict } from '../core/index.ts'
 import type { FindJudgeServer, ToolCallFact, VerdictDraft } from '../reward/index.ts'
-import type { Artifact, Box, BoxProfile, EgressPolicy, FileTree, ImageRecipe, Snapshot } from '../sandbox/index.ts'
+import type {
+  Artifact,
+  Box,
+  BoxProfile,
+  EgressPolicy,
+  FileTree,
+  ImageRecipe,
+  PutFile,
+  Snapshot,
+} from '../sandbox/index.ts'
 import type { TaskGenerator } from './generate/contract.ts'
 import type { Deferral } from './deferral.ts'
 import type { TaskAgents } from './agents.ts'
@@ -20,8 +29,8 @@ export interface Environment {
   readonly verifierVersion: string
   /** Schema of `Task.data`. */
   readonly task: z.ZodType
-  /** Makes tasks of seeds and levels; null: all of its tasks are written by hand. */
-  readonly generator: TaskGenerator | null
+  /** Make tasks of seeds and levels; empty: all of its tasks are written by hand. */
+  readonly generators: readonly TaskGenerator[]
   /**
    * Reads the tasks below `path`: one task or a directory of tasks, sorted by name; or those of `<generator>:<seeds>:<levels>`, or of a
    * file that `paddock generate` wrote.
@@ -301,7 +310,7 @@ export interface NamedScript {
   /** Of a task of several agents: what each does, by its name; `script` is empty then. */
   readonly agents?: Readonly<Record<string, Script>>
   /** Files that stand in the box before the first step; only validation has such scripts. */
-  readonly files?: readonly { readonly directory: string; readonly from: FileTree }[]
+  readonly files?: readonly { readonly directory: string; readonly from: FileTree | readonly PutFile[] }[]
   /** What runs in the steps after the first; nothing in those that are left out. */
   readonly later?: readonly NamedScript[]
 }

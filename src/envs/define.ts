@@ -31,8 +31,8 @@ export interface EnvironmentSpec<Data> {
   readonly verifierVersion: string
   readonly task: z.ZodType<Data>
   load(path: string, o: LoadOptions): Promise<readonly Task[]>
-  /** Makes tasks of seeds and levels, beside those that `load` reads. Default: none. */
-  readonly generator?: GeneratorSpec<Data>
+  /** Make tasks of seeds and levels, beside those that `load` reads. Default: none. */
+  readonly generators?: readonly GeneratorSpec<Data>[]
   box(task: TaskOf<Data>): BoxNeeds
   /** Default: null, and the box is made when it is asked for. */
   verifierBox?(task: TaskOf<Data>): BoxNeeds | null
@@ -80,12 +80,15 @@ const shape = z.object({
   verifierVersion: z.string().min(1, 'must say the version of the verifier, such as "1"'),
   task: z.custom<unknown>((value) => value instanceof z.ZodType, 'must be a zod 4 schema of the task data'),
   load: callable,
-  generator: z
-    .object({
-      name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
-      levels: z.int().min(1, 'must be at least 1'),
-      generate: callable,
-    })
+  generators: z
+    .array(
+      z.object({
+        name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower case letters, digits and dashes'),
+        levels: z.int().min(1, 'must be at least 1'),
+        generate: callable,
+      }),
+    )
+    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, 'must have names of their own')
     .optional(),
   box: callable,
   verifierBox: callable.optional(),
@@ -136,18 +139,17 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     return parsed
   }
   const check = (task: Task): void => void typed(task)
-  const generator =
-    spec.generator === undefined ? null : taskGenerator(spec.generator, { environment: spec.name, check })
+  const generators = (spec.generators ?? []).map((one) => taskGenerator(one, { environment: spec.name, check }))
   const typedContext = <C extends { readonly task: Task }>(context: C) => ({ ...context, task: typed(context.task) })
   return {
     name: spec.name,
     apiVersion: 1,
     verifierVersion: spec.verifierVersion,
     task: spec.task,
-    generator,
+    generators,
     load: async (path, o = {}) => {
       const place = generatedPlace(path)
-      if (place !== null) return generatedTasks(generator, place, { ...o, environment: spec.name })
+      if (place !== null) return generatedTasks(generators, place, { ...o, environment: spec.name })
       return (await readGenerated(path, { ...o, environment: spec.name, check })) ?? spec.load(path, o)
     },
     box: (task) => spec.box(typed(task)),

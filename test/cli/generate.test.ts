@@ -56,7 +56,12 @@ describe('paddock generate', () => {
     const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line).split)).toEqual(Array.from({ length: 15 }, () => 'held'))
     const wrong = async (...args: string[]) => (await paddock(['generate', ...args])).err
-    expect(await wrong('terminal', '--out', file)).toMatch(/USAGE.*terminal has no generator/)
+    expect(await wrong('gui', '--out', file)).toMatch(/USAGE.*gui has no generator/)
+    expect(await wrong('terminal', '--out', file)).toMatch(/USAGE.*terminal has several.*break-ins, repairs/s)
+    expect(await wrong('terminal', '--generator', 'records', '--out', file)).toMatch(/USAGE.*no generator records/)
+    const named = ['generate', 'terminal', '--generator', 'repairs', '--count', '2', '--level', '2', '--no-validate']
+    const byName = await paddock([...named, '--out', file])
+    expect(byName).toMatchObject({ code: 0, out: expect.stringContaining('2 tasks of repairs:0..1:2') })
     expect(await wrong('sql', '--level', '4..9', '--out', file, '--no-validate')).toMatch(/TASK_INVALID.*level 6/)
     expect(await wrong('sql', '--out', 'tasks.json')).toMatch(/USAGE.*jsonl/)
   })

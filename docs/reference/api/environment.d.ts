@@ -115,7 +115,7 @@ export interface Environment {
     readonly apiVersion: 1;
     readonly verifierVersion: string;
     readonly task: z.ZodType;
-    readonly generator: TaskGenerator | null;
+    readonly generators: readonly TaskGenerator[];
     load(path: string, o?: LoadOptions): Promise<readonly Task[]>;
     box(task: Task): BoxNeeds;
     verifierBox(task: Task): BoxNeeds | null;
@@ -150,7 +150,7 @@ export interface EnvironmentSpec<Data> {
     readonly verifierVersion: string;
     readonly task: z.ZodType<Data>;
     load(path: string, o: LoadOptions): Promise<readonly Task[]>;
-    readonly generator?: GeneratorSpec<Data>;
+    readonly generators?: readonly GeneratorSpec<Data>[];
     box(task: TaskOf<Data>): BoxNeeds;
     verifierBox?(task: TaskOf<Data>): BoxNeeds | null;
     setup?(context: With<BoxContext, Data>): Promise<void>;
@@ -216,7 +216,7 @@ export interface NamedScript {
     readonly script: Script;
     readonly files?: readonly {
         readonly directory: string;
-        readonly from: FileTree;
+        readonly from: FileTree | readonly PutFile[];
     }[];
     readonly later?: readonly NamedScript[];
 }

@@ -58,23 +58,25 @@ export default ({
     task: data,
     load: (path, options) => loadJsonTasks(path, { ...options, environment: name, data }),
     // `paddock run <name>:0..99:1..3 --env …`: tasks without end, the same for the same seed.
-    generator: {
-      name,
-      levels: 3,
-      generate: ({ seed, level }) => {
-        const chance = dice(seed * 3 + level)
-        const shops = chance
-          .shuffled(['Baker Lane', 'Corner Books', 'Dock Cafe', 'Elm Tools', 'Fish Market'])
-          .slice(0, level + 1)
-        const receipts = Array.from({ length: level * 12 }, (_, i) => ({
-          day: `2026-03-${String(1 + (i % 28)).padStart(2, '0')}`,
-          shop: shops[i % shops.length] ?? '',
-          cents: chance.between(100, 9000),
-        }))
-        const shop = chance.pick(shops)
-        return { instruction: `How much was spent at the shop "${shop}", in euros?`, data: { receipts, shop } }
+    generators: [
+      {
+        name,
+        levels: 3,
+        generate: ({ seed, level }) => {
+          const chance = dice(seed * 3 + level)
+          const shops = chance
+            .shuffled(['Baker Lane', 'Corner Books', 'Dock Cafe', 'Elm Tools', 'Fish Market'])
+            .slice(0, level + 1)
+          const receipts = Array.from({ length: level * 12 }, (_, i) => ({
+            day: `2026-03-${String(1 + (i % 28)).padStart(2, '0')}`,
+            shop: shops[i % shops.length] ?? '',
+            cents: chance.between(100, 9000),
+          }))
+          const shop = chance.pick(shops)
+          return { instruction: `How much was spent at the shop "${shop}", in euros?`, data: { receipts, shop } }
+        },
       },
-    },
+    ],
     box: () => ({
       image: { kind: 'paddock-base' },
       profile: 'user',

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { generatedPlace, makeTask, PaddockError, placeText, type Task } from '../../core/index.ts'
+import type { Environment, TaskGenerator } from '../../envs/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { environmentsOf } from '../environments.ts'
 import { type ExitCode, exitCode } from '../exit.ts'
@@ -12,6 +13,7 @@ import { sandboxOf } from '../sandbox.ts'
 interface GenerateOptions {
   readonly seed: number
   readonly count: number
+  readonly generator?: string
   readonly level?: readonly [number, number]
   readonly split?: string
   readonly out: string
@@ -23,9 +25,10 @@ interface GenerateOptions {
 export function addGenerate(program: Command, cli: Cli): void {
   program
     .command('generate')
-    .description('write tasks of the generator of an environment, each proven by its own scripts')
-    .argument('<env>', 'environment with a generator (search, sql): a name, or the path of a plugin')
+    .description('write tasks of a generator of an environment, each proven by its own scripts')
+    .argument('<env>', 'environment with a generator (search, sql, terminal): a name, or the path of a plugin')
     .requiredOption('--out <file>', 'where the tasks are written, one a line (.jsonl)', jsonLines)
+    .option('--generator <name>', 'which generator, of an environment with several')
     .option('--seed <n>', 'the first seed', wholeNumber(0), 0)
     .option('--count <n>', 'how many seeds', wholeNumber(1), 10)
     .option('--level <a..b>', 'at which levels each (default: all that there are)', levels)
@@ -50,12 +53,7 @@ async function generate(context: CommandContext, env: string, options: GenerateO
   const { generatedLine, validateTasks } = await import('../../envs/index.ts')
   const { io, loaded } = context
   const environment = (await environmentsOf(loaded, { also: env, cwd: io.cwd })).get(env)
-  const { generator } = environment
-  if (generator === null) {
-    throw new PaddockError('USAGE', `the environment ${environment.name} has no generator`, {
-      fix: 'Give search, sql or a plugin with `generator`.',
-    })
-  }
+  const generator = generatorOf(environment, options.generator)
   const place = placeText({
     name: generator.name,
     seeds: [options.seed, options.seed + options.count - 1],
@@ -100,6 +98,20 @@ async function generate(context: CommandContext, env: string, options: GenerateO
     ].join('\n'),
   )
   return code
+}
+
+/** The generator of that name, or the only one. Throws `USAGE`. */
+function generatorOf({ name, generators }: Environment, asked: string | undefined): TaskGenerator {
+  const [first, ...others] = asked === undefined ? generators : generators.filter((one) => one.name === asked)
+  if (first !== undefined && others.length === 0) return first
+  const names = generators.map((one) => one.name).join(', ')
+  if (generators.length === 0) {
+    throw new PaddockError('USAGE', `the environment ${name} has no generator`, {
+      fix: 'Give search, sql, terminal or a plugin with `generators`.',
+    })
+  }
+  const what = first === undefined ? `has no generator ${asked}` : 'has several generators'
+  throw new PaddockError('USAGE', `the environment ${name} ${what}`, { fix: `Give --generator: ${names}.` })
 }
 
 /** A file that is read back as one of generated tasks. */

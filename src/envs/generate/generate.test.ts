@@ -9,6 +9,7 @@ import { generatedPlace, placeText } from '../../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../index.ts'
 import { searchDataSchema } from '../search/data.ts'
 import { sqlDataSchema } from '../sql/data.ts'
+import { terminalDataSchema } from '../terminal/data.ts'
 import { generatedLine } from './index.ts'
 
 const receipts = join(import.meta.dirname, '../../../examples/environments/receipts/environment.ts')
@@ -20,20 +21,24 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true }))
 
-const names = ['receipts', 'search', 'sql']
-const generatorOf = (environment: Environment) => {
-  if (environment.generator === null) throw new Error(`${environment.name} has no generator`)
-  return environment.generator
+const names = ['break-ins', 'receipts', 'records', 'repairs', 'worlds']
+const withGenerators = (): readonly Environment[] => registry.names.map((name) => registry.get(name))
+/** A generator and whose it is. */
+const found = (name: string) => {
+  const environment = withGenerators().find(({ generators }) => generators.some((one) => one.name === name))
+  const generator = environment?.generators.find((one) => one.name === name)
+  if (environment === undefined || generator === undefined) throw new Error(`there is no generator ${name}`)
+  return { environment, generator }
 }
 
 describe('generators', () => {
   it('are those of the environments that are looked at here', () => {
-    expect(registry.names.filter((name) => registry.get(name).generator !== null)).toEqual(names)
+    const all = withGenerators().flatMap(({ generators }) => generators.map(({ name }) => name))
+    expect(all.toSorted()).toEqual(names)
   })
 
   it.each(names)('of %s give the same bytes for a seed, others for another, whole and of the schema', async (name) => {
-    const environment = registry.get(name)
-    const generator = generatorOf(environment)
+    const { environment, generator } = found(name)
     // Within few worlds: each has an image or an index of its own.
     const seed = fc.integer({ min: 0, max: 149 })
     await fc.assert(
@@ -50,15 +55,23 @@ describe('generators', () => {
   })
 
   it('give another task at each level, which asks more', async () => {
+    const steps = (data: unknown): number =>
+      z
+        .object({ candidates: z.tuple([z.object({ steps: z.array(z.unknown()) })]) })
+        .parse(JSON.parse(terminalDataSchema.parse(data).files?.find(({ path }) => path === 'script.json')?.text ?? ''))
+        .candidates[0].steps.length
     const size: Readonly<Record<string, (data: unknown) => number>> = {
+      // What has to be done, each step by the shell.
+      'break-ins': steps,
+      repairs: steps,
       receipts: (data) => z.object({ receipts: z.array(z.unknown()) }).parse(data).receipts.length,
-      search: (data) => searchDataSchema.parse(data).evidence.length,
+      worlds: (data) => searchDataSchema.parse(data).evidence.length,
       // What is read and how it is put together.
-      sql: (data) =>
+      records: (data) =>
         [...(sqlDataSchema.parse(data).golds[0] ?? '').matchAll(/ (FROM|JOIN|GROUP|HAVING|EXISTS|OVER)/g)].length,
     }
     for (const name of names) {
-      const generator = generatorOf(registry.get(name))
+      const { generator } = found(name)
       for (let seed = 0; seed < 50; seed += 1) {
         let before = 0
         for (let level = 1; level <= generator.levels; level += 1) {
@@ -95,7 +108,7 @@ describe('places of generated tasks', () => {
     const sql = registry.get('sql')
     const tasks = await sql.load('records:3..4:1..2')
     expect(tasks.map(({ name }) => name)).toEqual(['records-3-l1', 'records-4-l1', 'records-3-l2', 'records-4-l2'])
-    await expect(sql.load('worlds:0:1')).rejects.toMatchObject({ code: 'TASK_INVALID', fix: /generator is records/ })
+    await expect(sql.load('worlds:0:1')).rejects.toMatchObject({ code: 'TASK_INVALID', fix: /It has records/ })
     await expect(registry.get('terminal').load('records:0:1')).rejects.toMatchObject({ code: 'TASK_INVALID' })
     await expect(sql.load('records:0:6')).rejects.toMatchObject({ code: 'TASK_INVALID', fix: /1 to 5/ })
   })
@@ -104,8 +117,8 @@ describe('places of generated tasks', () => {
 describe('files of generated tasks', () => {
   it('give back what was generated, under the same digests', async () => {
     for (const name of names) {
-      const environment = registry.get(name)
-      const tasks = await environment.load(`${generatorOf(environment).name}:0..4:1..2`)
+      const { environment } = found(name)
+      const tasks = await environment.load(`${name}:0..4:1..2`)
       const file = join(directory, `${name}.jsonl`)
       await writeFile(file, tasks.map(generatedLine).join(''))
       expect(await environment.load(file)).toEqual(tasks)

@@ -35,16 +35,20 @@ export function taskGenerator<Data>(
   }
 }
 
-/** The tasks of a place, level by level. Throws `TASK_INVALID` where it is no place of this generator, and what generating throws. */
+/** The tasks of a place, level by level. Throws `TASK_INVALID` where it is no place of one of these, and what generating throws. */
 export async function generatedTasks(
-  generator: TaskGenerator | null,
+  generators: readonly TaskGenerator[],
   place: GeneratedPlace,
   o: LoadOptions & { readonly environment: string },
 ): Promise<readonly Task[]> {
-  if (generator?.name !== place.name) {
+  const generator = generators.find(({ name }) => name === place.name)
+  if (generator === undefined) {
     throw new PaddockError('TASK_INVALID', `The environment ${o.environment} has no generator ${place.name}`, {
       data: { environment: o.environment, generator: place.name },
-      fix: generator === null ? 'It generates no tasks: give their directory.' : `Its generator is ${generator.name}.`,
+      fix:
+        generators.length === 0
+          ? 'It generates no tasks: give their directory.'
+          : `It has ${generators.map(({ name }) => name).join(', ')}.`,
     })
   }
   const refuse = refuserOf(o)

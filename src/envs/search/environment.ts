@@ -40,7 +40,7 @@ export function searchEnvironment(options: SearchOptions = {}): Environment {
     apiVersion: 1,
     verifierVersion: searchVerifierVersion,
     task: searchDataSchema,
-    generator: worldsGenerator(cache),
+    generators: [worldsGenerator(cache)],
     load: (path, o) => loadQuestions(path, { ...o, cache }),
     box: () => plainBox,
     setup: async ({ task, box, trainingStep }) => {

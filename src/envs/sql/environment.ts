@@ -22,7 +22,7 @@ export const sql: Environment = defineEnvironment({
   verifierVersion: sqlVerifierVersion,
   task: sqlDataSchema,
   load: loadSqlTasks,
-  generator: { name: 'records', levels: recordLevels, generate: generateRecords },
+  generators: [{ name: 'records', levels: recordLevels, generate: generateRecords }],
   box: sqlNeeds,
   setup: async ({ task, box, signal }) => {
     const engine = engineOf(task.data.database)

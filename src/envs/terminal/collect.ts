@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join, posix } from 'node:path'
+import { posix } from 'node:path'
 import { PaddockError } from '../../core/index.ts'
 import { withoutExcluded } from '../artifacts.ts'
 import { collectFilesystem } from '../filesystem.ts'
@@ -58,15 +57,9 @@ export async function collectArtifacts(
 
 /** Whether the tests of a task look as if they ran login shells, or read what those read. */
 async function readsProfiles(task: TaskOf<TerminalData>): Promise<boolean> {
-  const files = await Promise.all(
-    testsOf(task).map((folder) => readdir(folder, { recursive: true, withFileTypes: true })),
-  )
-  const texts = files
-    .flat()
-    .filter((file) => file.isFile())
-    .map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1'))
+  const texts = await Promise.all((await testsOf(task)).map((directory) => directory.texts()))
   const reads = /\.bashrc|profile|\.local\/bin\/env|\b(?:ba|z|da)?sh["',\s]+-\w*[il]|--login|\bsu\s+-/
-  return (await Promise.all(texts)).some((text) => reads.test(text))
+  return texts.flat().some((text) => reads.test(text))
 }
 
 /** Directories of the format that only a verifier has. */

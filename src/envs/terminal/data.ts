@@ -60,9 +60,18 @@ const stepData = z.object({
   digest: z.string(),
 })
 
+/** A file of the folder of a task that carries it. */
+const carriedFile = z.object({
+  /** Below the folder, as the format has it (`tests/test.sh`); `workdir/` is what the agent finds in its work directory. */
+  path: z.string().regex(/^(?!.*(^|\/)\.{0,2}(\/|$))[^\0]+$/, 'must be a path below the folder of the task'),
+  text: z.string(),
+  executable: z.literal(true).optional(),
+})
+
 /**
  * `Task.data` of a terminal task: what its folder says, with every default filled in. Times in milliseconds, sizes in
- * MB. Files stay in the folder (`Task.source`) and stand here by digest, so that another file is another task.
+ * MB. Files stay in the folder (`Task.source`) and stand here by digest, so that another file is another task; a task that was generated
+ * has no folder and carries them.
  */
 export const terminalDataSchema = z.object({
   agent: boxData.extend({
@@ -95,10 +104,14 @@ export const terminalDataSchema = z.object({
   mayChange: z.array(z.string()).optional(),
   solutionEnv: z.record(z.string(), z.string()),
   digests: z.object({ environment: z.string(), tests: z.string() }),
+  /** All files of the task, sorted by path, where no folder has them. Left out: the folder does. */
+  files: z.array(carriedFile).optional(),
   metadata: z.record(z.string(), z.unknown()),
 })
 
 /** Parsed {@link terminalDataSchema}. */
 export type TerminalData = z.infer<typeof terminalDataSchema>
+/** One of {@link TerminalData.files}. */
+export type CarriedFile = z.infer<typeof carriedFile>
 /** One of {@link TerminalData.steps}. */
 export type StepData = z.infer<typeof stepData>

@@ -5,6 +5,7 @@ import { defineEnvironment, type TaskOf } from '../define.ts'
 import { collectArtifacts } from './collect.ts'
 import { type TerminalData, terminalDataSchema } from './data.ts'
 import { factsOf, isOwnBase } from './dockerfile.ts'
+import { breakIns, repairs } from './generate/index.ts'
 import { loadTasks } from './load.ts'
 import { outsideWork } from './outside.ts'
 import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
@@ -31,6 +32,7 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     apiVersion: 1,
     verifierVersion: terminalVerifierVersion,
     task: terminalDataSchema,
+    generators: [breakIns, repairs],
     load: (path, o) => loadTasks(path, { ...o, publicNetwork }),
     box: agentNeeds,
     verifierBox: ({ data, ...task }) => (data.verifier.shared === true ? null : verifierNeeds({ ...task, data })),

@@ -1,4 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
@@ -6,7 +5,7 @@ import type { NamedScript } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import { scriptStepSchema } from '../run-script.ts'
 import type { TerminalData } from './data.ts'
-import { ownFolder } from './folders.ts'
+import { directoryOf, ownFolder, textOf } from './folders.ts'
 import { scriptCommand } from './shebang.ts'
 import { stepTasksOf } from './steps.ts'
 
@@ -48,9 +47,8 @@ export async function oracleOf(task: TaskOf<TerminalData>): Promise<NamedScript>
 
 /** `solution/solve.sh`, run from `/solution` by its own first line, for as long as an agent may work, at most ten minutes. */
 export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly NamedScript[]> {
-  const folder = join(ownFolder(task), 'solution')
-  const names = await readdir(folder).catch((): string[] => [])
-  if (!names.includes('solve.sh')) return []
+  const { files, names } = await directoryOf(task, join(ownFolder(task), 'solution'))
+  if (files === null || !names.includes('solve.sh')) return []
   const env = Object.entries(task.data.solutionEnv).map(([key, value]) => `${key}=${shellQuote(value)} `)
   const command = env.join('') + scriptCommand('/solution/solve.sh').map(shellQuote).join(' ')
   const seconds = (task.data.agent.timeoutMs ?? 600_000) / 1000
@@ -59,7 +57,7 @@ export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly 
       name: 'solution',
       weight: 1,
       script: { steps: [{ tool: 'shell', args: { command, timeout_sec: Math.max(1, Math.min(600, seconds)) } }] },
-      files: [{ directory: '/solution', from: { fromDirectory: folder } }],
+      files: [{ directory: '/solution', from: files }],
     },
   ]
 }
@@ -67,10 +65,11 @@ export async function solutionsOf(task: TaskOf<TerminalData>): Promise<readonly 
 /** The cheats of `script.json`, and each `cheats/*.sh` as one command. */
 export async function cheatsOf(task: TaskOf<TerminalData>): Promise<readonly NamedScript[]> {
   const folder = join(ownFolder(task), 'cheats')
-  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.sh')).toSorted()
+  const { names: all } = await directoryOf(task, folder)
+  const names = all.filter((name) => name.endsWith('.sh')).toSorted()
   const scripts = await Promise.all(
     names.map(async (name): Promise<NamedScript> => {
-      const script = await readFile(join(folder, name), 'utf8')
+      const script = (await textOf(task, join(folder, name))) ?? ''
       return { name: name.replace(/\.sh$/, ''), weight: 1, script: { steps: [{ shell: script }] } }
     }),
   )
@@ -83,8 +82,9 @@ export async function distractorsOf(task: TaskOf<TerminalData>): Promise<readonl
 }
 
 async function candidatesOf(task: TaskOf<TerminalData>): Promise<readonly Candidate[]> {
-  const path = join(ownFolder(task), 'script.json')
-  const text = await readFile(path, 'utf8').catch(() => null)
+  const own = join(ownFolder(task), 'script.json')
+  const text = await textOf(task, own)
+  const path = join(task.source, own)
   if (text === null) return []
   let raw: unknown
   try {

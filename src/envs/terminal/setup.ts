@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PaddockError, systemClock } from '../../core/index.ts'
@@ -6,7 +5,7 @@ import type { Box } from '../../sandbox/index.ts'
 import type { BoxContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { TerminalData } from './data.ts'
-import { ownFolder } from './folders.ts'
+import { directoryOf, ownFolder } from './folders.ts'
 import { scriptCommand } from './shebang.ts'
 
 /**
@@ -17,6 +16,7 @@ export async function setUp(
   context: Omit<BoxContext, 'task'> & { readonly task: TaskOf<TerminalData> },
 ): Promise<void> {
   const { box, task, signal } = context
+  if (task.data.files !== undefined) await putWork(box, task, signal)
   await box.putFiles('/logs', [
     { path: 'agent/', data: '' },
     { path: 'artifacts/', data: '' },
@@ -45,11 +45,23 @@ export async function setUp(
   })
 }
 
+/**
+ * What a task that carries its files gives its agent to work on. Not over a copy of a box in which that stands, with what an agent made
+ * of it: the folders of the format are there then, and are root's.
+ */
+async function putWork(box: Box, task: TaskOf<TerminalData>, signal: AbortSignal): Promise<void> {
+  const stands = await box.exec({ command: ['/usr/bin/test', '-e', '/logs'], cwd: '/', eventRole: 'setup' }, { signal })
+  if (stands.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${stands.why.detail}`)
+  if (stands.kind === 'exited' && stands.code === 0) return
+  const { files } = await directoryOf(task, 'workdir')
+  if (files !== null) await box.putFiles(box.workdir, files)
+}
+
 async function prepareStep(box: Box, task: TaskOf<TerminalData>, signal: AbortSignal): Promise<void> {
-  const folder = join(ownFolder(task), 'workdir')
-  if (!existsSync(folder)) return
-  await box.putFiles(box.workdir, { fromDirectory: folder })
-  if (!existsSync(join(folder, 'setup.sh'))) return
+  const { files, names } = await directoryOf(task, join(ownFolder(task), 'workdir'))
+  if (files === null) return
+  await box.putFiles(box.workdir, files)
+  if (!names.includes('setup.sh')) return
   const script = '"$@"; code=$?; rm -f setup.sh; exit $code'
   const command = ['/bin/sh', '-c', script, 'sh', ...scriptCommand('./setup.sh')]
   const result = await box.exec({ command, timeoutMs: 300_000, eventRole: 'setup', background: 'keep' }, { signal })

@@ -1,7 +1,6 @@
 import { isPaddockError, PaddockError, sha256 } from '../../core/index.ts'
 import {
   type CheckOutcome,
-  directoryDigest,
   type DraftFacts,
   hacked,
   runCheck,
@@ -145,7 +144,10 @@ async function prepare(box: Box, { task, signal }: Context, items: readonly Arti
   if (!task.data.verifier.uploadTests) return null
   // Emptied, because on shared ground the agent may have left something there.
   await closeTests(box, task, 'rm -rf /tests && mkdir -m 700 /tests', signal)
-  for (const folder of testsOf(task)) await box.putFiles('/tests', { fromDirectory: folder, uid: 0, gid: 0 })
+  for (const { files } of await testsOf(task)) {
+    if (files === null) continue
+    await box.putFiles('/tests', 'fromDirectory' in files ? { ...files, uid: 0, gid: 0 } : files)
+  }
   await closeTests(box, task, 'chown -R -- "$1" /tests && chmod 700 /tests', signal)
   return null
 }
@@ -172,7 +174,7 @@ async function closeTests(box: Box, task: TaskOf<TerminalData>, script: string, 
 }
 
 async function testsDigest(task: TaskOf<TerminalData>): Promise<string> {
-  const digests = await Promise.all(testsOf(task).map(directoryDigest))
+  const digests = await Promise.all((await testsOf(task)).map((directory) => directory.digest()))
   return digests.length === 1 ? (digests[0] ?? '') : sha256(digests.join('\n'))
 }
 

@@ -88,13 +88,12 @@ export function environmentContract(options: EnvironmentContractOptions): void {
     }
   })
 
-  const { generator } = environment
-  describe.runIf(generator !== null)('a generator', () => {
+  describe.each(environment.generators)('the generator $name', (generator) => {
     const bytesOf = async (seed: number, level: number) => {
-      const place = `${generator?.name ?? ''}:${seed}:${level}`
+      const place = `${generator.name}:${seed}:${level}`
       return JSON.stringify(await environment.load(place, { signal }))
     }
-    const each = Array.from({ length: generator?.levels ?? 0 }, (_, i) => i + 1)
+    const each = Array.from({ length: generator.levels }, (_, i) => i + 1)
 
     it('gives the same task for the same seed, and another one for another', async () => {
       for (const level of each) {
@@ -110,7 +109,7 @@ export function environmentContract(options: EnvironmentContractOptions): void {
     })
 
     it('gives tasks whose gold passes, where nothing fails', async () => {
-      const [made] = await environment.load(`${generator?.name ?? ''}:0:1`, { signal })
+      const [made] = await environment.load(`${generator.name}:0:1`, { signal })
       if (made === undefined) throw new Error('the generator gave no task')
       const verdict = async (script: NamedScript) => attempt({ environment, task: made, script, sandbox, signal })
       expect((await verdict(await environment.scripts.oracle(made))).reward).toBe(1)

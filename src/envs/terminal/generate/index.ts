@@ -1,0 +1,2 @@
+export { breakIns } from './break-ins.ts'
+export { repairs } from './repairs.ts'
