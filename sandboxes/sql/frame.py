@@ -2,7 +2,8 @@
 
 Handed to `python3 -I -S -c` by the host, followed by the file of one engine (`sqlite.py`, `duckdb.py`, `postgres.py`) and a
 call of `main`, so that no file of it lies in the box. Statements run in children, which are killed with SIGKILL at their
-deadline: no handler inside an engine stops one long function call. A child that read may be asked again, each time over
+deadline: no handler inside an engine stops one long function call. Where a verdict hangs on it, time in which a
+statement stood ready and the machine gave it no processor is not the statement's. A child that read may be asked again, each time over
 connections of its own, so that nothing stays between two statements; one that wrote, or ran out of memory, is not.
 """
 import collections
@@ -192,6 +193,15 @@ def work(requests, answers, shared):
             return
 
 
+def starved(pid):
+    """Seconds for which a process has stood ready while others had the processor: of its threads, the most."""
+    try:
+        threads = [f"/proc/{pid}/task/{name}/schedstat" for name in os.listdir(f"/proc/{pid}/task")]
+        return max(int(open(thread).read().split()[1]) for thread in threads) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0  # a kernel that does not tell
+
+
 class Child:
     """A process that answers one request after the other."""
 
@@ -215,6 +225,7 @@ class Child:
         """False when it is not there any more."""
         self.request, self.parts, self.memory = request, [], request["memoryMb"]
         self.deadline = time.monotonic() + request["timeoutMs"] / 1000
+        self.starved = {pid: starved(pid) for pid in self.workers()}
         data = json.dumps(request).encode() + b"\n"
         try:
             while data:
@@ -222,6 +233,17 @@ class Child:
             return True
         except BrokenPipeError:
             return False
+
+    def workers(self):
+        """Itself, and what works for it elsewhere."""
+        return {self.pid, int.from_bytes(self.shared[:8], "little")} - {0}
+
+    def waited(self):
+        """Seconds that it stood ready in vain since it was last asked."""
+        now = {pid: starved(pid) for pid in self.workers()}
+        waited = max(seconds - self.starved.get(pid, 0) for pid, seconds in now.items())
+        self.starved = now
+        return max(waited, 0)
 
     def kill(self):
         # Its own group, once it has made one.
@@ -240,8 +262,9 @@ class Child:
 class Runner:
     """Requests and the children that answer them, at most so many at once."""
 
-    def __init__(self, parallel):
-        self.parallel = parallel
+    def __init__(self, parallel, fair):
+        # With `fair` a starved statement gets its time back.
+        self.parallel, self.fair = parallel, fair
         self.waiting, self.idle, self.busy, self.tidying = collections.deque(), [], {}, set()
         self.told = 0
         # What became of a request that all others of its kind are asked together with: without it they need not be run.
@@ -317,7 +340,8 @@ class Runner:
         ready, _, _ = select.select(sources, [], [], patience)
         if patience is not None and (over := time.monotonic() - now - patience) > 0.25:
             for child in self.busy.values():
-                child.deadline += over
+                # It may have been starved meanwhile as this program was, which is no second reason for the same time.
+                child.deadline += max(over, child.waited()) if self.fair else over
         return ready
 
     def hear(self, source):
@@ -350,6 +374,9 @@ class Runner:
         now = time.monotonic()
         for source, child in list(self.busy.items()):
             if now < child.deadline:
+                continue
+            if self.fair and (waited := child.waited()) > 0.005:
+                child.deadline += waited
                 continue
             del self.busy[source]
             child.kill()
@@ -391,14 +418,15 @@ class Runner:
             data = data[os.write(1, data):]
 
 
-def main(parallel=1):
+def main(parallel=1, fair=True):
     # A collection would touch every page that parent and children share, and copy it.
     gc.disable()
-    Runner(parallel).serve()
+    Runner(parallel, fair).serve()
 
 
 def stay():
     """As long as the box: other processes of its user can end this one and not look into it."""
     import ctypes
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE, prctl(2): no ptrace, no /proc/<pid>/fd or mem
-    main(4)
+    # Nothing but what the agent is told hangs on these, and whoever asks has a deadline of its own.
+    main(4, fair=False)

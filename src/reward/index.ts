@@ -68,6 +68,7 @@ export {
   type CheckOutcome,
   type CheckSpec,
   directoryDigest,
+  isStarved,
   readRewardFiles,
   type RewardReading,
   runCheck,

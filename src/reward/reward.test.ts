@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Box } from '../sandbox/index.ts'
 import {
   compose,
   directoryDigest,
   exact,
   hacked,
+  isStarved,
   jsonEqual,
   jsonSchema,
   numeric,
@@ -190,6 +192,23 @@ describe('reward files', () => {
     ['infinity', null, '1e999'],
   ])('%s is no reward', (_, json, text) => {
     expect(readRewardFiles({ json, text }).ok).toBe(false)
+  })
+})
+
+describe('whether a box is starved', () => {
+  const ended = { kind: 'exited', code: 0 } as const
+  it.each([
+    ['a processor of its own', 1, { ...ended, stdout: '50 49\n' }, false],
+    ['half of one', 1, { ...ended, stdout: '50 25\n' }, true],
+    ['half of one, of which it is meant to have half', 0.5, { ...ended, stdout: '50 25\n' }, false],
+    ['a quarter of two', 2, { ...ended, stdout: '52 13\n' }, true],
+    ['no time to say it', 1, { kind: 'timed_out', stdout: '' }, true],
+    ['a shell that cannot tell', 1, { ...ended, code: 2, stdout: '' }, false],
+  ] as const)('%s', async (_, cpus, result, wanted) => {
+    const exec = async () => ({ ...result, stdout: new TextEncoder().encode(result.stdout) })
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else of the box is asked
+    const box = { exec } as unknown as Box
+    expect(await isStarved(box, { cpus, signal: new AbortController().signal })).toBe(wanted)
   })
 })
 

@@ -7,6 +7,7 @@ export type CheckOutcome = {
     readonly kind: 'broken';
     readonly reason: string;
     readonly output: string;
+    readonly late?: boolean;
 } | {
     readonly kind: 'fault';
     readonly reason: string;

@@ -28,8 +28,8 @@ export const outOfMemory = { status: 'error', kind: 'memory', message: 'out of m
 /** Bytes that all answers of one process may have together, escapes and all; the one that is beyond says that it is too large. */
 const maxTold = 255 << 20
 
-/** Milliseconds that starting python and copying files may take beside the statements. */
-const overheadMs = 20_000
+/** Milliseconds for starting python, copying files, and the time that statements get back for want of a processor. */
+const overheadMs = 60_000
 
 /**
  * Runs requests one after the other in one process of the box that ends with them; each statement in a child of it, killed

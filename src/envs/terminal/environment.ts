@@ -63,8 +63,8 @@ function agentNeeds(task: TaskOf<TerminalData>): BoxNeeds {
     profile: agent.profile,
     user: agent.user,
     agentTimeoutMs: agent.timeoutMs,
-    // A verifier without a result is tried three times (verify.ts).
-    verifyTimeoutMs: verifier.timeoutMs * 3,
+    // A verifier without a result is tried twice on what the agent left, and twice without it (verify.ts).
+    verifyTimeoutMs: verifier.timeoutMs * 4,
   }
 }
 

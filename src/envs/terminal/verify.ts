@@ -3,6 +3,7 @@ import {
   type CheckOutcome,
   type DraftFacts,
   hacked,
+  isStarved,
   runCheck,
   scored,
   unscored,
@@ -20,7 +21,7 @@ import { againstReward, withRunnerProof } from './runner-proof.ts'
 import { scriptCommand } from './shebang.ts'
 
 /** Changes when the way of verifying does; the tests of a task have their own digest. */
-export const terminalVerifierVersion = '4'
+export const terminalVerifierVersion = '5'
 
 type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<TerminalData> }
 
@@ -52,14 +53,14 @@ export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promis
   }
   const left = shared
     ? groundOfAgent(needs, filesystem, layer, caches)
-    : { items: rest, needs, layer: null, caches: [] }
+    : { items: rest, needs, layer: null, caches: [], isControl: false }
   if (left === null) return unscored('unscorable', "The files of the agent's box are gone.", facts)
-  const outcome = await settled(context, left, { items: [], needs, layer: null, caches: [] })
+  const outcome = await settled(context, left, { items: [], needs, layer: null, caches: [], isControl: true })
   return draftOf(outcome, signs, { ...facts, evidence: evidenceOf(outputOf(outcome), rest, signs) })
 }
 
-/** What came of a check, and what the runner of its tests says against the reward. */
-type Checked = CheckOutcome & { readonly against?: string }
+/** What came of a check, what the runner of its tests says against the reward, and whether the machine was too busy for it. */
+type Checked = CheckOutcome & { readonly against?: string; readonly starved?: boolean }
 
 /** What a check is run on. */
 interface Ground {
@@ -69,6 +70,7 @@ interface Ground {
   readonly layer: BoxLayer | null
   /** Directories to be removed before the tests. */
   readonly caches: readonly string[]
+  readonly isControl: boolean
 }
 
 /** The agent's own files: the snapshot, or what was kept of them. */
@@ -78,14 +80,15 @@ function groundOfAgent(
   layer: BoxLayer | null,
   caches: readonly string[],
 ): Ground | null {
-  if (filesystem === null) return layer === null ? null : { items: [], needs, layer, caches }
+  if (filesystem === null) return layer === null ? null : { items: [], needs, layer, caches, isControl: false }
   const image = { kind: 'reference' as const, reference: filesystem.image.tag }
-  return { items: [], needs: { ...needs, image }, layer: null, caches }
+  return { items: [], needs: { ...needs, image }, layer: null, caches, isControl: false }
 }
 
 /**
  * A check that gives no reward is repeated without what the agent left, and then with it. A fault of ours may come and
- * go, so that after one the same is done once more.
+ * go, so that after one the same is done once more. So may a load of the machine, which alone makes tests late: before
+ * lateness is the agent's doing, both controls must have found the processor free.
  */
 async function settled(context: Context, left: Ground, untouched: Ground): Promise<Checked> {
   const first = await check(context, left)
@@ -94,9 +97,20 @@ async function settled(context: Context, left: Ground, untouched: Ground): Promi
   if (control.kind !== 'measured') return control.kind === 'fault' ? control : first
   const second = await check(context, left)
   if (second.kind === 'measured') return second
-  if (second.kind === 'fault' && (await check(context, untouched)).kind !== 'measured') return second
+  const late = [first, second].some((one) => one.kind === 'broken' && one.late === true)
+  if (second.kind === 'fault' || late) {
+    const again = await check(context, untouched)
+    if (second.kind === 'fault' && again.kind !== 'measured') return second
+    if (late && (control.starved === true || again.starved === true)) return tooBusy(second)
+  }
   const output = `${second.output}\nThe verifier gives no reward on what the agent left (${second.reason}), twice, and one without it.`
   return { kind: 'measured', reward: 0, components: { verifier_broken: 1 }, output }
+}
+
+function tooBusy({ output }: Checked): Checked {
+  const reason =
+    'The tests ran out of time, and the machine gave their box too little of a processor: nobody knows why.'
+  return { kind: 'fault', reason, output }
 }
 
 async function check(context: Context, ground: Ground): Promise<Checked> {
@@ -109,7 +123,7 @@ async function check(context: Context, ground: Ground): Promise<Checked> {
   }
 }
 
-async function checkOn(context: Context, { items, needs, layer, caches }: Ground): Promise<Checked> {
+async function checkOn(context: Context, { items, needs, layer, caches, isControl }: Ground): Promise<Checked> {
   const { task, signal } = context
   await using box = await context.openBox(needs)
   if (layer !== null) await box.applyLayer(layer)
@@ -126,6 +140,8 @@ async function checkOn(context: Context, { items, needs, layer, caches }: Ground
     signal,
   })
   if (outcome.kind !== 'measured') return outcome
+  // Nothing of the agent is here that could slow the shell down.
+  if (isControl) return { ...outcome, starved: await isStarved(box, { cpus: needs.cpus ?? 1, signal }) }
   const against = await againstReward(box, outcome.reward)
   return against === null ? outcome : { ...outcome, against }
 }

@@ -18,6 +18,7 @@ export interface CheckSpec {
 /**
  * What came of a check. `broken`: the verifier itself gave no reward (crash, time out, unreadable file): `unscorable`.
  * `fault`: the box or the daemon failed: `infra_error`. Neither is ever a 0.
+ * `late`: it had no time left, by its own limit or by one within it (exit code 124, as of timeout(1)).
  */
 export type CheckOutcome =
   | {
@@ -26,10 +27,12 @@ export type CheckOutcome =
       readonly components: Readonly<Record<string, number>>
       readonly output: string
     }
-  | { readonly kind: 'broken'; readonly reason: string; readonly output: string }
+  | { readonly kind: 'broken'; readonly reason: string; readonly output: string; readonly late?: boolean }
   | { readonly kind: 'fault'; readonly reason: string; readonly output: string }
 
 const rewardBytes = 1024 * 1024
+/** Of timeout(1). */
+const lateCode = 124
 
 /**
  * Runs a check in a fresh box and reads its reward. The agent has never run in that box; commands of the agent that
@@ -79,7 +82,7 @@ async function read(box: Box, spec: CheckSpec, result: ExecResult): Promise<Chec
     case 'box_dead':
       return { kind: 'fault', reason: `The verifier's box died: ${result.why.detail}`, output }
     case 'timed_out':
-      return { kind: 'broken', reason: `The verifier did not end within ${spec.timeoutMs} ms.`, output }
+      return { kind: 'broken', reason: `The verifier did not end within ${spec.timeoutMs} ms.`, output, late: true }
     case 'oom':
       return { kind: 'broken', reason: 'The verifier ran out of memory.', output }
     case 'signaled':
@@ -91,7 +94,10 @@ async function read(box: Box, spec: CheckSpec, result: ExecResult): Promise<Chec
         json: textOf(written.entries, 'reward.json'),
         text: textOf(written.entries, 'reward.txt'),
       })
-      if (!reading.ok) return { kind: 'broken', reason: `${reading.reason} (exit code ${result.code})`, output }
+      if (!reading.ok) {
+        const reason = `${reading.reason} (exit code ${result.code})`
+        return { kind: 'broken', reason, output, ...(result.code === lateCode ? { late: true } : {}) }
+      }
       return { kind: 'measured', reward: reading.reward, components: reading.components, output }
     }
   }

@@ -52,10 +52,11 @@ agent = subprocess.Popen(
     cwd="/", env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, user=1000, group=1000, extra_groups=[], start_new_session=True,
 )
 try:
-    answers = agent.communicate(driver.encode(), timeout=10)[0].decode(errors="replace").splitlines()
+    answers = agent.communicate(driver.encode(), timeout=40)[0].decode(errors="replace").splitlines()
 except subprocess.TimeoutExpired:
     os.killpg(agent.pid, signal.SIGKILL)
-    answers = []
+    # As of timeout(1): no reward. On a busy machine nobody knows whose fault it is, and else the verifier finds out.
+    raise SystemExit(124)
 
 checks, at = {}, 0
 for name, group in cases.items():
