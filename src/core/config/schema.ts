@@ -535,6 +535,10 @@ const presetSchema = z.strictObject({
       'Line for the shell of the box that goes on with the last conversation: the prompt is what the user of the task says.',
     ),
   env: z.record(z.string(), z.string()).optional().describe('Further variables.'),
+  pass: z
+    .array(z.string().regex(/^[A-Za-z_]\w*\*?$/, 'Give the name of a variable, or how names begin, like HF_*'))
+    .optional()
+    .describe('Of `script` alone: variables of this machine that its command gets too.'),
   dialect: z.enum(['chat', 'responses', 'messages', 'gemini']).optional().describe('The wire API that it speaks.'),
   version: z
     .string()
@@ -578,7 +582,7 @@ export const configSchema = z.strictObject({
     .union([z.array(plugin), z.record(z.string(), z.union([z.string(), presetSchema]))])
     .default([])
     .describe(
-      'Harness presets, likewise; or an object of presets by name: an npm name or path of a plugin, or a preset without code (`npm` or `binary`, `run`, `env`, `dialect`), or `{version}` for a built-in one. See docs/guides/harness-presets.md.',
+      'Harness presets, likewise; or an object of presets by name: an npm name or path of a plugin, or a preset without code (`npm` or `binary`, `run`, `env`, `dialect`), or `{version}` for a built-in one, `{env, pass}` for `script`. See docs/guides/harness-presets.md.',
     ),
   exporters: z.array(plugin).default([]).describe('Exporters, likewise.'),
   selectors: z

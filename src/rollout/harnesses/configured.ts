@@ -27,12 +27,19 @@ export async function configuredPresets(
   const own: BoxHarness[] = []
   const versions: Record<string, string> = {}
   let shell: HarnessOptions['shell'] = undefined
+  let script: HarnessOptions['script'] = undefined
   for (const [name, preset] of Object.entries(presets)) {
     const { version, run, again, env, dialect } = preset
     if (o.pinnable.includes(name)) {
       versions[name] = pinned(name, preset)
       continue
     }
+    if (name === 'script') {
+      script = scriptVariables(preset)
+      continue
+    }
+    if (preset.pass !== undefined)
+      throw invalid(name, '`pass` is for script, whose command runs on this machine', 'Write the variables into `env`.')
     if (version !== undefined) throw invalid(name, '`version` is for built-in presets', 'Write it into `npm`: x@1.2.3.')
     const bundle = await bundleOf(name, preset, o.directory)
     if (name === 'shell') {
@@ -54,7 +61,15 @@ export async function configuredPresets(
       }),
     )
   }
-  return { own, options: { versions, ...(shell === undefined ? {} : { shell }) } }
+  const options = { versions, ...(shell === undefined ? {} : { shell }), ...(script === undefined ? {} : { script }) }
+  return { own, options }
+}
+
+function scriptVariables({ env, pass, ...others }: PresetInput): NonNullable<HarnessOptions['script']> {
+  const [other] = Object.entries(others).flatMap(([key, value]) => (value === undefined ? [] : [key]))
+  if (other !== undefined)
+    throw invalid('script', `\`${other}\` is not for it`, 'Give `env` and `pass`; its command comes from --command.')
+  return { env: env ?? {}, pass: pass ?? [] }
 }
 
 function pinned(name: string, { version, ...others }: PresetInput): string {

@@ -10,7 +10,7 @@ import { opencode } from './opencode/index.ts'
 import { piHarness } from './pi/index.ts'
 import { qwenCode } from './qwen-code/index.ts'
 import { referenceAgent } from './reference/index.ts'
-import { scriptHarness } from './script/index.ts'
+import { scriptHarness, type ScriptOptions } from './script/index.ts'
 import { shellHarness, type ShellOptions } from './shell/index.ts'
 import { reExSql, skyRlSql, tagAgent } from './tags/index.ts'
 
@@ -22,6 +22,8 @@ export interface HarnessOptions {
   readonly versions?: Readonly<Record<string, string>>
   /** What `shell` brings into the box beside the command. */
   readonly shell?: Pick<ShellOptions, 'bundle' | 'env' | 'again'>
+  /** Variables that `script` gets. */
+  readonly script?: Pick<ScriptOptions, 'env' | 'pass'>
 }
 
 /** The harnesses of this process: presets built in and those of the configuration. */
@@ -60,7 +62,7 @@ const builtIn: Readonly<Record<string, (options: HarnessOptions) => Harness>> = 
   'reex-sql': () => tagAgent(reExSql),
   'skyrl-sql': () => tagAgent(skyRlSql),
   shell: (options) => shellHarness({ ...options.shell, command: needCommand('shell', options) }),
-  script: (options) => scriptHarness({ command: needCommand('script', options) }),
+  script: (options) => scriptHarness({ ...options.script, command: needCommand('script', options) }),
 }
 
 /** Throws `HARNESS_INVALID` for a plugin that is not usable or takes a name that is taken. */

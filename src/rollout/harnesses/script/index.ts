@@ -1,1 +1,1 @@
-export { scriptHarness } from './preset.ts'
+export { scriptHarness, type ScriptOptions } from './preset.ts'

@@ -54,3 +54,37 @@ test.each(scripts)('a script that %s, a moment before all is to end, ends with a
 test.each(scripts)('a script that %s, and nothing else is to end, has crashed', async (_, signal, command) => {
   expect(await ended(signal, command, () => undefined)).toBe('harness_crash')
 })
+
+test('a script gets what programs need, what is named, and no other variable of this process', async () => {
+  const environment = {
+    PATH: process.env['PATH'],
+    HOME: '/h',
+    LC_ALL: 'C',
+    AWS_SECRET_ACCESS_KEY: 'x',
+    HF_TOKEN: 'y',
+    HF_HOME: '/m',
+    OPENAI_API_KEY: 'mine',
+  }
+  const said = new PassThrough()
+  const context = { baseUrl: 'http://b', apiKey: 'pdk', model: 'm', prompt: 'p', signal: new AbortController().signal }
+  const run = scriptHarness({ command: 'env', environment, env: { MODE: 'train' }, pass: ['HF_H*'] }).run(
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else of it is asked
+    { ...context, onOutput: (_: string, chunk: Uint8Array) => said.write(chunk) } as unknown as HostContext,
+  )
+  await run
+  const names = String(said.read())
+    .split('\n')
+    .map((line) => line.split('=')[0])
+    .filter((name) => !/^(?:|_|PWD|OLDPWD|SHLVL)$/.test(name ?? ''))
+  expect(names.toSorted()).toEqual([
+    'HF_HOME',
+    'HOME',
+    'LC_ALL',
+    'MODE',
+    'OPENAI_API_KEY',
+    'OPENAI_BASE_URL',
+    'OPENAI_MODEL',
+    'PADDOCK_PROMPT',
+    'PATH',
+  ])
+})

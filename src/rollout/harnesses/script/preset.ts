@@ -10,17 +10,48 @@ const graceMs = 2000
 const hearsMs = 2000
 const tailBytes = 64 * 1024
 
-/**
- * A program of the user's on the host, without a box: it is the user's own, so it has the user's environment, and
- * `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` besides. `PADDOCK_PROMPT` and stdin say what it is asked.
- * Its process group ends with the attempt.
- */
-export function scriptHarness(o: {
+/** What a program on the host needs to run at all; no key of anything. */
+const usual = [
+  ...[
+    'PATH',
+    'HOME',
+    'USER',
+    'LOGNAME',
+    'SHELL',
+    'TERM',
+    'TZ',
+    'LANG',
+    'LANGUAGE',
+    'LC_*',
+    'TMPDIR',
+    'TMP',
+    'TEMP',
+    'XDG_*',
+  ],
+  ...['VIRTUAL_ENV', 'CONDA_PREFIX', 'CONDA_DEFAULT_ENV', 'PYTHONPATH', 'NODE_PATH', 'NODE_EXTRA_CA_CERTS'],
+  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'LD_LIBRARY_PATH', 'CUDA_VISIBLE_DEVICES'],
+]
+
+/** What {@link scriptHarness} runs. */
+export interface ScriptOptions {
   /** A line for `sh -c`. */
   readonly command: string
   readonly cwd?: string
+  /** Further variables. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Names of variables of this process that it gets beside the usual ones; with a star, how names begin. */
+  readonly pass?: readonly string[]
+  /** Default: that of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
-}): HostHarness {
+}
+
+/**
+ * A program of the user's on the host, without a box. A model acts through it, so it has of this process's environment what programs
+ * need to run and what `pass` names, and no keys of clouds and other models; and
+ * `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` besides. `PADDOCK_PROMPT` and stdin say what it is asked.
+ * Its process group ends with the attempt.
+ */
+export function scriptHarness(o: ScriptOptions): HostHarness {
   return defineHarness({
     name: 'script',
     apiVersion: 1,
@@ -32,7 +63,11 @@ export function scriptHarness(o: {
     run: async (context) => {
       const child = spawn('/bin/sh', ['-c', o.command], {
         ...(o.cwd === undefined ? {} : { cwd: o.cwd }),
-        env: { ...(o.environment ?? process.env), ...variables(context) },
+        env: {
+          ...passed(o.environment ?? process.env, [...usual, ...(o.pass ?? [])]),
+          ...o.env,
+          ...variables(context),
+        },
         // A group of its own, so that what it started ends with it.
         detached: true,
         stdio: ['pipe', 'pipe', 'pipe'],
@@ -40,6 +75,19 @@ export function scriptHarness(o: {
       return await followed(child, context)
     },
   })
+}
+
+function passed(
+  environment: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): Record<string, string> {
+  const isNamed = (name: string) =>
+    names.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one))
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) =>
+      value !== undefined && isNamed(name) ? [[name, value]] : [],
+    ),
+  )
 }
 
 function variables({ baseUrl, apiKey, model, prompt, agents }: HostContext): Record<string, string> {

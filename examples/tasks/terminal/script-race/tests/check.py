@@ -60,8 +60,8 @@ def end(process, usual=None):
         raise SystemExit(LATE) from None
 
 
-def everyone(processes):
-    return [end(process) for process in processes]
+def everyone(processes, usual=None):
+    return [end(process, usual) for process in processes]
 
 
 def await_card(folder):
@@ -150,9 +150,9 @@ def others_do_not_wait():
     return quick == (0, "sold")
 
 
-def timed_sales(folder):
+def timed_sales(folder, usual=None):
     began = time.monotonic()
-    results = everyone([sell(folder, "tea", 2) for _ in range(5)])
+    results = everyone([sell(folder, "tea", 2) for _ in range(5)], usual)
     return results, time.monotonic() - began
 
 
@@ -170,7 +170,7 @@ def killed():
     os.remove(f"{folder}/hang")
     if stock(folder, "tea") != 50 or lines(folder, "journal"):
         return False
-    results, took = timed_sales(folder)
+    results, took = timed_sales(folder, usual)
     print(f"five sales took {usual:.2f} s, and {took:.2f} s after others were killed")
     return took < max(2.5, 5 * usual) and consistent(folder, {"tea": 50}, results, [("tea", 2)] * 5) and stock(folder, "tea") == 40
 
