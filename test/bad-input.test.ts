@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { catalogue } from '../src/core/index.ts'
 import { type ScriptedEngine, startScriptedEngine } from '../src/cli/scripted.ts'
-import { chat, paddock, serve, type Serving } from './cli/paddock.ts'
+import { paddock, serve, type Serving } from './cli/here.ts'
+import { chat, paddock as paddockProcess } from './cli/paddock.ts'
 
 const task = fileURLToPath(new URL('../examples/tasks/terminal/log-forensics', import.meta.url))
 const messages = [{ role: 'user', content: 'hello' }]
@@ -190,7 +191,8 @@ const commands: readonly [
 describe('bad commands', () => {
   it.each(commands)('%s: exit code %i, %s', async (_what, exit, code, says, make) => {
     const [args, env] = await make()
-    const ended = await paddock(args, env)
+    // Where Docker is stands in the environment of a process.
+    const ended = await (env === undefined ? paddock(args) : paddockProcess(args, env))
     expect(ended.code).toBe(exit)
     const lines = ended.err.trimEnd().split('\n')
     expect(lines.filter((line) => line.includes('Fix: '))).toHaveLength(1)

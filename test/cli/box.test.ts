@@ -9,7 +9,8 @@ import { recordBoxEvents } from '../../src/rollout/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
-import { launcher, paddock } from './paddock.ts'
+import { paddock } from './here.ts'
+import { launcher, paddock as paddockProcess } from './paddock.ts'
 
 describe.runIf(await requireDocker())('paddock box, beside the process that owns the box', () => {
   let provider: SandboxProvider
@@ -30,7 +31,7 @@ describe.runIf(await requireDocker())('paddock box, beside the process that owns
   })
 
   it('ls tells whose it is', async () => {
-    const { code, out } = await paddock(['box', 'ls', '--json'])
+    const { code, out } = await paddockProcess(['box', 'ls', '--json'])
     expect(code).toBe(0)
     const { boxes }: { boxes: { id: string }[] } = JSON.parse(out)
     expect(boxes.find(({ id }) => id === box.id)).toMatchObject({
@@ -43,7 +44,7 @@ describe.runIf(await requireDocker())('paddock box, beside the process that owns
   })
 
   it('exec runs as the user of the box, by a part of the rollout too, and passes failure on', async () => {
-    const ran = await paddock(['box', 'exec', rollout.slice(-8), '--', 'sh', '-c', 'id -u; pwd; cat d/file'])
+    const ran = await paddockProcess(['box', 'exec', rollout.slice(-8), '--', 'sh', '-c', 'id -u; pwd; cat d/file'])
     expect(ran).toMatchObject({ code: 0, out: '1000\n/workspace\nfrom inside\n' })
     const failed = await paddock([
       'box',

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Io } from '../../src/cli/io.ts'
 import { runCli } from '../../src/cli/program.ts'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
+import { paddock as paddockProcess } from './paddock.ts'
 
 describe('paddock env new', () => {
   let directory: string
@@ -40,14 +41,15 @@ describe('paddock env new', () => {
     // The rule now forgives everything.
     const lenient = source.replace("version = '1'", "version = '2'").replace('(answer)', '(gold(task.data).toFixed(2))')
     await writeFile(plugin(), lenient)
-    const again = await paddock(['rescore', runId, '--env', plugin(), '--data', data, '--json'])
+    // A process knows a plugin as it was when it first loaded it.
+    const again = await paddockProcess(['rescore', runId, '--env', plugin(), '--data', data, '--json'])
     expect(again.code).toBe(0)
     const outcomes = JSON.parse(again.out).rollouts as { outcome: string; after: { reward: number } }[]
     for (const { outcome, after } of outcomes) {
       expect(['changed', 'confirmed']).toContain(outcome)
       expect(after.reward).toBe(1)
     }
-    const idle = await paddock(['rescore', runId, '--env', plugin(), '--data', data])
+    const idle = await paddockProcess(['rescore', runId, '--env', plugin(), '--data', data])
     expect(idle.out).toContain('2 rollouts verified again, 0 changed, 0 confirmed by another verifier, 2 the same.')
   })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { RunSummary } from '../../src/rollout/index.ts'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 let directory: string

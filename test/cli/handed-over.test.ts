@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launcher, paddock, type Serving, serve } from './paddock.ts'
+import { paddock, serve, type Serving } from './here.ts'
+import { launcher, paddock as paddockProcess } from './paddock.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 let directory: string
@@ -17,7 +18,9 @@ afterAll(() => rm(directory, { recursive: true }))
 it('three runs at once in one data directory: one owns it, the others are handed to it, all end', async () => {
   const data = join(directory, 'three')
   const names = ['one', 'two', 'three']
-  const ended = await Promise.all(names.map((name) => paddock(['run', task, '--name', name, '--data', data, '--json'])))
+  const ended = await Promise.all(
+    names.map((name) => paddockProcess(['run', task, '--name', name, '--data', data, '--json'])),
+  )
   expect(ended.map(({ code, err }) => [code, err])).toEqual(names.map(() => [0, '']))
   const { runs } = JSON.parse((await paddock(['list', 'runs', '--json', '--data', data])).out)
   expect(runs.map(({ name }: { name: string }) => name).toSorted()).toEqual(names.toSorted())

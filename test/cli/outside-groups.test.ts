@@ -4,17 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
-import { serve, type Serving } from './paddock.ts'
+import { serve, type Serving } from './here.ts'
+import { serve as serveProcess, type Serving as ServingProcess } from './paddock.ts'
 
 let directory: string
 let data: string
+/** The first: a process of its own, which is killed. */
+let killed: ServingProcess
 let serving: Serving
 let token: string
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-outside-'))
   data = join(directory, 'data')
-  serving = await serve(data)
+  killed = await serveProcess(data)
+  serving = killed
   token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
 })
 afterAll(async () => {
@@ -226,7 +230,7 @@ describe('a group of a harness elsewhere', () => {
     await end(done.rollout.id, 1)
     const { port } = new URL(serving.ready.inference)
     for (const stop of ['kill', 'stop'] as const) {
-      if (stop === 'kill') serving.kill('SIGKILL')
+      if (stop === 'kill') killed.kill('SIGKILL')
       else await serving.stop()
       await serving.ended
       serving = await serve(data, ['--port', port])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReader, verdictInForce } from '../../src/trajectory/index.ts'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
 
 let directory: string
 let data: string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { paddock } from './paddock.ts'
+import { paddock } from './here.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/sql', import.meta.url))
 

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { containersOf } from '../rollout/world.ts'
-import { launcher, paddock, serve } from './paddock.ts'
+import { paddock, serve } from './here.ts'
+import { launcher } from './paddock.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 const one = [task, '--task', 'log-forensics']

@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
+import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
 import { type Claim, type Json, talk, task, Trainer } from './trainer.ts'
 
 let directory: string
 let data: string
+/** The first: a process of its own, which is killed. */
+let killed: ServingProcess
 let serving: Serving
 let trainer: Trainer
 let runs = 0
@@ -16,15 +19,16 @@ let runs = 0
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-early-'))
   data = join(directory, 'data')
-  await start()
+  killed = await serveProcess(data)
+  await use(killed)
 })
 afterAll(async () => {
   await serving.stop()
   await rm(directory, { recursive: true })
 })
 
-async function start(): Promise<void> {
-  serving = await serve(data)
+async function use(started: Serving): Promise<void> {
+  serving = started
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
 }
 
@@ -114,9 +118,9 @@ describe('carry', () => {
     const first = await claimed(run)
     expect(first.settled).toMatchObject({ members: 1, censored: { members: 0 }, carried: { members: 2 } })
     expect(await membersOf(run, first)).toEqual([[fast.rollout_id, null]])
-    serving.kill('SIGKILL')
+    killed.kill('SIGKILL')
     await serving.ended
-    await start()
+    await use(await serve(data))
     await talk({ ...slow, base_url: slow.base_url.replace(/^http:\/\/[^/]+/, serving.ready.inference) }, 2)
     await trainer.end(slow.rollout_id, 0.5)
     expect(await roundsOf(run)).toMatchObject([{ round: 0, usable: 1 }])

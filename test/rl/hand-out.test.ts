@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildRows, openReader, selectForExport } from '../../src/trajectory/index.ts'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { serve, type Serving } from '../cli/here.ts'
+import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
 import { say, talk, task, Trainer } from './trainer.ts'
 
 let directory: string
 let data: string
+/** The first: a process of its own, which is killed. */
+let killed: ServingProcess
 let serving: Serving
 let trainer: Trainer
 let runs = 0
@@ -16,7 +19,8 @@ let runs = 0
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-rl-'))
   data = join(directory, 'data')
-  serving = await serve(data)
+  killed = await serveProcess(data)
+  serving = killed
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
 })
 afterAll(async () => {
@@ -353,7 +357,7 @@ describe('a trainer that comes back', () => {
     await trainer.settle(run, `${run}-g`, [1, 0], 1)
     const [claim] = await trainer.claim(run)
     const before = await trainer.rows(`${run}-g`, claim?.claim_id ?? '')
-    serving.kill('SIGKILL')
+    killed.kill('SIGKILL')
     await serving.ended
     serving = await serve(data)
     trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader, promptOfCall, type SessionLog } from '../../src/trajectory/index.ts'
-import { paddock, serve, type Serving } from '../cli/paddock.ts'
+import { paddock, serve, type Serving } from '../cli/here.ts'
+import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
 import { type Json, talk, Trainer } from './trainer.ts'
 
 interface Probe {
@@ -23,20 +24,23 @@ interface Probe {
 
 let directory: string
 let data: string
+/** The first: a process of its own, which is killed. */
+let killed: ServingProcess
 let serving: Serving
 let trainer: Trainer
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-probes-'))
   data = join(directory, 'data')
-  await start()
+  killed = await serveProcess(data)
+  await use(killed)
 })
 afterAll(async () => {
   await serving.stop()
   await rm(directory, { recursive: true })
 })
 
-async function start(): Promise<void> {
-  serving = await serve(data)
+async function use(started: Serving): Promise<void> {
+  serving = started
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
 }
 
@@ -117,9 +121,9 @@ it('have a budget of their run, which a kill of Paddock does not give back', asy
   const third = await probe(call, { k: 1 })
   const spent = sampled + (third.continuations[0]?.ids.length ?? 0)
   expect(third.budget).toEqual({ tokens: 40, spent })
-  serving.kill('SIGKILL')
+  killed.kill('SIGKILL')
   await serving.ended
-  await start()
+  await use(await serve(data))
   const fits = Math.floor((40 - spent) / 8)
   expect(await refused(call, { k: fits + 1 })).toEqual([429, 'PROBE_BUDGET'])
   const other = await begun('closed', { probe_tokens: 0 })
