@@ -28,7 +28,7 @@ it('says infra', async () => {
   const page = '<!doctype html><button onclick="for(;;);">Hang</button>'
   const serve = () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: page })
   const site = { ...appSite(app, 1), serve }
-  await using browser = await GuiBrowser.open(box, { screen, site, answerMs: 15_000 })
+  await using browser = await GuiBrowser.open(box, { screen, site, answerMs: 5_000 })
   const surface = tabSurface(browser, screen)
   await surface.settle()
   const session = new GuiSession({ surface, site, image: { format: 'png', scale: 1 }, maxActions: null })
