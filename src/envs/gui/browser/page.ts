@@ -11,6 +11,7 @@ import {
   navigatedWithin,
   nothing,
   requestPaused,
+  requestSent,
 } from './shapes.ts'
 import { type Site, type SiteResponse, unreachable } from './site.ts'
 
@@ -53,6 +54,11 @@ export class GuiPage {
   readonly #o: PageParts
   #loading = false
   #inFlight = 0
+  /**
+   * Requests of the page's own scripts, as its renderer tells them. It tells them in order with what we ask it, and a script
+   * goes on only where the answer has come to it: on a busy machine that is long after we have given it.
+   */
+  readonly #asked = new Set<string>()
   /** The isolated world of the document that is there now. */
   #world: Promise<number> | null = null
   #waiters: (() => void)[] = []
@@ -76,7 +82,7 @@ export class GuiPage {
 
   /** True while a document or one of its resources is on its way, or input has not arrived. */
   get busy(): boolean {
-    return this.#loading || this.#inFlight > 0
+    return this.#loading || this.#inFlight > 0 || this.#asked.size > 0
   }
 
   /** A target waits for its debugger: it runs once everything is watched. */
@@ -89,6 +95,8 @@ export class GuiPage {
       this.send('DOM.enable', {}, nothing),
       this.send('Inspector.enable', {}, nothing),
       this.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, nothing),
+      // Told of requests alone: it is to keep no answer.
+      this.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }, nothing),
       ...(this.#o.inWindow
         ? []
         : [
@@ -226,8 +234,18 @@ export class GuiPage {
         if (frame.parentId !== undefined) return
         this.url = frame.url
         this.#world = null
+        this.#asked.clear()
         return
       }
+      case 'Network.requestWillBeSent': {
+        const { requestId, type } = requestSent.parse(params)
+        if (type === 'Fetch' || type === 'XHR') this.#asked.add(requestId)
+        return
+      }
+      case 'Network.responseReceived':
+      case 'Network.loadingFailed':
+        this.#asked.delete(requestSent.parse(params).requestId)
+        return
       case 'Page.navigatedWithinDocument': {
         const { frameId, url } = navigatedWithin.parse(params)
         if (frameId === this.targetId) this.url = url

@@ -19,6 +19,7 @@ export const requestPaused = z.object({
     postDataEntries: z.array(z.object({ bytes: z.string().optional() })).optional(),
   }),
 })
+export const requestSent = z.object({ requestId: z.string(), type: z.string().optional() })
 export const dialogOpening = z.object({ type: z.string(), message: z.string() })
 export const frameEvent = z.object({ frameId: z.string() })
 export const frameNavigated = z.object({
