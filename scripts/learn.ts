@@ -65,8 +65,12 @@ export interface Vllm extends AsyncDisposable {
   kill(): Promise<void>
 }
 
-/** One thread and little memory: these servers share a small machine with what asks them. */
+/**
+ * Few threads and little memory: these servers share a small machine with what asks them. Their core computes in its own
+ * process, since a worker would import everything once more; on CPUs vLLM allows that where this variable is 0.
+ */
 const small = {
+  VLLM_ENABLE_V1_MULTIPROCESSING: '0',
   VLLM_CPU_KVCACHE_SPACE: '1',
   VLLM_CPU_OMP_THREADS_BIND: 'nobind',
   OMP_NUM_THREADS: '2',
@@ -82,8 +86,9 @@ export async function startVllm({ cache, directory, model, flags, port: named, e
   // The console script of the CPU package asks for a package of another name; its module does not.
   const args = ['-m', 'vllm.entrypoints.openai.api_server', '--model', directory, '--served-model-name', model]
   const size = ['--max-model-len', '2048', '--max-num-seqs', '8', '--dtype', 'float32', '--enforce-eager']
+  const inOne = ['--distributed-executor-backend', 'uni']
   const open = ['--host', '127.0.0.1', '--port', String(port), '--enable-scale-out', '--generation-config', 'vllm']
-  const child = spawn(join(cache, 'venv/bin/python'), [...args, ...size, ...open, ...flags], {
+  const child = spawn(join(cache, 'venv/bin/python'), [...args, ...size, ...inOne, ...open, ...flags], {
     env: { ...process.env, ...small, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
