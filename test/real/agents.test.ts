@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { paddock } from '../cli/paddock.ts'
 import { exportRows, judge, type Row, shifted } from './rows.ts'
-import { cache, weights } from './vllm.ts'
+import { cache, oneThread, weights } from './vllm.ts'
 
 const tokens = 48
 const harnesses = ['qwen-code', 'opencode', 'pi'] as const
@@ -27,9 +27,9 @@ describe.skipIf(cache === '')('agents behind vLLM 0.32.0 with a random Qwen3', (
     const about = JSON.parse(await readFile(join(served(), 'config.json'), 'utf8')) as object
     await writeFile(join(served(), 'config.json'), JSON.stringify({ ...about, max_position_embeddings: 65_536 }))
     const flags = ['--max-model-len', '49152', '--enable-auto-tool-choice', '--tool-call-parser', 'hermes']
-    engine = await startVllm({ cache, directory: served(), model: 'qwen3-tiny', flags })
+    engine = await startVllm({ cache, directory: served(), model: 'qwen3-tiny', flags, env: oneThread })
     for (const { strategy, temperature } of strategies) {
-      for (const harness of harnesses) {
+      const ran = harnesses.map(async (harness) => {
         const name = `${harness}-${strategy}`
         const data = join(directory, name)
         const config = join(directory, `${name}.config.ts`)
@@ -37,16 +37,12 @@ describe.skipIf(cache === '')('agents behind vLLM 0.32.0 with a random Qwen3', (
         const session = { strategy, pin: { temperature, maxTokens: tokens } }
         await writeFile(config, `export default { session: ${JSON.stringify(session)} }\n`)
         const about = ['--data', data, '--config', config, '--engine', engine.url, '--harness', harness]
-        const { code, out, err } = await paddock([
-          'run',
-          ...about,
-          'examples/tasks/terminal',
-          '--task',
-          'archive-recovery',
-        ])
+        const task = ['examples/tasks/terminal', '--task', 'archive-recovery']
+        const { code, out, err } = await paddock(['run', ...about, ...task])
         if (code !== 0) throw new Error(out + err)
         rows[name] = await exportRows(data, join(directory, `${name}-out`))
-      }
+      })
+      await Promise.all(ran)
     }
   })
   afterAll(async () => {

@@ -8,7 +8,7 @@ import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { Trainer } from '../rl/trainer.ts'
 import { exportRows, judge, type Judged, type Row } from './rows.ts'
-import { cache, weights } from './vllm.ts'
+import { cache, oneThread, weights } from './vllm.ts'
 
 const model = 'llama3-tiny'
 const strategies = ['record', 'splice'] as const
@@ -40,7 +40,7 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
       directory: weights(model),
       model: 'policy',
       flags: ['--enable-lora', '--max-loras', '2', '--max-lora-rank', '8'],
-      env: { VLLM_ALLOW_RUNTIME_LORA_UPDATING: '1' },
+      env: { ...oneThread, VLLM_ALLOW_RUNTIME_LORA_UPDATING: '1' },
       ...(port === undefined ? {} : { port }),
     })
   const live = async (version: number, name: 'a' | 'b'): Promise<void> => {

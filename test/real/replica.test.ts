@@ -26,7 +26,7 @@ describe.skipIf(cache === '')('one of two vLLM 0.32.0 killed while it streams', 
   let after: readonly number[]
 
   beforeAll(async () => {
-    for (let index = 0; index < 2; index += 1) servers.push(await startVllm(model))
+    servers.push(...(await Promise.all([startVllm(model), startVllm(model)])))
     const [first, second] = servers.map(({ url }) => vllmEngine({ url }))
     if (first === undefined || second === undefined) throw new Error('no servers')
     const fleet = { healthMs: 200, ejectMs: 200 }

@@ -8,6 +8,9 @@ export const cache = process.env['PADDOCK_REAL'] ?? ''
 /** Models that `scripts/real-up` made. */
 export type RealModel = 'smollm2' | 'qwen3-tiny' | 'llama3-tiny' | 'mistral-tiny' | 'deepseek-tiny' | 'vision-tiny'
 
+/** The environment of a server whose model is so small that a second thread costs more than it computes. */
+export const oneThread = { OMP_NUM_THREADS: '1' }
+
 /** Where a model's weights and tokenizer lie. */
 export const weights = (model: RealModel): string => join(cache, 'models', model)
 
@@ -22,5 +25,6 @@ export async function startVllm(
   flags: readonly string[] = [],
   place: { readonly port?: number } = {},
 ): Promise<RealServer> {
-  return { ...(await start({ cache, directory: weights(model), model, flags, ...place })), model }
+  const env = model === 'smollm2' ? {} : oneThread
+  return { ...(await start({ cache, directory: weights(model), model, flags, env, ...place })), model }
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
-import { cache, weights } from './vllm.ts'
+import { cache, oneThread, weights } from './vllm.ts'
 
 const ways = [
   { name: 'abort-resubmit', order: { mode: 'abort-resubmit' }, keys: 'anew', mixing: 'none' },
@@ -44,7 +44,7 @@ describe.skipIf(cache === '')('new weights during a call, vLLM 0.32.0', () => {
     directory = await mkdtemp(join(tmpdir(), 'paddock-weights-'))
     python('make', weights('llama3-tiny'), place('one'), place('two'))
     await cp(place('one'), place('served'), { recursive: true })
-    engine = await startVllm({ cache, directory: place('served'), model: 'policy', flags: [] })
+    engine = await startVllm({ cache, directory: place('served'), model: 'policy', flags: [], env: oneThread })
     const data = join(directory, 'data')
     const serving = await serve(data, ['--engine', engine.url])
     const token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
