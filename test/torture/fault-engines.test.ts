@@ -4,8 +4,8 @@ import { dialects, official } from '../lab/official.ts'
 import { speakerOf } from '../lab/speaker.ts'
 import { sized } from './size.ts'
 
-/** An engine that says nothing for long, with the limits that hold by default, in every dialect at once. */
-const seconds = sized(60, 25)
+/** An engine that says nothing for long, with the limits that hold by default (10 s for headers and between comments), in every dialect at once. */
+const seconds = sized(60, 15)
 /** A waiting client gets a comment every ten seconds. */
 const comments = Math.floor(seconds / 15)
 const question = 'Wait for it.'

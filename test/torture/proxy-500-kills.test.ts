@@ -16,7 +16,7 @@ import { sized } from './size.ts'
  * be there as it was seen. The clients' own journal, forced to disk, is the judge.
  */
 const seed = Number(process.env['SEED'] ?? 20_261_121)
-const kills = Number(process.env['KILLS'] ?? sized(500, 50))
+const kills = Number(process.env['KILLS'] ?? sized(500, 30))
 const streams = 64
 /** A store takes this many kills, then it is judged and a new one begins. */
 const killsPerStore = 50
