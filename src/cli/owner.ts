@@ -11,6 +11,7 @@ import {
 import {
   chatRequestOf,
   createProxy,
+  type EngineSide,
   type CallLine,
   type Listener,
   type Proxy,
@@ -30,6 +31,7 @@ import {
   type LateVerdict,
   mayGoOn,
   NodeJobs,
+  noNodes,
   OutsideGroups,
   OwnRuns,
   PolicyUpdates,
@@ -285,14 +287,21 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       onAnswered: logNodesAnswered(log.room('rollout')),
     })
     closers.add(async () => nodes.close())
-    const engine = new EngineOverUpdates({
-      proxy,
-      shelving,
-      nodes: nodes.weights,
-      onMissed: (rolloutId, why) =>
-        log.room('rollout').warn({ rolloutId, err: why }, 'an agent could not be shelved for an update of the weights'),
-    })
-    const policy = new PolicyUpdates({ store, proxy, engine, groups })
+    const overUpdates = (side: EngineSide): EngineOverUpdates =>
+      new EngineOverUpdates({
+        proxy: side,
+        shelving,
+        // Nodes do rollouts of one policy.
+        nodes: hasPolicies ? noNodes : nodes.weights,
+        onMissed: (rolloutId, why) =>
+          log
+            .room('rollout')
+            .warn({ rolloutId, err: why }, 'an agent could not be shelved for an update of the weights'),
+      })
+    const engine = overUpdates(proxy)
+    const others = new Map(policies.slice(1).map(({ name }) => [name, overUpdates(proxy.engineOf(name))]))
+    const engineOf = (name: string | null): EngineOverUpdates => others.get(name ?? '') ?? engine
+    const policy = new PolicyUpdates({ store, proxy, engineOf, groups })
     const evals = new Evals({
       store,
       groups,
@@ -365,6 +374,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       scores,
       engine: proxy.engine,
       hasEngine: () => proxy.hasEngine(),
+      policies: proxy.policies,
     })
     const feeds = new Feeds({
       store,
@@ -434,8 +444,16 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           probes: new Probes({ store, proxy }),
           rewrites,
           verifications,
-          scoreIds: async (role, order) => {
-            if (role === 'policy') return proxy.scoreIds(order)
+          scoreIds: async (role, of, order) => {
+            if (role === 'policy') {
+              if (of === null && policies.length > 1) {
+                const known = policies.map(({ name }) => name)
+                throw new PaddockError('POLICY_UNNAMED', `the engines of ${known.join(', ')} score ids`, {
+                  data: { known },
+                })
+              }
+              return proxy.engineOf(of).scoreIds(order)
+            }
             const scorer = await scorers[role]?.()
             if (scorer !== undefined) return scorer.score(order)
             throw new PaddockError('ENGINE_INCAPABLE', `No engine is configured for the role ${role}.`, {

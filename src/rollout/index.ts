@@ -78,6 +78,7 @@ export {
   insidePath,
   type NodeJob,
   NodeJobs,
+  noNodes,
   type NodesAnswered,
   type NodeSaid,
   type TaskFiles,

@@ -5,6 +5,8 @@ export {
   importedHarness,
   rewrittenHarness,
   isEval,
+  policiesOf,
+  trainedPolicies,
   memoryKeys,
   memorySorts,
   onCuts,

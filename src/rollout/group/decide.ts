@@ -1,3 +1,4 @@
+import { present } from '../../core/index.ts'
 import {
   cutOf,
   type GroupSpec,
@@ -128,7 +129,15 @@ export function memberOf(
     attempt: rollout.attempt,
     end: rollout.end,
     out: outOf(one, o.stopped),
-    verdict: verdict === null ? null : { id: verdict.id, status: verdict.status, reward: verdict.reward },
+    verdict:
+      verdict === null
+        ? null
+        : {
+            id: verdict.id,
+            status: verdict.status,
+            reward: verdict.reward,
+            ...(verdict.reward === null ? {} : present({ byPolicy: verdict.byPolicy })),
+          },
     cut: cutOf(o.spec, rollout.end),
     ...o.sampled,
   }

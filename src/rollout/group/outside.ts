@@ -63,6 +63,8 @@ export interface OpenOutside {
 export interface OutsideRollout {
   readonly rollout: RolloutView
   readonly session: OpenedSession
+  /** Of several policies each has one, by name, the first the session above; empty: there is one policy. */
+  readonly sessions: ReadonlyMap<string, OpenedSession>
 }
 
 export interface EndOutside {
@@ -74,7 +76,7 @@ export interface EndOutside {
 
 export interface OutsideParts {
   readonly store: Store
-  readonly proxy: Pick<Proxy, 'openSession' | 'closeSession' | 'sessionStats'>
+  readonly proxy: Pick<Proxy, 'openSession' | 'closeSession' | 'sessionStats' | 'policies'>
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -154,17 +156,23 @@ export class OutsideGroups {
     const { horizon, labels: shared, inject = policy.inject ?? [] } = round.spec
     const own = inject.length === 0 ? policy : { ...policy, inject }
     const budget = policy.budget ?? { maxCalls: null, maxSampledTokens: null, maxWallMs: null }
-    const session = await this.#proxy.openSession({
-      rolloutId: rollout.id,
-      role: 'agent',
-      policy:
-        horizon === null
-          ? own
-          : { ...own, budget: { ...budget, maxCalls: Math.min(horizon, budget.maxCalls ?? horizon) } },
-      labels: { ...shared, ...injectLabels(round.spec), ...labels, ...(key === null ? {} : { key }) },
-    })
+    const bounded =
+      horizon === null
+        ? own
+        : { ...own, budget: { ...budget, maxCalls: Math.min(horizon, budget.maxCalls ?? horizon) } }
+    const open = (name: string | undefined): Promise<OpenedSession> =>
+      this.#proxy.openSession({
+        rolloutId: rollout.id,
+        role: 'agent',
+        policy: name === undefined ? bounded : { ...bounded, name },
+        labels: { ...shared, ...injectLabels(round.spec), ...labels, ...(key === null ? {} : { key }) },
+      })
+    const [first, ...others] = this.#proxy.policies.map(({ name }) => name)
+    const session = await open(first)
+    const sessions = new Map(first === undefined ? [] : [[first, session]])
+    for (const name of others) sessions.set(name, await open(name))
     await this.#keeper.advance(groupId)
-    return { rollout, session }
+    return { rollout, session, sessions }
   }
 
   /**

@@ -26,6 +26,14 @@ export const nameSeparator = '/'
 /** Where there are no nodes. */
 export const nobodyAnswered: NodesAnswered = { answered: 0, slowest: null, passed: [] }
 
+/** Of weights that no node has. */
+export const noNodes: Pick<NodeWeights, 'pause' | 'update' | 'resume' | 'believe'> = {
+  pause: () => Promise.resolve(nobodyAnswered),
+  update: () => Promise.resolve(nobodyAnswered),
+  resume: () => undefined,
+  believe: () => undefined,
+}
+
 const hasLeft: NodeSaid = { mark: 'left', failed: null }
 
 /** How often sessions that are waited for are looked at, whether they live. */

@@ -3,6 +3,8 @@ import { type AnnouncedVersion, carriedSlots, type RoundView, type Store } from 
 
 /** Reads how old what was sampled is. */
 export interface AgeSource {
+  /** Tokens of this policy count; null: there is one. */
+  readonly policy: string | null
   readonly recorder: Pick<Store['recorder'], 'sessions' | 'session'>
   readonly catalogue: Pick<Store['catalogue'], 'groups' | 'rounds' | 'rollouts'>
   /** Whether a session has a call under way: its tokens will be of the weights that are live. */
@@ -11,22 +13,22 @@ export interface AgeSource {
 
 /** The number of the oldest weights that sampled a token of a rollout; null where none did. 0: nobody announced them. */
 async function oldestOf(
-  { recorder, isSampling }: Pick<AgeSource, 'recorder' | 'isSampling'>,
+  { recorder, isSampling, policy }: Pick<AgeSource, 'recorder' | 'isSampling' | 'policy'>,
   rolloutId: Id,
   versions: readonly AnnouncedVersion[],
 ): Promise<number | null> {
   const numbers = new Map(versions.map(({ label, ordinal }) => [label, ordinal]))
   const live = versions.findLast(({ gone }) => !gone)?.ordinal ?? 0
   let oldest: number | null = null
-  for (const { id, role } of await recorder.sessions({ rolloutId })) {
-    if (role !== 'agent') continue
+  for (const { id, role, policy: own } of await recorder.sessions({ rolloutId })) {
+    if (role !== 'agent' || (policy !== null && own.name !== policy)) continue
     if (isSampling(id)) oldest = Math.min(oldest ?? live, live)
     const { segments, calls } = await recorder.session(id, { bodies: [] })
     const before = new Map(calls.map(({ intent, commit }) => [intent.id, commit?.weightVersionBefore ?? null]))
     for (const { origin, policySpans, callId } of segments) {
       if (origin !== 'sampled') continue
-      for (const { policy, mixing } of policySpans) {
-        const first = mixing === 'mixed' && callId !== null ? before.get(callId) : policy.weightVersion
+      for (const { policy: by, mixing } of policySpans) {
+        const first = mixing === 'mixed' && callId !== null ? before.get(callId) : by.weightVersion
         const number = numbers.get(first ?? '') ?? 0
         oldest = oldest === null ? number : Math.min(oldest, number)
       }

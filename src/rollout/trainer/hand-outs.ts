@@ -11,6 +11,7 @@ import {
   type SpanReading,
   type Store,
 } from '../../trajectory/index.ts'
+import { askedPolicy, knownPolicy } from './asked-policy.ts'
 import { requireNoEval } from './eval-run.ts'
 import type { FindSelector } from './feed.ts'
 import type { RoundScores } from './round-scores.ts'
@@ -18,6 +19,8 @@ import { trainerRunOf } from './run-config.ts'
 import { untilChange } from './until-change.ts'
 
 export interface ClaimOrder {
+  /** Rounds of this policy alone; null: of any. */
+  readonly policy: string | null
   readonly incarnation: number
   readonly consumer: string
   readonly maxGroups: number
@@ -30,6 +33,8 @@ export interface ClaimOrder {
 export interface RowOrder {
   /** Null: to read only. */
   readonly claimId: Id | null
+  /** Of what is only read: whose rows. Null: the run trains one policy. */
+  readonly policy: string | null
   /** Whether it is told whose the tokens of each row are. */
   readonly spans: boolean
 }
@@ -61,10 +66,12 @@ export class HandOuts {
     this.#newId = id
   }
 
-  /** Settled rounds that nobody has, oldest first; none where there is none within `waitMs`. Throws `FENCED`, `RUN_IS_EVAL`. */
+  /** Settled rounds that nobody has, oldest first; none where there is none within `waitMs`. Throws `FENCED`, `RUN_IS_EVAL`, `POLICY_UNKNOWN`. */
   async claim(runId: Id, { waitMs, signal, ...asked }: ClaimOrder): Promise<readonly RoundClaim[]> {
     const { catalogue, trainer, changes } = this.#store
-    requireNoEval(await catalogue.run(runId))
+    const run = await catalogue.run(runId)
+    requireNoEval(run)
+    if (asked.policy !== null) knownPolicy(run, asked.policy)
     const ids = Array.from({ length: asked.maxGroups }, () => this.#newId())
     return untilChange(
       {
@@ -86,10 +93,10 @@ export class HandOuts {
    * The rows of a settled round. With a claim, what it trains is owned by it from now on; without one, nothing is. Throws
    * `NOT_FOUND`, `CLAIM_OVER`, `SELECTOR_*`.
    */
-  async rows(groupId: Id, round: number, { claimId, spans }: RowOrder): Promise<HandedRound> {
+  async rows(groupId: Id, round: number, { claimId, policy, spans }: RowOrder): Promise<HandedRound> {
     const reading = spans ? this.#spanReading : null
     const rows = await (claimId === null
-      ? this.#toRead(groupId, round, reading)
+      ? this.#toRead(groupId, round, { policy, reading })
       : this.#toTrain(groupId, round, { claimId, reading }))
     const { score = {} } = trainerRunOf(await this.#store.catalogue.run(rows.run_id))
     return this.#scores.fill(rows, score)
@@ -105,13 +112,17 @@ export class HandOuts {
     if (claim.groupId !== groupId || claim.round !== round) {
       throw new PaddockError('NOT_FOUND', `claim ${claimId} is of round ${claim.round} of group ${claim.groupId}`)
     }
-    const rules = await this.#rules(claim.runId, claim.liveOrdinal)
+    const rules = await this.#rules(claim.runId, { policy: claim.policy, liveOrdinal: claim.liveOrdinal })
     const draft = await this.#filtered(claim.runId, await draftRound(this.#store, claim.settled, rules, reading))
     const notOwned = await trainer.handOut(claimId, rowsToOwn(draft))
     return handedRound(draft, { id: claimId, notOwned })
   }
 
-  async #toRead(groupId: Id, round: number, reading: SpanReading | null): Promise<HandedRound> {
+  async #toRead(
+    groupId: Id,
+    round: number,
+    { policy: asked, reading }: { readonly policy: string | null; readonly reading: SpanReading | null },
+  ): Promise<HandedRound> {
     const found = (await this.#store.catalogue.rounds(groupId)).find((one) => one.round === round)
     if (found === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no round ${round}`)
     if (found.settled === null) {
@@ -119,9 +130,10 @@ export class HandOuts {
         fix: 'Wait for it: claims and events tell when a round has settled.',
       })
     }
+    const policy = askedPolicy(await this.#store.catalogue.run(found.runId), asked)
     const versions = await this.#store.trainer.versions(found.runId)
-    const live = versions.findLast(({ gone }) => !gone)?.ordinal ?? null
-    const rules = await this.#rules(found.runId, live)
+    const live = versions.findLast((one) => !one.gone && (one.policy ?? null) === policy)?.ordinal ?? null
+    const rules = await this.#rules(found.runId, { policy, liveOrdinal: live })
     const draft = await this.#filtered(found.runId, await draftRound(this.#store, found.settled, rules, reading))
     return handedRound(draft, { id: null, notOwned: { segmentIds: [], usedRows: [] } })
   }
@@ -134,14 +146,14 @@ export class HandOuts {
     return filteredRound(draft, await this.#findSelector(select, 'select'), catalogue)
   }
 
-  async #rules(runId: Id, liveOrdinal: number | null): Promise<HandoutRules> {
+  async #rules(runId: Id, of: Pick<HandoutRules, 'policy' | 'liveOrdinal'>): Promise<HandoutRules> {
     const { rowMode, mixed, staleness, constrained } = trainerRunOf(await this.#store.catalogue.run(runId))
     return {
       rowMode,
       trainMixed: mixed === 'train',
       trainConstrained: constrained === 'train',
       versions: await this.#store.trainer.versions(runId),
-      liveOrdinal,
+      ...of,
       maxAge: staleness.mode === 'cancel' ? staleness.max : null,
     }
   }

@@ -1,9 +1,17 @@
-import { type Clock, type Id, isPaddockError, PaddockError, systemClock, Turns } from '../../core/index.ts'
+import { type Clock, type Id, isPaddockError, KeyedTurns, PaddockError, systemClock } from '../../core/index.ts'
 import type { Adapter, PauseMode, PauseOutcome, Proxy, WeightsOutcome } from '../../proxy/index.ts'
-import type { PolicyEvent, RoundView, Store, StoreChange } from '../../trajectory/index.ts'
+import {
+  type AnnouncedVersion,
+  type PolicyEvent,
+  type RoundView,
+  type Store,
+  type StoreChange,
+  trainedPolicies,
+} from '../../trajectory/index.ts'
 import { nobodyAnswered } from '../nodes/index.ts'
 import type { EngineOverUpdates, OverNodes, Shelved } from '../shelving/index.ts'
 import { liveWeights, requireOwnAdapter } from './adapters.ts'
+import { askedPolicy } from './asked-policy.ts'
 import { type AgedMember, agedMembers, carriedMembers } from './ages.ts'
 import { type EvalVersion, openEvals } from './eval-run.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
@@ -11,6 +19,8 @@ import type { TrainerGroups } from './trainer-groups.ts'
 import { untilChange } from './until-change.ts'
 
 export interface PolicyOrder {
+  /** Of several policies the one whose weights these are; null: the run trains one. */
+  readonly policy: string | null
   readonly incarnation: number
   readonly ordinal: number
   /** What the engine is to call these weights. Null: as it does already, else by number. */
@@ -38,12 +48,14 @@ export type PolicyFailed =
 
 export interface PolicyParts {
   readonly store: Store
-  readonly proxy: Pick<Proxy, 'engineStatus' | 'sessionStats' | 'engineWeights'>
-  /** Half-done rollouts of runs that say so are shelved by it. */
-  readonly engine: Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights' | 'believeWeights'>
+  readonly proxy: Pick<Proxy, 'engineOf' | 'sessionStats' | 'policies'>
+  /** The engine of a policy; null: of the only one. Half-done rollouts of runs that say so are shelved by it. */
+  readonly engineOf: (policy: string | null) => UpdatedEngine
   readonly groups: Pick<TrainerGroups, 'stopRollout'>
   readonly clock?: Clock
 }
+
+export type UpdatedEngine = Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights' | 'believeWeights'>
 
 /**
  * Weights of a trainer, from the pause before they are moved to the moment at which they are live. What an update means to
@@ -52,10 +64,10 @@ export interface PolicyParts {
 export class PolicyUpdates {
   readonly #parts: PolicyParts
   readonly #clock: Clock
-  /** The run whose trainer has the engine paused. */
-  #pausedFor: Id | null = null
-  /** One after the other: what is said next is of what became of the last. */
-  readonly #turns = new Turns()
+  /** The run whose trainer has the engine of a policy paused. */
+  readonly #pausedFor = new Map<string | null, Id>()
+  /** Of one policy one after the other: what is said next is of what became of the last. */
+  readonly #turns = new KeyedTurns<string>()
 
   constructor(parts: PolicyParts) {
     this.#parts = parts
@@ -67,17 +79,27 @@ export class PolicyUpdates {
    * them, and where weights were being moved, or nobody knows which ones there are, nothing is sampled.
    */
   async resume(): Promise<void> {
-    const { store, engine } = this.#parts
+    const { store, proxy } = this.#parts
     const owner = await store.trainer.policyOwner()
     if (owner === null) return
-    const live = (await store.trainer.versions(owner)).findLast(({ gone }) => !gone)
+    const trained = trainedPolicies(await store.catalogue.run(owner))
+    const known = proxy.policies.map(({ name }) => name)
+    for (const policy of trained.length === 0 ? [null] : trained.filter((one) => known.includes(one))) {
+      await this.#resume(owner, policy)
+    }
+  }
+
+  async #resume(owner: Id, policy: string | null): Promise<void> {
+    const { store, engineOf } = this.#parts
+    const engine = engineOf(policy)
+    const live = await this.#liveOf(owner, policy)
     if (live !== undefined) await engine.believeWeights(await liveWeights(store, owner, live.label))
-    const last = await store.trainer.lastPolicy(owner)
+    const last = await store.trainer.lastPolicy(owner, policy)
     if (last === null || !isPaused(last)) return
     // Nothing runs yet. What another process froze is frozen again, so that the end of the pause lets it go on.
     const mode = last.data['mode'] === 'keep' ? 'keep' : 'drain'
     await engine.pauseEngine({ mode, cache: 'clear', timeoutMs: 1 })
-    this.#pausedFor = owner
+    this.#pausedFor.set(policy, owner)
   }
 
   /**
@@ -85,9 +107,10 @@ export class PolicyUpdates {
    * repeated. Throws `FENCED`, `GATE`, `POLICY_OWNED`, `EVAL_RUNNING`, `ENGINE_PAUSED`, `PAUSE_TIMED_OUT`.
    */
   async pausing(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PauseOutcome & Shelved & OverNodes> {
-    return this.#afterEvals(runId, order, {
-      may: () => this.#mayMove(runId, order),
-      act: (timeoutMs) => this.#pausing(runId, { ...order, timeoutMs }),
+    const own = await this.#named(runId, order)
+    return this.#afterEvals(runId, own, {
+      may: () => this.#mayPause(runId, own),
+      act: (timeoutMs) => this.#pausing(runId, { ...own, timeoutMs }),
       signal,
     })
   }
@@ -97,23 +120,25 @@ export class PolicyUpdates {
    * announced any. Throws `ENGINE_PAUSED` while weights are being moved.
    */
   withLive<T>(runId: Id, act: (live: EvalVersion | null) => Promise<T>): Promise<T> {
-    return this.#turns.take(async () => {
-      const { trainer } = this.#parts.store
+    return this.#turns.take('', async () => {
+      const { trainer, catalogue } = this.#parts.store
       const owner = (await trainer.policyOwner()) ?? runId
+      // Of several policies an evaluation names the weights of the first.
+      const policy = trainedPolicies(await catalogue.run(owner))[0] ?? null
       const last = await trainer.lastPolicy(owner)
       if (last !== null && isPaused(last)) {
         throw new PaddockError('ENGINE_PAUSED', `run ${owner} is moving weights`, {
           fix: 'Ask again once it has said which weights are live.',
         })
       }
-      const live = (await trainer.versions(owner)).findLast(({ gone }) => !gone)
+      const live = await this.#liveOf(owner, policy)
       return act(live === undefined ? null : { ordinal: live.ordinal, label: live.label })
     })
   }
 
   /** Does something for the run that moves the weights, while nothing is said of them. Throws `FENCED`, `POLICY_OWNED`. */
   asOwner<T>(runId: Id, incarnation: number, act: () => Promise<T>): Promise<T> {
-    return this.#turns.take(async () => {
+    return this.#turns.take('', async () => {
       await this.#own(runId, incarnation)
       return act()
     })
@@ -124,13 +149,17 @@ export class PolicyUpdates {
    * under it, and gate and evaluations have let it before. May be repeated. Throws `FENCED`, `POLICY_OWNED`, `WEIGHTS_REFUSED`,
    * `STORE_CONFLICT` for an adapter of other weights, and of an adapter `GATE`, `EVAL_RUNNING`.
    */
-  live(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PolicyLive> {
-    if (order.adapter === null) return this.#turns.take(() => this.#live(runId, order))
-    return this.#afterEvals(runId, order, {
-      may: () => this.#mayMove(runId, order),
+  async live(runId: Id, order: PolicyOrder, signal: AbortSignal): Promise<PolicyLive> {
+    const own = await this.#named(runId, order)
+    if (own.adapter === null) {
+      requireOwnEngine(this.#parts.proxy, own.policy)
+      return this.#turns.take(own.policy ?? '', () => this.#live(runId, own))
+    }
+    return this.#afterEvals(runId, own, {
+      may: () => this.#mayMove(runId, own),
       act: async (timeoutMs) => {
-        await this.#mayMove(runId, order)
-        return this.#live(runId, { ...order, timeoutMs })
+        await this.#mayMove(runId, own)
+        return this.#live(runId, { ...own, timeoutMs })
       },
       signal,
     })
@@ -140,14 +169,29 @@ export class PolicyUpdates {
    * The weights were not moved, or not wholly. The engine goes on where each replica says itself that it has the old ones;
    * else it stays paused. Throws `FENCED`, `POLICY_OWNED`.
    */
-  failed(runId: Id, order: PolicyOrder): Promise<PolicyFailed> {
-    return this.#turns.take(() => this.#failed(runId, order))
+  async failed(runId: Id, order: PolicyOrder): Promise<PolicyFailed> {
+    const own = await this.#named(runId, order)
+    return this.#turns.take(own.policy ?? '', () => this.#failed(runId, own))
+  }
+
+  /** With the policy that it is of. Throws `POLICY_UNKNOWN`, `POLICY_UNNAMED`. */
+  async #named(runId: Id, order: PolicyOrder): Promise<PolicyOrder> {
+    const policy = askedPolicy(await this.#parts.store.catalogue.run(runId), order.policy)
+    // One that the configuration no longer has.
+    this.#parts.proxy.engineOf(policy)
+    return { ...order, policy }
+  }
+
+  /** The weights of a policy that were announced last, of its run. */
+  async #liveOf(runId: Id, policy: string | null): Promise<AnnouncedVersion | undefined> {
+    const versions = await this.#parts.store.trainer.versions(runId)
+    return versions.findLast((one) => !one.gone && (one.policy ?? null) === policy)
   }
 
   /** Acts when it is its turn and no evaluation is under way; `may` is asked before it waits for one. */
   async #afterEvals<T>(
     runId: Id,
-    { timeoutMs }: PolicyOrder,
+    { timeoutMs, policy }: PolicyOrder,
     {
       may,
       act,
@@ -161,24 +205,29 @@ export class PolicyUpdates {
     const ends = this.#clock.now() + timeoutMs
     const left = (): number => Math.max(1, ends - this.#clock.now())
     for (;;) {
-      if (!this.#isHeldFor(runId) && (await openEvals(this.#parts.store.catalogue)).length > 0) {
+      if (!this.#isHeldFor(runId, policy) && (await openEvals(this.#parts.store.catalogue)).length > 0) {
         await may()
         await this.#evalsEnded(left(), signal)
       }
-      const outcome = await this.#turns.take(async () => {
+      const outcome = await this.#turns.take(policy ?? '', async () => {
         // One may have been opened before it was this one's turn.
-        const isFree = this.#isHeldFor(runId) || (await openEvals(this.#parts.store.catalogue)).length === 0
+        const isFree = this.#isHeldFor(runId, policy) || (await openEvals(this.#parts.store.catalogue)).length === 0
         return isFree ? { done: await act(left()) } : null
       })
       if (outcome !== null) return outcome.done
     }
   }
 
-  async #mayMove(runId: Id, { incarnation, ordinal }: PolicyOrder): Promise<void> {
+  async #mayPause(runId: Id, order: PolicyOrder): Promise<void> {
+    requireOwnEngine(this.#parts.proxy, order.policy)
+    await this.#mayMove(runId, order)
+  }
+
+  async #mayMove(runId: Id, { incarnation, ordinal, policy }: PolicyOrder): Promise<void> {
     const { trainer } = this.#parts.store
     const run = await this.#own(runId, incarnation)
-    if (run.staleness.mode !== 'gate' || (await trainer.passedGate(runId))) return
-    const tooOld = await this.#tooOld(runId, run, ordinal)
+    if (run.staleness.mode !== 'gate' || (await trainer.passedGate(runId, policy))) return
+    const tooOld = await this.#tooOld(runId, run, { ordinal, policy })
     if (tooOld.length > 0) throw gateError(ordinal, run, tooOld)
   }
 
@@ -195,15 +244,15 @@ export class PolicyUpdates {
   }
 
   async #pausing(runId: Id, order: PolicyOrder): Promise<PauseOutcome & Shelved & OverNodes> {
-    const { store, engine } = this.#parts
-    const { incarnation, ordinal, mode, timeoutMs } = order
-    await this.#mayMove(runId, order)
-    const outcome = this.#isHeldFor(runId)
+    const { store, engineOf } = this.#parts
+    const { policy, incarnation, ordinal, mode, timeoutMs } = order
+    await this.#mayPause(runId, order)
+    const outcome = this.#isHeldFor(runId, policy)
       ? { mode, interrupted: 0, drained: 0, kept: 0, durationMs: 0, shelved: 0, nodes: nobodyAnswered }
-      : await engine.pauseEngine({ mode, cache: 'clear', timeoutMs })
-    this.#pausedFor = runId
-    const last = await store.trainer.lastPolicy(runId)
-    const said = { version: ordinal, incarnation, mode }
+      : await engineOf(policy).pauseEngine({ mode, cache: 'clear', timeoutMs })
+    this.#pausedFor.set(policy, runId)
+    const last = await store.trainer.lastPolicy(runId, policy)
+    const said = { version: ordinal, incarnation, mode, ...naming(policy) }
     if (
       last?.kind !== 'policy_pausing' ||
       last.data['version'] !== ordinal ||
@@ -215,12 +264,12 @@ export class PolicyUpdates {
   }
 
   async #live(runId: Id, order: PolicyOrder): Promise<PolicyLive> {
-    const { engine, store } = this.#parts
-    const { incarnation, ordinal, mode, timeoutMs, requests, adapter } = order
+    const { engineOf, store } = this.#parts
+    const { policy, incarnation, ordinal, mode, timeoutMs, requests, adapter } = order
     const run = await this.#own(runId, incarnation)
     const label = order.label ?? (await this.#labelOf(runId, order))
     await requireOwnAdapter(store, runId, { label, adapter })
-    const outcome = await engine.updateWeights({
+    const outcome = await engineOf(policy).updateWeights({
       version: label,
       mode,
       cache: 'clear',
@@ -228,37 +277,42 @@ export class PolicyUpdates {
       requests,
       ...(adapter === null ? {} : { adapter }),
     })
-    await store.trainer.announce(runId, { incarnation, ordinal, label, adapter })
-    const stopped = await this.#enforce(runId, run, ordinal)
-    await this.#goOn()
+    await store.trainer.announce(runId, { incarnation, ordinal, label, adapter, policy })
+    const stopped = await this.#enforce(runId, run, { ordinal, policy })
+    await this.#goOn(policy)
     return { ...outcome, label, stopped }
   }
 
   /** Weights that are announced again, as a trainer does that goes on from a checkpoint, keep the name they have. */
-  async #labelOf(runId: Id, { ordinal, incarnation, adapter }: PolicyOrder): Promise<string> {
-    const known = (await this.#parts.store.trainer.versions(runId)).find((one) => one.ordinal === ordinal && !one.gone)
+  async #labelOf(runId: Id, { policy, ordinal, incarnation, adapter }: PolicyOrder): Promise<string> {
+    const known = (await this.#parts.store.trainer.versions(runId)).find(
+      (one) => one.ordinal === ordinal && !one.gone && (one.policy ?? null) === policy,
+    )
+    const number = policy === null ? String(ordinal) : `${policy}-${ordinal}`
     if (known === undefined && adapter !== null) return adapter.name
     // After going back a number may come again, and then it is of other weights.
-    return known?.label ?? (incarnation === 1 ? String(ordinal) : `${ordinal}@${incarnation}`)
+    return known?.label ?? (incarnation === 1 ? number : `${number}@${incarnation}`)
   }
 
-  async #failed(runId: Id, { incarnation, ordinal, timeoutMs }: PolicyOrder): Promise<PolicyFailed> {
-    const { engine, proxy, store } = this.#parts
+  async #failed(runId: Id, { policy, incarnation, ordinal, timeoutMs }: PolicyOrder): Promise<PolicyFailed> {
+    const { engineOf, proxy, store } = this.#parts
     await this.#own(runId, incarnation)
-    const before = (await store.trainer.versions(runId)).findLast(({ gone }) => !gone)?.label ?? null
-    const replicas = await proxy.engineWeights()
+    const before = (await this.#liveOf(runId, policy))?.label ?? null
+    const side = proxy.engineOf(policy)
+    const replicas = await side.engineWeights()
     if (before !== null && replicas.every(({ told, weightVersion }) => told && weightVersion === before)) {
-      const last = await store.trainer.lastPolicy(runId)
+      const last = await store.trainer.lastPolicy(runId, policy)
       if (last !== null && isPaused(last))
-        await store.trainer.tell(runId, 'policy_restored', { label: before, incarnation })
-      await this.#goOn()
+        await store.trainer.tell(runId, 'policy_restored', { label: before, incarnation, ...naming(policy) })
+      await this.#goOn(policy)
       return { restored: true }
     }
-    if (proxy.engineStatus().paused === null) {
-      await engine.pauseEngine({ mode: 'abort-resubmit', cache: 'clear', timeoutMs })
+    if (side.engineStatus().paused === null) {
+      await engineOf(policy).pauseEngine({ mode: 'abort-resubmit', cache: 'clear', timeoutMs })
     }
-    this.#pausedFor = runId
-    await store.trainer.tell(runId, 'policy_halted', { why: 'unknown_weights', version: ordinal, incarnation })
+    this.#pausedFor.set(policy, runId)
+    const said = { why: 'unknown_weights', version: ordinal, incarnation, ...naming(policy) }
+    await store.trainer.tell(runId, 'policy_halted', said)
     return { restored: false, halted: 'unknown_weights' }
   }
 
@@ -271,13 +325,17 @@ export class PolicyUpdates {
     }
   }
 
-  #isHeldFor(runId: Id): boolean {
-    return this.#pausedFor === runId && this.#parts.proxy.engineStatus().paused !== null
+  #isHeldFor(runId: Id, policy: string | null): boolean {
+    return this.#pausedFor.get(policy) === runId && this.#isPausedNow(policy)
   }
 
-  async #goOn(): Promise<void> {
-    if (this.#parts.proxy.engineStatus().paused !== null) await this.#parts.engine.resumeEngine()
-    this.#pausedFor = null
+  #isPausedNow(policy: string | null): boolean {
+    return this.#parts.proxy.engineOf(policy).engineStatus().paused !== null
+  }
+
+  async #goOn(policy: string | null): Promise<void> {
+    if (this.#isPausedNow(policy)) await this.#parts.engineOf(policy).resumeEngine()
+    this.#pausedFor.delete(policy)
   }
 
   async #own(runId: Id, incarnation: number): Promise<TrainerRun> {
@@ -297,24 +355,29 @@ export class PolicyUpdates {
   }
 
   /** Members that weights of this number would make older than the run allows. */
-  async #tooOld(runId: Id, { staleness }: TrainerRun, ordinal: number): Promise<readonly AgedMember[]> {
+  async #tooOld(
+    runId: Id,
+    { staleness }: TrainerRun,
+    { ordinal, policy }: Pick<PolicyOrder, 'ordinal' | 'policy'>,
+  ): Promise<readonly AgedMember[]> {
     if (staleness.mode === 'report') return []
     const { store } = this.#parts
-    const versions = await store.trainer.versions(runId)
+    const versions = (await store.trainer.versions(runId)).filter((one) => (one.policy ?? null) === policy)
     const source = {
+      policy,
       recorder: store.recorder,
       catalogue: store.catalogue,
       isSampling: (id: Id) => this.#isSampling(id),
     }
-    const members = await agedMembers(source, { waiting: await this.#waiting(runId), versions })
+    const members = await agedMembers(source, { waiting: await this.#waiting(runId, policy), versions })
     const carried = await carriedMembers(source, { groupIds: await store.trainer.carryingGroups(runId), versions })
     return [...members, ...carried].filter(({ oldest }) => ordinal - oldest > staleness.max)
   }
 
   /** Rounds that go on, or that the trainer has not disposed of. */
-  async #waiting(runId: Id): Promise<readonly RoundView[]> {
+  async #waiting(runId: Id, policy: string | null): Promise<readonly RoundView[]> {
     const { catalogue, trainer } = this.#parts.store
-    const open = await trainer.openRounds(runId)
+    const open = await trainer.openRounds(runId, policy)
     const rounds: RoundView[] = []
     for (const { groupId, round } of open) {
       const found = (await catalogue.rounds(groupId)).find((one) => one.round === round)
@@ -324,13 +387,18 @@ export class PolicyUpdates {
   }
 
   /** What the run's staleness says of weights that are live. Resolves with the rollouts that were stopped. */
-  async #enforce(runId: Id, run: TrainerRun, ordinal: number): Promise<readonly Id[]> {
+  async #enforce(runId: Id, run: TrainerRun, now: Pick<PolicyOrder, 'ordinal' | 'policy'>): Promise<readonly Id[]> {
     const { store, groups } = this.#parts
-    const tooOld = await this.#tooOld(runId, run, ordinal)
+    const { ordinal, policy } = now
+    const tooOld = await this.#tooOld(runId, run, now)
     if (tooOld.length === 0) return []
     if (run.staleness.mode === 'gate') {
-      if (!(await store.trainer.passedGate(runId))) {
-        await store.trainer.tell(runId, 'gate_passed', { version: ordinal, groups: groupsOf(tooOld) })
+      if (!(await store.trainer.passedGate(runId, policy))) {
+        await store.trainer.tell(runId, 'gate_passed', {
+          version: ordinal,
+          groups: groupsOf(tooOld),
+          ...naming(policy),
+        })
       }
       return []
     }
@@ -343,6 +411,21 @@ export class PolicyUpdates {
     }
     return stopped
   }
+}
+
+/** How an event names the policy that it is of. */
+function naming(policy: string | null): { readonly policy?: string } {
+  return policy === null ? {} : { policy }
+}
+
+/** Throws `POLICY_SHARED` for weights that others stand on. */
+function requireOwnEngine({ policies }: Pick<Proxy, 'policies'>, policy: string | null): void {
+  const own = policies.find(({ name }) => name === policy)
+  if (own?.isShared !== true) return
+  const others = policies.flatMap(({ name, isShared }) => (isShared && name !== policy ? [name] : []))
+  throw new PaddockError('POLICY_SHARED', `the policy ${own.name} shares its engine with ${others.join(', ')}`, {
+    data: { policy: own.name, others },
+  })
 }
 
 /** Whether nothing is sampled since something was said of weights. */

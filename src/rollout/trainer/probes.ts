@@ -28,7 +28,7 @@ export interface Probed extends Omit<ProbeAnswer, 'continuations'> {
 
 export interface ProbesParts {
   readonly store: Pick<Store, 'recorder' | 'catalogue'>
-  readonly proxy: Pick<Proxy, 'probe' | 'textIds'>
+  readonly proxy: Pick<Proxy, 'engineOf'>
 }
 
 /** Tokens that probes of a run have sampled, or may be about to. */
@@ -54,7 +54,7 @@ export class Probes {
     const { rolloutId, policy } = log.session
     if (rolloutId === null) throw refused('the call belongs to no rollout, hence to no run whose budget it could have')
     const prefix = prefixOf(log, asked)
-    const suffix = await this.#suffix(asked.suffix)
+    const suffix = await this.#suffix(asked.suffix, policy.name ?? null)
     const ids = Int32Array.from([...prefix, ...suffix])
     const { runId } = await catalogue.rollout(rolloutId)
     const tokens = trainerRunOf(await catalogue.run(runId)).probeTokens ?? defaultProbeTokens
@@ -74,7 +74,7 @@ export class Probes {
     spent.tokens += most
     let sampled = 0
     try {
-      const { continuations, ...answer } = await this.#parts.proxy.probe({
+      const { continuations, ...answer } = await this.#parts.proxy.engineOf(policy.name ?? null).probe({
         of: asked.callId,
         rolloutId,
         ids,
@@ -102,9 +102,9 @@ export class Probes {
     }
   }
 
-  async #suffix(suffix: AskedProbe['suffix']): Promise<readonly number[]> {
+  async #suffix(suffix: AskedProbe['suffix'], policy: string | null): Promise<readonly number[]> {
     if (suffix === null) return []
-    return typeof suffix === 'string' ? this.#parts.proxy.textIds(suffix) : suffix
+    return typeof suffix === 'string' ? this.#parts.proxy.engineOf(policy).textIds(suffix) : suffix
   }
 
   #spentBy(runId: Id): Promise<Spent> {

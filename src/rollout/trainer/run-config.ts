@@ -45,6 +45,8 @@ export interface TrainerRun {
   readonly labels: Readonly<Record<string, string>>
   /** Its events tell of each turn of its rollouts; absent: they do not. */
   readonly turnEvents?: boolean
+  /** Policies that it trains, of several; absent: all that are trained. */
+  readonly policies?: readonly string[]
   /** Of rollouts that Paddock does; absent: as the configuration says. */
   readonly atWeightUpdate?: AtWeightUpdate
   /** Whose logprobs its rows have beside the policy's own; absent: nobody's. */

@@ -1,6 +1,6 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import type { EngineAdapter, Proxy, ReplicaStatus } from '../../proxy/index.ts'
-import type { EngineIdentity, NamedEngine, Store } from '../../trajectory/index.ts'
+import { type EngineIdentity, type NamedEngine, policiesOf, type Store } from '../../trajectory/index.ts'
 import { liveWeights } from './adapters.ts'
 import type { PolicyUpdates } from './policy-updates.ts'
 import { trainerRunOf } from './run-config.ts'
@@ -42,7 +42,13 @@ export class TrainerEngines {
   ): Promise<readonly ReplicaStatus[]> {
     const { store, proxy, policy } = this.#parts
     return policy.asOwner(runId, incarnation, async () => {
-      const { purpose } = trainerRunOf(await store.catalogue.run(runId))
+      const run = await store.catalogue.run(runId)
+      if (policiesOf(run).length > 0) {
+        throw new PaddockError('RUN_REFUSED', 'the engines of several policies are those of the configuration', {
+          fix: 'Name them in `policies.<name>.engines`.',
+        })
+      }
+      const { purpose } = trainerRunOf(run)
       const found = await this.#parts.look(engines)
       const [first] = found.adapters
       if (purpose === 'train' && !(first?.gives.tokenIds === true && first.gives.logprobs)) {

@@ -17,11 +17,14 @@ import {
   type PolicyEvent,
   type RoundView,
   type RunEvent,
+  policiesOf,
+  type RunPolicy,
   type RunRecord,
   type SessionPolicy,
   type Store,
   type TrainerBook,
 } from '../../trajectory/index.ts'
+import type { PolicyFacts } from '../../proxy/index.ts'
 import { orNull } from '../group/same-group.ts'
 import { type AskedTask, taskOf } from './asked-task.ts'
 import { requireNoEval } from './eval-run.ts'
@@ -67,10 +70,18 @@ export interface TrainerRunState {
   readonly version: { readonly ordinal: number; readonly label: string } | null
   /** What was said of weights last; null: nothing. */
   readonly policy: PolicyEvent['kind'] | null
+  /** The same of each that it trains, by name; empty: there is one, without a name. */
+  readonly policies: readonly PolicyState[]
   /** True once weights went live over groups that they made too old: staleness is `report` from then on. */
   readonly passedGate: boolean
   /** Why its feed asks for nothing more until the trainer attaches again; null: it goes on, or there is none. */
   readonly feedStop: FeedStop | null
+}
+
+/** How the weights of one of several policies stand. */
+export interface PolicyState extends Pick<TrainerRunState, 'version' | 'policy' | 'passedGate' | 'counts'> {
+  readonly name: string
+  readonly trained: boolean
 }
 
 export interface TrainerRunsParts {
@@ -83,6 +94,8 @@ export interface TrainerRunsParts {
   readonly engine: { readonly name: string; readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean } }
   /** False: a trainer names the engine later. */
   readonly hasEngine: () => boolean
+  /** Of the configuration; empty: there is one, without a name. */
+  readonly policies: readonly PolicyFacts[]
   readonly clock?: Clock
   readonly newId?: IdMaker
 }
@@ -135,7 +148,8 @@ export class TrainerRuns {
     if (trainer.select !== undefined) await findSelector(trainer.select, 'select')
     const id = asked.id ?? this.#newId()
     const before = await orNull(store.catalogue.run(id))
-    const config = { outside: trainer.own === null, trainer }
+    const policies = this.#policiesOf(trainer)
+    const config = { outside: trainer.own === null, trainer, ...(policies.length === 0 ? {} : { policies }) }
     if (before === null) {
       if (trainer.own !== null) await requireFeed(trainer, await this.#parts.own.check(trainer), findSelector)
       await store.catalogue.putRun({ id, name: asked.name, createdAt: this.#clock.now(), config })
@@ -148,12 +162,43 @@ export class TrainerRuns {
     return this.state(id)
   }
 
+  /** The policies of a run; it trains those that it names, or all that are trained. Throws `POLICY_UNKNOWN`, `RUN_REFUSED`. */
+  #policiesOf({ policies: named, model }: TrainerRun): readonly RunPolicy[] {
+    const { policies } = this.#parts
+    const known = policies.flatMap(({ name, trained }) => (trained ? [name] : []))
+    const unknown = named?.find((name) => !known.includes(name))
+    if (unknown !== undefined) {
+      const are = known.length === 0 ? 'none is configured' : `those that may be trained are ${known.join(', ')}`
+      throw new PaddockError('POLICY_UNKNOWN', `the run would train the policy ${unknown}, and ${are}`, {
+        data: { policy: unknown, known },
+      })
+    }
+    if (policies.length > 0 && model !== null) {
+      throw new PaddockError('RUN_REFUSED', 'the run names a model, and each of its policies has one of its own', {
+        fix: 'Leave `model` out, or set it in `policies` of the configuration.',
+      })
+    }
+    return policies.map(({ name, trained }) => ({ name, trained: trained && (named?.includes(name) ?? true) }))
+  }
+
   /** Throws `NOT_FOUND`. */
   async state(runId: Id): Promise<TrainerRunState> {
     const { trainer, catalogue } = this.#parts.store
     const run = await catalogue.run(runId)
     const counts = await trainer.counts(runId)
-    const live = (await trainer.versions(runId)).findLast(({ gone }) => !gone)
+    const versions = await trainer.versions(runId)
+    const standing = async (policy: string | null): Promise<Omit<PolicyState, 'name' | 'trained' | 'counts'>> => {
+      const live = versions.findLast((one) => !one.gone && (policy === null || one.policy === policy))
+      return {
+        passedGate: await trainer.passedGate(runId, policy),
+        policy: (await trainer.lastPolicy(runId, policy))?.kind ?? null,
+        version: live === undefined ? null : { ordinal: live.ordinal, label: live.label },
+      }
+    }
+    const policies: PolicyState[] = []
+    for (const one of policiesOf(run)) {
+      policies.push({ ...one, ...(await standing(one.name)), counts: await trainer.counts(runId, one.name) })
+    }
     return {
       run,
       asked: trainerRunOf(run),
@@ -161,10 +206,9 @@ export class TrainerRuns {
       incarnation: await trainer.incarnation(runId),
       counts,
       capacity: capacityOf(trainerRunOf(run), counts),
-      passedGate: await trainer.passedGate(runId),
       feedStop: await trainer.feedStop(runId),
-      policy: (await trainer.lastPolicy(runId))?.kind ?? null,
-      version: live === undefined ? null : { ordinal: live.ordinal, label: live.label },
+      policies,
+      ...(await standing(null)),
     }
   }
 
@@ -197,9 +241,12 @@ export class TrainerRuns {
 
   /** No more groups will be asked for; what runs goes on to its end. Throws `ENGINE_PAUSED` where the run has it paused, `RUN_IS_EVAL`. */
   async close(runId: Id): Promise<void> {
-    requireNoEval(await this.#parts.store.catalogue.run(runId))
-    const last = await this.#parts.store.trainer.lastPolicy(runId)
-    if (last !== null && isPaused(last) && !(await this.#parts.store.trainer.isClosed(runId))) {
+    const run = await this.#parts.store.catalogue.run(runId)
+    requireNoEval(run)
+    const names = policiesOf(run).map(({ name }) => name)
+    const { trainer } = this.#parts.store
+    const said = await Promise.all((names.length === 0 ? [null] : names).map((one) => trainer.lastPolicy(runId, one)))
+    if (said.some((last) => last !== null && isPaused(last)) && !(await this.#parts.store.trainer.isClosed(runId))) {
       throw new PaddockError('ENGINE_PAUSED', `run ${runId} has the engine paused`, {
         fix: 'Say which weights are live, or that moving them failed, and close the run then.',
       })

@@ -12,7 +12,11 @@ const rowsType = 'application/vnd.paddock.rows'
 /** Below this a body is not worth squeezing. */
 const smallBytes = 1024
 
+const policyName = z.string().min(1).max(40).nullable().default(null)
+
 const claimBody = z.strictObject({
+  /** Of several policies one; left out: rounds of any. */
+  policy: policyName,
   incarnation,
   consumer: z.string().min(1).max(200).default('trainer'),
   max_groups: z.int().min(1).max(1000).default(1),
@@ -29,6 +33,7 @@ const claimsAnswer = z.strictObject({
       claim_id: name,
       group_id: name,
       round: z.int(),
+      policy: z.string().optional(),
       lease_s: z.number(),
       again: z.boolean(),
       settled: z.strictObject({
@@ -52,6 +57,7 @@ export function claimRoutes(api: RlApi, { handOuts, trainer }: RlParts): void {
   const claiming = { name: 'claim', says: 'Leases settled rounds', body: claimBody, answer: claimsAnswer }
   api.add('post', '/runs/:id/claims', claiming, async ({ response, params, body: asked }) => {
     const claims = await handOuts.claim(params.id, {
+      policy: asked.policy,
       incarnation: asked.incarnation,
       consumer: asked.consumer,
       maxGroups: asked.max_groups,
@@ -74,13 +80,19 @@ export function claimRoutes(api: RlApi, { handOuts, trainer }: RlParts): void {
   })
   const rowsQuery = z.object({
     claim_id: recordedName.nullable().default(null),
+    /** Of what is only read: whose rows. */
+    policy: policyName,
     spans: z.enum(['true', 'false']).default('false'),
   })
   const types = [rowsType, 'application/json']
   const fetching = { name: 'rows', says: 'The rows of a settled round', query: rowsQuery, answer: rowsAnswer, types }
   api.add('get', '/groups/:id/rounds/:round/rows', fetching, async ({ request, response, params, query: asked }) => {
     const round = countOf(params.round, 'round')
-    const rows = await handOuts.rows(params.id, round, { claimId: asked.claim_id, spans: asked.spans === 'true' })
+    const rows = await handOuts.rows(params.id, round, {
+      claimId: asked.claim_id,
+      policy: asked.policy,
+      spans: asked.spans === 'true',
+    })
     const asJson = request.accepts(types) === 'application/json'
     const body = asJson ? Buffer.from(JSON.stringify(roundJson(rows))) : encodeRows(rows)
     response.type(asJson ? 'application/json' : rowsType).vary('Accept, Accept-Encoding')
@@ -93,11 +105,12 @@ export function claimRoutes(api: RlApi, { handOuts, trainer }: RlParts): void {
   })
 }
 
-function claimView({ id, groupId, round, leaseMs, again, settled }: RoundClaim) {
+function claimView({ id, groupId, round, policy, leaseMs, again, settled }: RoundClaim) {
   return {
     claim_id: id,
     group_id: groupId,
     round,
+    ...(policy === null ? {} : { policy }),
     lease_s: leaseMs / 1000,
     again,
     settled: {

@@ -38,7 +38,7 @@ export interface RlParts {
   readonly probes: Pick<Probes, 'probe'>
   readonly rewrites: Pick<Rewrites, 'rewrite'>
   readonly verifications: Pick<Verifications, 'verify' | 'look'>
-  readonly scoreIds: (role: 'policy' | ScoringRole, order: ScoreOrder) => Promise<Scores>
+  readonly scoreIds: (role: 'policy' | ScoringRole, policy: string | null, order: ScoreOrder) => Promise<Scores>
   /** False: a trainer names the engine later. */
   readonly hasEngine: () => boolean
   /** What the engine gives, as last learned. */

@@ -7,6 +7,8 @@ import type { RlParts } from './contract.ts'
 import { incarnation, name, whileThere } from './shapes.ts'
 
 const policyBody = z.strictObject({
+  /** Of several policies the one whose weights these are. */
+  policy: z.string().min(1).max(40).nullable().default(null),
   incarnation,
   version: z.int().min(0),
   phase: z.enum(['pausing', 'live', 'failed']),
@@ -74,6 +76,7 @@ export function policyRoutes(api: RlApi, { policy }: RlParts): void {
   api.add('post', '/runs/:id/policy', about, async ({ response, params: { id: runId }, body: asked }) => {
     requireLiveAlone(asked)
     const order = {
+      policy: asked.policy,
       incarnation: asked.incarnation,
       ordinal: asked.version,
       label: asked.label,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { mergeSessionConfig, PaddockError, systemClock } from '../../core/index.ts'
 import { callNamed, trainerRunOf, untilChange } from '../../rollout/index.ts'
+import type { OpenedSession } from '../../proxy/index.ts'
 import { familyOf, type RolloutView, treeOf, verdictInForce } from '../../trajectory/index.ts'
 import { givenBy } from '../../access/index.ts'
 import { sessionPolicy } from '../policy.ts'
@@ -65,7 +66,12 @@ const rolloutAnswer = z.strictObject({
   status: z.string().nullable(),
   labels,
 })
-const opened = rolloutAnswer.extend({ session_id: name, key: z.string(), base_url: z.string() })
+const place = { session_id: name, key: z.string(), base_url: z.string() }
+/** Where its harness asks; with several policies, as each of them. */
+const opened = rolloutAnswer.extend({
+  ...place,
+  sessions: z.record(z.string(), z.strictObject({ ...place, model: z.string().nullable() })).optional(),
+})
 const judged = z.strictObject({ rollout_id: name, reward: number, status: z.string() })
 
 /** Rollouts of a harness that runs elsewhere. */
@@ -78,18 +84,30 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
     const { pin, model, harness } = trainerRunOf(await reader.catalogue.run(runId))
     const config = await mergeSessionConfig(sessionDefaults, { pin }, 'sampling')
     const policy = sessionPolicy(config, model ?? defaultModel())
-    const { rollout, session } = await outside.openRollout({
+    const { rollout, session, sessions } = await outside.openRollout({
       ...asked,
       groupId,
       key,
       harness: asked.harness ?? harness,
       policy,
     })
+    const placeOf = (one: OpenedSession) => ({
+      session_id: one.session.id,
+      key: one.key,
+      base_url: one.baseUrl(inferenceOrigin),
+    })
     return {
       ...rolloutView(rollout),
-      session_id: session.session.id,
-      key: session.key,
-      base_url: session.baseUrl(inferenceOrigin),
+      ...placeOf(session),
+      ...(sessions.size === 0
+        ? {}
+        : {
+            sessions: Object.fromEntries(
+              [...sessions].map(
+                ([policy, one]) => [policy, { ...placeOf(one), model: one.session.policy.model }] as const,
+              ),
+            ),
+          }),
     }
   })
   const waiting = z.object({ wait_s: waitS })

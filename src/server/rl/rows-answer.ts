@@ -20,6 +20,7 @@ const row = z.strictObject({
   row_id: z.string(),
   rollout_id: name,
   session_id: name,
+  policy: z.string().optional(),
   role: z.string(),
   node_ids: z.array(name),
   is_last: z.boolean(),

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { drawnOf, neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
-import type { MemberLengths } from '../../trajectory/index.ts'
+import type { HandoutCounts, MemberLengths } from '../../trajectory/index.ts'
 import { generatedPlace, present } from '../../core/index.ts'
 import { nodeLabels } from '../nodes/index.ts'
 import { recordedName } from '../recorded-name.ts'
@@ -21,6 +21,8 @@ const runShape = z.strictObject({
   name: z.string().min(1).max(200).default('train'),
   purpose: z.enum(['train', 'collect']).default('train'),
   model: z.string().nullable().default(null),
+  /** Of several policies those that it trains; left out: all that are trained. */
+  policies: z.array(z.string().min(1)).min(1).optional(),
   row_mode: z.enum(['turns', 'chains', 'tree']).default('chains'),
   staleness: z
     .strictObject({ max: z.int().min(0).default(1), mode: z.enum(['report', 'cancel', 'gate']).default('report') })
@@ -113,6 +115,21 @@ const attachBody = z.strictObject({
 
 const checkpointBody = z.strictObject({ incarnation, step })
 
+const policyState = z.strictObject({
+  phase: z.enum(['pausing', 'live', 'failed']).nullable(),
+  version: z.int().nullable(),
+  label: z.string().nullable(),
+})
+
+const counts = z.strictObject({
+  running: z.int(),
+  settled_unclaimed: z.int(),
+  claimed: z.int(),
+  done: z.int(),
+  stale: z.int(),
+  failed: z.int(),
+})
+
 const runState = z.strictObject({
   run_id: name,
   name: z.string(),
@@ -124,20 +141,11 @@ const runState = z.strictObject({
   mixed: z.enum(['train', 'mask']),
   closed: z.boolean(),
   incarnation: incarnation.nullable(),
-  policy: z.strictObject({
-    phase: z.enum(['pausing', 'live', 'failed']).nullable(),
-    version: z.int().nullable(),
-    label: z.string().nullable(),
-  }),
+  policy: policyState,
+  /** Of several policies each, by name. */
+  policies: z.record(z.string(), policyState.extend({ trained: z.boolean(), counts })).optional(),
   halted: z.literal('unknown_weights').nullable(),
-  counts: z.strictObject({
-    running: z.int(),
-    settled_unclaimed: z.int(),
-    claimed: z.int(),
-    done: z.int(),
-    stale: z.int(),
-    failed: z.int(),
-  }),
+  counts,
   capacity: z.strictObject({ groups: z.int().nullable(), taken: z.int() }),
 })
 
@@ -199,6 +207,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       turn_events: turnEvents,
       select,
       score,
+      policies,
       feed,
       seed = 0,
       feed_max_failed: maxFailed,
@@ -220,7 +229,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         capacity: capacity?.groups ?? null,
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
-        ...present({ probeTokens, select, turnEvents, atWeightUpdate }),
+        ...present({ probeTokens, select, turnEvents, atWeightUpdate, policies }),
         ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })
@@ -290,10 +299,11 @@ function stateView({
   asked,
   closed,
   incarnation: last,
-  counts,
+  counts: own,
   capacity,
   version,
   policy,
+  policies,
   passedGate,
 }: TrainerRunState) {
   return {
@@ -307,18 +317,31 @@ function stateView({
     mixed: asked.mixed,
     closed,
     incarnation: last,
-    policy: { phase: phaseOf(policy), version: version?.ordinal ?? null, label: version?.label ?? null },
-    halted: policy === 'policy_halted' ? ('unknown_weights' as const) : null,
-    counts: {
-      running: counts.running,
-      settled_unclaimed: counts.settledUnclaimed,
-      claimed: counts.claimed,
-      done: counts.done,
-      stale: counts.stale,
-      failed: counts.failed,
-    },
+    policy: policyView({ policy, version }),
+    ...(policies.length === 0
+      ? {}
+      : {
+          policies: Object.fromEntries(
+            policies.map(
+              (one) =>
+                [one.name, { trained: one.trained, ...policyView(one), counts: countsView(one.counts) }] as const,
+            ),
+          ),
+        }),
+    halted: [policy, ...policies.map((one) => one.policy)].includes('policy_halted')
+      ? ('unknown_weights' as const)
+      : null,
+    counts: countsView(own),
     capacity,
   }
+}
+
+function countsView({ settledUnclaimed, ...counts }: HandoutCounts) {
+  return { ...counts, settled_unclaimed: settledUnclaimed }
+}
+
+function policyView({ policy, version }: Pick<TrainerRunState, 'policy' | 'version'>) {
+  return { phase: phaseOf(policy), version: version?.ordinal ?? null, label: version?.label ?? null }
 }
 
 /** Null: nothing was said of weights. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 
@@ -19,6 +20,8 @@ const body = z.strictObject({
     .max(mostSequences),
   /** Whose engine scores them. */
   role: z.enum(['policy', 'reference', 'teacher']).default('policy'),
+  /** Of several policies the one whose engine that is, for role `policy`. */
+  policy: z.string().min(1).max(40).nullable().default(null),
   if_version: z.string().min(1).optional(),
 })
 const answer = z.strictObject({
@@ -32,8 +35,14 @@ const answer = z.strictObject({
 /** Logprobs of given ids under the weights that there are: for old, clean and teacher contexts. Nothing of it is recorded. */
 export function scoreRoutes(api: RlApi, { scoreIds }: RlParts): void {
   const about = { name: 'score', says: 'Logprobs of given ids', body, answer }
-  api.add('post', '/score', about, async ({ body: { sequences, role, if_version: ifVersion = null } }) => {
-    const scores = await scoreIds(role, { sequences: sequences.map(({ ids }) => Int32Array.from(ids)), ifVersion })
+  api.add('post', '/score', about, async ({ body: { sequences, role, policy, if_version: ifVersion = null } }) => {
+    if (policy !== null && role !== 'policy') {
+      throw new PaddockError('BODY_INVALID_SHAPE', 'policy: goes with the role `policy`')
+    }
+    const scores = await scoreIds(role, policy, {
+      sequences: sequences.map(({ ids }) => Int32Array.from(ids)),
+      ifVersion,
+    })
     return {
       kind: scores.kind,
       temperature: 1 as const,

@@ -33,9 +33,12 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
     afterAll(async () => made.close())
 
     /** A run whose trainer has attached, and its groups, settled in order. */
-    const run = async (groups = 1): Promise<{ runId: Id; groupIds: Id[]; attach: typeof attach }> => {
+    const run = async (
+      groups = 1,
+      config: object = {},
+    ): Promise<{ runId: Id; groupIds: Id[]; attach: typeof attach }> => {
       const runId = newId()
-      await made.catalogue.putRun({ id: runId, name: 'r', createdAt: 1, config: {} })
+      await made.catalogue.putRun({ id: runId, name: 'r', createdAt: 1, config })
       const groupIds: Id[] = []
       for (let i = 0; i < groups; i += 1) groupIds.push(await settle(runId))
       const attach = (resumeStep: number | null) => book.attach(runId, { resumeStep, consumer: null })
@@ -286,6 +289,70 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         expect(await book.nextExpiry(runId)).toBeGreaterThan(0)
         expect(await book.claimed(held.id)).toMatchObject({ id: held.id, groupId: held.groupId })
         await expect(book.claimed('none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      })
+    })
+
+    describe('several policies of a run', () => {
+      const policies = ['a', 'b', 'frozen'].map((name) => ({ name, trained: name !== 'frozen' }))
+      const hand = async (held: RoundClaim) => {
+        const row = { rowId: `${held.groupId}:${held.policy}`, segmentIds: [`${held.groupId}:${held.policy}:s`] }
+        expect(await book.handOut(held.id, [{ ...row, labels: [`${held.policy}-1`] }])).toEqual({
+          segmentIds: [],
+          usedRows: [],
+        })
+        return row.rowId
+      }
+
+      it('get each round once each, and one is done while the other waits', async () => {
+        const { runId, groupIds } = await run(1, { policies })
+        const [groupId = ''] = groupIds
+        const both = await claim(runId, { maxGroups: 9 })
+        expect(both.map(({ policy }) => policy)).toEqual(['a', 'b'])
+        expect(await claim(runId)).toEqual([])
+        const [a, b] = both
+        if (a === undefined || b === undefined) throw new Error('two claims')
+        await dispose(runId, [used(await hand(a), 1)])
+        expect(await book.counts(runId)).toMatchObject({ running: 0, settledUnclaimed: 0, claimed: 1, done: 0 })
+        expect(await book.counts(runId, 'a')).toMatchObject({ claimed: 0, done: 1 })
+        expect(await book.openRounds(runId)).toEqual([{ groupId, round: 0 }])
+        expect(await book.openRounds(runId, 'a')).toEqual([])
+        expect(await book.openRounds(runId, 'b')).toEqual([{ groupId, round: 0 }])
+        // What one gives back takes nothing from the other.
+        await hand(b)
+        await book.giveBack(b.id, { incarnation: 1 })
+        expect((await claim(runId, { policy: 'a' })).length).toBe(0)
+        const again = await one(runId, { policy: 'b' })
+        expect(again).toMatchObject({ policy: 'b', again: true })
+        await dispose(runId, [used(await hand(again), 1)])
+        expect(await book.counts(runId)).toMatchObject({ claimed: 0, done: 1 })
+        expect(await book.openRounds(runId)).toEqual([])
+      })
+
+      it('count their weights by themselves: ages are of the own, and an attach goes back behind both', async () => {
+        const { runId, attach } = await run(1, { policies })
+        const announce = (policy: string, ordinal: number) =>
+          book.announce(runId, { incarnation: 1, policy, ordinal, label: `${policy}-${ordinal}` })
+        await announce('a', 1)
+        await announce('b', 1)
+        await announce('a', 2)
+        await expect(
+          book.announce(runId, { incarnation: 1, policy: 'b', ordinal: 3, label: 'a-2' }),
+        ).rejects.toMatchObject({
+          code: 'STORE_CONFLICT',
+        })
+        expect((await book.versions(runId)).map(({ policy, ordinal }) => [policy, ordinal])).toEqual([
+          ['a', 1],
+          ['b', 1],
+          ['a', 2],
+        ])
+        expect((await book.lastPolicy(runId, 'b'))?.data).toMatchObject({ policy: 'b', version: 1 })
+        const [a, b] = await claim(runId, { maxGroups: 2 })
+        expect([a?.liveOrdinal, b?.liveOrdinal]).toEqual([2, 1])
+        if (a === undefined || b === undefined) throw new Error('two claims')
+        await dispose(runId, [used(await hand(a), 5), used(await hand(b), 5)])
+        expect(await book.counts(runId)).toMatchObject({ done: 1 })
+        await attach(4)
+        expect((await claim(runId, { maxGroups: 9, incarnation: 2 })).map(({ policy }) => policy)).toEqual(['a', 'b'])
       })
     })
 

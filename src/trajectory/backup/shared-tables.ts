@@ -36,6 +36,7 @@ export const sharedTables: readonly SharedTable[] = [
   { name: 'trainer_incarnations', of: run },
   { name: 'trainer_checkpoints', of: run },
   { name: 'round_claims', of: run, numbered: { n: 'round_claims' } },
+  { name: 'claim_policies', of: `claim IN (SELECT id FROM round_claims WHERE ${run})` },
   { name: 'handed_rows', of: `claim IN (SELECT id FROM round_claims WHERE ${run})` },
   { name: 'dispositions', of: run, numbered: { n: 'dispositions' } },
   { name: 'trainer_metrics', of: run, numbered: { n: 'trainer_metrics' } },

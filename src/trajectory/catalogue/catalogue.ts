@@ -21,6 +21,7 @@ import {
   type RunRecord,
   type SettledRound,
   type SlotRecord,
+  trainedPolicies,
   verdictInForce,
   type VerificationRecord,
 } from '../contract/index.ts'
@@ -178,11 +179,13 @@ export class SqlCatalogue extends SqlCatalogueReader implements Catalogue {
       const known = (await inside.rounds(groupId)).find((one) => one.round === round)
       if (known === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no round ${round}`)
       if (known.settled !== null) return known.settled
-      const record = JSON.stringify(settled)
+      const policies = trainedPolicies(await inside.run(runId))
+      const whole: SettledRound = policies.length === 0 ? settled : { ...settled, policies }
+      const record = JSON.stringify(whole)
       await insert(inside.sql, settledTable, { group: groupId, round, record, at: await inside.databaseNow() })
       await inside.tell(runId, 'group_settled', { groupId, round, state, usable, members: members.length })
-      await inside.#remember(known, settled)
-      return settled
+      await inside.#remember(known, whole)
+      return whole
     })
   }
 

@@ -26,6 +26,7 @@ export const catalogueTables = {
   incarnations: table('trainer_incarnations', ['run', 'incarnation', 'resume_step', 'undone_from', 'consumer']),
   checkpoints: table('trainer_checkpoints', ['run', 'incarnation', 'step']),
   claims: table('round_claims', ['id', 'run', 'group', 'round', 'incarnation', 'consumer', 'again', 'live_ordinal']),
+  claimPolicies: table('claim_policies', ['claim', 'policy']),
   handed: table('handed_rows', ['claim', 'row', 'labels']),
   dispositions: table('dispositions', ['run', 'incarnation', 'step', 'row', 'use', 'record']),
   metrics: table('trainer_metrics', ['run', 'incarnation', 'step', 'record']),
@@ -45,6 +46,13 @@ export const catalogueTables = {
     'head',
   ]),
 } as const
+
+/** Tables that came after the first schema. */
+const later: readonly CoveredTable[] = [
+  catalogueTables.verifications,
+  catalogueTables.archived,
+  catalogueTables.claimPolicies,
+]
 
 function table<const Column extends string>(name: string, columns: readonly Column[]): CoveredTable<Column> {
   return { name, columns, scope: 'table' }
@@ -276,7 +284,7 @@ export const catalogueMigrations: readonly Migration[] = [
     PRIMARY KEY (tokenizer, token)
   ) STRICT, WITHOUT ROWID;
   ${Object.values(catalogueTables)
-    .filter((one) => one !== catalogueTables.verifications && one !== catalogueTables.archived)
+    .filter((one) => !later.includes(one))
     .map(counting)
     .join('')}
 
@@ -400,5 +408,39 @@ export const catalogueMigrations: readonly Migration[] = [
   CREATE INDEX archived_sessions_rollout ON archived_sessions (rollout);
   CREATE INDEX archived_sessions_object ON archived_sessions (object);
   ${counting(catalogueTables.archived)}
+  `,
+  // Each of several policies of a run has a hand-out of its own of each round; '': there is one.
+  `
+  DROP TRIGGER handouts_settled;
+  CREATE TABLE handouts_by_policy (
+    n INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    "group" TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    policy TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL,
+    claim TEXT,
+    expires_at REAL,
+    again INTEGER NOT NULL DEFAULT 0,
+    UNIQUE ("group", round, policy)
+  ) STRICT;
+  INSERT INTO handouts_by_policy (n, run, "group", round, state, claim, expires_at, again)
+    SELECT n, run, "group", round, state, claim, expires_at, again FROM handouts;
+  DROP TABLE handouts;
+  ALTER TABLE handouts_by_policy RENAME TO handouts;
+  CREATE TRIGGER handouts_settled AFTER INSERT ON settled_rounds BEGIN
+    INSERT INTO handouts (run, "group", round, policy, state)
+      SELECT NEW.record ->> '$.runId', NEW."group", NEW.round, value,
+        CASE NEW.record ->> '$.state' WHEN 'settled' THEN 'ready' ELSE 'failed' END
+      FROM json_each(coalesce(NEW.record -> '$.policies', '[""]'));
+  END;
+  CREATE INDEX handouts_open ON handouts (run, n) WHERE state IN ('ready', 'claimed');
+  CREATE INDEX handouts_run ON handouts (run, state);
+  CREATE TABLE claim_policies (
+    claim TEXT PRIMARY KEY REFERENCES round_claims (id),
+    policy TEXT NOT NULL,
+    digest INTEGER NOT NULL
+  ) STRICT;
+  ${counting(catalogueTables.claimPolicies)}
   `,
 ]

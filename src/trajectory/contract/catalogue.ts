@@ -26,6 +26,24 @@ export function isEval({ config }: RunRecord): boolean {
   return typeof config === 'object' && config !== null && 'eval' in config
 }
 
+/** A policy of a run with several. */
+export interface RunPolicy {
+  readonly name: string
+  readonly trained: boolean
+}
+
+/** The policies of a run, the first one first; none where there is one without a name. */
+export function policiesOf({ config }: Pick<RunRecord, 'config'>): readonly RunPolicy[] {
+  if (typeof config !== 'object' || config === null || !('policies' in config)) return []
+  // Whoever opens a run writes this key.
+  return config.policies as readonly RunPolicy[]
+}
+
+/** Of them those that are trained. */
+export function trainedPolicies(run: Pick<RunRecord, 'config'>): readonly string[] {
+  return policiesOf(run).flatMap(({ name, trained }) => (trained ? [name] : []))
+}
+
 /** The harness of what was imported: nothing of it was sampled here. */
 export const importedHarness = 'imported'
 

@@ -98,7 +98,13 @@ export interface SettledMember {
   readonly end: RolloutEnd | null
   /** Null: usable. */
   readonly out: MemberOut | null
-  readonly verdict: { readonly id: Id; readonly status: VerdictStatus; readonly reward: number | null } | null
+  readonly verdict: {
+    readonly id: Id
+    readonly status: VerdictStatus
+    readonly reward: number | null
+    /** Of policies that get another number. */
+    readonly byPolicy?: Readonly<Record<string, number>>
+  } | null
   readonly cut: OnCut | null
   readonly sampledTokens: number
   /** Calls that sampled something. Not in stores from before it was told, as with `weights`. */
@@ -125,6 +131,8 @@ export interface SettledRound {
   readonly carried: { readonly members: number; readonly sampledTokens: number }
   /** Slots that were closed before an attempt began. */
   readonly neverBegan: number
+  /** Policies that it is handed out for, each by itself. Absent: there is one, without a name. */
+  readonly policies?: readonly string[]
 }
 
 /** What of a run's events is of its weights. */

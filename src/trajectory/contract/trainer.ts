@@ -22,6 +22,8 @@ export interface RoundClaim {
   readonly runId: Id
   readonly groupId: Id
   readonly round: number
+  /** Whose rows they are; null: the run has one policy. */
+  readonly policy: string | null
   readonly incarnation: number
   readonly consumer: string
   readonly leaseMs: number
@@ -33,6 +35,8 @@ export interface RoundClaim {
 }
 
 export interface ClaimAsked {
+  /** Rounds of this policy alone. Null or absent: of any. */
+  readonly policy?: string | null
   readonly incarnation: number
   readonly consumer: string
   readonly maxGroups: number
@@ -101,6 +105,8 @@ export interface AnnouncedVersion {
   readonly step: number | null
   /** True where a later incarnation went back behind that step: no weights of its lineage are these. */
   readonly gone: boolean
+  /** Whose weights they are; absent: the run has one policy. */
+  readonly policy?: string
 }
 
 /** A LoRA adapter that weights are: what the engine calls it, and where it finds its files. Null: its trainer loads it. */
@@ -282,7 +288,14 @@ export interface TrainerBook extends TrainerReader {
   /** Names weights. Idempotent. Throws `FENCED`, `STORE_CONFLICT` where the label or the number stands for other weights. */
   announce(
     runId: Id,
-    version: { incarnation: number; ordinal: number; label: string; adapter?: NamedAdapter | null },
+    version: {
+      incarnation: number
+      ordinal: number
+      label: string
+      adapter?: NamedAdapter | null
+      /** Null: the run has one policy. Numbers are of one policy, labels of the run. */
+      policy?: string | null
+    },
   ): Promise<void>
   /** Throws `FENCED` for an incarnation that does not speak for the run. */
   requireIncarnation(runId: Id, incarnation: number): Promise<void>
@@ -292,25 +305,26 @@ export interface TrainerBook extends TrainerReader {
     kind: Exclude<PolicyEventKind, 'policy_live'> | 'policy_engines' | 'gate_passed' | 'feed_stopped' | 'turn',
     data: RunEvent['data'],
   ): Promise<void>
-  /** True once a run's weights have gone live over groups that they made too old. */
-  passedGate(runId: Id): Promise<boolean>
+  /** True once a run's weights, or those of one policy of it, have gone live over groups that they made too old. */
+  passedGate(runId: Id, policy?: string | null): Promise<boolean>
   /** How the last rounds ended that settled since a trainer attached, the newest first. */
   lastSettled(runId: Id, limit: number): Promise<readonly SettledRound['state'][]>
   /** Why the run's feed has stopped since a trainer attached; null: it has not. */
   feedStop(runId: Id): Promise<FeedStop | null>
   /** The LoRA adapters that weights of a run were announced as, oldest first. */
   adapters(runId: Id): Promise<readonly (NamedAdapter & { readonly label: string })[]>
-  /** What was said of a run's weights last; null: nothing. */
-  lastPolicy(runId: Id): Promise<PolicyEvent | null>
+  /** What was said of a run's weights last; of those of one policy where it is named. Null: nothing. */
+  lastPolicy(runId: Id, policy?: string | null): Promise<PolicyEvent | null>
   /** The run of this data directory whose trainer moves weights: the last one that did and is not closed. Null: none. */
   policyOwner(): Promise<Id | null>
   /** The replicas that were named last, by a run of this data directory that is not closed. Null: by none. */
   engines(): Promise<NamedEngines | null>
   /** The last incarnation; null before the first attaching. */
   incarnation(runId: Id): Promise<number | null>
-  counts(runId: Id): Promise<HandoutCounts>
-  /** Rounds that go on, or that have settled and wait to be disposed of. */
-  openRounds(runId: Id): Promise<readonly { readonly groupId: Id; readonly round: number }[]>
+  /** Of all policies, or of one of several. */
+  counts(runId: Id, policy?: string | null): Promise<HandoutCounts>
+  /** Rounds that go on, or that have settled and wait to be disposed of: by whoever trains the policy, where one is named. */
+  openRounds(runId: Id, policy?: string | null): Promise<readonly { readonly groupId: Id; readonly round: number }[]>
   /** Groups with a round that nobody gets any more: its weights are gone. */
   staleGroups(runId: Id): Promise<readonly Id[]>
   /** When a round settled among all others: greater is later. Null: it has not. */

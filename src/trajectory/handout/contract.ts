@@ -55,6 +55,8 @@ export interface HandedRowHead {
   readonly row_id: string
   readonly rollout_id: Id
   readonly session_id: Id
+  /** The policy that its session belongs to; absent: there is one. */
+  readonly policy?: string
   /** Class of its last call: `main`, `subagent`. */
   readonly role: string
   /** Its calls, in order. */
@@ -141,8 +143,8 @@ export interface HandedRoundHead {
   readonly row_mode: RowMode
   /** Null: read only, nothing is owned. */
   readonly claim_id: Id | null
-  /** The weights that were live when the round was claimed. */
-  readonly policy: { readonly name: 'default'; readonly version: number | null }
+  /** Whose rows and rewards these are, by name (`default`: there is one), and its weights that were live when the round was claimed. */
+  readonly policy: { readonly name: string; readonly version: number | null }
   readonly task: { readonly digest: Digest; readonly name: string; readonly instruction: string }
   /** It was stopped on rewards, which selects its members. */
   readonly outcome_stopped: boolean

@@ -41,6 +41,8 @@ export interface HandoutSource {
 
 /** What of a run bears on the rows of a round. */
 export interface HandoutRules extends RowRules {
+  /** Rows and rewards of this policy; null: there is one. */
+  readonly policy: string | null
   readonly versions: readonly AnnouncedVersion[]
   /** The weights that ages are counted from; null: nothing is too old. */
   readonly liveOrdinal: number | null
@@ -92,7 +94,7 @@ export async function draftRound(
   const read = await Promise.all(
     settled.members.map(async (member) => {
       const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(
-        (session) => ownBucket(session) === null,
+        (session) => ownBucket(session) === null && (rules.policy === null || session.policy.name === rules.policy),
       )
       const [{ harness, labels }, ...logs] = await Promise.all([
         catalogue.rollout(member.rolloutId),
@@ -109,7 +111,7 @@ export async function draftRound(
                 : [],
             ),
         ),
-        member: memberOf(member, { harness, labels, findings: [...findings], forked_from: forkedFrom }),
+        member: memberOf(member, rules.policy, { harness, labels, findings: [...findings], forked_from: forkedFrom }),
         ...(await rowsAndSpans(source, logs, { about: { member, groupId, taskDigest }, rules, spanReading })),
       }
     }),
@@ -187,7 +189,7 @@ export function handedRound(
     round: settled.round,
     row_mode: rules.rowMode,
     claim_id: claim.id,
-    policy: { name: 'default', version: rules.liveOrdinal },
+    policy: { name: rules.policy ?? 'default', version: rules.liveOrdinal },
     task: { digest: task.digest, name: task.name, instruction: task.instruction },
     outcome_stopped: isOutcomeStopped(settled),
     labels: draft.labels,
@@ -202,7 +204,7 @@ export function handedRound(
       const entropies = rowEntropies(one.draft.row, draft.entropies)
       const spans = draft.spans.get(one.draft.row.id)
       return {
-        ...headOf(one, { numbers, tree: draft.tree }),
+        ...headOf(one, { numbers, tree: draft.tree, policy: rules.policy }),
         is_last: isLast(one.draft, draft.rows),
         weight: count === 0 ? 0 : 1 / training,
         rows_of_rollout: training,
@@ -258,13 +260,18 @@ function masked(draft: DraftRow, { elsewhere, used }: { elsewhere: ReadonlySet<I
 
 function headOf(
   { draft: { row, member, role, forkReason, turns, unusable }, reasons }: MaskedRow,
-  { numbers, tree }: { readonly numbers: VersionNumbers; readonly tree: RoundTree | null },
+  {
+    numbers,
+    tree,
+    policy,
+  }: { readonly numbers: VersionNumbers; readonly tree: RoundTree | null; readonly policy: string | null },
 ) {
   const places = turns.map(({ start, end }): Place => [start, end])
   return {
     row_id: row.id,
     rollout_id: row.rolloutId,
     session_id: row.sessionId,
+    ...(row.policy === undefined ? {} : { policy: row.policy }),
     role,
     node_ids: [
       ...new Set(
@@ -276,7 +283,7 @@ function headOf(
     cut: member.cut,
     usable: unusable === null,
     unusable_reason: unusable,
-    reward: member.verdict?.reward ?? null,
+    reward: rewardOf(member, policy),
     prompt_len: row.promptLength,
     n_tokens: row.tokens.length,
     versions: versionsOf(row.tokens.length, turns, numbers),
@@ -343,6 +350,12 @@ function aged(rows: readonly DraftRow[], { versions, liveOrdinal, maxAge }: Hand
   })
 }
 
+/** The number of a member as it is of one policy. */
+function rewardOf({ verdict }: SettledMember, policy: string | null): number | null {
+  if (verdict === null || verdict.reward === null || policy === null) return verdict?.reward ?? null
+  return verdict.byPolicy?.[policy] ?? verdict.reward
+}
+
 function isLast({ row, member, startedAt }: DraftRow, all: readonly DraftRow[]): boolean {
   const own = all.filter((other) => other.member.rolloutId === member.rolloutId)
   const last = own.reduce((latest, other) => (other.startedAt >= latest.startedAt ? other : latest))
@@ -350,9 +363,11 @@ function isLast({ row, member, startedAt }: DraftRow, all: readonly DraftRow[]):
 }
 
 function memberOf(
-  { rolloutId, slot, attempt, out, end, cut, verdict, sampledTokens }: SettledMember,
+  member: SettledMember,
+  policy: string | null,
   more: Pick<HandedMember, 'harness' | 'labels' | 'findings' | 'forked_from'>,
 ): HandedMember {
+  const { rolloutId, slot, attempt, out, end, cut, verdict, sampledTokens } = member
   return {
     rollout_id: rolloutId,
     slot,
@@ -360,7 +375,7 @@ function memberOf(
     out,
     end,
     cut,
-    reward: verdict?.reward ?? null,
+    reward: rewardOf(member, policy),
     status: verdict?.status ?? null,
     sampled_tokens: sampledTokens,
     ...more,

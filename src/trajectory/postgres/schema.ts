@@ -107,6 +107,24 @@ export const migrations: readonly string[] = [
   CREATE INDEX archived_sessions_object ON paddock.archived_sessions (object);
   CREATE INDEX archived_sessions_home ON paddock.archived_sessions (home);
   `,
+  // Each of several policies of a run has a hand-out of its own of each round; '': there is one.
+  `
+  ALTER TABLE paddock.handouts ADD COLUMN policy text NOT NULL DEFAULT '';
+  ALTER TABLE paddock.handouts DROP CONSTRAINT handouts_group_round_key;
+  ALTER TABLE paddock.handouts ADD UNIQUE ("group", round, policy);
+  CREATE OR REPLACE FUNCTION paddock.handouts_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO paddock.handouts (run, "group", round, policy, state)
+      SELECT NEW.record::json ->> 'runId', NEW."group", NEW.round, value,
+        CASE NEW.record::json ->> 'state' WHEN 'settled' THEN 'ready' ELSE 'failed' END
+      FROM json_array_elements_text(coalesce(NEW.record::json -> 'policies', '[""]'::json)) AS policies (value);
+    RETURN NULL;
+  END $$;
+  CREATE TABLE paddock.claim_policies (
+    claim text PRIMARY KEY REFERENCES paddock.round_claims (id),
+    policy text NOT NULL,
+    digest integer NOT NULL
+  );
+  `,
 ]
 
 /** Serializes programs that start at once; of this program alone. */

@@ -19,6 +19,18 @@ import { SqlTrainerReader } from './trainer-reader.ts'
 /** Runs whose lengths are kept. */
 const keptLengths = 4
 
+const ofRound = 'o."group" = r."group" AND o.round = r.round'
+const over = `o.state IN ('done', 'stale', 'failed')`
+
+/** How far a hand-out is, the least first; `handouts` is its table. */
+const rank = (handouts: string): string =>
+  `CASE ${handouts}.state WHEN 'ready' THEN 0 WHEN 'claimed' THEN 1 WHEN 'done' THEN 2 WHEN 'stale' THEN 3 ELSE 4 END`
+
+/** Events of one policy, whose name needs no escaping; null: all. A quotation mark inside a text of JSON has a backslash before it. */
+function ofPolicy(policy: string | null): { readonly text: string; readonly values: readonly string[] } {
+  return policy === null ? { text: '', values: [] } : { text: 'AND data LIKE ?', values: [`%"policy":"${policy}"%`] }
+}
+
 /** The reads of `TrainerBook` over SQL. */
 export class SqlRunState extends SqlTrainerReader {
   /** The data directory that writes, where several share the catalogue. */
@@ -30,9 +42,10 @@ export class SqlRunState extends SqlTrainerReader {
     this.home = home
   }
 
-  async passedGate(run: Id): Promise<boolean> {
-    const told = `SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' LIMIT 1`
-    return (await first(this.sql, told, run)) !== undefined
+  async passedGate(run: Id, policy: string | null = null): Promise<boolean> {
+    const { text, values } = ofPolicy(policy)
+    const told = `SELECT 1 FROM run_events WHERE run = ? AND kind = 'gate_passed' ${text} LIMIT 1`
+    return (await first(this.sql, told, run, ...values)) !== undefined
   }
 
   async lastSettled(run: Id, limit: number): Promise<readonly SettledRound['state'][]> {
@@ -61,12 +74,14 @@ export class SqlRunState extends SqlTrainerReader {
     return rows.map(({ data }) => JSON.parse(data) as Data)
   }
 
-  async lastPolicy(runId: Id): Promise<PolicyEvent | null> {
+  async lastPolicy(runId: Id, policy: string | null = null): Promise<PolicyEvent | null> {
+    const { text, values } = ofPolicy(policy)
     const [row] = await wholeRows<{ seq: number; kind: PolicyEventKind; at: number; data: string }>(
       this.sql,
       catalogueTables.runEvents,
-      `WHERE run = ? AND ${this.sql.dialect.isPolicyEvent} AND kind <> 'policy_engines' ORDER BY seq DESC LIMIT 1`,
+      `WHERE run = ? AND ${this.sql.dialect.isPolicyEvent} AND kind <> 'policy_engines' ${text} ORDER BY seq DESC LIMIT 1`,
       runId,
+      ...values,
     )
     if (row === undefined) return null
     const { seq, kind, at, data } = row
@@ -121,10 +136,17 @@ export class SqlRunState extends SqlTrainerReader {
     return found?.last ?? null
   }
 
-  async counts(run: Id): Promise<HandoutCounts> {
+  async counts(run: Id, policy: string | null = null): Promise<HandoutCounts> {
+    // Of all policies a round stands where the hand-out stands that has come least far.
+    const standing =
+      policy === null
+        ? `NOT EXISTS (SELECT 1 FROM handouts o WHERE o."group" = h."group" AND o.round = h.round
+             AND (${rank('o')} < ${rank('h')} OR (${rank('o')} = ${rank('h')} AND o.n < h.n)))`
+        : 'policy = ?'
     const rows = await this.sql.all<{ state: string; count: number }>(
-      'SELECT state, count(*) AS count FROM handouts WHERE run = ? GROUP BY state',
+      `SELECT state, count(*) AS count FROM handouts h WHERE run = ? AND ${standing} GROUP BY state`,
       run,
+      ...(policy === null ? [] : [policy]),
     )
     const of = (state: string): number => rows.find((row) => row.state === state)?.count ?? 0
     const opened = await first<{ count: number }>(
@@ -143,12 +165,20 @@ export class SqlRunState extends SqlTrainerReader {
     }
   }
 
-  async openRounds(run: Id): Promise<readonly { readonly groupId: Id; readonly round: number }[]> {
+  async openRounds(
+    run: Id,
+    policy: string | null = null,
+  ): Promise<readonly { readonly groupId: Id; readonly round: number }[]> {
+    // Of all policies: until the last of them is over.
+    const isOver =
+      policy === null
+        ? `EXISTS (SELECT 1 FROM handouts o WHERE ${ofRound}) AND NOT EXISTS (SELECT 1 FROM handouts o WHERE ${ofRound} AND NOT ${over})`
+        : `EXISTS (SELECT 1 FROM handouts o WHERE ${ofRound} AND ${over} AND o.policy = ?)`
     return this.sql.all<{ groupId: Id; round: number }>(
       `SELECT r."group" AS "groupId", r.round FROM group_rounds r JOIN groups g ON g.id = r."group"
-       WHERE g.run = ? AND NOT EXISTS (SELECT 1 FROM handouts o
-         WHERE o."group" = r."group" AND o.round = r.round AND o.state IN ('done', 'stale', 'failed')) ORDER BY g.n, r.round`,
+       WHERE g.run = ? AND NOT (${isOver}) ORDER BY g.n, r.round`,
       run,
+      ...(policy === null ? [] : [policy]),
     )
   }
 
@@ -161,8 +191,8 @@ export class SqlRunState extends SqlTrainerReader {
   }
 
   async settleOrder(group: Id, round: number): Promise<number | null> {
-    const [found] = await this.sql.all<{ n: number }>(
-      'SELECT n FROM handouts WHERE "group" = ? AND round = ?',
+    const [found] = await this.sql.all<{ n: number | null }>(
+      'SELECT min(n) AS n FROM handouts WHERE "group" = ? AND round = ?',
       group,
       round,
     )

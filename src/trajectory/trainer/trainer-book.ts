@@ -18,9 +18,10 @@ import type {
 import { rememberUses } from '../memory/index.ts'
 import { first, insert, type Sql, wholeRows } from '../sql/index.ts'
 import { SqlRunState } from './run-state.ts'
-import { stands } from './trainer-reader.ts'
+import { policyOfClaim, stands } from './trainer-reader.ts'
 
-const { incarnations, checkpoints, claims, handed, dispositions, metrics, versions, settled } = catalogueTables
+const { incarnations, checkpoints, claims, claimPolicies, handed, dispositions, metrics, versions, settled } =
+  catalogueTables
 
 /** A disposition that used its row; `d` is its row. Inside a text of JSON a quotation mark has a backslash before it. */
 const wasUsed = `d.record LIKE '%"outcome":"used"%'`
@@ -30,6 +31,8 @@ interface HandoutRow {
   readonly run: Id
   readonly group: Id
   readonly round: number
+  /** '': the run has one. */
+  readonly policy: string
   readonly state: string
   readonly claim: Id | null
   readonly expires_at: number | null
@@ -46,6 +49,9 @@ interface ClaimRow {
   readonly again: number
   readonly live_ordinal: number | null
 }
+
+/** A hand-out by what names it. */
+type Placed = Pick<HandoutRow, 'group' | 'round' | 'policy'>
 
 /** `TrainerBook` over SQL. Each method is one transaction, and those that write a run come one after the other. */
 export class SqlTrainerBook extends SqlRunState implements TrainerBook {
@@ -108,31 +114,38 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     })
   }
 
-  claim(run: Id, { incarnation, consumer, maxGroups, leaseMs, ids }: ClaimAsked): Promise<readonly RoundClaim[]> {
+  claim(
+    run: Id,
+    { policy = null, incarnation, consumer, maxGroups, leaseMs, ids }: ClaimAsked,
+  ): Promise<readonly RoundClaim[]> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
       const free = await inside.sql.all<HandoutRow>(
         `SELECT * FROM handouts WHERE run = ? AND state IN ('ready', 'claimed')
-           AND (state = 'ready' OR expires_at <= ${inside.sql.dialect.now}) ORDER BY n LIMIT ?`,
+           AND (state = 'ready' OR expires_at <= ${inside.sql.dialect.now}) ${policy === null ? '' : 'AND policy = ?'}
+           ORDER BY n LIMIT ?`,
         run,
+        ...(policy === null ? [] : [policy]),
         Math.min(maxGroups, ids.length),
       )
-      const live = (await inside.versions(run)).findLast(({ gone }) => !gone)?.ordinal ?? null
+      const versions = await inside.versions(run)
       const claimed: RoundClaim[] = []
       for (const [i, handout] of free.entries()) {
-        const { group, round } = handout
+        const { group, round, policy: own } = handout
+        const live = versions.findLast((one) => !one.gone && (one.policy ?? '') === own)?.ordinal ?? null
         const id = ids[i] ?? ''
         const [last] = await wholeRows<ClaimRow>(
           inside.sql,
           claims,
-          'WHERE "group" = ? AND round = ? ORDER BY n DESC LIMIT 1',
+          `WHERE "group" = ? AND round = ? AND ${policyOfClaim('round_claims')} = ? ORDER BY n DESC LIMIT 1`,
           group,
           round,
+          own,
         )
         const again = last === undefined ? 0 : 1
         // Handed out again to the same trainer it has the same ages, so that its bytes are the same.
         const liveOrdinal = last?.incarnation === incarnation ? last.live_ordinal : live
-        await inside.#giveUp(group, round)
+        await inside.#giveUp(handout)
         await insert(inside.sql, claims, {
           id,
           run,
@@ -143,6 +156,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
           again,
           live_ordinal: liveOrdinal,
         })
+        if (own !== '') await insert(inside.sql, claimPolicies, { claim: id, policy: own })
         await inside.sql.all(
           `UPDATE handouts SET state = 'claimed', claim = ?, expires_at = ${inside.sql.dialect.now} + ?, again = ? WHERE n = ?`,
           id,
@@ -167,17 +181,17 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     return this.#write({ claim: claimId }, async (inside) => {
       const claim = await inside.#claim(claimId)
       await inside.#fence(claim.run, incarnation)
-      const handout = await inside.#handout(claim.group, claim.round)
+      const handout = await inside.#handout(claim)
       if (handout.state === 'ready' && handout.claim === claimId) return
       await inside.#held(claimId, incarnation)
-      await inside.#giveUp(claim.group, claim.round)
+      await inside.#giveUp(handout)
       await inside.sql.all(`UPDATE handouts SET state = 'ready', expires_at = NULL WHERE n = ?`, handout.n)
     })
   }
 
   async claimed(claimId: Id): Promise<RoundClaim> {
     const claim = await this.#claim(claimId)
-    const { group, round, expires_at: expiresAt } = await this.#handout(claim.group, claim.round)
+    const { group, round, policy, expires_at: expiresAt } = await this.#handout(claim)
     const [list] = await wholeRows<{ record: string }>(
       this.sql,
       settled,
@@ -192,6 +206,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       runId: claim.run,
       groupId: group,
       round,
+      policy: policy === '' ? null : policy,
       incarnation: claim.incarnation,
       consumer: claim.consumer,
       leaseMs: Math.max(0, Math.round((expiresAt ?? at) - at)),
@@ -203,7 +218,8 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   handOut(claimId: Id, rows: readonly HandedRow[]): Promise<NotOwned> {
     return this.#write({ claim: claimId }, async (inside) => {
-      const { run, group, round } = await inside.#held(claimId, null)
+      const handout = await inside.#held(claimId, null)
+      const { run, group, round } = handout
       const elsewhere: Id[] = []
       const usedRows: string[] = []
       for (const { rowId: row, segmentIds, labels } of rows) {
@@ -236,7 +252,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
         const owned = new Set(others.map(({ segment }) => segment))
         elsewhere.push(...segmentIds.filter((segment) => owned.has(segment)))
       }
-      if (rows.length === 0) await inside.#done(group, round)
+      if (rows.length === 0) await inside.#done(handout)
       return { segmentIds: elsewhere, usedRows }
     })
   }
@@ -248,11 +264,11 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
       const noted: Disposition[] = []
-      const rounds = new Map<string, { readonly group: Id; readonly round: number }>()
+      const rounds = new Map<string, Placed>()
       for (const one of given) {
-        const place = await first<{ group: Id; round: number }>(
+        const place = await first<Placed>(
           inside.sql,
-          `SELECT c."group", c.round FROM handed_rows h JOIN round_claims c ON c.id = h.claim
+          `SELECT c."group", c.round, ${policyOfClaim('c')} AS policy FROM handed_rows h JOIN round_claims c ON c.id = h.claim
            WHERE h."row" = ? AND c.run = ? ORDER BY c.n DESC LIMIT 1`,
           one.row,
           run,
@@ -262,13 +278,13 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
             fix: 'Name rows by the row_id of a claimed group.',
           })
         }
-        rounds.set(`${place.group}/${place.round}`, place)
+        rounds.set(`${place.group}/${place.round}/${place.policy}`, place)
         if (await inside.#note(run, incarnation, one)) noted.push(one)
       }
       await rememberUses(inside.sql, noted, 1)
       const claimsDone: Id[] = []
-      for (const { group, round } of rounds.values()) {
-        const { claim, state } = await inside.#handout(group, round)
+      for (const place of rounds.values()) {
+        const { claim, state } = await inside.#handout(place)
         if (claim === null || (state !== 'claimed' && state !== 'done')) continue
         const left = await first(
           inside.sql,
@@ -277,7 +293,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
           claim,
         )
         if (left !== undefined) continue
-        await inside.#done(group, round)
+        await inside.#done(place)
         claimsDone.push(claim)
       }
       return { accepted: noted.length, repeated: given.length - noted.length, claimsDone }
@@ -293,21 +309,17 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   announce(
     run: Id,
-    {
-      incarnation,
-      ordinal,
-      label,
-      adapter = null,
-    }: { incarnation: number; ordinal: number; label: string; adapter?: NamedAdapter | null },
+    { incarnation, ordinal, label, adapter = null, policy = null }: Parameters<TrainerBook['announce']>[1],
   ): Promise<void> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
       const known = await inside.versions(run)
-      const other = known.find((one) => one.label === label || (one.ordinal === ordinal && !one.gone))
+      const isSame = (one: AnnouncedVersion): boolean => one.ordinal === ordinal && (one.policy ?? null) === policy
+      const other = known.find((one) => one.label === label || (isSame(one) && !one.gone))
       if (other !== undefined) {
-        if (other.label === label && other.ordinal === ordinal && !other.gone) {
-          if ((await inside.lastPolicy(run))?.kind !== 'policy_live')
-            await inside.#tellLive(run, { ordinal, label, incarnation, adapter })
+        if (other.label === label && isSame(other) && !other.gone) {
+          if ((await inside.lastPolicy(run, policy))?.kind !== 'policy_live')
+            await inside.#tellLive(run, { ordinal, label, incarnation, adapter, policy })
           return
         }
         const which = `${other.ordinal} (${other.label}${other.gone ? ', undone' : ''})`
@@ -325,7 +337,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
         run,
       )
       await insert(inside.sql, versions, { run, ordinal, label, incarnation, step: last?.step ?? null })
-      await inside.#tellLive(run, { ordinal, label, incarnation, adapter })
+      await inside.#tellLive(run, { ordinal, label, incarnation, adapter, policy })
     })
   }
 
@@ -336,9 +348,13 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       label,
       incarnation,
       adapter,
-    }: Pick<AnnouncedVersion, 'ordinal' | 'label' | 'incarnation'> & { adapter: NamedAdapter | null },
+      policy,
+    }: Pick<AnnouncedVersion, 'ordinal' | 'label' | 'incarnation'> & {
+      adapter: NamedAdapter | null
+      policy: string | null
+    },
   ): Promise<void> {
-    const said = { version: ordinal, label, incarnation }
+    const said = { version: ordinal, label, incarnation, ...(policy === null ? {} : { policy }) }
     await this.#catalogue.tell(run, 'policy_live', adapter === null ? said : { ...said, adapter })
   }
 
@@ -374,7 +390,8 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     for (const row of new Set(undoneRows)) {
       const found = await this.sql.all<HandoutRow>(
         `SELECT o.* FROM handed_rows h JOIN round_claims c ON c.id = h.claim
-           JOIN handouts o ON o."group" = c."group" AND o.round = c.round WHERE h."row" = ?`,
+           JOIN handouts o ON o."group" = c."group" AND o.round = c.round AND o.policy = ${policyOfClaim('c')}
+           WHERE h."row" = ?`,
         row,
       )
       for (const handout of found) rounds.set(handout.n, handout)
@@ -382,14 +399,15 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     const gone = new Set((await this.versions(run)).flatMap((version) => (version.gone ? [version.label] : [])))
     const again: Id[] = []
     const stale: Id[] = []
-    for (const { n, group, round, claim } of [...rounds.values()].toSorted((a, b) => a.n - b.n)) {
-      await this.#giveUp(group, round)
+    for (const handout of [...rounds.values()].toSorted((a, b) => a.n - b.n)) {
+      const { n, group, claim } = handout
+      await this.#giveUp(handout)
       const survives = claim === null || (await this.#survives(claim, gone))
       const state = survives ? 'ready' : 'stale'
       await this.sql.all(`UPDATE handouts SET state = ?, expires_at = NULL WHERE n = ?`, state, n)
       ;(survives ? again : stale).push(group)
     }
-    return { again, stale }
+    return { again: [...new Set(again)], stale: [...new Set(stale)] }
   }
 
   /** Whether a claim has a row that weights which are still there sampled, or none that was fetched. */
@@ -399,13 +417,19 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     return rows.some(({ labels }) => !(JSON.parse(labels) as string[]).some((label) => gone.has(label)))
   }
 
-  /** Segments of a round are owned by nobody again, but for those that were used. */
-  async #giveUp(group: Id, round: number): Promise<void> {
+  /** Segments of a hand-out are owned by nobody again, but for those that were used. Those of the other policies of its round stay. */
+  async #giveUp({ group, round, policy }: Placed): Promise<void> {
+    const own =
+      policy === ''
+        ? ''
+        : `AND EXISTS (SELECT 1 FROM handed_rows h JOIN round_claims c ON c.id = h.claim
+             WHERE h."row" = owned_segments."row" AND ${policyOfClaim('c')} = ?)`
     await this.sql.all(
       `DELETE FROM owned_segments WHERE "group" = ? AND round = ? AND NOT EXISTS
-         (SELECT 1 FROM dispositions d WHERE d."row" = owned_segments."row" AND ${wasUsed} AND ${stands})`,
+         (SELECT 1 FROM dispositions d WHERE d."row" = owned_segments."row" AND ${wasUsed} AND ${stands}) ${own}`,
       group,
       round,
+      ...(policy === '' ? [] : [policy]),
     )
   }
 
@@ -451,11 +475,13 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     return true
   }
 
-  async #done(group: Id, round: number): Promise<void> {
+  async #done({ group, round, policy }: Placed): Promise<void> {
     await this.sql.all(
-      `UPDATE handouts SET state = 'done', expires_at = NULL WHERE "group" = ? AND round = ? AND state = 'claimed'`,
+      `UPDATE handouts SET state = 'done', expires_at = NULL
+       WHERE "group" = ? AND round = ? AND policy = ? AND state = 'claimed'`,
       group,
       round,
+      policy,
     )
   }
 
@@ -468,18 +494,20 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     })
   }
 
-  async #claim(claimId: Id): Promise<ClaimRow> {
+  async #claim(claimId: Id): Promise<ClaimRow & Placed> {
     const [row] = await wholeRows<ClaimRow>(this.sql, claims, 'WHERE id = ?', claimId)
     if (row === undefined) throw new PaddockError('NOT_FOUND', `there is no claim ${claimId}`)
-    return row
+    const [of] = await wholeRows<{ policy: string }>(this.sql, claimPolicies, 'WHERE claim = ?', claimId)
+    return { ...row, policy: of?.policy ?? '' }
   }
 
-  async #handout(group: Id, round: number): Promise<HandoutRow> {
+  async #handout({ group, round, policy }: Placed): Promise<HandoutRow> {
     const row = await first<HandoutRow>(
       this.sql,
-      'SELECT * FROM handouts WHERE "group" = ? AND round = ?',
+      'SELECT * FROM handouts WHERE "group" = ? AND round = ? AND policy = ?',
       group,
       round,
+      policy,
     )
     if (row === undefined)
       throw new PaddockError('STORE_CORRUPT', `round ${round} of group ${group} is not among those settled`)
@@ -488,9 +516,10 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   /** The round that a claim holds. An expired lease holds it as long as nobody else has taken it. */
   async #held(claimId: Id, incarnation: number | null): Promise<HandoutRow> {
-    const { run, group, round } = await this.#claim(claimId)
+    const claim = await this.#claim(claimId)
+    const { run, group, round } = claim
     if (incarnation !== null) await this.#fence(run, incarnation)
-    const handout = await this.#handout(group, round)
+    const handout = await this.#handout(claim)
     if (handout.state === 'claimed' && handout.claim === claimId) return handout
     throw new PaddockError(
       'CLAIM_OVER',

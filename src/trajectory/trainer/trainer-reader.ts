@@ -1,5 +1,5 @@
 /** Reads of the trainer's side of the catalogue. */
-import type { Id } from '../../core/index.ts'
+import { type Id, present } from '../../core/index.ts'
 import { catalogueTables, type CoveredTable } from '../catalogue/index.ts'
 import type {
   AnnouncedVersion,
@@ -14,7 +14,7 @@ import type {
 import { first, type Sql, wholeRows } from '../sql/index.ts'
 import { selectOf, whole } from '../sqlite/index.ts'
 
-const { incarnations, claims, handed, dispositions, metrics, versions } = catalogueTables
+const { runEvents, incarnations, claims, handed, dispositions, metrics, versions } = catalogueTables
 
 const beginning: TrainerPlace = { incarnations: 0, versions: 0, claims: 0, dispositions: 0, metrics: 0 }
 
@@ -63,7 +63,9 @@ export class SqlTrainerReader implements TrainerReader {
   async versions(run: Id): Promise<readonly AnnouncedVersion[]> {
     const back = await this.incarnationsOf(run)
     const rows = await wholeRows<Omit<AnnouncedVersion, 'gone'>>(this.sql, versions, 'WHERE run = ? ORDER BY n', run)
+    const policies = await this.policyOfLabels(run)
     return rows.map(({ ordinal, label, incarnation, step }) => ({
+      ...present({ policy: policies.get(label) }),
       ordinal,
       label,
       incarnation,
@@ -179,7 +181,7 @@ export class SqlTrainerReader implements TrainerReader {
     // Asked before the rows are read: what is over by then gets none.
     const held = await first(
       this.sql,
-      `SELECT 1 FROM round_claims c JOIN handouts o ON o."group" = c."group" AND o.round = c.round
+      `SELECT 1 FROM round_claims c JOIN handouts o ON o."group" = c."group" AND o.round = c.round AND o.policy = ${policyOfClaim('c')}
        WHERE c.id = ? AND o.state = 'claimed' AND o.claim = c.id`,
       claimId,
     )
@@ -212,6 +214,19 @@ export class SqlTrainerReader implements TrainerReader {
     return found
   }
 
+  /** The policy of each announced weights, by label; empty where a run has one. */
+  protected async policyOfLabels(run: Id): Promise<ReadonlyMap<string, string>> {
+    const rows = await wholeRows<{ data: string }>(
+      this.sql,
+      runEvents,
+      `WHERE run = ? AND ${this.sql.dialect.isPolicyEvent} AND kind = 'policy_live' AND data LIKE '%"policy":"%' ORDER BY seq`,
+      run,
+    )
+    // Only `announce` writes it.
+    const told = rows.map(({ data }) => JSON.parse(data) as { label: string; policy: string })
+    return new Map(told.map(({ label, policy }) => [label, policy]))
+  }
+
   protected incarnationsOf(
     run: Id,
   ): Promise<
@@ -224,6 +239,11 @@ export class SqlTrainerReader implements TrainerReader {
       run,
     )
   }
+}
+
+/** The policy that a claim is of; '': the run has one. `claims` is its table. */
+export function policyOfClaim(claims: string): string {
+  return `coalesce((SELECT cp.policy FROM claim_policies cp WHERE cp.claim = ${claims}.id), '')`
 }
 
 /** Rows of a rollout: the values are {@link rowNames}. */

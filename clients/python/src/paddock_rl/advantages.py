@@ -98,6 +98,8 @@ def advantages(
     `baseline="all_rounds"`, mean and deviation are those of `rounds` and this one, each rollout once. `weights` is what each row
     says of its weight: `row` 1/K, `token` 1.
 
+    Of a run that trains several policies a group holds the rows and rewards of one of them, and these are its advantages.
+
     Forks of a rollout are no independent members: a family counts once, as the mean of all that came of it, and whoever parts from
     others is compared with them where it parts last. Raises `OutcomeStopped` for a round stopped on rewards, unless allowed.
     """
@@ -113,6 +115,9 @@ def advantages(
         )
     if baseline == "round" and (rounds := list(rounds)):
         raise ValueError('rounds count with baseline="all_rounds" only')
+    rounds = list(rounds)
+    if others := {each.policy_name for each in rounds} - {group.policy_name}:
+        raise ValueError(f"rounds of {', '.join(sorted(others))} say nothing of {group.policy_name}: advantages are of one policy")
     numbers: dict[str, float] = {}
     seen: dict[str, Member] = {}
     for each in [*rounds, group]:

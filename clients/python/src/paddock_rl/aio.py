@@ -75,8 +75,8 @@ class AsyncPaddock:
     async def open_run(self, run_id: str) -> AsyncRun:
         return AsyncRun(self, await self.off(lambda: self.sync.open_run(run_id)))
 
-    async def rows(self, group_id: str, round: int = 0, *, spans: bool = False) -> Group:
-        return await self.off(lambda: self.sync.rows(group_id, round, spans=spans))
+    async def rows(self, group_id: str, round: int = 0, *, policy: str | None = None, spans: bool = False) -> Group:
+        return await self.off(lambda: self.sync.rows(group_id, round, policy=policy, spans=spans))
 
     async def tasks(
         self,
@@ -224,16 +224,23 @@ class AsyncRun:
         return await self._off(lambda: self.sync.fork(rollout_id, call, n, group_id=group_id, **asked))
 
     async def claim(
-        self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer", spans: bool = False
+        self,
+        max_groups: int = 1,
+        *,
+        policy: str | None = None,
+        wait_s: float = 30.0,
+        lease_s: float = 300.0,
+        consumer: str = "trainer",
+        spans: bool = False,
     ) -> list[Group]:
-        return await self._off(
-            lambda: self.sync.claim(max_groups, wait_s=wait_s, lease_s=lease_s, consumer=consumer, spans=spans), self.sync._forget
-        )
+        said: dict[str, Any] = {"policy": policy, "wait_s": wait_s, "lease_s": lease_s, "consumer": consumer, "spans": spans}
+        return await self._off(lambda: self.sync.claim(max_groups, **said), self.sync._forget)
 
     async def groups(
         self,
         limit: int | None = None,
         *,
+        policy: str | None = None,
         max_groups: int = 1,
         lease_s: float = 300.0,
         consumer: str = "trainer",
@@ -243,7 +250,7 @@ class AsyncRun:
         while limit is None or taken < limit:
             most = max_groups if limit is None else min(max_groups, limit - taken)
             found = await self._off(
-                partial(self.sync._claim_more, most, lease_s, consumer, spans), lambda late: self.sync._forget(late or [])
+                partial(self.sync._claim_more, most, lease_s, consumer, spans, policy), lambda late: self.sync._forget(late or [])
             )
             if found is None:
                 return
@@ -276,13 +283,15 @@ class AsyncRun:
         version: int,
         phase: Phase,
         *,
+        policy: str | None = None,
         mode: UpdateMode = "drain",
         label: str | None = None,
         requests: Sequence[Mapping[str, Any]] = (),
         adapter: Mapping[str, str] | None = None,
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
-        said = {"mode": mode, "label": label, "requests": requests, "adapter": adapter, "wait_s": wait_s}
+        said: dict[str, Any] = {"policy": policy, "mode": mode, "label": label, "requests": requests, "adapter": adapter}
+        said["wait_s"] = wait_s
         return await self._off(lambda: self.sync.policy(version, phase, **said))
 
     async def engines(self, engines: Iterable[str | Mapping[str, Any]]) -> list[dict[str, Any]]:

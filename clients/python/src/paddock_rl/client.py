@@ -137,11 +137,11 @@ class Paddock:
         """A run that there is already."""
         return Run(self, run_id, self.ask("GET", f"{_API}/runs/{_part(run_id)}"))
 
-    def rows(self, group_id: str, round: int = 0, *, spans: bool = False) -> Group:
-        """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them. `spans`: with whose each
-        token is, `Row.message_spans`.
+    def rows(self, group_id: str, round: int = 0, *, policy: str | None = None, spans: bool = False) -> Group:
+        """The rows of a settled round, to read: nothing is owned or masked by it, so do not train on them. `policy`: whose, where the run
+        trains several. `spans`: with whose each token is, `Row.message_spans`.
         """
-        return self._rows(group_id, round, None, spans)
+        return self._rows(group_id, round, None, spans, policy)
 
     def tasks(
         self,
@@ -283,8 +283,9 @@ class Paddock:
         body = {"name": name, "rewrites": list(rewrites)}
         return self.ask("POST", f"{_API}/rollouts/{_part(rollout_id)}/rewrites", body, repeatable=True, wait_s=wait_s)
 
-    def _rows(self, group_id: str, round: int, claim_id: str | None, spans: bool) -> Group:
-        asked = {**({} if claim_id is None else {"claim_id": claim_id}), **({"spans": "true"} if spans else {})}
+    def _rows(self, group_id: str, round: int, claim_id: str | None, spans: bool, policy: str | None = None) -> Group:
+        given = {"claim_id": claim_id, "policy": policy, "spans": "true" if spans else None}
+        asked = {name: value for name, value in given.items() if value is not None}
         path = f"{_API}/groups/{_part(group_id)}/rounds/{round}/rows{'?' + urlencode(asked) if asked else ''}"
         answer = self._transport.send(Request("GET", path, repeatable=True, accept=MEDIA_TYPE))
         return decode(answer.body, answer.headers.get("content-type", MEDIA_TYPE))
@@ -368,12 +369,21 @@ class Run:
         return str(self.paddock.ask("POST", path, body, repeatable=True)["group_id"])
 
     def claim(
-        self, max_groups: int = 1, *, wait_s: float = 30.0, lease_s: float = 300.0, consumer: str = "trainer", spans: bool = False
+        self,
+        max_groups: int = 1,
+        *,
+        policy: str | None = None,
+        wait_s: float = 30.0,
+        lease_s: float = 300.0,
+        consumer: str = "trainer",
+        spans: bool = False,
     ) -> list[Group]:
         """Settled groups that nobody else has, oldest first, with their rows; none where none settled within `wait_s`. Whoever claims
-        owes a disposition for each row, or gives back. `spans`: with whose each token is, `Row.message_spans`.
+        owes a disposition for each row, or gives back. Of a run that trains several policies each group comes once for each of them, or
+        for `policy` alone. `spans`: with whose each token is, `Row.message_spans`.
         """
-        body = {"consumer": consumer, "max_groups": max_groups, "wait_s": wait_s, "lease_s": lease_s}
+        body: dict[str, Any] = {"consumer": consumer, "max_groups": max_groups, "wait_s": wait_s, "lease_s": lease_s}
+        body |= {} if policy is None else {"policy": policy}
         found = self._own("/claims", body, wait_s=wait_s)
         claims = {str(claim["claim_id"]): claim for claim in found["claims"]}
         for claim_id in claims:
@@ -396,12 +406,13 @@ class Run:
         self,
         limit: int | None = None,
         *,
+        policy: str | None = None,
         max_groups: int = 1,
         lease_s: float = 300.0,
         consumer: str = "trainer",
         spans: bool = False,
     ) -> Iterator[Group]:
-        """Claims settled groups as they come, `limit` of them, or until the run is closed and has none left. Raises `FeedStopped`
+        """Claims settled groups (of one of several policies) as they come, `limit` of them, or until the run is closed and has none left. Raises `FeedStopped`
         where the run's feed has stopped and none is under way.
 
         An answer that got lost is claimed anew: what it held comes back when its lease is over.
@@ -409,19 +420,23 @@ class Run:
         taken = 0
         while limit is None or taken < limit:
             most = max_groups if limit is None else min(max_groups, limit - taken)
-            found = self._claim_more(most, lease_s, consumer, spans)
+            found = self._claim_more(most, lease_s, consumer, spans, policy)
             if found is None:
                 return
             taken += len(found)
             yield from found
 
-    def _claim_more(self, max_groups: int, lease_s: float, consumer: str, spans: bool) -> list[Group] | None:
+    def _claim_more(
+        self, max_groups: int, lease_s: float, consumer: str, spans: bool, policy: str | None = None
+    ) -> list[Group] | None:
         """One turn of `groups`: None where nothing will come any more."""
         try:
-            found = self.claim(max_groups, lease_s=lease_s, consumer=consumer, wait_s=_LONGEST_WAIT_S / 2, spans=spans)
+            found = self.claim(
+                max_groups, policy=policy, lease_s=lease_s, consumer=consumer, wait_s=_LONGEST_WAIT_S / 2, spans=spans
+            )
         except Unanswered:
             return []
-        return found if found or not self._drained() else None
+        return found if found or not self._drained(policy) else None
 
     def give_back(self, group: Group) -> None:
         """Somebody else may have it: its rows are owned by nobody again."""
@@ -473,6 +488,7 @@ class Run:
         version: int,
         phase: Phase,
         *,
+        policy: str | None = None,
         mode: UpdateMode = "drain",
         label: str | None = None,
         requests: Sequence[Mapping[str, Any]] = (),
@@ -481,11 +497,12 @@ class Run:
     ) -> dict[str, Any]:
         """Tells Paddock of weights: `pausing` answers when new calls wait and open ones are dealt with as `mode` says; move the weights
         then, and say `live`, or `failed`. `requests` (`{path, body}`) are posted to each replica before weights are `live`: what makes
-        it load them. `adapter` (`{name, path?}`, with `live`): the weights are a LoRA adapter, which each replica loads where there is a path, and
+        it load them. `policy`: whose they are, where the run trains several. `adapter` (`{name, path?}`, with `live`): the weights are a LoRA adapter, which each replica loads where there is a path, and
         nothing is paused. Raises `Gated` where groups under way would become too old, `Evaluating` where evaluations are not done within
         `wait_s`.
         """
         body: dict[str, Any] = {"version": version, "phase": phase, "timeout_s": wait_s}
+        body |= {} if policy is None else {"policy": policy}
         body |= {"mode": mode} if adapter is None or mode != "drain" else {}
         body |= {} if adapter is None else {"adapter": dict(adapter)}
         body |= {"requests": [dict(each) for each in requests]} if requests else {}
@@ -627,9 +644,9 @@ class Run:
         query = urlencode({"incarnation": self.incarnation})
         self.paddock.ask("DELETE", f"{_API}/claims/{_part(claim_id)}?{query}", repeatable=True)
 
-    def _drained(self) -> bool:
+    def _drained(self, policy: str | None = None) -> bool:
         state = self.state()
-        counts = state["counts"]
+        counts = state["counts"] if policy is None else state["policies"][policy]["counts"]
         if any(counts[name] for name in ("running", "settled_unclaimed", "claimed")):
             return False
         if state.get("closed"):

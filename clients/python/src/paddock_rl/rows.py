@@ -184,6 +184,7 @@ class Group:
     row_mode: str
     claim_id: str | None
     policy: Any
+    """`name` (`default` where the run has one policy) and `version`, its weights that were live when the round was claimed."""
     task: Mapping[str, Any]
     labels: Mapping[str, str]
     members: Sequence[Member]
@@ -202,6 +203,11 @@ class Group:
         its logprobs."""
         found: Mapping[str, Mapping[str, Any]] = self.raw.get("scores") or {}
         return found
+
+    @property
+    def policy_name(self) -> str:
+        """Whose rows and rewards these are; `default` where the run has one policy."""
+        return str((self.policy or {}).get("name", "default"))
 
     @property
     def outcome_stopped(self) -> bool:
