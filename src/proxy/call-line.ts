@@ -1,3 +1,4 @@
+import { present } from '../core/index.ts'
 import type { CallEvent } from './contract.ts'
 import type { AdmittedCall, EndedCall } from './call-contract.ts'
 import type { Answer } from './dialects/chat/answer.ts'
@@ -21,6 +22,7 @@ export function callLine(
     callId: intent.id,
     sessionId: session.record.id,
     rolloutId: session.record.rolloutId,
+    ...present({ policy: session.record.policy.name }),
     seq: intent.seq,
     callClass: intent.callClass,
     strategy: intent.strategy,

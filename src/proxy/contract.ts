@@ -143,6 +143,8 @@ export interface CallLine {
   readonly callId: Id
   readonly sessionId: Id
   readonly rolloutId: Id | null
+  /** The policy that its session belongs to, of several; absent: there is one. */
+  readonly policy?: string
   readonly seq: number
   readonly callClass: CallClass
   /** How its ids were captured: what `auto` came to for this call. */

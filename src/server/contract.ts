@@ -15,7 +15,7 @@ export interface SubmittedRun {
 /** What the control server is built on. It owns nothing of it. */
 export interface ControlParts {
   readonly reader: Pick<Store, 'recorder' | 'catalogue'>
-  readonly proxy: Pick<Proxy, 'openSession' | 'stats' | 'engineStatus' | 'engineHealth'>
+  readonly proxy: Pick<Proxy, 'openSession' | 'stats' | 'engineStatus' | 'engineHealth' | 'engineOf' | 'policies'>
   /** As those ask it who move weights. */
   readonly engine: Pick<EngineOverUpdates, 'pauseEngine' | 'resumeEngine' | 'updateWeights'>
   /** What calls and rollouts add up to; whoever hears of them notes them there. */

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import type { ReplicaStatus } from '../proxy/index.ts'
+import type { FleetStatus, ReplicaStatus } from '../proxy/index.ts'
 import type { ArchiveState } from '../trajectory/index.ts'
 import type { ControlParts } from './contract.ts'
 
@@ -79,6 +79,15 @@ export function metrics(
   perReplica('paddock_replica_ejections_total', 'Times that the replica was taken out.', ({ ejections }) => ejections)
   const perLabel = (name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void =>
     measure(name, help, [label], () => [...read()].map(([value, count]) => [{ [label]: value }, count] as const))
+  if (proxy.policies.length > 0) {
+    const perPolicy = (read: (status: FleetStatus) => number) => (): ReadonlyMap<string, number> =>
+      new Map(proxy.policies.map(({ name }) => [name, read(proxy.engineOf(name).engineStatus())] as const))
+    const paused = perPolicy(({ paused }) => (paused === null ? 0 : 1))
+    const updates = perPolicy(({ weightUpdates }) => weightUpdates)
+    perLabel('paddock_policy_paused', '1 while the generations of a policy wait.', 'policy', paused)
+    perLabel('paddock_policy_weight_updates_total', 'Weights that a policy got.', 'policy', updates)
+    perLabel('paddock_policy_sampled_tokens_total', 'Tokens that a policy sampled.', 'policy', () => tally.policyTokens)
+  }
   perLabel('paddock_drift_forks_total', 'Prompts that did not extend an earlier answer.', 'cause', () => tally.forks)
   perLabel(
     'paddock_drift_tokens_total',

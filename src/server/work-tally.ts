@@ -59,6 +59,7 @@ export class WorkTally {
   readonly #taints = new Map<string, number>()
   readonly #ends = new Map<string, number>(Object.entries(noEnds))
   readonly #verdicts = new Map<string, number>(Object.entries(noVerdicts))
+  readonly #policyTokens = new Map<string, number>()
   readonly #running = new Set<Id>()
 
   get forks(): Counts {
@@ -93,6 +94,11 @@ export class WorkTally {
     return this.#taints
   }
 
+  /** Sampled tokens by policy, where there are several. */
+  get policyTokens(): Counts {
+    return this.#policyTokens
+  }
+
   get ends(): Counts {
     return this.#ends
   }
@@ -123,6 +129,7 @@ export class WorkTally {
     add(this.#strategies, event.strategy)
     add(this.#classes, event.callClass)
     add(this.#outcomes, event.outcome.kind)
+    if (event.policy !== undefined) add(this.#policyTokens, event.policy, event.sampledTokens ?? 0)
     for (const finding of event.findings) add(this.#findings, finding)
     for (const [at, cause] of event.forks.entries()) {
       add(this.#forks, cause)

@@ -7,6 +7,7 @@ import { rewardClass } from './rollout-table.tsx'
 import { Pictures, Timeline, Training } from './rollout-story.tsx'
 import { RolloutTree } from './rollout-tree.tsx'
 import { Marked } from './marked.tsx'
+import { policyWords } from './policy.ts'
 import { place } from './router.ts'
 import { Terminal } from './terminal.tsx'
 import { duration, moment, number, shortId, visible, Words } from './text.tsx'
@@ -114,6 +115,11 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
               <Words text={verdict.reason} />
             </p>
           ) : null}
+          {Object.entries(verdict.reward === null ? {} : (verdict.byPolicy ?? {})).map(([name, value]) => (
+            <p key={name} class="component">
+              policy <Words text={name} /> {number(value)}
+            </p>
+          ))}
           {Object.entries(verdict.components).map(([name, value]) => (
             <p key={name} class="component">
               <Words text={name} /> {number(value)}
@@ -132,7 +138,8 @@ function Overview({ page }: { readonly page: RolloutDetail }) {
       <ul>
         {sessions.map((session) => (
           <li key={session.id}>
-            <a href={`/sessions/${session.id}`}>{shortId(session.id)}</a> {session.role}, {moment(session.createdAt)}
+            <a href={`/sessions/${session.id}`}>{shortId(session.id)}</a> {session.role}
+            {policyWords(session.policy)}, {moment(session.createdAt)}
           </li>
         ))}
       </ul>

@@ -3,6 +3,7 @@ import type { CallDetail, CallLine, CallsPage, SessionDetail } from '../../src/s
 import { Failure, Shown, useKeys, useRead } from './load.tsx'
 import { MessageText } from './message.tsx'
 import { usePages } from './pages.ts'
+import { policyWords } from './policy.ts'
 import { go, place, withQuery } from './router.ts'
 import { duration, number, shortId, visible, Words } from './text.tsx'
 import { TokenView } from './token-view.tsx'
@@ -27,7 +28,8 @@ export function SessionView({ id }: { readonly id: string }) {
           <h1>
             Session{' '}
             <small>
-              {shortId(id)}, {detail.role}, {detail.closedAt === null ? 'open' : 'closed'}
+              {shortId(id)}, {detail.role}
+              {policyWords(detail.policy)}, {detail.closedAt === null ? 'open' : 'closed'}
             </small>
           </h1>
           {detail.calls === 0 ? <p class="quiet">It has no calls.</p> : <Calls id={id} />}

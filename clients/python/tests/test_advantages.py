@@ -26,6 +26,17 @@ def close(test: unittest.TestCase, found: Sequence[float | None], wanted: Sequen
             test.assertAlmostEqual(one, other, places=9)
 
 
+class Policies(unittest.TestCase):
+    def test_rounds_of_another_policy_say_nothing_of_this_one(self) -> None:
+        group, same, other = (
+            round_of([1.0, 0.0], head={"policy": {"name": name, "version": 1}}) for name in ("guide", "guide", "opener")
+        )
+        self.assertEqual((group.policy_name, round_of([1.0]).policy_name), ("guide", "default"))
+        advantages(group, baseline="all_rounds", rounds=[same])
+        with self.assertRaisesRegex(ValueError, "rounds of opener say nothing of guide"):
+            advantages(group, baseline="all_rounds", rounds=[same, other])
+
+
 class Numbers(unittest.TestCase):
     def test_equal_what_the_statistics_module_says(self) -> None:
         for seed in range(200):

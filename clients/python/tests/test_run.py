@@ -265,6 +265,21 @@ class Trainer(Scripted):
         self.assertEqual(metrics["mismatch"], {"kl": 0.0, "max": 0.1, "p99": 0.1})
 
 
+    def test_one_of_several_policies_is_named(self) -> None:
+        run = self.run_of()
+        self.server.on(f"POST {RUN}/policy", says({"phase": "live"}))
+        self.server.on(f"POST {RUN}/claims", says({"claims": []}))
+        done = {"running": 0, "settled_unclaimed": 0, "claimed": 0}
+        policies = {"guide": {"counts": done}, "opener": {"counts": {**done, "settled_unclaimed": 1}}}
+        state = {"counts": {**done, "settled_unclaimed": 1}, "policies": policies, "closed": True}
+        self.server.on(f"GET {RUN}", says(state))
+        run.policy(3, "live", policy="guide", adapter={"name": "guide-3"})
+        self.assertEqual(self.server.bodies(f"POST {RUN}/policy")[0]["policy"], "guide")
+        # Rounds that wait for another policy keep nobody.
+        self.assertEqual(list(run.groups(policy="guide")), [])
+        self.assertEqual(self.server.bodies(f"POST {RUN}/claims")[0]["policy"], "guide")
+
+
 class Leasing(Scripted):
     def test_what_is_held_is_renewed_until_it_is_given_back(self) -> None:
         run = self.run_of()

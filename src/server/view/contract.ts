@@ -133,7 +133,14 @@ export interface GroupPage extends Part<MemberLine> {
 export interface SessionLine {
   readonly id: Id
   readonly role: string
+  /** The policy that it belongs to, of several; absent: there is one. */
+  readonly policy?: ShownPolicy
   readonly createdAt: number
+}
+
+export interface ShownPolicy {
+  readonly name: string
+  readonly trained: boolean
 }
 
 /** The page of a rollout. */
@@ -186,6 +193,8 @@ export interface CallLine {
 export interface SessionDetail {
   readonly id: Id
   readonly role: string
+  /** As of a {@link SessionLine}. */
+  readonly policy?: ShownPolicy
   readonly rolloutId: Id | null
   readonly closedAt: number | null
   readonly labels: Readonly<Record<string, string>>

@@ -31,7 +31,7 @@ import {
   spreadOf,
   tallyOf,
 } from './rollout-lines.ts'
-import { type ReadSession, readSession } from './session-pages.ts'
+import { type ReadSession, readSession, shownPolicy } from './session-pages.ts'
 import { taskDetail } from './task-pages.ts'
 import { HandedOfRun, HandedOfTask } from './handed.ts'
 import { type BookRead, RolloutBook } from './rollout-book.ts'
@@ -224,7 +224,12 @@ export class ViewPages {
         .slice(0, mostVerdicts)
         .map((one) => ({ ...one, evidence: one.evidence.slice(0, maxEvidenceChars) })),
       olderVerdicts: Math.max(0, all.length - mostVerdicts),
-      sessions: sessions.map((session) => ({ id: session.id, role: session.role, createdAt: session.createdAt })),
+      sessions: sessions.map((session) => ({
+        id: session.id,
+        role: session.role,
+        ...shownPolicy(session),
+        createdAt: session.createdAt,
+      })),
     }
   }
 

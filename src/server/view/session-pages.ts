@@ -1,6 +1,6 @@
 import { type Id, PaddockError } from '../../core/index.ts'
 import { requestMessages } from '../../proxy/index.ts'
-import type { CallRecord, Segment, SessionLog, StoreReader } from '../../trajectory/index.ts'
+import type { CallRecord, Segment, SessionLog, SessionRecord, StoreReader } from '../../trajectory/index.ts'
 import {
   commonPrefix,
   type ReadMessage,
@@ -46,12 +46,18 @@ export async function readSession(reader: StoreReader, id: Id): Promise<ReadSess
   }
 }
 
+/** Which of several policies a session belongs to. */
+export function shownPolicy({ policy: { name, trained } }: SessionRecord): Pick<SessionDetail, 'policy'> {
+  return name === undefined ? {} : { policy: { name, trained: trained !== false } }
+}
+
 /** The page of a session. */
 export function sessionDetail(session: ReadSession): SessionDetail {
   const { log } = session
   return {
     id: log.session.id,
     role: log.session.role,
+    ...shownPolicy(log.session),
     rolloutId: log.session.rolloutId,
     closedAt: log.closedAt,
     labels: log.session.labels,
