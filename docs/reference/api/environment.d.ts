@@ -108,6 +108,7 @@ export interface DraftFacts {
     readonly evidence?: string;
     readonly artifacts?: Verdict['artifacts'];
     readonly costTokens?: number;
+    readonly byPolicy?: Readonly<Record<string, number>>;
 }
 
 export interface Environment {
@@ -126,6 +127,7 @@ export interface Environment {
     userPrompt(task: Task): string;
     steps(task: Task): TaskSteps | null;
     user(task: Task): TaskUser | null;
+    agents(task: Task): TaskAgents | null;
     collect(context: CollectContext): Promise<Artifacts>;
     verify(context: VerifyContext): Promise<VerdictDraft>;
     outside(task: Task): OutsideWork | null;
@@ -160,6 +162,7 @@ export interface EnvironmentSpec<Data> {
     userPrompt?(task: TaskOf<Data>): string;
     steps?(task: TaskOf<Data>): TaskSteps | null;
     user?(task: TaskOf<Data>): TaskUserSpec | null;
+    agents?(task: TaskOf<Data>): TaskAgentsSpec | null;
     collect(context: With<CollectContext, Data>): Promise<Artifacts>;
     verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>;
     outside?(task: TaskOf<Data>): OutsideWork | null;
@@ -214,6 +217,7 @@ export interface NamedScript {
     readonly name: string;
     readonly weight: number;
     readonly script: Script;
+    readonly agents?: Readonly<Record<string, Script>>;
     readonly files?: readonly {
         readonly directory: string;
         readonly from: FileTree | readonly PutFile[];
@@ -371,6 +375,7 @@ export interface ToolSpec<Input> {
 export type Verdict = VerdictFacts & ({
     readonly status: 'scored' | 'hacked';
     readonly reward: number;
+    readonly byPolicy?: Readonly<Record<string, number>>;
 } | {
     readonly status: Exclude<VerdictStatus, 'scored' | 'hacked'>;
     readonly reward: null;

@@ -81,6 +81,7 @@ export interface Row {
     readonly id: string;
     readonly rolloutId: Id;
     readonly sessionId: Id;
+    readonly policy?: string;
     readonly groupId: Id;
     readonly taskDigest: Digest;
     readonly leafCallId: Id | null;

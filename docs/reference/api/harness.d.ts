@@ -66,6 +66,7 @@ export interface HostContext {
     readonly baseUrl: string;
     readonly apiKey: string;
     readonly model: string;
+    readonly agents?: AgentPlaces;
     readonly box: Box | null;
     readonly tools: readonly Tool[];
     readonly goesOn: Uint8Array | null;
@@ -91,6 +92,7 @@ export interface LaunchContext {
     readonly origin: string;
     readonly apiKey: string;
     readonly model: string;
+    readonly agents?: AgentPlaces;
     readonly mcp: {
         readonly name: string;
         readonly url: string;

@@ -204,8 +204,9 @@ export declare class PaddockError extends Error {
     };
 }
 
-export interface Proxy {
-    readonly engine: EngineAdapter;
+export interface Proxy extends EngineSide {
+    readonly policies: readonly PolicyFacts[];
+    engineOf(policy: string | null): EngineSide;
     openSession(open: OpenSession): Promise<OpenedSession>;
     closeSession(id: Id): Promise<void>;
     closeOpenMode(): Promise<void>;
@@ -218,27 +219,9 @@ export interface Proxy {
         readonly port?: number;
     }): Promise<Listener>;
     stats(): ProxyStats;
-    engineStatus(): FleetStatus;
-    engineHealth(): Promise<readonly {
-        readonly url: string;
-        readonly ill: string | null;
-    }[]>;
-    pauseEngine(order: PauseOrder, elsewhere?: PauseElsewhere): Promise<PauseOutcome>;
-    resumeEngine(): Promise<void>;
-    hasEngine(): boolean;
-    requireEngine(): void;
-    setEngines(engines: readonly EngineAdapter[], live: LiveWeights | null): Promise<void>;
-    updateWeights(order: WeightsOrder): Promise<WeightsOutcome>;
-    dropOldAdapters(): void;
-    followWeights(weights: WeightsElsewhere): Promise<void>;
     shelveSession(id: Id): Promise<number>;
     canShelve(id: Id): boolean;
     resumeSession(id: Id): void;
-    engineWeights(): Promise<readonly ReplicaWeights[]>;
-    scoreIds(order: ScoreOrder): Promise<Scores>;
-    probe(order: ProbeOrder): Promise<ProbeAnswer>;
-    textIds(text: string): Promise<readonly number[]>;
-    believeWeights(live: LiveWeights): Promise<void>;
     drain(): Promise<void>;
     close(): Promise<void>;
 }
@@ -256,6 +239,7 @@ export interface ProxyOptions {
     readonly openMode?: boolean;
     readonly openPolicy?: Partial<SessionPolicy>;
     readonly revives?: (session: SessionRecord) => boolean | Promise<boolean>;
+    readonly policies?: readonly ProxyPolicy[];
     readonly shard?: ProxyShard;
 }
 
@@ -306,6 +290,7 @@ export interface RunOptions {
     readonly environment: Environment | null;
     readonly tasks: readonly Task[];
     readonly harness: Harness;
+    readonly agentHarnesses?: Readonly<Record<string, Harness>>;
     readonly model: string;
     readonly n?: number;
     readonly group?: Omit<GroupRequest, 'n' | 'labels' | 'carry'>;
@@ -382,6 +367,7 @@ export interface SelectionQuery {
     readonly environments?: readonly string[];
     readonly harnesses?: readonly string[];
     readonly splits?: readonly string[];
+    readonly policy?: string;
     readonly verdictStatuses?: readonly VerdictStatus[];
     readonly minReward?: number;
     readonly maxReward?: number;
@@ -467,6 +453,7 @@ export interface ValidateOptions {
 export type Verdict = VerdictFacts & ({
     readonly status: 'scored' | 'hacked';
     readonly reward: number;
+    readonly byPolicy?: Readonly<Record<string, number>>;
 } | {
     readonly status: Exclude<VerdictStatus, 'scored' | 'hacked'>;
     readonly reward: null;

@@ -101,6 +101,7 @@ export interface TaskChoice {
 export type Verdict = VerdictFacts & ({
     readonly status: 'scored' | 'hacked';
     readonly reward: number;
+    readonly byPolicy?: Readonly<Record<string, number>>;
 } | {
     readonly status: Exclude<VerdictStatus, 'scored' | 'hacked'>;
     readonly reward: null;

@@ -95,7 +95,7 @@ describe('loadConfig', () => {
         code: 'CONFIG_INVALID',
         message: expect.stringMatching(message),
       })
-    await refused({ a: {}, b: {} }, /policies.b is the same model at the same engine as policy a/)
+    await refused({ a: {}, b: {} }, /policies\.b: is the same model at the same engine as policy a/)
     await refused({ a: { model: 'm' }, b: { model: 'm' } }, /same model m/)
     await refused({ a: { adapter: 'x' }, b: { adapter: 'x' } }, /same adapter x/)
     const urls = (...engines: string[]) => ({ engines })

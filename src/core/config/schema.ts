@@ -131,9 +131,14 @@ const policySchema = z.strictObject({
 })
 
 const policies = z
-  .record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'Use lower case letters, digits and dashes.'), policySchema)
+  .record(z.string(), policySchema)
   .default({})
   .superRefine((all, context) => {
+    const wrong = Object.keys(all).find((name) => !/^[a-z][a-z0-9-]{0,39}$/.test(name))
+    if (wrong !== undefined) {
+      const message = 'is no name of a policy: use lower case letters, digits and dashes, 40 at most'
+      context.addIssue({ code: 'custom', path: [wrong], message })
+    }
     const taken = new Map<string, string>()
     for (const [name, { model, adapter, engines }] of Object.entries(all)) {
       const at = engines === null ? 'engine' : [engines].flat().toSorted().join(' ')
