@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Claim, type Json, type JsonRound, type OpenedRollout, talk, task, Trainer } from '../rl/trainer.ts'
 
 interface Opened extends OpenedRollout {
@@ -15,6 +16,7 @@ let directory: string
 let data: string
 let config: string
 let serving: Serving
+let engine: TestEngine
 let trainer: Trainer
 let open = ''
 
@@ -22,16 +24,20 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-policies-'))
   data = join(directory, 'data')
   config = join(directory, 'paddock.config.ts')
+  engine = await startEngine()
+  // One has an engine of its own; the others share that of Paddock.
   const policies: Record<string, Json> = {}
   for (const name of ['coder', 'critic', 'guest']) {
     const path = await adapter(`${name}-0`)
     policies[name] = { adapter: { name: `${name}-0`, path }, ...(name === 'guest' ? { trained: false } : {}) }
   }
+  policies['solo'] = { engines: engine.url }
   await writeFile(config, `export default ${JSON.stringify({ policies })}`)
   await start()
 })
 afterAll(async () => {
   await serving.stop()
+  await engine.stop()
   await rm(directory, { recursive: true })
 })
 
@@ -51,7 +57,7 @@ async function adapter(name: string): Promise<string> {
 
 async function openRun(run: string, more: Json = {}): Promise<void> {
   open = run
-  await trainer.ask('POST', '/runs', { run_id: run, ...more })
+  await trainer.ask('POST', '/runs', { run_id: run, policies: ['coder', 'critic'], ...more })
   await trainer.attach(run)
 }
 const openGroup = (run: string, name: string, n: number) =>
@@ -154,7 +160,7 @@ it('new weights of one policy make nothing of the other older', async () => {
   expect([coder.rows.policy.version, critic.rows.policy.version]).toEqual([3, 1])
 })
 
-it('cancels and gates by the tokens of the policy whose weights move', async () => {
+it('cancels by the tokens of the policy whose weights move', async () => {
   await openRun('gate', { staleness: { max: 0, mode: 'cancel' } })
   for (const policy of ['coder', 'critic']) await weights('gate', policy, 1)
   await openGroup('gate', 'g', 1)
@@ -165,6 +171,32 @@ it('cancels and gates by the tokens of the policy whose weights move', async () 
   // Only the critic has said anything.
   expect(await weights('gate', 'coder', 2)).toMatchObject({ stopped: [] })
   expect(await weights('gate', 'critic', 2)).toMatchObject({ stopped: [opened.rollout_id] })
+})
+
+it('gates one by its own tokens, and pauses its calls alone', async () => {
+  await openRun('gated', { policies: ['coder', 'solo'], staleness: { max: 0, mode: 'gate' }, groups_per_step: 4 })
+  const say = (version: number, phase: string) => ({ incarnation: 1, policy: 'solo', version, phase })
+  expect(await trainer.ask('POST', '/runs/gated/policy', say(1, 'live'))).toMatchObject({ label: 'solo-1' })
+  await openGroup('gated', 'g', 1)
+  const opened = await trainer.ask<Opened>('POST', '/rollouts', { group_id: 'gated-g' })
+  const as = (name: string): OpenedRollout => {
+    const own = opened.sessions[name]
+    if (own === undefined) throw new Error(`no session of ${name}`)
+    return { ...opened, ...own }
+  }
+  await talk(as('coder'), 1)
+  // Nothing of it would get older: the coder's tokens are not its.
+  expect(await trainer.ask('POST', '/runs/gated/policy', say(2, 'pausing'))).toMatchObject({ phase: 'pausing' })
+  let answered = false
+  const waiting = talk(as('solo'), 1).then(() => (answered = true))
+  await talk(as('coder'), 2)
+  expect(answered).toBe(false)
+  const paused = { policies: { solo: { phase: 'pausing', version: 1 }, coder: { phase: null } } }
+  expect(await trainer.ask('GET', '/runs/gated')).toMatchObject(paused)
+  expect(await trainer.refused('POST', '/runs/gated/close', {})).toEqual([409, 'ENGINE_PAUSED'])
+  await trainer.ask('POST', '/runs/gated/policy', say(2, 'live'))
+  await waiting
+  expect(await trainer.refused('POST', '/runs/gated/policy', say(3, 'pausing'))).toEqual([409, 'GATE'])
 })
 
 it('asks which policy is meant, and refuses what none is', async () => {
