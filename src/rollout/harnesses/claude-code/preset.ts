@@ -85,6 +85,8 @@ function launch(
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       CLAUDE_CONFIG_DIR: home,
       DISABLE_AUTOUPDATER: '1',
+      // Else it shows the model tools of MCP only once that has searched for them, and the tools of the task are some.
+      ENABLE_TOOL_SEARCH: 'false',
       // Without it the program refuses to skip permissions as root.
       IS_SANDBOX: '1',
       NO_COLOR: '1',
