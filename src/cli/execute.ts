@@ -62,7 +62,8 @@ export interface StartOptions {
 export async function prepareRun(loaded: LoadedConfig, request: RunRequest, signal: AbortSignal): Promise<PreparedRun> {
   const parts = await partsOf(loaded, request)
   const loadedTasks = await parts.environment.load(absolute(request.tasks), { signal })
-  const tasks = outOfQuarantine(chosen(loadedTasks, request.only), request.without)
+  const listed = request.chain === null ? chosen(loadedTasks, request.only) : linksOf(loadedTasks, request.chain.links)
+  const tasks = outOfQuarantine(listed, request.without)
   const { select } = request
   if (select === null) return prepared(loaded, parts, async () => tasks, null)
   const { selector, options } = await runSelector(loaded, select)
@@ -102,7 +103,8 @@ export function isFork(request: RunRequest): request is Parameters<typeof prepar
  */
 export function requestOfRun({ id, config }: RunRecord): RunRequest {
   const known = recorded.safeParse(config)
-  if (known.success) return known.data.request
+  // A rollout that goes on from one of a chain is none of its links.
+  if (known.success) return { ...known.data.request, chain: null }
   const { own, harness, model, pin, labels } = trainerRunOf({ id, name: '', createdAt: 0, config })
   if (own === null) {
     throw new PaddockError('FORK_REFUSED', `Paddock did not do the rollouts of run ${id}, and cannot start them anew.`)
@@ -220,6 +222,7 @@ function prepared(loaded: LoadedConfig, parts: Parts, findTasks: FindTasks, resu
         runId,
         resume: resumes !== null,
         group: { ...groupOf(group), fork: forkOf(request) },
+        ...(request.chain === null ? {} : { chain: request.chain }),
         signal: stop,
       })
       await left
@@ -421,6 +424,17 @@ function forkOf({ fork }: RunRequest): ForkFrom | null {
   return fork === null
     ? null
     : { rolloutId: fork.rollout, callId: fork.call, way: fork.way, onDivergence: fork.onDivergence }
+}
+
+/** The tasks of a chain in its order. Throws `TASK_INVALID` for a name that none of them has. */
+function linksOf(tasks: readonly Task[], links: readonly string[]): readonly Task[] {
+  return links.map((name) => {
+    const found = tasks.find((task) => task.name === name)
+    if (found !== undefined) return found
+    throw new PaddockError('TASK_INVALID', `no task is named ${name}, which is a link of the chain`, {
+      fix: `Its tasks are ${tasks.map((task) => task.name).join(', ')}.`,
+    })
+  })
 }
 
 /** Of a path; generated tasks stand nowhere. */

@@ -112,6 +112,23 @@ export type EventBody =
       readonly lateMs: number
     }
   | {
+      /** The library of a chain at the end of one of its rollouts: files that go from box to box. Paths are below it. */
+      readonly kind: 'library'
+      /** Digests of the artifacts that stood in the box at first and that were kept in the end; null: none. Equal: nothing else was kept. */
+      readonly given: Digest | null
+      readonly left: Digest | null
+      /** The rollout that `given` is of; null: none. */
+      readonly from: Id | null
+      /** How many files `left` has. */
+      readonly files: number
+      /** Files that were given and were read in the box, by its file system; null: it does not tell. */
+      readonly used: readonly string[] | null
+      /** Files that are new or changed. */
+      readonly wrote: readonly string[]
+      /** What was not kept, the first 50. */
+      readonly refused: readonly { readonly path: string; readonly reason: string }[]
+    }
+  | {
       readonly kind: 'egress'
       readonly host: string
       readonly port: number

@@ -13,6 +13,7 @@ import { tellPrompt } from './fork/prompt.ts'
 import { Stopped } from './group/stopped.ts'
 import { judgeEnd } from './judge-end.ts'
 import { lastSaid } from './last-said.ts'
+import { takeLibrary, usedOf } from './library/index.ts'
 import { Place } from './place.ts'
 import { tellRewards } from './rewards-so-far.ts'
 import type { RunParts } from './run-parts.ts'
@@ -186,7 +187,13 @@ async function throughSteps(
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
     told(agent)
     if (part.fault !== null) return null
-    const collected = await collect(step, environment, { box, session, user: null, floor: null })
+    const collected = await collect(step, environment, {
+      box,
+      session,
+      user: null,
+      floor: null,
+      library: booted.library,
+    })
     artifacts.push(...(await keepArtifacts(run.store.blobs, collected, task.name)))
     const unverified = { task, artifacts: collected, answered: answeredBy(run, session) > before }
     const { end } = judgeEnd({ ...part, cancelled: false })
@@ -239,14 +246,16 @@ function collect(
     session,
     user,
     floor,
-  }: { readonly box: Box; readonly session: OpenedSession } & Pick<Booted, 'user' | 'floor'>,
+    library,
+  }: { readonly box: Box; readonly session: OpenedSession } & Pick<Booted, 'user' | 'floor' | 'library'>,
 ): Promise<Artifacts> {
   const { run, member, log } = context
   const { task } = member
   const said = () => lastSaid(run.store.recorder, session.session.id)
   const lasting = { ...context, run: { ...run, signal: new AbortController().signal } }
-  return stage(lasting, 'collect', run.budgets.collectMs, (signal) =>
-    environment.collect({
+  return stage(lasting, 'collect', run.budgets.collectMs, async (signal) => {
+    const used = library === null ? null : await usedOf(box, library, signal)
+    const artifacts = await environment.collect({
       task,
       attempt: context.attempt,
       box,
@@ -255,8 +264,10 @@ function collect(
       lastSaid: said,
       ...(user === null ? {} : { talk: () => talkOf(user, said) }),
       ...(floor === null ? {} : { talk: () => Promise.resolve(floor.talk) }),
-    }),
-  )
+    })
+    if (library !== null) log.emit(await takeLibrary(box, run.store.blobs, library, used))
+    return artifacts
+  })
 }
 
 function answeredBy({ proxy }: RunParts, { session }: OpenedSession): number {

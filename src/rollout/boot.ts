@@ -21,6 +21,7 @@ import { type AgentRoutes, sandboxGateway } from './sandbox-gateway.ts'
 import { CauseFinder, mcpHttp, ToolServer } from './mcp/index.ts'
 import type { RunParts } from './run-parts.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
+import { type PutLibrary, putLibrary } from './library/index.ts'
 import { type AttemptUser, openUser } from './user/index.ts'
 
 /** Of a rollout whose box is a copy of one that had more than a copy holds: what that was. */
@@ -52,6 +53,8 @@ export interface Booted {
   readonly usedMs: number
   /** Decides what the box may reach; null where it may never reach anything. */
   readonly egress: EgressGate | null
+  /** Null: its run keeps none. */
+  readonly library: PutLibrary | null
 }
 
 /** One of several agents. */
@@ -129,6 +132,7 @@ export async function boot(
           egress: null,
           goesOn: null,
           usedMs: 0,
+          library: null,
         }
       }
       const user = await openUser(context, environment, closing)
@@ -152,7 +156,21 @@ export async function boot(
       const { goesOn = null, usedMs = 0, without = [] } = place ?? {}
       if (without.length > 0) log.emit({ kind: 'label', name: withoutLabel, value: without.join(', ') })
       if (usedMs > 0) log.emit({ kind: 'label', name: usedLabel, value: String(usedMs) })
-      return { session, sessions, agents, floor, toolServer, tools, user, turns, boxCheck, goesOn, usedMs, ...made }
+      return {
+        session,
+        sessions,
+        agents,
+        floor,
+        toolServer,
+        tools,
+        user,
+        turns,
+        boxCheck,
+        goesOn,
+        usedMs,
+        library: null,
+        ...made,
+      }
     })
     const { box } = booted
     if (box !== null && environment !== null) {
@@ -166,6 +184,13 @@ export async function boot(
           trainingStep: run.trainingStep,
         }),
       )
+      if (run.library !== null) {
+        const { library, store } = run
+        const put = await stage(context, 'setup', budgets.setupMs, (signal) =>
+          putLibrary(box, store.blobs, library, signal),
+        )
+        return { ...booted, library: put }
+      }
     }
     return booted
   } finally {

@@ -4,6 +4,7 @@ import type { Proxy } from '../proxy/index.ts'
 import type { KeepBounds, SandboxProvider } from '../sandbox/index.ts'
 import type { SessionPolicy, SettledRound, Store } from '../trajectory/index.ts'
 import type { GroupRequest } from './group/spec.ts'
+import type { ChainSpec } from './chain/contract.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { FindRoleEngine } from './role-engine.ts'
 import type { NodesOfRun } from './nodes/index.ts'
@@ -31,6 +32,8 @@ export interface RunOptions {
   readonly n?: number
   /** What else is asked of each group. Default: all members are waited for. */
   readonly group?: Omit<GroupRequest, 'n' | 'labels' | 'carry'>
+  /** Its tasks are the links of a chain, in their order, and are worked on one after the other. Default: they are not. */
+  readonly chain?: ChainSpec
   readonly runId?: Id
   /**
    * Goes on with the run `runId`, whose tasks, in their order, and options these are: what has ended stays, what is

@@ -2,7 +2,7 @@ import type { Clock, Id, IdMaker, Task } from '../core/index.ts'
 import type { Environment } from '../envs/index.ts'
 import type { Proxy } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, KeepBounds, SandboxProvider } from '../sandbox/index.ts'
-import type { ForkFrom, GroupRecord, GroupSpec, SessionPolicy, Store } from '../trajectory/index.ts'
+import type { ForkFrom, GroupLibrary, GroupRecord, GroupSpec, SessionPolicy, Store } from '../trajectory/index.ts'
 import type { RunBudgets } from './budgets.ts'
 import type { RunProgress } from './contract.ts'
 import type { Gate } from './gate.ts'
@@ -34,6 +34,8 @@ export interface RunParts {
   readonly labels: Readonly<Record<string, string>>
   /** What its rollouts go on from; null: they begin at the beginning. */
   readonly fork: ForkFrom | null
+  /** What its agents find of those of earlier tasks; null: no library is kept. */
+  readonly library: GroupLibrary | null
   readonly budgets: RunBudgets
   readonly gates: Gates
   /** Turns from one snapshot of an agent's box to the next; null: none are taken. */

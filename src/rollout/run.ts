@@ -2,12 +2,13 @@ import { taskImage } from '../envs/index.ts'
 import { newId, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { Listener } from '../proxy/index.ts'
 import type { BundleRef, ImageRef, SandboxProvider } from '../sandbox/index.ts'
-import type { ForkFrom, GroupSpec, SessionPolicy } from '../trajectory/index.ts'
+import type { ForkFrom, GroupRecord, GroupSpec, SessionPolicy } from '../trajectory/index.ts'
 import { requireAgents } from './agents/index.ts'
 import { defaultLimits, runBudgets } from './budgets.ts'
 import type { RunOptions, RunSummary } from './contract.ts'
 import { requireForkable } from './fork/forkable.ts'
 import { forkLabels } from './fork/past.ts'
+import { requireChain, runChain } from './chain/index.ts'
 import { Gate } from './gate.ts'
 import { type GroupWork, type RunGroup, RunGroups, runGroups } from './group/run-groups.ts'
 import { groupSpec, injectLabels } from './group/spec.ts'
@@ -79,6 +80,7 @@ export function ownOf(options: RunOptions, run: Pick<RunParts, 'labels'>, spec: 
   return {
     ...horizonOf(options, spec),
     fork: spec.fork,
+    library: spec.library ?? null,
     labels: { ...run.labels, ...spec.labels, ...injectLabels(spec), ...forkLabels(spec.fork) },
   }
 }
@@ -185,6 +187,7 @@ function partsOf(
     ...horizonOf(options, group),
     labels: { ...options.labels, ...injectLabels(group), ...forkLabels(group.fork) },
     fork: group.fork,
+    library: group.library ?? null,
     budgets: runBudgets(options.budgets ?? {}),
     gates: {
       live: new Gate(limits.agent + limits.boot),
@@ -243,17 +246,16 @@ function imagesOf({ environment, sandbox, onProgress }: RunOptions, signal: Abor
 }
 
 async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Promise<RunSummary> {
-  const { tasks, infraRetries = 2 } = options
+  const { tasks, infraRetries = 2, chain } = options
+  requireChain(options, spec)
   if (spec.fork !== null) for (const task of tasks) await requireFork(options, run, { fork: spec.fork, task })
-  const groups = await groupsOf(options, run, spec)
+  const known = await recordedGroups(options, run, spec)
   run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * (spec.n + spec.over) })
-  const ended = await runGroups(run, groups, {
-    spec,
-    infraRetries,
-    places: placesOf(options),
-    nodes: options.nodes ?? null,
-    needs: options.needs ?? [],
-  })
+  const work = { infraRetries, places: placesOf(options), nodes: options.nodes ?? null, needs: options.needs ?? [] }
+  const ended =
+    chain === undefined
+      ? await runGroups(run, await groupsOf(options, run, known), { ...work, spec })
+      : await runChain(run, chain, { ...work, spec, tasks, known, ownOf: (one) => ownOf(options, run, one) })
   await run.store.recorder.flush()
   const rollouts = ended.flatMap((one) => one.rollouts)
   return {
@@ -291,9 +293,9 @@ function placesOf({ limits, doneHere = true }: RunOptions): number {
   return 2 * agent + boot
 }
 
-/** The groups in the order of the tasks. Those of a run that is gone on with are there, as far as it came. */
-async function groupsOf(options: RunOptions, run: RunParts, spec: GroupSpec): Promise<readonly RunGroup[]> {
-  const { tasks, promptVariant = 'default', resume = false } = options
+/** Records the run and its tasks. Of a run that is gone on with: the groups that there are. */
+async function recordedGroups(options: RunOptions, run: RunParts, spec: GroupSpec): Promise<readonly GroupRecord[]> {
+  const { tasks, resume = false } = options
   const { catalogue } = run.store
   for (const task of tasks) await catalogue.putTask(task)
   if (!resume) {
@@ -304,7 +306,16 @@ async function groupsOf(options: RunOptions, run: RunParts, spec: GroupSpec): Pr
       config: configOf(options, run, spec),
     })
   }
-  const known = resume ? await catalogue.groups(run.runId) : []
+  return resume ? catalogue.groups(run.runId) : []
+}
+
+/** The groups in the order of the tasks. Those of a run that is gone on with are there, as far as it came. */
+async function groupsOf(
+  { tasks, promptVariant = 'default' }: RunOptions,
+  run: RunParts,
+  known: readonly GroupRecord[],
+): Promise<readonly RunGroup[]> {
+  const { catalogue } = run.store
   const groups: RunGroup[] = []
   for (const [at, task] of tasks.entries()) {
     const there = known[at]

@@ -52,6 +52,17 @@ export const runRequest = z.strictObject({
     })
     .nullable()
     .default(null),
+  /** Its tasks are the links of a chain; null: they are not. */
+  chain: z
+    .strictObject({
+      name: z.string().min(1),
+      /** Names of tasks, in the order of the chain. */
+      links: z.array(z.string().min(1)).min(2),
+      libraries: z.enum(['shared', 'parallel']).default('shared'),
+      credit: z.number().min(0).default(0),
+    })
+    .nullable()
+    .default(null),
   /** Where its rollouts go on from: their task is that rollout's, whatever `tasks` says. */
   fork: z
     .strictObject({

@@ -294,6 +294,7 @@ export interface RunOptions {
     readonly model: string;
     readonly n?: number;
     readonly group?: Omit<GroupRequest, 'n' | 'labels' | 'carry'>;
+    readonly chain?: ChainSpec;
     readonly runId?: Id;
     readonly resume?: boolean;
     readonly request?: unknown;

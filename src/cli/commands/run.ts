@@ -42,6 +42,7 @@ interface RunOptions {
   readonly engine?: string
   readonly model?: string
   readonly resume?: string
+  readonly chain?: string
   readonly select?: string
   readonly selectOption?: Readonly<Record<string, string>>
   readonly selectCount?: number
@@ -61,6 +62,10 @@ export function addRun(program: Command, cli: Cli): void {
       'reference',
     )
     .option('--command <line>', 'what the shell and script harnesses run')
+    .option(
+      '--chain <file>',
+      'work on the links of this chain one after the other; a folder of files goes from box to box (chain.json)',
+    )
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option(
       '--select <name>',
@@ -263,10 +268,11 @@ async function askedFor(
   options: RunOptions,
   command: Command,
 ): Promise<Asked> {
-  const { resume } = options
-  if ((tasks === undefined) === (resume === undefined)) {
-    throw new PaddockError('USAGE', 'give a directory of tasks, or --resume with a run')
+  const { resume, chain: file } = options
+  if ([tasks, resume, file].filter((one) => one !== undefined).length !== 1) {
+    throw new PaddockError('USAGE', 'give a directory of tasks, --chain with a file, or --resume with a run')
   }
+  if (file !== undefined) return chainOf(context, file, options, command)
   if (tasks !== undefined || resume === undefined) return requestOf(context, tasks ?? '', options)
   const given = [
     'env',
@@ -302,6 +308,31 @@ async function askedFor(
   return { resume: found.id }
 }
 
+/** What a chain says of its rollouts is not said on the command line too. */
+async function chainOf(
+  context: CommandContext,
+  file: string,
+  options: RunOptions,
+  command: Command,
+): Promise<RunRequest> {
+  const { readChain } = await import('../chain-file.ts')
+  const refused = ['task', 'select', 'over', 'topUp', 'needs'].filter(
+    (name) => command.getOptionValueSource(name) === 'cli',
+  )
+  if (refused.length > 0) {
+    const names = refused.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`)
+    throw new PaddockError('USAGE', `a chain has its own links and members: ${names.join(', ')} cannot change them`)
+  }
+  const { tasks, environment, horizon, ...chain } = await readChain(taskPlace(context.io.cwd, file))
+  const asked = await requestOf(
+    context,
+    tasks,
+    command.getOptionValueSource('env') === 'cli' ? options : { ...options, env: environment },
+  )
+  const group = horizon === null || options.horizon !== undefined ? asked.group : { ...asked.group, horizon }
+  return { ...asked, group, chain, name: asked.name ?? chain.name }
+}
+
 const groupOptions = ['over', 'minUsable', 'stopAt', 'topUp', 'deadlineMs', 'horizon']
 
 /** Whole, so that the run is the same here and at an owner with another configuration. */
@@ -329,6 +360,7 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
         ? configured.group
         : { ...configured.group, inject: await readInjections(io.cwd, options.inject) },
     select: selectOf(options),
+    chain: null,
     fork: null,
   }
 }

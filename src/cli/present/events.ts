@@ -35,6 +35,14 @@ function say(event: Event, paint: Paint): string {
       return `${event.image}${event.kept === true ? ' (kept)' : ''}${event.without === undefined ? '' : ` without ${line(event.without.join(', '))}`}`
     case 'deferred_result':
       return `${event.handle} of ${event.tool}: ${paint(event.status === 'ok' ? 'good' : 'warn', event.came)}, ${event.lateCalls} calls and ${duration(event.lateMs)} late`
+    case 'library': {
+      const refused = event.refused.map(({ path, reason }) => `${path} (${reason})`).join(', ')
+      const used =
+        event.used === null ? 'use unknown' : `used ${event.used.length === 0 ? 'nothing' : event.used.join(', ')}`
+      return line(
+        `${event.given?.slice(0, 8) ?? 'empty'} to ${event.left?.slice(0, 8) ?? 'none'}, ${event.files} files; ${used}; wrote ${event.wrote.length === 0 ? 'nothing' : event.wrote.join(', ')}${refused === '' ? '' : `; not kept: ${refused}`}`,
+      )
+    }
     case 'user_turn':
       return line(`${event.reply ?? ''}${event.over === null ? '' : ` [over: ${event.over}]`}`)
     case 'agent_turn':

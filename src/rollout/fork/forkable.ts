@@ -23,6 +23,9 @@ export async function requireForkable(
     throw refused('its task has a user, who was told what the fork has not said yet')
   if ((environment?.agents(task) ?? null) !== null)
     throw refused('its task has several agents, who were told what the fork has not said yet')
+  if (fork.way === 'replay' && parent.labels['library'] !== undefined) {
+    throw refused(`rollout ${rolloutId} is of a chain, and a fresh box has nothing of its library`)
+  }
   if (parent.harness !== harness.name) {
     throw refused(`rollout ${rolloutId} is of the harness ${parent.harness}, and this is ${harness.name}`)
   }

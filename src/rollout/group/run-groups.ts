@@ -42,7 +42,7 @@ export interface GroupWork {
   /** Whose members are begun first: higher first. */
   readonly priority: number
   /** What is the group's own of what its rollouts share. */
-  readonly own: Partial<Pick<RunParts, 'policy' | 'horizon' | 'labels' | 'fork'>>
+  readonly own: Partial<Pick<RunParts, 'policy' | 'horizon' | 'labels' | 'fork' | 'library'>>
 }
 
 export interface RunGroupsOptions {
@@ -283,7 +283,7 @@ export class RunGroups implements SlotWork {
     }
   }
 
-  /** Jobs for a node. What an earlier process left of a member, and what goes on from another rollout, is done here. */
+  /** Jobs for a node. What an earlier process left of a member, and what goes on from another rollout or its library, is done here. */
   async #forNode(claimed: readonly Lease[]): Promise<readonly Omit<NodeJob, 'order'>[]> {
     const { queue, catalogue } = this.#run.store
     const found: Omit<NodeJob, 'order'>[] = []
@@ -297,7 +297,7 @@ export class RunGroups implements SlotWork {
       const { slot } = job.payload as { readonly slot: number }
       const { task, group, spec, at } = known
       const before = await catalogue.rollouts({ groupId: group.id, slots: [slot] })
-      if (spec.fork !== null || counts(before.at(-1))) {
+      if (spec.fork !== null || spec.library !== undefined || counts(before.at(-1))) {
         this.#runner.adopt(job)
         // There may be another one that the node can do.
         this.#wake()

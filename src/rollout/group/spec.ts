@@ -34,6 +34,7 @@ export function groupSpec(asked: GroupRequest): GroupSpec {
     horizon: asked.horizon ?? null,
     fork: asked.fork ?? null,
     ...(asked.inject === undefined ? {} : { inject: asked.inject }),
+    ...(asked.library === undefined ? {} : { library: asked.library }),
     onCut: { horizon: 'verify', budget: 'verify', context_overflow: 'verify', agent_timeout: 'verify', ...asked.onCut },
   }
 }

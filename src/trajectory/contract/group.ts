@@ -1,5 +1,5 @@
 /** The life of a group: what was asked for, its rounds, their slots, and what they settled to. */
-import type { Id, RolloutEnd, VerdictStatus } from '../../core/index.ts'
+import type { Digest, Id, RolloutEnd, VerdictStatus } from '../../core/index.ts'
 import type { Injection } from './session.ts'
 
 /** Ends that cut an agent off although nothing failed. */
@@ -58,6 +58,16 @@ export interface GroupSpec {
   readonly fork: ForkFrom | null
   /** What its members' policy sees beside their harness's words, in the place of what is configured; behind a fork, besides what its parent saw. */
   readonly inject?: readonly Injection[]
+  /** The library that its members find in their boxes, and leave one of their own. Absent: there is none. */
+  readonly library?: GroupLibrary
+}
+
+/** Files that an agent left for later tasks. */
+export interface GroupLibrary {
+  /** Of the artifact; null: it is empty. */
+  readonly sha256: Digest | null
+  /** The rollout that left it; null: it is empty. */
+  readonly from: Id | null
 }
 
 /** A place in a group, filled by one attempt after the other. */

@@ -1,0 +1,2 @@
+#!/bin/bash
+python3 /solution/total.py /workspace/till.txt > /workspace/total.txt

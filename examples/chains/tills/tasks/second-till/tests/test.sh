@@ -1,0 +1,2 @@
+#!/bin/bash
+if [ "$(head -c 100 /workspace/total.txt 2>/dev/null | tr -d '[:space:]')" = 197536 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt

@@ -1,0 +1,1 @@
+export { type LibraryEvent, libraryPlace, type PutLibrary, putLibrary, takeLibrary, usedOf } from './library.ts'
