@@ -68,7 +68,14 @@ export async function openRun(asked: RunOptions): Promise<OpenRun> {
   return {
     groups,
     ownOf: (spec) => ownOf(options, run, spec),
-    check: async (task, { fork }) => {
+    check: async (task, { fork, library }) => {
+      if (library !== undefined && options.doneHere === false) {
+        throw new PaddockError(
+          'GROUP_INVALID',
+          'The group cannot be: this coordinator leaves rollouts to nodes, which have no library.',
+          { fix: 'Start the coordinator with --here.' },
+        )
+      }
       if (fork !== null) await requireFork(options, run, { fork, task })
     },
     ended,

@@ -1,9 +1,15 @@
 /** Chains of tasks in real boxes: a folder of files goes from the box of one to that of the next, and is credited where it is read. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { referenceAgent, type RunOptions, type RunSummary } from '../../src/rollout/index.ts'
+import { serve } from '../cli/paddock.ts'
+import { Trainer } from '../rl/trainer.ts'
 import { openWorld, type World } from '../rollout/world.ts'
 
 const names = ['first-till', 'second-till', 'third-till']
@@ -121,3 +127,84 @@ test('a link that machines failed takes nothing from those before it', async () 
   expect(summary.rollouts.map(({ end }) => end)).toEqual(['completed', 'infra', 'completed'])
   expect(rewards(summary)).toEqual([1.5, null, 1])
 })
+
+test('the command of the guide, killed in its second link, is gone on with: links that had settled stay as they were', async () => {
+  const root = join(import.meta.dirname, '../..')
+  const guide = await readFile(join(root, 'docs/guides/chains.md'), 'utf8')
+  const [program = '', ...args] = /^\.\/paddock run --chain .*$/m.exec(guide)?.[0].split(' ') ?? []
+  const data = await mkdtemp(join(tmpdir(), 'paddock-chains-'))
+  const asked = (...more: readonly string[]): string =>
+    execFileSync(join(root, program), [...more, '--data', data], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).toString()
+  const child = spawn(join(root, program), [...args, '--data', data], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = once(child, 'exit')
+  try {
+    await says(child, /first-till #1 .*\n(.*\n)*.*second-till/)
+    child.kill('SIGKILL')
+    await exited
+    const rolloutsOf = () =>
+      JSON.parse(asked('list', 'rollouts', '--json')) as {
+        rollouts: readonly { id: string; runId: string; task: string }[]
+      }
+    const before = rolloutsOf().rollouts
+    const runId = before[0]?.runId ?? ''
+    const { summary } = JSON.parse(asked('run', '--resume', runId, '--json')) as { summary: RunSummary }
+    const ended = summary.rollouts.filter(({ end }) => end === 'completed')
+    expect(ended.map(({ task }) => task.name).toSorted()).toEqual(names.flatMap((name) => [name, name]).toSorted())
+    for (const { rolloutId } of summary.rollouts.filter(({ task }) => task.name === 'first-till')) {
+      expect(before.map(({ id }) => id)).toContain(rolloutId)
+    }
+    expect(ended[0]?.verdict?.components).toHaveProperty('chain_credit')
+  } finally {
+    child.kill('SIGKILL')
+    await rm(data, { recursive: true, force: true })
+  }
+})
+
+test('a trainer begins a group with what a rollout of another one left', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'paddock-chains-rl-'))
+  const serving = await serve(data)
+  try {
+    const trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
+    const folder = join(import.meta.dirname, '../../examples/chains/tills/tasks')
+    await trainer.ask('POST', '/runs', { run_id: 'chained', tasks: folder })
+    await trainer.attach('chained')
+    const link = async (group: string, task: string, library: unknown) => {
+      const asked = { group_id: group, task, n: 1, library, labels: { chain: 'tills' } }
+      await trainer.ask('POST', '/runs/chained/groups', { groups: [asked] })
+      for (;;) {
+        const [claim] = await trainer.claim('chained', { wait_s: 60 })
+        if (claim !== undefined) return trainer.rows(group, claim.claim_id)
+      }
+    }
+    const one = await link('one', 'first-till', 'empty')
+    expect(one.members).toMatchObject([{ labels: { chain: 'tills', library: 'empty' } }])
+    const rollout = one.members[0]?.rollout_id
+    const two = await link('two', 'second-till', { rollout })
+    expect(two.members).toMatchObject([{ labels: { library: expect.stringMatching(/^[0-9a-f]{64}$/) } }])
+    const none = { groups: [{ group_id: 'three', task: 'third-till', n: 1, library: { rollout: 'nobody' } }] }
+    expect(await trainer.refused('POST', '/runs/chained/groups', none)).toEqual([400, 'GROUP_INVALID'])
+    await trainer.ask('POST', '/runs', { run_id: 'outside' })
+    const outside = { groups: [{ group_id: 'x', task: { name: 'x', instruction: 'x' }, n: 1, library: 'empty' }] }
+    expect(await trainer.refused('POST', '/runs/outside/groups', outside)).toEqual([400, 'GROUP_INVALID'])
+  } finally {
+    await serving.stop()
+    await rm(data, { recursive: true, force: true })
+  }
+})
+
+/** Resolves when a program has said something. */
+async function says(child: ChildProcess, what: RegExp): Promise<void> {
+  let said = ''
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        said += chunk.toString()
+        if (what.test(said)) resolve()
+      })
+    }
+    child.once('exit', () => reject(new Error(`it ended: ${said}`)))
+  })
+}

@@ -296,6 +296,11 @@ export class TrainerRuns {
     for (const one of groups) {
       const task = await taskOf(this.#parts, { id: runId, own: asked.own }, one.task)
       requireTraining(asked, one.id, task)
+      if (one.spec.library !== undefined && asked.own === null) {
+        throw new PaddockError('GROUP_INVALID', `The group ${one.id} cannot be: its rollouts are done elsewhere.`, {
+          fix: 'Leave `library` out, or open the run with `tasks`, so that Paddock has the boxes.',
+        })
+      }
       wanted.push({ ...one, task })
     }
     const accepted: { id: Id; round: RoundView }[] = []

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { PaddockError, present } from '../../core/index.ts'
-import { groupSpec } from '../../rollout/index.ts'
-import { onCuts, type RoundView } from '../../trajectory/index.ts'
+import { groupSpec, libraryLeftBy } from '../../rollout/index.ts'
+import { type GroupLibrary, type GroupSpec, onCuts, type RoundView } from '../../trajectory/index.ts'
 import { injections } from '../injections.ts'
 import { recordedName } from '../recorded-name.ts'
 import { nothing, type RlApi, written } from './api.ts'
@@ -39,6 +39,8 @@ const group = z.strictObject({
   task,
   prompt_variant: z.string().default('default'),
   priority,
+  /** What its members find in `/library`: nothing yet, or what a rollout left there. Absent: there is none, and none is kept. */
+  library: z.union([z.literal('empty'), z.strictObject({ rollout: name })]).optional(),
   ...specShape,
 })
 const groupsBody = z.strictObject({ groups: z.array(group).min(1).max(10_000) })
@@ -77,13 +79,15 @@ export function groupRoutes(api: RlApi, { runs, groups: atWork, reader }: RlPart
     refusals: { 429: taken },
   }
   api.add('post', '/runs/:id/groups', submitting, async ({ response, params, body: { groups } }) => {
-    const wanted = groups.map(({ group_id: id, task: named, prompt_variant: promptVariant, priority, ...spec }) => ({
-      id,
-      task: named,
-      promptVariant,
-      priority,
-      spec: specOf(spec),
-    }))
+    const wanted = await Promise.all(
+      groups.map(async ({ group_id: id, task: named, prompt_variant: promptVariant, priority, library, ...spec }) => ({
+        id,
+        task: named,
+        promptVariant,
+        priority,
+        spec: library === undefined ? specOf(spec) : withLibrary(specOf(spec), await libraryOf(reader, library)),
+      })),
+    )
     const { accepted, refused, capacity } = await runs.submit(params.id, wanted)
     const answer = { accepted: accepted.map((one) => roundView(one.id, one.round)), refused, capacity }
     if (refused.length === 0) return answer
@@ -102,9 +106,11 @@ export function groupRoutes(api: RlApi, { runs, groups: atWork, reader }: RlPart
   })
   const body = z.strictObject(specShape)
   const opening = { name: 'openRound', says: 'Opens a further round of a group', body, status: 201, answer: round }
-  api.add('post', '/groups/:id/rounds', opening, async ({ params, body: spec }) =>
-    roundView(params.id, await runs.openRound(params.id, specOf(spec))),
-  )
+  api.add('post', '/groups/:id/rounds', opening, async ({ params, body: spec }) => {
+    const library = (await reader.catalogue.rounds(params.id))[0]?.spec.library
+    const asked = library === undefined ? specOf(spec) : withLibrary(specOf(spec), library)
+    return roundView(params.id, await runs.openRound(params.id, asked))
+  })
   const cancelling = { name: 'cancelGroup', says: 'Stops what goes on of a group', body: nothing, answer: cancelled }
   api.add('post', '/groups/:id/cancel', cancelling, async ({ params }) => {
     const settled = await atWork.cancel(params.id)
@@ -137,6 +143,18 @@ export function specOf(asked: z.infer<z.ZodObject<typeof specShape>>) {
   } = asked
   const deadlineMs = deadlineS === undefined || deadlineS === null ? deadlineS : Math.round(deadlineS * 1000)
   return groupSpec(present({ ...rest, minUsable, topUp, stopWhen, deadlineMs, onCut: cuts }))
+}
+
+async function libraryOf(
+  { recorder }: RlParts['reader'],
+  asked: 'empty' | { readonly rollout: string },
+): Promise<GroupLibrary> {
+  return asked === 'empty' ? { sha256: null, from: null } : libraryLeftBy(recorder, asked.rollout)
+}
+
+/** Its rollouts tell the library that they began with, as those of a chain do. */
+function withLibrary(spec: GroupSpec, library: GroupLibrary): GroupSpec {
+  return { ...spec, library, labels: { ...spec.labels, library: library.sha256 ?? 'empty' } }
 }
 
 export function roundView(groupId: string, { round: number, slots, settled }: RoundView) {
