@@ -28,7 +28,7 @@ it('names every route that the control listener serves, and no other', () => {
     reader: {},
     rl: {},
     nodes: { jobs: {} },
-    proxy: {},
+    proxy: { policies: [] },
     archiveState: () => null,
     tally: new WorkTally(),
   } as unknown as ControlParts
