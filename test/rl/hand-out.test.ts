@@ -107,6 +107,46 @@ describe('a run', () => {
     expect(await trainer.refused('POST', '/runs/nobody/attach', { resume_step: null })).toEqual([404, 'NOT_FOUND'])
   })
 
+  it('is refused what could not be told apart, lost, or done', async () => {
+    const run = await openRun()
+    const group = (id: string, more: object) => ({ groups: [{ group_id: `${run}-${id}`, task, n: 2, ...more }] })
+    for (const more of [{ n: 100_001 }, { over: 1e9 }, { top_up: 1e9 }]) {
+      const asked = trainer.refused('POST', `/runs/${run}/groups`, group('many', more))
+      expect(await asked).toEqual([400, 'BODY_INVALID_SHAPE'])
+    }
+    await trainer.ask('POST', `/runs/${run}/groups`, group('g', {}))
+    const [first, other] = [await trainer.open(`${run}-g`, { idempotency_key: 'a' }), await trainer.open(`${run}-g`)]
+    const [named, conflict] = [{ group_id: `${run}-g`, idempotency_key: 'a' }, [409, 'STORE_CONFLICT']]
+    expect(await trainer.refused('POST', '/rollouts', { ...named, harness: 'another' })).toEqual(conflict)
+    // Another attempt of a slot has a key too: its answer may be lost as well.
+    await trainer.end(first.rollout_id, null, 'infra')
+    const again = await trainer.open(`${run}-g`, { slot: 0, idempotency_key: 'b' })
+    const repeated = await trainer.open(`${run}-g`, { slot: 0, idempotency_key: 'b' })
+    expect(repeated.rollout_id).toBe(again.rollout_id)
+    expect(again.rollout_id).not.toBe(first.rollout_id)
+    expect(await trainer.refused('POST', '/rollouts', { ...named, slot: 0, idempotency_key: 'c' })).toEqual(conflict)
+    // A number that comes with a second end would be lost.
+    await talk(again, 1)
+    await trainer.end(again.rollout_id, 0.5)
+    await trainer.end(again.rollout_id, 0.5)
+    await trainer.ask('POST', `/rollouts/${other.rollout_id}/end`, { end: 'completed' })
+    for (const id of [again.rollout_id, other.rollout_id]) {
+      const end = { end: 'completed', verdict: { source: 'test', reward: 1 } }
+      expect(await trainer.refused('POST', `/rollouts/${id}/end`, end)).toEqual(conflict)
+    }
+    await trainer.ask('POST', `/rollouts/${other.rollout_id}/verdict`, { source: 'test', reward: 1 })
+    const [claim] = await trainer.claim(run)
+    const { rows } = await trainer.rows(`${run}-g`, claim?.claim_id ?? '')
+    for (const tokens of [
+      [5, 2],
+      [2, 2],
+    ]) {
+      const body = { incarnation: 1, dispositions: [{ ...used(rows[0]?.row_id ?? ''), tokens }] }
+      const asked = trainer.refused('POST', `/runs/${run}/dispositions`, body)
+      expect(await asked).toEqual([400, 'BODY_INVALID_SHAPE'])
+    }
+  })
+
   it('samples as its trainer can recompute, whatever the harness asks', async () => {
     const run = await openRun()
     await trainer.ask('POST', `/runs/${run}/groups`, { groups: [{ group_id: `${run}-g`, task, n: 1 }] })

@@ -177,7 +177,7 @@ export class OutsideGroups {
 
   /**
    * Ends a rollout: its sessions are closed, its verdict, if there is one, stands before its end. Idempotent. Resolves with
-   * the round if it has settled by that. Throws `STORE_CONFLICT` where it has ended otherwise, `VERDICT_REFUSED`.
+   * the round if it has settled by that. Throws `STORE_CONFLICT` where it has ended otherwise, or without this verdict, `VERDICT_REFUSED`.
    */
   async end(
     rolloutId: Id,
@@ -223,17 +223,25 @@ export class OutsideGroups {
   async #inOwnSlot(group: GroupRecord, { key, harness, labels }: OpenOutside): Promise<RolloutView> {
     const [slot] = await this.#store.catalogue.openSlots(group.id, [{ jobId: this.#newId(), key }])
     if (slot === undefined) return never()
-    const last = await this.#lastOf(group.id, slot.slot)
-    if (last !== undefined) return last
+    const tries = await this.#store.catalogue.rollouts({ groupId: group.id, slots: [slot.slot] })
+    const last = tries.at(-1)
+    if (last !== undefined) {
+      if (tries.some((one) => one.harness === harness)) return last
+      throw new PaddockError('STORE_CONFLICT', `the key ${key} is of a rollout of ${last.harness}, not of ${harness}`, {
+        fix: 'Give each rollout a key of its own.',
+      })
+    }
     return this.#begin({ runId: group.runId, groupId: group.id, slot: slot.slot, attempt: 0, harness }, labels)
   }
 
-  async #again(round: RoundView, { groupId, harness, labels }: OpenOutside, slot: number): Promise<RolloutView> {
+  async #again(round: RoundView, { groupId, key, harness, labels }: OpenOutside, slot: number): Promise<RolloutView> {
     const last = await this.#lastOf(groupId, slot)
     if (last === undefined) throw new PaddockError('NOT_FOUND', `group ${groupId} has no slot ${slot}`)
     if (round.settled !== null || !round.slots.some((one) => one.slot === slot)) {
       throw new PaddockError('ROUND_SETTLED', `the round of slot ${slot} has settled`)
     }
+    // Asked for again under its key: the answer was lost.
+    if (last.end === null && key !== null && (await this.#isOpenedWith(last.id, key))) return last
     if (last.end !== 'infra' && last.end !== 'cancelled') {
       throw new PaddockError(
         'STORE_CONFLICT',
@@ -241,6 +249,11 @@ export class OutsideGroups {
       )
     }
     return this.#begin({ runId: last.runId, groupId, slot: last.slot, attempt: last.attempt + 1, harness }, labels)
+  }
+
+  async #isOpenedWith(rolloutId: Id, key: string): Promise<boolean> {
+    const sessions = await this.#store.recorder.sessions({ rolloutId })
+    return sessions.some(({ labels }) => labels['key'] === key)
   }
 
   async #lastOf(groupId: Id, slot: number): Promise<RolloutView | undefined> {
@@ -263,7 +276,7 @@ export class OutsideGroups {
     const { catalogue, recorder } = this.#store
     const rollout = await catalogue.rollout(rolloutId)
     if (rollout.end !== null) {
-      if (rollout.end === end && rollout.endDetail === detail) return
+      if (rollout.end === end && rollout.endDetail === detail) return requireSaid(rollout, verdict)
       throw new PaddockError('STORE_CONFLICT', `rollout ${rolloutId} has ended as ${rollout.end}`)
     }
     for (const { id, role } of await recorder.sessions({ rolloutId })) {
@@ -330,6 +343,19 @@ export class OutsideGroups {
     if (!isOutside(await this.#store.catalogue.run(group.runId))) throw notOutside(`group ${groupId}`)
     return group
   }
+}
+
+/** A number that comes with a second end would be lost. What a cut is worth is its group's, whoever says another number. */
+function requireSaid({ id, verdicts }: RolloutView, verdict: LateVerdict | null): void {
+  if (verdict === null || typeof verdict.reward !== 'number') return
+  const isSaid = verdicts.some(
+    ({ reward, verifier }) =>
+      verifier.id.startsWith('cut/') || (verifier.id === `late/${verdict.source}` && reward === verdict.reward),
+  )
+  if (isSaid) return
+  throw new PaddockError('STORE_CONFLICT', `rollout ${id} has ended, and not with this verdict`, {
+    fix: `What is known later is a verdict of its own: POST /rl/v1/rollouts/${id}/verdict.`,
+  })
 }
 
 /** Whoever does it ended it meanwhile: then that is how it ended. */

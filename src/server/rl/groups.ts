@@ -10,11 +10,14 @@ import { countOf, labels, name, task } from './shapes.ts'
 
 const onCut = z.enum(onCuts).optional()
 
+/** Each member that Paddock does is a job from the start. */
+const mostMembers = 100_000
+
 export const specShape = {
-  n: z.int().min(1),
-  over: z.int().min(0).optional(),
+  n: z.int().min(1).max(mostMembers),
+  over: z.int().min(0).max(mostMembers).optional(),
   min_usable: z.int().min(0).optional(),
-  top_up: z.int().min(0).optional(),
+  top_up: z.int().min(0).max(mostMembers).optional(),
   stop_when: z
     .union([z.strictObject({ usable: z.int().min(1) }), z.enum(['deadline', 'any_pass', 'variance'])])
     .transform((when) =>

@@ -13,6 +13,7 @@ const disposition = z.strictObject({
   outcome: z.enum(dispositionOutcomes),
   tokens: z
     .tuple([z.int().min(0), z.int().min(0)])
+    .refine(([start, end]) => start < end, 'must be [start, end], start before end')
     .nullable()
     .default(null),
   advantage: unsaid,
