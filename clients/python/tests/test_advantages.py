@@ -306,3 +306,19 @@ class Weights(unittest.TestCase):
         for mean, value in wanted.items():
             found = sum(scale * sum(row) for scale, row in zip(row_scales(rows, mean), losses, strict=True))  # type: ignore[arg-type]
             self.assertAlmostEqual(found, value, places=12, msg=mean)
+
+
+class Extremes(unittest.TestCase):
+    def of(self, rewards: Sequence[float], method: str = "grpo") -> list[float | None]:
+        return list(advantages(decode(encoder.encode(encoder.simple(list(rewards)))), method).by_rollout.values())
+
+    def test_large_tiny_and_signed_zeros_are_numbers(self) -> None:
+        for rewards in ([1e140, -1e140], [1e-300, 0.0], [5e-324, 0.0], [-1e9, 1e9 + 1, 3.0]):
+            for method in ("grpo", "rloo", "mean"):
+                self.assertTrue(all(each is not None and math.isfinite(each) for each in self.of(rewards, method)), rewards)
+        self.assertEqual(self.of([-0.0, 0.0]), [0.0, 0.0])
+
+    def test_what_no_float_can_hold_is_refused_by_name(self) -> None:
+        for rewards in ([1e308, -1e308], [1e308, 1e308], [1e200, 0.0]):
+            with self.assertRaisesRegex(ValueError, "scale them"):
+                self.of(rewards)

@@ -47,6 +47,8 @@ _DEFAULTS: Mapping[str, Preset] = {
 }
 # Rewards that differ by less than this share of the largest are equal: they were, before somebody added and divided.
 _SAME = 1e-9
+# Of larger ones the square overflows.
+_LARGEST = 1e150
 
 
 class OutcomeStopped(ValueError):
@@ -270,6 +272,8 @@ class _Scale:
     def __init__(self, numbers: Sequence[float], preset: Preset) -> None:
         self._preset = preset
         self._n = len(numbers)
+        if max((abs(number) for number in numbers), default=0.0) > _LARGEST:
+            raise ValueError(f"rewards beyond {_LARGEST:g} have no deviation that a float can hold. Fix: scale them, by `shape`.")
         self._mean = _mean(numbers) if numbers else 0.0
         spread = max(numbers) - min(numbers) if numbers else 0.0
         largest = max((abs(number) for number in numbers), default=0.0)
