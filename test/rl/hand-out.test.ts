@@ -414,6 +414,26 @@ describe('a trainer that comes back', () => {
 })
 
 describe('events', () => {
+  it('are told behind cursors of their own run alone, and none that is to come', async () => {
+    const run = await openRun()
+    const asked = (after: string) => trainer.refused('GET', `/runs/${run}/events?after=${after}`)
+    for (const after of [
+      '',
+      'x',
+      '1',
+      `${run}:1:`,
+      `${run}:1:-1`,
+      `${run}:1:0x1`,
+      `${run}:a:1`,
+      `${run}:1:1:1`,
+      'run-1:1:1',
+    ]) {
+      expect([after, await asked(after)]).toEqual([after, [400, 'BODY_INVALID_SHAPE']])
+    }
+    for (const after of [`${run}:1:999999`, `${run}:2:0`]) expect(await asked(after)).toEqual([409, 'CURSOR_AHEAD'])
+    expect((await trainer.send('GET', `/runs/${run}/events?after=${run}:1:0`)).status).toBe(200)
+  })
+
   it('go on behind a cursor, and wait for what happens next', async () => {
     const run = await openRun()
     const look = async (query: string) => {

@@ -6,11 +6,13 @@ export function cursorOf(runId: Id, incarnation: number | null, seq: number): st
 }
 
 /** The place of a cursor. Throws `BODY_INVALID_SHAPE` for what is none of this run. */
-export function placeOf(runId: Id, cursor: string | undefined): number {
-  if (cursor === undefined) return 0
-  const [run, , seq] = cursor.split(':')
-  const place = Number(seq)
-  if (run === runId && Number.isInteger(place) && place >= 0) return place
+export function placeOf(
+  runId: Id,
+  cursor: string | undefined,
+): { readonly incarnation: number; readonly after: number } {
+  if (cursor === undefined) return { incarnation: 0, after: 0 }
+  const [, run, incarnation, seq] = /^([^:]*):(\d{1,15}):(\d{1,15})$/.exec(cursor) ?? []
+  if (run === runId) return { incarnation: Number(incarnation), after: Number(seq) }
   throw new PaddockError('BODY_INVALID_SHAPE', `query.after: ${cursor} is no cursor of run ${runId}`, {
     fix: 'Give the cursor of an event of this run, or leave `after` out.',
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PaddockError } from '../../core/index.ts'
 import type { RunEvent } from '../../trajectory/index.ts'
 import { type RlApi, written } from './api.ts'
 import type { RlParts } from './contract.ts'
@@ -17,7 +18,10 @@ const lines = 'application/x-ndjson'
 export function eventRoutes(api: RlApi, { runs, trainer }: RlParts): void {
   const about = { name: 'events', says: 'What happened behind a cursor', query, answer: z.string(), types: [lines] }
   api.add('get', '/runs/:id/events', about, async ({ response, params: { id: runId }, query: asked }) => {
-    const after = placeOf(runId, asked.after)
+    const { incarnation: told, after } = placeOf(runId, asked.after)
+    if (told > ((await trainer.incarnation(runId)) ?? 0)) {
+      throw new PaddockError('CURSOR_AHEAD', `run ${runId} has no incarnation ${told}`)
+    }
     const events = await runs.events(runId, {
       after,
       limit: asked.limit,
