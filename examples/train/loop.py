@@ -3,8 +3,8 @@
 `lag` + 1 steps of groups are under way, so that sampling goes on while it trains: rows are up to `lag` versions old when they are used.
 The loss corrects for that token by token, with the clipped ratio to the recorded logprobs; `--kl` holds the model near what it began as;
 of `--lr`, the share `--decay` is gone at the end. All rows of a rollout (sub-agents, compaction, forks) have its one advantage; the mean
-is over trained tokens. After each step the engine loads the weights: by `--push`, a program that is given their directory, or by
-`--requests`, which Paddock posts to each replica. Started again as before, it goes on from its checkpoint, and what was lost comes again.
+is over trained tokens. After each step the engine loads the weights: by `--push`, a program that gets their directory, or by `--requests`,
+posted to each replica; with `--lora` an adapter of that rank. Started again, it goes on from its checkpoint: what was lost comes again.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import argparse
 import json
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import lora
 import torch
 from paddock_rl import Advantages, Bound, Full, Gated, Group, Mismatch, Outcome, Paddock, Row, Run
 from paddock_rl import advantages, check_mismatch, row_scales
 from transformers import AutoModelForCausalLM
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """A row, what its rollout was worth, and the factor that makes a sum over tokens the mean over the step."""
 
     row: Row
@@ -38,8 +37,7 @@ def padded(arrays: Iterable[Any]) -> torch.Tensor:
 
 def token_logprobs(model: Any, rows: Sequence[Row]) -> torch.Tensor:
     """[rows, longest]: the model's logprob of each token of each row at the temperature that sampled it; 0 in front and behind."""
-    ids = padded(row.token_ids for row in rows)
-    there = padded([1] * row.n_tokens for row in rows)
+    ids, there = padded(row.token_ids for row in rows), padded([1] * row.n_tokens for row in rows)
     heat = torch.ones(ids.shape)
     for at, row in enumerate(rows):
         for start, end, temperature in row.temperatures if row.logprob_kind != "raw" else ():
@@ -53,8 +51,7 @@ def clipped_loss(model: Any, samples: Sequence[Sample], low: float, high: float,
     """The summed loss of these rows, with `kl` times their distance (k3) from the reference; and how many tokens were clipped."""
     rows = [sample.row for sample in samples]
     new = token_logprobs(model, rows)
-    old = padded(row.logprobs for row in rows)
-    mask = padded(row.loss_mask for row in rows) > 0
+    old, mask = padded(row.logprobs for row in rows), padded(row.loss_mask for row in rows) > 0
     worth, scale = torch.tensor([(sample.advantage, sample.scale) for sample in samples]).T[..., None]
     # Behind the mask logprobs may be unknown; a NaN there must not reach the gradient.
     ratio = torch.exp(torch.where(mask, new - old, torch.zeros_like(new)))
@@ -85,8 +82,7 @@ def samples_of(judged: Sequence[tuple[Group, Advantages]], step: int, args: Any)
     chosen: list[tuple[Row, float]] = []
     for group, found in judged:
         worth = {} if found.no_signal else {each.row_id: each.advantage for each in found.rows}
-        kept = [row for row in group.rows if worth.get(row.row_id) is not None and why_not(row, step, args) is None]
-        chosen += [(row, worth[row.row_id]) for row in kept]
+        chosen += [(row, value) for row in group.rows if (value := worth.get(row.row_id)) is not None and not why_not(row, step, args)]
     return [Sample(*each, scale) for each, scale in zip(chosen, row_scales([row for row, _ in chosen], "token"))]
 
 
@@ -130,12 +126,15 @@ def learn(model: Any, optimizer: Any, run: Run, groups: Sequence[Group], step: i
 def push(model: Any, optimizer: Any, run: Run, version: int, args: Any) -> None:
     """Gives the engine these weights. Groups that would become too old by that are waited for and trained first."""
     while True:
+        adapter = lora.save_as_adapter(model, Path(args.save), f"{run.run_id}-{version}") if args.lora else None
         try:
-            run.policy(version, "pausing", mode=args.mode)
+            run.policy(version, "live" if adapter else "pausing", mode=args.mode, adapter=adapter)
             break
         except Gated as gate:
             if waiting := run.claim(max(1, len(gate.blocking)), lease_s=args.lease_s):
                 learn(model, optimizer, run, waiting, version - 1, args, first=False)
+    if adapter:
+        return
     try:
         model.save_pretrained(weights := args.weights or Path(args.save) / "weights")
         subprocess.run([args.push, weights], check=True) if args.push is not None else None
@@ -181,7 +180,7 @@ def train(model: Any, run: Run, ask: Callable[[str, int], Any], args: Any) -> No
 def main() -> None:
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     known = {"url": "http://127.0.0.1:8791", "run": "loop", "harness": "reference", "save": "out/loop", "mode": "drain"}
-    known |= {"steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 5, "most_tokens": 8192, "lease_s": 600.0, "decay": 0.0}
+    known |= {"steps": 40, "groups": 4, "n": 8, "lag": 1, "save_every": 5, "most_tokens": 8192, "lease_s": 600.0, "decay": 0.0, "lora": 0}
     known |= {"weights": "", "requests": "[]", "lr": 1e-5, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "kl": 0.0, "most_kl": 0.05}
     for name, default in known.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
@@ -189,6 +188,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=name != "push", help=help)
     args = parser.parse_args()
     model = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32)
+    lora.put_on(model, args.lora)
     args.reference = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32) if args.kl else None
     tasks = sorted(path.name for path in Path(args.tasks).iterdir() if path.is_dir())
     asked = {"purpose": "train", "harness": args.harness, "tasks": str(Path(args.tasks).resolve()), "groups_per_step": args.groups}

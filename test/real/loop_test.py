@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
 import sys
 import tempfile
 import threading
@@ -17,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from transformers.utils import logging
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "clients/python/src"), str(ROOT / "clients/python")]
+sys.path[:0] = [str(ROOT / "clients/python/src"), str(ROOT / "clients/python"), str(ROOT / "examples/train")]
 
 from paddock_rl import MismatchTooLarge, Paddock, decode  # noqa: E402
 from tests import encoder  # noqa: E402
@@ -52,6 +58,19 @@ def new_model() -> Any:
     return LlamaForCausalLM(config)
 
 
+@torch.no_grad()
+def merged(adapter: Path) -> Any:
+    """The model with an adapter of PEFT's format put into its weights."""
+    about = json.loads((adapter / "adapter_config.json").read_text())
+    tensors, model = load_file(adapter / "adapter_model.safetensors"), new_model()
+    for name, b in tensors.items():
+        if name.endswith(".lora_B.weight"):
+            at = name.removesuffix(".lora_B.weight")
+            weight = model.get_submodule(at.removeprefix("base_model.model.")).weight
+            weight += about["lora_alpha"] / about["r"] * b @ tensors[f"{at}.lora_A.weight"]
+    return model
+
+
 def reward_of(clue: int, answer: list[int]) -> float:
     """The share of answer tokens in the clue's quarter of the vocabulary: a quarter by chance."""
     return sum(token % CLUES == clue for token in answer) / len(answer)
@@ -70,6 +89,7 @@ class Played(StandIn):
         self.dispositions: list[dict[str, Any]] = []
         self.metrics: list[dict[str, Any]] = []
         self.checkpoints: list[int] = []
+        self.adapters: list[str] = []
         self.state = threading.Lock()
         self.on("POST /rl/v1/runs", says({"run_id": "run"}, 201))
         run = "/rl/v1/runs/run"
@@ -85,9 +105,14 @@ class Played(StandIn):
 
     def take_policy(self, asked: Asked) -> Reply:
         if asked.body["phase"] == "live":
-            self.model = AutoModelForCausalLM.from_pretrained(self.weights, dtype=torch.float32)
+            adapter = asked.body.get("adapter")
+            self.model = self.load() if adapter is None else merged(Path(adapter["path"]))
+            self.adapters += [] if adapter is None else [adapter["name"]]
             self.version = asked.body["version"]
         return says({})
+
+    def load(self) -> Any:
+        return AutoModelForCausalLM.from_pretrained(self.weights, dtype=torch.float32)
 
     def take_groups(self, asked: Asked) -> Reply:
         for group in asked.body["groups"]:
@@ -171,7 +196,7 @@ def asking(run: Any, tasks: list[str], args: argparse.Namespace) -> Any:
 
 def arguments(save: str, **more: Any) -> argparse.Namespace:
     known = {"save": save, "mode": "drain", "steps": 40, "groups": 4, "n": 9, "lag": 1, "save_every": 10, "most_tokens": 200}
-    rest = {"weights": "", "requests": "[]", "kl": 0.0, "reference": None, "lease_s": 600.0, "lr": 1e-2, "decay": 0.0, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 1e-3, "push": None}
+    rest = {"lora": 0, "weights": "", "requests": "[]", "kl": 0.0, "reference": None, "lease_s": 600.0, "lr": 1e-2, "decay": 0.0, "clip_low": 0.2, "clip_high": 0.28, "max_norm": 1.0, "most_kl": 1e-3, "push": None}
     return argparse.Namespace(**{**known, **rest, **more})
 
 
@@ -296,6 +321,50 @@ class Loop(unittest.TestCase):
             extra = [each["step"] for each in paddock.dispositions if each["row"].startswith("run-1-4-")]
             self.assertEqual(set(extra), {1})
             self.assertEqual([metrics["step"] for metrics in paddock.metrics], [0, 1, 2])
+
+    def test_trains_an_adapter_and_goes_on_from_its_checkpoint_with_the_same_one(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            paddock = Played(Path(directory) / "weights")
+            self.addCleanup(paddock.close)
+            for steps in (2, 4):
+                with Paddock(paddock.url, "t").run("run") as run:
+                    args, model = arguments(directory, steps=steps, lora=8, lr=5e-2), new_model()
+                    loop.lora.put_on(model, args.lora)
+                    loop.train(model, run, asking(run, [f"clue{clue}" for clue in range(CLUES)], args), args)
+            # What was sampled under an adapter has the logprobs that the trainer computes for it, in float32.
+            self.assertLess(max(metrics["mismatch"]["p99"] for metrics in paddock.metrics), 1e-3)
+            self.assertEqual([metrics["step"] for metrics in paddock.metrics], [0, 1, 2, 3])
+            self.assertEqual(len(paddock.adapters), 6)
+            self.assertEqual(paddock.adapters[2], paddock.adapters[3])
+            self.assertEqual(len(set(paddock.adapters)), 5)
+            self.assertEqual({body["phase"] for body in paddock.bodies("POST /rl/v1/runs/run/policy")}, {"live"})
+            base = new_model().state_dict()
+            kept = {name: value for name, value in model.state_dict().items() if name.endswith(".original")}
+            self.assertGreater(len(kept), 0)
+            for name, value in kept.items():
+                torch.testing.assert_close(value, base[name.replace(".parametrizations", "").removesuffix(".original")], rtol=0, atol=0)
+
+    def test_its_command_line_is_that_of_the_guide(self) -> None:
+        guide = (ROOT / "docs/guides/train.md").read_text()
+        command = re.search(r"^PYTHONPATH=\S+ python3 (examples/train/loop\.py .*)$", guide, re.MULTILINE)
+        assert command is not None
+        with tempfile.TemporaryDirectory() as directory:
+            place = Path(directory)
+            paddock = Played(place / "weights")
+            self.addCleanup(paddock.close)
+            new_model().save_pretrained(place / "model")
+            for clue in range(CLUES):
+                (place / "tasks" / f"clue{clue}").mkdir(parents=True)
+            here = {"--model": str(place / "model"), "--tasks": str(place / "tasks"), "--save": str(place / "out"), "--steps": "2"}
+            words = shlex.split(command[1])
+            words = [here.get(before, word) for before, word in zip(["", *words], words)]
+            more = ["--url", paddock.url, "--run", "run", "--n", "4"]
+            env = {**os.environ, "PYTHONPATH": str(ROOT / "clients/python/src"), "PADDOCK_CONTROL_TOKEN": "t"}
+            done = subprocess.run([sys.executable, "-B", *words, *more], cwd=ROOT, env=env, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([metrics["step"] for metrics in paddock.metrics], [0, 1])
+            self.assertEqual(len(paddock.adapters), 3)
+            self.assertEqual(paddock.bodies("POST /rl/v1/runs")[0]["tasks"], str(place / "tasks"))
 
     def test_it_has_two_hundred_lines_at_most(self) -> None:
         self.assertLessEqual(len((ROOT / "examples/train/loop.py").read_text().splitlines()), 200)

@@ -159,7 +159,7 @@ def main(subject: Subject, **others: Any) -> None:
     parser.add_argument("--control", action="store_true", help="shuffle rewards within groups")
     parser.add_argument("--url", required=True, help="Paddock's control listener")
     args = parser.parse_args()
-    args.push, args.requests = None, json.dumps(RELOAD)
+    args.push, args.requests, args.lora = None, json.dumps(RELOAD), 0
     paddock = Paddock(args.url)
     began = time.monotonic()
     shutil.copytree(args.base, args.weights, dirs_exist_ok=True)
