@@ -1,8 +1,10 @@
 /** Versions that are LoRA adapters, on a real vLLM: what Paddock says of each token, beside a forward pass of the merged weights. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
@@ -19,6 +21,12 @@ interface LoraRow extends Row {
   readonly policy_spans: readonly { readonly adapter: string | null; readonly weight_version: string | null }[]
 }
 
+/** What lora_loop.py tells. */
+interface Learned {
+  readonly metrics: readonly { readonly step: number; readonly mismatch: { readonly max: number } }[]
+  readonly policy: { readonly version: number; readonly label: string }
+}
+
 interface Scored {
   readonly sequences: readonly { readonly from: number; readonly logprobs: readonly (number | null)[] }[]
 }
@@ -33,6 +41,7 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
   const texts: string[] = []
   const listed: Record<string, readonly string[]> = {}
   let scored: number
+  let learned: Learned
 
   const start = (port?: number): Promise<Vllm> =>
     startVllm({
@@ -109,6 +118,9 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
     await look('asked again')
     rows = (await exportRows(data, join(directory, 'out'))) as readonly LoraRow[]
     scored = await rescored()
+    await trainer.ask('POST', '/runs/lora/close', {})
+    learned = await loop()
+    await look('behind the loop')
     expect((await serving.stop()).code).toBe(0)
   })
   afterAll(async () => {
@@ -125,6 +137,20 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
     const [{ from, logprobs } = { from: 0, logprobs: [] }] = sequences
     const apart = row.logprobs.map((told, at) => Math.abs((logprobs[at - from] ?? Number.NaN) - (told ?? Number.NaN)))
     return Math.max(...apart.filter((_, at) => row.loss_mask[at] === 1))
+  }
+
+  /** Four steps of the reference loop, the last two from its checkpoint. */
+  async function loop(): Promise<Learned> {
+    const { control } = serving.ready
+    const env = { PYTHONPATH: 'clients/python/src', PADDOCK_CONTROL_URL: control, PADDOCK_CONTROL_TOKEN: token }
+    const args = ['-B', join(import.meta.dirname, 'lora_loop.py'), weights(model), join(directory, 'loop')]
+    const child = spawn(join(cache, 'venv/bin/python'), args, {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [out, err, [code]] = await Promise.all([textOf(child.stdout), textOf(child.stderr), once(child, 'close')])
+    expect(code, err).toBe(0)
+    return JSON.parse(out.trim().split('\n').at(-1) ?? '') as Learned
   }
 
   const under = (adapter: string | null) => rows.filter((row) => row.policy_spans[0]?.adapter === adapter)
@@ -146,6 +172,15 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
       'started anew': ['policy'],
       'asked again': ['policy', 'adapter-b'],
     })
+  })
+
+  it('the reference loop trains one, each step sampled by the adapter that the step before made', () => {
+    const { metrics, policy } = learned
+    expect(metrics.map(({ step }) => step)).toEqual([0, 1, 2, 3])
+    // Float32 on both sides; a bound of the loop itself stops it at more.
+    for (const { mismatch } of metrics) expect(mismatch.max).toBeLessThan(1e-2)
+    expect(policy).toMatchObject({ version: 4, label: expect.stringMatching(/^lora-loop-4-[0-9a-f]{12}$/) })
+    expect(listed['behind the loop']).toEqual(['policy', policy.label])
   })
 
   it('logprobs are those of the merged weights of the adapter that a row names, and of no other', async () => {
