@@ -79,6 +79,7 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'GET /nodes/sessions/:id/verifications/:job/files/:digest': works,
   'GET /nodes/sessions/:id/verifications/:job/artifacts/:digest': works,
   'POST /nodes/sessions/:id/verifications/:job/hand-in': works,
+  'GET /nodes/sessions/:id/jobs/:job/parents/:rollout': works,
   'POST /nodes/sessions/:id/jobs/:job/hand-in': works,
   'POST /nodes/sessions/:id/jobs/:job/give-back': works,
 

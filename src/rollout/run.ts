@@ -281,16 +281,17 @@ async function requireFork(
   run: RunParts,
   { fork, task }: { readonly fork: ForkFrom; readonly task: Task },
 ): Promise<void> {
-  if (!doneHere) {
+  const { end, labels } = await run.store.catalogue.rollout(fork.rolloutId)
+  if (!doneHere && end === null) {
     throw new PaddockError(
       'FORK_REFUSED',
-      'this coordinator leaves rollouts to nodes, which have no record to go on from',
-      {
-        fix: 'Start the coordinator with --here.',
-      },
+      `There is no fork there: rollout ${fork.rolloutId} has not ended, and nodes are given records of what has.`,
+      { fix: 'Fork it when it has ended, or start the coordinator with --here.' },
     )
   }
-  await requireForkable(run, fork, task)
+  // What a node kept is on its machine.
+  const isHere = doneHere && labels['node'] === undefined
+  await requireForkable({ ...run, sandbox: isHere ? run.sandbox : null }, fork, task)
 }
 
 /** Rollouts that may have begun at once. */

@@ -8,6 +8,7 @@ export {
   beatAnswer,
   claimAnswer,
   claimVerificationsAnswer,
+  digestHeader,
   filesAnswer,
   giveBackAnswer,
   handInAnswer,

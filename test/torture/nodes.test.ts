@@ -313,6 +313,7 @@ it('another version is refused by name, a session of another token by 403, and a
     ['GET', `/${session}/verifications/${job}/files/${'0'.repeat(64)}?token=1`],
     ['GET', `/${session}/verifications/${job}/artifacts/${'0'.repeat(64)}?token=1`],
     ['POST', `/${session}/verifications/${job}/hand-in?token=1`, { came: { missing: 'all' } }],
+    ['GET', `/${session}/jobs/${job}/parents/${job}?token=1`],
     ['POST', `/${session}/jobs/${job}/give-back`, { token: 1, why: 'drain', reason: null }],
     ['DELETE', `/${session}`],
   ] as const

@@ -18,6 +18,7 @@ import {
   beatAnswer,
   claimAnswer,
   claimVerificationsAnswer,
+  digestHeader,
   filesAnswer,
   giveBackAnswer,
   handInAnswer,
@@ -139,6 +140,20 @@ export class NodeClient {
     })
     if (sha256(bytes) === digest) return bytes
     throw new PaddockError('HANDIN_DAMAGED', `the artifact ${digest} does not have its digest`)
+  }
+
+  /** The record of a rollout that a job goes on from. Throws `NOT_FOUND`. */
+  async parent(
+    { session, jobId, token }: Lease,
+    rolloutId: Id,
+  ): Promise<{ readonly bytes: Uint8Array; readonly digest: Digest }> {
+    const path = `/nodes/sessions/${session}/jobs/${jobId}/parents/${rolloutId}?token=${token}`
+    const ask = async (url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
+      const answer = await fetch(url, { headers, signal })
+      if (!answer.ok) throw await refusal(answer)
+      return { bytes: new Uint8Array(await answer.arrayBuffer()), digest: answer.headers.get(digestHeader) ?? '' }
+    }
+    return this.#answered(path, ask, { limitMs: handInMs })
   }
 
   /** Throws `HANDIN_REFUSED`. */

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Id, isPaddockError, newId, PaddockError, systemClock } from '../../core/index.ts'
+import { type Id, isPaddockError, KeyedTurns, newId, PaddockError, systemClock } from '../../core/index.ts'
 import { isUnverified, type NodeJob, rolloutOfJob, type RunAtNode } from '../../rollout/index.ts'
 import type { NodeEngines } from '../../server/index.ts'
-import { packRollout, type Store } from '../../trajectory/index.ts'
+import { packRollout, type Store, takeInRollout } from '../../trajectory/index.ts'
 import type { Joined, NodeClient } from './client.ts'
 import type { HandedJob, HeldJob, JobFiles } from './job-files.ts'
 import type { NodeNews } from './news.ts'
@@ -55,6 +55,8 @@ export class NodeWorker {
   readonly #runs = new Map<Id, Promise<RunAtNode>>()
   /** Runs that this node cannot do. */
   readonly #unfit = new Set<Id>()
+  /** What several jobs go on from is asked for once. */
+  readonly #parents = new KeyedTurns<Id>()
   #session: Id
   /** Sessions of an earlier process whose jobs are not taken up yet: it is dead, so nothing of them is sampled any more. */
   #earlier: readonly Id[] = []
@@ -233,15 +235,17 @@ export class NodeWorker {
       run: runId,
       detail: `slot ${job.slot}, attempt ${job.attempt}`,
     })
-    let run: RunAtNode
+    let run: RunAtNode | null = null
     try {
       const opened = this.#runs.get(runId) ?? open(job.order, job.lease.session)
       this.#runs.set(runId, opened)
       run = await opened
       signal.throwIfAborted()
+      for (const parent of job.parents) await this.#keepParent(job, parent)
+      signal.throwIfAborted()
     } catch (error) {
       if (!signal.aborted) {
-        this.#runs.delete(runId)
+        if (run === null) this.#runs.delete(runId)
         this.#unfit.add(runId)
       }
       return this.#giveBack(job, signal.aborted ? 'drain' : 'failure', signal.aborted ? null : lineOf(error))
@@ -264,6 +268,16 @@ export class NodeWorker {
       return this.#giveBack(job, 'drain', null)
     }
     await this.handIn(job, rolloutId, fault)
+  }
+
+  /** The record of a rollout that a job goes on from is in this store: it ran here, was asked for before, or is now. */
+  #keepParent({ lease }: NodeJob, rolloutId: Id): Promise<void> {
+    const { client, store } = this.#parts
+    return this.#parents.take(rolloutId, async () => {
+      const [known] = await store.catalogue.rollouts({ ids: [rolloutId] })
+      if (known !== undefined && known.end !== null) return
+      await takeInRollout(store, { ...(await client.parent(lease, rolloutId)), by: 'coordinator' })
+    })
   }
 
   /** Hands a rollout of this store in, until there is an answer. A job that is ours is given back where it is refused. */

@@ -12,8 +12,9 @@ import type {
 } from '../../trajectory/index.ts'
 import type { RolloutSummary } from '../contract.ts'
 import { groupRewarded } from '../group-rewards.ts'
+import { forkParents } from '../fork/parents.ts'
 import { isUnverified } from '../work.ts'
-import { attemptOf, type NodeJob, type NodeRun, type NodesOfRun } from '../nodes/index.ts'
+import { attemptOf, type NodeJob, nodeNameOf, type NodeRun, type NodesOfRun } from '../nodes/index.ts'
 import { summaryOf, takeUpMember } from '../resume.ts'
 import { runRollout } from '../rollout.ts'
 import type { Member, RunParts } from '../run-parts.ts'
@@ -64,7 +65,14 @@ interface KnownGroup extends RunGroup, GroupWork {
   settled: SettledRound | null
   /** Nobody wants more of its round. */
   cancelled: boolean
+  /** Until when its members wait for the node that has the box which they go on from; null: nobody claimed one yet. */
+  keptUntil: number | null
 }
+
+/** So long members wait for the node that has the box which they go on from. */
+const keptMs = 30_000
+/** Between two claims of one that waits. */
+const keptAgainMs = 1000
 
 /** Faults that another attempt meets again. */
 const lasting: ReadonlySet<string> = new Set([
@@ -150,7 +158,15 @@ export class RunGroups implements SlotWork {
   /** Opens a group, or takes up what an earlier process left of it. Throws `STORE_*`. */
   async add(one: RunGroup, work: GroupWork): Promise<void> {
     if (this.#groups.has(one.group.id)) return
-    const known = { ...one, ...work, at: this.#added, attempts: new Map(), settled: null, cancelled: false }
+    const known = {
+      ...one,
+      ...work,
+      at: this.#added,
+      attempts: new Map(),
+      settled: null,
+      cancelled: false,
+      keptUntil: null,
+    }
     this.#added += 1
     this.#groups.set(one.group.id, known)
     const { group, spec } = known
@@ -167,7 +183,7 @@ export class RunGroups implements SlotWork {
     await catalogue.openRound({ groupId: group.id, runId: group.runId, round, spec: work.spec })
     const at = this.#added
     this.#added += 1
-    const known = { ...one, ...work, at, attempts: new Map(), settled: null, cancelled: false }
+    const known = { ...one, ...work, at, attempts: new Map(), settled: null, cancelled: false, keptUntil: null }
     this.#groups.set(group.id, known)
     await this.#takeUpRound(known)
   }
@@ -262,7 +278,9 @@ export class RunGroups implements SlotWork {
     const { runId, store } = this.#run
     if (this.#nodes === null) return store.queue.claim(...asked)
     const { jobs } = this.#nodes
-    return jobs.claiming(runId, async () => jobs.overtake(await store.queue.claim(...asked)))
+    return jobs.claiming(runId, async () =>
+      this.#whereKept(await jobs.overtake(await store.queue.claim(...asked)), null),
+    )
   }
 
   #forNodes({ tasks, order, jobs }: NodesOfRun): NodeRun {
@@ -271,8 +289,14 @@ export class RunGroups implements SlotWork {
       runId,
       tasks,
       order: async () => ({ run: await store.catalogue.run(runId), ...order }),
-      claim: async (session, request) =>
-        this.#forNode(await jobs.overtake(await store.queue.claim(this.#topic, session, request))),
+      claim: async (session, request) => {
+        const claimed = await jobs.overtake(await store.queue.claim(this.#topic, session, request))
+        return this.#forNode(await this.#whereKept(claimed, session))
+      },
+      parents: async (groupId) => {
+        const fork = this.#groups.get(groupId)?.spec.fork ?? null
+        return fork === null ? [] : forkParents(store.recorder, fork.rolloutId)
+      },
       next: (jobId, { end }, fault) => {
         const tries = this.#tries.get(jobId) ?? 0
         this.#tries.set(jobId, tries + 1)
@@ -283,7 +307,31 @@ export class RunGroups implements SlotWork {
     }
   }
 
-  /** Jobs for a node. What an earlier process left of a member, and what goes on from another rollout or its library, is done here. */
+  /** A box that was kept is on one machine: what goes on from it is left to that for a while. `session`: of who claimed; null: it is done here. */
+  async #whereKept(claimed: readonly Lease[], session: Id | null): Promise<readonly Lease[]> {
+    const { store, clock } = this.#run
+    const taken: Lease[] = []
+    for (const job of claimed) {
+      const known = job.groupId === null ? undefined : this.#groups.get(job.groupId)
+      const fork = known?.spec.fork ?? null
+      if (known === undefined || fork === null || fork.way === 'replay') {
+        taken.push(job)
+        continue
+      }
+      const { labels } = await store.catalogue.rollout(fork.rolloutId)
+      const claims = session === null ? null : await store.queue.session(session)
+      const isThere = (labels['node'] ?? null) === (claims === null ? null : nodeNameOf(claims.name))
+      known.keptUntil ??= clock.monotonic() + keptMs
+      if (isThere || clock.monotonic() >= known.keptUntil) taken.push(job)
+      else {
+        await store.queue.giveBack(job, 'drain', keptAgainMs)
+        setTimeout(() => this.#wake(), keptAgainMs + 1).unref()
+      }
+    }
+    return taken
+  }
+
+  /** Jobs for a node. What an earlier process left of a member, what goes on from a rollout that has not ended, and a link of a chain are done here. */
   async #forNode(claimed: readonly Lease[]): Promise<readonly Omit<NodeJob, 'order'>[]> {
     const { queue, catalogue } = this.#run.store
     const found: Omit<NodeJob, 'order'>[] = []
@@ -297,7 +345,8 @@ export class RunGroups implements SlotWork {
       const { slot } = job.payload as { readonly slot: number }
       const { task, group, spec, at } = known
       const before = await catalogue.rollouts({ groupId: group.id, slots: [slot] })
-      if (spec.fork !== null || spec.library !== undefined || counts(before.at(-1))) {
+      const parent = spec.fork === null ? null : await catalogue.rollout(spec.fork.rolloutId)
+      if (parent?.end === null || spec.library !== undefined || counts(before.at(-1))) {
         this.#runner.adopt(job)
         // There may be another one that the node can do.
         this.#wake()
@@ -313,6 +362,7 @@ export class RunGroups implements SlotWork {
         slot,
         attempt: attemptOf({ token }),
         place,
+        parents: parent === null ? [] : await forkParents(this.#run.store.recorder, parent.id),
       })
     }
     return found

@@ -24,6 +24,8 @@ export interface NodeJob {
   readonly attempt: number
   /** Its place among the members of the run. */
   readonly place: number
+  /** Rollouts whose records it goes on from, the oldest first. Each is given for as long as the lease holds. */
+  readonly parents: readonly Id[]
 }
 
 /** A finished rollout of a job. */

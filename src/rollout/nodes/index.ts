@@ -9,5 +9,5 @@ export type {
 } from './contract.ts'
 export { FollowWeights } from './follow-weights.ts'
 export { attemptOf, NodeJobs, type NodeRun, type NodesOfRun } from './node-jobs.ts'
-export { noNodes, nobodyAnswered, type NodeSaid, type NodeWeights } from './node-weights.ts'
+export { noNodes, nobodyAnswered, nodeNameOf, type NodeSaid, type NodeWeights } from './node-weights.ts'
 export { insideLink, insidePath, type TaskFile, type TaskFiles } from './task-files.ts'

@@ -88,8 +88,10 @@ function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | '
         slot: (payload as { slot: number }).slot,
         attempt: 0,
         place: 0,
+        parents: [],
       })),
     next: (_jobId: Id, { end }: RolloutView) => (end === 'infra' ? 'again' : 'done'),
+    parents: async () => [],
     ended: async () => undefined,
     note: () => undefined,
   })

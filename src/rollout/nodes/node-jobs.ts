@@ -4,6 +4,8 @@ import {
   type Lease,
   type LeaseKey,
   type NodeSessionView,
+  type PackedRollout,
+  packRollout,
   type RolloutView,
   type Store,
   takeInRollout,
@@ -31,6 +33,8 @@ export interface NodeRun {
   claim(session: Id, request: ClaimRequest): Promise<readonly Omit<NodeJob, 'order'>[]>
   /** Whether a job is over with this rollout, or tried again. */
   next(jobId: Id, rollout: RolloutView, fault: string | null): 'done' | 'again'
+  /** Rollouts whose records members of a group go on from. */
+  parents(groupId: Id): Promise<readonly Id[]>
   /** A rollout of it was handed in. */
   ended(rolloutId: Id, next: 'done' | 'again'): Promise<void>
   /** A job was given back, and why. */
@@ -315,6 +319,21 @@ export class NodeJobs {
   ): Promise<string> {
     const list = await this.files(token, session, runId)
     return taskFileAt(this.#at(runId).tasks, list, digest)
+  }
+
+  /** The record of a rollout that a job goes on from. Throws `NOT_FOUND` for any other, and for whoever does not hold the job. */
+  async parent(token: string, lease: LeaseKey, rolloutId: Id): Promise<PackedRollout> {
+    await this.sessionOf(token, lease.session)
+    const { store } = this.#parts
+    const [job] = await store.queue.jobs({ ids: [lease.jobId] })
+    const isHeld = job?.state === 'leased' && job.token === lease.token && job.session === lease.session
+    const run = job?.runId == null ? undefined : this.#runs.get(job.runId)
+    const parents = isHeld && job.groupId !== null ? await run?.parents(job.groupId) : undefined
+    if (parents?.includes(rolloutId) === true) return packRollout(store, rolloutId)
+    throw new PaddockError(
+      'NOT_FOUND',
+      `the session ${lease.session} does not hold a job ${lease.jobId} that goes on from rollout ${rolloutId}`,
+    )
   }
 
   /**

@@ -4,6 +4,7 @@ export {
   beatAnswer,
   claimAnswer,
   claimVerificationsAnswer,
+  digestHeader,
   filesAnswer,
   giveBackAnswer,
   handInAnswer,

@@ -7,11 +7,13 @@ import { whileThere } from '../while-there.ts'
 import {
   beatBody,
   claimBody,
+  digestHeader,
   giveBackBody,
   handInQuery,
   type NodeEngines,
   nodeProtocol,
   openBody,
+  tokenQuery,
   versions,
   weightsBody,
 } from './wire.ts'
@@ -90,6 +92,12 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes, rewound }: 
     const { id, run, digest } = request.params
     const path = await jobs.file(who(request), id, { runId: run, digest })
     response.type('application/octet-stream').sendFile(path, { dotfiles: 'allow' })
+  })
+  routes.get('/nodes/sessions/:id/jobs/:job/parents/:rollout', async (request, response) => {
+    const { token } = parse(tokenQuery, request.query, 'query')
+    const { id, job, rollout } = request.params
+    const packed = await jobs.parent(who(request), { jobId: job, session: id, token }, rollout)
+    response.set(digestHeader, packed.digest).type('application/octet-stream').send(packed.bytes)
   })
   const whole = express.raw({ limit: maxHandInBytes, type: () => true, inflate: false })
   routes.post('/nodes/sessions/:id/jobs/:job/hand-in', whole, async (request, response) => {

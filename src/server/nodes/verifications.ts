@@ -1,20 +1,17 @@
 import express, { type Request, Router } from 'express'
-import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import { digestOf, type NodeJobs, type VerifyJobs } from '../../rollout/index.ts'
 import type { LeaseKey } from '../../trajectory/index.ts'
 import { admittedAs } from '../../access/index.ts'
 import { parse } from '../parse.ts'
 import { whileThere } from '../while-there.ts'
-import { claimVerificationsBody, verifiedBody } from './wire.ts'
+import { claimVerificationsBody, tokenQuery, verifiedBody } from './wire.ts'
 
 /** What the routes of verifications on nodes are built on. */
 export interface NodeVerificationParts {
   readonly jobs: Pick<NodeJobs, 'sessionOf' | 'waiting'>
   readonly verifications: Pick<VerifyJobs, 'claim' | 'files' | 'file' | 'artifact' | 'handIn'>
 }
-
-const tokenQuery = z.object({ token: z.coerce.number().int().min(1) })
 
 /** Verifications that nodes do: each route is for a session of the token that asks, and what goes with a verification for who holds it. */
 export function nodeVerificationRoutes({ jobs, verifications }: NodeVerificationParts): Router {

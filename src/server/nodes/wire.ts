@@ -93,6 +93,12 @@ export const claimBody = z.strictObject({
 const job = z.custom<NodeJob>((value) => typeof value === 'object' && value !== null && 'lease' in value)
 export const claimAnswer = z.object({ jobs: z.array(job) })
 
+/** Of a lease, where a body is none. */
+export const tokenQuery = z.object({ token: z.coerce.number().int().min(1) })
+
+/** SHA-256 of what is sent. */
+export const digestHeader = 'paddock-digest'
+
 export const handInQuery = z.strictObject({
   token: z.coerce.number().int().min(1),
   digest,
