@@ -18,13 +18,15 @@ export interface FilesThere {
  */
 export async function copyOfTasks(there: FilesThere, directory: string): Promise<string> {
   const list = await there.list()
-  const whole = join(directory, list.digest)
+  // A task is called after its folder.
+  const whole = join(directory, list.digest, insidePath(list.name))
   const path = list.single === null ? whole : join(whole, insidePath(list.single))
   if (await isThere(whole)) return path
   const making = join(directory, `${newId()}.part`)
   try {
     await mkdir(making, { recursive: true })
     await fill(there, list, making)
+    await mkdir(dirname(whole), { recursive: true })
     await rename(making, whole).catch(async (error: unknown) => {
       if (!(await isThere(whole))) throw error
     })

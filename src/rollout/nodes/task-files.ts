@@ -17,6 +17,8 @@ export type TaskFile =
 export interface TaskFiles {
   /** Of the list: the same files give the same. */
   readonly digest: Digest
+  /** Of the folder or file. */
+  readonly name: string
   /** Name of the only file; null: the root is a directory. */
   readonly single: string | null
   readonly files: readonly TaskFile[]
@@ -24,7 +26,7 @@ export interface TaskFiles {
 
 /** Lists what stands at a path, sorted; nothing for generated tasks, which a node generates too. Throws `TASK_UNSUPPORTED` for what cannot go to another machine. */
 export async function listTaskFiles(root: string): Promise<TaskFiles> {
-  if (generatedPlace(root) !== null) return { digest: sha256(root), single: null, files: [] }
+  if (generatedPlace(root) !== null) return { digest: sha256(root), name: 'generated', single: null, files: [] }
   const files: TaskFile[] = []
   const found = await lstat(root)
   const single = found.isDirectory() ? null : basename(root)
@@ -43,7 +45,7 @@ export async function listTaskFiles(root: string): Promise<TaskFiles> {
   }
   if (single === null) await below(root)
   else files.push(await fileAt(root, single))
-  return { digest: sha256(JSON.stringify({ single, files })), single, files }
+  return { digest: sha256(JSON.stringify({ single, files })), name: basename(root), single, files }
 }
 
 /** Where a file of a list stands. Throws `NOT_FOUND`. */

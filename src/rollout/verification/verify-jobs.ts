@@ -266,6 +266,6 @@ async function filesAt(root: string): Promise<TaskFiles> {
     return await listTaskFiles(root)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-    return { digest: sha256(''), single: null, files: [] }
+    return { digest: sha256(''), name: 'none', single: null, files: [] }
   }
 }

@@ -161,4 +161,4 @@ const file = z.union([
   z.object({ path: z.string(), sha256: digest, sizeBytes: z.number(), executable: z.boolean() }),
   z.object({ path: z.string(), link: z.string() }),
 ])
-export const filesAnswer = z.object({ digest, single: z.string().nullable(), files: z.array(file) })
+export const filesAnswer = z.object({ digest, name: z.string(), single: z.string().nullable(), files: z.array(file) })
