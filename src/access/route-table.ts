@@ -49,6 +49,7 @@ const table: Readonly<Record<string, Omit<RouteRow, 'route'>>> = {
   'POST /runs': { may: admins, told: null },
   'POST /runs/:id/resume': commands(),
   'DELETE /runs/:id': steers(),
+  'POST /rescores': commands('dryRun'),
   'GET /groups': looks,
   'GET /groups/:id': looks,
   'POST /groups': trains,

@@ -75,6 +75,7 @@ import { leadEngine, openPolicies, takeAdapters } from './policies.ts'
 import { roleEngine } from './role-engine.ts'
 import { LeftWork } from './left.ts'
 import { logNodesAnswered, logProxyEvent } from './observe.ts'
+import { rescoreByJobs } from './rescore-by-jobs.ts'
 import { asPaddockError } from './present/failure.ts'
 import { sandboxOf } from './sandbox.ts'
 import { version } from './version.ts'
@@ -344,9 +345,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       onFailure: (error) => log.room('rollout').error({ error }, 'nothing is verified here any more'),
       onReady: () => nodes.waiting.ring(),
     })
-    const elsewhere = doesRollouts
-      ? null
-      : verifyByJobs({ jobs: verifyJobs, store, budgets: runBudgets(present(config.run.budgets)) })
+    const byJobs = verifyByJobs({ jobs: verifyJobs, store, budgets: runBudgets(present(config.run.budgets)) })
+    const elsewhere = doesRollouts ? null : byJobs
     const verifications = new Verifications({
       store,
       own,
@@ -475,6 +475,13 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           if (work === undefined) throw new PaddockError('NOT_FOUND', `no run ${runId} is going here`)
           work.cancel()
         },
+        rescore: (ids) =>
+          rescoreByJobs(ids, {
+            store,
+            elsewhere: byJobs,
+            findEnvironment: (name) => options.findEnvironment(name, null),
+            onVerdict: (rolloutId) => groups.judged(rolloutId),
+          }),
         submitRun: submit,
         resumeRun: (resume) => submit({ resume }),
         openRecording: (open) => recordings.open(open),

@@ -1,7 +1,7 @@
 import type { WorkTally } from './work-tally.ts'
 import type { Config, Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
-import type { EngineOverUpdates, LateVerdict, OutsideGroups } from '../rollout/index.ts'
+import type { EngineOverUpdates, LateVerdict, OutsideGroups, RescoreOptions } from '../rollout/index.ts'
 import type { ArchiveState, BlobsState, Store } from '../trajectory/index.ts'
 import type { NodeParts } from './nodes/index.ts'
 import type { RlParts } from './rl/index.ts'
@@ -11,6 +11,11 @@ import type { RunRequest } from './run-request.ts'
 export interface SubmittedRun {
   readonly runId: Id
 }
+
+/** Verifies rollouts that were found again. */
+export type RescoreThem = (
+  o: Required<Pick<RescoreOptions, 'dryRun' | 'parallel' | 'signal' | 'onResult'>>,
+) => Promise<unknown>
 
 /** What the control server is built on. It owns nothing of it. */
 export interface ControlParts {
@@ -40,6 +45,8 @@ export interface ControlParts {
   readonly rl: RlParts
   /** Nodes that do jobs of the runs here. */
   readonly nodes: NodeParts
+  /** Finds rollouts and their environments, and resolves with what verifies them again. Throws `NOT_FOUND`, `ENVIRONMENT_*`. */
+  rescore(rolloutIds: readonly Id[]): Promise<RescoreThem>
   /** Starts a run and resolves when it has an id. Throws what keeps it from beginning. */
   submitRun(request: RunRequest): Promise<SubmittedRun>
   /** Goes on with a recorded run, likewise. Throws `NOT_FOUND`, and `RUN_REFUSED` for one that cannot be gone on with. */

@@ -20,6 +20,11 @@ export const answerFailure: ErrorRequestHandler = (error: unknown, _request, res
   response.status(known.status).json({ error: known })
 }
 
+/** The same as a line of an answer that has begun. */
+export function failureOf(error: unknown): { readonly error: PaddockError } {
+  return { error: asControlError(error) }
+}
+
 /** express and its body parser raise `http-errors` objects: `type` and `status` tell which. */
 function asControlError(error: unknown): PaddockError {
   if (isPaddockError(error)) return error

@@ -1,5 +1,5 @@
 export { WorkTally } from './work-tally.ts'
-export type { ControlParts, SubmittedRun } from './contract.ts'
+export type { ControlParts, RescoreThem, SubmittedRun } from './contract.ts'
 export { type RunRequest, runRequest } from './run-request.ts'
 export { type ControlOptions, type ControlServer, type ControlTls, startControl } from './control.ts'
 export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'

@@ -9,6 +9,7 @@ import { giveLabel } from '../rollout/index.ts'
 import { labelBody } from './label-body.ts'
 import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
+import { rescoreRoutes } from './rescores.ts'
 import { runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
 import { rolloutView, sessionLogView, sessionView } from '../read/index.ts'
@@ -30,6 +31,7 @@ export function controlRoutes(parts: ControlParts): Router {
   const routes = Router()
   routes.use(engineRoutes(parts))
   routes.use(groupRoutes(parts))
+  routes.use(rescoreRoutes(parts))
 
   routes.post('/sessions', async (request, response) => {
     const body = parse(sessionBody, request.body ?? {}, 'body')

@@ -8,7 +8,7 @@ import { pack } from 'tar-stream'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { fsck, openReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
-import { type Coordinator, node, started, stopped } from '../cli/running-nodes.ts'
+import { type Coordinator, node, rollouts, started, stopped } from '../cli/running-nodes.ts'
 
 const example = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 let directory: string
@@ -181,4 +181,23 @@ it('a rollout that is unverified when its node dies is handed in by its next sta
   expect(all).toMatchObject([{ end: 'completed', labels: { node: 'left' }, verdicts: [{ by: 'verifier' }] }])
   await store.close()
   expect((await fsck(here.data)).problems).toEqual([])
+})
+
+it('a rescore beside a coordinator without Docker is done by its node, and changes nothing where nothing changed', async () => {
+  const here = await withoutDocker('again', example)
+  const verifier = await node(here, 'again-node', 1)
+  const run = await paddock(['run', example, '--json', '--data', here.data])
+  expect([run.code, run.err]).toEqual([0, ''])
+  const before = await rollouts(here.data)
+  const nowhere = { DOCKER_HOST: 'tcp://127.0.0.1:9' }
+  const rescore = (...more: readonly string[]) => paddock(['rescore', '--all', '--data', here.data, ...more], nowhere)
+  const again = await rescore('--json')
+  expect([again.code, JSON.parse(again.out)]).toMatchObject([
+    0,
+    { dryRun: false, rollouts: [{ rolloutId: before[0]?.id, outcome: 'same', after: null }] },
+  ])
+  expect((await verifier.said('verified'))['detail']).toMatch(/^scored /)
+  expect(await rollouts(here.data)).toEqual(before)
+  const own = await rescore('--tasks', example)
+  expect([own.code, own.err]).toEqual([2, expect.stringContaining('--tasks hold for a rescore that this process does')])
 })

@@ -1,11 +1,13 @@
 import type { Command } from 'commander'
+import type { OwnerAddress } from '../../access/index.ts'
 import { PaddockError, type Task } from '../../core/index.ts'
 import type { EnvironmentRegistry } from '../../envs/index.ts'
 import type { Rescored } from '../../rollout/index.ts'
-import type { RolloutView, Store } from '../../trajectory/index.ts'
+import type { RolloutView, StoreReader } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { environmentsOf } from '../environments.ts'
-import { exitCode } from '../exit.ts'
+import { exitCode, type ExitCode } from '../exit.ts'
+import { ownerOf } from '../find-owner.ts'
 import { table } from '../present/table.ts'
 import { plural, shortId } from '../present/units.ts'
 import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../public-network.ts'
@@ -37,10 +39,19 @@ export function addRescore(program: Command, cli: Cli): void {
     .addOption(publicNetworkOption())
     .option('--dry-run', 'only say what would change')
     .option('--parallel <n>', 'verifications at once', wholeNumber(1), 2)
-    .addHelpText('after', '\nExample:\n  $ paddock rescore 5f3a9c21 --dry-run')
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ paddock rescore 5f3a9c21 --dry-run
+
+Where a coordinator or \`serve\` has the data directory, it and its nodes verify.`,
+    )
     .action(async (ids: readonly string[], options: RescoreOptions, command: Command) =>
       cli.run(command, publicNetworkOf(options), async (context) => {
         requireChoice(ids, options)
+        const owner = await ownerOf(context)
+        if (owner !== null) return rescoreAtOwner(context, owner, { ids, options })
         const { openStore } = await import('../../trajectory/index.ts')
         const { rescoreRollouts } = await import('../../rollout/index.ts')
         const { roleEngine } = await import('../role-engine.ts')
@@ -89,6 +100,34 @@ function requireChoice(ids: readonly string[], { all }: RescoreOptions): void {
   }
 }
 
+/** Through the process that owns the data directory: itself and its nodes verify. */
+async function rescoreAtOwner(
+  context: CommandContext,
+  owner: OwnerAddress,
+  { ids, options }: { readonly ids: readonly string[]; readonly options: RescoreOptions },
+): Promise<ExitCode> {
+  const { tasks, trustTasks, publicNetwork } = options
+  const alone = Object.entries({
+    '--tasks': tasks,
+    '--trust-tasks': trustTasks,
+    '--public-network': publicNetwork,
+  }).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  if (alone.length > 0) {
+    throw new PaddockError('USAGE', `${alone.join(' and ')} hold for a rescore that this process does itself`, {
+      fix: `Leave it out, or stop the process that owns the data directory (pid ${owner.pid}).`,
+    })
+  }
+  const { rescoreThere } = await import('../rescore-there.ts')
+  await using reader = await openForReading(context)
+  const rollouts = (await chosen(reader, ids, options)).map(({ id }) => id)
+  const dryRun = options.dryRun ?? false
+  context.notice(`Verifying ${plural(rollouts.length, 'rollout')} again, at pid ${owner.pid} …`)
+  const asked = { rollouts, dryRun, parallel: options.parallel }
+  const rescored = rollouts.length === 0 ? [] : await rescoreThere(owner, asked, context.io.signal)
+  context.result({ dryRun, rollouts: rescored }, () => asText(rescored, dryRun, context))
+  return rescored.some(({ outcome }) => outcome === 'infra') ? exitCode.infra : exitCode.ok
+}
+
 async function tasksOf(
   { io }: CommandContext,
   environments: EnvironmentRegistry,
@@ -98,7 +137,11 @@ async function tasksOf(
   return environments.get(options.env ?? 'terminal').load(taskPlace(io.cwd, options.tasks), { signal: io.signal })
 }
 
-async function chosen(store: Store, ids: readonly string[], { all }: RescoreOptions): Promise<readonly RolloutView[]> {
+async function chosen(
+  store: StoreReader,
+  ids: readonly string[],
+  { all }: RescoreOptions,
+): Promise<readonly RolloutView[]> {
   const { catalogue } = store
   const found =
     all === true ? [await catalogue.rollouts({})] : await Promise.all(ids.map((id) => rolloutsOf(store, id)))
@@ -106,7 +149,7 @@ async function chosen(store: Store, ids: readonly string[], { all }: RescoreOpti
   return [...new Map(ended.map((rollout) => [rollout.id, rollout])).values()]
 }
 
-async function rolloutsOf(store: Store, text: string): Promise<readonly RolloutView[]> {
+async function rolloutsOf(store: StoreReader, text: string): Promise<readonly RolloutView[]> {
   const { kind, id } = await resolveId(store, text)
   switch (kind) {
     case 'run':

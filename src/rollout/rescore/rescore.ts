@@ -1,5 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Clock, type Id, type IdMaker, newId, systemClock, type Task, type Verdict } from '../../core/index.ts'
+import {
+  type Clock,
+  type Id,
+  type IdMaker,
+  newId,
+  PaddockError,
+  systemClock,
+  type Task,
+  type Verdict,
+} from '../../core/index.ts'
 import type { Environment } from '../../envs/index.ts'
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
@@ -8,6 +17,7 @@ import { Gate } from '../gate.ts'
 import { verifyLeft } from '../left.ts'
 import { isUnverified } from '../work.ts'
 import type { FindRoleEngine } from '../role-engine.ts'
+import type { RecordedWork, Verified, VerifyElsewhere } from '../verification/contract.ts'
 import { type StoredWork, verifyStored } from './verify-stored.ts'
 
 /**
@@ -35,7 +45,10 @@ export interface RescoreOptions {
   readonly store: Pick<Store, 'catalogue' | 'blobs' | 'recorder'>
   /** Throws for a name that it does not know. */
   readonly environment: (name: string) => Environment
-  readonly sandbox: SandboxProvider
+  /** Null: `elsewhere` verifies. */
+  readonly sandbox: SandboxProvider | null
+  /** Verifies in place of this process: jobs that it and nodes take. Unverified rollouts are left to whoever owns their store. Default: null. */
+  readonly elsewhere?: VerifyElsewhere | null
   /** The engine that judges are asked at, on the record. Default: none. */
   readonly judge?: FindRoleEngine | null
   readonly rollouts: readonly RolloutView[]
@@ -76,6 +89,7 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   const about = { rolloutId: rollout.id, task: task.name, before }
   const untouched = (outcome: RescoreOutcome, detail: string): Rescored => ({ ...about, outcome, after: null, detail })
   if (isUnverified(rollout)) {
+    if (o.elsewhere != null) return untouched('not_stored', 'it waits for its verdict, which comes by itself')
     const left = await verifyLeft(
       {
         ...o,
@@ -100,17 +114,13 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   }
   const work = workOf(rollout, before)
   if (work === null) return untouched('not_stored', 'its artifacts are not in the store')
-  const verifier = {
-    blobs: o.store.blobs,
+  const draft = await verified(o, {
+    rollout,
+    task,
     environment: o.environment(task.environment),
-    sandbox: o.sandbox,
-    labels: {},
-    signal: o.signal,
-    emit: () => undefined,
-    judge: o.judge ?? null,
-    judged: { rolloutId: rollout.id, purpose: 'rescore' },
-  }
-  const draft = await verifyStored(verifier, task, work)
+    work,
+    toolCalls: null,
+  })
   if ('missing' in draft) return untouched('not_stored', draft.missing)
   if (draft.status === 'infra_error') return untouched('infra', draft.reason)
   const sameVerifier = isDeepStrictEqual(draft.verifier, before.verifier)
@@ -134,6 +144,16 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
     return { ...about, outcome: 'outranked', after, detail: stands }
   }
   return { ...about, outcome: sameOutcome ? 'confirmed' : 'changed', after, detail }
+}
+
+async function verified(o: RescoreOptions, one: RecordedWork & { readonly rollout: RolloutView }): Promise<Verified> {
+  const { elsewhere = null, sandbox, store, signal, judge = null } = o
+  if (elsewhere !== null) return elsewhere(one, signal)
+  const { rollout, task, environment, work } = one
+  if (sandbox === null) throw new PaddockError('INTERNAL', 'nothing verifies here')
+  const judged = { rolloutId: rollout.id, purpose: 'rescore' }
+  const emit = (): void => undefined
+  return verifyStored({ blobs: store.blobs, environment, sandbox, labels: {}, signal, emit, judge, judged }, task, work)
 }
 
 /** What the verdict in force says of the agent's work. A verdict that a fault kept from a number may never have seen it. */
