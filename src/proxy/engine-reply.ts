@@ -74,7 +74,8 @@ export class EngineReply {
       return { kind: 'complete', pieces }
     }
     requireNotAborted(this.answer)
-    if (!this.stream.sawDone && !this.answer.ended) {
+    // A `[DONE]` is said by whoever stands before the engine too, when that is gone: how an answer ended only a finish reason says.
+    if (!this.answer.ended) {
       throw new PaddockError('ENGINE_DIED', 'The engine ended the stream before the answer was complete.')
     }
     return { kind: 'complete', pieces: this.stream.close() }

@@ -123,6 +123,8 @@ describe('an answer that breaks off', () => {
   it.each([
     ['before its end', stream(events.slice(0, 3)), 'ENGINE_DIED'],
     ['in an event', stream(events.slice(0, 2)).slice(0, -40), 'ENGINE_DIED'],
+    ['with the mark of the end and no finish reason', stream([...events.slice(0, 3), '[DONE]']), 'ENGINE_DIED'],
+    ['with the mark of the end alone', stream(['[DONE]']), 'ENGINE_DIED'],
     ['in its body', whole(json(answer.whole)).slice(0, -40), 'ENGINE_DIED'],
     ['into what is no JSON', stream([...events.slice(0, 2), '{"choices":[', '[DONE]']), 'ENGINE_ERROR'],
     [
