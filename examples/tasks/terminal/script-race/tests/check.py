@@ -9,6 +9,12 @@ import time
 
 # As of timeout(1): no reward. On a busy machine nobody knows whose fault it is, and else the verifier finds out.
 LATE = 124
+
+
+class Late(BaseException):
+    pass
+
+
 PROGRAM = "/workspace/till/sell.sh"
 CARD = "/workspace/till/card.sh"
 checks = {}
@@ -57,20 +63,23 @@ def end(process, usual=None):
         print("did not end:", process.args)
         if usual is not None:
             return None, ""
-        raise SystemExit(LATE) from None
+        raise Late() from None
 
 
 def everyone(processes, usual=None):
     return [end(process, usual) for process in processes]
 
 
-def await_card(folder):
-    """Until a call stands at the card terminal."""
+def await_card(folder, calls):
+    """Until one of the calls stands at the card terminal; False when they ended without."""
     last = time.monotonic() + 10
     while not os.path.exists(f"{folder}/asked"):
+        if all(call.poll() is not None for call in calls):
+            return False
         if time.monotonic() > last:
-            raise SystemExit(LATE)
+            raise Late()
         time.sleep(0.01)
+    return True
 
 
 def stock(folder, item):
@@ -143,7 +152,8 @@ def others_do_not_wait():
     end(sell(folder, "quick", 1))
     usual = time.monotonic() - began
     slow = sell(folder, "slow", 1)
-    await_card(folder)
+    if not await_card(folder, [slow]):
+        return False
     quick = end(sell(folder, "quick", 1), usual)
     os.killpg(slow.pid, signal.SIGKILL)
     slow.communicate()
@@ -163,7 +173,8 @@ def killed():
     folder = till(tea=50)
     open(f"{folder}/hang", "w").close()
     stuck = [sell(folder, "tea", 1) for _ in range(4)]
-    await_card(folder)
+    if not await_card(folder, stuck):
+        return False
     for process in stuck:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -181,15 +192,20 @@ def check(name, test):
     except Exception as error:
         print(f"{name}: {error!r}")
         checks[name] = False
+    except Late:
+        # After one that failed it makes no difference.
+        if all(checks.values()):
+            raise SystemExit(LATE) from None
+        checks[name] = False
 
 
 os.chown("/workspace/till", 0, 0)
 os.chmod("/workspace/till", 0o755)
 check("one_at_a_time", alone)
-check("crowd", crowd)
 check("card_fails", card_fails)
 check("others_do_not_wait", others_do_not_wait)
 check("killed_calls", killed)
+check("crowd", crowd)
 reward = {"reward": int(all(checks.values()))} | {name: int(ok) for name, ok in checks.items()}
 with open("/logs/verifier/reward.json", "w") as file:
     json.dump(reward, file)
