@@ -79,8 +79,6 @@ export interface StreamPiece {
 
 /** The engine's stream on its way to the client. */
 export interface ReplyReader {
-  /** The engine said that nothing more comes. */
-  readonly sawDone: boolean
   /** What may be written at once. Throws `ENGINE_ERROR` where an event is not JSON. */
   cut(chunk: Buffer): StreamPiece[]
   /** Reads what was cut into the answer; called after the write. */

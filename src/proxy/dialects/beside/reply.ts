@@ -56,7 +56,6 @@ export class BesideForm implements ReplyForm {
 }
 
 class BesideStream implements ReplyReader {
-  sawDone = false
   private readonly answer: Answer
   private readonly completion: TextCompletion
   private readonly wantsUsage: boolean
@@ -72,10 +71,7 @@ class BesideStream implements ReplyReader {
   cut(chunk: Buffer): StreamPiece[] {
     return this.splitter.push(chunk).flatMap(({ bytes, payload }): StreamPiece[] => {
       if (payload === null) return []
-      if (payload.toString() === '[DONE]') {
-        this.sawDone = true
-        return [{ bytes, actionable: true }]
-      }
+      if (payload.toString() === '[DONE]') return [{ bytes, actionable: true }]
       const root = parseEngineJson(payload)
       if (root === null) throw new PaddockError('ENGINE_ERROR', 'The engine sent an event that is not a JSON object.')
       this.unread.push(root)

@@ -16,7 +16,6 @@ const done = Buffer.from('[DONE]')
  */
 export class ReplyStream implements ReplyReader {
   readonly answer: Answer
-  sawDone = false
   private readonly view: ChunkView
   private readonly splitter = new SseSplitter()
   private readonly tools: ToolDeltas
@@ -67,10 +66,7 @@ export class ReplyStream implements ReplyReader {
   /** The piece of any other event; null where the client sees nothing of it. */
   private other(event: SseEvent): StreamPiece | null {
     const payload = event.bytes.subarray(event.start, event.end)
-    if (payload.equals(done)) {
-      this.sawDone = true
-      return { bytes: event.bytes, edits: noEdits, actionable: true }
-    }
+    if (payload.equals(done)) return { bytes: event.bytes, edits: noEdits, actionable: true }
     let facts = this.scan(payload)
     let whole = payload
     if (facts.hasToolCalls) {

@@ -35,7 +35,6 @@ const everything = { wantsLogprobs: true, wantsUsage: true }
  * other events; what is stored is read in the same pass.
  */
 export class TranslatedStream implements ReplyReader {
-  sawDone = false
   private readonly answer: Answer
   private readonly writer: EventWriter
   private readonly calls: ToolCallSteps
@@ -51,11 +50,7 @@ export class TranslatedStream implements ReplyReader {
   cut(chunk: Buffer): StreamPiece[] {
     const pieces: StreamPiece[] = []
     for (const { payload } of this.splitter.push(chunk)) {
-      if (payload === null) continue
-      if (payload.equals(done)) {
-        this.sawDone = true
-        continue
-      }
+      if (payload === null || payload.equals(done)) continue
       const root = readEvent(this.answer, payload)
       if (this.answer.error !== null) continue
       if (!this.begun) {
