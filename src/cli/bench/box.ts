@@ -6,6 +6,7 @@
 import Docker from 'dockerode'
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type ModelSocket } from '../../sandbox/index.ts'
 
@@ -37,6 +38,11 @@ export interface BoxBench {
   readonly modelPathAddsP95Ms: number
   readonly hostSocket: Spread
   readonly destroy: Spread
+  /** A small file into a running box of root and out of it, beside the daemon's archive of the same file. */
+  readonly putFile: Spread
+  readonly getFile: Spread
+  readonly archiveByDaemon: Spread
+  readonly getFileToDaemon: number
 }
 
 /** Runs the whole measurement; needs the Docker daemon and takes about half a minute. */
@@ -61,6 +67,7 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
   const parkedClaim = await measureWarmClaims(parking, image, starts.coldStart.p50Ms)
   const forks = await measureForks(provider, image)
   const model = await measureModelPath(box, socket, rounds)
+  const files = await measureFiles(docker, provider, image)
   const boxes = await Promise.all(
     Array.from({ length: 12 }, () => provider.createBox({ image, profile: 'user', labels: { role: 'probe' } })),
   )
@@ -72,6 +79,8 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
     ...commands,
     ...starts,
     ...model,
+    ...files,
+    getFileToDaemon: files.getFile.p50Ms / files.archiveByDaemon.p50Ms,
     modelPathAddsP95Ms: round(model.modelPath.p95Ms - model.hostSocket.p95Ms),
     warmClaim,
     parkedClaim,
@@ -147,6 +156,20 @@ async function measureStarts(docker: Docker, image: ImageRef, make: () => Promis
     await container.remove({ force: true })
   }
   return { coldStart: spread(cold), bareStart: spread(bare), destroy: spread(destroy) }
+}
+
+async function measureFiles(docker: Docker, provider: SandboxProvider, image: ImageRef) {
+  await using box = await provider.createBox({ image, profile: 'root', labels: { role: 'probe' } })
+  const container = docker.getContainer(box.id)
+  const put: number[] = []
+  const get: number[] = []
+  const daemon: number[] = []
+  for (let i = 0; i < 20; i++) {
+    put.push(await timed(() => box.putFiles('/srv', [{ path: 'file', data: 'x' }])))
+    get.push(await timed(() => box.getFiles('/srv/file')))
+    daemon.push(await timed(async () => buffer(await container.getArchive({ path: '/srv/file' }))))
+  }
+  return { putFile: spread(put), getFile: spread(get), archiveByDaemon: spread(daemon) }
 }
 
 async function measureWarmClaims(provider: SandboxProvider, image: ImageRef, startMs: number): Promise<Spread> {

@@ -122,6 +122,8 @@ function asStream(fill: (tar: Pack) => Promise<void>): Readable {
   const out = new PassThrough()
   tar.on('error', (error: Error) => out.destroy(error))
   tar.pipe(out)
+  // Files that are being packed are closed when nobody reads any more.
+  out.once('close', () => tar.destroy())
   fill(tar).then(
     () => tar.finalize(),
     (error: unknown) => out.destroy(error instanceof Error ? error : new Error(String(error))),

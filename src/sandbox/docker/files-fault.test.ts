@@ -1,13 +1,22 @@
 import Docker from 'dockerode'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../index.ts'
 import { UpperDirectories } from './touched.ts'
 
 const unfit = { code: 'BOX_FILES_UNFIT', family: 'agent' }
+
+/** What the daemon was asked to pack or unpack of a container since then. */
+async function archivesOf(id: string, since: number): Promise<readonly string[]> {
+  const filters = JSON.stringify({ container: [id], event: ['archive-path', 'extract-to-dir'] })
+  const until = Date.now() / 1000
+  const events = await text(await new Docker().getEvents({ since: since / 1000, until, filters }))
+  return [...events.matchAll(/"status":"([a-z-]+)"/g)].map(([, status = '']) => status)
+}
 
 describe.runIf(await requireDocker())('files that an agent left to make the host fail', () => {
   let provider: SandboxProvider
@@ -23,6 +32,39 @@ describe.runIf(await requireDocker())('files that an agent left to make the host
     box = await provider.createBox({ image, profile: 'root', diskMb: 64, labels: { role: 'probe' } })
   })
   afterAll(() => provider.close())
+
+  it('come out by the program in the box as by the daemon, and go in so', async () => {
+    const since = Date.now()
+    await box.putFiles('/srv/in', [
+      { path: 'deep/er/run', data: '#!/bin/sh', mode: 0o4750, uid: 1000, gid: 7 },
+      { path: `${'long'.repeat(30)}/\u00e4`, data: Buffer.alloc(3_000_000, 'x') },
+      { path: 'empty/', data: '' },
+    ])
+    await box.putFiles('/srv/in/deep', [{ path: 'er/run', data: 'anew' }])
+    await box.putFiles('/srv/in/empty', { fromDirectory: import.meta.dirname, uid: 3 })
+    await sh(`cd /srv/in; [ "$(stat -c '%a %u %g %s %n' * deep/er/run long*/*)" = "755 0 0 4096 deep
+755 0 0 4096 empty
+755 0 0 4096 ${'long'.repeat(30)}
+644 0 0 4 deep/er/run
+644 0 0 3000000 ${'long'.repeat(30)}/\u00e4" ] || stat -c '%a %u %g %s %n' * deep/er/run long*/* >&2
+      [ "$(stat -c '%u %s' empty/box.ts)" = "3 ${(await stat(join(import.meta.dirname, 'box.ts'))).size}" ] || echo tree >&2
+      rm -rf long*; ln -s run deep/er/link; ln deep/er/run deep/er/twin; ln -s /etc out; mkfifo pipe; mknod null c 1 3 2>/dev/null
+      truncate -s 100M deep/sparse; mkdir -m 000 shut; printf x > shut/in`)
+    const limits = { maxBytes: 1 << 20 }
+    expect(await archivesOf(box.id, since)).toEqual([])
+    const large = await box.getFiles('/srv/in', limits)
+    expect(await archivesOf(box.id, since)).toEqual(['archive-path'])
+    await sh('rm /srv/in/deep/sparse')
+    const inside = [await box.getFiles('/srv/in', limits), await box.getFiles('/srv/in/deep/er/run')]
+    expect(await archivesOf(box.id, since)).toEqual(['archive-path'])
+    await box.freeze()
+    const outside = [await box.getFiles('/srv/in', limits), await box.getFiles('/srv/in/deep/er/run')]
+    expect(inside).toEqual(outside)
+    expect(large.refused).toContainEqual({ path: 'deep/sparse', reason: 'too_large' })
+    await box.putFiles('/srv/in', [{ path: 'still', data: 'x' }])
+    await box.thaw()
+    await sh('[ "$(cat /srv/in/still)" = x ] && rm -r /srv/in')
+  })
 
   it('are taken, or left out by name: links to themselves, pipes, sockets, names that are no text, no rights', async () => {
     await sh(`cd /workspace; ln -s loop loop; ln -s b a; ln -s a b; mkfifo pipe; mkdir -m 000 closed; touch closed/f
@@ -63,8 +105,11 @@ for _ in range(600): os.mkdir('nested-dir'); os.chdir('nested-dir')"`)
   it('are not waited for: a pipe where the daemon looks up names', async () => {
     await sh('mv /etc/group /etc/kept; mkfifo /pipe; ln -s /pipe /etc/group')
     const refused = [{ path: 'workspace', reason: 'unreadable' }]
+    await box.freeze()
     expect(await box.getFiles('/workspace')).toMatchObject({ entries: [], refused })
+    await box.thaw()
     await sh('mv /etc/kept /etc/group; rm -f /etc/passwd; mkfifo /etc/passwd')
+    await box.freeze()
     expect(await box.getFiles('/workspace')).toMatchObject({ entries: [], refused })
   })
 

@@ -12,7 +12,7 @@ import type { Images } from './images.ts'
 import { containerLabels } from './labels.ts'
 import { digestOf, sandboxSource } from './recipe.ts'
 
-const programs = ['supervisor', 'relay', 'tool'] as const
+const programs = ['supervisor', 'relay', 'tool', 'files'] as const
 const flags = '-O2 -static -std=gnu17 -Wall -Wextra'
 
 function programSources() {
