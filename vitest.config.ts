@@ -29,7 +29,7 @@ export default defineConfig({
       { extends: true, test: { name: 'own process', include: all, exclude: [...never, ...shared] } },
       { extends: true, test: { name: sharedProject, include: shared, exclude: never, isolate: false } },
     ],
-    setupFiles: ['test/setup/properties.ts'],
+    setupFiles: ['test/setup/properties.ts', 'test/setup/cost.ts'],
     // One more than the cores of the smallest machine: many files wait for Docker while others compute.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
