@@ -20,6 +20,12 @@ const shared = [
   'engine/test/*.test.ts',
   'src/envs/{generate,nemo-gym,openenv,outside,search,serve-openenv,verifiers}/**/*.test.ts',
   'src/rollout/**/!(agent-clock).test.ts',
+  'src/cli/{cli,starts}.test.ts',
+  'src/cli/present/*.test.ts',
+  'test/bad-input.test.ts',
+  'test/cli/{annotate,box,env,fetch,fork,handed-over,inject,outside-groups,rewrite,run,run-sql,search,serve,view,view-pages,who-may}.test.ts',
+  'test/fleet/{control,lora,nodes,pause}.test.ts',
+  'test/rl/{curriculum-client,early-stop,hand-out,openapi,probes,rewards-so-far,rewrites,roles,select,staleness,turn-events}.test.ts',
 ]
 
 export default defineConfig({

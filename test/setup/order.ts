@@ -27,8 +27,8 @@ export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number => {
       const at = longest.findIndex((path) => moduleId.endsWith(`/${path}`))
-      if (at !== -1) return at
-      return project.name === sharedProject ? longest.length + 1 : longest.length
+      const among = at === -1 ? longest.length : at
+      return project.name === sharedProject ? longest.length + 1 + among : among
     }
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
