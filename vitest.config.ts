@@ -23,8 +23,8 @@ const shared = [
   'src/cli/{cli,starts}.test.ts',
   'src/cli/present/*.test.ts',
   'test/bad-input.test.ts',
-  'test/cli/{annotate,box,env,fetch,fork,handed-over,inject,outside-groups,rewrite,run,run-sql,search,serve,view,view-pages,who-may}.test.ts',
-  'test/fleet/{control,lora,nodes,pause}.test.ts',
+  'test/cli/{annotate,backup,box,env,fetch,fork,handed-over,import-store,inject,observe,outside-groups,rewrite,run,run-sql,search,serve,verdict,view,view-pages,who-may}.test.ts',
+  'test/fleet/{control,failover,lora,nodes,pause,routing}.test.ts',
   'test/rl/{curriculum-client,early-stop,hand-out,openapi,probes,rewards-so-far,rewrites,roles,select,staleness,turn-events}.test.ts',
 ]
 
