@@ -2,7 +2,7 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { startClients } from './clients.ts'
+import { installedPython, startClients } from './clients.ts'
 
 /** By environment: they do not agree about the version of `openai`. */
 const requirements = {
@@ -16,15 +16,15 @@ const requirements = {
 }
 
 let clients: Awaited<ReturnType<typeof startClients>>
+const pythons: Record<string, string> = {}
 
 beforeAll(async () => {
   clients = await startClients()
-  const { directory, ran } = clients
-  await cp(join(import.meta.dirname, 'python-clients'), directory, { recursive: true })
-  for (const [name, packages] of Object.entries(requirements)) {
-    await ran('python3', ['-m', 'venv', name])
-    await ran(`${name}/bin/pip`, ['install', '--quiet', '--disable-pip-version-check', ...packages])
-  }
+  await cp(join(import.meta.dirname, 'python-clients'), clients.directory, { recursive: true })
+  const having = Object.entries(requirements).map(async ([name, packages]) => {
+    pythons[name] = await installedPython(packages)
+  })
+  await Promise.all(having)
 })
 afterAll(() => clients?.[Symbol.asyncDispose]())
 
@@ -37,6 +37,6 @@ describe.each([
   ['Pydantic AI', 'three', ['pydantic_ai_any.py', 'gemini'], 'gemini'],
 ] as const)('%s', (_name, environment, args, dialect) => {
   it(`extends every prompt under auto, over three steps of tools: ${dialect}`, async () => {
-    await clients.expectExtended({ command: join(clients.directory, environment, 'bin/python'), args, dialect })
+    await clients.expectExtended({ command: pythons[environment] ?? '', args, dialect })
   })
 })

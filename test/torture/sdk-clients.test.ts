@@ -1,8 +1,8 @@
 /** Agent frameworks as they are published on npm, with their defaults, over the dialects that they speak. */
-import { cp, writeFile } from 'node:fs/promises'
+import { cp, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { startClients } from './clients.ts'
+import { installed, startClients } from './clients.ts'
 
 /** 500 MB with the program that the last one brings. */
 const dependencies = {
@@ -18,10 +18,13 @@ let clients: Awaited<ReturnType<typeof startClients>>
 
 beforeAll(async () => {
   clients = await startClients()
-  const { directory, ran } = clients
+  const { directory } = clients
   await cp(join(import.meta.dirname, 'sdk-clients'), directory, { recursive: true })
-  await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
-  await ran('npm', ['install', '--no-audit', '--no-fund'])
+  const place = await installed({ node: process.versions.modules, dependencies }, async (ran, folder) => {
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
+    await ran('npm', 'install', '--no-audit', '--no-fund')
+  })
+  await symlink(join(place, 'node_modules'), join(directory, 'node_modules'))
 })
 afterAll(() => clients?.[Symbol.asyncDispose]())
 
