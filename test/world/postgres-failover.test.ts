@@ -79,8 +79,8 @@ it('where the standby lacks what was committed the coordinator stops; its next s
   server = await startPostgres()
   const catalogue = await server.database()
   const standby = await server.follow({ synchronous: false })
-  // Nobody else claims what is lost before it is handed in again.
-  const { here, file, nodes } = await begun('async', catalogue, 60_000)
+  // Nobody else claims what is lost before it is handed in again; a job that only the lost server knew is given anew behind this.
+  const { here, file, nodes } = await begun('async', catalogue, 20_000)
   const token = (await readFile(join(here.data, 'control-token'), 'utf8')).trim()
   const trainer = new Trainer({ ready: { control: here.url } as never }, token)
   const submit = (...names: readonly string[]) =>
