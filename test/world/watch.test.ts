@@ -99,7 +99,9 @@ describe.skipIf(!existsSync('/usr/bin/prometheus'))('Prometheus', () => {
         ({ title, status, data }) => status !== 'success' || (data.result.length === 0 && !quiet.has(title)),
       )
     }
-    await vi.waitUntil(async () => (await unanswered()).length === 0, { interval: 500, timeout: 60_000 }).catch(() => {})
+    await vi
+      .waitUntil(async () => (await unanswered()).length === 0, { interval: 500, timeout: 60_000 })
+      .catch(() => {})
     expect(await unanswered()).toEqual([])
     expect(await valueOf('sum(paddock_calls_total) > 0')).toBeDefined()
     expect(await valueOf('paddock_rollouts_running')).toBe('0')

@@ -176,7 +176,10 @@ export default ({
         },
       ],
       distractors: async ({ data: own }) => {
-        const wrong = [...codeOf(own)].map((digit) => String((Number(digit) + 1) % 10)).join('')
+        const wrong = codeOf(own)
+          .split('')
+          .map((digit) => String((Number(digit) + 1) % 10))
+          .join('')
         return [
           {
             name: 'reads and types wrongly',
