@@ -49,7 +49,7 @@ describe('a task folder', () => {
       workdir: '/app',
       cpus: 1,
       memoryMb: 2048,
-      verifyTimeoutMs: 1_800_000,
+      verifyTimeoutMs: 2_400_000,
       agentTimeoutMs: null,
       network: 'none',
       image: { kind: 'dockerfile', context: join(root, 'one/environment') },

@@ -22,7 +22,6 @@ export interface JobRunnerParts {
 
 interface AtWork {
   readonly stop: AbortController
-  readonly ended: Promise<void>
   /** Of its last claim. */
   lease: Lease
 }
@@ -38,6 +37,8 @@ export class JobRunner {
   /** Another one where it was over time, as after the sleep of a laptop; what is under way keeps its own. */
   #session: Id
   readonly #running = new Map<Id, AtWork>()
+  /** Of all that is under way or is being seen to after its hand-in. */
+  readonly #ends = new Set<Promise<void>>()
   #taken = 0
   #failure: { readonly error: unknown } | null = null
   #wake: () => void = () => undefined
@@ -94,7 +95,7 @@ export class JobRunner {
     } finally {
       signal.removeEventListener('abort', onAbort)
       if (this.#failure !== null) this.stop([...this.#running.keys()], this.#failure.error)
-      await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+      while (this.#ends.size > 0) await Promise.all(this.#ends)
       clearInterval(beating)
     }
     if (this.#failure !== null) throw this.#failure.error
@@ -129,29 +130,42 @@ export class JobRunner {
       this.#wake()
     }
     this.#taken += 1
+    const one: AtWork = { stop, lease: job }
+    this.#running.set(job.jobId, one)
     const ended = work(job, AbortSignal.any([signal, stop.signal]), leave)
-      .then((outcome) => this.#handIn(job, outcome))
+      .then((outcome) => this.#handIn(one, outcome))
       .catch((error: unknown) => this.fail(error))
       .finally(() => {
-        this.#running.delete(job.jobId)
+        this.#over(one)
+        this.#ends.delete(ended)
         leave()
       })
-    this.#running.set(job.jobId, { stop, ended, lease: job })
+    this.#ends.add(ended)
   }
 
-  async #handIn({ jobId }: Lease, outcome: JobOutcome): Promise<void> {
+  async #handIn(one: AtWork, outcome: JobOutcome): Promise<void> {
     const { queue, onEnded } = this.#parts
     for (;;) {
-      const job = this.#running.get(jobId)?.lease
-      if (job === undefined) throw new Error('a job that ended was not under way')
+      const job = one.lease
       if (outcome.next === 'back') {
         await queue.giveBack(job, 'drain')
+        this.#over(one)
         return onEnded(job, null)
       }
       const answer = await queue.handIn(job, { ...outcome, made: null })
+      const next = one.lease
       // Somebody may have claimed it meanwhile, whose lease it goes on under.
-      if (answer.accepted || this.#running.get(jobId)?.lease === job) return onEnded(job, answer)
+      if (!answer.accepted && next !== job) continue
+      this.#over(one)
+      // Or has claimed what is to be done again, before the answer was here.
+      if (next !== job) this.#start(next)
+      return onEnded(job, answer)
     }
+  }
+
+  /** From here on the same job may be under way once more. */
+  #over(one: AtWork): void {
+    if (this.#running.get(one.lease.jobId) === one) this.#running.delete(one.lease.jobId)
   }
 
   async #beat(): Promise<void> {
