@@ -65,6 +65,7 @@ export interface HarnessOptions {
     readonly command?: string | null;
     readonly versions?: Readonly<Record<string, string>>;
     readonly shell?: Pick<ShellOptions, 'bundle' | 'env' | 'again'>;
+    readonly script?: Pick<ScriptOptions, 'env' | 'pass'>;
 }
 
 export interface HarnessRegistry {
@@ -246,7 +247,8 @@ export interface ProxyOptions {
 export interface RescoreOptions {
     readonly store: Pick<Store, 'catalogue' | 'blobs' | 'recorder'>;
     readonly environment: (name: string) => Environment;
-    readonly sandbox: SandboxProvider;
+    readonly sandbox: SandboxProvider | null;
+    readonly elsewhere?: VerifyElsewhere | null;
     readonly judge?: FindRoleEngine | null;
     readonly rollouts: readonly RolloutView[];
     readonly tasks?: readonly Task[];

@@ -60,7 +60,7 @@ describe('a log that the catalogue remembers', () => {
 
 /** What the schemas of the catalogue from the fourth on did is undone; the table is one without rows. */
 const unnumbered = `
-  DROP TABLE archived_sessions;
+  DROP TABLE claim_policies; DROP TABLE archived_sessions;
   ALTER TABLE memory_lines DROP COLUMN used_at;
   DROP INDEX rollouts_run; DROP INDEX round_claims_run; DROP INDEX trainer_metrics_came; DROP INDEX trainer_versions_came;
   DROP INDEX run_events_settled;
