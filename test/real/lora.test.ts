@@ -166,7 +166,7 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
   })
 
   it('an adapter stays for what runs under it, goes then, and comes back with its server', () => {
-    expect(listed).toEqual({
+    expect(listed).toMatchObject({
       'while two streams run': ['policy', 'adapter-a', 'adapter-b'],
       'at their end': ['policy', 'adapter-b'],
       'started anew': ['policy'],
