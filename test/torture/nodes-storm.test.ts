@@ -122,7 +122,8 @@ it(
     await frozen.release()
 
     await moment(0.45, cut)
-    const held = await cut.hold()
+    // The other one has some for its second end, however soon the rest is done.
+    const [held] = await Promise.all([cut.hold(), killed.hold()])
     relay.isCut = true
     // What ends behind the cut is handed in when others have it.
     await cut.release()
@@ -130,8 +131,8 @@ it(
     await until(() => others.flat().some(({ type, job = '' }) => type === 'claimed' && held.includes(job)))
     relay.isCut = false
 
-    await moment(0.65, killed)
     await killed.now.end('SIGKILL')
+    await killed.release()
     killed.start()
 
     const ended = await run

@@ -1,4 +1,5 @@
 /** What storms over nodes have in common: a harness, nodes that are held, killed and started again, and what must hold afterwards. */
+import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -16,7 +17,7 @@ export function stormRun(names: readonly string[], n: number): readonly string[]
 }
 
 /** One call, in the node's own process and without a box: what is tested is what becomes of jobs. It waits while its node is told to hold. */
-export const stormHarness = `import { existsSync } from 'node:fs'
+export const stormHarness = `import { existsSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 export default {
   name: 'one-call', apiVersion: 1, version: '1', dialect: 'chat', place: 'host', box: 'none', replays: true,
@@ -28,7 +29,9 @@ export default {
       signal,
     })
     await answer.text()
-    while (existsSync(process.env.STORM_HOLD)) await setTimeout(20, undefined, { signal })
+    const hold = process.env.STORM_HOLD
+    if (existsSync(hold)) writeFileSync(hold + '.held', '')
+    while (existsSync(hold)) await setTimeout(20, undefined, { signal })
     return { end: answer.ok ? 'completed' : 'harness_crash', detail: String(answer.status), answer: null }
   },
 }
@@ -63,29 +66,31 @@ export class StormNode {
     this.#starts.push(started(this.#args, { ...this.#env, STORM_HOLD: this.#hold }, this.#through))
   }
 
-  /** Its agents wait from now on. Resolves with jobs whose agents surely do. */
+  /** Its agents wait from now on. Resolves with its jobs once an agent does: that of one of them. */
   async hold(): Promise<readonly string[]> {
-    const { lines } = this.now
     await writeFile(this.#hold, '')
-    const before = lines.length
-    const jobs = () => lines.slice(before).flatMap(({ type, job = '' }) => (type === 'claimed' ? [job] : []))
-    await until(() => jobs().length > 0)
-    return jobs()
+    await until(() => existsSync(`${this.#hold}.held`))
+    return this.#open()
   }
 
   async release(): Promise<void> {
     await rm(this.#hold)
+    await rm(`${this.#hold}.held`)
   }
 
   count(type: string): number {
     return this.#starts.flatMap(({ lines }) => lines).filter((line) => line['type'] === type).length
   }
 
-  /** Jobs that it has claimed and said nothing of since. */
   get held(): number {
+    return this.#open().length
+  }
+
+  /** Jobs that it has claimed and said nothing of since. */
+  #open(): readonly string[] {
     const { lines } = this.now
     const over = new Set(lines.filter(({ type }) => type !== 'claimed').map(({ job }) => job))
-    return lines.filter(({ type, job }) => type === 'claimed' && !over.has(job)).length
+    return lines.flatMap(({ type, job = '' }) => (type === 'claimed' && !over.has(job) ? [job] : []))
   }
 }
 

@@ -113,29 +113,30 @@ it(
     }
 
     await moment(0.2)
+    // They have some to be frozen with, however soon the others have done the rest.
+    const held = await Promise.all(frozen.map(async ({ node }) => ({ node, jobs: await node.hold() })))
     await server.restart('immediate')
 
     for (const { node, network } of cut) {
       await moment(0.3, node)
-      const held = await node.hold()
+      const its = await node.hold()
       await network.cut()
       const since = performance.now()
       // What ends behind the cut is handed in when others have it.
       await node.release()
       await taken(
-        held,
+        its,
         all.filter((other) => other !== node),
       )
       await setTimeout(Math.max(0, cutMs - (performance.now() - since)))
       await network.mend()
     }
 
-    for (const { node } of frozen) {
+    for (const { node, jobs: its } of held) {
       await moment(0.5, node)
-      const held = await node.hold()
       node.now.child.kill('SIGSTOP')
       await taken(
-        held,
+        its,
         all.filter((other) => other !== node),
       )
       node.now.child.kill('SIGCONT')
