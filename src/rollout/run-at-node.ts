@@ -1,5 +1,5 @@
 import { type Id, isPaddockError, PaddockError } from '../core/index.ts'
-import type { RolloutView } from '../trajectory/index.ts'
+import { putGroupOnce, type RolloutView } from '../trajectory/index.ts'
 import type { RunOptions } from './contract.ts'
 import { begin, ownOf } from './run.ts'
 import { runRollout } from './rollout.ts'
@@ -33,7 +33,7 @@ export async function openRunAtNode(options: RunOptions, record: NodeJob['order'
         throw new PaddockError('NODE_UNFIT', `the task ${digest} is not among those that came from the coordinator`)
       }
       await store.catalogue.putTask(task)
-      await store.catalogue.putGroup(group)
+      await putGroupOnce(store.catalogue, group)
       const run = { ...begun.run, ...ownOf(options, begun.run, spec), signal }
       const member = { task, group, slot, spec, order: place }
       const { summary, fault } = await runRollout(run, member, attempt)

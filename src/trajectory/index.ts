@@ -95,7 +95,14 @@ export {
   type ScoringRole,
   type SpanReading,
 } from './handout/index.ts'
-export { type PackedRollout, packRollout, type StoreTakenIn, takeInRollout, takeInStore } from './handin/index.ts'
+export {
+  type PackedRollout,
+  packRollout,
+  putGroupOnce,
+  type StoreTakenIn,
+  takeInRollout,
+  takeInStore,
+} from './handin/index.ts'
 export { type ArchiveStore, archiveStoreOf, probeArchive } from './archive/index.ts'
 export { type ObjectStore, probeBlobs } from './blobs/index.ts'
 export { backup, type BackupReport, restore, type RestoreReport } from './backup/index.ts'

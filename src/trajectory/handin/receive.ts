@@ -13,6 +13,7 @@ import {
 import type { RolloutView, Store } from '../contract/index.ts'
 import { sessionsIn, type WholeSessions } from '../recorder/index.ts'
 import { damaged, type PackedRecords, takeApart } from './form.ts'
+import { putGroupOnce } from './group-once.ts'
 
 /** What is handed in, by whom. */
 export interface SentRollout {
@@ -136,7 +137,7 @@ async function begin({ catalogue }: TakingStore, records: PackedRecords): Promis
   const { id, runId, groupId, slot, attempt, harness, createdAt, startedAt } = records.rollout
   await catalogue.putTask(task)
   await catalogue.putRun(run)
-  await catalogue.putGroup(group)
+  await putGroupOnce(catalogue, group)
   await catalogue.putRollout({ id, runId, groupId, slot, attempt, harness, createdAt })
   for (const fingerprint of fingerprints) await catalogue.putFingerprint(fingerprint)
   for (const [tokenizer, texts] of tokenTexts) {
