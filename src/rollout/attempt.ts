@@ -187,17 +187,14 @@ async function throughSteps(
     agent = { ...part, agentMs: agent.agentMs + part.agentMs }
     told(agent)
     if (part.fault !== null) return null
-    const collected = await collect(step, environment, {
-      box,
-      session,
-      user: null,
-      floor: null,
-      library: booted.library,
-    })
+    const { end } = judgeEnd({ ...part, cancelled: false })
+    const isLast = end !== 'completed' || index === of.tasks.length - 1
+    // Taken once: that reads each file, as an agent that uses it does.
+    const library = isLast ? booted.library : null
+    const collected = await collect(step, environment, { box, session, user: null, floor: null, library })
     artifacts.push(...(await keepArtifacts(run.store.blobs, collected, task.name)))
     const unverified = { task, artifacts: collected, answered: answeredBy(run, session) > before }
-    const { end } = judgeEnd({ ...part, cancelled: false })
-    if (end !== 'completed' || index === of.tasks.length - 1) {
+    if (isLast) {
       return { agent, artifacts, unverified, steps: { of, drafts } }
     }
     run.signal.throwIfAborted()

@@ -44,6 +44,13 @@ describe('the credit of a library', () => {
     expect(share([member('b', { from: 'z', used: ['tool'] })])).toBe(null)
   })
 
+  it('goes to who wrote what was read, not to who wrote it before', () => {
+    const anew = member('b', { from: 'a', used: ['tool'], wrote: ['tool'] })
+    const reads = member('c', { from: 'b', used: ['tool'] })
+    expect(share([anew], [reads])).toBe(0.5)
+    expect(shareOf([[first], [anew], [reads]], 1, anew)).toBe(1)
+  })
+
   it('leaves out what machines failed', () => {
     const failed = member('b', { from: 'a', reward: null })
     expect(share([failed])).toBe(null)

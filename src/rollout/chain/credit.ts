@@ -18,23 +18,31 @@ export interface LinkRollout {
  */
 export function shareOf(links: readonly (readonly LinkRollout[])[], at: number, one: LinkRollout): number | null {
   const shares = links.slice(at + 1).flatMap((link) => {
-    const heirs = link.filter((heir) => isHeir(links, heir, one) && heir.rollout.verdict?.reward != null)
-    const solved = heirs.filter(({ rollout, library }) => {
-      const usesIt = library?.used?.some((path) => one.library?.wrote.includes(path) === true) === true
-      return usesIt && rollout.verdict?.status === 'scored' && rollout.verdict.reward >= 1
+    const heirs = link.flatMap(({ rollout: { verdict }, library }) => {
+      const its = handedOn(links, library, one)
+      return its === null || verdict?.reward == null ? [] : [{ verdict, used: library?.used ?? [], its }]
     })
+    const solved = heirs.filter(
+      ({ verdict, used, its }) =>
+        verdict.status === 'scored' && verdict.reward >= 1 && used.some((path) => its.includes(path)),
+    )
     return heirs.length === 0 ? [] : [solved.length / heirs.length]
   })
   return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length
 }
 
-/** Whether the library of a rollout came from another one, directly or over others. */
-function isHeir(links: readonly (readonly LinkRollout[])[], heir: LinkRollout, of: LinkRollout): boolean {
-  const from = heir.library?.from ?? null
-  if (from === null) return false
-  if (from === of.rollout.rolloutId) return true
-  const next = links.flat().find(({ rollout }) => rollout.rolloutId === from)
-  return next !== undefined && isHeir(links, next, of)
+/** What a rollout wrote of the library that another one began with: nobody in between wrote it anew. Null: that did not come from it. */
+function handedOn(
+  links: readonly (readonly LinkRollout[])[],
+  library: LibraryEvent | null,
+  of: LinkRollout,
+): readonly string[] | null {
+  const from = library?.from ?? null
+  if (from === null) return null
+  if (from === of.rollout.rolloutId) return of.library?.wrote ?? []
+  const between = links.flat().find(({ rollout }) => rollout.rolloutId === from)
+  const before = handedOn(links, between?.library ?? null, of)
+  return before?.filter((path) => between?.library?.wrote.includes(path) !== true) ?? null
 }
 
 /** Who says so, in verdicts. */
@@ -55,9 +63,13 @@ export async function creditEarlier(
       const { verdict, rolloutId } = one.rollout
       const share = shareOf(links, at, one)
       if (share === null || verdict?.status !== 'scored' || verdict.verifier.id === `late/${source}`) continue
+      const more = credit * share
       const late = {
         source,
-        reward: verdict.reward + credit * share,
+        reward: verdict.reward + more,
+        byPolicy:
+          verdict.byPolicy &&
+          Object.fromEntries(Object.entries(verdict.byPolicy).map(([policy, reward]) => [policy, reward + more])),
         components: { chain_credit: share },
       }
       given.set(rolloutId, await appendLate(store, rolloutId, late, { clock, newId }))

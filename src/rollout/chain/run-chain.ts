@@ -1,8 +1,8 @@
 import { type Digest, type Id, PaddockError, type Task } from '../../core/index.ts'
 import type { GroupLibrary, GroupRecord, GroupSpec } from '../../trajectory/index.ts'
-import type { RolloutSummary, RunOptions } from '../contract.ts'
+import type { RunOptions } from '../contract.ts'
 import { type EndedGroup, type GroupWork, RunGroups, type RunGroupsOptions } from '../group/run-groups.ts'
-import type { LibraryEvent } from '../library/index.ts'
+import { leftOf, libraryOf } from '../library/index.ts'
 import type { RunParts } from '../run-parts.ts'
 import type { ChainSpec } from './contract.ts'
 import { creditEarlier, type LinkRollout } from './credit.ts'
@@ -17,10 +17,12 @@ interface Line {
 const nothing: GroupLibrary = { sha256: null, from: null }
 
 /** Throws `GROUP_INVALID` for a chain that could not be kept to. */
-export function requireChain({ chain, doneHere = true }: RunOptions, spec: GroupSpec): void {
+export function requireChain({ chain, environment, sandbox, doneHere = true }: RunOptions, spec: GroupSpec): void {
   if (chain === undefined) return
   const wrong = (what: string) => new PaddockError('GROUP_INVALID', `The chain ${chain.name} cannot be: ${what}.`)
   if (spec.fork !== null) throw wrong('its rollouts begin at the beginning, and these go on from another one')
+  if (environment === null || (sandbox ?? null) === null)
+    throw wrong('its tasks have no boxes, and a library stands in boxes')
   if (!doneHere) throw wrong('this coordinator leaves rollouts to nodes, which have no library')
   if (spec.over > 0 || spec.topUp > 0 || spec.carry) throw wrong('a member that is started beyond n has no library')
 }
@@ -121,15 +123,9 @@ async function rolloutsOf(
     last.map(async ({ rollout, line }) => ({
       rollout,
       member: line?.members[rollout.slot] ?? rollout.slot,
-      library: await libraryOf(run, rollout),
+      library: await libraryOf(run.store.recorder, rollout.rolloutId),
     })),
   )
-}
-
-/** What was recorded of the library of a rollout; null: it did not come to leave one. */
-async function libraryOf({ store }: RunParts, { rolloutId }: RolloutSummary): Promise<LibraryEvent | null> {
-  const events = await store.recorder.events({ rolloutId })
-  return events.findLast((event) => event.kind === 'library') ?? null
 }
 
 /** The libraries of the next link. A member that left none goes on with what it had. */
@@ -138,10 +134,7 @@ function after(
   before: readonly GroupLibrary[],
   came: readonly LinkRollout[],
 ): readonly GroupLibrary[] {
-  const left = ({ rollout, library }: LinkRollout): GroupLibrary | null =>
-    library === null || library.left === null
-      ? null
-      : { sha256: library.left, from: library.left === library.given ? library.from : rollout.rolloutId }
+  const left = ({ rollout, library }: LinkRollout): GroupLibrary | null => leftOf(library, rollout.rolloutId)
   if (how === 'parallel') {
     return before.map((had, member) => {
       const own = came.find((one) => one.member === member)

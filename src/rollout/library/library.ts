@@ -48,8 +48,8 @@ export async function usedOf(
 }
 
 /**
- * Takes the library out of a box that stands still and keeps it. Links, devices and what is too large are left out by name; of one that is
- * too large as a whole nothing is kept, and the one that was given goes on.
+ * Takes the library out of a box that stands still and keeps it. Links and devices are left out by name; of one that is too large, or has
+ * a file that is, nothing is kept, and the one that was given goes on.
  */
 export async function takeLibrary(
   box: Box,
