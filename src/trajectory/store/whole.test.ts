@@ -61,6 +61,13 @@ describe('a log that the catalogue remembers', () => {
 /** What the schemas of the catalogue from the fourth on did is undone; the table is one without rows. */
 const unnumbered = `
   DROP TABLE claim_policies; DROP TABLE archived_sessions;
+  DROP TRIGGER handouts_settled; DROP TABLE handouts;
+  CREATE TABLE handouts (
+    n INTEGER PRIMARY KEY, run TEXT NOT NULL, "group" TEXT NOT NULL, round INTEGER NOT NULL, state TEXT NOT NULL,
+    claim TEXT, expires_at REAL, again INTEGER NOT NULL DEFAULT 0, UNIQUE ("group", round)
+  ) STRICT;
+  CREATE TRIGGER handouts_settled AFTER INSERT ON settled_rounds BEGIN SELECT 1; END;
+  INSERT INTO handouts VALUES (7, 'r', 'g', 0, 'claimed', 'c', 5, 1), (8, 'r', 'g', 1, 'ready', NULL, NULL, 0);
   ALTER TABLE memory_lines DROP COLUMN used_at;
   DROP INDEX rollouts_run; DROP INDEX round_claims_run; DROP INDEX trainer_metrics_came; DROP INDEX trainer_versions_came;
   DROP INDEX run_events_settled;
@@ -131,6 +138,14 @@ describe('schemas', () => {
       const rest = await store.trainer.news(runId, { after: news.place, limit: 9 })
       expect([rest.dispositions.map(({ step }) => step), rest.isAll]).toEqual([[1], true])
     }
+    const after = new Database(catalogue())
+    expect(
+      after.prepare('SELECT n, run, "group", round, policy, state, claim, expires_at, again FROM handouts').raw().all(),
+    ).toEqual([
+      [7, 'r', 'g', 0, '', 'claimed', 'c', 5, 1],
+      [8, 'r', 'g', 1, '', 'ready', null, null, 0],
+    ])
+    after.close()
     expect((await fsck(directory)).problems).toEqual([])
   })
 

@@ -16,8 +16,9 @@ const magnitudes: Readonly<Record<string, string>> = {
   billion: '10^9',
   trillion: '10^{12}',
 }
+const larger = Object.keys(magnitudes).join('|')
 const magnitude = new RegExp(
-  String.raw`(?<=\d)\s*(\\text\s*\{\s*)?\b(${Object.keys(magnitudes).join('|')})(?![A-Za-z])(?:(?<=\{[^{}]*)([^{}]*)\})?`,
+  String.raw`(?<=\d)\s*(?:\\text\s*\{\s*(${larger})(?![A-Za-z])([^{}]*)\}|\b(${larger})(?![A-Za-z]))`,
   'gi',
 )
 
@@ -49,9 +50,9 @@ export function undressed(text: string): string {
     .replaceAll(/\{([^{}]*)\\choose(?![A-Za-z])([^{}]*)\}/g, '\\binom{$1}{$2}')
     .replaceAll(/\\(?:varnothing|emptyset)(?![A-Za-z])|\\\{\s*\\\}/g, '\\emptyset')
     .replaceAll(/\+\/-/g, '\\pm ')
-    .replaceAll(magnitude, (_, open = '', word = '', more = '') => {
-      const times = `\\times ${magnitudes[String(word).toLowerCase()] ?? ''}`
-      return String(open) === '' ? `${times} ` : `${times}\\text{ ${more}}`
+    .replaceAll(magnitude, (_, inText: string | undefined, more = '', bare = '') => {
+      const times = `\\times ${magnitudes[String(inText ?? bare).toLowerCase()] ?? ''}`
+      return inText === undefined ? `${times} ` : `${times}\\text{ ${more}}`
     })
     .replaceAll(/\\text\{\s*\}/g, '')
     .trim()
