@@ -1,6 +1,6 @@
-import type { Task, Verdict } from '../core/index.ts'
+import type { Id, Task, Verdict } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
-import type { RolloutWork } from '../trajectory/index.ts'
+import type { RecorderReader, RolloutWork } from '../trajectory/index.ts'
 import type { StageContext } from './attempt-context.ts'
 import { audited } from './audit.ts'
 import { verdictOf } from './verify.ts'
@@ -19,7 +19,7 @@ export async function finish(
   const { catalogue } = context.run.store
   // What was stored is named also where the verifier did not come to it: `rescore` starts from there.
   const kept = draft === null || draft.artifacts.length > 0 ? draft : { ...draft, artifacts: work.artifacts }
-  const named = kept === null ? null : await ofItsPolicies(context, kept)
+  const named = kept === null ? null : await ofItsPolicies(context.run.store.recorder, context.log.rolloutId, kept)
   const verdict = named === null ? null : await audited(context, task, verdictOf(context, named))
   if (verdict !== null) {
     await catalogue.appendVerdict(verdict)
@@ -33,10 +33,14 @@ export async function finish(
  * A draft that gives a number to a policy without a session in the rollout is a mistake of its verifier, and no number. Where there is one policy,
  * without a name, the number is its.
  */
-async function ofItsPolicies({ run, log }: StageContext, draft: VerdictDraft): Promise<VerdictDraft> {
+export async function ofItsPolicies(
+  recorder: Pick<RecorderReader, 'sessions'>,
+  rolloutId: Id,
+  draft: VerdictDraft,
+): Promise<VerdictDraft> {
   if (draft.reward === null || draft.byPolicy === undefined) return draft
   const { byPolicy, ...shared } = draft
-  const sessions = await run.store.recorder.sessions({ rolloutId: log.rolloutId })
+  const sessions = await recorder.sessions({ rolloutId })
   const known = new Set(sessions.map(({ policy }) => policy.name ?? null))
   if (known.size === 1 && known.has(null)) return shared
   const unknown = Object.keys(byPolicy).find((name) => !known.has(name))

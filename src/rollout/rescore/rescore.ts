@@ -13,6 +13,7 @@ import type { Environment } from '../../envs/index.ts'
 import type { VerdictDraft } from '../../reward/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import { type RolloutView, type Store, verdictInForce, verifiersVerdict } from '../../trajectory/index.ts'
+import { ofItsPolicies } from '../finish.ts'
 import { Gate } from '../gate.ts'
 import { verifyLeft } from '../left.ts'
 import { isUnverified } from '../work.ts'
@@ -114,14 +115,15 @@ async function rescore(o: RescoreOptions, rollout: RolloutView, task: Task): Pro
   }
   const work = workOf(rollout, before)
   if (work === null) return untouched('not_stored', 'its artifacts are not in the store')
-  const draft = await verified(o, {
+  const told = await verified(o, {
     rollout,
     task,
     environment: o.environment(task.environment),
     work,
     toolCalls: null,
   })
-  if ('missing' in draft) return untouched('not_stored', draft.missing)
+  if ('missing' in told) return untouched('not_stored', told.missing)
+  const draft = await ofItsPolicies(o.store.recorder, rollout.id, told)
   if (draft.status === 'infra_error') return untouched('infra', draft.reason)
   const sameVerifier = isDeepStrictEqual(draft.verifier, before.verifier)
   const sameOutcome = isDeepStrictEqual(outcomeOf(draft), outcomeOf(before))
@@ -162,8 +164,9 @@ function workOf(rollout: RolloutView, before: Verdict): StoredWork | null {
   return { artifacts: before.artifacts, shared: before.trust === 'shared', cut: rollout.end !== 'completed' }
 }
 
-function outcomeOf({ status, reward, components }: Verdict | VerdictDraft) {
-  return { status, reward, components }
+function outcomeOf({ components, ...verdict }: Verdict | VerdictDraft) {
+  const { status, reward } = verdict
+  return { status, reward, components, byPolicy: verdict.reward === null ? undefined : verdict.byPolicy }
 }
 
 function outcomeLine({ status, reward }: Verdict): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Verdict, VerdictBy } from '../../core/index.ts'
-import { verdictInForce, verifiersVerdict } from './verdict-in-force.ts'
+import { rewardOfPolicy, verdictInForce, verifiersVerdict } from './verdict-in-force.ts'
 
 function verdict(id: string, by: VerdictBy, supersedes: string | null = null): Verdict {
   return {
@@ -50,4 +50,13 @@ describe('the verdict in force', () => {
     expect(verifiersVerdict(verdicts)?.id).toBe('c')
     expect(verifiersVerdict(verdicts.slice(0, 2))?.id).toBe('a')
   })
+})
+
+it('the reward of a policy is the number that it has of its own, else that of all', () => {
+  const verdict = { reward: 0.5, byPolicy: { guide: 1, critic: 0 } }
+  const of = (policy: string | null) => rewardOfPolicy(verdict, policy)
+  expect([of('guide'), of('critic'), of('opener'), of(null)]).toEqual([1, 0, 0.5, 0.5])
+  // A policy may have a name that every object has something under.
+  expect(of('constructor')).toBe(0.5)
+  expect(rewardOfPolicy({ reward: null }, 'guide')).toBe(null)
 })

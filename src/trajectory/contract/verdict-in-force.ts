@@ -12,7 +12,16 @@ export function verdictInForce(verdicts: readonly Verdict[]): Verdict | null {
 /** A verdict as it is of what one policy sampled; null: of all of them. */
 export function verdictOfPolicy(verdict: Verdict | null, policy: string | null): Verdict | null {
   if (verdict === null || verdict.reward === null || policy === null) return verdict
-  return { ...verdict, reward: verdict.byPolicy?.[policy] ?? verdict.reward }
+  return { ...verdict, reward: rewardOfPolicy(verdict, policy) }
+}
+
+/** The number of what one policy sampled; null: of all of them. */
+export function rewardOfPolicy<R extends number | null>(
+  { reward, byPolicy }: { readonly reward: R; readonly byPolicy?: Readonly<Record<string, number>> | undefined },
+  policy: string | null,
+): R | number {
+  if (reward === null || policy === null || byPolicy === undefined || !Object.hasOwn(byPolicy, policy)) return reward
+  return byPolicy[policy] ?? reward
 }
 
 /** The verdict that counts among those of verifiers: what `rescore` compares with and supersedes. */

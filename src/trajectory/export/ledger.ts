@@ -1,4 +1,5 @@
 import { type Digest, type EngineFingerprint, type ErrorData, PaddockError } from '../../core/index.ts'
+import { verdictOfPolicy } from '../contract/index.ts'
 import type { DropReason, ExportRollout, Row } from '../rows-contract.ts'
 import type { Exporter } from './contract.ts'
 import type { ExportAllowances, ExportFacts } from './manifest.ts'
@@ -47,7 +48,7 @@ export class ExportLedger {
   /** Notes a rollout with the rows that are written. Throws `EXPORT_REFUSED`. */
   async note(rollout: ExportRollout): Promise<void> {
     this.#noteVerdict(rollout)
-    for (const row of rollout.rows) await this.#noteRow(row)
+    for (const row of rollout.rows) await this.#noteRow(row, rollout)
     this.#rollouts += 1
     count(this.#groups, rollout.group.id)
     count(this.#harnesses, rollout.rollout.harness)
@@ -125,7 +126,7 @@ export class ExportLedger {
     })
   }
 
-  async #noteRow(row: Row): Promise<void> {
+  async #noteRow(row: Row, { rollout, verdict }: ExportRollout): Promise<void> {
     this.#rows += 1
     this.#rowTokens += row.tokens.length
     count(this.#logprobKinds, row.logprobKind)
@@ -137,6 +138,12 @@ export class ExportLedger {
       const policies = [...this.#trainedPolicies]
       throw this.#refuse(`rows of the policies ${policies.join(' and ')} are mixed`, {
         data: { row: row.id, policies },
+        fix: 'Export each policy by itself: --policy <name>.',
+      })
+    }
+    if (verdictOfPolicy(verdict, row.policy ?? null)?.reward !== verdict?.reward) {
+      throw this.#refuse(`policy ${row.policy ?? ''} has a reward of its own, and the rows would have the shared one`, {
+        data: { row: row.id, rollout: rollout.id, policy: row.policy ?? null },
         fix: 'Export each policy by itself: --policy <name>.',
       })
     }

@@ -11,6 +11,7 @@ import type {
   SettledMember,
   SettledRound,
 } from '../contract/index.ts'
+import { rewardOfPolicy } from '../contract/index.ts'
 import {
   entropiesOf,
   knownTokenTexts,
@@ -352,8 +353,7 @@ function aged(rows: readonly DraftRow[], { versions, liveOrdinal, maxAge }: Hand
 
 /** The number of a member as it is of one policy. */
 function rewardOf({ verdict }: SettledMember, policy: string | null): number | null {
-  if (verdict === null || verdict.reward === null || policy === null) return verdict?.reward ?? null
-  return verdict.byPolicy?.[policy] ?? verdict.reward
+  return verdict === null ? null : rewardOfPolicy(verdict, policy)
 }
 
 function isLast({ row, member, startedAt }: DraftRow, all: readonly DraftRow[]): boolean {
