@@ -551,11 +551,12 @@ function enginesForNodes(found: ResolvedEngine | null): NodeEngines | null {
 }
 
 /** What no log line may hold, whatever it looks like. */
-function secretsOf({ engine, engines, control }: Config): readonly string[] {
+function secretsOf({ engine, engines, policies, control }: Config): readonly string[] {
   const keys = objectStoreKeys()
   return [
     engine.apiKey,
     ...Object.values(engines).map((role) => role?.apiKey ?? null),
+    ...Object.values(policies).map(({ apiKey }) => apiKey),
     control.token,
     keys?.secretAccessKey ?? null,
     keys?.sessionToken ?? null,

@@ -1,4 +1,4 @@
-import { type Config, PaddockError } from '../core/index.ts'
+import { type Config, enginesPlace, PaddockError } from '../core/index.ts'
 import type { Proxy, ProxyPolicy } from '../proxy/index.ts'
 import { type ResolvedEngine, resolveEngine, type ResolveOptions } from './engine.ts'
 
@@ -15,7 +15,7 @@ export function leadEngine({ engine, policies }: Pick<Config, 'engine' | 'polici
 
 /**
  * The policies with their engines, the first one without: that is `lead`. Those that name no engines share that of `engine`. Empty where one
- * policy is configured. `closers` ends what is started. Throws what `resolveEngine` throws, and `CONFIG_INVALID` where an engine comes later.
+ * policy is configured. `onOpen` is told what is started, to end it. Throws what `resolveEngine` throws, and `CONFIG_INVALID` where an engine comes later.
  */
 export async function openPolicies(
   { engine, policies }: Pick<Config, 'engine' | 'policies'>,
@@ -30,10 +30,10 @@ export async function openPolicies(
       fix: 'Name the engines in `engine.url` or `policies.<name>.engines`.',
     })
   }
-  const known = new Map<string, Promise<ResolvedEngine>>([[placeOf(first[1]), Promise.resolve(lead)]])
+  const known = new Map<string, Promise<ResolvedEngine>>([[placeOf(engine, first[1]), Promise.resolve(lead)]])
   const opened: ProxyPolicy[] = []
   for (const [name, policy] of all) {
-    const place = placeOf(policy)
+    const place = placeOf(engine, policy)
     const found = known.get(place) ?? resolveEngine(engineOf(engine, policy), o)
     if (!known.has(place)) o.onOpen(await found)
     known.set(place, found)
@@ -42,7 +42,7 @@ export async function openPolicies(
       name,
       trained: policy.trained,
       model: policy.model ?? model,
-      isShared: all.some(([other, { engines }]) => other !== name && placeOf({ engines }) === place),
+      isShared: all.some(([other, { engines }]) => other !== name && placeOf(engine, { engines }) === place),
       engine: name === first[0] ? null : { adapter, replicas },
     })
   }
@@ -62,8 +62,8 @@ export async function takeAdapters(
 }
 
 /** Policies of one place share an engine. */
-function placeOf({ engines }: Pick<PolicyConfig, 'engines'>): string {
-  return engines === null ? '' : [engines].flat().toSorted().join(' ')
+function placeOf({ url }: Config['engine'], { engines }: Pick<PolicyConfig, 'engines'>): string {
+  return enginesPlace(engines ?? url ?? [])
 }
 
 function engineOf(engine: Config['engine'], { engines, apiKey, kind, model }: PolicyConfig): Config['engine'] {

@@ -4,6 +4,7 @@ export {
   configFileNames,
   type ConfigInput,
   defineConfig,
+  enginesPlace,
   type EnvironmentVariables,
   engineUrls,
   environmentVariables,

@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { z } from 'zod'
+import { requireOwnEngine } from '../rollout/index.ts'
 import { adapterBody, requireAdapterAlone } from './adapter-body.ts'
 import type { ControlParts } from './contract.ts'
 import { parse } from './parse.ts'
@@ -39,6 +40,7 @@ export function engineRoutes({ proxy, engine }: Pick<ControlParts, 'proxy' | 'en
   routes.post('/engine/weights', async (request, response) => {
     const { adapter, ...order } = parse(weightsBody, request.body ?? {}, 'body')
     if (adapter !== null) requireAdapterAlone(order)
+    else requireOwnEngine(proxy, proxy.policies[0]?.name ?? null)
     const { mode = 'drain', cache = 'clear' } = order
     const requests = order.requests.map(({ path, body }) => ({ path, body: body ?? {} }))
     response.json(

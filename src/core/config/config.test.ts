@@ -95,6 +95,11 @@ describe('loadConfig', () => {
         code: 'CONFIG_INVALID',
         message: expect.stringMatching(message),
       })
+    await refused({ a: { apiKey: 'k' } }, /policies\.a\.apiKey: goes with `engines`/)
+    await refused(
+      { a: { engines: 'http://127.0.0.1:1' }, b: { engines: 'http://127.0.0.1:1/v1/' } },
+      /policies\.b: is the same model at the same engine as policy a/,
+    )
     await refused({ a: {}, b: {} }, /policies\.b: is the same model at the same engine as policy a/)
     await refused({ a: { model: 'm' }, b: { model: 'm' } }, /same model m/)
     await refused({ a: { adapter: 'x' }, b: { adapter: 'x' } }, /same adapter x/)

@@ -18,4 +18,4 @@ export {
 } from './load.ts'
 export { requireOwnPlace } from './own-file.ts'
 export { nearest } from './nearest.ts'
-export type { Config, ConfigInput, PluginRef, PresetInput } from './schema.ts'
+export { type Config, type ConfigInput, enginesPlace, type PluginRef, type PresetInput } from './schema.ts'

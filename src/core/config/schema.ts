@@ -94,6 +94,12 @@ const engines = z.strictObject({
   ),
 })
 
+/** What engines of the same base URLs have in common, however these are written. */
+export function enginesPlace(urls: string | readonly string[]): string {
+  const plain = [urls].flat().map((url) => url.replace(/\/+$/, '').replace(/\/v1$/, ''))
+  return plain.toSorted().join(' ')
+}
+
 const policySchema = z.strictObject({
   model: z.string().min(1).nullable().default(null).describe('Model name; null: the only one that its engine lists.'),
   adapter: z
@@ -140,8 +146,16 @@ const policies = z
       context.addIssue({ code: 'custom', path: [wrong], message })
     }
     const taken = new Map<string, string>()
-    for (const [name, { model, adapter, engines }] of Object.entries(all)) {
-      const at = engines === null ? 'engine' : [engines].flat().toSorted().join(' ')
+    for (const [name, { model, adapter, engines, apiKey, kind }] of Object.entries(all)) {
+      if (engines === null && (apiKey !== null || kind !== 'auto')) {
+        const key = apiKey === null ? 'kind' : 'apiKey'
+        context.addIssue({
+          code: 'custom',
+          path: [name, key],
+          message: 'goes with `engines`: name them, or leave it out',
+        })
+      }
+      const at = engines === null ? 'engine' : enginesPlace(engines)
       const key = JSON.stringify([at, adapter?.name ?? null, adapter === null ? model : null])
       const other = taken.get(key)
       taken.set(key, other ?? name)

@@ -119,21 +119,30 @@ export class PolicyUpdates {
    * The weights that are live for a run, for `act`, which is done before anything else is said of weights. Null: nobody has
    * announced any. Throws `ENGINE_PAUSED` while weights are being moved.
    */
-  withLive<T>(runId: Id, act: (live: EvalVersion | null) => Promise<T>): Promise<T> {
-    return this.#turns.take('', async () => {
-      const { trainer, catalogue } = this.#parts.store
-      const owner = (await trainer.policyOwner()) ?? runId
-      // Of several policies an evaluation names the weights of the first.
-      const policy = trainedPolicies(await catalogue.run(owner))[0] ?? null
-      const last = await trainer.lastPolicy(owner)
-      if (last !== null && isPaused(last)) {
+  async withLive<T>(runId: Id, act: (live: EvalVersion | null) => Promise<T>): Promise<T> {
+    const { trainer, catalogue } = this.#parts.store
+    const ownerNow = async () => (await trainer.policyOwner()) ?? runId
+    const trained = trainedPolicies(await catalogue.run(await ownerNow()))
+    const policies = trained.length === 0 ? [null] : trained
+    return this.#inTurns(policies, async () => {
+      const owner = await ownerNow()
+      for (const policy of policies) {
+        const last = await trainer.lastPolicy(owner, policy)
+        if (last === null || !isPaused(last)) continue
         throw new PaddockError('ENGINE_PAUSED', `run ${owner} is moving weights`, {
           fix: 'Ask again once it has said which weights are live.',
         })
       }
-      const live = await this.#liveOf(owner, policy)
+      // Of several policies an evaluation names the weights of the first.
+      const live = await this.#liveOf(owner, policies[0] ?? null)
       return act(live === undefined ? null : { ordinal: live.ordinal, label: live.label })
     })
+  }
+
+  /** While nothing is said of the weights of any of these policies. */
+  #inTurns<T>([policy, ...others]: readonly (string | null)[], work: () => Promise<T>): Promise<T> {
+    if (policy === undefined) return work()
+    return this.#turns.take(policy ?? '', () => this.#inTurns(others, work))
   }
 
   /** Does something for the run that moves the weights, while nothing is said of them. Throws `FENCED`, `POLICY_OWNED`. */
@@ -419,7 +428,8 @@ function naming(policy: string | null): { readonly policy?: string } {
 }
 
 /** Throws `POLICY_SHARED` for weights that others stand on. */
-function requireOwnEngine({ policies }: Pick<Proxy, 'policies'>, policy: string | null): void {
+/** Throws `POLICY_SHARED` where others would be moved with it: they share its engine. */
+export function requireOwnEngine({ policies }: Pick<Proxy, 'policies'>, policy: string | null): void {
   const own = policies.find(({ name }) => name === policy)
   if (own?.isShared !== true) return
   const others = policies.flatMap(({ name, isShared }) => (isShared && name !== policy ? [name] : []))

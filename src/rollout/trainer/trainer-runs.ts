@@ -173,6 +173,11 @@ export class TrainerRuns {
         data: { policy: unknown, known },
       })
     }
+    if (policies.length > 0 && known.length === 0) {
+      throw new PaddockError('RUN_REFUSED', 'none of the policies is trained', {
+        fix: 'Leave `trained: false` out of one of `policies` of the configuration.',
+      })
+    }
     if (policies.length > 0 && model !== null) {
       throw new PaddockError('RUN_REFUSED', 'the run names a model, and each of its policies has one of its own', {
         fix: 'Leave `model` out, or set it in `policies` of the configuration.',
@@ -258,10 +263,19 @@ export class TrainerRuns {
   /** Events behind `after`, oldest first; none where there is none within `waitMs`. Throws `NOT_FOUND`, `CURSOR_AHEAD`. */
   async events(
     runId: Id,
-    o: { readonly after: number; readonly limit: number; readonly waitMs: number; readonly signal: AbortSignal },
+    o: {
+      readonly after: number
+      readonly incarnation: number
+      readonly limit: number
+      readonly waitMs: number
+      readonly signal: AbortSignal
+    },
   ): Promise<readonly RunEvent[]> {
-    const { catalogue, changes } = this.#parts.store
+    const { catalogue, changes, trainer } = this.#parts.store
     await catalogue.run(runId)
+    if (o.incarnation > ((await trainer.incarnation(runId)) ?? 0)) {
+      throw new PaddockError('CURSOR_AHEAD', `run ${runId} has no incarnation ${o.incarnation}`)
+    }
     // Each cursor was told with an event: one that is not there was lost with what the catalogue was rewound over.
     const [own] = o.after === 0 ? [] : await catalogue.runEvents(runId, { after: o.after - 1, limit: 1 })
     if (o.after > 0 && own?.seq !== o.after) {

@@ -19,11 +19,9 @@ export function eventRoutes(api: RlApi, { runs, trainer }: RlParts): void {
   const about = { name: 'events', says: 'What happened behind a cursor', query, answer: z.string(), types: [lines] }
   api.add('get', '/runs/:id/events', about, async ({ response, params: { id: runId }, query: asked }) => {
     const { incarnation: told, after } = placeOf(runId, asked.after)
-    if (told > ((await trainer.incarnation(runId)) ?? 0)) {
-      throw new PaddockError('CURSOR_AHEAD', `run ${runId} has no incarnation ${told}`)
-    }
     const events = await runs.events(runId, {
       after,
+      incarnation: told,
       limit: asked.limit,
       waitMs: asked.wait_s * 1000,
       signal: whileThere(response),
