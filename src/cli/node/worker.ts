@@ -246,7 +246,8 @@ export class NodeWorker {
     } catch (error) {
       if (!signal.aborted) {
         if (run === null) this.#runs.delete(runId)
-        this.#unfit.add(runId)
+        // Only the session is over: the run is done under the next one.
+        if (!isGone(error)) this.#unfit.add(runId)
       }
       return this.#giveBack(job, signal.aborted ? 'drain' : 'failure', signal.aborted ? null : lineOf(error))
     }

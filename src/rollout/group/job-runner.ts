@@ -87,7 +87,7 @@ export class JobRunner {
         const woken = this.#nextWake()
         const free = places - this.#taken
         const request = { requestId: newId(), limit: free, capacity: {} }
-        if (free > 0) for (const job of await this.#claim(request)) this.#start(job)
+        if (free > 0) for (const job of await this.#claim(request)) this.adopt(job)
         await woken
       }
     } catch (error) {
@@ -122,6 +122,8 @@ export class JobRunner {
   #start(job: Lease): void {
     const { signal, work } = this.#parts
     const stop = new AbortController()
+    // What was claimed elsewhere may come while the run fails.
+    if (this.#failure !== null) stop.abort(this.#failure.error)
     let left = false
     const leave = () => {
       if (left) return

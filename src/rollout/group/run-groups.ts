@@ -14,7 +14,14 @@ import type { RolloutSummary } from '../contract.ts'
 import { groupRewarded } from '../group-rewards.ts'
 import { forkParents } from '../fork/parents.ts'
 import { isUnverified } from '../work.ts'
-import { attemptOf, type NodeJob, nodeNameOf, type NodeRun, type NodesOfRun } from '../nodes/index.ts'
+import {
+  attemptOf,
+  type ClaimedForNode,
+  type NodeJob,
+  nodeNameOf,
+  type NodeRun,
+  type NodesOfRun,
+} from '../nodes/index.ts'
 import { summaryOf, takeUpMember } from '../resume.ts'
 import { runRollout } from '../rollout.ts'
 import type { Member, RunParts } from '../run-parts.ts'
@@ -325,6 +332,8 @@ export class RunGroups implements SlotWork {
       if (isThere || clock.monotonic() >= known.keptUntil) taken.push(job)
       else {
         await store.queue.giveBack(job, 'drain', keptAgainMs)
+        // What stands behind it need not wait for it.
+        this.#wake()
         setTimeout(() => this.#wake(), keptAgainMs + 1).unref()
       }
     }
@@ -332,9 +341,10 @@ export class RunGroups implements SlotWork {
   }
 
   /** Jobs for a node. What an earlier process left of a member, what goes on from a rollout that has not ended, and a link of a chain are done here. */
-  async #forNode(claimed: readonly Lease[]): Promise<readonly Omit<NodeJob, 'order'>[]> {
+  async #forNode(claimed: readonly Lease[]): Promise<ClaimedForNode> {
     const { queue, catalogue } = this.#run.store
-    const found: Omit<NodeJob, 'order'>[] = []
+    const jobs: Omit<NodeJob, 'order'>[] = []
+    let someHere = false
     for (const job of claimed) {
       const known = job.groupId === null ? undefined : this.#groups.get(job.groupId)
       if (known === undefined) {
@@ -348,13 +358,12 @@ export class RunGroups implements SlotWork {
       const parent = spec.fork === null ? null : await catalogue.rollout(spec.fork.rolloutId)
       if (parent?.end === null || spec.library !== undefined || counts(before.at(-1))) {
         this.#runner.adopt(job)
-        // There may be another one that the node can do.
-        this.#wake()
+        someHere = true
         continue
       }
       const { jobId, session, token } = job
       const place = at * slotsBound + slot
-      found.push({
+      jobs.push({
         lease: { jobId, session, token },
         group,
         spec,
@@ -365,7 +374,7 @@ export class RunGroups implements SlotWork {
         parents: parent === null ? [] : await forkParents(this.#run.store.recorder, parent.id),
       })
     }
-    return found
+    return { jobs, someHere }
   }
 
   async #handedIn(rolloutId: Id, retried: boolean): Promise<void> {

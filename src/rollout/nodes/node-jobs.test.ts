@@ -67,7 +67,10 @@ function ticking(): Clock {
   return { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + (at += clock.ahead) }
 }
 
-function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | 'blobs'>): NodeJobs {
+function coordinator(
+  on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | 'blobs'>,
+  isHere: (slot: number) => boolean = () => false,
+): NodeJobs {
   const made = new NodeJobs({ store: on, leaseMs: 600_000, onFailure: () => undefined, clock: ticking() })
   made.add({
     runId: run.id,
@@ -79,8 +82,9 @@ function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | '
       environment: { name: 'none', verifierVersion: '1' },
       trainingStep: null,
     }),
-    claim: async (session, request) =>
-      (await made.overtake(await on.queue.claim(topic, session, request))).map(({ jobId, token, payload }) => ({
+    claim: async (session, request) => {
+      const claimed = await made.overtake(await on.queue.claim(topic, session, request))
+      const jobs = claimed.map(({ jobId, token, payload }) => ({
         lease: { jobId, session, token },
         group,
         spec: groupSpec({ n: 2 }),
@@ -89,7 +93,10 @@ function coordinator(on: Pick<OwnedStore, 'queue' | 'recorder' | 'catalogue' | '
         attempt: 0,
         place: 0,
         parents: [],
-      })),
+      }))
+      const given = jobs.filter(({ slot }) => !isHere(slot))
+      return { jobs: given, someHere: given.length < jobs.length }
+    },
     next: (_jobId: Id, { end }: RolloutView) => (end === 'infra' ? 'again' : 'done'),
     parents: async () => [],
     ended: async () => undefined,
@@ -179,6 +186,14 @@ it('lets nothing be claimed while a late rollout is ingested', async () => {
   const rollout = await made(0)
   expect(await jobs.handIn('a', lease, rollout)).toMatchObject({ accepted: true, state: 'done' })
   expect(await Promise.all(meanwhile)).toMatchObject([[{ slot: 1 }]])
+})
+
+it('answers a claim whose job is done in this process at once: only another claim finds the job behind it', async () => {
+  jobs = coordinator(store, (slot) => slot === 0)
+  const session = await open()
+  const asked = { limit: 1, capacity: {}, without: [], mark: jobs.weights.now.mark, waitMs: 3_600_000 }
+  expect(await jobs.claim('a', session, { ...asked, requestId: newId() })).toEqual([])
+  expect(await jobs.claim('a', session, { ...asked, requestId: newId() })).toMatchObject([{ slot: 1 }])
 })
 
 it('completes what was cut off while it was ingested, and the start of an owner between does not end it', async () => {

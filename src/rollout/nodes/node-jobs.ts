@@ -24,13 +24,20 @@ import { nameSeparator, nodeNameOf, type NodeSaid, NodeWeights } from './node-we
 import { listTaskFiles, type TaskFiles, taskFileAt } from './task-files.ts'
 import { WaitingClaims } from './waiting-claims.ts'
 
+/** What a claim of a node came to. */
+export interface ClaimedForNode {
+  readonly jobs: readonly Omit<NodeJob, 'order'>[]
+  /** Some of what was claimed is done in this process: the same claim would find that again, and another one may find more. */
+  readonly someHere: boolean
+}
+
 /** A run at work whose jobs may go to nodes. */
 export interface NodeRun {
   readonly runId: Id
   /** Where its tasks are. */
   readonly tasks: string
   order(): Promise<NodeOrder>
-  claim(session: Id, request: ClaimRequest): Promise<readonly Omit<NodeJob, 'order'>[]>
+  claim(session: Id, request: ClaimRequest): Promise<ClaimedForNode>
   /** Whether a job is over with this rollout, or tried again. */
   next(jobId: Id, rollout: RolloutView, fault: string | null): 'done' | 'again'
   /** Rollouts whose records members of a group go on from. */
@@ -273,8 +280,8 @@ export class NodeJobs {
       const heardAt = Math.max(askedAt, this.#beatAt.get(session) ?? 0)
       if (this.#clock.monotonic() - heardAt > this.leaseMs / 3) return 'away'
       if (!isWhole || !this.weights.isCurrent(mark)) return null
-      const found = await this.#claim(session, asked)
-      if (this.weights.isCurrent(mark)) return found
+      const { found, someHere } = await this.#claim(session, asked)
+      if (this.weights.isCurrent(mark)) return found.length === 0 && someHere ? 'away' : found
       // It was not among those that were waited for.
       for (const { lease } of found) await this.#parts.store.queue.giveBack(lease, 'drain')
       if (found.length > 0) this.waiting.ring()
@@ -286,17 +293,19 @@ export class NodeJobs {
   async #claim(
     session: Id,
     { without, ...request }: ClaimRequest & { readonly without: readonly Id[] },
-  ): Promise<readonly NodeJob[]> {
+  ): Promise<{ readonly found: readonly NodeJob[]; readonly someHere: boolean }> {
     const found: NodeJob[] = []
+    let someHere = false
     for (const run of this.#runs.values()) {
       if (found.length >= request.limit) break
       if (without.includes(run.runId)) continue
       const order = await run.order()
       const left = { ...request, limit: request.limit - found.length }
-      const jobs = await this.claiming(run.runId, () => run.claim(session, left))
-      found.push(...jobs.map((job) => ({ ...job, order })))
+      const claimed = await this.claiming(run.runId, () => run.claim(session, left))
+      found.push(...claimed.jobs.map((job) => ({ ...job, order })))
+      someHere ||= claimed.someHere
     }
-    return found
+    return { found, someHere }
   }
 
   /** The list of files of a run at work. Throws `NOT_FOUND`. */

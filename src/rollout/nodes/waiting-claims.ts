@@ -10,8 +10,8 @@ export interface WaitingClaim<Job> {
   /** Nobody waits for the answer any more. */
   readonly signal: AbortSignal
   /**
-   * Null: whoever asks has to do something else first, as all of its kind, and is given nothing meanwhile. `away`: it may be gone, and
-   * another one is tried.
+   * Null: whoever asks has to do something else first, as all of its kind, and is given nothing meanwhile. `away`: it may be gone, or
+   * has to ask anew; it is answered with nothing, and another one is tried.
    */
   readonly attempt: () => Promise<readonly Job[] | null | 'away'>
 }
@@ -66,7 +66,7 @@ export class WaitingClaims {
       if (found !== null && found.length > 0) return found
       const left = ends - this.#clock.monotonic()
       if (left <= 0) return []
-      if (rings === this.#rings) await this.#woken(kind, left, signal)
+      if (rings === this.#rings && !signal.aborted && !this.#closed) await this.#woken(kind, left, signal)
       if (!signal.aborted && !this.#closed) continue
       this.#wakeOne(kind)
       return []
