@@ -32,12 +32,15 @@ export async function rescoreByJobs(
     throw new PaddockError('ENVIRONMENT_UNKNOWN', `nothing verifies tasks of the environment ${name}`)
   }
   return async ({ onResult, ...asked }) => {
-    const told: Promise<void>[] = []
+    const judged: Id[] = []
     const each = (one: Rescored): void => {
       onResult(one)
-      if (one.after !== null && !asked.dryRun) told.push(onVerdict(one.rolloutId))
+      if (one.after !== null && !asked.dryRun) judged.push(one.rolloutId)
     }
-    await rescoreRollouts({ ...asked, store, environment, sandbox: null, elsewhere, rollouts, onResult: each })
-    await Promise.all(told)
+    try {
+      await rescoreRollouts({ ...asked, store, environment, sandbox: null, elsewhere, rollouts, onResult: each })
+    } finally {
+      await Promise.all(judged.map(onVerdict))
+    }
   }
 }

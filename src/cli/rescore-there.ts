@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { OwnerAddress } from '../access/index.ts'
-import type { Id } from '../core/index.ts'
+import { type Id, isPaddockError } from '../core/index.ts'
 import type { Rescored } from '../rollout/index.ts'
 import { ownerError } from './at-owner.ts'
 
@@ -26,16 +26,22 @@ export async function rescoreThere(
     let done = false
     // Of the same platform, under two names of types.
     const body = Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0])
-    for await (const line of createInterface({ input: body })) {
-      if (line === '') continue
-      // The owner is this same program.
-      const told = JSON.parse(line) as
-        | { readonly rescored: Rescored }
-        | { readonly done: true }
-        | { readonly error: object }
-      if ('error' in told) throw ownerError(told, owner, 'could not verify them')
-      if ('done' in told) done = true
-      else found.set(told.rescored.rolloutId, told.rescored)
+    try {
+      for await (const line of createInterface({ input: body })) {
+        if (line === '') continue
+        // The owner is this same program.
+        const told = JSON.parse(line) as
+          | { readonly rescored: Rescored }
+          | { readonly done: true }
+          | { readonly error: object }
+        if ('error' in told) throw ownerError(told, owner, 'could not verify them')
+        if ('done' in told) done = true
+        else found.set(told.rescored.rolloutId, told.rescored)
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      // What else ends the answer is the end of the owner.
+      if (isPaddockError(error)) throw error
     }
     if (!done) throw ownerError(null, owner, 'ended before all were verified')
   }

@@ -20,12 +20,13 @@ export function rescoreRoutes({ rescore }: Pick<ControlParts, 'rescore'>): Route
   const routes = Router()
   routes.post('/rescores', async (request, response) => {
     const { rollouts, ...asked } = parse(rescoreBody, request.body ?? {}, 'body')
+    const signal = whileThere(response)
     const begun = await rescore(rollouts)
     response.type('application/x-ndjson').flushHeaders()
     const alive = setInterval(() => response.write('\n'), aliveMs)
     const tell = (line: object): void => void response.write(`${JSON.stringify(line)}\n`)
     try {
-      await begun({ ...asked, signal: whileThere(response), onResult: (rescored) => tell({ rescored }) })
+      await begun({ ...asked, signal, onResult: (rescored) => tell({ rescored }) })
       tell({ done: true })
     } catch (error) {
       tell(failureOf(error))
