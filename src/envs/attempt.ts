@@ -1,4 +1,4 @@
-import { isPaddockError, newId, sha256, type Task } from '../core/index.ts'
+import { isPaddockError, newId, PaddockError, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type { Box, BoxRole, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
 import type { TaskAgents } from './agents.ts'
@@ -109,8 +109,16 @@ async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box,
 /** The scripts of several agents as they take turns: each goes on until it says something. */
 function inTurns(
   { agents }: TaskAgents,
-  { agents: scripts = {} }: NamedScript,
+  { name: its, agents: scripts = {}, script: { steps: alone } }: NamedScript,
 ): readonly { readonly step: ScriptStep; readonly agent: string }[] {
+  const known = agents.map(({ name }) => name)
+  const wrong = Object.keys(scripts).find((name) => !known.includes(name))
+  if (wrong !== undefined || alone.length > 0) {
+    const what = wrong === undefined ? 'has steps of no agent' : `has steps of ${wrong}, which is no agent of the task`
+    throw new PaddockError('TASK_INVALID', `The script ${its} ${what}.`, {
+      fix: `Give each of ${known.join(', ')} its own in \`agents\`.`,
+    })
+  }
   const left = agents.map(({ name }) => ({ agent: name, steps: [...(scripts[name]?.steps ?? [])] }))
   const acts: { readonly step: ScriptStep; readonly agent: string }[] = []
   while (left.some(({ steps }) => steps.length > 0)) {

@@ -146,9 +146,6 @@ function startOne(
   const { run, member } = context
   const { name, prompt, systemPrompt = null } = about
   const own = run.agentHarnesses[name]
-  // A harness on the host runs the tools by itself.
-  const offered =
-    tools?.tools ?? run.environment?.tools(member.task).filter((tool) => about.tools?.includes(tool.name) ?? true) ?? []
   return start(own?.harness ?? run.harness, session, {
     model: modelOf(run, name),
     agent: {
@@ -158,7 +155,7 @@ function startOne(
       ownHarness: own !== undefined,
     },
     ...placesOf(context, booted, name),
-    tools: offered,
+    tools: tools?.tools ?? [],
     hear: async (said) => pass(said ?? (await lastSaid(run.store.recorder, session.session.id))),
   })
 }

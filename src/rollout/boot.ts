@@ -137,8 +137,11 @@ export async function boot(
       }
       const user = await openUser(context, environment, closing)
       const offered = (one: OpenedSession, agent: TaskAgent | null) => {
-        const tools = run.harness.place === 'host' ? null : toolsOf(context, environment, user, agent)
-        return { tools, toolServer: tools === null ? null : toolServerFor(context, environment, one, tools.tools) }
+        const isHost = run.harness.place === 'host'
+        // A harness on the host runs the tools by itself.
+        const tools = isHost && agent === null ? null : toolsOf(context, environment, user, agent)
+        const isServed = tools !== null && !isHost
+        return { tools, toolServer: isServed ? toolServerFor(context, environment, one, tools.tools) : null }
       }
       const agents =
         several?.agents.flatMap((about, at): BootedAgent[] => {
