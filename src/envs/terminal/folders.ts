@@ -28,7 +28,10 @@ export async function directoryOf(task: TaskOf<TerminalData>, path: string): Pro
 export async function textOf(task: TaskOf<TerminalData>, path: string): Promise<string | null> {
   const { files } = task.data
   if (files !== undefined) return files.find((file) => file.path === path)?.text ?? null
-  return readFile(join(task.source, path), 'utf8').catch(() => null)
+  return readFile(join(task.source, path), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
 }
 
 /** Below its folder, where a task, or a step of one, has its instruction, solution and scripts. */

@@ -88,7 +88,7 @@ function groundOfAgent(
 /**
  * A check that gives no reward is repeated without what the agent left, and then with it. A fault of ours may come and
  * go, so that after one the same is done once more. So may a load of the machine, which alone makes tests late: before
- * lateness is the agent's doing, both controls must have found the processor free.
+ * lateness is the agent's doing, both controls must have ended in time and found the processor free.
  */
 async function settled(context: Context, left: Ground, untouched: Ground): Promise<Checked> {
   const first = await check(context, left)
@@ -101,7 +101,8 @@ async function settled(context: Context, left: Ground, untouched: Ground): Promi
   if (second.kind === 'fault' || late) {
     const again = await check(context, untouched)
     if (second.kind === 'fault' && again.kind !== 'measured') return second
-    if (late && (control.starved === true || again.starved === true)) return tooBusy(second)
+    if (late && (again.kind !== 'measured' || control.starved === true || again.starved === true))
+      return tooBusy(second)
   }
   const output = `${second.output}\nThe verifier gives no reward on what the agent left (${second.reason}), twice, and one without it.`
   return { kind: 'measured', reward: 0, components: { verifier_broken: 1 }, output }
