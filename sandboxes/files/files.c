@@ -172,7 +172,7 @@ static void give_file(int at, const char *entry, const char *name, const struct 
   static const char zeros[BLOCK];
   /* Before it is opened: it may be larger than anybody reads. */
   if ((uint64_t)of->st_size > left) daemons("more than was asked for");
-  int from = openat(at, entry, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  int from = openat(at, entry, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (from < 0) daemons("open");
   head(name, '0', of, (uint64_t)of->st_size, "");
   for (uint64_t size = (uint64_t)of->st_size; size > 0;) {

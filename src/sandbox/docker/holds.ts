@@ -22,8 +22,14 @@ export class Holds {
   add(reason: HoldReason): Promise<void> {
     return this.#next(async () => {
       if (this.#reasons.has(reason)) return
-      if (this.#reasons.size === 0) await this.#change.freeze()
+      const isFirst = this.#reasons.size === 0
       this.#reasons.add(reason)
+      try {
+        if (isFirst) await this.#change.freeze()
+      } catch (error) {
+        this.#reasons.delete(reason)
+        throw error
+      }
     })
   }
 

@@ -10,7 +10,7 @@ const mostBytes = 4 << 20
 
 /**
  * Unpacks a tar in a running box of root, by a program of ours there (`sandboxes/files`): for each archive that goes in or out
- * the daemon starts itself anew, which costs twenty times as much. False where the daemon has to do it, which does it whole whatever was
+ * the daemon starts itself anew, which costs several times as much. False where the daemon has to do it, which does it whole whatever was
  * done. Throws what the packing throws.
  */
 export async function putInside(channel: Channel, directory: string, tar: Readable): Promise<boolean> {

@@ -76,7 +76,8 @@ export class NamesVolume {
 
   forBox(): BoxNames {
     const place = join(this.#directory, randomBytes(6).toString('hex'))
-    mkdirSync(place, { mode: 0o755 })
+    // Boxes mount what is in the volume and not the volume: somebody who prunes volumes may have removed it.
+    mkdirSync(place, { recursive: true, mode: 0o755 })
     const mounts = Object.entries(texts).map(([target, text]) => {
       const source = join(place, target.slice('/etc/'.length))
       writeFileSync(source, text)

@@ -61,7 +61,7 @@ async function startOnce(parts: BoxParts, spec: BoxSpec, signal?: AbortSignal): 
       throw new PaddockError('BOX_START_FAILED', `The supervisor speaks protocol ${hello.version}.`)
     }
     if (hello.workdirMissing) await box.makeDirectory(box.workdir)
-    if (names !== null) void box.died.then(() => names.remove())
+    if (names !== null) void box.died.then(() => names.remove()).catch(() => undefined)
     return box
   } catch (error) {
     await Promise.allSettled(cleanups.reverse().map((cleanup) => cleanup()))
