@@ -37,15 +37,15 @@ asked = {"tasks": str(VAULT / "tasks"), "environment": "vault", "harness": "open
 with paddock.run("two-agents", purpose="train", groups_per_step=2, **asked) as run:
     run.attach()
     version = dict.fromkeys(EVERY, 0)
+    # What a policy trains at its next update.
+    owed = {policy: [] for policy in EVERY}
     for step in range(STEPS):
         run.submit([{"group_id": f"step-{step}-{name}", "task": name, "n": 3} for name in ("north", "south")])
         for policy, every in EVERY.items():
-            groups = []
             # Each round comes once for each policy, with its own rows and rewards.
             for group in run.groups(limit=2, policy=policy):
                 found = advantages(group, "grpo")
-                run.dispose_group(group, step=step, computed=found)
-                groups.append((group, found))
+                owed[policy].append((group, found))
                 line = {"step": step, "policy": policy, "group": group.group_id, "version": group.policy["version"]}
                 rewards = {member.rollout_id: member.reward for member in group.members}
                 rows = {row.row_id: [row.rollout_id, row.session_id] for row in group.rows}
@@ -53,7 +53,10 @@ with paddock.run("two-agents", purpose="train", groups_per_step=2, **asked) as r
                 print(json.dumps(told), flush=True)
             if (step + 1) % every == 0:
                 version[policy] += 1
-                tokens, adapter = train(policy, version[policy], groups)
+                for group, found in owed[policy]:
+                    run.dispose_group(group, step=step, computed=found)
+                tokens, adapter = train(policy, version[policy], owed[policy])
+                owed[policy] = []
                 run.policy(version[policy], "live", policy=policy, adapter=adapter)
                 run.metrics(step, {f"{policy}/tokens": tokens, f"{policy}/version": version[policy]})
         run.checkpoint(step)

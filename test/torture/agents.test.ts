@@ -104,12 +104,14 @@ describe('the vault', () => {
     const data = join(directory, 'train')
     const serving = await serve(data, ['--config', config])
     try {
-      const { stdout } = await shell(await command('python3 examples/train/two_agents.py'), {
-        PYTHONPATH: 'clients/python/src',
-        PADDOCK_CONTROL_URL: serving.ready.control,
-        PADDOCK_CONTROL_TOKEN: (await readFile(join(data, 'control-token'), 'utf8')).trim(),
-        ADAPTERS: join(directory, 'adapters'),
-      })
+      const { stdout } = await shell(
+        await command('PYTHONPATH=clients/python/src python3 examples/train/two_agents.py'),
+        {
+          PADDOCK_CONTROL_URL: serving.ready.control,
+          PADDOCK_CONTROL_TOKEN: (await readFile(join(data, 'control-token'), 'utf8')).trim(),
+          ADAPTERS: join(directory, 'adapters'),
+        },
+      )
       const told = stdout
         .trim()
         .split('\n')

@@ -253,6 +253,7 @@ it('after a kill each policy goes on with its own weights, and hands out what th
   const coder = await claimed('killed', 'coder')
   await use('killed', coder.rows, 1)
   serving.kill('SIGKILL')
+  await serving.ended
   await start()
   expect(await claim('killed', { policy: 'coder' })).toEqual([])
   const critic = await claimed('killed', 'critic')

@@ -115,9 +115,9 @@ def advantages(
             f"round {group.round} of group {group.group_id} was stopped on its rewards. "
             'Fix: stop on usable members, or pass outcome_stopped="allow".'
         )
-    if baseline == "round" and (rounds := list(rounds)):
-        raise ValueError('rounds count with baseline="all_rounds" only')
     rounds = list(rounds)
+    if baseline == "round" and rounds:
+        raise ValueError('rounds count with baseline="all_rounds" only')
     if others := {each.policy_name for each in rounds} - {group.policy_name}:
         raise ValueError(f"rounds of {', '.join(sorted(others))} say nothing of {group.policy_name}: advantages are of one policy")
     numbers: dict[str, float] = {}
@@ -272,11 +272,11 @@ class _Scale:
     def __init__(self, numbers: Sequence[float], preset: Preset) -> None:
         self._preset = preset
         self._n = len(numbers)
-        if max((abs(number) for number in numbers), default=0.0) > _LARGEST:
+        largest = max((abs(number) for number in numbers), default=0.0)
+        if largest > _LARGEST:
             raise ValueError(f"rewards beyond {_LARGEST:g} have no deviation that a float can hold. Fix: scale them, by `shape`.")
         self._mean = _mean(numbers) if numbers else 0.0
         spread = max(numbers) - min(numbers) if numbers else 0.0
-        largest = max((abs(number) for number in numbers), default=0.0)
         self.silent = spread <= _SAME * largest
         squares = math.fsum((number - self._mean) ** 2 for number in numbers)
         degrees = self._n - 1 if preset.std == "sample" else self._n
