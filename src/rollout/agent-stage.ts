@@ -143,7 +143,7 @@ function startOne(
     readonly start: StartAgent
   },
 ): RunningAgent {
-  const { run, member } = context
+  const { run } = context
   const { name, prompt, systemPrompt = null } = about
   const own = run.agentHarnesses[name]
   return start(own?.harness ?? run.harness, session, {

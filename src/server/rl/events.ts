@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { PaddockError } from '../../core/index.ts'
 import type { RunEvent } from '../../trajectory/index.ts'
 import { type RlApi, written } from './api.ts'
 import type { RlParts } from './contract.ts'
