@@ -66,7 +66,7 @@ import {
 } from '../server/index.ts'
 import { controlToken } from '../access/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { announceOwner, archiveStoreOf, openStore, type Store } from '../trajectory/index.ts'
+import { announceOwner, objectsStoreOf, openStore, type Store } from '../trajectory/index.ts'
 import { Closers } from './closers.ts'
 import { type ResolvedEngine, scoringEngine } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
@@ -179,13 +179,14 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
       blobs: {
         ...config.blobs,
+        store: objectsStoreOf(config.blobs),
         onChange: (why) =>
           why === null
-            ? log.room('cli').info({}, 'the object store of the blobs answers again')
-            : log.room('cli').warn({ code: why.code, why: why.message }, 'blobs wait for their object store'),
+            ? log.room('cli').info({}, 'the store of the blobs answers again')
+            : log.room('cli').warn({ code: why.code, why: why.message }, 'blobs wait for their store'),
       },
       archive: {
-        store: archiveStoreOf(config.archive),
+        store: objectsStoreOf(config.archive),
         onChange: (why) =>
           why === null
             ? log.room('cli').info({}, 'the archive of finished sessions answers again')

@@ -113,20 +113,20 @@ export const catalogue = {
   BLOBS_OTHER: entry(
     'infra',
     409,
-    'The blobs of the data directory are in another bucket, or under another prefix, than is configured.',
+    'The blobs of the data directory are in another bucket, directory or under another prefix than is configured.',
     'Configure the place that they are in. To move them: copy the objects, then name the new place in `blobs.json` of the data directory.',
   ),
   BLOBS_REFUSED: entry(
     'infra',
     502,
-    'The object store of the blobs refuses a request: keys, bucket or rights are not right.',
-    'Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, bucket, region and `pathStyle`; the keys need to get, put and list objects.',
+    'The store of the blobs refuses a request: keys, bucket, directory or rights are not right.',
+    'Check `blobs` of the configuration, and for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and region; the keys need to get, put and list objects.',
   ),
   BLOBS_UNAVAILABLE: entry(
     'infra',
     503,
-    'The object store of the blobs does not answer or is too busy, and as much waits in the data directory as may.',
-    'Nothing stored is lost: it is uploaded when the store is back. Check its address, and raise `blobs.spoolMb` for longer outages.',
+    'The store of the blobs does not answer, is too busy or is not mounted, and as much waits in the data directory as may.',
+    'Nothing stored is lost: it goes there when the store is back. Check its address or mount, and raise `blobs.spoolMb` for longer outages.',
   ),
   BUNDLE_FAILED: entry(
     'infra',

@@ -103,8 +103,9 @@ export {
   takeInRollout,
   takeInStore,
 } from './handin/index.ts'
-export { type ArchiveStore, archiveStoreOf, probeArchive } from './archive/index.ts'
-export { type ObjectStore, probeBlobs } from './blobs/index.ts'
+export { probeArchive } from './archive/index.ts'
+export { probeBlobs } from './blobs/index.ts'
+export { type ObjectStore, type ObjectsStore, objectsStoreOf } from './objects/index.ts'
 export { backup, type BackupReport, restore, type RestoreReport } from './backup/index.ts'
 export { fsck, type FsckReport } from './fsck/index.ts'
 export { takeIn, type TakeIn, type TakenIn, type TakeInReport } from './import/index.ts'

@@ -8,7 +8,7 @@ import { newId } from '../../src/core/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { commitFact, ids, intentFact, promptFact, sessionFact } from '../../src/testing/store/index.ts'
 import {
-  type ArchiveStore,
+  type ObjectsStore,
   openStore,
   type OwnedStore,
   runExport,
@@ -37,7 +37,7 @@ export const at = (name: string): string => join(directory, name)
 
 /** A place, and what a test does to it behind the archive's back. */
 export interface Place {
-  readonly store: () => ArchiveStore
+  readonly store: () => ObjectsStore
   readonly keys: () => Promise<readonly string[]>
   /** An object as it is, or what it is from now on; null: it is gone. */
   readonly change: (key: string, to: Uint8Array | null) => Promise<void>
@@ -74,7 +74,7 @@ afterEach(async () => {
   for (const owner of owners.splice(0)) await owner.close()
 })
 /** Opens a data directory, which is closed behind the test. */
-export async function open(name: string, store: ArchiveStore | null): Promise<OwnedStore> {
+export async function open(name: string, store: ObjectsStore | null): Promise<OwnedStore> {
   const owner = await openStore(at(name), { archive: { store, pollMs: null } })
   owners.push(owner)
   return owner

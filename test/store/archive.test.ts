@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } from '../../src/testing/store/index.ts'
-import { type ArchiveStore, backup, fsck, openReader, restore, salvage } from '../../src/trajectory/index.ts'
+import { type ObjectsStore, backup, fsck, openReader, restore, salvage } from '../../src/trajectory/index.ts'
 import { archive, at, callsIn, fill, finished, open, places, said, server } from '../lab/archive.ts'
 
 describe.each(Object.entries(places))('in %s', (_, place) => {
@@ -201,7 +201,7 @@ describe.each(Object.entries(places))('in %s', (_, place) => {
 
   it('another place than it is in is refused', async () => {
     await (await open('data', place.store())).close()
-    const other: ArchiveStore =
+    const other: ObjectsStore =
       's3' in place.store() ? { directory: at('shared') } : (places['an object store']?.store() ?? { directory: '' })
     await expect(open('data', other)).rejects.toMatchObject({ code: 'ARCHIVE_OTHER' })
   })

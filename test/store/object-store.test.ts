@@ -1,14 +1,22 @@
-/** Blobs in an object store: the suite of every driver, on stores that misbehave as real ones do, and what an outage costs. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+/** Blobs in an object store, or in a directory that machines share: the suite of every driver, on stores that misbehave as real ones do, and what an outage costs. */
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../src/core/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { blobsContract } from '../../src/testing/store/index.ts'
-import { DirectoryBlobs } from '../../src/trajectory/blobs/index.ts'
-import { S3Objects, SpooledBlobs, type SpoolOptions } from '../../src/trajectory/blobs/s3/index.ts'
-import { backup, fsck, openReader, openStore, type OwnedStore, restore } from '../../src/trajectory/index.ts'
+import { DirectoryBlobs, SpooledBlobs, type SpoolOptions } from '../../src/trajectory/blobs/index.ts'
+import { DirectoryObjects, S3Objects } from '../../src/trajectory/objects/index.ts'
+import {
+  backup,
+  fsck,
+  type ObjectsStore,
+  openReader,
+  openStore,
+  type OwnedStore,
+  restore,
+} from '../../src/trajectory/index.ts'
 import { type FakeStore, keys, type Misbehaviour, startFakeStore } from '../lab/object-store.ts'
 
 let store: FakeStore
@@ -36,11 +44,12 @@ async function open(options: Partial<SpoolOptions> = {}, timeoutMs = 15_000): Pr
   return blobs
 }
 
-async function spooled(): Promise<readonly string[]> {
+async function spooledIn(data: string): Promise<readonly string[]> {
   const names: string[] = []
-  for await (const { digest } of new DirectoryBlobs(join(directory, 'blobs')).list()) names.push(digest)
+  for await (const { digest } of new DirectoryBlobs(join(directory, data, 'blobs')).list()) names.push(digest)
   return names
 }
+const spooled = (): Promise<readonly string[]> => spooledIn('')
 
 const habits: Readonly<Record<string, Misbehaviour>> = {
   'that honours conditions': {},
@@ -61,6 +70,22 @@ for (const [name, does] of Object.entries(habits)) {
     }
   })
 }
+
+blobsContract('a shared directory', async () => {
+  const shared = join(directory, 'shared')
+  await mkdir(join(shared, 'home'), { recursive: true })
+  const spool = new DirectoryBlobs(join(directory, 'blobs'))
+  const blobs = new SpooledBlobs(spool, new DirectoryObjects({ directory: shared, folder: 'home', of: 'blobs' }), {
+    spoolBytes: 100,
+    waitMs: 50,
+  })
+  await blobs.open()
+  return {
+    blobs,
+    corrupt: (digest) => writeFile(join(shared, 'home', digest.slice(0, 2), digest), 'other'),
+    close: () => blobs.close(),
+  }
+})
 
 it('what is put is in the store when it is told, under its digest, and no longer in the directory', async () => {
   const blobs = await open()
@@ -161,40 +186,123 @@ describe('a data directory', () => {
   afterEach(() => {
     process.env = before
   })
-  const openData = (name: string, prefix = 'p/'): Promise<OwnedStore> =>
-    openStore(join(directory, name), {
-      blobs: { s3: { ...place(), prefix, pathStyle: true }, spoolMb: 1, waitMs: 50 },
+  interface Place {
+    readonly store: (name: string) => Promise<ObjectsStore>
+    /** Blobs that are in it, by that name. */
+    readonly holds: (name: string) => Promise<number>
+    readonly empty: (name: string) => Promise<void>
+    readonly isAway: (name: string, away: boolean) => Promise<void>
+  }
+  const at = (name: string): string => join(directory, name)
+  const places: Readonly<Record<string, Place>> = {
+    'an object store': {
+      store: async (name) => ({ s3: { ...place(), prefix: `${name}/`, pathStyle: true } }),
+      holds: async (name) => [...store.objects.keys()].filter((key) => key.startsWith(`${name}/`)).length,
+      empty: async () => store.objects.clear(),
+      isAway: async (_, away) => void (store.does.away = away),
+    },
+    'a shared directory': {
+      store: async (name) => {
+        await mkdir(at(name), { recursive: true })
+        return { directory: at(name) }
+      },
+      holds: async (name) =>
+        (await readdir(at(name), { recursive: true })).filter((path) => /\/[0-9a-f]{64}$/.test(path)).length,
+      empty: async (name) => {
+        for (const folder of await readdir(at(name))) {
+          await rm(join(at(name), folder), { recursive: true })
+          await mkdir(join(at(name), folder))
+        }
+      },
+      isAway: async (name, away) =>
+        away ? rename(at(name), at(`${name}-unmounted`)) : rename(at(`${name}-unmounted`), at(name)),
+    },
+  }
+
+  describe.each(Object.entries(places))('in %s', (_, one) => {
+    const openData = async (name: string, where: string): Promise<OwnedStore> =>
+      openStore(at(name), { blobs: { store: await one.store(where), spoolMb: 1, waitMs: 50 } })
+
+    it('has its blobs there, is read by everybody, copied whole, and restored to another store', async () => {
+      const data = await openData('data', 'first')
+      const [rollout = ''] = await recordRollouts(data, [{ reward: 1 }])
+      const content = Buffer.from('artifact')
+      store.does.listsLate = true
+      const sha = await data.blobs.put(content)
+      const artifacts = [{ path: '/a', sha256: sha, sizeBytes: content.length }]
+      const [verdict] = (await data.catalogue.rollout(rollout)).verdicts
+      if (verdict === undefined) throw new Error('no verdict')
+      await data.catalogue.appendVerdict({ ...verdict, id: newId(), artifacts, supersedes: null })
+      await data.close()
+      expect(await spooledIn('data')).toEqual([])
+      expect((await fsck(at('data'))).problems).toEqual([])
+      {
+        await using reader = await openReader(at('data'))
+        expect(Buffer.from(await reader.blobs.get(sha)).toString()).toBe('artifact')
+      }
+      expect(await readFile(join(at('data'), 'blobs.json'), 'utf8')).not.toContain(keys.secretAccessKey)
+
+      await backup(at('data'), at('copy'))
+      await one.empty('first')
+      expect((await fsck(at('data'))).problems).toHaveLength(1)
+      expect((await fsck(at('copy'))).problems).toEqual([])
+      await restore(at('copy'), at('new'))
+      const again = await openData('new', 'other')
+      await expect.poll(() => one.holds('other')).toBe(1)
+      await again.close()
+      expect((await fsck(at('new'))).problems).toEqual([])
+      await expect(openData('new', 'third')).rejects.toMatchObject({ code: 'BLOBS_OTHER' })
+      await (await openStore(at('new'))).close()
     })
 
-  it('has its blobs there, is read by everybody, copied whole, and restored to another store', async () => {
-    const data = await openData('data')
-    const [rollout = ''] = await recordRollouts(data, [{ reward: 1 }])
-    const content = Buffer.from('artifact')
-    store.does.listsLate = true
-    const sha = await data.blobs.put(content)
-    const artifacts = [{ path: '/a', sha256: sha, sizeBytes: content.length }]
-    const [verdict] = (await data.catalogue.rollout(rollout)).verdicts
-    if (verdict === undefined) throw new Error('no verdict')
-    await data.catalogue.appendVerdict({ ...verdict, id: newId(), artifacts, supersedes: null })
-    await data.close()
-    const at = (name: string): string => join(directory, name)
-    expect((await fsck(at('data'))).problems).toEqual([])
-    {
-      await using reader = await openReader(at('data'))
-      expect(Buffer.from(await reader.blobs.get(sha)).toString()).toBe('artifact')
-    }
-    expect(await readFile(join(at('data'), 'blobs.json'), 'utf8')).not.toContain(keys.secretAccessKey)
+    it('keeps what comes while it is away, also over a start, and brings it there when it is back', async () => {
+      await (await openData('data', 'first')).close()
+      await one.isAway('first', true)
+      const store = await openStore(at('data'))
+      const sha = await store.blobs.put(Buffer.from('kept'))
+      expect(store.blobsState?.()).toMatchObject({ waiting: 1, full: false, away: expect.any(String) as unknown })
+      expect(Buffer.from(await store.blobs.get(sha)).toString()).toBe('kept')
+      await store.close()
+      expect(await spooledIn('data')).toEqual([sha])
+      await one.isAway('first', false)
+      const later = await openStore(at('data'))
+      await expect.poll(() => one.holds('first')).toBe(1)
+      await expect.poll(() => spooledIn('data')).toEqual([])
+      await later.close()
+    })
+  })
 
-    await backup(at('data'), at('copy'))
-    store.objects.clear()
-    expect((await fsck(at('data'))).problems).toHaveLength(1)
-    expect((await fsck(at('copy'))).problems).toEqual([])
-    await restore(at('copy'), at('new'))
-    const again = await openData('new', 'other/')
-    await expect.poll(() => [...store.objects.keys()].filter((key) => key.startsWith('other/'))).toHaveLength(1)
-    await again.close()
-    expect((await fsck(at('new'))).problems).toEqual([])
-    await expect(openData('new', 'third/')).rejects.toMatchObject({ code: 'BLOBS_OTHER' })
-    await (await openStore(at('new'))).close()
+  it('that lost the file which names its shared directory finds its blobs again', async () => {
+    await mkdir(at('shared'))
+    const blobs = { store: { directory: at('shared') }, spoolMb: 1, waitMs: 50 }
+    const first = await openStore(at('data'), { blobs })
+    const sha = await first.blobs.put(Buffer.from('found'))
+    await first.close()
+    await rm(join(at('data'), 'blobs.json'))
+    const second = await openStore(at('data'), { blobs })
+    expect(Buffer.from(await second.blobs.get(sha)).toString()).toBe('found')
+    await second.close()
+  })
+
+  it('goes by the file of a version that knew object stores only', async () => {
+    const { folder = '' } = await (async () => {
+      await (
+        await openStore(at('data'), {
+          blobs: { store: { s3: { ...place(), pathStyle: true } }, spoolMb: 1, waitMs: 50 },
+        })
+      ).close()
+      return JSON.parse(await readFile(join(at('data'), 'blobs.json'), 'utf8')) as { folder?: string }
+    })()
+    await writeFile(join(at('data'), 'blobs.json'), JSON.stringify({ ...place(), pathStyle: true, folder }))
+    const data = await openStore(at('data'))
+    const sha = await data.blobs.put(Buffer.from('x'))
+    expect([...store.objects.keys()]).toEqual([`p/${folder}/${sha.slice(0, 2)}/${sha}`])
+    await data.close()
+  })
+
+  it('is refused where its shared directory is not there', async () => {
+    await expect(
+      openStore(at('data'), { blobs: { store: { directory: at('nowhere') }, spoolMb: 1, waitMs: 50 } }),
+    ).rejects.toMatchObject({ code: 'BLOBS_REFUSED', message: expect.stringContaining('nowhere') as unknown })
   })
 })

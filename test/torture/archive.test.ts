@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { recorderContract } from '../../src/testing/store/index.ts'
-import { type ArchiveStore, fsck, openReader, openStore, type OwnedStore } from '../../src/trajectory/index.ts'
+import { type ObjectsStore, fsck, openReader, openStore, type OwnedStore } from '../../src/trajectory/index.ts'
 import { archive, at, callsIn, fill, finished, open, places, said, server } from '../lab/archive.ts'
 
 describe.each(Object.entries(places))('in %s', (_, place) => {
@@ -38,7 +38,7 @@ describe.each(Object.entries(places))('in %s', (_, place) => {
 })
 
 describe('an object store that misbehaves', () => {
-  const s3 = (): ArchiveStore => places['an object store']?.store() ?? { directory: '' }
+  const s3 = (): ObjectsStore => places['an object store']?.store() ?? { directory: '' }
   it.each([
     ['cuts what it keeps', { truncates: 1 }],
     ['gives another object', { mixesUp: 4 }],

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { blobsContract } from '../../src/testing/store/index.ts'
-import { DirectoryBlobs } from '../../src/trajectory/blobs/index.ts'
-import { S3Objects, SpooledBlobs } from '../../src/trajectory/blobs/s3/index.ts'
+import { DirectoryBlobs, SpooledBlobs } from '../../src/trajectory/blobs/index.ts'
+import { S3Objects } from '../../src/trajectory/objects/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
 import { paddock, serve } from '../cli/paddock.ts'
 import { type ObjectStoreServer, startObjectStore } from './object-store-server.ts'
@@ -58,7 +58,7 @@ it('a service records on over an outage of its store, says so, and has all of it
   const data = join(directory, 'data')
   const log = join(directory, 'log.jsonl')
   const env = { PADDOCK_CONFIG: config, PADDOCK_LOG: 'info', PADDOCK_LOG_FILE: log }
-  const first = await openStore(data, { blobs: { s3: place(), spoolMb: 10, waitMs: 1000 } })
+  const first = await openStore(data, { blobs: { store: { s3: place() }, spoolMb: 10, waitMs: 1000 } })
   await recordRollouts(first, [{ reward: 1 }])
   const early = await first.blobs.put(Buffer.from('early'))
   await server.kill()

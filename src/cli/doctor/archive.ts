@@ -8,16 +8,12 @@ export async function archiveFindings({
   store,
   archive,
 }: Pick<Config, 'store' | 'archive'>): Promise<readonly Finding[]> {
-  const { archiveStoreOf, probeArchive } = await import('../../trajectory/index.ts')
+  const { objectsStoreOf, probeArchive } = await import('../../trajectory/index.ts')
   try {
-    const found = await probeArchive(store.directory, archiveStoreOf(archive))
+    const found = await probeArchive(store.directory, objectsStoreOf(archive))
     if (found === null) return []
     const waiting = found.waiting === 0 ? '' : `, ${plural(found.waiting, 'closed session')} in the data directory`
-    const endpoint = 's3' in found.store ? found.store.s3.endpoint : null
-    return [
-      ok('archive', `${found.name} answers${waiting}`),
-      ...plainFindings('archive', endpoint, `${found.name} is asked in plain HTTP: sessions can be read on the way`),
-    ]
+    return [ok('archive', `${found.name} answers${waiting}`), ...plainFindings('archive', found, 'sessions')]
   } catch (error) {
     if (!isPaddockError(error)) throw error
     return [problem('archive', error.message, error.fix)]

@@ -259,20 +259,29 @@ const s3 = z.strictObject({
     .describe('The bucket is a part of the path; false: of the host name, as Amazon asks for new buckets.'),
 })
 
-const blobs = z.strictObject({
-  s3: s3
-    .nullable()
-    .default(null)
-    .describe(
-      'S3-compatible object store for blobs (artifacts, pictures, side channels), with the keys of `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; null: they are in the data directory.',
-    ),
-  spoolMb: positiveInt
-    .default(1024)
-    .describe('Most that waits in the data directory while the object store is away, in MB.'),
-  waitMs: durationMs
-    .default(60_000)
-    .describe('How long a blob beyond that waits for the store before its rollout ends as a fault of infrastructure.'),
-})
+/** Not both: an object store, or a directory. */
+const onePlace = ({ s3: store, directory }: { readonly s3: unknown; readonly directory: string | null }): boolean =>
+  store === null || directory === null
+const notBoth = 'Name `s3` or `directory`, not both.'
+const shared = z.string().min(1).nullable().default(null)
+
+const blobs = z
+  .strictObject({
+    s3: s3
+      .nullable()
+      .default(null)
+      .describe(
+        'S3-compatible object store for blobs (artifacts, pictures, side channels), with the keys of `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; null: they are in the data directory.',
+      ),
+    directory: shared.describe('Instead of that, a directory that machines share; it is there already.'),
+    spoolMb: positiveInt
+      .default(1024)
+      .describe('Most that waits in the data directory while that store or directory is away, in MB.'),
+    waitMs: durationMs
+      .default(60_000)
+      .describe('How long a blob beyond that waits for it before its rollout ends as a fault of infrastructure.'),
+  })
+  .refine(onePlace, notBoth)
 
 const archive = z
   .strictObject({
@@ -282,14 +291,9 @@ const archive = z
       .describe(
         'S3-compatible object store for the records of finished sessions, with the keys of the one for blobs; null: they are in the log of the data directory.',
       ),
-    directory: z
-      .string()
-      .min(1)
-      .nullable()
-      .default(null)
-      .describe('Instead of that, a directory that machines share; it is there already.'),
+    directory: shared.describe('Instead of that, a directory that machines share; it is there already.'),
   })
-  .refine(({ s3: store, directory }) => store === null || directory === null, 'Name `s3` or `directory`, not both.')
+  .refine(onePlace, notBoth)
 
 const log = z.strictObject({
   level: z.enum(logLevels).default('silent').describe('Least weight of a line that is written.'),

@@ -1,6 +1,6 @@
 import { type Digest, type Id, isPaddockError, PaddockError } from '../../core/index.ts'
 import type { Blobs } from '../contract/index.ts'
-import type { Objects } from '../blobs/index.ts'
+import type { Objects } from '../objects/index.ts'
 
 /** Objects that were read last, in memory: pages of one session are read one after the other. */
 const keptBytes = 32 * 2 ** 20

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Clock, type Digest, type Id, isPaddockError, PaddockError } from '../../core/index.ts'
-import type { DirectoryBlobs, Objects } from '../blobs/index.ts'
+import type { DirectoryBlobs } from '../blobs/index.ts'
+import type { Objects } from '../objects/index.ts'
 import type { ArchivedRecord, ArchiveState, Catalogue } from '../contract/index.ts'
 import type { ArchivedHere, ArchivedObject, LoggedSession, SealedSession } from '../recorder/index.ts'
 import { asStoreError } from '../sqlite/index.ts'

@@ -9,7 +9,7 @@ import type {
 } from '../contract/index.ts'
 import type { ArchivedSession } from '../recorder/index.ts'
 import { openArchiveReader } from './open-archive.ts'
-import { archivePlaceOf } from './place.ts'
+import { placeOf } from '../objects/index.ts'
 import type { LogReads } from './reads.ts'
 
 type Unpacking = Pick<LogReads, 'unpack' | 'unpackEvents'>
@@ -27,7 +27,7 @@ export function withElsewhere(
 
   async function bytesOf(record: ArchivedRecord): Promise<readonly [bytes: Uint8Array, archived: ArchivedSession]> {
     const { sessionId: id, object, count, head, folder } = record
-    const place = archivePlaceOf(o.directory)
+    const place = placeOf(o.directory, 'archive')
     const archive = openArchiveReader(o.directory, place === null ? null : { ...place, folder })
     const bytes = await archive.get({ id, object })
     return [bytes, { id, object, count, head, deliveries: [], supersessions: [], events: null }]
@@ -44,7 +44,7 @@ export function withElsewhere(
     if (rollout === null || where === null) return null
     const records = await catalogue.archived({ rolloutId })
     const wanted = Math.max(1, ...records.map(({ ofRollout }) => ofRollout))
-    if (records.length < wanted || archivePlaceOf(o.directory) === null) throw o.elsewhere(rollout.runId, where)
+    if (records.length < wanted || placeOf(o.directory, 'archive') === null) throw o.elsewhere(rollout.runId, where)
     return records
   }
 

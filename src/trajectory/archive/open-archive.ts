@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock, Id, PaddockError } from '../../core/index.ts'
+import { type Clock, type Id, newId, type PaddockError } from '../../core/index.ts'
 import { DirectoryBlobReader, DirectoryBlobs } from '../blobs/index.ts'
 import type { Catalogue } from '../contract/index.ts'
+import { nameOf, objectsOf, type ObjectsPlace, type ObjectsStore, placeOf, settlePlace } from '../objects/index.ts'
 import { logMigrations } from '../recorder/index.ts'
 import { openForReading, schemaVersion } from '../sqlite/index.ts'
 import { ArchiveReader } from './archive-reader.ts'
 import { Archiver, type ArchiveStep, type ArchivingLog } from './archiver.ts'
-import { type ArchivePlace, archivePlaceOf, type ArchiveStore, nameOf, objectsOf, settleArchivePlace } from './place.ts'
 
 /** Where an owner's finished sessions go. */
 export interface ArchiveOptions {
   /** Null: where they are already, or nowhere. */
-  readonly store: ArchiveStore | null
+  readonly store: ObjectsStore | null
   /** Between two looks for finished sessions. Milliseconds, default 5000; null: whoever opened it says when. */
   readonly pollMs?: number | null
   /** It went away, for the reason, or came back (null). */
@@ -27,9 +27,12 @@ const hereOf = (directory: string): string => join(directory, 'archive')
 /** For a reader, at any time; `place`: another one than that of the directory. Throws `STORE_CORRUPT`. */
 export function openArchiveReader(
   directory: string,
-  place: ArchivePlace | null = archivePlaceOf(directory),
+  place: ObjectsPlace | null = placeOf(directory, 'archive'),
 ): ArchiveReader {
-  return new ArchiveReader(new DirectoryBlobReader(hereOf(directory)), place === null ? null : objectsOf(place))
+  return new ArchiveReader(
+    new DirectoryBlobReader(hereOf(directory)),
+    place === null ? null : objectsOf(place, 'archive'),
+  )
 }
 
 /**
@@ -42,13 +45,13 @@ export function openArchiver(
   parts: { readonly log: ArchivingLog; readonly catalogue: Catalogue; readonly clock: Clock },
   { pollMs = 5000, onChange = () => undefined, onStep = () => undefined }: ArchiveOptions,
 ): Archiver | null {
-  const place = archivePlaceOf(directory)
+  const place = placeOf(directory, 'archive')
   if (place === null) return null
   const archiver = new Archiver({
     ...parts,
     home,
     folder: place.folder,
-    objects: objectsOf(place),
+    objects: objectsOf(place, 'archive'),
     here: new DirectoryBlobs(hereOf(directory)),
     pollMs: pollMs ?? 0,
     onChange,
@@ -60,11 +63,11 @@ export function openArchiver(
 
 /** Settles where sessions go, before anything reads. A store that refuses is told at the start; one that is away is not waited for. */
 export async function settleArchive(directory: string, { store }: Pick<ArchiveOptions, 'store'>): Promise<void> {
-  const place = settleArchivePlace(directory, store)
+  const place = settlePlace(directory, 'archive', store, newId)
   if (place === null) return
   const slow = AbortSignal.timeout(probeMs)
   try {
-    await objectsOf(place).probe(slow)
+    await objectsOf(place, 'archive').probe(slow)
   } catch (error) {
     if (!slow.aborted && codeOf(error) === 'ARCHIVE_REFUSED') throw error
   }
@@ -76,18 +79,18 @@ const probeMs = 5000
 export interface ArchiveProbed {
   /** For people. */
   readonly name: string
-  readonly store: ArchiveStore
+  readonly store: ObjectsStore
   /** Closed sessions whose records are in the log. */
   readonly waiting: number
 }
 
 /** Asks the archive of a data directory, or one that is configured; null: neither is. Throws `ARCHIVE_*`. */
-export async function probeArchive(directory: string, asked: ArchiveStore | null): Promise<ArchiveProbed | null> {
-  const known = archivePlaceOf(directory)
+export async function probeArchive(directory: string, asked: ObjectsStore | null): Promise<ArchiveProbed | null> {
+  const known = placeOf(directory, 'archive')
   const store = known ?? asked
   if (store === null) return null
   // A directory that is configured and not begun has no folder yet.
-  await objectsOf(known ?? { ...store, folder: 's3' in store ? 'paddock' : '' }).probe()
+  await objectsOf(known ?? { ...store, folder: 's3' in store ? 'paddock' : '' }, 'archive').probe()
   return { name: nameOf(store), store, waiting: waitingIn(join(directory, 'log.sqlite')) }
 }
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DirectoryBlobReader, DirectoryBlobs, isInObjectStore, openBlobReader } from '../blobs/index.ts'
+import { areElsewhere, DirectoryBlobReader, DirectoryBlobs, openBlobReader } from '../blobs/index.ts'
 import { openReader } from '../store/index.ts'
 
 export interface BlobsCopied {
@@ -11,7 +11,7 @@ export interface BlobsCopied {
 
 /** Copies the blobs of a data directory, wherever they are, into a copy that has its databases already. */
 export function copyBlobs(from: string, to: string): Promise<BlobsCopied> {
-  return isInObjectStore(from) ? fetchBlobs(from, to) : copyFiles(join(from, 'blobs'), join(to, 'blobs'))
+  return areElsewhere(from) ? fetchBlobs(from, to) : copyFiles(join(from, 'blobs'), join(to, 'blobs'))
 }
 
 async function copyFiles(from: string, to: string): Promise<BlobsCopied> {

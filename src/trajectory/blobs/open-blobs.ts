@@ -1,21 +1,14 @@
 import { join } from 'node:path'
-import { type Id, objectStoreKeys, type ObjectStoreKeys, type PaddockError } from '../../core/index.ts'
+import type { Id, PaddockError } from '../../core/index.ts'
 import type { Blobs, BlobsState } from '../contract/index.ts'
+import { nameOf, objectsOf, type ObjectsStore, placeOf, settlePlace } from '../objects/index.ts'
 import { DirectoryBlobReader, DirectoryBlobs } from './directory-blobs.ts'
-import {
-  type BlobPlace,
-  blobPlaceOf,
-  type ObjectStore,
-  S3Objects,
-  settleBlobPlace,
-  SpooledBlobReader,
-  SpooledBlobs,
-} from './s3/index.ts'
+import { SpooledBlobReader, SpooledBlobs } from './spooled-blobs.ts'
 
 /** Where an owner keeps its blobs. */
 export interface BlobsOptions {
   /** Null: in the data directory, or where they are already. */
-  readonly s3: ObjectStore | null
+  readonly store: ObjectsStore | null
   readonly spoolMb: number
   readonly waitMs: number
   /** The store went away, for the reason, or came back (null). */
@@ -31,15 +24,15 @@ export interface OpenedBlobs {
 }
 
 const folderOf = (directory: string): string => join(directory, 'blobs')
-const standard = { s3: null, spoolMb: 1024, waitMs: 60_000 } as const
+const standard = { store: null, spoolMb: 1024, waitMs: 60_000 } as const
 
 /** For the owner of a data directory, whose log is `home`. Throws `BLOBS_OTHER`, `BLOBS_REFUSED`. */
 export async function openBlobs(directory: string, home: Id, options: BlobsOptions = standard): Promise<OpenedBlobs> {
   const spool = new DirectoryBlobs(folderOf(directory))
-  const place = settleBlobPlace(directory, home, options.s3)
+  const place = settlePlace(directory, 'blobs', options.store, () => home)
   if (place === null) return { blobs: spool, state: null, close: () => Promise.resolve() }
   const { spoolMb, waitMs, onChange } = options
-  const blobs = new SpooledBlobs(spool, objectsOf(place), {
+  const blobs = new SpooledBlobs(spool, objectsOf(place, 'blobs'), {
     spoolBytes: spoolMb * 1e6,
     waitMs,
     ...(onChange === undefined ? {} : { onChange }),
@@ -48,33 +41,34 @@ export async function openBlobs(directory: string, home: Id, options: BlobsOptio
   return { blobs, state: () => blobs.state(), close: () => blobs.close() }
 }
 
-/** True where blobs of a data directory are in an object store. */
-export function isInObjectStore(directory: string): boolean {
-  return blobPlaceOf(directory) !== null
+/** True where blobs of a data directory are not in it. */
+export function areElsewhere(directory: string): boolean {
+  return placeOf(directory, 'blobs') !== null
 }
 
 /** For a reader, at any time. */
 export function openBlobReader(directory: string): Pick<Blobs, 'get' | 'has' | 'list'> {
-  const place = blobPlaceOf(directory)
+  const place = placeOf(directory, 'blobs')
   const spool = new DirectoryBlobReader(folderOf(directory))
-  return place === null ? spool : new SpooledBlobReader(spool, objectsOf(place))
+  return place === null ? spool : new SpooledBlobReader(spool, objectsOf(place, 'blobs'))
 }
 
-/** Asks the object store of a data directory, or one that is configured; null: neither is. Throws `BLOBS_UNAVAILABLE`, `BLOBS_REFUSED`. */
-export async function probeBlobs(
-  directory: string,
-  asked: ObjectStore | null,
-  keys: ObjectStoreKeys | null = objectStoreKeys(),
-): Promise<(ObjectStore & { readonly waitingBytes: number }) | null> {
-  const known = blobPlaceOf(directory)
-  const place = known ?? (asked === null ? null : { ...asked, folder: 'paddock' })
-  if (place === null) return null
-  await new S3Objects({ place, keys }).probe()
+/** A store of blobs that answers. */
+export interface BlobsProbed {
+  /** For people. */
+  readonly name: string
+  readonly store: ObjectsStore
+  readonly waitingBytes: number
+}
+
+/** Asks the store of a data directory's blobs, or one that is configured; null: neither is. Throws `BLOBS_UNAVAILABLE`, `BLOBS_REFUSED`. */
+export async function probeBlobs(directory: string, asked: ObjectsStore | null): Promise<BlobsProbed | null> {
+  const known = placeOf(directory, 'blobs')
+  const store = known ?? asked
+  if (store === null) return null
+  // A directory that is configured and not begun has no folder yet.
+  await objectsOf(known ?? { ...store, folder: 's3' in store ? 'paddock' : '' }, 'blobs').probe()
   let waitingBytes = 0
   for await (const { sizeBytes } of new DirectoryBlobReader(folderOf(directory)).list()) waitingBytes += sizeBytes
-  return { ...place, waitingBytes }
-}
-
-function objectsOf(place: BlobPlace): S3Objects {
-  return new S3Objects({ place, keys: objectStoreKeys() })
+  return { name: nameOf(store), store, waitingBytes }
 }

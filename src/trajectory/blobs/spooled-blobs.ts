@@ -1,20 +1,20 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Digest, PaddockError, sha256 } from '../../../core/index.ts'
-import type { Blobs, BlobsState } from '../../contract/index.ts'
-import { asStoreError } from '../../sqlite/index.ts'
-import type { DirectoryBlobReader, DirectoryBlobs } from '../directory-blobs.ts'
-import type { S3Objects } from './objects.ts'
+import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
+import type { Blobs, BlobsState } from '../contract/index.ts'
+import { asStoreError } from '../sqlite/index.ts'
+import type { DirectoryBlobReader, DirectoryBlobs } from './directory-blobs.ts'
+import type { Objects } from '../objects/index.ts'
 
 function asPaddockError(error: unknown): PaddockError {
-  return asStoreError(error, 'a blob on its way to the object store')
+  return asStoreError(error, 'a blob on its way out of the data directory')
 }
 
-/** Reads of blobs that are in an object store, or wait in the data directory for it; safe beside their owner. */
+/** Reads of blobs that are in a store outside of the data directory, or wait in it for that; safe beside their owner. */
 export class SpooledBlobReader implements Pick<Blobs, 'get' | 'has' | 'list'> {
-  protected readonly objects: S3Objects
+  protected readonly objects: Objects
   readonly #spool: DirectoryBlobReader
 
-  constructor(spool: DirectoryBlobReader, objects: S3Objects) {
+  constructor(spool: DirectoryBlobReader, objects: Objects) {
     this.#spool = spool
     this.objects = objects
   }
@@ -74,7 +74,7 @@ const uploadsAtOnce = 4
 const probeMs = 5000
 
 /**
- * Blobs in an object store. Each is written into the data directory first and leaves it when the store has it whole, which `put`
+ * Blobs in an object store, or in a directory that machines share. Each is written into the data directory first and leaves it when the store has it whole, which `put`
  * waits for. While the store is away blobs stay in the directory, up to a bound, and are uploaded when it is back or at the next start:
  * what was stored is never lost. Beyond the bound `put` waits and then throws `BLOBS_UNAVAILABLE`.
  */
@@ -93,7 +93,7 @@ export class SpooledBlobs extends SpooledBlobReader implements Blobs {
   #failures = 0
   #draining: Promise<void> | null = null
 
-  constructor(spool: DirectoryBlobs, objects: S3Objects, options: SpoolOptions) {
+  constructor(spool: DirectoryBlobs, objects: Objects, options: SpoolOptions) {
     super(spool, objects)
     this.#spool = spool
     this.#options = options
@@ -107,7 +107,7 @@ export class SpooledBlobs extends SpooledBlobReader implements Blobs {
     try {
       await this.objects.probe(slow)
     } catch (error) {
-      const what = 'the object store of the blobs: no answer'
+      const what = 'the store of the blobs: no answer'
       const told = slow.aborted ? new PaddockError('BLOBS_UNAVAILABLE', what) : asPaddockError(error)
       if (told.code !== 'BLOBS_UNAVAILABLE') throw told
       this.#failed(told)
@@ -151,7 +151,7 @@ export class SpooledBlobs extends SpooledBlobReader implements Blobs {
         this.#over(digest, waiting)
         await this.#spool.remove(digest)
       }
-      throw new PaddockError('BLOBS_UNAVAILABLE', why?.message ?? 'the object store of the blobs is away', {
+      throw new PaddockError('BLOBS_UNAVAILABLE', why?.message ?? 'the store of the blobs is away', {
         cause: why,
       })
     })

@@ -2,17 +2,28 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
-import type { ListedObject, Objects } from '../blobs/index.ts'
+import type { ListedObject, Objects } from './contract.ts'
+import { kinds, type ObjectsKind } from './kinds.ts'
 
 /**
  * Objects in a folder of a directory that machines share: `<directory>/<folder>/<2 hex>/<digest>`, each written beside, synced and
  * renamed. The folder is made once, elsewhere: a directory that is not mounted does not have it, and takes nothing. Throws
- * `ARCHIVE_UNAVAILABLE` for that and whatever else the file system refuses.
+ * `BLOBS_UNAVAILABLE`, `ARCHIVE_UNAVAILABLE` for that and whatever else the file system refuses.
  */
 export class DirectoryObjects implements Objects {
   readonly #folder: string
+  readonly #kind: (typeof kinds)[ObjectsKind]
 
-  constructor({ directory, folder }: { readonly directory: string; readonly folder: string }) {
+  constructor({
+    directory,
+    folder,
+    of,
+  }: {
+    readonly directory: string
+    readonly folder: string
+    readonly of: ObjectsKind
+  }) {
+    this.#kind = kinds[of]
     this.#folder = join(directory, folder)
   }
 
@@ -48,6 +59,11 @@ export class DirectoryObjects implements Objects {
       throw new PaddockError('STORE_CORRUPT', `${path} does not have its digest`)
     }
     return content
+  }
+
+  async size(digest: Digest): Promise<number | null> {
+    const found = await this.#orNone(() => stat(this.keyOf(digest)))
+    return found?.size ?? null
   }
 
   async *list(): AsyncIterable<ListedObject> {
@@ -87,7 +103,8 @@ export class DirectoryObjects implements Objects {
       return await ask()
     } catch (error) {
       const why = codeOf(error) === 'ENOENT' ? 'is not there: is it mounted?' : `cannot be used: ${codeOf(error)}`
-      throw new PaddockError('ARCHIVE_UNAVAILABLE', `the archive ${this.#folder} ${why}`, { cause: error })
+      const what = `the directory of the ${this.#kind.called}, ${this.#folder}, ${why}`
+      throw new PaddockError(this.#kind.unavailable, what, { cause: error })
     }
   }
 }

@@ -1,25 +1,37 @@
 import { setTimeout } from 'node:timers/promises'
 import type { AwsClient } from 'aws4fetch'
-import { type Digest, PaddockError, type ObjectStoreKeys, sha256 } from '../../../core/index.ts'
-import type { ListedObject, Objects } from '../objects.ts'
-import type { BlobPlace } from './place.ts'
+import { type Digest, PaddockError, type ObjectStoreKeys, sha256 } from '../../core/index.ts'
+import type { ListedObject, Objects } from './contract.ts'
+import { kinds, type ObjectsKind } from './kinds.ts'
+
+/** A bucket, as a configuration has it. */
+export interface ObjectStore {
+  /** Base URL; null: Amazon's, of the region. */
+  readonly endpoint: string | null
+  readonly bucket: string
+  /** What the keys of all objects begin with. */
+  readonly prefix: string
+  readonly region: string
+  /** The bucket is a part of the path, else of the host's name. */
+  readonly pathStyle: boolean
+}
+
+/** With the folder of one data directory. */
+export interface BucketFolder extends ObjectStore {
+  readonly folder: string
+}
 
 export interface ObjectsOptions {
-  readonly place: BlobPlace
+  readonly place: BucketFolder
   /** Null: there are none, which who asks for an object is told. */
   readonly keys: ObjectStoreKeys | null
   /** What they hold, which errors go by. Default `blobs`. */
-  readonly of?: keyof typeof kinds
+  readonly of?: ObjectsKind
   /** In which an answer begins and ends, beside a millisecond for each kilobyte. Milliseconds. */
   readonly timeoutMs?: number
   /** Before the second try; each further one waits four times as long. Milliseconds. */
   readonly pauseMs?: number
 }
-
-const kinds = {
-  blobs: { unavailable: 'BLOBS_UNAVAILABLE', refused: 'BLOBS_REFUSED', store: 'the object store of the blobs' },
-  archive: { unavailable: 'ARCHIVE_UNAVAILABLE', refused: 'ARCHIVE_REFUSED', store: 'the object store of the archive' },
-} as const
 
 const tries = 3
 const bytesPerMs = 1000
@@ -48,16 +60,18 @@ interface Answer {
  * `BLOBS_REFUSED` where it refuses; those of an archive `ARCHIVE_UNAVAILABLE`, `ARCHIVE_REFUSED`.
  */
 export class S3Objects implements Objects {
-  readonly #place: BlobPlace
+  readonly #place: BucketFolder
   readonly #keys: ObjectStoreKeys | null
   readonly #timeoutMs: number
   readonly #pauseMs: number
   #signing: Promise<AwsClient> | null = null
-  readonly #kind: (typeof kinds)[keyof typeof kinds]
+  readonly #kind: (typeof kinds)[ObjectsKind]
+  readonly #called: string
   #conditional: boolean
 
   constructor({ place, keys, of = 'blobs', timeoutMs = 15_000, pauseMs = 200 }: ObjectsOptions) {
     this.#kind = kinds[of]
+    this.#called = `the object store of the ${this.#kind.called}`
     // An archive reads what it wrote, and writes again what is not that.
     this.#conditional = of === 'blobs'
     this.#place = place
@@ -94,7 +108,7 @@ export class S3Objects implements Objects {
       if (sha256(body) === digest) return body
       // An answer without a length may have been cut on its way.
       if (left === 0)
-        throw new PaddockError('STORE_CORRUPT', `${this.keyOf(digest)} does not have its digest in ${this.#kind.store}`)
+        throw new PaddockError('STORE_CORRUPT', `${this.keyOf(digest)} does not have its digest in ${this.#called}`)
     }
   }
 
@@ -214,7 +228,7 @@ export class S3Objects implements Objects {
 
   async #signer(): Promise<AwsClient> {
     if (this.#keys === null) {
-      throw new PaddockError(this.#kind.refused, `there are no keys for ${this.#kind.store}`, {
+      throw new PaddockError(this.#kind.refused, `there are no keys for ${this.#called}`, {
         fix: 'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
       })
     }
@@ -230,11 +244,11 @@ export class S3Objects implements Objects {
   }
 
   #unavailable(what: string, cause?: unknown): PaddockError {
-    return new PaddockError(this.#kind.unavailable, `${this.#kind.store}: ${what}`, { cause })
+    return new PaddockError(this.#kind.unavailable, `${this.#called}: ${what}`, { cause })
   }
 
   #refused(status: number, body: Buffer): PaddockError {
-    return new PaddockError(this.#kind.refused, `${this.#kind.store}: ${said(status, body)}`)
+    return new PaddockError(this.#kind.refused, `${this.#called}: ${said(status, body)}`)
   }
 
   #bucketUrl(key: string): URL {

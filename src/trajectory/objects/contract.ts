@@ -16,6 +16,8 @@ export interface Objects {
   put(digest: Digest, content: Uint8Array<ArrayBuffer>, signal?: AbortSignal): Promise<void>
   /** Null: there is none. Throws `STORE_CORRUPT` where it does not have its digest. */
   get(digest: Digest, signal?: AbortSignal): Promise<Uint8Array | null>
+  /** In bytes; null: there is none. */
+  size(digest: Digest, signal?: AbortSignal): Promise<number | null>
   /** In order of digest, as far as the store lists them by now. */
   list(signal?: AbortSignal): AsyncIterable<ListedObject>
   /** Resolves when there is none of that name. */
