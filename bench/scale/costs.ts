@@ -29,9 +29,10 @@ export const measured: Costs = {
   perMb: { coordinator: 0.132, postgres: 0 },
 }
 
-/** As the code has it: src/cli/node/worker.ts, src/rollout/nodes/node-jobs.ts, `nodes.leaseMs`. */
+/** As the code has it: src/cli/node/client.ts, src/rollout/nodes/{waiting-claims,node-jobs}.ts, `nodes.leaseMs`. */
 export const habits = {
-  pollSeconds: 0.5,
+  /** So long a claim that found nothing waits at the coordinator before it is asked anew. */
+  claimWaitSeconds: 30,
   leaseSeconds: 60,
   /** Beats come six times in a lease, sweeps four times. */
   beatsPerLease: 6,

@@ -128,8 +128,9 @@ export class Station {
   }
 }
 
-/** One holder at a time, the others in the order of arrival. */
+/** One holder at a time, the others in the order of arrival; those who go ahead before all that do not. */
 export class Turn {
+  readonly #ahead: ((leave: () => void) => void)[] = []
   readonly #waiting: ((leave: () => void) => void)[] = []
   readonly #timeline: Timeline
   #takenSince: number | null = null
@@ -149,8 +150,9 @@ export class Turn {
     this.#busy = -this.#heldFor
   }
 
-  take(work: (leave: () => void) => void): void {
-    this.#waiting.push(work)
+  take(work: (leave: () => void) => void, o: { readonly ahead: boolean } = { ahead: false }): void {
+    if (o.ahead) this.#ahead.push(work)
+    else this.#waiting.push(work)
     if (this.#takenSince === null) this.#go()
   }
 
@@ -159,11 +161,12 @@ export class Turn {
   }
 
   #go(): void {
-    const next = this.#waiting[this.#head]
+    const ahead = this.#ahead.shift()
+    const next = ahead ?? this.#waiting[this.#head]
     this.#busy += this.#heldFor
     this.#takenSince = next === undefined ? null : this.#timeline.now
     if (next === undefined) return
-    this.#head += 1
+    if (ahead === undefined) this.#head += 1
     if (this.#head > 10_000) {
       this.#waiting.splice(0, this.#head)
       this.#head = 0

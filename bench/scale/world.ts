@@ -76,9 +76,11 @@ interface Node {
 
 interface Coordinator {
   readonly loop: Station
-  /** Claims and hand-ins come one after the other. */
+  /** Claims and hand-ins come one after the other, claims first. */
   readonly turn: Turn
   readonly ready: Job[]
+  /** Claims that found nothing. */
+  readonly waiting: Set<() => void>
   readonly nodes: Node[]
   waitingMb: number
 }
@@ -117,6 +119,7 @@ class Simulation {
       loop: new Station(this.#time),
       turn: new Turn(this.#time),
       ready: [],
+      waiting: new Set(),
       nodes: [],
       waitingMb: 0,
     }))
@@ -204,21 +207,46 @@ class Simulation {
   }
 
   #claim(node: Node, start: number): void {
-    this.#reached(node, start, () => {
-      const asked = this.#time.now
-      const free = Math.min(64, this.#world.places - node.held.size)
-      node.isFull = free === 0
-      if (node.isFull) return
-      node.at.turn.take((leave) =>
-        this.#ask(node, this.#costs.claim, () => {
-          this.#claims.push(this.#time.now - asked)
-          const jobs = node.start === start && node.isUp ? taken(node.at.ready, free) : []
-          for (const job of jobs) this.#work(node, start, job)
-          leave()
-          this.#time.after(jobs.length > 0 ? 0 : habits.pollSeconds, () => this.#claim(node, start))
-        }),
-      )
+    this.#reached(node, start, () => this.#attempt(node, start, this.#time.now + habits.claimWaitSeconds))
+  }
+
+  /** Where there is nothing, the claim waits at the coordinator until it is rung for, or is asked anew. */
+  #attempt(node: Node, start: number, until: number): void {
+    const { at } = node
+    const asked = this.#time.now
+    const free = Math.min(64, this.#world.places - node.held.size)
+    node.isFull = free === 0
+    if (node.isFull) return
+    const tried = (leave: () => void): void => {
+      const isThere = node.start === start && node.isUp && !node.isCut
+      const jobs = isThere ? taken(at.ready, free) : []
+      for (const job of jobs) this.#work(node, start, job)
+      leave()
+      // There may be more, for somebody else.
+      if (!isThere || jobs.length === free) this.#ring(at)
+      if (isThere) this.#claims.push(this.#time.now - asked)
+      if (isThere && jobs.length === 0 && this.#time.now < until) this.#wait(node, start, until)
+      else this.#time.after(0, () => this.#claim(node, start))
+    }
+    at.turn.take((leave) => this.#ask(node, this.#costs.claim, () => tried(leave)), { ahead: true })
+  }
+
+  #wait(node: Node, start: number, until: number): void {
+    const { waiting } = node.at
+    const wake = (): void => {
+      waiting.delete(wake)
+      this.#attempt(node, start, until)
+    }
+    waiting.add(wake)
+    this.#time.after(until - this.#time.now, () => {
+      if (waiting.delete(wake)) this.#claim(node, start)
     })
+  }
+
+  /** There may be something to claim: one of those that wait is tried. */
+  #ring({ waiting }: Coordinator): void {
+    const [first] = waiting
+    first?.()
   }
 
   #work(node: Node, start: number, job: Job): void {
@@ -327,6 +355,7 @@ class Simulation {
     if (job.state !== 'leased') return
     job.state = 'ready'
     at.ready.push(job)
+    this.#ring(at)
   }
 
   #fail(node: Node): void {

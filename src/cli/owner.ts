@@ -55,6 +55,7 @@ import {
   verifyOrder,
 } from '../rollout/index.ts'
 import {
+  ByteGate,
   WorkTally,
   type ControlServer,
   type NodeEngines,
@@ -426,6 +427,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
           version,
           rewound: () => store.rewound,
           maxHandInBytes: config.nodes.maxHandInMb * 2 ** 20,
+          handIns: new ByteGate(config.nodes.handInsMb * 2 ** 20),
         },
         rl: {
           ...reading,

@@ -6,6 +6,7 @@ export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'
 export { sessionPolicy } from './policy.ts'
 export {
   beatAnswer,
+  ByteGate,
   claimAnswer,
   claimVerificationsAnswer,
   digestHeader,

@@ -110,6 +110,7 @@ export function metrics(
     'result',
     () => new Map(Object.entries(nodes.jobs.handIns)),
   )
+  gauge('paddock_node_hand_ins_waiting', 'Hand-ins that wait, unread, for room in memory.', () => nodes.handIns.waiting)
   if (storeQueueDepth !== null) {
     gauge('paddock_store_queue_depth', 'Writes accepted and not yet durable.', storeQueueDepth)
   }

@@ -1,6 +1,6 @@
 /** The simulation of many machines (`bench/scale`): against formulas, and against what was measured. */
 import { expect, it } from 'vitest'
-import { measured } from '../../bench/scale/costs.ts'
+import { habits as habitsOf, measured } from '../../bench/scale/costs.ts'
 import { chanceFrom, Station, Timeline, Turn } from '../../bench/scale/events.ts'
 import { simulate, type World } from '../../bench/scale/world.ts'
 
@@ -30,6 +30,24 @@ it('comes to the same for the same seed, and to something else for another', () 
   expect(one.refused).toBeGreaterThan(0)
 })
 
+it('asks twice a minute where nothing is left to claim, and takes what comes back at once', () => {
+  const { coordinator } = simulate({ ...small, jobs: 0, failsEverySeconds: null })
+  const beats = (habitsOf.beatsPerLease / habitsOf.leaseSeconds) * measured.beat.coordinator
+  const claims = measured.claim.coordinator / habitsOf.claimWaitSeconds
+  expect(coordinator / ((small.nodes / small.coordinators) * (beats + claims))).toBeCloseTo(1, 1)
+  // One node has it all, until it is killed.
+  const left = simulate({
+    ...small,
+    jobs: 20,
+    coordinators: 1,
+    rolloutSeconds: 3000,
+    tail: 0,
+    seconds: 9000,
+    failsEverySeconds: 3000,
+  })
+  expect(left.settled).toBe(20)
+})
+
 it('settles each job once, all of them, whatever nodes do', () => {
   const outcome = simulate({ ...small, jobs: 1000, seconds: 3600 })
   expect(outcome.settled).toBe(1000)
@@ -49,20 +67,24 @@ it('waits as M/M/1 does: mean ρ / (μ − λ)', () => {
   expect(station.utilisation(200_000)).toBeCloseTo(0.7, 1)
 })
 
-it('has each turn once, in the order of asking, and knows for how long', () => {
+it('has each turn once, in the order of asking but for who goes ahead, and knows for how long', () => {
   const time = new Timeline()
   const turn = new Turn(time)
   const ended: number[] = []
-  for (const seconds of [3, 1, 2]) {
-    turn.take((leave) =>
+  for (const [seconds, ahead] of [
+    [3, false],
+    [1, false],
+    [2, true],
+  ] as const) {
+    const work = (leave: () => void): void =>
       time.after(seconds, () => {
         ended.push(time.now)
         leave()
-      }),
-    )
+      })
+    turn.take(work, { ahead })
   }
   time.run(12)
-  expect(ended).toEqual([3, 4, 6])
+  expect(ended).toEqual([3, 5, 6])
   expect(turn.utilisation(12)).toBe(0.5)
 })
 

@@ -219,6 +219,9 @@ const nodes = z.strictObject({
     .default(60_000)
     .describe('Silence of a node after which its jobs may go to another; it says that it lives six times as often.'),
   maxHandInMb: positiveInt.default(512).describe('Largest rollout that a node may hand in, in MB.'),
+  handInsMb: positiveInt
+    .default(1024)
+    .describe('Most of hand-ins that the coordinator has in memory at once, in MB; further ones wait, unread.'),
 })
 
 const node = z.strictObject({

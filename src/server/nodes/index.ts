@@ -1,3 +1,4 @@
+export { ByteGate } from './byte-gate.ts'
 export { type NodeParts, nodeRoutes } from './routes.ts'
 export { nodeVerificationRoutes } from './verifications.ts'
 export {

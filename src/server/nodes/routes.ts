@@ -4,6 +4,8 @@ import type { NodeJobs, VerifyJobs } from '../../rollout/index.ts'
 import { admittedAs } from '../../access/index.ts'
 import { parse } from '../parse.ts'
 import { whileThere } from '../while-there.ts'
+import { bodyInTurn } from './body-in-turn.ts'
+import type { ByteGate } from './byte-gate.ts'
 import {
   beatBody,
   claimBody,
@@ -28,6 +30,8 @@ export interface NodeParts {
   /** Of this Paddock. */
   readonly version: string
   readonly maxHandInBytes: number
+  /** Bytes of hand-ins that are in memory at once; further ones are not read until there is room. */
+  readonly handIns: ByteGate
   /** How often the catalogue lost what was committed: what was handed in before is handed in again. */
   readonly rewound: () => number
 }
@@ -36,7 +40,7 @@ export interface NodeParts {
 const maxBodyBytes = '1mb'
 
 /** The routes of nodes. A token of role node reaches these, and of these its own sessions alone. */
-export function nodeRoutes({ jobs, engines, version, maxHandInBytes, rewound }: NodeParts): Router {
+export function nodeRoutes({ jobs, engines, version, maxHandInBytes, handIns, rewound }: NodeParts): Router {
   const routes = Router()
   const json = express.json({ limit: maxBodyBytes, strict: true })
   const who = (request: Request): string => admittedAs(request).caller.name
@@ -100,6 +104,7 @@ export function nodeRoutes({ jobs, engines, version, maxHandInBytes, rewound }: 
     response.set(digestHeader, packed.digest).type('application/octet-stream').send(packed.bytes)
   })
   const whole = express.raw({ limit: maxHandInBytes, type: () => true, inflate: false })
+  routes.use('/nodes/sessions/:id/jobs/:job/hand-in', bodyInTurn(handIns, maxHandInBytes))
   routes.post('/nodes/sessions/:id/jobs/:job/hand-in', whole, async (request, response) => {
     const { token, digest, fault } = parse(handInQuery, request.query, 'query')
     const { id, job } = request.params
