@@ -42,6 +42,9 @@ export const uploadDirectory = '/var/lib/browser/uploads'
 const maxDownloadBytes = 16 << 20
 const maxTabs = 12
 
+/** Removes files of the box. */
+type Remove = (paths: readonly string[]) => Promise<unknown>
+
 /**
  * A browser in a box. It has one context at a time, like a private window: {@link GuiBrowser.reset} throws it away with
  * everything that pages have stored and opens a fresh one.
@@ -62,16 +65,16 @@ export class GuiBrowser implements AsyncDisposable {
   /** What pages are told in place of the browser's own name; null: that. */
   #userAgent: string | null = null
 
-  readonly #wipe: () => Promise<unknown>
+  readonly #remove: Remove
 
   private constructor(
     pipe: CdpPipe,
     screen: Screen,
     site: Site,
-    o: { readonly inWindow: boolean; readonly wipe?: () => Promise<unknown> },
+    o: { readonly inWindow: boolean; readonly remove?: Remove },
   ) {
     this.#inWindow = o.inWindow
-    this.#wipe = o.wipe ?? (async () => undefined)
+    this.#remove = o.remove ?? (async () => undefined)
     this.#pipe = pipe
     this.#screen = screen
     this.#site = site
@@ -81,8 +84,8 @@ export class GuiBrowser implements AsyncDisposable {
   /** Starts the browser, with a first tab at the site's start. Throws `BROWSER_GONE`. */
   static async open(box: Box, o: BrowserOptions): Promise<GuiBrowser> {
     const pipe = launchBrowser(box, o.answerMs === undefined ? {} : { answerMs: o.answerMs })
-    const wipe = () => box.exec({ command: ['rm', '-rf', downloadDirectory, uploadDirectory], user: 'root', cwd: '/' })
-    const browser = new GuiBrowser(pipe, o.screen, o.site, { inWindow: false, wipe })
+    const remove: Remove = (paths) => box.exec({ command: ['rm', '-rf', ...paths], user: 'root', cwd: '/' })
+    const browser = new GuiBrowser(pipe, o.screen, o.site, { inWindow: false, remove })
     try {
       await browser.#attachToAll()
       await browser.reset(o.site)
@@ -133,7 +136,7 @@ export class GuiBrowser implements AsyncDisposable {
     this.downloads.length = 0
     if (before !== null) {
       await this.#ask('Target.disposeBrowserContext', { browserContextId: before })
-      await this.#wipe()
+      await this.#remove([downloadDirectory, uploadDirectory])
     }
     const { browserContextId } = await this.#pipe.send(
       'Target.createBrowserContext',
@@ -288,6 +291,9 @@ export class GuiBrowser implements AsyncDisposable {
     download.bytes = receivedBytes
     if (state === 'completed' || state === 'canceled') {
       download.state = state
+      // The browser removes it, too: as work of the lowest priority, which a busy machine never comes to.
+      const left = ['', '.crdownload'].map((ending) => `${downloadDirectory}/${guid}${ending}`)
+      if (state === 'canceled') this.#remove(left).catch(() => undefined)
       this.#wakeTabs()
     } else if (Math.max(totalBytes, receivedBytes) > maxDownloadBytes) {
       void this.#ask('Browser.cancelDownload', { guid, browserContextId: this.#context }).catch(() => undefined)
