@@ -12,6 +12,7 @@ export {
   onCuts,
   passReward,
   tokenFlag,
+  rewardOfPolicy,
   verdictInForce,
   verdictOfPolicy,
   verifiersVerdict,

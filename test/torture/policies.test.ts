@@ -199,6 +199,30 @@ it('gates one by its own tokens, and pauses its calls alone', async () => {
   expect(await trainer.refused('POST', '/runs/gated/policy', say(3, 'pausing'))).toEqual([409, 'GATE'])
 })
 
+it('an evaluation is of the weights of each policy, and has the mean of each', async () => {
+  await openRun('judged')
+  for (const [policy, version] of [
+    ['coder', 1],
+    ['critic', 4],
+  ] as const)
+    await weights('judged', policy, version)
+  const evaluate = (body: Json) => trainer.ask<Json>('POST', '/runs/judged/evals', { tasks: [task], k: 2, ...body })
+  const refused = (body: Json) => trainer.refused('POST', '/runs/judged/evals', { tasks: [task], k: 2, ...body })
+  expect(await refused({ version: 1 })).toEqual([400, 'EVAL_INVALID'])
+  expect(await refused({ versions: { guest: 1 } })).toEqual([400, 'EVAL_INVALID'])
+  expect(await refused({ versions: { coder: 1, critic: 1 } })).toEqual([409, 'EVAL_VERSION'])
+  const opened = await evaluate({ eval_id: 'judged-e', versions: { coder: 1, critic: 4 } })
+  expect(opened).toMatchObject({
+    version: null,
+    versions: { coder: { version: 1, label: 'judged-coder-1' }, critic: { version: 4, label: 'judged-critic-4' } },
+  })
+  for (const reward of [1, 0]) await play('judged-e.0', reward, { critic: 0.25 })
+  expect(await trainer.ask('GET', '/runs/judged/evals/judged-e?wait_s=60')).toMatchObject({
+    state: 'done',
+    result: { mean: 0.5, mean_by_policy: { coder: 0.5, critic: 0.25 }, mixed: false, rollouts: 2 },
+  })
+})
+
 it('asks which policy is meant, and refuses what none is', async () => {
   await openRun('named')
   await openGroup('named', 'g', 1)

@@ -14,6 +14,8 @@ export interface EvalAsked {
   readonly pin: SessionPolicy['pin']
   /** The number of the weights that have to be live; null: whichever are. */
   readonly version: number | null
+  /** The same of policies by name, where the run trains several. */
+  readonly versions?: Readonly<Record<string, number>>
   /** A rollout with this reward or more has passed. */
   readonly passReward: number
   /** From the opening of each task's group until whoever is not done is left out; null: never. */
@@ -26,14 +28,18 @@ export interface EvalVersion {
   readonly label: string
 }
 
-/** What an evaluation is, in the configuration of its run. Its groups are `<id>.<place of the task>`. JSON. */
-export interface EvalRun {
+/** Weights that are live: `versions` by policy where several are trained, and `version` is null then. Null: nobody had announced any. */
+export interface LiveWeights {
+  readonly version: EvalVersion | null
+  readonly versions?: Readonly<Record<string, EvalVersion | null>>
+}
+
+/** What an evaluation is, of weights that were live when it was opened, in the configuration of its run. Its groups are `<id>.<place of the task>`. JSON. */
+export interface EvalRun extends LiveWeights {
   /** The trainer's run that asked for it. */
   readonly of: Id
   readonly asked: EvalAsked
   readonly tasks: readonly Digest[]
-  /** The weights that were live when it was opened; null: nobody had announced any. */
-  readonly version: EvalVersion | null
 }
 
 /** Null for a run that is no evaluation. */

@@ -12,6 +12,7 @@ import {
   type MemberOut,
   type RolloutView,
   type RoundView,
+  rewardOfPolicy,
   type RunRecord,
   type SettledRound,
   type Store,
@@ -20,7 +21,7 @@ import {
 import { orNull } from '../group/same-group.ts'
 import { groupSpec } from '../group/spec.ts'
 import { taskOf } from './asked-task.ts'
-import { type EvalAsked, evalOf, type EvalRun, type EvalVersion, requireNoEval } from './eval-run.ts'
+import { type EvalAsked, evalOf, type EvalRun, type EvalVersion, type LiveWeights, requireNoEval } from './eval-run.ts'
 import { type EvalScore, scoreOf, type TaskScore } from './eval-score.ts'
 import { weightsChanged } from './eval-weights.ts'
 import type { OwnRuns } from './own-runs.ts'
@@ -39,9 +40,14 @@ export interface EvalMember {
   readonly end: RolloutView['end']
   /** Null: it has none, or not yet. */
   readonly reward: number | null
+  /** Of policies that get another number. */
+  readonly byPolicy?: Readonly<Record<string, number>>
   /** Null: it has a number, or goes on. */
   readonly out: MemberOut | null
 }
+
+/** A member that has a number. */
+type Scored = Pick<EvalMember, 'rolloutId' | 'byPolicy'> & { readonly reward: number }
 
 /** One task of an evaluation. */
 export interface EvalTask {
@@ -56,19 +62,20 @@ export interface EvalTask {
 export interface EvalResult extends EvalScore {
   /** Rollouts without a number, by reason: they are in no mean, and never 0. */
   readonly nulls: Readonly<Partial<Record<NullReason, number>>>
-  /** True where not everything was sampled by one version. */
+  /** True where not everything of one policy was sampled by one version. */
   readonly mixed: boolean
+  /** Mean of what each trained policy got, where there are several. */
+  readonly meanByPolicy: Readonly<Record<string, number | null>> | undefined
   /** Names of tasks whose instruction the run also trains on, but for case and blanks. */
   readonly overlap: readonly string[]
 }
 
-export interface EvalState {
+export interface EvalState extends LiveWeights {
   readonly id: Id
   readonly runId: Id
   /** `cancelled`: somebody stopped it, or one of its tasks, before its rollouts were done. */
   readonly state: 'running' | 'done' | 'cancelled'
   readonly asked: EvalAsked
-  readonly version: EvalVersion | null
   readonly tasks: readonly EvalTask[]
   /** Null while it goes on. */
   readonly result: EvalResult | null
@@ -115,10 +122,10 @@ export class Evals {
     if (before === null) {
       if (await store.trainer.isClosed(runId)) throw new PaddockError('RUN_CLOSED', `run ${runId} is closed`)
       const tasks = await this.#tasks(run, asked)
-      await policy.withLive(runId, async (version) => {
-        requireVersion(asked, version)
+      await policy.withLive(runId, async (live) => {
+        requireVersions(asked, live)
         for (const task of tasks) await store.catalogue.putTask(task)
-        await store.catalogue.putRun(this.#record(id, run, { of: runId, asked, tasks: tasks.map(digestOf), version }))
+        await store.catalogue.putRun(this.#record(id, run, { of: runId, asked, tasks: tasks.map(digestOf), ...live }))
       })
     } else if (!isSame(evalOf(before), runId, asked)) {
       throw new PaddockError('STORE_CONFLICT', `another run or evaluation stands under ${id}`, {
@@ -139,7 +146,7 @@ export class Evals {
   /** Throws `NOT_FOUND`. */
   async state(runId: Id, id: Id): Promise<EvalState> {
     const { catalogue, trainer } = this.#parts.store
-    const { asked, version, tasks: digests } = await this.#eval(runId, id)
+    const { asked, version, versions, tasks: digests } = await this.#eval(runId, id)
     const isOpen = !(await trainer.isClosed(id))
     const rounds: (RoundView | null)[] = []
     const tasks: EvalTask[] = []
@@ -150,7 +157,7 @@ export class Evals {
       rounds.push(round)
       tasks.push({ task: await catalogue.task(digest), groupId, state, members: await this.#members(groupId, round) })
     }
-    const about = { id, runId, asked, version, tasks }
+    const about = { id, runId, asked, version, ...(versions === undefined ? {} : { versions }), tasks }
     if (isOpen || tasks.some(({ state }) => state === 'running')) return { ...about, state: 'running', result: null }
     const isCancelled = rounds.some((round) => round === null || round.settled?.stoppedBy === 'cancelled')
     return { ...about, state: isCancelled ? 'cancelled' : 'done', result: await this.#result(runId, about) }
@@ -264,29 +271,38 @@ export class Evals {
     }))
   }
 
-  async #result(runId: Id, { asked, version, tasks }: Omit<EvalState, 'state' | 'result'>): Promise<EvalResult> {
+  async #result(
+    runId: Id,
+    { asked, version, versions, tasks }: Omit<EvalState, 'state' | 'result'>,
+  ): Promise<EvalResult> {
     const nulls: Partial<Record<NullReason, number>> = {}
     const count = (reason: NullReason, more: number): void => {
       if (more > 0) nulls[reason] = (nulls[reason] ?? 0) + more
     }
-    const scores: TaskScore[] = []
-    const counted: Id[] = []
+    const counted: (readonly Scored[])[] = []
     for (const { members } of tasks) {
-      const rewards: number[] = []
       count('never_began', asked.k - members.length)
-      for (const { rolloutId, out, reward } of members) {
-        if (out !== null || reward === null) count(out ?? 'no_number', 1)
-        else {
-          rewards.push(reward)
-          counted.push(rolloutId)
-        }
-      }
-      scores.push({ rewards, passed: rewards.filter((reward) => reward >= asked.passReward).length })
+      const scored = members.flatMap(({ rolloutId, out, reward, byPolicy }): readonly Scored[] =>
+        out === null && reward !== null ? [{ rolloutId, reward, ...(byPolicy && { byPolicy }) }] : [],
+      )
+      for (const { out, reward } of members) if (out !== null || reward === null) count(out ?? 'no_number', 1)
+      counted.push(scored)
     }
+    const score = (policy: string | null): EvalScore =>
+      scoreOf(
+        counted.map((members): TaskScore => {
+          const rewards = members.map((member) => rewardOfPolicy(member, policy))
+          return { rewards, passed: rewards.filter((reward) => reward >= asked.passReward).length }
+        }),
+        asked.k,
+      )
+    const ids = counted.flat().map(({ rolloutId }) => rolloutId)
+    const pinned = { version, ...(versions && { versions }) }
     return {
-      ...scoreOf(scores, asked.k),
+      ...score(null),
       nulls,
-      mixed: await weightsChanged(this.#parts.store.recorder, counted, version),
+      mixed: await weightsChanged(this.#parts.store.recorder, ids, pinned),
+      meanByPolicy: versions && Object.fromEntries(Object.keys(versions).map((name) => [name, score(name).mean])),
       overlap: await this.#overlap(runId, tasks),
     }
   }
@@ -314,15 +330,40 @@ function plain({ instruction }: Task): string {
 }
 
 function settledMember({ rolloutId, slot, attempt, end, out, verdict }: SettledRound['members'][number]): EvalMember {
-  return { rolloutId, slot, attempt, end, reward: verdict?.reward ?? null, out }
+  const byPolicy = verdict?.byPolicy
+  return { rolloutId, slot, attempt, end, reward: verdict?.reward ?? null, ...(byPolicy && { byPolicy }), out }
 }
 
 function isSame(found: EvalRun | null, runId: Id, asked: EvalAsked): boolean {
   return found !== null && found.of === runId && JSON.stringify(found.asked) === JSON.stringify(asked)
 }
 
-function requireVersion({ version }: EvalAsked, live: EvalVersion | null): void {
-  if (version === null || version === live?.ordinal) return
+function requireVersions({ version, versions }: EvalAsked, live: LiveWeights): void {
+  if (live.versions === undefined) {
+    if (versions !== undefined) {
+      throw new PaddockError('EVAL_INVALID', '`versions` is of several policies, and the run trains one', {
+        fix: 'Give `version`.',
+      })
+    }
+    return requireLive('', version, live.version)
+  }
+  if (version !== null) {
+    throw new PaddockError('EVAL_INVALID', '`version` is of one policy, and the run trains several', {
+      fix: 'Give `versions`, a number for each that has to be live.',
+    })
+  }
+  for (const [name, asked] of Object.entries(versions ?? {})) {
+    if (!Object.hasOwn(live.versions, name)) {
+      throw new PaddockError('EVAL_INVALID', `the run trains no policy ${name}`, {
+        fix: `It trains ${Object.keys(live.versions).join(', ')}.`,
+      })
+    }
+    requireLive(` of ${name}`, asked, live.versions[name] ?? null)
+  }
+}
+
+function requireLive(whose: string, asked: number | null, live: EvalVersion | null): void {
+  if (asked === null || asked === live?.ordinal) return
   const what = live === null ? 'no weights were announced' : `${live.ordinal} (${live.label}) is live`
-  throw new PaddockError('EVAL_VERSION', `version ${version} is asked for, and ${what}`)
+  throw new PaddockError('EVAL_VERSION', `version ${asked}${whose} is asked for, and ${what}`)
 }

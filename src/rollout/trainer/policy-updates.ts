@@ -13,7 +13,7 @@ import type { EngineOverUpdates, OverNodes, Shelved } from '../shelving/index.ts
 import { liveWeights, requireOwnAdapter } from './adapters.ts'
 import { askedPolicy } from './asked-policy.ts'
 import { type AgedMember, agedMembers, carriedMembers } from './ages.ts'
-import { type EvalVersion, openEvals } from './eval-run.ts'
+import { type EvalVersion, type LiveWeights, openEvals } from './eval-run.ts'
 import { type TrainerRun, trainerRunOf } from './run-config.ts'
 import type { TrainerGroups } from './trainer-groups.ts'
 import { untilChange } from './until-change.ts'
@@ -119,7 +119,7 @@ export class PolicyUpdates {
    * The weights that are live for a run, for `act`, which is done before anything else is said of weights. Null: nobody has
    * announced any. Throws `ENGINE_PAUSED` while weights are being moved.
    */
-  async withLive<T>(runId: Id, act: (live: EvalVersion | null) => Promise<T>): Promise<T> {
+  async withLive<T>(runId: Id, act: (live: LiveWeights) => Promise<T>): Promise<T> {
     const { trainer, catalogue } = this.#parts.store
     const ownerNow = async () => (await trainer.policyOwner()) ?? runId
     const trained = trainedPolicies(await catalogue.run(await ownerNow()))
@@ -133,9 +133,13 @@ export class PolicyUpdates {
           fix: 'Ask again once it has said which weights are live.',
         })
       }
-      // Of several policies an evaluation names the weights of the first.
-      const live = await this.#liveOf(owner, policies[0] ?? null)
-      return act(live === undefined ? null : { ordinal: live.ordinal, label: live.label })
+      const liveOf = async (policy: string | null): Promise<EvalVersion | null> => {
+        const live = await this.#liveOf(owner, policy)
+        return live === undefined ? null : { ordinal: live.ordinal, label: live.label }
+      }
+      if (trained.length === 0) return act({ version: await liveOf(null) })
+      const all = await Promise.all(trained.map(async (name) => [name, await liveOf(name)] as const))
+      return act({ version: null, versions: Object.fromEntries(all) })
     })
   }
 

@@ -13,6 +13,7 @@ const evalBody = z.strictObject({
   k: z.int().min(1).max(1000).default(1),
   sampling: sampling.prefault({}),
   version: z.int().min(0).nullable().default(null),
+  versions: z.record(z.string(), z.int().min(0)).optional(),
   pass_reward: z.number().default(1),
   deadline_s: z.number().gt(0).nullable().default(null),
 })
@@ -34,6 +35,7 @@ const evalAnswer = z.strictObject({
   k: z.int(),
   pass_reward: z.number(),
   version: version.nullable(),
+  versions: z.record(z.string(), version.nullable()).optional(),
   result: z
     .strictObject({
       mean: number,
@@ -43,6 +45,7 @@ const evalAnswer = z.strictObject({
       rollouts: z.int(),
       nulls: z.partialRecord(z.enum([...outs.options, 'never_began']), z.int()),
       mixed: z.boolean(),
+      mean_by_policy: z.record(z.string(), number).optional(),
       overlap: z.array(z.string()),
     })
     .nullable(),
@@ -62,9 +65,17 @@ const evalAnswer = z.strictObject({
 export function evalRoutes(api: RlApi, { evals }: RlParts): void {
   const opening = { name: 'openEval', says: 'Begins an evaluation', body: evalBody, status: 201, answer: evalAnswer }
   api.add('post', '/runs/:id/evals', opening, async ({ params, body }) => {
-    const { eval_id: id, sampling: held, pass_reward: passReward, deadline_s: deadlineS, ...rest } = body
+    const { eval_id: id, sampling: held, pass_reward: passReward, deadline_s: deadlineS, versions, ...rest } = body
     const deadlineMs = deadlineS === null ? null : Math.round(deadlineS * 1000)
-    return evalView(await evals.open(params.id, id, { ...rest, pin: pinOf(held), passReward, deadlineMs }))
+    return evalView(
+      await evals.open(params.id, id, {
+        ...rest,
+        ...(versions === undefined ? {} : { versions }),
+        pin: pinOf(held),
+        passReward,
+        deadlineMs,
+      }),
+    )
   })
   const looking = {
     name: 'eval',
@@ -87,7 +98,7 @@ export function evalRoutes(api: RlApi, { evals }: RlParts): void {
   )
 }
 
-function evalView({ id, runId, state, asked, version: pinned, tasks, result }: EvalState) {
+function evalView({ id, runId, state, asked, version: pinned, versions, tasks, result }: EvalState) {
   return {
     eval_id: id,
     run_id: runId,
@@ -95,7 +106,10 @@ function evalView({ id, runId, state, asked, version: pinned, tasks, result }: E
     split: asked.split,
     k: asked.k,
     pass_reward: asked.passReward,
-    version: pinned === null ? null : { version: pinned.ordinal, label: pinned.label },
+    version: versionView(pinned),
+    ...(versions && {
+      versions: Object.fromEntries(Object.entries(versions).map(([policy, one]) => [policy, versionView(one)])),
+    }),
     result:
       result === null
         ? null
@@ -107,10 +121,15 @@ function evalView({ id, runId, state, asked, version: pinned, tasks, result }: E
             rollouts: result.rollouts,
             nulls: result.nulls,
             mixed: result.mixed,
+            ...(result.meanByPolicy && { mean_by_policy: result.meanByPolicy }),
             overlap: result.overlap,
           },
     tasks: tasks.map(taskView),
   }
+}
+
+function versionView(version: EvalState['version']) {
+  return version === null ? null : { version: version.ordinal, label: version.label }
 }
 
 function taskView({ task: { name: called, digest, split }, groupId, state, members }: EvalTask) {

@@ -586,7 +586,7 @@ class Run:
         **asked: Any,
     ) -> dict[str, Any]:
         """Begins an evaluation, which is never trained: `k` rollouts of each task, with the weights that are live. Without `tasks` it is of
-        all that the run has of `split`. `asked` holds the route's other keys: `sampling, version, pass_reward, deadline_s`.
+        all that the run has of `split`. `asked` holds the route's other keys: `sampling, version, versions, pass_reward, deadline_s`.
         """
         body = {"eval_id": eval_id or f"eval-{uuid.uuid4()}", "split": split, "k": k, **asked}
         body |= {} if tasks is None else {"tasks": list(tasks)}
