@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { serve, type Serving } from '../cli/paddock.ts'
+import { paddock, serve, type Serving } from '../cli/paddock.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Claim, type Json, type JsonRound, type OpenedRollout, talk, task, Trainer } from '../rl/trainer.ts'
 
@@ -221,6 +221,31 @@ it('an evaluation is of the weights of each policy, and has the mean of each', a
     state: 'done',
     result: { mean: 0.5, mean_by_policy: { coder: 0.5, critic: 0.25 }, mixed: false, rollouts: 2 },
   })
+})
+
+it('what somebody says later of one policy is its number in what is exported', async () => {
+  await openRun('later')
+  await openGroup('later', 'a', 1)
+  const rolloutId = await play('later-a', 1)
+  const said = async (...args: readonly string[]) =>
+    paddock(['verdict', rolloutId, '--source', 'review', '--data', data, '--json', ...args])
+  expect(await said('--policy', 'nobody=1', '--reward', '1')).toMatchObject({ code: 2, err: /POLICY_UNKNOWN/ })
+  expect(await said('--policy', 'critic', '--reward', '1')).toMatchObject({ code: 2, err: /USAGE/ })
+  const given = await said('--reward', '0.75', '--policy', 'critic=0.25')
+  expect(JSON.parse(given.out)).toMatchObject({ reward: 0.75, byPolicy: { critic: 0.25 } })
+  for (const [policy, reward] of [
+    ['coder', 0.75],
+    ['critic', 0.25],
+  ] as const) {
+    const out = join(directory, `later-${policy}`)
+    const exported = await paddock([
+      ...['export', '--format', 'jsonl', '--rollout', rolloutId],
+      ...['--policy', policy, '--out', out, '--data', data],
+    ])
+    expect([exported.code, exported.err]).toEqual([0, expect.anything()])
+    const lines = (await readFile(join(out, 'rows.jsonl'), 'utf8')).trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as Json)['reward'])).toEqual(lines.map(() => reward))
+  }
 })
 
 it('asks which policy is meant, and refuses what none is', async () => {
