@@ -106,20 +106,27 @@ async function ran(o: AttemptOptions, task: Task, script: NamedScript, box: Box,
   })
 }
 
-/** The scripts of several agents as they take turns: each goes on until it says something. */
+/**
+ * The scripts of several agents as they take turns: each goes on until it says something. One that only says something, as
+ * whoever does nothing does, is of each of them. Throws `TASK_INVALID` for other steps that are no agent's.
+ */
 function inTurns(
   { agents }: TaskAgents,
   { name: its, agents: scripts = {}, script: { steps: alone } }: NamedScript,
 ): readonly { readonly step: ScriptStep; readonly agent: string }[] {
   const known = agents.map(({ name }) => name)
   const wrong = Object.keys(scripts).find((name) => !known.includes(name))
-  if (wrong !== undefined || alone.length > 0) {
+  const isOfEach = Object.keys(scripts).length === 0 && alone.every((step) => 'say' in step)
+  if (wrong !== undefined || (alone.length > 0 && !isOfEach)) {
     const what = wrong === undefined ? 'has steps of no agent' : `has steps of ${wrong}, which is no agent of the task`
     throw new PaddockError('TASK_INVALID', `The script ${its} ${what}.`, {
       fix: `Give each of ${known.join(', ')} its own in \`agents\`.`,
     })
   }
-  const left = agents.map(({ name }) => ({ agent: name, steps: [...(scripts[name]?.steps ?? [])] }))
+  const left = agents.map(({ name }) => ({
+    agent: name,
+    steps: [...(isOfEach ? alone : (scripts[name]?.steps ?? []))],
+  }))
   const acts: { readonly step: ScriptStep; readonly agent: string }[] = []
   while (left.some(({ steps }) => steps.length > 0)) {
     for (const { agent, steps } of left) {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { registerEnvironments } from '../../src/envs/index.ts'
+import { attempt, registerEnvironments } from '../../src/envs/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { environmentContract } from '../../src/testing/environment/index.ts'
 import { openReader, ownBucket } from '../../src/trajectory/index.ts'
@@ -68,6 +68,35 @@ async function sampled(data: string) {
   return found
 }
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
+
+it('a script for nobody, or with acts of no agent, has no verdict and says why', async () => {
+  const environment = registry.get('vault')
+  const [task] = await environment.load(join(vault, 'tasks'), {})
+  if (task === undefined) throw new Error('no task')
+  const sandbox = dockerProvider()
+  const { signal } = new AbortController()
+  for (const [script, says] of [
+    [
+      { script: { steps: [] }, agents: { nobody: { steps: [{ say: 'hello' }] } } },
+      /steps of nobody, which is no agent/,
+    ],
+    [{ script: { steps: [{ tool: 'enter_code', args: { code: '1' } }] } }, /steps of no agent/],
+  ] as const) {
+    const verdict = await attempt({
+      environment,
+      task,
+      script: { name: 'wrong', weight: 1, ...script },
+      sandbox,
+      signal,
+    })
+    expect(verdict).toMatchObject({
+      status: 'unscorable',
+      reward: null,
+      reason: expect.stringMatching(says) as unknown,
+    })
+  }
+  await sandbox.close()
+})
 
 describe('the vault', () => {
   it('is opened by two programs that take turns, each under its own adapter, and exported policy by policy', async () => {

@@ -171,11 +171,11 @@ export function environmentContract(options: EnvironmentContractOptions): void {
     })
 
     it('nothing fails', async () => {
-      expect((await script('null')).reward).toBe(0)
+      expect(await script('null')).toMatchObject({ reward: 0 })
     })
 
     it('a known cheat fails', async () => {
-      expect((await script('cheat')).reward).toBe(0)
+      expect(await script('cheat')).toMatchObject({ reward: 0 })
     })
 
     it('a fault of the sandbox is no reward', async () => {
