@@ -23,7 +23,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true })
 })
 
-/** A call, the gate, another call: without a box, on a connection that all agents of a process share. */
+/** A call, the gate, another call: without a box, on a connection that all agents of a process share. `<gate>.<pid>` is for one of a process. */
 async function harness(
   name: string,
 ): Promise<{ readonly config: string; readonly gate: string; readonly seen: string }> {
@@ -34,7 +34,7 @@ async function harness(
   ]
   await writeFile(
     plugin,
-    `import { appendFileSync, existsSync } from 'node:fs'
+    `import { appendFileSync, existsSync, rmSync } from 'node:fs'
      import { setTimeout } from 'node:timers/promises'
      export default {
        name: 'gated', apiVersion: 1, version: '1', dialect: 'chat', place: 'host', box: 'none', replays: true,
@@ -47,7 +47,10 @@ async function harness(
          }
          const [first] = await ask()
          appendFileSync(${JSON.stringify(seen)}, new URL(baseUrl).origin + '\\n')
-         while (!existsSync(${JSON.stringify(gate)})) await setTimeout(20, undefined, { signal })
+         const gate = ${JSON.stringify(gate)}
+         const one = gate + '.' + process.pid
+         while (!existsSync(gate) && !existsSync(one)) await setTimeout(20, undefined, { signal })
+         rmSync(one, { force: true })
          const [second, text] = await ask()
          return { end: first && second && text.includes('[DONE]') ? 'completed' : 'harness_crash', detail: text, answer: null }
        },
@@ -96,11 +99,15 @@ it('a shard that is killed under load loses what it had under way and nothing el
   const [one, two] = [await many(node, 'ready', 1, 1), await many(node, 'ready', 2, 1)]
   expect([one[0]?.['name'], two[0]?.['name']]).toEqual(['wide.1', 'wide.2'])
 
-  await writeFile(gate, '')
   const asked = ['run', task, '--n', '24', '--min-usable', '0', '--harness', 'gated', '--config', file, '--json']
   const run = paddock([...asked, '--data', here.data])
-  const endedThere = (await many(node, 'handed_in', 2, 2)).map(({ job }) => job)
-  await rm(gate)
+  const second = await pidOf(node, 2)
+  for (const ended of [1, 2]) {
+    await many(node, 'claimed', 2, ended)
+    await writeFile(`${gate}.${second}`, '')
+    await many(node, 'handed_in', 2, ended)
+  }
+  const endedThere = said(node, 'handed_in', 2).map(({ job }) => job)
 
   // Both are full, and all of them wait behind their first call.
   while (held(node, 1).length < 2 || held(node, 2).length < 2) await node.line(() => true).then(() => setTimeout(20))
@@ -114,7 +121,7 @@ it('a shard that is killed under load loses what it had under way and nothing el
   const told = await paddock(['engine', 'weights', 'two', '--json', '--data', here.data])
   expect(JSON.parse(told.out).nodes).toMatchObject({ answered: 2, passed: [] })
 
-  process.kill(await pidOf(node, 2), 'SIGKILL')
+  process.kill(second, 'SIGKILL')
   expect(await node.said('shard')).toMatchObject({ shard: 2, detail: 'SIGKILL' })
   await many(node, 'ready', 2, 2)
   for (const job of lost) await node.line((line) => line['type'] === 'given_back' && line['job'] === job)
