@@ -56,6 +56,7 @@ async function run(file: string, data: string) {
   const tasks = join(example, 'tasks')
   const args = ['run', tasks, '--env', file, '--task', 'bakery', '--n', '1', '--data', data, '--json']
   const ran = await paddock(args)
+  expect(ran.err).toBe('')
   const { rollouts } = JSON.parse(ran.out).summary as {
     rollouts: { rolloutId: string; end: string; verdict: unknown }[]
   }

@@ -126,6 +126,7 @@ const untilQuiet = `({ quietMs, capMs, base }) => new Promise((resolve) => {
     if (left > 0) setTimeout(look, Math.ceil(Math.min(left, until - now)))
   }
   setTimeout(() => end(false), capMs)
-  // Behind the page's own timers that are overdue: on a busy machine this may be run before them, and later than they were to be.
-  setTimeout(look)
+  // Behind the page's own timers that are overdue: on a busy machine this is run later than they were to be. One without a delay
+  // would go before them.
+  setTimeout(look, 1)
 })`
