@@ -113,20 +113,23 @@ const untilQuiet = `({ quietMs, capMs, base }) => new Promise((resolve) => {
   const end = (quiet) => resolve({ quiet, base: from, mark: rest.name + ' ' + rest.changes })
   const moving = () => document.getAnimations().filter((one) => one.playState === 'running' && one.effect?.target
     && Number.isFinite(one.effect.getComputedTiming().endTime) && counts(one.effect.target))
-  const look = () => {
+  // 'behind': as many changes as there were before the page's own timers that were overdue. On a busy machine this is run later than it was
+  // to be, and before some of them; one without a delay would always go before them.
+  const look = (behind) => {
     const now = performance.now()
     const left = Math.max(from, rest.at) + quietMs - now
     if (left <= 0) {
       const animations = moving()
-      if (animations.length === 0) return end(true)
+      if (animations.length === 0) {
+        const changes = rest.changes
+        return behind === changes ? end(true) : void setTimeout(() => look(changes), 1)
+      }
       const over = Promise.race(animations.map(({ finished }) => finished.catch(() => undefined)))
       over.then(() => { stir(rest); look() })
     }
     if (now >= until) return end(false)
-    if (left > 0) setTimeout(look, Math.ceil(Math.min(left, until - now)))
+    if (left > 0) setTimeout(() => look(), Math.ceil(Math.min(left, until - now)))
   }
   setTimeout(() => end(false), capMs)
-  // Behind the page's own timers that are overdue: on a busy machine this is run later than they were to be. One without a delay
-  // would go before them.
-  setTimeout(look, 1)
+  look()
 })`
