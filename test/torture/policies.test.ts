@@ -238,10 +238,8 @@ it('what somebody says later of one policy is its number in what is exported', a
     ['critic', 0.25],
   ] as const) {
     const out = join(directory, `later-${policy}`)
-    const exported = await paddock([
-      ...['export', '--format', 'jsonl', '--rollout', rolloutId],
-      ...['--policy', policy, '--out', out, '--data', data],
-    ])
+    const what = ['export', '--format', 'jsonl', '--rollout', rolloutId, '--policy', policy]
+    const exported = await paddock([...what, '--out', out, '--data', data])
     expect([exported.code, exported.err]).toEqual([0, expect.anything()])
     const lines = (await readFile(join(out, 'rows.jsonl'), 'utf8')).trim().split('\n')
     expect(lines.map((line) => (JSON.parse(line) as Json)['reward'])).toEqual(lines.map(() => reward))
