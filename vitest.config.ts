@@ -16,16 +16,22 @@ const never = ['**/node_modules/**', 'test/{torture,real,world}/**']
  */
 const shared = [
   'src/{core,proxy,reward,server,trajectory}/**/*.test.ts',
-  'test/{docs,engines,export,fidelity,house,pitfalls,properties,proxy,splice,store}/**/*.test.ts',
+  'test/{docs,engines,export,fidelity,house,pitfalls,properties,proxy,rollout,rl,splice,store}/**/*.test.ts',
   'engine/test/*.test.ts',
-  'src/envs/{generate,nemo-gym,openenv,outside,search,serve-openenv,verifiers}/**/*.test.ts',
+  'examples/environments/*/*.test.ts',
+  'src/envs/*.test.ts',
+  'src/envs/!(gui)/**/*.test.ts',
+  'src/envs/gui/{cheats,contract,faults,schemas}.test.ts',
+  'src/envs/gui/{actions,adapters,apps,browser,desktop,osworld}/**/*.test.ts',
+  'src/envs/gui/importers/{cua-bench,miniwob,osworld/metrics,webarena}/*.test.ts',
   'src/rollout/**/!(agent-clock).test.ts',
-  'src/cli/{cli,starts}.test.ts',
-  'src/cli/present/*.test.ts',
-  'test/bad-input.test.ts',
-  'test/cli/{annotate,backup,box,env,fetch,fork,handed-over,import-store,inject,observe,outside-groups,rewrite,run,run-sql,search,serve,verdict,view,view-pages,who-may}.test.ts',
-  'test/fleet/{control,failover,lora,nodes,pause,routing}.test.ts',
-  'test/rl/{curriculum-client,early-stop,hand-out,openapi,probes,rewards-so-far,rewrites,roles,select,staleness,turn-events}.test.ts',
+  'src/sandbox/**/*.test.ts',
+  'src/cli/{cli,public-network,scripted,starts,token-texts}.test.ts',
+  'src/cli/{conform,node,present}/*.test.ts',
+  'test/{bad-input,validate}.test.ts',
+  'test/attacks/*.test.ts',
+  'test/cli/{annotate,backup,box,conform,env,fetch,fork,generate,handed-over,import-store,inject,observe,outside-groups,resume,retrieve,rewrite,run,run-sql,search,serve,verdict,view,view-pages,virtual-tool,who-may}.test.ts',
+  'test/fleet/*.test.ts',
 ]
 
 export default defineConfig({
