@@ -16,7 +16,9 @@ const never = ['**/node_modules/**', 'test/{torture,real,world}/**']
  */
 const shared = [
   'src/{core,proxy,reward,server,trajectory}/**/*.test.ts',
-  'test/{docs,engines,export,fidelity,house,pitfalls,properties,proxy,rollout,rl,splice,store}/**/*.test.ts',
+  'test/{docs,engines,export,fidelity,house,pitfalls,properties,proxy,rl,splice,store}/**/*.test.ts',
+  // One registers an OpenTelemetry SDK, which a process does once.
+  'test/rollout/!(spans).test.ts',
   'engine/test/*.test.ts',
   'examples/environments/*/*.test.ts',
   'src/envs/*.test.ts',
@@ -41,7 +43,7 @@ export default defineConfig({
       { extends: true, test: { name: 'own process', include: all, exclude: [...never, ...shared] } },
       { extends: true, test: { name: sharedProject, include: shared, exclude: never, isolate: false } },
     ],
-    setupFiles: ['test/setup/properties.ts', 'test/setup/cost.ts'],
+    setupFiles: ['test/setup/environment.ts', 'test/setup/properties.ts', 'test/setup/cost.ts'],
     // One more than the cores of the smallest machine: many files wait for Docker while others compute.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },

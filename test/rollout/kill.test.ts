@@ -30,9 +30,12 @@ test('kill -9 in the agent stage leaves no container, and the next owner of the 
       if (progress.type === 'stage' && progress.stage === 'agent' && progress.phase === 'start') inAgent += 1
       if (inAgent === 2) break
     }
+    // It ended by itself otherwise.
+    expect(inAgent).toBe(2)
     // Two agents with their relays, and two boxes of verifiers that are made meanwhile; the directories of their sockets. All
     // run, because one whose creation is under way at the kill would be left to the sweep.
-    while (runningOf(runId).length < 6);
+    const patient = { interval: 5, timeout: 300_000 }
+    await expect.poll(() => runningOf(runId).length, patient).toBeGreaterThanOrEqual(6)
     await using sandbox = dockerProvider()
     const ours = ({ why }: { readonly why: string }) => why.includes(`(process ${child.pid})`)
     const { kept } = await sandbox.sweep({ dryRun: true })
@@ -42,7 +45,7 @@ test('kill -9 in the agent stage leaves no container, and the next owner of the 
 
     // Boxes end by themselves: their input is closed. What is no process goes with a sweep: this one, or the one of the
     // killed run's reaper, whichever comes first.
-    while (containersOf(runId).length > 0);
+    await expect.poll(() => containersOf(runId).length, patient).toBe(0)
     const { removed, failed } = await sandbox.sweep()
     expect(failed.filter(ours)).toEqual([])
     // The directories of sockets, and the volume of the boxes' files of names.
