@@ -115,7 +115,7 @@ export function metrics(
     gauge('paddock_store_queue_depth', 'Writes accepted and not yet durable.', storeQueueDepth)
   }
   if (blobsState !== null) {
-    gauge('paddock_blobs_waiting', 'Blobs that wait for their object store.', () => blobsState().waiting)
+    gauge('paddock_blobs_waiting', 'Blobs that wait for their store.', () => blobsState().waiting)
     gauge('paddock_blobs_waiting_bytes', 'Bytes of these.', () => blobsState().waitingBytes)
     gauge('paddock_blob_failures_total', 'Uploads of blobs that failed.', () => blobsState().failures)
   }

@@ -90,8 +90,8 @@ it('a service records on over an outage of its store, says so, and has all of it
     expect(await stat(join(directory, 'copy/blobs', digest.slice(0, 2), digest.slice(2, 4), digest))).toBeDefined()
   }
   const lines = await readFile(log, 'utf8')
-  expect(lines).toContain('blobs wait for their object store')
-  expect(lines).toContain('the object store of the blobs answers again')
+  expect(lines).toContain('blobs wait for their store')
+  expect(lines).toContain('the store of the blobs answers again')
   for (const name of await readdir(directory, { recursive: true })) {
     const path = join(directory, name)
     if ((await stat(path)).isFile())
