@@ -58,7 +58,7 @@ describe('on a machine that others use', () => {
   it('tests that run out of time on what the agent left, and not without it, give no number', async () => {
     const folder = join(root, 'late')
     await cp(join(examples, 'terminal/log-forensics'), folder, { recursive: true })
-    const work = `python3 -c 'for i in range(60_000_000): pass'`
+    const work = `python3 -c 'for i in range(300_000_000): pass'`
     await writeFile(
       join(folder, 'tests/test.sh'),
       `if [ -e /workspace/report.json ]; then timeout 3 ${work} || exit; echo 1; else echo 0; fi > /logs/verifier/reward.txt\n`,
