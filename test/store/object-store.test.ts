@@ -285,15 +285,10 @@ describe('a data directory', () => {
   })
 
   it('goes by the file of a version that knew object stores only', async () => {
-    const { folder = '' } = await (async () => {
-      await (
-        await openStore(at('data'), {
-          blobs: { store: { s3: { ...place(), pathStyle: true } }, spoolMb: 1, waitMs: 50 },
-        })
-      ).close()
-      return JSON.parse(await readFile(join(at('data'), 'blobs.json'), 'utf8')) as { folder?: string }
-    })()
-    await writeFile(join(at('data'), 'blobs.json'), JSON.stringify({ ...place(), pathStyle: true, folder }))
+    const bucket = { ...place(), pathStyle: true }
+    await (await openStore(at('data'), { blobs: { store: { s3: bucket }, spoolMb: 1, waitMs: 50 } })).close()
+    const { folder } = JSON.parse(await readFile(join(at('data'), 'blobs.json'), 'utf8')) as { folder: string }
+    await writeFile(join(at('data'), 'blobs.json'), JSON.stringify({ ...bucket, folder }))
     const data = await openStore(at('data'))
     const sha = await data.blobs.put(Buffer.from('x'))
     expect([...store.objects.keys()]).toEqual([`p/${folder}/${sha.slice(0, 2)}/${sha}`])

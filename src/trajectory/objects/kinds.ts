@@ -6,6 +6,7 @@ export const kinds = {
     refused: 'BLOBS_REFUSED',
     other: 'BLOBS_OTHER',
     called: 'blobs',
+    are: 'the blobs are',
   },
   archive: {
     file: 'archive.json',
@@ -13,6 +14,7 @@ export const kinds = {
     refused: 'ARCHIVE_REFUSED',
     other: 'ARCHIVE_OTHER',
     called: 'archive',
+    are: 'the archive is',
   },
 } as const
 

@@ -48,7 +48,7 @@ export function placeOf(directory: string, kind: ObjectsKind): ObjectsPlace | nu
   try {
     return written.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (error) {
-    throw new PaddockError('STORE_CORRUPT', `${file} does not say where the ${kinds[kind].called} is`, { cause: error })
+    throw new PaddockError('STORE_CORRUPT', `${file} does not say where ${kinds[kind].are}`, { cause: error })
   }
 }
 
@@ -71,7 +71,7 @@ export function settlePlace(
   if (known !== null && !isSame(known, place)) {
     throw new PaddockError(
       kinds[kind].other,
-      `the ${kinds[kind].called} of ${directory}: they are in ${nameOf(known)}, and ${nameOf(place)} is configured`,
+      `${kinds[kind].are} in ${nameOf(known)} for ${directory}, and ${nameOf(place)} is configured`,
     )
   }
   if (known === null && 'directory' in place) begin(place, kind)
