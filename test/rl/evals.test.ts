@@ -196,6 +196,7 @@ describe('an evaluation by a harness of the trainer', () => {
   it('is refused where there is nothing to evaluate', async () => {
     await openRun()
     expect(await refused({})).toEqual([400, 'EVAL_INVALID'])
+    expect(await refused({ tasks: [task], versions: { policy: 1 } })).toEqual([400, 'EVAL_INVALID'])
     expect(await refused({ tasks: [task, task] })).toEqual([400, 'EVAL_INVALID'])
     expect(await refused({ tasks: [] })).toEqual([400, 'BODY_INVALID_SHAPE'])
     expect(await refused({ tasks: [task], k: 0 })).toEqual([400, 'BODY_INVALID_SHAPE'])

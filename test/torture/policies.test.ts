@@ -289,6 +289,23 @@ it('a run of one of them is as any run: nothing has to be named', async () => {
   const round = await trainer.rows('alone-g', found?.claim_id ?? '')
   expect(round.rows.map(({ reward }) => reward)).toEqual([0.5])
   expect(await claim('alone')).toEqual([])
+
+  await weights('alone', 'critic', 3)
+  const evaluation = { eval_id: 'alone-e', tasks: [task], version: 3 }
+  expect(await trainer.refused('POST', '/runs/alone/evals', { ...evaluation, version: 2 })).toEqual([
+    409,
+    'EVAL_VERSION',
+  ])
+  const live = { version: 3, label: 'alone-critic-3' }
+  expect(await trainer.ask('POST', '/runs/alone/evals', evaluation)).toMatchObject({
+    version: live,
+    versions: { critic: live },
+  })
+  await play('alone-e.0', 1, { critic: 0.5 })
+  expect(await trainer.ask('GET', '/runs/alone/evals/alone-e?wait_s=60')).toMatchObject({
+    state: 'done',
+    result: { mean: 1, mean_by_policy: { critic: 0.5 }, mixed: false },
+  })
 })
 
 it('after a kill each policy goes on with its own weights, and hands out what the other has not', async () => {

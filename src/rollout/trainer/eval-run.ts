@@ -14,7 +14,7 @@ export interface EvalAsked {
   readonly pin: SessionPolicy['pin']
   /** The number of the weights that have to be live; null: whichever are. */
   readonly version: number | null
-  /** The same of policies by name, where the run trains several. */
+  /** The same of policies by name. */
   readonly versions?: Readonly<Record<string, number>>
   /** A rollout with this reward or more has passed. */
   readonly passReward: number
@@ -28,7 +28,7 @@ export interface EvalVersion {
   readonly label: string
 }
 
-/** Weights that are live: `versions` by policy where several are trained, and `version` is null then. Null: nobody had announced any. */
+/** Weights that are live; null: nobody had announced any. `versions`: by name, where policies have names; of several, `version` is null. */
 export interface LiveWeights {
   readonly version: EvalVersion | null
   readonly versions?: Readonly<Record<string, EvalVersion | null>>

@@ -64,7 +64,7 @@ export interface EvalResult extends EvalScore {
   readonly nulls: Readonly<Partial<Record<NullReason, number>>>
   /** True where not everything of one policy was sampled by one version. */
   readonly mixed: boolean
-  /** Mean of what each trained policy got, where there are several. */
+  /** Mean of what each trained policy got, where policies have names. */
   readonly meanByPolicy: Readonly<Record<string, number | null>> | undefined
   /** Names of tasks whose instruction the run also trains on, but for case and blanks. */
   readonly overlap: readonly string[]
@@ -341,13 +341,15 @@ function isSame(found: EvalRun | null, runId: Id, asked: EvalAsked): boolean {
 function requireVersions({ version, versions }: EvalAsked, live: LiveWeights): void {
   if (live.versions === undefined) {
     if (versions !== undefined) {
-      throw new PaddockError('EVAL_INVALID', '`versions` is of several policies, and the run trains one', {
+      throw new PaddockError('EVAL_INVALID', '`versions` is of policies by name, and the run has one without', {
         fix: 'Give `version`.',
       })
     }
     return requireLive('', version, live.version)
   }
-  if (version !== null) {
+  const several = Object.keys(live.versions).length > 1
+  if (!several) requireLive('', version, live.version)
+  else if (version !== null) {
     throw new PaddockError('EVAL_INVALID', '`version` is of one policy, and the run trains several', {
       fix: 'Give `versions`, a number for each that has to be live.',
     })

@@ -139,7 +139,8 @@ export class PolicyUpdates {
       }
       if (trained.length === 0) return act({ version: await liveOf(null) })
       const all = await Promise.all(trained.map(async (name) => [name, await liveOf(name)] as const))
-      return act({ version: null, versions: Object.fromEntries(all) })
+      const version = all.length === 1 ? (all[0]?.[1] ?? null) : null
+      return act({ version, versions: Object.fromEntries(all) })
     })
   }
 
