@@ -30,12 +30,11 @@ it('comes to the same for the same seed, and to something else for another', () 
   expect(one.refused).toBeGreaterThan(0)
 })
 
-it('asks twice a minute where nothing is left to claim, and takes what comes back at once', () => {
+it('asks twice a minute where nothing is left to claim, and does what a killed node had', () => {
   const { coordinator } = simulate({ ...small, jobs: 0, failsEverySeconds: null })
   const beats = (habitsOf.beatsPerLease / habitsOf.leaseSeconds) * measured.beat.coordinator
   const claims = measured.claim.coordinator / habitsOf.claimWaitSeconds
   expect(coordinator / ((small.nodes / small.coordinators) * (beats + claims))).toBeCloseTo(1, 1)
-  // One node has it all, until it is killed.
   const left = simulate({
     ...small,
     jobs: 20,
