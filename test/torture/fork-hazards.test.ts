@@ -266,8 +266,10 @@ test('in another directory pi is refused: its prompt names it, and there is no s
 })
 
 test('a server and a file in memory are in no copy: such a place is refused, gone on from without them, or replayed', async () => {
-  const serve = 'nohup python3 -m http.server 8123 > /dev/null 2>&1 & echo held > /dev/shm/held'
-  const ask = 'cat /dev/shm/held; curl -s --retry 9 --retry-connrefused -o /dev/null -w "%{http_code}" localhost:8123'
+  const reach = 'curl -s --retry 9 --retry-connrefused -o /dev/null -w "%{http_code}" localhost:8123'
+  // It answers before the turn ends: until then the process still has the name of what starts it.
+  const serve = `nohup python3 -m http.server 8123 > /dev/null 2>&1 & echo held > /dev/shm/held; ${reach}`
+  const ask = `cat /dev/shm/held; ${reach}`
   await open([{ shell: serve }, { shell: 'echo two > two' }, { shell: ask }, { say: 'done' }])
   const parent = await parentOf(piHarness())
   const kept = parent.events.flatMap((event) => (event.kind === 'snapshot' ? [event.without ?? []] : []))
