@@ -2,7 +2,7 @@
  * A configuration that runs: `paddock --config examples/paddock.config.ts doctor`. Every key is optional and listed in
  * docs/reference/config.md.
  */
-import { defineConfig } from '../src/core/index.ts'
+import { defineConfig } from '../src/config/index.ts'
 
 export default defineConfig({
   // Without a URL the scripted engine is started: real tokens and logprobs, no language model.

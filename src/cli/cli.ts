@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { type ConfigInput, foundConfig, type LoadedConfig, loadConfig, PaddockError } from '../core/index.ts'
+import { type ConfigInput, foundConfig, type LoadedConfig, loadConfig } from '../config/index.ts'
+import { PaddockError } from '../core/index.ts'
 import type { ExitCode } from './exit.ts'
 import type { Io } from './io.ts'
 import { type Paint, painter } from './present/colour.ts'

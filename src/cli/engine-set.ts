@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type Config, isPaddockError, PaddockError } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
+import { isPaddockError, PaddockError } from '../core/index.ts'
 import type { AlikeEngines } from '../rollout/index.ts'
 import type { EngineAdapter, EngineProbe } from '../proxy/index.ts'
 import type { EngineIdentity, NamedEngine, NamedEngines } from '../trajectory/index.ts'

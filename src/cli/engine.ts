@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Config, isPaddockError, PaddockError } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
+import { isPaddockError, PaddockError } from '../core/index.ts'
 import {
   createScorer,
   type EngineAdapter,

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
-import { type Config, PaddockError, type LoadedConfig, type PluginRef } from '../core/index.ts'
+import type { Config, LoadedConfig, PluginRef } from '../config/index.ts'
+import { PaddockError } from '../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 
 /**

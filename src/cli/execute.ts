@@ -1,17 +1,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import {
-  type Config,
-  generatedPlace,
-  type Id,
-  type LoadedConfig,
-  mergeRunBudgets,
-  mergeRunGroup,
-  mergeSessionConfig,
-  PaddockError,
-  type Task,
-  present,
-} from '../core/index.ts'
+import { type Config, type LoadedConfig, mergeRunBudgets, mergeRunGroup, mergeSessionConfig } from '../config/index.ts'
+import { generatedPlace, type Id, PaddockError, type Task, present } from '../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../envs/index.ts'
 import {
   type FoundRun,

@@ -1,4 +1,5 @@
-import { type LoadedConfig, PaddockError, type PluginRef, type PresetInput } from '../core/index.ts'
+import type { LoadedConfig, PluginRef, PresetInput } from '../config/index.ts'
+import { PaddockError } from '../core/index.ts'
 import {
   configuredPresets,
   type Harness,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { EnvironmentVariables } from '../core/index.ts'
+import type { EnvironmentVariables } from '../config/index.ts'
 
 /** Where a command reads from and writes to; tests bring their own. */
 export interface Io {

@@ -1,13 +1,5 @@
-import {
-  type Config,
-  type Id,
-  type Log,
-  objectStoreKeys,
-  openLog,
-  PaddockError,
-  present,
-  withoutSecrets,
-} from '../core/index.ts'
+import { type Config, objectStoreKeys } from '../config/index.ts'
+import { type Id, type Log, openLog, PaddockError, present, withoutSecrets } from '../core/index.ts'
 import {
   chatRequestOf,
   createProxy,

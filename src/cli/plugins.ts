@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type ErrorCode, PaddockError, type PluginRef, requireOwnPlace, resolvePackage } from '../core/index.ts'
+import { type PluginRef, requireOwnPlace } from '../config/index.ts'
+import { type ErrorCode, PaddockError, resolvePackage } from '../core/index.ts'
 
 /**
  * A plugin of the configuration: the object itself, or the default export of an npm package or of a path relative to

@@ -1,4 +1,5 @@
-import { type Config, enginesPlace, PaddockError } from '../core/index.ts'
+import { type Config, enginesPlace } from '../config/index.ts'
+import { PaddockError } from '../core/index.ts'
 import type { Proxy, ProxyPolicy } from '../proxy/index.ts'
 import { type ResolvedEngine, resolveEngine, type ResolveOptions } from './engine.ts'
 

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { Config, ConfigInput } from '../core/index.ts'
+import type { Config, ConfigInput } from '../config/index.ts'
 
 export type PublicNetwork = Config['tasks']['publicNetwork']
 

@@ -1,4 +1,4 @@
-import type { Config } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
 import { createProxy, probeEngine, type ProxyEvent } from '../proxy/index.ts'
 import type { FindRoleEngine, RoleEngine } from '../rollout/index.ts'
 import type { Store } from '../trajectory/index.ts'

@@ -1,4 +1,4 @@
-import type { Config } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
 import type { DaemonOptions, SandboxEventSink, SandboxProvider } from '../sandbox/index.ts'
 
 /** Where the configuration says that the daemon is. */

@@ -1,4 +1,5 @@
-import type { LoadedConfig, Task } from '../core/index.ts'
+import type { LoadedConfig } from '../config/index.ts'
+import type { Task } from '../core/index.ts'
 import { candidatesOf } from '../rollout/index.ts'
 import type { RunRequest } from '../server/index.ts'
 import { type CatalogueReader, chooseTasks, seeded, type Selector, selectorOptions } from '../trajectory/index.ts'

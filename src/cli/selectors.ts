@@ -1,4 +1,5 @@
-import { type LoadedConfig, PaddockError } from '../core/index.ts'
+import type { LoadedConfig } from '../config/index.ts'
+import { PaddockError } from '../core/index.ts'
 import type { Selector } from '../trajectory/index.ts'
 import { loadPlugin } from './plugins.ts'
 

@@ -1,4 +1,5 @@
-import { type Id, type LoadedConfig, newId, PaddockError } from '../core/index.ts'
+import type { LoadedConfig } from '../config/index.ts'
+import { type Id, newId, PaddockError } from '../core/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
 import type { SubmittedRun } from '../server/index.ts'
 import { isFork, prepareFork, prepareResume, prepareRun } from './execute.ts'

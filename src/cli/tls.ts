@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { Command } from 'commander'
-import { type Config, type ConfigInput, isLoopback, PaddockError } from '../core/index.ts'
+import type { Config, ConfigInput } from '../config/index.ts'
+import { isLoopback, PaddockError } from '../core/index.ts'
 import type { ControlTls } from '../server/index.ts'
 import { wholeNumber } from './cli.ts'
 

@@ -1,27 +1,4 @@
 export { type Clock, systemClock } from './clock.ts'
-export {
-  type Config,
-  configFileNames,
-  type ConfigInput,
-  defineConfig,
-  enginesPlace,
-  type EnvironmentVariables,
-  engineUrls,
-  environmentVariables,
-  foundConfig,
-  loadConfig,
-  type LoadConfigOptions,
-  type LoadedConfig,
-  mergeRunBudgets,
-  mergeRunGroup,
-  mergeSessionConfig,
-  nearest,
-  objectStoreKeys,
-  type ObjectStoreKeys,
-  type PluginRef,
-  type PresetInput,
-  requireOwnPlace,
-} from './config/index.ts'
 export { InFlightSet } from './in-flight-set.ts'
 export { sha256 } from './digest.ts'
 export { catalogue, type ErrorCode, type ErrorFamily } from './error-catalogue.ts'

@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PaddockError, requireOwnPlace, resolvePackage } from '../core/index.ts'
+import { requireOwnPlace } from '../config/index.ts'
+import { PaddockError, resolvePackage } from '../core/index.ts'
 import { environmentKit } from './kit.ts'
 
 /**

@@ -1,18 +1,20 @@
 /** `paddock-rl`: what a program that runs rollouts or reads what was recorded needs. */
 export {
-  type Clock,
   type Config,
   type ConfigInput,
   defineConfig,
+  loadConfig,
+  type LoadConfigOptions,
+  type LoadedConfig,
+} from '../config/index.ts'
+export {
+  type Clock,
   type Digest,
   type ErrorCode,
   type ErrorFamily,
   type Event,
   type Id,
   isPaddockError,
-  loadConfig,
-  type LoadConfigOptions,
-  type LoadedConfig,
   newId,
   PaddockError,
   type RolloutEnd,

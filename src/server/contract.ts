@@ -1,5 +1,6 @@
 import type { WorkTally } from './work-tally.ts'
-import type { Config, Id, Verdict } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
+import type { Id, Verdict } from '../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../proxy/index.ts'
 import type { EngineOverUpdates, LateVerdict, OutsideGroups, RescoreOptions } from '../rollout/index.ts'
 import type { ArchiveState, BlobsState, Store } from '../trajectory/index.ts'

@@ -1,6 +1,7 @@
 import { Router } from 'express'
 import { z } from 'zod'
-import { isId, mergeSessionConfig, type Task, present } from '../core/index.ts'
+import { mergeSessionConfig } from '../config/index.ts'
+import { isId, type Task, present } from '../core/index.ts'
 import { bareTask, groupSpec } from '../rollout/index.ts'
 import { givenBy } from '../access/index.ts'
 import { onCuts } from '../trajectory/index.ts'

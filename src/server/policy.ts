@@ -1,4 +1,5 @@
-import { type Config, present } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
+import { present } from '../core/index.ts'
 import type { SessionPolicy } from '../trajectory/index.ts'
 
 /** The session part of the configuration as the policy that sessions are opened with. */

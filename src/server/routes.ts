@@ -1,6 +1,7 @@
 import { Router } from 'express'
 import { z } from 'zod'
-import { isId, mergeSessionConfig } from '../core/index.ts'
+import { mergeSessionConfig } from '../config/index.ts'
+import { isId } from '../core/index.ts'
 import { givenBy } from '../access/index.ts'
 import type { ControlParts } from './contract.ts'
 import { engineRoutes } from './engine-routes.ts'

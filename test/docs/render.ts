@@ -1,8 +1,9 @@
 /** Makes the reference pages that can be made from the code itself. `vitest run test/docs -u` writes them. */
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { configSchema } from '../../src/core/config/schema.ts'
-import { catalogue, environmentVariables } from '../../src/core/index.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { environmentVariables } from '../../src/config/index.ts'
+import { catalogue } from '../../src/core/index.ts'
 import { builtInExporters } from '../../src/trajectory/index.ts'
 
 const made = '<!-- Made from the code: `npx vitest run test/docs -u`. -->'

@@ -27,7 +27,7 @@ it('every environment that Paddock brings, and each that it makes of others, run
 })
 
 it('every engine that a configuration can name runs the suite of engines', async () => {
-  const schema = await readFile(join(root, 'src/core/config/schema.ts'), 'utf8')
+  const schema = await readFile(join(root, 'src/config/schema.ts'), 'utf8')
   const kinds = [...(/\.enum\(\['auto', (.*?)\]\)/.exec(schema)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
     ([, kind]) => kind,
   )

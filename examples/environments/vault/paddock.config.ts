@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { ConfigInput } from '../../../src/core/index.ts'
+import type { ConfigInput } from '../../../src/config/index.ts'
 
 /** Where the engine finds the adapters. The scripted engine has no weights, and takes any folder. */
 const adapter = (name: string) => ({ name, path: join(import.meta.dirname, 'adapters', name) })

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type ConfigInput, engineUrls } from '../../core/index.ts'
+import { type ConfigInput, engineUrls } from '../../config/index.ts'
 import type { Cli, CommandContext } from '../cli.ts'
 import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'

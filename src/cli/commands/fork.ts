@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { type ConfigInput, PaddockError } from '../../core/index.ts'
+import type { ConfigInput } from '../../config/index.ts'
+import { PaddockError } from '../../core/index.ts'
 import type { RunRequest } from '../../server/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { injectHelp, readInjections } from '../injections.ts'

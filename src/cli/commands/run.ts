@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { type ConfigInput, type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
+import type { ConfigInput } from '../../config/index.ts'
+import { type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
 import type { RunSummary } from '../../rollout/index.ts'
 import type { RunRequest } from '../../server/index.ts'
 import type { OwnerAddress } from '../../access/index.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandContext, labels, wholeNumber } from '../cli.ts'
-import { type ConfigInput, engineUrls } from '../../core/index.ts'
+import { type ConfigInput, engineUrls } from '../../config/index.ts'
 import { environmentFinder } from '../environments.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { aborted } from '../io.ts'

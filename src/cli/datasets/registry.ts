@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, normalize, resolve } from 'node:path'
 import { z } from 'zod'
-import { nearest, PaddockError } from '../../core/index.ts'
+import { nearest } from '../../config/index.ts'
+import { PaddockError } from '../../core/index.ts'
 
 /** Where the tasks of a data set are. */
 export interface Dataset {

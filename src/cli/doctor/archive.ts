@@ -1,4 +1,5 @@
-import { type Config, isPaddockError } from '../../core/index.ts'
+import type { Config } from '../../config/index.ts'
+import { isPaddockError } from '../../core/index.ts'
 import { plural } from '../present/units.ts'
 import { plainFindings } from './blobs.ts'
 import { type Finding, ok, problem } from './finding.ts'

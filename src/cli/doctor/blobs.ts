@@ -1,4 +1,5 @@
-import { type Config, isLoopback, isPaddockError } from '../../core/index.ts'
+import type { Config } from '../../config/index.ts'
+import { isLoopback, isPaddockError } from '../../core/index.ts'
 import type { ObjectsStore } from '../../trajectory/index.ts'
 import { bytes } from '../present/units.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'

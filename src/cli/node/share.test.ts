@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { configSchema } from '../../core/config/schema.ts'
+import { configSchema } from '../../config/schema.ts'
 import { shareOf, shareOfConfig } from './share.ts'
 
 it('shares are the whole together, as equal as can be, and one at least', () => {

@@ -1,4 +1,4 @@
-import type { Config } from '../../core/index.ts'
+import type { Config } from '../../config/index.ts'
 import { defaultLimits } from '../../rollout/index.ts'
 
 /** What falls to one of several: all shares together are the whole, and each is one at least. `index` from 0. */

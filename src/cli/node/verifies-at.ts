@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type Config, generatedPlace, type LoadedConfig, PaddockError } from '../../core/index.ts'
+import type { Config, LoadedConfig } from '../../config/index.ts'
+import { generatedPlace, PaddockError } from '../../core/index.ts'
 import { type NodeVerification, type Verified, verifyOrder } from '../../rollout/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import { environmentFinder } from '../environments.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { loadConfig } from '../../core/index.ts'
+import { loadConfig } from '../../config/index.ts'
 import { painter, printable } from './colour.ts'
 import { failureText } from './failure.ts'
 import { commonPrefix, readMessage } from '../../read/index.ts'

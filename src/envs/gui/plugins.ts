@@ -1,4 +1,5 @@
-import { PaddockError, type PluginRef } from '../../core/index.ts'
+import type { PluginRef } from '../../config/index.ts'
+import { PaddockError } from '../../core/index.ts'
 import { importPlugin } from '../plugin-module.ts'
 import type { App } from './application/index.ts'
 import type { Importer } from './importer/index.ts'

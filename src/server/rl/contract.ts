@@ -1,4 +1,5 @@
-import type { Config, Id, Verdict } from '../../core/index.ts'
+import type { Config } from '../../config/index.ts'
+import type { Id, Verdict } from '../../core/index.ts'
 import type {
   Evals,
   HandOuts,

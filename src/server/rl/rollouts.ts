@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { mergeSessionConfig, PaddockError, systemClock } from '../../core/index.ts'
+import { mergeSessionConfig } from '../../config/index.ts'
+import { PaddockError, systemClock } from '../../core/index.ts'
 import { callNamed, trainerRunOf, untilChange } from '../../rollout/index.ts'
 import type { OpenedSession } from '../../proxy/index.ts'
 import { familyOf, type RolloutView, treeOf, verdictInForce } from '../../trajectory/index.ts'

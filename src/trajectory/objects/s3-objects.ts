@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { AwsClient } from 'aws4fetch'
-import { type Digest, PaddockError, type ObjectStoreKeys, sha256 } from '../../core/index.ts'
+import type { ObjectStoreKeys } from '../../config/index.ts'
+import { type Digest, PaddockError, sha256 } from '../../core/index.ts'
 import type { ListedObject, Objects } from './contract.ts'
 import { kinds, type ObjectsKind } from './kinds.ts'
 

@@ -1,6 +1,6 @@
 import { access, realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { PaddockError } from '../errors.ts'
+import { PaddockError } from '../core/index.ts'
 
 /** A file of these names makes its folder a data directory or a task folder: what others wrote, and never code of ours. */
 const foreignMarks = ['log.sqlite', 'catalogue.sqlite', 'task.toml', 'task.yaml'] as const

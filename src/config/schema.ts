@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { logLevels } from '../log/levels.ts'
+import { logLevels } from '../core/index.ts'
 
 /**
  * Every key of `paddock.config.ts`, with its default and its description; `docs/reference/config.md` is made of them.

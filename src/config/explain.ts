@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { PaddockError } from '../errors.ts'
+import { PaddockError } from '../core/index.ts'
 import { nearest } from './nearest.ts'
 
 /**

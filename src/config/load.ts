@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PaddockError } from '../errors.ts'
+import { PaddockError } from '../core/index.ts'
 import { requireOwnFile } from './own-file.ts'
 import { configFromEnvironment, type EnvironmentVariables } from './environment.ts'
 import type { Config, ConfigInput } from './schema.ts'

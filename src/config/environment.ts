@@ -1,4 +1,4 @@
-import type { LogLevel } from '../log/levels.ts'
+import type { LogLevel } from '../core/index.ts'
 import type { ConfigInput } from './schema.ts'
 
 /** The environment variables that Paddock reads. Read here and nowhere else; `docs/reference/config.md` lists them. */
