@@ -288,9 +288,10 @@ class Leasing(Scripted):
         while renewed < 3:
             renewed += self.server.seen.get(timeout=60).path == "/rl/v1/claims/c1/renew"
         run.give_back(group)
-        self.assertIn("incarnation=7", self.server.asked[-1].path)
         run.close()
-        self.assertEqual(sum(asked.method == "DELETE" for asked in self.server.asked), 1)
+        # A renewal that was under way may come behind it.
+        (given_back,) = [asked for asked in self.server.asked if asked.method == "DELETE"]
+        self.assertIn("incarnation=7", given_back.path)
 
     def test_closing_gives_back_what_is_still_held_and_nothing_else(self) -> None:
         self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1), claim(2)]}))
