@@ -47,6 +47,9 @@ async function begun(session: TestSession, count: number): Promise<void> {
   while ((await session.log()).calls.length < count) await nextTurn()
 }
 
+/** Ends the stall. */
+const goOn = () => fetch(`${engine.url}/control/faults`, { method: 'DELETE' })
+
 const pastOf = (log: SessionLog, until: string | undefined) => {
   return { log, ancestors: [log.session], until: until ?? 'none', onDivergence: 'refuse' as const }
 }
@@ -71,10 +74,11 @@ describe.each([
   async function parentOf(): Promise<{ readonly log: SessionLog; readonly said: string | undefined }> {
     const session = await paddock.open()
     await textOf(session.post(first))
-    await engine.fault({ kind: 'stall', at: 'before_first_byte', seconds: 1, match: { session: session.id } })
+    await engine.fault({ kind: 'stall', at: 'before_first_byte', seconds: 600, match: { session: session.id } })
     const open = textOf(session.post(aside))
     await begun(session, 2)
     await textOf(session.post(second))
+    await goOn()
     return { said: await open, log: await session.log() }
   }
 
@@ -112,7 +116,7 @@ it.each(['before_first_byte', 'mid_stream'] as const)(
     const log = await parents.log()
     const session = await paddock.open({ past: pastOf(log, log.calls[1]?.intent.id) })
     await textOf(session.post(first))
-    await engine.fault({ kind: 'stall', at, token: 2, seconds: 1, match: { session: session.id } })
+    await engine.fault({ kind: 'stall', at, token: 2, seconds: 600, match: { session: session.id } })
     const body = { ...second, stream: true }
     const headers = { authorization: `Bearer ${session.key}`, 'content-type': 'application/json' }
     const broken = request(`${session.url}/chat/completions`, { method: 'POST', headers, agent: false })
@@ -121,7 +125,9 @@ it.each(['before_first_byte', 'mid_stream'] as const)(
     if (at === 'mid_stream') await once(broken, 'response')
     await begun(session, 2)
     broken.destroy()
-    const again = await session.post(body)
+    const joining = session.post(body)
+    await goOn()
+    const again = await joining
     expect([again.status, (await again.text()).includes('[DONE]')]).toEqual([200, true])
     const child = await session.log()
     expect(child.calls.map(({ commit, superseded }) => [commit?.outcome.kind, superseded])).toEqual([
