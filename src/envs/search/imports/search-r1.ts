@@ -1,4 +1,3 @@
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
 import type { QuestionLine } from '../config.ts'
@@ -20,6 +19,7 @@ const row = z.looseObject({
 
 /** Reads the questions. They have no evidence. Throws `TASK_INVALID` with the row. */
 export async function readSearchR1(path: string): Promise<readonly QuestionLine[]> {
+  const { asyncBufferFromFile, parquetReadObjects } = await import('hyparquet')
   const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) }).catch((cause: unknown) => {
     throw invalid(path, `cannot be read as Parquet: ${String(cause)}`, cause)
   })

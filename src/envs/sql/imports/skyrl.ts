@@ -1,5 +1,4 @@
 import { basename, join } from 'node:path'
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
 import type { SqlTaskFile } from '../task-file.ts'
@@ -37,6 +36,7 @@ const roots = [join('db_files', 'data'), 'data', '.']
  * compared, as SkyRL does. Throws `TASK_INVALID` with the row.
  */
 export async function importSkyRl(path: string): Promise<readonly SqlTaskFile[]> {
+  const { asyncBufferFromFile, parquetReadObjects } = await import('hyparquet')
   const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) }).catch((cause: unknown) => {
     throw invalid(path, `cannot be read as Parquet: ${String(cause)}`, cause)
   })

@@ -4,7 +4,7 @@ import { defineExporter, type Exporter } from '../contract.ts'
 import { roleOf } from '../conversation.ts'
 import { noNeeds } from '../needs.ts'
 import { rowAdvantage } from '../row-advantage.ts'
-import { type Cell, type Column, ParquetRows } from './parquet.ts'
+import type { Cell, Column } from './parquet.ts'
 
 /**
  * Columns by the names under which verl knows them (verl-project/verl 0.10.0.dev, commit 1dda039, 2026-08-22):
@@ -58,6 +58,8 @@ export const verlExporter: Exporter = defineExporter({
     rowGroupRows: z.int().positive().default(1_000),
   }),
   async write(rollouts, sink, options) {
+    // Loaded when rows are written: every command knows the exporters by name.
+    const { ParquetRows } = await import('./parquet.ts')
     const parquet = new ParquetRows(await sink.open('rows.parquet'), columns, 'paddock verl 1.0.0')
     let tokens = 0
     for await (const rollout of rollouts) {
