@@ -16,7 +16,7 @@ import {
 import { verdictOf } from '../../fidelity/world.ts'
 import { rawPost } from '../support.ts'
 import { type HostileEngine, hostileEngine } from './hostile-engine.ts'
-import { chatShapes, errorShapes } from './shapes.ts'
+import { chatShapes, errorShapes, otherShapes } from './shapes.ts'
 
 let engine: HostileEngine
 let directory: string
@@ -29,7 +29,7 @@ const group = { id: newId(), runId: newId(), taskDigest: sha256('t'), promptVari
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-hostile-'))
-  engine = await hostileEngine([...chatShapes, ...errorShapes])
+  engine = await hostileEngine([...chatShapes, ...errorShapes, ...otherShapes])
   store = await openStore(directory)
   const { catalogue, recorder } = store
   proxy = createProxy({
@@ -155,6 +155,23 @@ describe('an engine that tells what cannot be true', () => {
       }
     },
   )
+
+  it('two samples in the pieces of one are none, where two were asked for', async () => {
+    const { ask, judge } = await rollout()
+    await ask('two samples as one', true, { n: 2 })
+    const { log, tokens } = await judge()
+    expect(findingsOf(log)).toEqual([['duplicate_choice']])
+    expect(tokens).toMatchObject({ sampled: 6, trainable: 0 })
+  })
+
+  it.each([true, false])('an answer that ends in an error is a fault of the engine, streamed: %s', async (stream) => {
+    const { id, ask, judge } = await rollout()
+    await ask('an error for an end', stream)
+    expect(proxy.sessionStats(id).taints).toEqual(['ENGINE_DIED'])
+    const { log, tokens } = await judge()
+    expect(log.calls[0]?.commit?.outcome.kind).toBe('engine_error')
+    expect(tokens).toMatchObject({ sampled: 3, trainable: 0 })
+  })
 
   it('leaves a store that is whole', async () => {
     await store.recorder.flush()
