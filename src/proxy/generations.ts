@@ -18,6 +18,7 @@ import { renderBoth } from './injection/clean.ts'
 import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
 import type { InjectedCall } from './injection/injector.ts'
+import { lossOf } from './session/wire-trust.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
 import { judgeRetry } from './session/retries.ts'
@@ -285,10 +286,14 @@ export class Generations {
   /** Learns from an answer how far the engine's next ones are believed. */
   private judge(call: RunningCall, { commit, streamed }: EndedCall): void {
     const { session } = call.admitted
-    if (!commit.segments.some(({ origin }) => origin === 'sampled')) return
-    if (!session.trust.note(commit.findings, streamed)) return
-    const replica = shownUrl(this.around.engine.url)
-    const fault = wireFaultOf(commit.findings) ?? ''
+    const { engine } = this.around
+    const { findings } = commit
+    // What never gives ids loses none, and an answer that was cut off may have had more to tell.
+    const loss = engine.gives.tokenIds && commit.outcome.kind === 'complete' ? lossOf(findings) : null
+    if (loss === null && !commit.segments.some(({ origin }) => origin === 'sampled')) return
+    if (!session.trust.note(wireFaultOf(findings), loss, streamed)) return
+    const replica = shownUrl(engine.url)
+    const fault = wireFaultOf(findings) ?? loss
     const what = session.trust.refusedFor === null ? 'whole answers are asked for' : 'its calls are refused'
     const detail = `session ${session.record.id}: ${fault}; ${what} from now on`
     this.around.emit({ type: 'engine', what: 'distrusted', replica, detail })

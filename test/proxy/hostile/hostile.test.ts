@@ -205,6 +205,27 @@ describe('an engine that goes on so', () => {
     })
   })
 
+  it.each(['ids', 'logprobs'])('is asked for whole answers where its streams lack %s and they do not', async (what) => {
+    const { id, ask, judge } = await rollout()
+    for (const shape of [`a stream without ${what}`, 'nothing', 'nothing'])
+      expect((await ask(shape, true)).status).toBe(200)
+    expect(engine.asked.slice(-3)).toEqual([{ stream: true }, { stream: false }, { stream: false }])
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        what: 'distrusted',
+        detail: expect.stringContaining(`${id}: missing_${what}; whole answers`),
+      }),
+    )
+    const { tokens } = await judge()
+    expect([tokens.sampled, tokens.trainable]).toEqual([9, 6])
+  })
+
+  it.each(['ids', 'logprobs'])('is asked for streams as before where whole answers lack %s too', async (what) => {
+    const { ask } = await rollout()
+    for (let call = 0; call < 4; call += 1) await ask(`an answer without ${what}`, true, { seed: call })
+    expect(engine.asked.slice(-4).map(({ stream }) => stream)).toEqual([true, false, true, true])
+  })
+
   it('is refused by name after three whole answers in a row, and the rollout is tainted', async () => {
     const { id, ask, judge } = await rollout()
     for (let call = 0; call < 3; call += 1) expect((await ask('a negative id', false, { seed: call })).status).toBe(200)

@@ -300,6 +300,20 @@ export const errorShapes: readonly Shape[] = Object.entries({
 
 /** Answers that have tests of their own. */
 export const otherShapes: readonly Shape[] = [
+  ...(['ids', 'logprobs'] as const).flatMap((what): Shape[] => {
+    const lack = (choice: Json) => {
+      if (what === 'ids') delete choice.token_ids
+      else choice.logprobs = null
+    }
+    return [
+      {
+        name: `a stream without ${what}`,
+        spoils: ({ events }) => withIds({ whole: { choices: [] }, events }).forEach(lack),
+        finds: [],
+      },
+      { name: `an answer without ${what}`, spoils: (answer) => withIds(answer).forEach(lack), finds: [] },
+    ]
+  }),
   {
     name: 'two samples as one',
     spoils: (answer) => {
