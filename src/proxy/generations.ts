@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { InFlightSet, type Id, isBeside, newId, PaddockError } from '../core/index.ts'
+import { InFlightSet, type Id, isWork, newId, PaddockError } from '../core/index.ts'
 import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
 import { type AskedGeneration, callDigest, type GenerationRoute, idHeader, keptHeaders } from './asked-generation.ts'
 import { isAnswered } from './is-answered.ts'
@@ -306,7 +306,7 @@ export class Generations {
     session.ended(call, ended.sampledTokens ?? 0)
     this.forget(call)
     const { outcome } = ended.commit
-    if (isAnswered(outcome) && !isBeside(ended.line.callClass)) session.noteAnswered()
+    if (isAnswered(outcome) && isWork(ended.line.callClass)) session.noteAnswered()
     session.lastError = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
     this.totals.calls += 1
     this.totals.sampledTokens += ended.sampledTokens ?? 0

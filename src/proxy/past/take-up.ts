@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { isBeside } from '../../core/index.ts'
+import { isBeside, isWork } from '../../core/index.ts'
 import { type CallRecord, type Segment, type SessionLog, wireFaultOf } from '../../trajectory/index.ts'
 import { isAnswered } from '../is-answered.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
@@ -139,7 +139,7 @@ function figuresOf(
     // A refused call was never begun.
     if (commit === null || commit.outcome.kind === 'refused') continue
     calls += 1
-    if (isAnswered(commit.outcome) && !isBeside(intent.callClass)) answered += 1
+    if (isAnswered(commit.outcome) && isWork(intent.callClass)) answered += 1
     const ids = (segments.get(intent.id) ?? []).reduce(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
       0,
