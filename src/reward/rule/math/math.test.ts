@@ -101,6 +101,9 @@ describe('math equivalence', () => {
     ['\\varphi(mn)', 'm\\varphi(n)', '\\varphi(m n)'],
     ['f(x)=2x+1', 'f(x)=2x', 'f(x)=1+2x'],
     ['f(f(x))', 'f^2x', 'f(f(x))'],
+    ['h(2x)', '2h(x)', 'h(2x)'],
+    ['g(x+y)', 'g(x)+g(y)', 'g(x + y)'],
+    ['\\frac{h(a+b)}{2}', '\\frac{h(a)+h(b)}{2}', '\\frac{ha+hb}{2}'],
   ])('a function of something is no product: %s is not %s', (gold, other, same) => {
     expect([means(gold, other), means(other, gold), means(gold, same)]).toEqual([false, false, true])
   })

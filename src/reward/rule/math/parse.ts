@@ -24,11 +24,12 @@ export function isProduct(letters: string): boolean {
 }
 
 /**
- * Whether a letter before brackets is a function of what they hold and no factor of it: `f(x+y)` is not `f(x)+f(y)`. Its value
- * at one place says nothing of any other.
+ * Whether a letter is a function of what the brackets behind it hold and no factor of it: `f(x+y)` is not `f(x)+f(y)`. Its
+ * value at one place says nothing of any other. `g` and `h`, which are gravity and a height too, are one of a single sign.
  */
-function isFunction(letter: string): boolean {
-  return /^(?:[fghF]|\\(?:Gamma|zeta|phi|varphi|psi))(?:_\w+)?'*$/.test(letter)
+function isFunction(letter: string, behind: string): boolean {
+  if (/^[gh](?:_\w+)?$/.test(letter)) return /^\(\s*(?:\d+|\\[A-Za-z]+|[A-Za-z])\s*\)/.test(behind)
+  return /^(?:[fghF]|\\(?:Gamma|zeta|phi|varphi|psi))(?:_\w+)?'*$/.test(letter) && behind.startsWith('(')
 }
 
 class Parser {
@@ -86,7 +87,7 @@ class Parser {
     const braced = this.#group()
     const right = braced ?? this.#signed()
     // The inverse or the derivative of a function, or it applied again.
-    if (base.kind === 'letter' && isFunction(base.name) && this.#rest().startsWith('(')) throw new NoExpression()
+    if (base.kind === 'letter' && isFunction(base.name, this.#rest())) throw new NoExpression()
     return { kind: 'power', left: base, right }
   }
 
@@ -264,7 +265,7 @@ class Parser {
     const primes = this.#take(/^'+/)?.[0] ?? ''
     const index = below === null ? '' : `_${below[1] ?? below[2] ?? ''}`
     const letter = `${name}${index}${primes}`.replaceAll(/\s/g, '')
-    if (!isFunction(letter) || !this.#rest().startsWith('(')) return { kind: 'letter', name: letter }
+    if (!isFunction(letter, this.#rest())) return { kind: 'letter', name: letter }
     const given = this.#take(/^\([^()]*\)/)?.[0]
     if (given === undefined) throw new NoExpression()
     return { kind: 'letter', name: `${letter}${given.replaceAll(/\s/g, '')}` }
