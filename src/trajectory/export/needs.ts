@@ -146,7 +146,12 @@ export class NeedsCheck {
     return {
       problem: `it finds groups by counting rows, and they have ${size} where ${others.join(' or ')} were asked for`,
       fix: `Add \`--exact-group-size ${size}\`, and tell the trainer the same number.`,
-      data: { need: 'equalGroups', groups: [], sizes: [`${this.#rowsOfGroup.size} of ${size}`], asked: asked.map(String) },
+      data: {
+        need: 'equalGroups',
+        groups: [],
+        sizes: [`${this.#rowsOfGroup.size} of ${size}`],
+        asked: asked.map(String),
+      },
     }
   }
 
