@@ -27,7 +27,7 @@ export {
   skipValue,
   stringifyLossless,
 } from './json/index.ts'
-export { type BesideClass, type CallClass, isBeside, type Lineage } from './lineage.ts'
+export { type BesideClass, type CallClass, isBeside, isWork, type Lineage } from './lineage.ts'
 export { type Log, type LogLevel, logLevels, type LogOptions, openLog, silentLog, withoutSecrets } from './log/index.ts'
 export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams } from './policy.ts'
 export { isLoopback, originOf } from './origin.ts'

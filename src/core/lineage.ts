@@ -17,6 +17,11 @@ export function isBeside(callClass: CallClass): callClass is BesideClass {
   return callClass === 'completion' || callClass === 'embedding'
 }
 
+/** Whether an agent that was answered so can have worked: not by a title for a list, or by a look at whether its key has quota left. */
+export function isWork(callClass: CallClass): boolean {
+  return !isBeside(callClass) && callClass !== 'title' && callClass !== 'probe' && callClass !== 'count'
+}
+
 /**
  * What is known of a call's place in the harness's own structure, extracted by the proxy from headers and body.
  * `trajectory/classify` sees only this, never HTTP.

@@ -99,8 +99,8 @@ export class EngineReply {
 
 /** What Paddock itself aborts it goes on with, and no end is told: this one was ended by somebody else, or by the engine's death. */
 function requireNotAborted({ choices }: Answer): void {
-  if (choices.every(({ finishReason }) => finishReason !== 'abort')) return
-  throw new PaddockError('ENGINE_DIED', 'The engine aborted the answer before it was complete.', {
+  if (choices.every(({ finishReason }) => finishReason !== 'abort' && finishReason !== 'error')) return
+  throw new PaddockError('ENGINE_DIED', 'The engine aborted the answer, or failed, before it was complete.', {
     fix: 'Let Paddock pause the engine for new weights (`paddock engine pause`, or the policy route of a trainer); see why the engine aborts.',
   })
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { InFlightSet, type Id, isBeside, newId, PaddockError } from '../core/index.ts'
+import { InFlightSet, type Id, isWork, newId, PaddockError } from '../core/index.ts'
 import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
 import { type AskedGeneration, callDigest, type GenerationRoute, idHeader, keptHeaders } from './asked-generation.ts'
 import { isAnswered } from './is-answered.ts'
@@ -18,6 +18,7 @@ import { renderBoth } from './injection/clean.ts'
 import { RunningCall } from './running-call.ts'
 import type { Admission } from './session/admission.ts'
 import type { InjectedCall } from './injection/injector.ts'
+import { lossOf } from './session/wire-trust.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
 import { judgeRetry } from './session/retries.ts'
@@ -285,10 +286,14 @@ export class Generations {
   /** Learns from an answer how far the engine's next ones are believed. */
   private judge(call: RunningCall, { commit, streamed }: EndedCall): void {
     const { session } = call.admitted
-    if (!commit.segments.some(({ origin }) => origin === 'sampled')) return
-    if (!session.trust.note(commit.findings, streamed)) return
-    const replica = shownUrl(this.around.engine.url)
-    const fault = wireFaultOf(commit.findings) ?? ''
+    const { engine } = this.around
+    const { findings } = commit
+    // What never gives ids loses none, and an answer that was cut off may have had more to tell.
+    const loss = engine.gives.tokenIds && commit.outcome.kind === 'complete' ? lossOf(findings) : null
+    if (loss === null && !commit.segments.some(({ origin }) => origin === 'sampled')) return
+    if (!session.trust.note(wireFaultOf(findings), loss, streamed)) return
+    const replica = shownUrl(engine.url)
+    const fault = wireFaultOf(findings) ?? loss
     const what = session.trust.refusedFor === null ? 'whole answers are asked for' : 'its calls are refused'
     const detail = `session ${session.record.id}: ${fault}; ${what} from now on`
     this.around.emit({ type: 'engine', what: 'distrusted', replica, detail })
@@ -301,7 +306,7 @@ export class Generations {
     session.ended(call, ended.sampledTokens ?? 0)
     this.forget(call)
     const { outcome } = ended.commit
-    if (isAnswered(outcome) && !isBeside(ended.line.callClass)) session.noteAnswered()
+    if (isAnswered(outcome) && isWork(ended.line.callClass)) session.noteAnswered()
     session.lastError = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
     this.totals.calls += 1
     this.totals.sampledTokens += ended.sampledTokens ?? 0

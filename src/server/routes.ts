@@ -1,7 +1,7 @@
 import { Router } from 'express'
 import { z } from 'zod'
 import { mergeSessionConfig } from '../config/index.ts'
-import { isId } from '../core/index.ts'
+import { type Id, isId, PaddockError } from '../core/index.ts'
 import { givenBy } from '../access/index.ts'
 import type { ControlParts } from './contract.ts'
 import { engineRoutes } from './engine-routes.ts'
@@ -14,6 +14,7 @@ import { rescoreRoutes } from './rescores.ts'
 import { runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
 import { rolloutView, sessionLogView, sessionView } from '../read/index.ts'
+import type { SessionRecord } from '../trajectory/index.ts'
 
 const limit = z.coerce.number().int().min(1).max(10_000).default(100)
 const id = z.string().refine(isId, 'not an id')
@@ -34,6 +35,15 @@ export function controlRoutes(parts: ControlParts): Router {
   routes.use(groupRoutes(parts))
   routes.use(rescoreRoutes(parts))
 
+  /** What an agent sampled after its rollout's end would change rows that are settled, and maybe trained. */
+  const rolloutToJoin = async (rolloutId: Id, role: SessionRecord['role']): Promise<Id> => {
+    const { end, work } = await catalogue.rollout(rolloutId)
+    if (role !== 'agent' || (end === null && work === null)) return rolloutId
+    throw new PaddockError('STORE_CONFLICT', `rollout ${rolloutId} has ended${end === null ? '' : ` as ${end}`}`, {
+      fix: 'Open a session without a rollout, or a rollout of a group.',
+    })
+  }
+
   routes.post('/sessions', async (request, response) => {
     const body = parse(sessionBody, request.body ?? {}, 'body')
     const { model, ...asked } = body.policy
@@ -46,7 +56,7 @@ export function controlRoutes(parts: ControlParts): Router {
     const opened =
       body.rolloutId === null
         ? await parts.openRecording(open)
-        : await parts.proxy.openSession({ ...open, rolloutId: (await catalogue.rollout(body.rolloutId)).id })
+        : await parts.proxy.openSession({ ...open, rolloutId: await rolloutToJoin(body.rolloutId, body.role) })
     response.status(201).json({
       session: sessionView(opened.session),
       key: opened.key,

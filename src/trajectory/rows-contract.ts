@@ -384,6 +384,8 @@ export interface SelectionSummary {
       readonly reason: 'too_small' | 'zero_variance' | 'empty'
       readonly rollouts: number
     }[]
+    /** How many members were asked for in exported groups, each number once; of a group of several rounds nobody says. */
+    readonly asked?: readonly number[]
   }
   /** Rows of exported rollouts that were left out, by reason. */
   readonly rowsLeftOut: Readonly<Partial<Record<DropReason, number>>>

@@ -113,6 +113,22 @@ describe('a group of a harness elsewhere', () => {
     expect(error.code).toBe('ROUND_SETTLED')
   })
 
+  it('gets no session in a rollout that has ended, whose tokens nobody would count', async () => {
+    const group = await openGroup({ n: 2 })
+    const { rollout } = await open(group.id)
+    const more = await ask<Opened>('POST', '/sessions', { rolloutId: rollout.id })
+    expect((await say(more)).status).toBe(200)
+    await end(rollout.id, 1)
+    expect((await say(more)).status).toBe(409)
+    const { error } = await ask<{ error: { code: string; message: string } }>(
+      'POST',
+      '/sessions',
+      { rolloutId: rollout.id },
+      409,
+    )
+    expect(error).toMatchObject({ code: 'STORE_CONFLICT', message: expect.stringContaining('has ended as completed') })
+  })
+
   it('waits for a verdict that comes later', async () => {
     const group = await openGroup({ n: 1 })
     const { rollout } = await open(group.id)

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { groupSpec } from '../../src/rollout/index.ts'
 import { type RecordedRollout, recordRollouts, sampledPerRollout } from '../../src/testing/exporter/index.ts'
 import {
   builtInExporters,
@@ -30,9 +31,18 @@ async function opened(rollouts: readonly RecordedRollout[]) {
     if (rule === undefined) throw new Error(`nobody here knows how the trainer of ${exporter} finds groups`)
     return { manifest, rows: await rule.read(out), group: rule.group }
   }
+  /** What is recorded of how many members each group was to have. */
+  const askFor = async (n: number) => {
+    for (const { id: runId } of await store.catalogue.runs()) {
+      for (const { id: groupId } of await store.catalogue.groups(runId)) {
+        await store.catalogue.openRound({ groupId, runId, round: 0, spec: groupSpec({ n }) })
+      }
+    }
+  }
   return {
     ids,
     run,
+    askFor,
     entries: () => readdir(directory),
     taskOf: ({ rolloutId }: TrainerRow) => rollouts[ids.indexOf(rolloutId)]?.task ?? 'none',
     [Symbol.asyncDispose]: async () => {
@@ -155,6 +165,41 @@ describe('two groups of 24, one of which lost two members', () => {
       group_surplus: 2 * sampledPerRollout,
       verdict_null: 2 * sampledPerRollout,
     })
+  })
+})
+
+describe('8 groups of 4, each of which lost one', () => {
+  let world: Opened
+  beforeAll(async () => {
+    world = await opened(
+      Array.from({ length: 32 }, (_, index) => {
+        const task = `task-${Math.floor(index / 4)}`
+        return { task, group: task, reward: index % 4 === 2 ? ('infra_error' as const) : (index * 7) % 5 }
+      }),
+    )
+    await world.askFor(4)
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  it.each(counting)(
+    '%s would find 6 groups of 4 in them, so they are refused until somebody says 3',
+    async (format) => {
+      await expect(world.run(format)).rejects.toMatchObject({
+        code: 'EXPORT_REFUSED',
+        message: expect.stringContaining('they have 3 where 4 were asked for'),
+        fix: expect.stringContaining('--exact-group-size 3'),
+        data: { need: 'equalGroups', asked: ['4'] },
+      })
+      const { rows, group } = await world.run(format, { exactGroupSize: 3 })
+      expectTrueGroups(world, group(rows, 3, 8), 3, 8)
+    },
+  )
+
+  it('no other trainer is told so, and none where all that were asked for are there', async () => {
+    expect((await world.run('verl')).rows).toHaveLength(24)
+    await using whole = await opened([{ reward: 1 }, { reward: 0 }])
+    await whole.askFor(2)
+    expect((await whole.run('trl')).rows).toHaveLength(2)
   })
 })
 

@@ -48,6 +48,15 @@ describe('an agent that the model never answered', () => {
     expect(rollouts).toMatchObject([{ calls: 1, verdict: { status: 'unscorable', reward: null } }])
   })
 
+  test.each([
+    ['a title', 50],
+    ['a look at its quota', 1],
+  ])('is answered nothing but %s: no number either', async (_, limit) => {
+    const command = asks({ max_tokens: limit }).replace('curl', 'curl -A opencode/1.0')
+    const { rollouts } = await world.run({ tasks: [task], harness: shellHarness({ command }) })
+    expect(rollouts).toMatchObject([{ end: 'completed', calls: 1, verdict: { status: 'unscorable', reward: null } }])
+  })
+
   test('one that was answered and did nothing about it is scored 0', async () => {
     const { rollouts } = await world.run({ tasks: [task], harness: shellHarness({ command: asks() }) })
     expect(rollouts).toMatchObject([{ end: 'completed', calls: 1, verdict: { status: 'scored', reward: 0 } }])

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { isBeside } from '../../core/index.ts'
-import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
+import { isBeside, isWork } from '../../core/index.ts'
+import { type CallRecord, type Segment, type SessionLog, wireFaultOf } from '../../trajectory/index.ts'
 import { isAnswered } from '../is-answered.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { DialectRequest } from '../dialects/contract.ts'
@@ -48,7 +48,8 @@ export function takeUpTurn(
 ): void {
   const { commit, intent } = call
   takeUpTokens(session, call, { asked, segments })
-  if (commit !== null && segments.length > 0) session.trust.note(commit.findings, intent.streamed)
+  // What streams lack is found out again by the first one.
+  if (commit !== null && segments.length > 0) session.trust.note(wireFaultOf(commit.findings), null, intent.streamed)
   if (commit !== null && isAnswered(commit.outcome)) takeUpAnswers(session, call, asked)
 }
 
@@ -138,7 +139,7 @@ function figuresOf(
     // A refused call was never begun.
     if (commit === null || commit.outcome.kind === 'refused') continue
     calls += 1
-    if (isAnswered(commit.outcome) && !isBeside(intent.callClass)) answered += 1
+    if (isAnswered(commit.outcome) && isWork(intent.callClass)) answered += 1
     const ids = (segments.get(intent.id) ?? []).reduce(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
       0,

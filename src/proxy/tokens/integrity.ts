@@ -1,4 +1,4 @@
-import type { Answer, ChoiceAnswer } from '../dialects/chat/answer.ts'
+import { type Answer, type ChoiceAnswer, idNamedBy } from '../dialects/chat/answer.ts'
 import { countOf, noId } from '../dialects/chat/wire-values.ts'
 import { tokenFlag } from '../../trajectory/index.ts'
 
@@ -33,6 +33,8 @@ export function findingsOf(facts: IntegrityFacts): readonly string[] {
     total += choice.tokenIds.length
     findInChoice(choice, facts, found)
   }
+  // Two samples that came as one, piece by piece: it ended twice, and there are fewer than were asked for.
+  if (answer.endedAgain && answer.choices.length < facts.n) found.push('duplicate_choice')
   if (answer.choices.length > 0) findInPrompt(facts, total, found)
   if (hasInvalidCount(answer)) found.push('invalid_usage')
   else if (whole && claimed === null) found.push('missing_usage')
@@ -70,6 +72,8 @@ function findInChoice(choice: ChoiceAnswer, { whole, gives, n, vocabulary }: Int
   for (let at = 0; at < logprobs.length; at += 1) {
     const finding = findingOf(logprobs[at] ?? Number.NaN)
     if (finding !== null) found.push(finding)
+    const named = idNamedBy(choice.tokenTexts[at])
+    if (named !== null && named !== choice.tokenIds[at]) found.push('logprob_count_mismatch')
   }
 }
 

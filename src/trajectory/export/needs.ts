@@ -48,6 +48,8 @@ export class NeedsCheck {
   readonly #needs: TrainerNeeds
   /** The trainer takes advantages as they are given, so what it would count does not matter. */
   readonly #splits: boolean
+  /** Nobody has said of which size groups are to be. */
+  readonly #sizeIsOpen: boolean
   readonly #rowsOfGroup = new Map<string, number>()
   readonly #splitRollouts = new Map<string, string>()
   readonly #brokenRows: string[] = []
@@ -60,6 +62,7 @@ export class NeedsCheck {
     this.#exporter = exporter
     this.#needs = needs
     this.#splits = query.oneRowPerRollout === 'split-advantage'
+    this.#sizeIsOpen = query.exactGroupSize === undefined && query.selector === undefined
   }
 
   /** Notes a rollout with the rows that are written. */
@@ -72,9 +75,12 @@ export class NeedsCheck {
     }
   }
 
-  /** Throws `EXPORT_REFUSED` that names the need, the groups or rows that miss it, and the option that helps. */
-  finish(): void {
-    const finding = this.#finding()
+  /**
+   * Throws `EXPORT_REFUSED` that names the need, the groups or rows that miss it, and the option that helps. `asked`: the
+   * members that groups were to have, each number once.
+   */
+  finish(asked: readonly number[]): void {
+    const finding = this.#finding(asked)
     if (finding === null) return
     const { problem, fix, data } = finding
     throw new PaddockError('EXPORT_REFUSED', `Export as ${this.#exporter}: ${problem}`, { fix, data })
@@ -90,7 +96,7 @@ export class NeedsCheck {
     if (holder !== groupId) this.#sharedPrompts.add(groupId)
   }
 
-  #finding(): Finding | null {
+  #finding(asked: readonly number[]): Finding | null {
     const { equalGroups, oneRowPerRollout, contiguousPrefix } = this.#needs
     const split = [...this.#splitRollouts.keys()]
     if (contiguousPrefix && split.length > 0) {
@@ -107,7 +113,7 @@ export class NeedsCheck {
         data: { need: 'oneRowPerRollout', rollouts: split.slice(0, named), groups: this.#groupsOfSplit() },
       }
     }
-    const uneven = equalGroups && !this.#splits ? this.#uneven() : null
+    const uneven = equalGroups && !this.#splits ? (this.#uneven() ?? this.#short(asked)) : null
     return uneven ?? this.#logprobs() ?? this.#prompts()
   }
 
@@ -128,6 +134,23 @@ export class NeedsCheck {
         need: 'equalGroups',
         groups: odd.slice(0, named).map(([id]) => id),
         sizes: sizes.map(([size, groups]) => `${groups.length} of ${size}`),
+      },
+    }
+  }
+
+  /** All groups lost as many: the trainer that was told the number of before would find others. */
+  #short(asked: readonly number[]): Finding | null {
+    const [size] = this.#rowsOfGroup.values()
+    const others = asked.filter((number) => number !== size)
+    if (!this.#sizeIsOpen || size === undefined || others.length === 0) return null
+    return {
+      problem: `it finds groups by counting rows, and they have ${size} where ${others.join(' or ')} were asked for`,
+      fix: `Add \`--exact-group-size ${size}\`, and tell the trainer the same number.`,
+      data: {
+        need: 'equalGroups',
+        groups: [],
+        sizes: [`${this.#rowsOfGroup.size} of ${size}`],
+        asked: asked.map(String),
       },
     }
   }

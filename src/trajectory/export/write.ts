@@ -47,8 +47,8 @@ export async function writeExport(request: WriteRequest): Promise<Manifest> {
   if (!pass.ended) {
     throw new PaddockError('EXPORTER_INVALID', `Exporter ${exporter.name} did not consume all rollouts`)
   }
-  pass.needs.finish()
   const summary = selection.summary()
+  pass.needs.finish(summary.groups.asked ?? [])
   const manifest = manifestOf({
     createdAt: request.clock.now(),
     paddockVersion: request.paddockVersion,

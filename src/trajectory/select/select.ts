@@ -67,6 +67,7 @@ class SelectionPass {
   #exportedRollouts = 0
   #selectedGroups = 0
   #exportedGroups = 0
+  readonly #asked = new Set<number>()
   readonly #seenPolicies = new Set<string>()
   #state: 'new' | 'running' | 'ended' = 'new'
 
@@ -79,12 +80,15 @@ class SelectionPass {
     if (this.#state !== 'new') throw new PaddockError('EXPORT_REFUSED', 'A selection can be read once')
     this.#state = 'running'
     const limit = this.#query.limit ?? Number.POSITIVE_INFINITY
-    for await (const { group, members: all } of this.#groups()) {
+    for await (const { group, members: all, rounds } of this.#groups()) {
       this.#selectedGroups += 1
       const { members, dropped, advantages } = planGroup(all, this.#query, limit - this.#exportedRollouts)
       if (dropped !== null) {
         this.#droppedGroups.push({ groupId: group.id, reason: dropped, rollouts: members.length })
-      } else this.#exportedGroups += 1
+      } else {
+        this.#exportedGroups += 1
+        for (const asked of askedOf(rounds)) this.#asked.add(asked)
+      }
       for (const member of members) {
         const { rollout, drop } = member
         this.#selectedRollouts += 1
@@ -123,13 +127,22 @@ class SelectionPass {
         exported: this.#exportedRollouts,
         dropped: this.#droppedRollouts,
       },
-      groups: { selected: this.#selectedGroups, exported: this.#exportedGroups, dropped: this.#droppedGroups },
+      groups: {
+        selected: this.#selectedGroups,
+        exported: this.#exportedGroups,
+        dropped: this.#droppedGroups,
+        asked: [...this.#asked],
+      },
       rowsLeftOut: { ...this.#rowsLeftOut },
       drift: this.#drift.total(),
     }
   }
 
-  async *#groups(): AsyncGenerator<{ readonly group: GroupRecord; readonly members: readonly Member[] }> {
+  async *#groups(): AsyncGenerator<{
+    readonly group: GroupRecord
+    readonly members: readonly Member[]
+    readonly rounds: readonly RoundView[]
+  }> {
     for (const groupId of await this.#groupIds()) {
       const group = await this.#source.catalogue.group(groupId)
       const task = await this.#task(group.taskDigest)
@@ -140,7 +153,7 @@ class SelectionPass {
         if (!isSelected(rollout, task, this.#query)) continue
         members.push(await this.#member(rollout, { group, isMasked: isMasked(rollout, rounds) }))
       }
-      if (members.length > 0) yield { group, members: chosenBy(this.#query.selector, group, task, members) }
+      if (members.length > 0) yield { group, rounds, members: chosenBy(this.#query.selector, group, task, members) }
     }
   }
 
@@ -270,4 +283,10 @@ class SelectionPass {
 function isMasked({ slot, end }: RolloutView, rounds: readonly RoundView[]): boolean {
   const round = rounds.findLast(({ slots }) => slots.some((one) => one.slot === slot))
   return round !== undefined && cutOf(round.spec, end) === 'mask'
+}
+
+/** The members that the round of a group was to have; nothing where there were several rounds, or none. */
+function askedOf(rounds: readonly RoundView[]): readonly number[] {
+  if (rounds.length > 1) return []
+  return rounds.map(({ spec: { n, stopWhen } }) => (stopWhen.kind === 'usable' ? stopWhen.count : n))
 }

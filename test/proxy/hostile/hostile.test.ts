@@ -16,7 +16,7 @@ import {
 import { verdictOf } from '../../fidelity/world.ts'
 import { rawPost } from '../support.ts'
 import { type HostileEngine, hostileEngine } from './hostile-engine.ts'
-import { chatShapes, errorShapes } from './shapes.ts'
+import { chatShapes, errorShapes, otherShapes } from './shapes.ts'
 
 let engine: HostileEngine
 let directory: string
@@ -29,7 +29,7 @@ const group = { id: newId(), runId: newId(), taskDigest: sha256('t'), promptVari
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-hostile-'))
-  engine = await hostileEngine([...chatShapes, ...errorShapes])
+  engine = await hostileEngine([...chatShapes, ...errorShapes, ...otherShapes])
   store = await openStore(directory)
   const { catalogue, recorder } = store
   proxy = createProxy({
@@ -156,6 +156,23 @@ describe('an engine that tells what cannot be true', () => {
     },
   )
 
+  it('two samples in the pieces of one are none, where two were asked for', async () => {
+    const { ask, judge } = await rollout()
+    await ask('two samples as one', true, { n: 2 })
+    const { log, tokens } = await judge()
+    expect(findingsOf(log)).toEqual([['duplicate_choice']])
+    expect(tokens).toMatchObject({ sampled: 6, trainable: 0 })
+  })
+
+  it.each([true, false])('an answer that ends in an error is a fault of the engine, streamed: %s', async (stream) => {
+    const { id, ask, judge } = await rollout()
+    await ask('an error for an end', stream)
+    expect(proxy.sessionStats(id).taints).toEqual(['ENGINE_DIED'])
+    const { log, tokens } = await judge()
+    expect(log.calls[0]?.commit?.outcome.kind).toBe('engine_error')
+    expect(tokens).toMatchObject({ sampled: 3, trainable: 0 })
+  })
+
   it('leaves a store that is whole', async () => {
     await store.recorder.flush()
     expect((await fsck(directory)).problems).toEqual([])
@@ -186,6 +203,27 @@ describe('an engine that goes on so', () => {
       masked: {},
       notExported: { count_mismatch: 2, missing_ids: 1 },
     })
+  })
+
+  it.each(['ids', 'logprobs'])('is asked for whole answers where its streams lack %s and they do not', async (what) => {
+    const { id, ask, judge } = await rollout()
+    for (const shape of [`a stream without ${what}`, 'nothing', 'nothing'])
+      expect((await ask(shape, true)).status).toBe(200)
+    expect(engine.asked.slice(-3)).toEqual([{ stream: true }, { stream: false }, { stream: false }])
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        what: 'distrusted',
+        detail: expect.stringContaining(`${id}: missing_${what}; whole answers`),
+      }),
+    )
+    const { tokens } = await judge()
+    expect([tokens.sampled, tokens.trainable]).toEqual([9, 6])
+  })
+
+  it.each(['ids', 'logprobs'])('is asked for streams as before where whole answers lack %s too', async (what) => {
+    const { ask } = await rollout()
+    for (let call = 0; call < 4; call += 1) await ask(`an answer without ${what}`, true, { seed: call })
+    expect(engine.asked.slice(-4).map(({ stream }) => stream)).toEqual([true, false, true, true])
   })
 
   it('is refused by name after three whole answers in a row, and the rollout is tainted', async () => {

@@ -193,6 +193,11 @@ export const chatShapes: readonly Shape[] = [
     only: 'stream',
   },
   {
+    name: 'logprobs of other tokens',
+    spoils: entries((list) => list.map((one) => ({ ...one, token: 'token_id:13' }))),
+    finds: ['logprob_count_mismatch'],
+  },
+  {
     name: 'no logprobs',
     spoils: (answer) => {
       for (const choice of withIds(answer)) choice.logprobs = null
@@ -292,3 +297,38 @@ export const errorShapes: readonly Shape[] = Object.entries({
   'an error as a piece': (events: Json[]) => events.splice(3, 2, { object: 'error', message, code: 500 }),
   'an error beside choices': (events: Json[]) => Object.assign(events[3], { error: message }),
 }).map(([name, spoil]) => ({ name, spoils: ({ events }) => void spoil(events), finds: [], only: 'stream' }))
+
+/** Answers that have tests of their own. */
+export const otherShapes: readonly Shape[] = [
+  ...(['ids', 'logprobs'] as const).flatMap((what): Shape[] => {
+    const lack = (choice: Json) => {
+      if (what === 'ids') delete choice.token_ids
+      else choice.logprobs = null
+    }
+    return [
+      {
+        name: `a stream without ${what}`,
+        spoils: ({ events }) => withIds({ whole: { choices: [] }, events }).forEach(lack),
+        finds: [],
+      },
+      { name: `an answer without ${what}`, spoils: (answer) => withIds(answer).forEach(lack), finds: [] },
+    ]
+  }),
+  {
+    name: 'two samples as one',
+    spoils: (answer) => {
+      const { events } = answer
+      const [, one, two, end] = events
+      events.splice(3, 1, one, two, end, end)
+      usage({ completion_tokens: 6 })(answer)
+    },
+    finds: [],
+  },
+  {
+    name: 'an error for an end',
+    spoils: (answer) => {
+      for (const choice of choices(answer)) if (choice.finish_reason === 'stop') choice.finish_reason = 'error'
+    },
+    finds: [],
+  },
+]

@@ -15,6 +15,8 @@ const model = 'scripted-hermes'
 interface Place {
   id(value: unknown): void
   logprob(value: unknown): void
+  /** The list beside the rows tells another id. */
+  beside?(id: number): void
   /** The token is not told at all. */
   drop(): void
 }
@@ -51,6 +53,7 @@ const pairs = (meta: Json, ids: Json): Place | null => {
   return {
     id: (value) => (list.at(-1)[1] = value),
     logprob: (value) => (list.at(-1)[0] = value),
+    ...(Array.isArray(ids) ? { beside: (id: number) => (ids[ids.length - 1] = id) } : {}),
     drop: () => {
       list.pop()
       ids?.pop()
@@ -85,6 +88,7 @@ const wires: readonly Wire[] = [
   })),
 ]
 
+const twice = 'another id in the list beside the rows'
 const outside = 'an id outside the vocabulary'
 const lies: readonly (readonly [string, (place: Place) => void, readonly string[]])[] = [
   ['an id of 2^32', (at) => at.id(4_294_967_296), ['invalid_ids']],
@@ -95,6 +99,7 @@ const lies: readonly (readonly [string, (place: Place) => void, readonly string[
   ['an id of null', (at) => at.id(null), ['invalid_ids']],
   ['an infinite id', (at) => at.id(raw('1e400')), ['invalid_ids']],
   ['a positive logprob', (at) => at.logprob(3.5), ['positive_logprob']],
+  [twice, (at) => at.beside?.(7), ['invalid_ids']],
   ['a token that is not told', (at) => at.drop(), ['count_mismatch']],
 ]
 
@@ -167,7 +172,8 @@ describe.each(wires)('$name', ({ flags, path, stream, strategy, place }) => {
     expect(log.segments.flatMap(({ choice, tokens }) => (choice === null ? [] : [...tokens])).length).toBeGreaterThan(2)
   })
 
-  it.each(lies.filter(([name]) => tells || name !== outside))(
+  const hasList = path === '/generate'
+  it.each(lies.filter(([name]) => (tells || name !== outside) && (hasList || name !== twice)))(
     '%s is found and voids the answer',
     async (_name, told, finds) => {
       lie = told

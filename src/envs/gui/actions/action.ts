@@ -94,9 +94,12 @@ export function parseAction(input: unknown, screen: Screen): ParsedAction {
   return outside === null ? { ok: true, action: parsed.data } : wrong(outside)
 }
 
-/** Says which point lies outside of the screen; null when all lie on it. */
+/** Says which point lies outside of the screen, or is a fraction of it where pixels are counted; null when all lie on it. */
 export function outsideOf(action: Action, screen: Screen): string | null {
   for (const { x, y } of pointsOf(action)) {
+    if (isFraction({ x, y })) {
+      return `(${x}, ${y}) is no place of pixels. Coordinates are pixels of a picture of ${screen.width}x${screen.height}.`
+    }
     if (x >= 0 && y >= 0 && x < screen.width && y < screen.height) continue
     return (
       `The point (${x}, ${y}) is outside of the screen. x must be from 0 to ${screen.width - 1}, ` +
@@ -104,6 +107,11 @@ export function outsideOf(action: Action, screen: Screen): string | null {
     )
   }
   return null
+}
+
+/** Between nothing and one: a fraction of the screen, where something else is counted. */
+export function isFraction({ x, y }: { readonly x: number; readonly y: number }): boolean {
+  return (x > 0 && x < 1) || (y > 0 && y < 1)
 }
 
 function pointsOf(action: Action): readonly { readonly x: number; readonly y: number }[] {

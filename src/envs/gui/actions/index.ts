@@ -2,6 +2,7 @@ export {
   type Action,
   actionNames,
   actionSchema,
+  isFraction,
   outsideOf,
   type ParsedAction,
   parseAction,

@@ -253,6 +253,25 @@ const counted: readonly (readonly [name: string, kind: Coordinates | null, words
     ['browsergym', 'relative1000', 'mouse_click(500, 500)', { x: 640, y: 400 }],
     ['browsergym', null, 'mouse_drag_and_drop(0.1, 0.2, 0.3, 0.4)', /no place of pixels/],
     ['osworld-computer-13', 'fraction', { action_type: 'CLICK', x: 0.5, y: 0.25 }, { x: 640, y: 200 }],
+    // Of those whose coordinates are always pixels.
+    ['openai', null, { type: 'click', x: 0.5, y: 0.25 }, /no place of pixels.*1280x800/],
+    [
+      'openai',
+      null,
+      {
+        type: 'drag',
+        path: [
+          { x: 0.1, y: 0.2 },
+          { x: 90, y: 90 },
+        ],
+      },
+      /no place of pixels/,
+    ],
+    ['anthropic-20250124', null, { action: 'left_click', coordinate: [0.5, 0.25] }, /no place of pixels/],
+    ['anthropic-20251124', null, { action: 'zoom', region: [0.1, 0.1, 0.5, 0.5] }, /no place of pixels/],
+    ['anthropic-20251124', null, { action: 'zoom', region: [100, 100, 5000, 5000] }, /outside of the screen/],
+    ['anthropic-20251124', null, { action: 'zoom', region: [0, 0, 1280, 800] }, { action: 'zoom' }],
+    ['miniwob', null, { action_type: 'CLICK_COORDS', coords: [0.3, 0.4] }, /no place of pixels/],
   ]
 it.each(counted)('%s with coordinates %j: %j', (name, kind, words, means) => {
   const adapter = adapterOf(kind === null ? name : { name, coordinates: kind })
@@ -335,6 +354,51 @@ const whole: readonly (readonly [name: string, words: unknown, means: object | R
     },
   ],
   ['qwen', '<tool_call>{"arguments": {"action": "wait", "time": 1}}</tool_call><tool_call>{"argu', /No call was found/],
+  // A part of what was said is not done for the whole of it.
+  ['osworld-computer-13', { action_type: 'SCROLL', parameters: { x: 500, y: 600, dy: -2 } }, /takes dx, dy, and no x/],
+  ['osworld-computer-13', { action_type: 'CLICK', x: 5, y: 6, clicks: 2 }, /and no clicks/],
+  ['osworld-computer-13', { action_type: 'DRAG_TO', x: 5, y: 6, button: 'right' }, /and no button/],
+  ['osworld-computer-13', { action_type: 'PRESS', key: 'a', keys: ['ctrl', 'a'] }, /and no keys/],
+  ['osworld-computer-13', { action_type: 'CLICK', parameters: {}, x: 5, y: 6 }, { action: 'click', x: 5, y: 6 }],
+  ['openai', { type: 'double_click', x: 5, y: 6, button: 'right' }, /button/],
+  ['openai', { type: 'click', x: 5, y: 6, clicks: 2 }, /clicks/],
+  ['openai', { type: 'move', x: 5, y: 6, keys: ['CTRL'] }, /holds no keys/],
+  ['openai', { type: 'wait', ms: 5000 }, /ms/],
+  ['openai', { actions: [{ type: 'wait' }], type: 'click', x: 5, y: 6 }, /does not fit/],
+  ['anthropic-20250124', { action: 'left_click', coordinate: [5, 6], clicks: 2 }, /clicks/],
+  ['anthropic-20250124', { action: 'left_click_drag', coordinate: [5, 6], text: 'shift' }, /and no text/],
+  ['anthropic-20250124', { action: 'type', text: 'a', coordinate: [5, 6] }, /takes text, and no coordinate/],
+  ['anthropic-20250124', { action: 'key', text: 'a', duration: 3 }, /takes text, and no duration/],
+  ['qwen', { action: 'left_click', coordinate: [500, 500], keys: ['ctrl'] }, /takes coordinate, and no keys/],
+  ['qwen', { action: 'type', text: 'a', coordinate: [500, 500] }, /takes text, and no coordinate/],
+  ['qwen', { action: 'left_click', coordinate: [500, 500], keys: null }, { action: 'click' }],
+  [
+    'qwen',
+    '<tool_call>{"name": "mobile_use", "arguments": {"action": "type", "text": "a"}}</tool_call>',
+    /No call was found/,
+  ],
+  ['miniwob', { action_type: 'CLICK_COORDS', coords: [3, 4], button: 'right' }, /and no button/],
+  ['miniwob', { action_type: 'TYPE_TEXT', text: 'a', coords: [3, 4] }, /takes text, and no coords/],
+  ['ui-tars', "Action: click(point='<point>1 2</point>') Action: wait()", /cannot be read/],
+  ['ui-tars', "Thought: Action: click(point='<point>1 2</point>')\nAction: wait()", /this says two/],
+  ['ui-tars', "Action: type(content='Action: x')", { action: 'type', text: 'Action: x' }],
+  ['ui-tars', "Action: click(point='50% 25%')", /needs point=/],
+  ['ui-tars', "Action: click(point=[100, 200, 'left'])", /needs point=/],
+  ['ui-tars', "Action: click(point='<point>640 400</point><point>10 20</point>')", /needs point=/],
+  ['ui-tars', "Action: click(start_box='(1,2)', point='<point>5 6</point>')", /a place twice/],
+  ['ui-tars', 'Action: finished(content=42)', /needs content/],
+  [
+    'osworld-pyautogui',
+    "import time\npyautogui.write('''Dear Bob\nfrom now on\nimport nothing''')",
+    { action: 'type', text: 'Dear Bob\nfrom now on\nimport nothing' },
+  ],
+  ['osworld-pyautogui', '```\npyautogui.click(1, 2)\n```\n```\npyautogui.click(3', /literal arguments/],
+  ['osworld-pyautogui', "pyautogui.write('\\101\\x42')", { action: 'type', text: 'AB' }],
+  ['osworld-pyautogui', "pyautogui.write('\\N{DASH}')", /by its name/],
+  ['osworld-pyautogui', "computer.terminate(status='success', answer=42)", /answer in quotes/],
+  ['osworld-pyautogui', "computer.terminate(status='failure', answer='no')", { action: 'fail', reason: 'no' }],
+  ['browsergym', '<action>mouse_click(1, 2)</action><action>noop(', /cannot be read/],
+  ['browsergym', 'report_infeasible(reason=5)', /needs reason/],
 ]
 it.each(whole)('%s is read whole or not at all: %j', (name, words, means) => {
   const back = adapterOf(name)?.read(words, scene)

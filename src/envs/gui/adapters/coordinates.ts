@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { outsideOf, type Screen } from '../actions/index.ts'
+import { isFraction, outsideOf, type Screen } from '../actions/index.ts'
 import type { Point } from './contract.ts'
 import { scaled } from './read.ts'
 
@@ -72,8 +72,7 @@ export function gridOf(kind: Coordinates, screen: Screen): Grid {
     toScreen: (point) => {
       const beside = outsideOf({ action: 'move', ...point }, picture)
       if (beside !== null) return { ok: false, error: beside }
-      if (isFraction(point)) return { ok: false, error: `(${point.x}, ${point.y}) is no place of pixels. ${words}` }
-      if (kind === 'absolute') return { ok: true, point }
+      if (kind === 'absolute') return { ok: true, point: { x: point.x, y: point.y } }
       return {
         ok: true,
         point: { x: scaled(point.x, picture.width, width), y: scaled(point.y, picture.height, height) },
@@ -81,14 +80,9 @@ export function gridOf(kind: Coordinates, screen: Screen): Grid {
     },
     fromScreen: (point) =>
       kind === 'absolute'
-        ? point
+        ? { x: point.x, y: point.y }
         : { x: scaled(point.x, width, picture.width), y: scaled(point.y, height, picture.height) },
   }
-}
-
-/** Between nothing and one pixel: a fraction of the screen, said where something else is counted. */
-function isFraction({ x, y }: Point): boolean {
-  return (x > 0 && x < 1) || (y > 0 && y < 1)
 }
 
 /** The size to which the image processor of Qwen2-VL and its successors brings a picture (`smart_resize` of qwen-vl-utils). */

@@ -15,7 +15,7 @@ export type ParsedCalls =
   | { readonly ok: false; readonly error: string }
 
 /**
- * Reads calls with literal arguments, one behind the other, divided by line ends or semicolons; comments are left out. A
+ * Reads calls with literal arguments, one behind the other, divided by line ends or semicolons; comments and imports are left out. A
  * small part of Python's grammar and no more: nothing is evaluated, so nothing can be run by it. `bareWords` are calls
  * without parentheses.
  */
@@ -55,6 +55,10 @@ const escapes: Readonly<Record<string, string>> = {
   n: '\n',
   t: '\t',
   r: '\r',
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  v: '\v',
   '\\': '\\',
   "'": "'",
   '"': '"',
@@ -75,7 +79,7 @@ class CallReader {
   all(): Call[] {
     const calls: Call[] = []
     for (;;) {
-      this.skip(/(?:\s|;|#[^\n]*)*/y)
+      this.skip(/(?:\s|;|#[^\n]*|(?:import|from)[ \t][^\n;]*)*/y)
       if (this.at >= this.text.length) return calls
       calls.push(this.call())
     }
@@ -152,8 +156,11 @@ class CallReader {
     return this.fail('a text in quotes does not end')
   }
 
-  /** The sign of an escape by its number (`\x41`, `\u00e9`, `\U0001f600`); null for anything else. */
+  /** The sign of an escape by its number (`\x41`, `\101`, `\u00e9`, `\U0001f600`); null for anything else. */
   private code(): string | null {
+    const octal = this.take(/\\[0-7]{1,3}/y)
+    if (octal !== null) return String.fromCodePoint(Number.parseInt(octal.slice(1), 8))
+    if (this.text.startsWith('\\N{', this.at)) this.fail('a sign by its name is not read')
     const found = this.take(/\\(?:x[\da-f]{2}|u[\da-f]{4}|U[\da-f]{8})/iy)
     if (found === null) return null
     const point = Number.parseInt(found.slice(2), 16)

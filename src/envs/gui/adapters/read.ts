@@ -36,6 +36,20 @@ export function fitting<T>(schema: z.ZodType<T>, said: unknown): { ok: true; val
   return { ok: false, error: `${place}${issue?.message ?? 'invalid'}` }
 }
 
+/** What each action of a schema takes. */
+export type Takes = Readonly<Record<string, readonly string[]>>
+
+/**
+ * Says which argument an action does not take; null where it takes them all, and for an action that is not offered. What
+ * nobody reads would be something else done than what was said.
+ */
+export function surplusOf(takes: Takes, action: string, given: object): string | null {
+  const taken = Object.hasOwn(takes, action) ? takes[action] : undefined
+  const [name] = Object.entries(given).find(([key, value]) => value != null && taken?.includes(key) === false) ?? []
+  if (taken === undefined || name === undefined) return null
+  return `The action ${action} takes ${taken.length === 0 ? 'no arguments' : taken.join(', ')}, and no ${name}.`
+}
+
 /** A point on another picture of the screen, on the screen; rounded, and never beside its last pixel. */
 export function scaled(value: number, from: number, to: number): number {
   return Math.min(to - 1, Math.max(0, Math.round((value * to) / from)))
@@ -72,6 +86,8 @@ export function spokenPart(text: string): string {
 /** The code in all fenced blocks of a text, or the text itself where there are none. */
 export function codeIn(text: string): string {
   const said = spokenPart(text)
+  // A block that does not end may lack the half of what was meant: no reader takes its marks.
+  if ((said.match(/```/g)?.length ?? 0) % 2 === 1) return said
   const blocks = Array.from(said.matchAll(/```(?:[a-z]+(?=\s))?([\s\S]*?)```/gi), ([, code = '']) => code)
   return blocks.length === 0 ? said : blocks.join('\n')
 }

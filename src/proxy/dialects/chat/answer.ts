@@ -83,6 +83,8 @@ export class Answer {
   error: LooseObject | null = null
   /** The client asked for the entries behind the logprobs, or alternatives are kept. */
   readonly keepsEntries: boolean
+  /** A choice was told to have ended more than once. */
+  endedAgain = false
   /** Pieces of the reply that named its weights. */
   private namings = 0
 
@@ -178,7 +180,10 @@ export class Answer {
     this.weightVersion(item['weight_version'])
     const part = isObject(item['delta']) ? item['delta'] : item['message']
     if (isObject(part)) addPart(choice, part)
-    if (typeof item['finish_reason'] === 'string') choice.finishReason = item['finish_reason']
+    if (typeof item['finish_reason'] === 'string') {
+      if (choice.finishReason !== null) this.endedAgain = true
+      choice.finishReason = item['finish_reason']
+    }
     const stop = item['stop_reason']
     if (typeof stop === 'string' || typeof stop === 'number') choice.stopReason = stop
     if (item['weight_versions'] !== undefined) choice.weightVersions = spansOf(item['weight_versions'])
@@ -267,8 +272,9 @@ export function tokenCount(choice: ChoiceAnswer | undefined): number {
 }
 
 /** The id that vLLM writes in the place of a token's text on order (`return_tokens_as_token_ids`). */
-function idNamedBy(token: unknown): number | null {
-  const id = typeof token === 'string' ? /^token_id:(\d+)$/.exec(token)?.[1] : undefined
+export function idNamedBy(token: unknown): number | null {
+  const id =
+    typeof token === 'string' && token.startsWith('token_id:') ? /^token_id:(\d+)$/.exec(token)?.[1] : undefined
   return id === undefined ? null : tokenIdOf(Number(id))
 }
 

@@ -104,6 +104,7 @@ class PlainChunk extends JsonCursor {
     const choice = answer.choice(this.index)
     const id = this.says(this.id, choice.answerId) ? choice.answerId : this.placed(this.id)
     answer.piece(choice, id, choice.finishReason !== null && this.bringsMore(choice.finishReason))
+    if (choice.finishReason !== null && this.finishes) answer.endedAgain = true
     this.addChoice(choice)
     answer.side(choice, this.idCount)
     return true

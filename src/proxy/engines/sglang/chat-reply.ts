@@ -1,5 +1,6 @@
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
 import type { LooseObject } from '../../session/sampling.ts'
+import { idsOfRows } from './generate.ts'
 
 /**
  * SGLang's chat answers in the shape of vLLM's with `return_token_ids`, which is what the proxy reads
@@ -32,7 +33,8 @@ function wholeChoice(choice: LooseObject, extIds: readonly unknown[] | null): Lo
   const told = meta['output_token_logprobs']
   // What is no row is a token without id and logprob: left out, it would shift the others.
   const rows = Array.isArray(told) ? told.map((row: unknown): unknown[] => (Array.isArray(row) ? row : [])) : null
-  const ids = rows === null ? (Array.isArray(token_ids) ? token_ids : extIds) : rows.map((row) => row[1] ?? null)
+  const list = Array.isArray(token_ids) ? token_ids : extIds
+  const ids = rows === null ? list : idsOfRows(rows, list)
   return {
     ...rest,
     message: wholeMessage(object(choice['message'])),

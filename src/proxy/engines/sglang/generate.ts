@@ -1,5 +1,5 @@
 import { parseEngineJson } from '../../dialects/chat/answer.ts'
-import { tokenIdOf } from '../../dialects/chat/wire-values.ts'
+import { noId, tokenIdOf } from '../../dialects/chat/wire-values.ts'
 import type { LooseObject } from '../../session/sampling.ts'
 import type { PromptIds } from '../prompt-ids.ts'
 import type { ChatText, Generated, GeneratedPart } from '../token-engine.ts'
@@ -81,7 +81,7 @@ function readPart(answer: LooseObject, index: number): GeneratedPart {
   const spans = Array.isArray(meta['weight_versions']) ? meta['weight_versions'].filter(isObject) : []
   return {
     index,
-    ids: rows.length > 0 ? rows.map((row) => tokenIdOf(row[1])) : Array.isArray(ids) ? ids.map(tokenIdOf) : [],
+    ids: rows.length > 0 ? idsOfRows(rows, ids).map(tokenIdOf) : Array.isArray(ids) ? ids.map(tokenIdOf) : [],
     logprobs: rows.map(([logprob]) => number(logprob)),
     entries: rows.map((row, at) => ({
       ...entryOf(row),
@@ -101,6 +101,15 @@ function readPart(answer: LooseObject, index: number): GeneratedPart {
     routedExperts: typeof meta['routed_experts'] === 'string' ? meta['routed_experts'] : null,
     text: typeof answer['text'] === 'string' ? answer['text'] : null,
   }
+}
+
+/**
+ * The ids of rows `[logprob, id, text]`. Where a list beside them tells another id of a token, nobody knows which was sampled:
+ * that is none.
+ */
+export function idsOfRows(rows: readonly (readonly unknown[])[], beside: unknown): readonly unknown[] {
+  const list: readonly unknown[] = Array.isArray(beside) && beside.length === rows.length ? beside : []
+  return rows.map(([, id], at) => (list.length === 0 || list[at] === id ? (id ?? null) : noId))
 }
 
 function entryOf([logprob, id, text]: readonly unknown[]): LooseObject {

@@ -36,16 +36,23 @@ function itemsOf(text: string): readonly string[] {
   return partsOf(text, listed).flatMap(both)
 }
 
-/** `a \pm b` as `a + b` and `a - b`. */
+/**
+ * `a \pm b` as `a + b` and `a - b`. Several signs are free of one another, and so four numbers or more, unless a `\mp` ties
+ * them together.
+ */
 function both(text: string): readonly string[] {
-  if (!isBoth(text)) return [text]
-  const upper = text.replaceAll(/\\pm(?![A-Za-z])/g, '+').replaceAll(/\\mp(?![A-Za-z])/g, '-')
-  const lower = text.replaceAll(/\\pm(?![A-Za-z])/g, '-').replaceAll(/\\mp(?![A-Za-z])/g, '+')
-  return [upper, lower]
-}
-
-function isBoth(text: string): boolean {
-  return /\\(?:pm|mp)(?![A-Za-z])/.test(text)
+  const signs: readonly string[] = text.match(/\\(?:pm|mp)(?![A-Za-z])/g) ?? []
+  if (signs.length === 0 || signs.length > 4) return [text]
+  const ways = signs.includes('\\mp')
+    ? [0, 2 ** signs.length - 1]
+    : Array.from({ length: 2 ** signs.length }, (_, way) => way)
+  return ways.map((way) => {
+    let at = -1
+    return text.replaceAll(/\\(pm|mp)(?![A-Za-z])/g, (_, name) => {
+      at += 1
+      return ((way >> at) & 1) === (name === 'pm' ? 0 : 1) ? '+' : '-'
+    })
+  })
 }
 
 function matrixOf(text: string): Collection | null {

@@ -21,6 +21,8 @@ const points: readonly Rational[] = [
   [2n, 5n],
   [6n, 1n],
 ].map(([num = 0n, den = 1n]) => ({ num, den }))
+/** Where several letters are natural numbers at once, for binomials and factorials of their differences. */
+const naturals = [12, 5, 9, 3, 8, 2, 11, 4, 7, 6].map(BigInt)
 /** Points at which both must have a value before anything is said. */
 const enough = 3
 
@@ -29,15 +31,17 @@ export function sameNumber(gold: string, given: string, effort: Effort): boolean
   const [whole, other] = [counted(gold), counted(given)]
   if (whole.unit === '' && other.unit === '') return sameExpression(gold, given, effort)
   if (!sameUnit(whole.unit, other.unit) || !mayCount(whole) || !mayCount(other)) return false
-  if (!isBelowOne(whole, other) && sameExpression(whole.body, other.body, effort)) return true
+  if (!isBelowOne(whole, other, effort) && sameExpression(whole.body, other.body, effort)) return true
   // Of 50% and 0.5 only one has the sign.
   return whole.unit === '' || other.unit === '' ? sameExpression(gold, given, effort) : false
 }
 
-/** Whether one is a bare decimal below 1 and the other in percent: 0.25 is 25%, and so it is not 0.25%. */
-function isBelowOne(gold: Counted, given: Counted): boolean {
+/** Whether one is a bare number below 1 and the other in percent: 0.25 and 1/4 are 25%, and so they are not 0.25%. */
+function isBelowOne(gold: Counted, given: Counted, effort: Effort): boolean {
   const [percent, bare] = gold.unit === 'percent' ? [gold, given] : [given, gold]
-  return percent.unit === 'percent' && bare.unit === '' && /^[+-]?\s*0*\.\d+$/.test(bare.body)
+  const of = percent.unit === 'percent' && bare.unit === '' ? parse(unwrapped(bare.body)) : null
+  const value = of === null || lettersOf(of).length > 0 ? null : valueOf(of, new Map(), effort)
+  return value !== null && !isZero(value) && Math.abs(nearestDouble(value)) < 1
 }
 
 /** Whether two equations say the same: left less right is the same but for a constant factor. */
@@ -79,8 +83,9 @@ function sameExpression(gold: string, given: string, effort: Effort): boolean {
 /** The values of both wherever both have one; one pair where there are no letters. */
 function* valuesAtPoints(a: Expression, b: Expression, effort: Effort): Generator<readonly [Value, Value]> {
   const letters = [...new Set([...lettersOf(a), ...lettersOf(b)])].toSorted()
-  for (const [i] of (letters.length === 0 ? [0] : points).entries()) {
-    const scope = new Map(letters.map((letter, k) => [letter, pointOf(i, k)]))
+  const count = letters.length === 0 ? 1 : letters.length === 1 ? points.length : points.length + naturals.length
+  for (let i = 0; i < count; i += 1) {
+    const scope = new Map(letters.map((letter, k) => [letter, i < points.length ? pointOf(i, k) : naturalOf(i, k)]))
     const [x, y] = [valueOf(a, scope, effort), valueOf(b, scope, effort)]
     if (x !== null && y !== null) yield [x, y]
   }
@@ -90,6 +95,11 @@ function* valuesAtPoints(a: Expression, b: Expression, effort: Effort): Generato
 function pointOf(i: number, letter: number): Rational {
   const { num, den } = points[(i + 3 * letter) % points.length] ?? { num: 1n, den: 1n }
   return { num: num + den * 17n * BigInt(Math.floor(letter / points.length)), den }
+}
+
+function naturalOf(i: number, letter: number): Rational {
+  const num = naturals[(i + 3 * letter) % naturals.length] ?? 1n
+  return { num: num + 13n * BigInt(Math.floor(letter / naturals.length)), den: 1n }
 }
 
 function difference([left = '', right = '']: readonly string[]): Expression | null {

@@ -84,6 +84,117 @@ describe('math equivalence', () => {
     expect(means(`${gold}+1`, answer)).toBe(false)
   })
 
+  test.each([
+    ['(no)', '(on)'],
+    ['D B C A', 'A B C D'],
+    ['(AC)', '(CA)'],
+    ['(a\\ c\\ b)', '(a\\ b\\ c)'],
+  ])('letters side by side are in an order: %s is not %s', (gold, answer) => {
+    expect([means(gold, answer), means(answer, gold), means(gold, gold)]).toEqual([false, false, true])
+  })
+
+  test.each([
+    ['f(x+y)', 'f(x)+f(y)', 'f(x + y)'],
+    ['2f(x)', 'f(2x)', '2 \\cdot f(x)'],
+    ["f'(x)+1", "f'(x+1)", "1+f'(x)"],
+    ['f^{-1}(2x)', '2f^{-1}(x)', 'f^{-1}(2x)'],
+    ['\\varphi(mn)', 'm\\varphi(n)', '\\varphi(m n)'],
+    ['f(x)=2x+1', 'f(x)=2x', 'f(x)=1+2x'],
+    ['f(f(x))', 'f^2x', 'f(f(x))'],
+    ['h(2x)', '2h(x)', 'h(2x)'],
+    ['g(x+y)', 'g(x)+g(y)', 'g(x + y)'],
+    ['\\frac{h(a+b)}{2}', '\\frac{h(a)+h(b)}{2}', '\\frac{ha+hb}{2}'],
+  ])('a function of something is no product: %s is not %s', (gold, other, same) => {
+    expect([means(gold, other), means(other, gold), means(gold, same)]).toEqual([false, false, true])
+  })
+
+  test.each(['\\frac{1}{4}', '\\frac14', '1/4', '2^{-2}', '0.25', '.25'])(
+    '%s is a quarter, and not a quarter of a percent',
+    (gold) => {
+      expect([means(gold, '25\\%'), means(gold, '0.25\\%'), means(gold, `${gold}\\%`)]).toEqual([true, false, false])
+    },
+  )
+
+  test.each([
+    ['2023/05/01', '2023/01/05'],
+    ['2023-5-1', '2023-1-5'],
+    ['5/1/2023', '1/5/2023'],
+    ['01-05-2023', '1-5-2023'],
+  ])('a date is no quotient and no difference: %s is not %s', (gold, answer) => {
+    expect([means(gold, answer), means(answer, gold), means(gold, gold)]).toEqual([false, false, true])
+  })
+
+  test('a number to the base of sixteen is no product with nothing', () => {
+    expect(['0', '0xAB', '0xFE'].filter((answer) => means('0xFF', answer))).toEqual([])
+    expect([means('255', '0xFF'), means('0xff', '255')]).toEqual([true, true])
+  })
+
+  test.each([
+    ['5 millions', '5000000'],
+    ['5 \\text{ thousands}', '5000'],
+    ['5 crore', '5 \\times 10^7'],
+    ['5 lakhs', '500000'],
+    ['5 quadrillion', '5 \\cdot 10^{15}'],
+    ['5 mln', '5000000'],
+  ])('%s is %s, and not the number before it', (answer, gold) => {
+    expect([means(gold, answer), means('5', answer)]).toEqual([true, false])
+  })
+
+  test.each([
+    '5 tens',
+    '5 point five',
+    '5 choose two',
+    '5 divided by two',
+    '5 multiplied by ten',
+    '5 root two',
+    '5 doubled',
+    '5\\text{ choose 2}',
+    '5\\text{ point 5}',
+    '5\\text{ e 3}',
+    '5\\text{ maybe 4}',
+    '5\\text{ maybe four}',
+  ])('the words behind 5 in %s are no unit', (answer) => {
+    expect(means('5', answer)).toBe(false)
+  })
+
+  test('signs of plus and minus are free of one another unless one is turned', () => {
+    expect(means('\\pm1\\pm\\sqrt2', '1+\\sqrt2, -1-\\sqrt2')).toBe(false)
+    expect(means('\\pm1\\pm\\sqrt2', '1+\\sqrt2, -1-\\sqrt2, 1-\\sqrt2, -1+\\sqrt2')).toBe(true)
+    expect(means('\\pm1\\mp\\sqrt2', '1-\\sqrt2, -1+\\sqrt2')).toBe(true)
+  })
+
+  test('a list that names nothing has the order of the names', () => {
+    expect([means('x=1, y=2', '2, 1'), means('2, 1', 'x=1, y=2')]).toEqual([false, false])
+    expect([means('x=1, y=2', '1, 2'), means('x=1, y=2', 'y=2, x=1'), means('x=1, x=2', '2, 1')]).toEqual([
+      true,
+      true,
+      true,
+    ])
+  })
+
+  test.each(['\\langle %s\\rangle', '\\left< %s \\right>', '\\lbrack %s\\rbrack'])('%s is in order', (brackets) => {
+    const of = (items: string) => brackets.replace('%s', items)
+    expect([means(of('1,2,3,4'), of('1,3,2,4')), means(of('1,2,3,4'), of('1.0, 2, 3, 4'))]).toEqual([false, true])
+  })
+
+  test.each([
+    ['\\infty', 'infinity'],
+    ['\\binom{n}{k}', '\\frac{n!}{k!(n-k)!}'],
+    ['\\binom{n}{k}', '\\binom{n}{n-k}'],
+    ['n!\\,k!', 'k!\\,n!'],
+    ['(1,2)', '\\langle 1,2\\rangle'],
+    ['\\{1,2\\}', '\\lbrace 2,1\\rbrace'],
+    ['12000', '12 000'],
+    ['1 234 567.5', '1234567.5'],
+  ])('%s is %s', (gold, answer) => {
+    expect([means(gold, answer), means(answer, gold), means(`${gold}+1`, answer)]).toEqual([true, true, false])
+  })
+
+  test('what stands before a sign of equality names the right side, or is no name', () => {
+    expect(['x=3', '\\alpha_1=3', 'f(x)=3'].filter((answer) => !means('3', answer))).toEqual([])
+    expect(['\\not=3', 'x\\not=3', '\\ne 3', '\\approx=3'].filter((answer) => means('3', answer))).toEqual([])
+  })
+
   test('an answer that is too long or too deep is none', () => {
     const rule = math('3')
     expect(rule(`3${' '.repeat(5000)}`).value).toBe(0)

@@ -1,6 +1,7 @@
 import { quote, type Rule, verdictOf } from '../rule.ts'
 import { type Collection, collectionOf } from './collection.ts'
 import { sameEquation, sameNumber } from './compare.ts'
+import { greek } from './names.ts'
 import { Effort, TooCostly } from './rational.ts'
 import { canonical, isDate, isWords, lastBoxed, partsOf, undressed, unwrapped } from './text.ts'
 
@@ -40,9 +41,9 @@ function isSame(gold: string, given: string): boolean {
 function same(gold: string, given: string, effort: Effort): boolean {
   effort.spend(1)
   if (canonical(gold) === canonical(given)) return true
-  if ([gold, given].some((text) => isWords(text) || isDate(text))) return false
   const [a, b] = [infinityOf(gold), infinityOf(given)]
   if (a !== null || b !== null) return a === b
+  if ([gold, given].some((text) => isWords(text) || isDate(text))) return false
   return (
     sameCollection(gold, given, effort) ??
     sameRelation(gold, given, effort) ??
@@ -85,13 +86,20 @@ function withoutRepeats(collection: Collection | null, effort: Effort): Collecti
 }
 
 function sameItems({ kind, items }: Collection, other: Collection, effort: Effort): boolean {
-  if (kind !== 'set' && kind !== 'union') return items.every((item, i) => same(item, other.items[i] ?? '', effort))
+  const isOrdered = (kind !== 'set' && kind !== 'union') || namesOneSide(items, other.items)
+  if (isOrdered) return items.every((item, i) => same(item, other.items[i] ?? '', effort))
   const left = [...other.items]
   return items.every((item) => {
     const at = left.findIndex((one) => same(item, one, effort))
     if (at >= 0) left.splice(at, 1)
     return at >= 0
   })
+}
+
+/** Of `x = 1, y = 2` and `2, 1` only one says which is which: it says so by its order. */
+function namesOneSide(...lists: readonly (readonly string[])[]): boolean {
+  const names = lists.map((items) => new Set(items.map((item) => /^([^=]*?)\s*=/.exec(item)?.[1] ?? '')).size)
+  return Math.min(...names) === 1 && Math.max(...names) > 1 && lists.some((items) => !items.join('').includes('='))
 }
 
 const relation = /\\(?:leq?(?:slant)?|geq?(?:slant)?|neq?|lt|gt)(?![A-Za-z])|<=|>=|!=|<|>/
@@ -131,7 +139,8 @@ function sameEquality(gold: string, given: string, effort: Effort): boolean | nu
   const [goldLeft, goldRight = null] = a.map((side) => side.trim())
   const [givenLeft, givenRight = null] = b.map((side) => side.trim())
   if (goldRight !== null && givenRight !== null) return sameEquation(a, b, effort)
-  const named = /^(?:[A-Za-z]|\\[a-z]+)(?:_\{?\w+\}?)?(?:\([A-Za-z]\))?$/
-  if (!named.test((goldRight === null ? givenLeft : goldLeft) ?? '')) return false
+  const name = (goldRight === null ? givenLeft : goldLeft) ?? ''
+  const named = /^(?:[A-Za-z]|\\([a-z]+))(?:_\{?\w+\}?)?(?:\([A-Za-z]\))?$/.exec(name)
+  if (named === null || (named[1] !== undefined && !greek.has(named[1]))) return false
   return same(goldRight ?? goldLeft ?? '', givenRight ?? givenLeft ?? '', effort)
 }

@@ -23,6 +23,15 @@ export function isProduct(letters: string): boolean {
   return /^[xyz]+$/.test(letters)
 }
 
+/**
+ * Whether a letter is a function of what the brackets behind it hold and no factor of it: `f(x+y)` is not `f(x)+f(y)`. Its
+ * value at one place says nothing of any other. `g` and `h`, which are gravity and a height too, are one of a single sign.
+ */
+function isFunction(letter: string, behind: string): boolean {
+  if (/^[gh](?:_\w+)?$/.test(letter)) return /^\(\s*(?:\d+|\\[A-Za-z]+|[A-Za-z])\s*\)/.test(behind)
+  return /^(?:[fghF]|\\(?:Gamma|zeta|phi|varphi|psi))(?:_\w+)?'*$/.test(letter) && behind.startsWith('(')
+}
+
 class Parser {
   readonly #text: string
   #at = 0
@@ -77,6 +86,8 @@ class Parser {
     if (!this.#take(/^(?:\^|\*\*)/)) return base
     const braced = this.#group()
     const right = braced ?? this.#signed()
+    // The inverse or the derivative of a function, or it applied again.
+    if (base.kind === 'letter' && isFunction(base.name, this.#rest())) throw new NoExpression()
     return { kind: 'power', left: base, right }
   }
 
@@ -123,6 +134,8 @@ class Parser {
       this.#noDigit()
       return repeating(again[1] ?? '', again[2] ?? '', again[3] ?? again[4] ?? '')
     }
+    const hex = this.#take(/^0[xX][\dA-Fa-f]+(?![\dA-Za-z.])/)?.[0]
+    if (hex !== undefined) return { kind: 'number', value: integer(BigInt(hex)), text: '' }
     const plain = this.#take(/^(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?![\dA-Za-z.]))?/)
     if (plain === null) return null
     this.#noDigit()
@@ -250,8 +263,12 @@ class Parser {
   #subscripted(name: string): Expression {
     const below = this.#take(/^_\s*(?:\{([^{}]*)\}|(\\[A-Za-z]+|[A-Za-z0-9]))/)
     const primes = this.#take(/^'+/)?.[0] ?? ''
-    if (below === null) return { kind: 'letter', name: `${name}${primes}` }
-    return { kind: 'letter', name: `${name}_${(below[1] ?? below[2] ?? '').replaceAll(/\s/g, '')}${primes}` }
+    const index = below === null ? '' : `_${below[1] ?? below[2] ?? ''}`
+    const letter = `${name}${index}${primes}`.replaceAll(/\s/g, '')
+    if (!isFunction(letter, this.#rest())) return { kind: 'letter', name: letter }
+    const given = this.#take(/^\([^()]*\)/)?.[0]
+    if (given === undefined) throw new NoExpression()
+    return { kind: 'letter', name: `${letter}${given.replaceAll(/\s/g, '')}` }
   }
 
   /** Whether a factor follows without a sign of multiplication. */

@@ -15,12 +15,27 @@ const magnitudes: Readonly<Record<string, string>> = {
   million: '10^6',
   billion: '10^9',
   trillion: '10^{12}',
+  quadrillion: '10^{15}',
+  lakh: '10^5',
+  crore: '10^7',
+  mln: '10^6',
+  bn: '10^9',
 }
 const larger = Object.keys(magnitudes).join('|')
 const magnitude = new RegExp(
-  String.raw`(?<=\d)\s*(?:\\text\s*\{\s*(${larger})(?![A-Za-z])([^{}]*)\}|\b(${larger})(?![A-Za-z]))`,
+  String.raw`(?<=\d)\s*(?:\\text\s*\{\s*(${larger})s?(?![A-Za-z])([^{}]*)\}|\b(${larger})s?(?![A-Za-z]))`,
   'gi',
 )
+
+/** Brackets by name. A vector is a tuple. */
+const brackets: Readonly<Record<string, string>> = {
+  '\\langle': '(',
+  '\\rangle': ')',
+  '\\lbrace': '\\{',
+  '\\rbrace': '\\}',
+  '\\lbrack': '[',
+  '\\rbrack': ']',
+}
 
 /** The content of the last `\boxed{…}`; null where there is none. */
 export function lastBoxed(text: string): string | null {
@@ -43,6 +58,8 @@ export function undressed(text: string): string {
     .replaceAll(dressing, ' ')
     .replaceAll(/\\[dtc]frac(?![A-Za-z])/g, '\\frac')
     .replaceAll(/\\[dt]binom(?![A-Za-z])/g, '\\binom')
+    .replaceAll(/\\[lr](?:angle|brace|brack)(?![A-Za-z])/g, (name) => brackets[name] ?? name)
+    .replace(/^\s*<([^<>]*,[^<>]*)>\s*$/, '($1)')
     .replaceAll(/\\degree(?![A-Za-z])/g, '^\\circ ')
     .replaceAll(/\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}/g, '\\frac{$1}{$2}')
     .replace(/^([^{}]*)\\over(?![A-Za-z])([^{}]*)$/, '\\frac{$1}{$2}')
@@ -73,15 +90,15 @@ export function canonical(text: string): string {
     .replaceAll(/(?<![\\A-Za-z])(?:(?<!\d ?)[A-Za-z]{2,}|[A-Za-z]{4,})/g, (word) => word.toLowerCase())
 }
 
-/** Whether a text is words and no formula. */
+/** Whether a text is words and no formula, also in brackets: letters side by side are in an order, as `D B C A` and the cycle `(a c b)`. */
 export function isWords(text: string): boolean {
-  const plain = unwrapped(text)
-  return /^\p{L}[\p{L}\s'-]*$/u.test(plain) && /\p{L}{2}/u.test(plain) && !/^(?:[xyz]+|pi)$/.test(plain)
+  const plain = unwrapped(text).replace(/^[\s([]+|[\s)\]]+$/g, '')
+  return /^\p{L}[\p{L}\s'-]*$/u.test(plain) && /\p{L}\s*\p{L}/u.test(plain) && !/^(?:[xyz\s]+|pi)$/.test(plain)
 }
 
 /** Whether a text is a date, which only looks like a difference or a quotient. */
 export function isDate(text: string): boolean {
-  return /^(?:\d{4}-\d{2}-\d{2}|\d{1,2}\/\d{1,2}\/\d{4})$/.test(text)
+  return /^(?:\d{4}([-/])\d{1,2}\1\d{1,2}|\d{1,2}([-/])\d{1,2}\2\d{4})$/.test(text)
 }
 
 /** Parts between a sign outside of all brackets, trimmed; empty ones are left out. */
@@ -106,8 +123,12 @@ export function partsOf(text: string, separator: RegExp): readonly string[] {
   return [...parts, text.slice(start)].map((part) => part.trim()).filter((part) => part !== '')
 }
 
-/** `1,000` as `1000`: outside of brackets every such number, inside only what cannot be two (`1,000` has a part `000`). */
+/**
+ * `1,000` as `1000`: outside of brackets every such number, inside only what cannot be two (`1,000` has a part `000`).
+ * With blanks, as `1 000`, it must be all of the text.
+ */
 function withoutThousands(text: string): string {
+  if (/^[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?$/.test(text)) return text.replaceAll(' ', '')
   const parts = text.split(/((?:\\\{|[([]).*(?:\\\}|[)\]]))/s)
   return parts
     .map((part, i) =>

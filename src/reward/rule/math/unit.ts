@@ -51,7 +51,7 @@ const names: Readonly<Record<string, string>> = Object.fromEntries(
 const ambiguous = new Set(['m', 'g', 'l', 's', 'h', 'in'])
 /** Words behind a number that make it another one, and so count nothing. */
 const changes =
-  /\b(?:squared|cubed|factorial|more|less|fewer|halves|half|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|times|fold|plus|minus|over|under|above|below|mod|modulo|or|and|of|to|from|than|not|about)\b/i
+  /\b(?:squared|cubed|factorial|more|less|fewer|halves|half|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|times|fold|plus|minus|over|under|above|below|mod|modulo|or|and|of|to|from|than|not|about|tens|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|point|divided|multiplied|by|choose|root|raised|power|doubled?|tripled?|halved|negative|maybe|perhaps|else|otherwise|except|without|if|but)\b/i
 const currencies: Readonly<Record<string, string>> = {
   '\\$': 'dollar',
   $: 'dollar',
@@ -95,7 +95,9 @@ function inText(text: string): Counted | null {
   const found =
     /^(.*\S)\s*\\(?:text|mbox|textrm|mathrm)\s*\{\s*([^{}]*?)\s*\}\s*(?:\^\s*\{?\s*(\d)\s*\}?)?$/s.exec(text) ?? null
   const word = found?.[2] ?? ''
-  if (found === null || !/^\\?[A-Za-z%$]/.test(word) || /^(?:or|and)$/.test(word) || changes.test(word)) return null
+  if (found === null || !/^\\?[A-Za-z%$]/.test(word) || changes.test(word)) return null
+  // Of a number among the words nobody knows what it does to the one before them.
+  if (/\d/.test(word.replace(/(?<=[A-Za-z])\^?\d$/, ''))) return null
   const { unit, known } = unitOf(word, found[3])
   return { body: found[1] ?? '', unit, known }
 }

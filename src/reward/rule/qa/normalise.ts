@@ -27,7 +27,7 @@ export interface Gold {
 }
 
 /**
- * Golds, normalised. Where that leaves nothing, as of "A" or "+", the text itself is compared, case and blanks apart: the
+ * Golds, normalised. Where that leaves nothing, as of "A" or "+", the text itself is compared, case, blanks and marks around it apart: the
  * official scripts compare nothing with nothing there, so that an empty answer is right. A gold of blanks cannot be met.
  */
 export function comparableGolds(golds: readonly string[]): readonly Gold[] {
@@ -39,6 +39,8 @@ export function comparableGolds(golds: readonly string[]): readonly Gold[] {
     .filter(({ text }) => text !== '')
 }
 
+/** Without what only closes or encloses it: "A." and "(a)" are "A", "A+" is not. */
 function plainAnswer(text: string): string {
-  return text.normalize('NFC').toLowerCase().trim().replace(/\s+/gu, ' ')
+  const plain = text.normalize('NFC').toLowerCase().trim().replace(/\s+/gu, ' ')
+  return plain.replace(/^[("'\s]+|[)"'.,;:!?\s]+$/gu, '') || plain
 }

@@ -3,13 +3,13 @@ import type { ParsedAction, Screen, SingleAction } from '../../actions/index.ts'
 import { clickNames, clicks } from '../clicks.ts'
 import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
 import { pixelsOf } from '../coordinates.ts'
-import { canonical, fitting, outside, scaled } from '../read.ts'
+import { canonical, fitting, outside, scaled, surplusOf, type Takes } from '../read.ts'
 
 /** Versions of Anthropic's computer tool; 20251124 can zoom. */
 export type AnthropicVersion = '20250124' | '20251124'
 
 const pair = z.tuple([z.number(), z.number()])
-const input = z.object({
+const input = z.strictObject({
   action: z.string(),
   coordinate: pair.nullish(),
   start_coordinate: pair.nullish(),
@@ -27,17 +27,19 @@ const targets: readonly Screen[] = [
   { width: 1280, height: 800 },
   { width: 1366, height: 768 },
 ]
-const actions = [
-  ...Object.keys(clicks),
-  'mouse_move',
-  'left_click_drag',
-  'key',
-  'hold_key',
-  'type',
-  'scroll',
-  'wait',
-  'screenshot',
-]
+/** What each action takes, as `tools/computer.py` there; clicks take a place and keys that are held. */
+const takes: Takes = {
+  ...Object.fromEntries(Object.keys(clicks).map((name) => [name, ['coordinate', 'text']])),
+  mouse_move: ['coordinate'],
+  left_click_drag: ['start_coordinate', 'coordinate'],
+  key: ['text'],
+  hold_key: ['text', 'duration'],
+  type: ['text'],
+  scroll: ['coordinate', 'scroll_direction', 'scroll_amount', 'text'],
+  wait: ['duration'],
+  screenshot: [],
+}
+const withZoom: Takes = { ...takes, zoom: ['region'] }
 
 /**
  * Anthropic's computer tool (`BetaToolComputerUse20250124` and `20251124` of anthropic-sdk-typescript). A screen that is
@@ -71,10 +73,15 @@ function readInput(said: Input, scene: Scene, small: Screen, version: AnthropicV
     x: scaled(x, small.width, screen.width),
     y: scaled(y, small.height, screen.height),
   })
-  for (const given of [said.coordinate, said.start_coordinate]) {
-    const beside = given == null ? null : outside({ x: given[0], y: given[1] }, small)
+  const [left = 0, top = 0, right = small.width, bottom = small.height] = said.region ?? []
+  // The right and the lower edge of a region are the first that do not belong to it.
+  for (const place of [said.coordinate, said.start_coordinate, [left, top], [right - 1, bottom - 1]] as const) {
+    const beside = place == null ? null : outside({ x: place[0], y: place[1] }, small)
     if (beside !== null) return told(beside)
   }
+  const { action: _, ...given } = said
+  const surplus = surplusOf(withZoom, said.action, given)
+  if (surplus !== null) return told(surplus)
   const point = said.coordinate == null ? scene.pointer : onScreen(said.coordinate)
   const needs = (what: string) => told(`The action ${said.action} needs ${what}.`)
   const click = clickNames.find(([name]) => name === said.action)?.[1]
@@ -123,7 +130,7 @@ function readInput(said: Input, scene: Scene, small: Screen, version: AnthropicV
       return canonical({ action: 'zoom', ...from, width: to.x - from.x, height: to.y - from.y }, scene)
     }
   }
-  const known = version === '20251124' ? [...actions, 'zoom'] : actions
+  const known = Object.keys(version === '20251124' ? withZoom : takes)
   return told(
     `The action ${JSON.stringify(said.action.slice(0, 40))} is not offered. Use one of ${known.join(', ')}; ` +
       'to press and let go of the mouse in two places use left_click_drag.',

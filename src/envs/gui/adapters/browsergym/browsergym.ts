@@ -46,7 +46,9 @@ export const browsergymAdapter = (coordinates: Coordinates = 'absolute'): Action
 function actionIn(text: string): string {
   const said = spokenPart(text)
   const found = Array.from(said.matchAll(/<action>([\s\S]*?)<\/action>/g), ([, action = '']) => action)
-  return found.length === 0 ? said : found.join('\n')
+  // One that does not end may lack the half of what was meant.
+  const isWhole = said.split('<action>').length - 1 === found.length
+  return found.length === 0 || !isWhole ? said : found.join('\n')
 }
 
 function spoken({ words }: Grid): string {
@@ -153,8 +155,10 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
       const said = text('text')
       return said === null ? needs('text') : canonical({ action: 'answer', text: said }, scene)
     }
-    case 'report_infeasible':
-      return canonical({ action: 'fail', reason: text('reason') ?? '' }, scene)
+    case 'report_infeasible': {
+      const reason = given.has('reason') ? text('reason') : ''
+      return reason === null ? needs('reason, a text') : canonical({ action: 'fail', reason }, scene)
+    }
     case 'mouse_down':
     case 'mouse_up':
       return told(`${call.name} is not offered: use mouse_drag_and_drop.`)

@@ -3,7 +3,7 @@ import type { ParsedAction, SingleAction } from '../../actions/index.ts'
 import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
 import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { canonical, fitting } from '../read.ts'
+import { canonical, fitting, surplusOf, type Takes } from '../read.ts'
 
 const parameters = z.object({
   x: z.number().optional(),
@@ -16,9 +16,25 @@ const parameters = z.object({
   key: z.string().optional(),
   keys: z.array(z.string()).min(1).optional(),
 })
-const named = z.object({ action_type: z.string(), parameters: z.unknown().optional() })
+const named = z.looseObject({ action_type: z.string(), parameters: z.unknown().optional() })
 
-const offered = 'MOVE_TO, CLICK, RIGHT_CLICK, DOUBLE_CLICK, DRAG_TO, SCROLL, TYPING, PRESS, HOTKEY, WAIT, FAIL, DONE'
+const place = ['x', 'y']
+/** What each action takes (`ACTION_SPACE` there). */
+const takes: Takes = {
+  MOVE_TO: place,
+  CLICK: [...place, 'button', 'num_clicks'],
+  RIGHT_CLICK: [...place, 'button', 'num_clicks'],
+  DOUBLE_CLICK: [...place, 'button', 'num_clicks'],
+  DRAG_TO: place,
+  SCROLL: ['dx', 'dy'],
+  TYPING: ['text'],
+  PRESS: ['key'],
+  HOTKEY: ['keys'],
+  WAIT: [],
+  FAIL: [],
+  DONE: [],
+}
+const offered = Object.keys(takes).join(', ')
 
 /**
  * OSWorld's `computer_13` (`desktop_env/actions.py`): `{"action_type": "CLICK", "parameters": {...}}`, the parameters also
@@ -32,9 +48,13 @@ export const computer13Adapter = (coordinates: Coordinates = 'absolute'): Action
   read(said, scene) {
     const given = fitting(named, typeof said === 'string' ? { action_type: said } : said)
     if (!given.ok) return told(`An action needs "action_type", one of ${offered}.`)
-    const parsed = fitting(parameters, given.value.parameters ?? (typeof said === 'string' ? {} : said))
-    if (!parsed.ok) return told(`The action ${given.value.action_type} does not fit: ${parsed.error}.`)
-    return readOne(given.value.action_type, parsed.value, scene, gridOf(coordinates, scene.screen))
+    const { action_type: type, parameters: inside, ...beside } = given.value
+    const whole = typeof inside === 'object' && inside !== null ? { ...beside, ...inside } : beside
+    const surplus = surplusOf(takes, type, whole)
+    if (surplus !== null) return told(surplus)
+    const parsed = fitting(parameters, whole)
+    if (!parsed.ok) return told(`The action ${type} does not fit: ${parsed.error}.`)
+    return readOne(type, parsed.value, scene, gridOf(coordinates, scene.screen))
   },
   write: (action, scene) =>
     action.action === 'batch' ? null : writeOne(action, scene, gridOf(coordinates, scene.screen)),

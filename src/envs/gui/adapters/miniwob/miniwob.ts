@@ -3,9 +3,9 @@ import type { ParsedAction, SingleAction } from '../../actions/index.ts'
 import { type ActionAdapter, notch, type Scene, told } from '../contract.ts'
 import { pixelsOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { canonical, fitting } from '../read.ts'
+import { canonical, fitting, surplusOf, type Takes } from '../read.ts'
 
-const input = z.object({
+const input = z.looseObject({
   action_type: z.string(),
   coords: z.tuple([z.number(), z.number()]).optional(),
   text: z.string().optional(),
@@ -15,8 +15,18 @@ type Input = z.infer<typeof input>
 
 const clicks = { CLICK_COORDS: 'click', DBLCLICK_COORDS: 'double_click', MOVE_COORDS: 'move' } as const
 const clickNames = Object.entries(clicks)
-const offered =
-  'NONE, MOVE_COORDS, CLICK_COORDS, DBLCLICK_COORDS, SCROLL_UP_COORDS, SCROLL_DOWN_COORDS, TYPE_TEXT, PRESS_KEY'
+/** What each action takes. */
+const takes: Takes = {
+  NONE: [],
+  MOVE_COORDS: ['coords'],
+  CLICK_COORDS: ['coords'],
+  DBLCLICK_COORDS: ['coords'],
+  SCROLL_UP_COORDS: ['coords'],
+  SCROLL_DOWN_COORDS: ['coords'],
+  TYPE_TEXT: ['text'],
+  PRESS_KEY: ['key'],
+}
+const offered = Object.keys(takes).join(', ')
 
 /** Prefixes of a key in MiniWoB++, as `C-a` (`miniwob/action.py`, keys as Selenium names them in angle brackets). */
 const prefixes: Readonly<Record<string, string>> = { C: 'ctrl', S: 'shift', A: 'alt', M: 'meta' }
@@ -37,9 +47,12 @@ export const miniwobAdapter: ActionAdapter = {
   write: (action) => (action.action === 'batch' ? null : writeOne(action)),
 }
 
-function readOne({ action_type: type, coords, text, key }: Input, scene: Scene): ParsedAction {
+function readOne({ action_type: type, ...given }: Input, scene: Scene): ParsedAction {
+  const { coords, text, key } = given
   const needs = (what: string) => told(`${type} needs ${what}.`)
   const point = coords === undefined ? null : { x: coords[0], y: coords[1] }
+  const surplus = surplusOf(takes, type, given)
+  if (surplus !== null) return told(surplus)
   const click = clickNames.find(([name]) => name === type)?.[1]
   if (click !== undefined) return point === null ? needs('coords') : canonical({ action: click, ...point }, scene)
   switch (type) {

@@ -8,22 +8,22 @@ import { batched, canonical, fitting, writeAll } from '../read.ts'
 const at = { x: z.number(), y: z.number() }
 const keys = z.array(z.string()).nullish()
 const single = z.discriminatedUnion('type', [
-  z.object({
+  z.strictObject({
     type: z.literal('click'),
     button: z.enum(['left', 'right', 'wheel', 'back', 'forward']).default('left'),
     ...at,
     keys,
   }),
-  z.object({ type: z.literal('double_click'), ...at, keys }),
-  z.object({ type: z.literal('drag'), path: z.array(z.object(at)), keys }),
-  z.object({ type: z.literal('keypress'), keys: z.array(z.string()).min(1) }),
-  z.object({ type: z.literal('move'), ...at }),
-  z.object({ type: z.literal('screenshot') }),
-  z.object({ type: z.literal('scroll'), ...at, scroll_x: z.number(), scroll_y: z.number(), keys }),
-  z.object({ type: z.literal('type'), text: z.string() }),
-  z.object({ type: z.literal('wait') }),
+  z.strictObject({ type: z.literal('double_click'), ...at, keys }),
+  z.strictObject({ type: z.literal('drag'), path: z.array(z.strictObject(at)), keys }),
+  z.strictObject({ type: z.literal('keypress'), keys: z.array(z.string()).min(1) }),
+  z.strictObject({ type: z.literal('move'), ...at, keys: z.array(z.string()).max(0, 'move holds no keys').nullish() }),
+  z.strictObject({ type: z.literal('screenshot') }),
+  z.strictObject({ type: z.literal('scroll'), ...at, scroll_x: z.number(), scroll_y: z.number(), keys }),
+  z.strictObject({ type: z.literal('type'), text: z.string() }),
+  z.strictObject({ type: z.literal('wait') }),
 ])
-const batch = z.object({ actions: z.array(single).min(1) })
+const batch = z.strictObject({ actions: z.array(single).min(1) })
 
 /** Which canonical click a button makes. `back` and `forward` are keys of a browser. */
 const clicks = { left: 'click', right: 'right_click', wheel: 'middle_click' } as const

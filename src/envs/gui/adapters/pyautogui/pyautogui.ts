@@ -22,7 +22,7 @@ export const pyautoguiAdapter = (coordinates: Coordinates = 'absolute'): ActionA
   spoken: (screen) => spoken(gridOf(coordinates, screen)),
   read(said, scene) {
     if (typeof said !== 'string') return told('pyautogui actions are text.')
-    const parsed = parseCalls(codeIn(said).replaceAll(/^\s*(?:import|from)\s[^\n;]*/gm, ''), bareWords)
+    const parsed = parseCalls(codeIn(said), bareWords)
     if (!parsed.ok) return told(`Only calls of pyautogui with literal arguments are read: ${parsed.error}.`)
     if (parsed.calls.length === 0) return told(`There is no action. Use calls of pyautogui: ${offered}.`)
     return inTurn(parsed.calls, scene, (call, here) => readCall(call, here, gridOf(coordinates, scene.screen)))
@@ -175,13 +175,11 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
     case 'FAIL':
       return canonical({ action: 'fail', reason: '' }, scene)
     case 'computer.terminate': {
-      const answer = given.get('answer')
-      if (given.get('status') === 'failure') return canonical({ action: 'fail', reason: '' }, scene)
+      const answer = given.get('answer') ?? ''
+      if (typeof answer !== 'string') return needs('an answer in quotes')
+      if (given.get('status') === 'failure') return canonical({ action: 'fail', reason: answer }, scene)
       if (given.get('status') !== 'success') return needs("status='success' or 'failure'")
-      return canonical(
-        typeof answer === 'string' && answer !== '' ? { action: 'answer', text: answer } : { action: 'done' },
-        scene,
-      )
+      return canonical(answer === '' ? { action: 'done' } : { action: 'answer', text: answer }, scene)
     }
   }
   return told(`${call.name} is not offered. Use ${offered}, or time.sleep.`)

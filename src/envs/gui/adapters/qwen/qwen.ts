@@ -4,7 +4,7 @@ import { clickNames, clicks } from '../clicks.ts'
 import { type ActionAdapter, type Point, type Scene, told } from '../contract.ts'
 import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { canonical, fitting, inTurn, spokenPart } from '../read.ts'
+import { canonical, fitting, inTurn, spokenPart, surplusOf, type Takes } from '../read.ts'
 
 const input = z.strictObject({
   action: z.string(),
@@ -17,7 +17,20 @@ const input = z.strictObject({
 })
 type Input = z.infer<typeof input>
 
-const others = ['mouse_move', 'left_click_drag', 'key', 'type', 'scroll', 'wait', 'answer', 'terminate']
+const callSchema = z.strictObject({ name: z.literal('computer_use').optional(), arguments: z.unknown() })
+
+const takes: Takes = {
+  ...Object.fromEntries(Object.keys(clicks).map((name) => [name, ['coordinate']])),
+  mouse_move: ['coordinate'],
+  left_click_drag: ['coordinate'],
+  key: ['keys'],
+  type: ['text'],
+  scroll: ['coordinate', 'pixels'],
+  wait: ['time'],
+  answer: ['text'],
+  terminate: ['status', 'text'],
+}
+const offered = Object.keys(takes).join(', ')
 
 /**
  * Qwen's `computer_use`, as tool arguments or as the text in which the model writes its calls
@@ -49,24 +62,25 @@ export const qwenAdapter = (coordinates: Coordinates = 'relative1000'): ActionAd
 })
 
 function spoken({ words }: Grid): string {
-  const actions = [...Object.keys(clicks), ...others].join(', ')
   return [
     'You use a computer to do what the user asks. You are shown its screen after each action.',
     `Say in a sentence what you do next, then write one call:\n<tool_call>\n{"name": "computer_use", "arguments": {"action": …}}\n</tool_call>`,
-    `"action" is one of ${actions}. With it go "coordinate": [x, y] (clicks, mouse_move, left_click_drag, scroll), "keys": [names] (key), "text" (type, answer), "pixels" (scroll, up is positive), "time" in seconds (wait), "status": "success" or "failure" (terminate).`,
+    `"action" is one of ${offered}. With it go "coordinate": [x, y] (clicks, mouse_move, left_click_drag, scroll), "keys": [names] (key), "text" (type, answer), "pixels" (scroll, up is positive), "time" in seconds (wait), "status": "success" or "failure" (terminate).`,
     words,
     'End with terminate, or with answer where something is asked.',
   ].join('\n\n')
 }
 
-/** The arguments of all calls in a text; null where there are none, or where one cannot be read. */
+/** The arguments of all calls in a text; null where there are none, or where one cannot be read or is of another tool. */
 function callsIn(text: string): readonly unknown[] | null {
   const found = Array.from(text.matchAll(/<tool_call>\s*([\s\S]*?)\s*<\/tool_call>/g), ([, call = '']) => call)
   if (text.split('<tool_call>').length - 1 !== found.length) return null
   try {
     return (found.length === 0 ? [text] : found).map((call) => {
       const parsed: unknown = JSON.parse(call)
-      return typeof parsed === 'object' && parsed !== null && 'arguments' in parsed ? parsed.arguments : parsed
+      return typeof parsed === 'object' && parsed !== null && 'arguments' in parsed
+        ? callSchema.parse(parsed).arguments
+        : parsed
     })
   } catch {
     return null
@@ -82,6 +96,9 @@ function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
   const point = named ?? pointer
   const needs = (what: string) => told(`The action ${said.action} needs ${what}.`)
   const click = clickNames.find(([name]) => name === said.action)?.[1]
+  const { action: _, ...given } = said
+  const surplus = surplusOf(takes, said.action, given)
+  if (surplus !== null) return told(surplus)
   if (click !== undefined) return point === null ? needs('coordinate') : canonical({ action: click, ...point }, scene)
   switch (said.action) {
     case 'mouse_move':
@@ -111,8 +128,7 @@ function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
         scene,
       )
   }
-  const known = [...Object.keys(clicks), ...others].join(', ')
-  return told(`The action ${JSON.stringify(said.action.slice(0, 40))} is not offered. Use one of ${known}.`)
+  return told(`The action ${JSON.stringify(said.action.slice(0, 40))} is not offered. Use one of ${offered}.`)
 }
 
 function writeInput(action: SingleAction, { pointer }: Scene, grid: Grid): unknown {

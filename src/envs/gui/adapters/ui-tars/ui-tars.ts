@@ -30,14 +30,21 @@ export const uiTarsAdapter = (coordinates: Coordinates = resized): ActionAdapter
   read(whole, scene) {
     if (typeof whole !== 'string') return told('UI-TARS speaks in text: Thought: ... Action: ...')
     const said = spokenPart(whole)
-    const actions = said.match(/^\s*Action:/gm)?.length ?? 0
-    if (actions > 1) return told(`There are ${actions} lines that begin with Action: and one is done at a time.`)
-    const text = (said.includes('Action:') ? said.slice(said.lastIndexOf('Action:') + 7) : said).trim()
+    const marks = [...said.matchAll(/^\s*Action:/gm)]
+    if (marks.length > 1)
+      return told(`There are ${marks.length} lines that begin with Action: and one is done at a time.`)
+    if (/Action:\s*\w+\(/.test(said.slice(0, marks[0]?.index ?? 0)))
+      return told('One action is done at a time, and this says two.')
+    const [mark] = marks.length === 1 ? marks : [...said.matchAll(/Action:/g)]
+    const text = (mark === undefined ? said : said.slice(mark.index + mark[0].length)).trim()
     const parsed = parseCalls(text)
     if (!parsed.ok) return told(`The action cannot be read: ${parsed.error}.`)
     if (parsed.calls.length === 0) return told(`There is no action. Write Action: and one of ${offered}.`)
     const grid = gridOf(coordinates, scene.screen)
-    return inTurn(parsed.calls, scene, (call, here) => readCall(withPoints(call), here, grid))
+    return inTurn(parsed.calls, scene, (call, here) => {
+      const named = withPoints(call)
+      return typeof named === 'string' ? told(named) : readCall(named, here, grid)
+    })
   },
   write: (action, { screen }) => (action.action === 'batch' ? null : writeCall(action, gridOf(coordinates, screen))),
 })
@@ -64,12 +71,13 @@ function spoken({ words }: Grid): string {
   ].join('\n\n')
 }
 
-/** Version 1 says boxes where version 1.5 says points. */
-function withPoints(call: Call): Call {
+/** Version 1 says boxes where version 1.5 says points; who says both says nothing. */
+function withPoints(call: Call): Call | string {
   const names: Readonly<Record<string, string>> =
     call.name === 'drag' ? { start_box: 'start_point', end_box: 'end_point' } : { start_box: 'point' }
   const renamed = [...call.keyword].map(([name, value]) => [names[name] ?? name, value] as const)
-  return { ...call, keyword: new Map(renamed) }
+  const keyword = new Map(renamed)
+  return keyword.size < renamed.length ? `${call.name} names a place twice.` : { ...call, keyword }
 }
 
 const signatures: Readonly<Record<string, readonly string[]>> = {
@@ -141,7 +149,8 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
     case 'wait':
       return canonical({ action: 'wait', seconds: waitSeconds }, scene)
     case 'finished': {
-      const content = text('content') ?? ''
+      const content = given.has('content') ? text('content') : ''
+      if (content === null) return told("finished needs content='...'.")
       return canonical(content === '' ? { action: 'done' } : { action: 'answer', text: content }, scene)
     }
     case 'call_user':
@@ -150,14 +159,21 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
   return told(`There is no action ${call.name}. Use one of ${offered}.`)
 }
 
+const number = String.raw`-?(?:\d+\.?\d*|\.\d+)`
+/** Numbers between blanks, commas and brackets, within one mark of the model's: anything else makes them something else. */
+const numbers = new RegExp(
+  String.raw`^\s*(?:<[|\w]+>)?[\s([]*((?:x=)?${number}(?:[\s,]+(?:y=)?${number})+)[\s)\]]*(?:<[/|\w]+>)?\s*$`,
+)
+
 /** Two numbers of a point or four of a box, in a text or as a tuple; nothing for any other number of them. */
 function numbersIn(given: Literal | undefined): readonly number[] {
-  const numbers = Array.isArray(given)
-    ? given.filter((value) => typeof value === 'number')
-    : typeof given === 'string'
-      ? (given.match(/-?(?:\d+\.?\d*|\.\d+)/g) ?? []).map(Number)
-      : []
-  return numbers.length === 2 || numbers.length === 4 ? numbers : []
+  const found = Array.isArray(given)
+    ? given
+    : (numbers.exec(typeof given === 'string' ? given : '')?.[1]?.split(/[\s,xy=]+/) ?? [])
+        .filter((one) => one !== '')
+        .map(Number)
+  const all = found.filter((value) => typeof value === 'number')
+  return all.length === found.length && (all.length === 2 || all.length === 4) ? all : []
 }
 
 function writeCall(action: SingleAction, grid: Grid): string | null {

@@ -176,6 +176,23 @@ describe('set-up steps of OSWorld', () => {
     }
   })
 
+  it('bring no file from outside of the assets, whatever a task file says', async () => {
+    const sent: string[] = []
+    const upload = async (path: string) => void sent.push(path)
+    const assets = join(import.meta.dirname, 'metrics')
+    const bring = (local_path: string) =>
+      runSteps(
+        [{ type: 'upload_file', parameters: { files: [{ local_path, path: '/tmp/in' }] } }],
+        { ...stage, assets, machine: { ...stage.machine, upload } },
+        'before',
+      )
+    for (const local of ['../setup.ts', '../../../../../../../../../etc/hostname', 'x/../../setup.ts']) {
+      await expect(bring(local)).rejects.toMatchObject({ code: 'TASK_UNSUPPORTED' })
+    }
+    await bring('index.ts')
+    expect(sent).toEqual(['/tmp/in'])
+  })
+
   it('find the browser by the name that OSWorld gives it', () => {
     const window = { id: 1, pid: 1, isActive: true, title: 'New Tab - Chromium', classes: ['chromium'] }
     const query = (name: string) => windowNamed([window], { name, strict: false, byClass: false })

@@ -95,7 +95,10 @@ async function runStep({ type, parameters }: Step, stage: Stage): Promise<string
     case 'upload_file':
       for (const { local_path: local, path } of shapes.upload_file.parse(parameters).files) {
         if (stage.assets === null) throw unsupported(stage, `${local} needs a folder of assets`)
-        await machine.upload(path, await readFile(join(stage.assets, local)))
+        const source = join(stage.assets, local)
+        // A task file must not bring other files of this machine into its box.
+        if (!source.startsWith(join(stage.assets, '/'))) throw unsupported(stage, `${local} is outside of the assets`)
+        await machine.upload(path, await readFile(source))
       }
       return null
     case 'launch': {
