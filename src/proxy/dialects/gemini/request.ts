@@ -16,7 +16,7 @@ export interface GeminiRequest {
 /**
  * Reads a request of Google's Gemini API (`generateContent`, API reference v1beta). `safetySettings`, labels and tools
  * that Google's servers would run (`googleSearch`, `codeExecution`, `urlContext`) say nothing to an engine and are left
- * out. Throws `BODY_INVALID_SHAPE`.
+ * out; `computerUse`, which the client runs, is refused. Throws `BODY_INVALID_SHAPE`.
  */
 export function readGeminiRequest(
   body: JsonObject,
@@ -75,6 +75,13 @@ function flagOf(value: LosslessJson | undefined): boolean {
 }
 
 function functionsOf(tool: LosslessJson): CanonicalTool[] {
+  if (fieldOf(tool, 'computerUse') !== undefined) {
+    throw refused(
+      'tools.computerUse',
+      'its functions are built into Gemini, and another model does not know them',
+      'Declare the functions that your client runs as functionDeclarations.',
+    )
+  }
   const declared = fieldOf(tool, 'functionDeclarations')
   if (declared?.kind !== 'array') return []
   return declared.items.map((one) => {
