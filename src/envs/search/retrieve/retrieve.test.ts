@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decode, encode } from '@msgpack/msgpack'
@@ -178,6 +180,19 @@ test.each([
 test('other routes and methods are refused', async () => {
   expect((await fetch(retriever.url)).status).toBe(404)
   expect((await fetch(new URL('/other', retriever.url), { method: 'POST', body: '{}' })).status).toBe(404)
+})
+
+test.each([
+  { origin: 'https://pages.example' },
+  { origin: 'null' },
+  { 'sec-fetch-site': 'cross-site' },
+  { host: 'pages.example' },
+])('a page of a browser is refused: %j', async (headers) => {
+  const { hostname, port, pathname } = new URL(retriever.url)
+  const asked = request({ hostname, port, path: pathname, method: 'POST', headers }).end('{"query": "mill"}')
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(403)
 })
 
 test('equal questions are answered once, also at the same time', async () => {
