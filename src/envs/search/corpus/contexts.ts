@@ -41,21 +41,21 @@ export interface ContextQuestion {
 }
 
 /**
- * The passages of all questions of a file, each once; those of a question that cannot be used too. Throws `TASK_INVALID`
- * with file and row.
+ * The passages of all questions of a file, each once; those of a question that cannot be used too, where they can be read.
+ * Throws `TASK_INVALID` for a file in which there are none.
  */
 export async function* readContexts(path: string, format: ContextFormat): AsyncGenerator<Document> {
   const seen = new Set<string>()
-  const rows = await rowsOf(path, format, (_name, error) => {
-    throw error
-  })
-  for (const { row, place } of rows) {
-    for (const passage of passagesIn(row, format, place)) {
+  const wrong: unknown[] = []
+  const refuse: Refuse = (_name, error) => void wrong.push(error)
+  for (const { row, place } of await rowsOf(path, format, refuse)) {
+    for (const passage of passagesIn(row, { format, place, refuse })) {
       if (seen.has(passage.id)) continue
       seen.add(passage.id)
       yield passage
     }
   }
+  if (seen.size === 0 && wrong.length > 0) throw wrong[0]
 }
 
 /**
@@ -86,9 +86,10 @@ interface PlacedRow {
 }
 
 async function rowsOf(path: string, format: ContextFormat, refuse: Refuse): Promise<readonly PlacedRow[]> {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+  const read = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw invalid(path, 'cannot be read', cause)
   })
+  const text = read.replace(/^\ufeff/, '')
   const rows = format === 'hotpotqa' ? parseArray(text, path) : parseLines(text, path, refuse)
   return rows.map((row, i) => {
     const { _id, id } = z.looseObject({ _id: z.string(), id: z.string() }).partial().safeParse(row).data ?? {}
@@ -96,10 +97,19 @@ async function rowsOf(path: string, format: ContextFormat, refuse: Refuse): Prom
   })
 }
 
-function passagesIn(row: unknown, format: ContextFormat, place: string): readonly Document[] {
-  if (format === 'hotpotqa') return ofContext(parse(hotpotqaPassages, row, place))
-  const read = parse(musiquePassages, row, place)
-  return read.answerable ? ofParagraphs(read) : []
+function passagesIn(
+  row: unknown,
+  { format, place, refuse }: { readonly format: ContextFormat; readonly place: string; readonly refuse: Refuse },
+): readonly Document[] {
+  try {
+    if (format === 'hotpotqa') return ofContext(parse(hotpotqaPassages, row, place))
+    const read = parse(musiquePassages, row, place)
+    return read.answerable ? ofParagraphs(read) : []
+  } catch (error) {
+    if (!isPaddockError(error)) throw error
+    refuse(place, error)
+    return []
+  }
 }
 
 function ofContext({ context }: z.infer<typeof hotpotqaPassages>): readonly Document[] {

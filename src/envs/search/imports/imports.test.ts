@@ -209,11 +209,14 @@ describe('data sets of the field', () => {
       'FlashRAG',
       'flashrag',
       'dev.jsonl',
-      lines([
-        { id: 1, question: 'Which river?', golden_answers: ['Anna'] },
-        { id: 'b', question: 'Which?' },
-        { id: 'c', question: 'Which river?', golden_answers: ['Anna'] },
-      ]).concat('\n{"id": "d", '),
+      '\ufeff'.concat(
+        lines([
+          { id: 1, question: 'Which river?', golden_answers: ['Anna'] },
+          { id: 'b', question: 'Which?' },
+          { id: 'c', question: 'Which river?', golden_answers: ['Anna'] },
+        ]),
+        '\n{"id": "d", ',
+      ),
       ['1', 'c'],
       ['b', 'dev.jsonl:4'],
     ],
@@ -221,17 +224,18 @@ describe('data sets of the field', () => {
       'HotpotQA',
       'hotpotqa',
       'dev.json',
-      JSON.stringify(
-        ['a', 'b', 'c'].map((_id) => ({
+      JSON.stringify([
+        ...['a', 'b', 'c'].map((_id) => ({
           _id,
           question: 'Where?',
           ...(_id === 'b' ? {} : { answer: 'Anna' }),
           supporting_facts: [['Goxby', 0]],
           context: [['Goxby', [`Goxby ${_id}.`]]],
         })),
-      ),
+        { _id: 'd' },
+      ]),
       ['a', 'c'],
-      ['b'],
+      ['b', 'd'],
     ],
     [
       'MuSiQue',

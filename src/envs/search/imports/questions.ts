@@ -121,9 +121,10 @@ function nameOf(row: unknown): string | null {
 }
 
 async function text(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((cause: unknown) => {
+  const read = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw invalid(file, `cannot be read: ${String(cause)}`, 'Paths start at the folder of search.toml.')
   })
+  return read.replace(/^\ufeff/, '')
 }
 
 function invalid(place: string, what: string, fix: string): PaddockError {

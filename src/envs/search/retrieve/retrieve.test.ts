@@ -62,6 +62,12 @@ describe('Search-R1, verl, slime', () => {
     expect(result[0]?.[0]).not.toHaveProperty('score')
   })
 
+  test.each(['top_k', 'k', 'top_n'])('as many as `%s` says, as servers of this family call it', async (key) => {
+    const { body } = await post({ queries: ['mill Goxby Anna'], [key]: 1, return_score: true })
+    expect(body).toMatchObject({ result: [[{ score: expect.any(Number) }]] })
+    expect((body as { result: [unknown[]] }).result[0]).toHaveLength(1)
+  })
+
   test('no topk means three, and no queries no rankings', async () => {
     const { body } = await post({ queries: ['mill Goxby Anna'] })
     expect((body as { result: [unknown[]] }).result[0]).toHaveLength(3)
