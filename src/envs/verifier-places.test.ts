@@ -120,6 +120,10 @@ test("a box that is worked in as a whole, or at home, still has places that are 
     'start_file /usr/lib/python311.zip',
     'shell_start /root/.bashrc',
   ])
+  for (const path of ['/root', '/root/.local', '/root/.config', '/usr/local/bin']) {
+    expect(kindsOf([{ path, kind: 'modified' }], at)).toEqual([`linked_place ${path}`])
+  }
+  expect(kindsOf([{ path: '/workspace', kind: 'modified' }])).toEqual([])
 })
 
 test('a package of its own is suspect only where another of its name stands', () => {

@@ -224,7 +224,7 @@ function isTestConfig(path: string, work: readonly string[]): boolean {
 
 function isWork({ kind, path, certain }: Suspect, { work, instruction }: WorkPlaces): boolean {
   // A home that is worked in still holds what shells and interpreters read before anything else.
-  const isStart = kind === 'shell_start' || new RegExp(`^${home}/\\.local(?:/|$)`).test(path)
+  const isStart = kind === 'shell_start' || kind === 'linked_place' || new RegExp(`^${home}/\\.local/`).test(path)
   if (work.some((place) => place !== '/' && below(path, place) && !(isStart && new RegExp(`^${home}$`).test(place)))) {
     return true
   }
