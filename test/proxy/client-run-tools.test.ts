@@ -137,3 +137,28 @@ it("a shell in a container of OpenAI's is left out, as their servers' tools are"
   await ask(session, false, { model, tools, input: 'Whatever.' })
   expect((await session.log()).calls[0]?.intent.lineage.toolCount).toBe(0)
 })
+
+it('of tools that are allowed one is demanded, all are offered, and some are refused', async () => {
+  const session = await paddock.open()
+  const tools = ['a', 'b', 'c'].map((name): OpenAI.Responses.Tool => ({
+    type: 'function',
+    name,
+    parameters: { type: 'object' },
+    strict: false,
+  }))
+  const asking = (mode: 'auto' | 'required', ...names: string[]) => {
+    const allowed = names.map((name) => ({ type: 'function', name }))
+    const tool_choice = { type: 'allowed_tools' as const, mode, tools: allowed }
+    return ask(session, false, { model, tools, tool_choice, input: 'Whatever.', max_output_tokens: 200 })
+  }
+  await asking('required', 'b')
+  await asking('auto', 'a', 'b', 'c')
+  const [one, all] = (await session.log()).calls
+  const choiceOf = async (call: typeof one) => {
+    if (call === undefined) throw new Error('no call')
+    return JSON.parse(Buffer.from(chatRequestOf(await session.log(), call) ?? []).toString()).tool_choice
+  }
+  expect(await choiceOf(one)).toEqual({ type: 'function', function: { name: 'b' } })
+  expect(await choiceOf(all)).toBe('auto')
+  await expect(asking('auto', 'a', 'b')).rejects.toThrow(/tool_choice\.tools.*some of the tools/)
+})

@@ -349,6 +349,16 @@ describe('errors and counts of the gemini dialect', () => {
       'generateContent',
       400,
     ],
+    [
+      'a choice among some of its functions',
+      {
+        contents: [user('x')],
+        tools: [{ functionDeclarations: ['a', 'b', 'c'].map((name) => ({ name })) }],
+        toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['a', 'b'] } },
+      },
+      'generateContent',
+      400,
+    ],
     ['a stream as a JSON array', { contents: [user('x')] }, 'streamGenerateContent', 404],
     ['embeddings', { content: user('x') }, 'embedContent', 404],
   ])('refuses %s', async (_what, body, method, status) => {

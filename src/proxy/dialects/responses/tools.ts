@@ -1,6 +1,7 @@
 import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { CanonicalRequest, CanonicalTool } from '../translate/canonical.ts'
 import { listAt, member, refused, shape, textAt } from '../translate/read.ts'
+import { someOf } from '../translate/some-tools.ts'
 import { clientTool } from './client-tools.ts'
 
 /** How the client knows a tool that the engine knows as a function. */
@@ -102,6 +103,10 @@ export function readToolChoice(body: LosslessJson, offered: OfferedTools['offere
   const choice = member(body, 'tool_choice')
   if (choice === undefined) return null
   const word = choice.kind === 'string' ? choice.value : textAt(choice, 'mode')
+  if (textAt(choice, 'type') === 'allowed_tools') {
+    const names = listAt(choice, 'tools').map((one) => flatName(textAt(one, 'name') ?? textAt(one, 'type') ?? '', null))
+    return someOf(names, { all: [...offered.keys()], demanded: word === 'required', field: 'tool_choice.tools' })
+  }
   if (word === 'auto' || word === 'none' || word === 'required') return word
   const type = textAt(choice, 'type')
   if (type !== undefined && offered.get(type)?.kind === 'client') return { name: type }
