@@ -106,6 +106,7 @@ describe('sampling', () => {
     ['top_k keeps the best', { topK: 1 }, 1, 1],
     ['min_p drops what is far below the best', { minP: 0.4 }, 2, 1 / 3],
     ['temperature 0 is greedy', { temperature: 0 }, 1, 1],
+    ['temperature nearly 0 is as well', { temperature: 1e-4 }, 1, 1],
   ])('%s', (_name, params, id, expected) => {
     expect(rate(params, id)).toBeCloseTo(expected, 1)
   })

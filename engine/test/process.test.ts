@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -71,6 +73,17 @@ describe('the process', () => {
     await ready(second)
     second.kill('SIGTERM')
     expect(await exitCode(second)).toBe(0)
+  })
+
+  it('answers any request target, also those that are no URL', async () => {
+    const { hostname, port } = new URL((await ready(start('--port', '0'))).url)
+    for (const path of ['//', '///x', '*', 'http://[', 'http://a/nowhere']) {
+      const asked = request({ hostname, port, path, method: 'GET' }).end()
+      const [response] = (await once(asked, 'response')) as [IncomingMessage]
+      response.resume()
+      expect([path, response.statusCode]).toEqual([path, 404])
+    }
+    expect((await fetch(`http://${hostname}:${port}/v1/models`)).status).toBe(200)
   })
 
   it.each([

@@ -31,6 +31,7 @@ export { type BesideClass, type CallClass, isBeside, isWork, type Lineage } from
 export { type Log, type LogLevel, logLevels, type LogOptions, openLog, silentLog, withoutSecrets } from './log/index.ts'
 export type { EngineFingerprint, LogprobKind, Policy, PolicySpan, SamplingParams } from './policy.ts'
 export { isLoopback, originOf } from './origin.ts'
+export { requireOwnPage } from './own-page.ts'
 export { present } from './present.ts'
 export { isOwnerAlive, thisOwner } from './process-owner.ts'
 export { type GeneratedPlace, generatedPlace, placeText } from './generated-place.ts'

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { PaddockError } from '../core/index.ts'
+import { isLoopback, PaddockError, requireOwnPage } from '../core/index.ts'
 
 /** A running server. */
 export interface Served extends AsyncDisposable {
@@ -8,7 +8,7 @@ export interface Served extends AsyncDisposable {
   readonly origin: string
 }
 
-/** Serves HTTP to harnesses and tools outside of boxes. Port 0 takes a free one. Throws `PORT_IN_USE`. No authentication. */
+/** Serves HTTP to harnesses and tools outside of boxes. Port 0 takes a free one. Throws `PORT_IN_USE`. No authentication; pages of a browser are refused. */
 export async function served(
   listener: RequestListener,
   {
@@ -21,8 +21,17 @@ export async function served(
     readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   },
 ): Promise<Served> {
-  const server = createServer(listener)
-  if (onUpgrade !== undefined) server.on('upgrade', onUpgrade)
+  const server = createServer((request, response) => {
+    if (!isOfPage(request, host)) return listener(request, response)
+    response.writeHead(403, { 'content-type': 'application/json', connection: 'close' })
+    response.end('{"detail":"Pages of a browser are not answered."}')
+  })
+  if (onUpgrade !== undefined) {
+    server.on('upgrade', (request: IncomingMessage, socket, head) => {
+      if (!isOfPage(request, host)) return onUpgrade(request, socket, head)
+      socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+    })
+  }
   const listening = Promise.withResolvers<void>()
   server.once('error', (cause: Error) => {
     const taken = 'code' in cause && cause.code === 'EADDRINUSE'
@@ -40,6 +49,18 @@ export async function served(
       server.closeAllConnections()
       await closed.promise
     },
+  }
+}
+
+/** Browsers say where a page comes from, and programs do not; a name that was made to lead here is not that of this machine. */
+function isOfPage({ headers }: IncomingMessage, host: string): boolean {
+  if (headers.origin !== undefined) return true
+  if (!isLoopback(host)) return false
+  try {
+    requireOwnPage(headers)
+    return false
+  } catch {
+    return true
   }
 }
 

@@ -47,6 +47,8 @@ export interface TamperPlaces {
   /** Directories and files that are the agent's to change. */
   readonly work: readonly string[]
   readonly instruction: string
+  /** Where the image looks for programs, beside the usual directories. */
+  readonly programs: readonly string[]
   /** The verdict is given on the agent's own files, so that all of them count. */
   readonly shared: boolean
   /** The box could reach a network, so that packages may have been installed. */
@@ -153,6 +155,10 @@ function suspectsOf(changes: readonly BoxChange[], places: TamperPlaces): readon
 
 async function isConfirmed(box: Box, { path, unless }: Suspect): Promise<boolean> {
   if (unless === undefined) return true
+  if ('isDirectory' in unless) {
+    const { entries } = await box.getFiles(path, { maxEntries: 1 })
+    return !entries.some((entry) => entry.type === 'directory' && entry.path === '.')
+  }
   if ('lacks' in unless) {
     const [entry] = (await box.getFiles(path, { maxBytes: 4 << 20 })).entries
     // What cannot be read is taken for the worst.

@@ -2,7 +2,11 @@ import { expect, test } from 'vitest'
 import type { BoxChange } from '../sandbox/index.ts'
 import { cachesIn, suspectsIn } from './verifier-places.ts'
 
-const places = { work: ['/workspace', '/srv/report.json'], instruction: 'Mend /usr/local/bin/report and write a file.' }
+const places = {
+  work: ['/workspace', '/srv/report.json'],
+  instruction: 'Mend /usr/local/bin/report and write a file.',
+  programs: ['/opt/venv/bin', '/usr/local/cargo/bin', '/workspace/.venv/bin'],
+}
 
 /** The directories above are listed too, as the daemon does. */
 function changed(paths: readonly string[], kind: BoxChange['kind'] = 'added'): BoxChange[] {
@@ -52,8 +56,33 @@ test.each([
   ['a conftest at the root', 'added', 'test_config', '/conftest.py'],
   ['packages of node at the root', 'added', 'test_config', '/node_modules/jest/index.js'],
   ['the configuration of a runner above the work', 'added', 'test_config', '/srv/pyproject.toml'],
+  ['the interpreter where the image looks first', 'modified', 'shadowed_tool', '/opt/venv/bin/python'],
+  ['a shell where the image looks first', 'added', 'shadowed_tool', '/usr/local/cargo/bin/bash'],
+  ['what a link of the system leads to', 'modified', 'shadowed_tool', '/etc/alternatives/awk'],
+  ['a patched toolchain', 'modified', 'library', '/usr/local/go/pkg/tool/linux_amd64/test2json'],
+  ['a file more in a package of a toolchain', 'added', 'library', '/usr/local/go/src/testing/zz.go'],
+  ['a patched compiler', 'modified', 'library', '/usr/local/rustup/toolchains/stable/lib/rustlib/x.rlib'],
+  ['the accounts', 'modified', 'start_file', '/etc/passwd'],
 ] as const)('%s is suspect (%s)', (_, kind, sign, path) => {
   expect(kindsOf(changed([path], kind))).toEqual([`${sign} ${path}`])
+})
+
+test.each([
+  '/usr/local/bin',
+  '/bin',
+  '/lib64',
+  '/usr/lib/python3',
+  site,
+  '/root',
+  '/root/.local',
+  '/home/agent/.local/lib/python3.11',
+  '/opt/venv/bin',
+  '/opt/venv',
+])('%s may be a link now, in which nothing is listed but what was deleted', (path) => {
+  const gone = changed([`${path}/python3`], 'deleted')
+  const linked = suspectsIn(gone, places).filter((one) => one.path === path)
+  expect(linked).toEqual([{ kind: 'linked_place', path, unless: { isDirectory: true } }])
+  expect(kindsOf(changed([`${path}/own`])).filter((one) => one.startsWith('linked_place'))).toEqual([])
 })
 
 test('what stands in the work, in places for anything, or was only deleted is not', () => {
@@ -70,11 +99,16 @@ test('what stands in the work, in places for anything, or was only deleted is no
     '/root/.gitconfig',
     '/root/notes.txt',
     '/usr/local/bin/report',
+    '/workspace/.venv/bin/python',
+    '/usr/local/cargo/registry/cache/x',
     `${site}/wheel-1.dist-info/RECORD`,
   ]
   expect(kindsOf(changed(honest))).toEqual([])
   expect(kindsOf(changed(['/usr/local/bin/report'], 'modified'))).toEqual([])
-  expect(kindsOf(changed(['/usr/lib/python3.11/EXTERNALLY-MANAGED'], 'deleted'))).toEqual([])
+  // Whether what it stood in is still a directory is looked at.
+  expect(kindsOf(changed(['/usr/lib/python3.11/EXTERNALLY-MANAGED'], 'deleted'))).toEqual([
+    'linked_place /usr/lib/python3.11',
+  ])
   expect(
     kindsOf(changed(['/opt/tool/bin/x', '/opt/tool/lib/python3.11/os.py']), { ...places, work: ['/opt/tool'] }),
   ).toEqual([])
@@ -86,6 +120,10 @@ test("a box that is worked in as a whole, or at home, still has places that are 
     'start_file /usr/lib/python311.zip',
     'shell_start /root/.bashrc',
   ])
+  for (const path of ['/root', '/root/.local', '/root/.config', '/usr/local/bin']) {
+    expect(kindsOf([{ path, kind: 'modified' }], at)).toEqual([`linked_place ${path}`])
+  }
+  expect(kindsOf([{ path: '/workspace', kind: 'modified' }])).toEqual([])
 })
 
 test('a package of its own is suspect only where another of its name stands', () => {

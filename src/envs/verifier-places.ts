@@ -9,14 +9,15 @@ import type { BoxChange } from '../sandbox/index.ts'
  * - `start_file`: what an interpreter runs before any program. `shell_start`: what a login shell reads.
  * - `test_runner`, `test_plugin`, `test_config`: what runs tests, what it loads by itself, what it is told by files above them.
  * - `tool_config`: where installers get packages from.
+ * - `linked_place`: a link in the place of a directory on the way to any of these, which leads all that stands there elsewhere.
  */
 export interface Suspect {
   readonly kind: PlaceKind
   readonly path: string
   /** It has no honest use, whatever was installed. */
   readonly certain?: true
-  /** What decides, where the place alone does not: whether one of these exists, or what stands in the file. */
-  readonly unless?: { readonly noneOf: readonly string[] } | { readonly lacks: RegExp }
+  /** What decides, where the place alone does not: whether one of these exists, what stands in the file, or that it is a directory. */
+  readonly unless?: { readonly noneOf: readonly string[] } | { readonly lacks: RegExp } | { readonly isDirectory: true }
 }
 
 export const placeKinds = [
@@ -29,6 +30,7 @@ export const placeKinds = [
   'test_plugin',
   'test_config',
   'tool_config',
+  'linked_place',
 ] as const
 export type PlaceKind = (typeof placeKinds)[number]
 
@@ -38,6 +40,8 @@ export interface WorkPlaces {
   readonly work: readonly string[]
   /** What its instruction says: libraries and programs that are named there by their path are part of the work. */
   readonly instruction: string
+  /** Where the image looks for programs, beside the usual directories. */
+  readonly programs: readonly string[]
 }
 
 const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
@@ -64,8 +68,13 @@ const shellStart = new RegExp(
 const toolConfig = new RegExp(
   String.raw`^(?:/etc/(?:pip\.conf|uv/.+|npmrc|apt/.+)|/usr/local/etc/npmrc|${home}/(?:\.pip/pip\.conf|\.config/(?:pip|uv)/.+|\.npmrc))$`,
 )
+const ways = new RegExp(
+  String.raw`^(?:/(?:usr(?:/local)?(?:/(?:s?bin|share|etc)|/lib(?:32|64|x32|exec)?(?:/python\d[\d.]*(?:/(?:site|dist)-packages)?)?)?|s?bin|lib(?:32|64|x32)?|etc|root|home(?:/[^/]+)?)|${home}/\.(?:local(?:/bin|/lib(?:/python[^/]+(?:/site-packages)?)?)?|config(?:/(?:pip|uv))?))$`,
+)
+/** Another home of root: interpreters and shells read it before anything else. */
+const otherHome = /^root:(?:[^:\n]*:){4}(?!\/root:)/m
 const libraries =
-  /^\/(?:usr\/(?:local\/)?)?lib(?:32|64|x32|exec)?\/(?!systemd\/|locale\/|udev\/|modules\/|tmpfiles\.d\/|sysusers\.d\/)|^\/usr\/share\/(?:perl|perl5|ruby|nodejs|npm|python3)\//
+  /^\/(?:usr\/(?:local\/)?)?lib(?:32|64|x32|exec)?\/(?!systemd\/|locale\/|udev\/|modules\/|tmpfiles\.d\/|sysusers\.d\/)|^\/usr\/share\/(?:perl|perl5|ruby|nodejs|npm|python3)\/|^\/usr\/local\/(?:go|rustup\/toolchains)\//
 const loaded = /\.so(?:\.[\d.]+)?$/
 const userPrograms = new RegExp(String.raw`^${home}/\.local/bin/[^/]+$`)
 
@@ -76,11 +85,27 @@ const anywhere = ['/tmp', '/var/tmp', '/var/cache', '/var/lib']
 export function suspectsIn(changes: readonly BoxChange[], places: WorkPlaces): readonly Suspect[] {
   const kinds = new Map(changes.map(({ path, kind }) => [path, kind]))
   const parents = new Set(changes.map(({ path }) => posix.dirname(path)))
+  // Below a link nothing is listed but what was deleted with the directory.
+  const directories = new Set(changes.flatMap(({ path, kind }) => (kind === 'deleted' ? [] : [posix.dirname(path)])))
+  const more = new Set(places.programs.flatMap((place) => [place, ...above(place)]))
   return changes.flatMap((change) => {
-    if (change.kind === 'deleted' || parents.has(change.path)) return []
-    const suspect = suspectOf(change, kinds, places)
+    if (change.kind === 'deleted') return []
+    const { path } = change
+    const isWay = ways.test(path) || more.has(path)
+    const suspect =
+      isWay && !directories.has(path)
+        ? ({ kind: 'linked_place', path, unless: { isDirectory: true } } as const)
+        : parents.has(path)
+          ? null
+          : suspectOf(change, kinds, places)
     return suspect === null || isWork(suspect, places) ? [] : [suspect]
   })
+}
+
+/** The directories above a path, the root left out. */
+function above(path: string): string[] {
+  const up = posix.dirname(path)
+  return up === '/' || up === '.' ? [] : [up, ...above(up)]
 }
 
 /** Directories of compiled Python beside a verifier's own libraries: made by any use of them, and used unseen. */
@@ -92,7 +117,7 @@ export function cachesIn(changes: readonly BoxChange[], { work }: WorkPlaces): r
 function suspectOf(
   { path, kind }: BoxChange,
   kinds: ReadonlyMap<string, BoxChange['kind']>,
-  { work }: WorkPlaces,
+  { work, programs }: WorkPlaces,
 ): Suspect | null {
   const name = posix.basename(path)
   if (path === '/etc/ld.so.preload' || anywhere.some((place) => below(path, place))) return null
@@ -103,11 +128,17 @@ function suspectOf(
   if (name === 'pyvenv.cfg' || name.endsWith('._pth')) return { kind: 'start_file', path }
   if (path === '/etc/ld.so.cache') return { kind: 'library', path, unless: { lacks: foreignLibrary } }
   if (/^\/etc\/ld\.so\.conf(?:$|\.d\/)/.test(path)) return { kind: 'library', path }
+  if (path === '/etc/passwd') return { kind: 'start_file', path, unless: { lacks: otherHome } }
+  // What links of the system's programs lead to (Debian's alternatives).
+  if (kind === 'modified' && /^\/etc\/alternatives\/./.test(path)) return { kind: 'shadowed_tool', path }
+  if (path.startsWith('/usr/local/go/src/')) return { kind: 'library', path }
   if (shellStart.test(path)) return { kind: 'shell_start', path }
   if (toolConfig.test(path)) return { kind: 'tool_config', path }
   if (isTestConfig(path, work)) return { kind: 'test_config', path, certain: true }
+  const directory = posix.dirname(path)
+  if ([...systemPath, ...programs].includes(directory) || userPrograms.test(path))
+    return ofPrograms({ path, kind }, programs)
   if (libraries.test(path)) return ofLibraries({ path, kind })
-  if (systemPath.includes(posix.dirname(path)) || userPrograms.test(path)) return ofPrograms({ path, kind })
   return null
 }
 
@@ -163,7 +194,7 @@ const triplets = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
 /** A path in the loader's cache outside the places of libraries. */
 const foreignLibrary = /\0\/(?!(?:usr\/(?:local\/)?)?lib(?:32|64|x32)?\/|opt\/)/
 
-function ofPrograms({ path, kind }: BoxChange): Suspect | null {
+function ofPrograms({ path, kind }: BoxChange, programs: readonly string[]): Suspect | null {
   const name = posix.basename(path)
   const own = withoutUsr(posix.dirname(path))
   const isCore = plainTools.has(name) || interpreters.test(name) || runners.test(name)
@@ -171,7 +202,7 @@ function ofPrograms({ path, kind }: BoxChange): Suspect | null {
   if (kind === 'modified') return plainTools.has(name) ? { ...found, certain: true } : found
   if (plainTools.has(name) && !userPrograms.test(path)) return { ...found, certain: true }
   if (runners.test(name)) return { kind: 'test_runner', path }
-  const others = systemPath.filter((at) => withoutUsr(at) !== own).map((at) => `${at}/${name}`)
+  const others = [...systemPath, ...programs].filter((at) => withoutUsr(at) !== own).map((at) => `${at}/${name}`)
   return { ...found, unless: { noneOf: others } }
 }
 
@@ -193,7 +224,7 @@ function isTestConfig(path: string, work: readonly string[]): boolean {
 
 function isWork({ kind, path, certain }: Suspect, { work, instruction }: WorkPlaces): boolean {
   // A home that is worked in still holds what shells and interpreters read before anything else.
-  const isStart = kind === 'shell_start' || new RegExp(`^${home}/\\.local/`).test(path)
+  const isStart = kind === 'shell_start' || kind === 'linked_place' || new RegExp(`^${home}/\\.local/`).test(path)
   if (work.some((place) => place !== '/' && below(path, place) && !(isStart && new RegExp(`^${home}$`).test(place)))) {
     return true
   }

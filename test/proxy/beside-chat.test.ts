@@ -150,10 +150,16 @@ describe('models', () => {
 
   it('answer by every name that generation takes', async () => {
     const session = await paddock.open({ policy: { model } })
-    for (const alias of ['gpt-4o', 'Qwen/Qwen3-8B', model]) {
+    for (const alias of ['gpt-4o', 'Qwen/Qwen3-8B', 'qwen2.5:7b', 'claude@2025+x', 'mein Modell (ü)', model]) {
       expect(await retrieve(session.client, alias)).toMatchObject({ id: alias, object: 'model' })
       expect((await session.post({ ...hello, model: alias })).status).toBe(200)
+      const asked = `${session.url}beta/models/${encodeURI(alias)}:generateContent`
+      const body = JSON.stringify({ contents: [{ parts: [{ text: 'Say hello.' }] }] })
+      const answer = await fetch(asked, { method: 'POST', body, headers: { 'x-goog-api-key': session.key } })
+      expect([alias, answer.status]).toEqual([alias, 200])
     }
+    const broken = await fetch(`${session.url}/models/%zz`, { headers: { authorization: `Bearer ${session.key}` } })
+    expect(broken.status).toBe(404)
   })
 
   it('are unknown by a name that generation does not take', async () => {

@@ -158,6 +158,35 @@ describe.each([false, true])('the gemini dialect (stream %s)', (stream) => {
     expect(roles.slice(0, 5)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant'])
   })
 
+  it('shows the model the pictures that come with the response of a function', async () => {
+    const session = await paddock.open(record)
+    const data = Buffer.from('89504e470d0a1a0a0000000d494844520000003800000038', 'hex').toString('base64')
+    const contents: Content[] = [
+      user('Count.'),
+      { role: 'model', parts: [{ functionCall: { id: 'c1', name: 'look', args: {} } }] },
+      {
+        role: 'user',
+        parts: [
+          {
+            functionResponse: {
+              id: 'c1',
+              name: 'look',
+              response: { output: 'seen' },
+              parts: [{ inlineData: { mimeType: 'image/png', data } }],
+            },
+          },
+        ],
+      },
+    ]
+    await ask(session, stream, { model, contents })
+    const log = await session.log()
+    const [call] = log.calls
+    if (call === undefined) throw new Error('no call')
+    const told = Buffer.from(chatRequestOf(log, call) ?? []).toString()
+    expect(told).toContain(`data:image/png;base64,${data}`)
+    expect(told).toContain('seen')
+  })
+
   it('gives text with true usage, and records the ids', async () => {
     const session = await paddock.open(record)
     const answer = await ask(session, stream, { model, contents: 'Count.' })
@@ -292,6 +321,41 @@ describe('errors and counts of the gemini dialect', () => {
     [
       'a part of server-side execution',
       { contents: [{ role: 'user', parts: [{ executableCode: {} }] }] },
+      'generateContent',
+      400,
+    ],
+    [
+      'functions that only Gemini knows',
+      { contents: [user('x')], tools: [{ computerUse: { environment: 'ENVIRONMENT_BROWSER' } }] },
+      'generateContent',
+      400,
+    ],
+    [
+      'a file beside the response of a function that no engine reads',
+      {
+        contents: [
+          user('x'),
+          { role: 'model', parts: [{ functionCall: { name: 'f' } }] },
+          {
+            role: 'user',
+            parts: [
+              {
+                functionResponse: { name: 'f', parts: [{ inlineData: { mimeType: 'application/pdf', data: 'eA==' } }] },
+              },
+            ],
+          },
+        ],
+      },
+      'generateContent',
+      400,
+    ],
+    [
+      'a choice among some of its functions',
+      {
+        contents: [user('x')],
+        tools: [{ functionDeclarations: ['a', 'b', 'c'].map((name) => ({ name })) }],
+        toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['a', 'b'] } },
+      },
       'generateContent',
       400,
     ],

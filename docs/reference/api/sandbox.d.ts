@@ -4,6 +4,7 @@ export interface Box extends AsyncDisposable {
     readonly profile: BoxProfile;
     readonly workdir: string;
     readonly imageUser?: string | null;
+    readonly imagePath?: readonly string[];
     readonly labels: BoxLabels;
     readonly modelUrl: string | null;
     readonly wayOut: 'none' | 'asked' | 'transparent';

@@ -79,9 +79,10 @@ export function draw(
   return { id: chosen.id, logprob: of(chosen.id), top }
 }
 
-/** Softmax of log p / T over the tokens that can come next. */
+/** Softmax of log p / T over the tokens that can come next; beside the likeliest, so that the powers of none of them vanish. */
 function heat(next: readonly NextToken[], temperature: number): NextToken[] {
-  const powers = next.map((token) => token.probability ** (1 / temperature))
+  const likeliest = Math.max(...next.map((token) => token.probability))
+  const powers = next.map((token) => (token.probability / likeliest) ** (1 / temperature))
   const total = powers.reduce((sum, power) => sum + power, 0)
   return next.map((token, at) => ({ id: token.id, probability: (powers[at] ?? 0) / total }))
 }

@@ -17,7 +17,7 @@ export class Exchange {
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
     this.response = response
-    this.url = new URL(request.url ?? '/', 'http://engine')
+    this.url = urlOf(request.url ?? '/')
   }
 
   /** A header as text; repeated ones joined. */
@@ -107,4 +107,11 @@ export class Exchange {
     }
     socket.destroy()
   }
+}
+
+/** Of any request target, `//` and others that are no URL by themselves too. */
+function urlOf(target: string): URL {
+  return (
+    URL.parse(target.startsWith('/') ? `http://engine${target}` : target, 'http://engine') ?? new URL('http://engine')
+  )
 }

@@ -50,6 +50,10 @@ a.href=URL.createObjectURL(new Blob([...Array(times).fill(part),'tail']));a.down
 root.onclick=()=>{};document.querySelector('text').addEventListener('mousedown',()=>{});document.onclick=()=>{};document.body.onclick=()=>{}</script>
 <div style="height:900px"></div><iframe src="/framed" title=Near></iframe><iframe src="http://other.test/framed" title=Far></iframe>`,
   '/framed': `<button onclick="parent.out.textContent='framed'">Inside</button><div onclick="1">Bare</div><iframe srcdoc="<input aria-label=Deep oninput='top.out.textContent=this.value'>"></iframe>`,
+  '/odd': `<iframe role=presentation src="/framed"></iframe><object data="/framed" type="text/html"></object>
+<embed src="/framed" type="text/html"><div tabindex=0 onkeydown="out.textContent=event.key">Keys</div>
+<div role=presentation onclick="out.textContent='pressed'"><b>Press</b></div><p id=out></p>`,
+  '/brands': `<p id=a></p><script>a.textContent=JSON.stringify(navigator.userAgentData.brands)</script>`,
   '/agent': `<p id=a></p><script>a.textContent=navigator.webdriver+' '+navigator.userAgent</script>`,
   '/huge': `<p id=a></p><script>for(let i=0;i<20000;i++)document.body.append(Object.assign(document.createElement('a'),{href:'/'+i,textContent:i}),' ')</script>`,
   '/storage': `<p id=a></p><script>a.textContent='found '+(localStorage.x??'nothing')+document.cookie;localStorage.x='left';document.cookie='left=1'</script>`,
@@ -247,6 +251,22 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
     expect(typed.text).toContain('- text: below')
     await use('browser_navigate', { url: 'http://evil.test/agent' })
     expect((await use('browser_text', {})).text).toMatch(/^false .* Chrome\/\d/)
+    await use('browser_navigate', { url: 'https://evil.test/brands' })
+    expect((await use('browser_text', {})).text).toMatch(/^\[\{"brand":"Chromium","version":"\d+"\}\]/)
+  })
+
+  it('names what has the role of nothing, what listens to keys, and what is in frames of any kind', async () => {
+    const { use } = await begin('/odd')
+    const { text } = await use('browser_snapshot', {})
+    const framed = ['- Iframe', '  - button "Inside"', '  - clickable "Bare"', '  - Iframe', '    - textbox "Deep"']
+    expect(
+      text
+        .replaceAll(/ \[ref=e\d+\]/g, '')
+        .split('\n')
+        .slice(0, 17),
+    ).toEqual([...framed, ...framed, ...framed, '- clickable "Keys"', '- clickable "Press"'])
+    expect((await use('browser_click', { target: 'clickable "Press"' })).text).toContain('- text: pressed')
+    expect((await use('browser_click', { target: 'button "Inside" #1' })).text).toContain('- text: framed')
   })
 
   it('says of a page with more than its tree can hold that it has too much, and goes on', async () => {

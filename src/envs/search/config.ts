@@ -81,18 +81,21 @@ export const searchTomlSchema = z.strictObject({
 /** Parsed {@link searchTomlSchema}. */
 export type SearchToml = z.infer<typeof searchTomlSchema>
 
+/** As published sets write them: texts, or numbers. */
+export const anId = z.union([z.string().min(1), z.int()]).transform(String)
+
 /**
  * One line of `questions*.jsonl`: FlashRAG's `{id, question, golden_answers}`, and beside it what this environment can
  * use. Unknown fields pass: data sets carry many. No answer is for sets that score evidence alone.
  */
 export const questionSchema = z.looseObject({
-  id: z.string().regex(/^[A-Za-z0-9][\w.-]*$/, 'must be letters, digits, dots, dashes and underscores'),
+  id: anId.pipe(z.string().regex(/^[A-Za-z0-9][\w.-]*$/, 'must be letters, digits, dots, dashes and underscores')),
   question: z.string().min(1),
   golden_answers: z.array(z.string().min(1)),
   kind: z.string().default('question'),
   split: z.string().default('train'),
   /** Ids of the passages that answer it. */
-  evidence: z.array(z.string()).default([]),
+  evidence: z.array(anId).default([]),
   queries: z.array(z.string().min(1)).optional(),
   weak_answer: z.string().optional(),
 })

@@ -5,7 +5,7 @@ import { isPaddockError, makeTask, PaddockError, type Task } from '../../core/in
 import type { LoadOptions } from '../contract.ts'
 import { type Refuse, refuserOf } from '../refuse.ts'
 import { parseToml } from '../terminal/index.ts'
-import { type QuestionLine, questionSchema, type SearchToml, searchTomlSchema } from './config.ts'
+import { anId, type QuestionLine, questionSchema, type SearchToml, searchTomlSchema } from './config.ts'
 import type { Corpus, CorpusSource } from './corpus/index.ts'
 import type { SearchData } from './data.ts'
 import { importQuestions, type PlacedQuestion } from './imports/index.ts'
@@ -70,7 +70,11 @@ async function* questionsOf(
   { folder, shown, toml, files, only }: QuestionSet,
   refuse: Refuse,
 ): AsyncGenerator<PlacedQuestion> {
-  if (toml.questions !== undefined) return yield* await importQuestions(folder, toml.questions)
+  // Beside the one that was asked for, others do not matter.
+  const refuseMeant: Refuse = (name, error) => {
+    if (only === null || name === only) refuse(name, error)
+  }
+  if (toml.questions !== undefined) return yield* await importQuestions(folder, toml.questions, refuseMeant)
   for (const file of files) {
     for (const [index, line] of (await readFile(join(folder, file), 'utf8')).split('\n').entries()) {
       const place = `${join(shown, file)}:${index + 1}`
@@ -79,9 +83,7 @@ async function* questionsOf(
         yield { place, question: parseQuestion(line, place) }
       } catch (error) {
         if (!isInvalid(error)) throw error
-        const id = idIn(line)
-        // Beside the one that was asked for, others do not matter.
-        if (only === null || id === only) refuse(id ?? basename(place), error)
+        refuseMeant(idIn(line) ?? basename(place), error)
       }
     }
   }
@@ -155,7 +157,7 @@ const isInvalid = (error: unknown): boolean => isPaddockError(error) && error.co
 /** What the row calls itself, whatever else is wrong with it. */
 function idIn(line: string): string | null {
   try {
-    return z.looseObject({ id: z.string().min(1) }).parse(JSON.parse(line)).id
+    return z.looseObject({ id: anId }).parse(JSON.parse(line)).id
   } catch {
     return null
   }

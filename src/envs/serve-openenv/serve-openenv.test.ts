@@ -1,6 +1,7 @@
 /** Our tasks behind OpenEnv's protocol: what goes wrong, without a box; and in boxes, worked on through our own client of it. `npm run real` has OpenEnv's. */
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -280,6 +281,23 @@ describe('a session', () => {
     expect(await made()).toMatchObject({ session_id: expect.any(String) })
     // One that was made took the place of one that had ended.
     await expect.poll(made).toMatchObject({ session_id: expect.any(String) })
+  })
+
+  it('answers any request target, also those that are no URL', async () => {
+    await using at = await house()
+    const { hostname, port } = new URL(at.url)
+    for (const path of ['//', '///x', '*', 'http://[']) {
+      const asked = request({ hostname, port, path, method: 'GET' }).end()
+      const [response] = (await once(asked, 'response')) as [IncomingMessage]
+      response.resume()
+      expect([path, response.statusCode]).toEqual([path, 404])
+      const upgrade = { connection: 'upgrade', upgrade: 'websocket' }
+      const risen = request({ hostname, port, path, headers: upgrade }).end()
+      const [refused] = (await once(risen, 'response')) as [IncomingMessage]
+      refused.resume()
+      expect([path, refused.statusCode]).toEqual([path, 403])
+    }
+    expect(await (await fetch(`${at.url}/health`)).json()).toEqual({ status: 'healthy' })
   })
 
   it('is nothing for pages of a browser', async () => {

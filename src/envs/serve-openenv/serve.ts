@@ -44,7 +44,7 @@ export async function serveOpenEnv(o: ServeOpenEnvOptions): Promise<ServedOpenEn
     ...(o.host === undefined ? {} : { host: o.host }),
     ...(o.port === undefined ? {} : { port: o.port }),
     onUpgrade: (request, socket, head) => {
-      if (ofPage(request) || pathOf(request).pathname !== '/ws') refuse(socket)
+      if (pathOf(request).pathname !== '/ws') refuse(socket)
       else sockets.handleUpgrade(request, socket, head, (made) => converse(house, made, pathOf(request)))
     },
   })
@@ -192,7 +192,6 @@ async function answer(
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(body))
   }
-  if (ofPage(request)) return say(403, { detail: 'Pages of a browser are not answered.' })
   const { pathname } = pathOf(request)
   const { name, verifierVersion } = environment
   switch (`${request.method} ${pathname}`) {
@@ -271,13 +270,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Browsers say where a page comes from, and programs do not. */
-function ofPage(request: IncomingMessage): boolean {
-  return request.headers.origin !== undefined
-}
-
-function pathOf(request: IncomingMessage): URL {
-  return new URL(request.url ?? '/', 'http://localhost')
+/** Of any request target, `//` and others that are no URL by themselves too. */
+function pathOf({ url = '/' }: IncomingMessage): URL {
+  return (
+    URL.parse(url.startsWith('/') ? `http://localhost${url}` : url, 'http://localhost') ?? new URL('http://localhost')
+  )
 }
 
 function refuse(socket: Duplex): void {

@@ -46,6 +46,7 @@ export async function collectArtifacts(
     work: [box.workdir, ...artifacts.map(({ path }) => path), ...(task.data.mayChange ?? [])],
     protected: task.data.protected ?? [],
     instruction: task.instruction,
+    programs: box.imagePath ?? [],
     shared: task.data.verifier.shared === true,
     networked: (task.data.agent.setupNetwork ?? 'none') !== 'none' || task.data.agent.network !== 'none',
     readsProfiles: await readsProfiles(task),

@@ -32,6 +32,7 @@ export function factsOf(dockerfile: string): ImageFacts {
   let stage: ImageFacts | null = null
   let name = ''
   let known = new Map<string, string>()
+  let env = new Set<string>()
   for (const { word, rest } of instructionsOf(dockerfile)) {
     if (word === 'FROM') {
       const [image = '', as, alias] = rest.split(/\s+/).filter((part) => !part.startsWith('--'))
@@ -40,10 +41,15 @@ export function factsOf(dockerfile: string): ImageFacts {
       stage = of ?? { ...nothing, base, workdir: workdirs[plain(base)] ?? null }
       name = as?.toUpperCase() === 'AS' ? (alias ?? '').toLowerCase() : String(stages.size)
       known = new Map()
+      env = new Set()
     } else if (word === 'ARG' || word === 'ENV') {
+      // One instruction sees the values of before it, and no argument takes the place of a variable.
+      const before = new Map(known)
       for (const [key, value] of assignmentsOf(rest)) {
         const found = value ?? global.get(key)
-        if (found !== undefined) (stage === null ? global : known).set(key, expanded(found, known))
+        if (word === 'ENV') env.add(key)
+        else if (env.has(key)) continue
+        if (found !== undefined) (stage === null ? global : known).set(key, expanded(found, before))
       }
     } else if (stage !== null) stage = told(stage, word, rest, known)
     if (stage !== null) stages.set(name, stage)

@@ -27,8 +27,12 @@ const posted = [
   { path: /^\/v1\/responses\/input_tokens$/, kind: 'count', dialect: 'responses' },
   { path: /^\/v1\/messages$/, kind: 'generate', dialect: 'messages' },
   { path: /^\/v1\/messages\/count_tokens$/, kind: 'count', dialect: 'messages' },
-  { path: /^\/v1(beta|alpha)?\/models\/[\w.%/-]+:(stream)?[gG]enerateContent$/, kind: 'generate', dialect: 'gemini' },
-  { path: /^\/v1(beta|alpha)?\/models\/[\w.%/-]+:countTokens$/, kind: 'count', dialect: 'gemini' },
+  {
+    path: /^\/v1(beta|alpha)?\/models\/[\w.:@+~%!'()*/-]+:(stream)?[gG]enerateContent$/,
+    kind: 'generate',
+    dialect: 'gemini',
+  },
+  { path: /^\/v1(beta|alpha)?\/models\/[\w.:@+~%!'()*/-]+:countTokens$/, kind: 'count', dialect: 'gemini' },
 ] as const
 
 /** Of nearly every request: told without a look at the patterns. */
@@ -73,9 +77,15 @@ export function readRoute(method: string, url: string): RoutePath {
 
 /** A route that tells of models; null for any other. */
 function modelRoute(path: string): Route | null {
-  const found = /^\/v1(?:beta|alpha)?\/models(?:\/([\w.:-]+(?:(?:\/|%2F)[\w.:-]+)*))?$/i.exec(path)
-  // The name is looked up in a list: it goes into no path, and SDKs write its slash encoded.
-  return found === null ? null : { kind: 'models', path, model: found[1]?.replace(/%2F/gi, '/') ?? null }
+  const [whole, name] =
+    /^\/v1(?:beta|alpha)?\/models(?:\/([\w.:@+~%!'()*-]+(?:\/[\w.:@+~%!'()*-]+)*))?$/.exec(path) ?? []
+  if (whole === undefined) return null
+  try {
+    // The name is looked up in a list and goes into no path; SDKs write what is special in it encoded.
+    return { kind: 'models', path, model: name === undefined ? null : decodeURIComponent(name) }
+  } catch {
+    return null
+  }
 }
 
 /** The path alone, without decoding: an encoded path matches no route. A request in absolute form keeps its path. */

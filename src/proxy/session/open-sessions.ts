@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Id, PaddockError } from '../../core/index.ts'
+import { type Id, PaddockError, requireOwnPage } from '../../core/index.ts'
 import type { SessionRecord } from '../../trajectory/index.ts'
 import type { OpenedSession, OpenSession } from '../contract.ts'
 import { readLineage } from '../dialects/chat/lineage.ts'
 import type { LiveSession } from './live-session.ts'
-import { requireOwnPage } from './own-page.ts'
 
 /** What an {@link OpenSessions} works with. */
 export interface OpenSessionsParts {

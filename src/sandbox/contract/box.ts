@@ -65,6 +65,8 @@ export interface Box extends AsyncDisposable {
   readonly workdir: string
   /** Whom the image runs commands as ({@link ImageSays.user}); null or left out: nobody but root, or it is not known. */
   readonly imageUser?: string | null
+  /** Where the image looks for programs ({@link ImageSays.path}); left out: it is not known. */
+  readonly imagePath?: readonly string[]
   readonly labels: BoxLabels
   /** Where the socket is seen from inside (`http://127.0.0.1:<port>`), or null. */
   readonly modelUrl: string | null

@@ -71,6 +71,8 @@ export interface ImageSays {
   readonly user: string | null
   /** What runs before them; empty: nothing. */
   readonly entrypoint: readonly string[]
+  /** Absolute directories of its `PATH`; left out: it is not known. */
+  readonly path?: readonly string[]
 }
 
 export interface BundleSpec {

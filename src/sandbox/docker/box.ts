@@ -103,6 +103,7 @@ export class DockerBox implements Box {
   readonly profile: BoxProfile
   readonly workdir: string
   readonly imageUser: string | null
+  readonly imagePath: readonly string[]
   readonly modelUrl: string | null
   readonly wayOut: Box['wayOut']
   readonly died: Promise<BoxDeath>
@@ -152,7 +153,9 @@ export class DockerBox implements Box {
     this.image = parts.image
     this.profile = spec.profile
     this.workdir = spec.workdir ?? '/workspace'
-    this.imageUser = typeof spec.image === 'string' ? null : (spec.image.says?.user ?? null)
+    const says = typeof spec.image === 'string' ? undefined : spec.image.says
+    this.imageUser = says?.user ?? null
+    this.imagePath = says?.path ?? []
     this.#labels = spec.labels
     this.modelUrl = relay === null ? null : `http://127.0.0.1:${port}`
     this.died = this.#death.promise

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { RequestHandler, Response } from 'express'
-import { PaddockError, sha256 } from '../../core/index.ts'
-import { requireOwnPage } from '../../proxy/index.ts'
+import { PaddockError, requireOwnPage, sha256 } from '../../core/index.ts'
 import { machineToken, rowOf, validToken, sameToken } from '../../access/index.ts'
 
 /** Whose browser asks. */

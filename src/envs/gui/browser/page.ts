@@ -36,6 +36,14 @@ export interface PageParts {
 
 const worldName = 'paddock'
 
+/** A user agent with the hints that go with it: without them pages of TLS are told of a browser of no brand. */
+function told(userAgent: string): Readonly<Record<string, unknown>> {
+  const version = /Chrome\/(\d+)/.exec(userAgent)?.[1] ?? ''
+  const brands = [{ brand: 'Chromium', version }]
+  const machine = { platform: 'Linux', platformVersion: '', architecture: 'x86', model: '', mobile: false }
+  return { userAgent, userAgentMetadata: { brands, ...machine } }
+}
+
 /**
  * One tab of the browser. What it asks for is answered by the task's site; its own JavaScript is never trusted: we look at
  * it through an isolated world and through the browser's accessibility tree.
@@ -90,7 +98,7 @@ export class GuiPage {
     const { screen, userAgent } = this.#o
     const { width, height } = screen
     await Promise.all([
-      ...(userAgent === null ? [] : [this.send('Emulation.setUserAgentOverride', { userAgent }, nothing)]),
+      ...(userAgent === null ? [] : [this.send('Emulation.setUserAgentOverride', told(userAgent), nothing)]),
       this.send('Page.enable', {}, nothing),
       this.send('DOM.enable', {}, nothing),
       this.send('Inspector.enable', {}, nothing),

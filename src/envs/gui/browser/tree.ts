@@ -48,12 +48,22 @@ interface Document {
   readonly byId: ReadonlyMap<string, AxNode>
 }
 
-interface Reading {
-  /** Documents of frames, by the node that the frame is in. */
-  readonly frames: ReadonlyMap<number, Document>
+interface Clickable {
   /** Nodes that answer to clicks, whatever their role. */
   readonly clickable: ReadonlySet<number>
+  /** The nearest of them around a text, by the text. */
+  readonly around: ReadonlyMap<number, number>
 }
+
+interface Reading extends Clickable {
+  /** Documents of frames, by the node that the frame is in. */
+  readonly frames: ReadonlyMap<number, Document>
+  /** Nodes that stand in the tree, ignored ones too: what has the role of nothing (`presentation`) does not. */
+  readonly there: ReadonlySet<number | undefined>
+}
+
+/** Roles of elements that have a document of their own. */
+const framing = new Set(['Iframe', 'IframePresentational', 'PluginObject', 'EmbeddedObject'])
 
 /**
  * The accessibility tree of a tab's document and of the documents in its frames, without what only groups. What has no role
@@ -68,8 +78,11 @@ export async function readTree(page: GuiPage): Promise<readonly TreeNode[]> {
   }
   const [top, clickable] = await Promise.all([readDocument(page, null), clickableIn(page)])
   if (top === null) return []
-  const hasFrames = [...top.byId.values()].some(({ role }) => role?.value === 'Iframe')
-  return below(top.root, top.byId, '', { frames: hasFrames ? await framesIn(page) : new Map(), clickable })
+  const hasFrames = [...top.byId.values()].some(({ role }) => framing.has(text(role?.value)))
+  const frames = hasFrames ? await framesIn(page) : new Map<number, Document>()
+  const all = [top, ...frames.values()].flatMap(({ byId }) => [...byId.values()])
+  const there = new Set(all.map(({ backendDOMNodeId }) => backendDOMNodeId))
+  return below(top.root, top.byId, '', { frames, there, ...clickable })
 }
 
 async function readDocument(page: GuiPage, frameId: string | null): Promise<Document | null> {
@@ -100,13 +113,14 @@ const mostFrames = 50
 const whole = new Set(['HTML', 'BODY', '#document'])
 
 /** Nodes that listen to clicks, or over which the pointer becomes a hand, in all documents. */
-async function clickableIn(page: GuiPage): Promise<ReadonlySet<number>> {
+async function clickableIn(page: GuiPage): Promise<Clickable> {
   const { documents, strings } = await page.send(
     'DOMSnapshot.captureSnapshot',
     { computedStyles: ['cursor'] },
     domSnapshot,
   )
   const found = new Set<number>()
+  const around = new Map<number, number>()
   for (const { nodes, layout } of documents) {
     const hands = new Set(layout.nodeIndex.filter((_, at) => strings[layout.styles[at]?.[0] ?? -1] === 'pointer'))
     const outer = [...hands].filter((index) => !hands.has(nodes.parentIndex[index] ?? -1))
@@ -114,8 +128,14 @@ async function clickableIn(page: GuiPage): Promise<ReadonlySet<number>> {
       const id = nodes.backendNodeId[index]
       if (id !== undefined && !whole.has(strings[nodes.nodeName[index] ?? -1] ?? '')) found.add(id)
     }
+    // Parents stand before what they hold.
+    for (const [index, id] of nodes.backendNodeId.entries()) {
+      const parent = nodes.backendNodeId[nodes.parentIndex[index] ?? -1]
+      const nearest = parent === undefined || found.has(parent) ? parent : around.get(parent)
+      if (nearest !== undefined) around.set(id, nearest)
+    }
   }
-  return found
+  return { clickable: found, around }
 }
 
 function below(
@@ -134,20 +154,30 @@ function below(
     })
   if (skipped) {
     const id = node.backendDOMNodeId
-    return id !== undefined && reading.clickable.has(id) ? clickableNode(id, inner('')) : inner(nameAbove)
+    const answers = id !== undefined && (reading.clickable.has(id) || (role === 'generic' && isFocusable(node)))
+    return answers ? clickableNode(id, inner('')) : inner(nameAbove)
   }
   if (role === 'StaticText') {
     // A button's own label is its name already.
     if (name === '' || nameAbove.includes(name)) return []
-    return [{ role: 'text', name, value: '', states: [], backendNodeId: node.backendDOMNodeId ?? null, children: [] }]
+    const said = {
+      role: 'text',
+      name,
+      value: '',
+      states: [],
+      backendNodeId: node.backendDOMNodeId ?? null,
+      children: [],
+    }
+    const around = reading.around.get(node.backendDOMNodeId ?? -1)
+    return around === undefined || reading.there.has(around) ? [said] : clickableNode(around, [said])
   }
-  const frame = role === 'Iframe' ? reading.frames.get(node.backendDOMNodeId ?? -1) : undefined
+  const frame = framing.has(role) ? reading.frames.get(node.backendDOMNodeId ?? -1) : undefined
   const value = valueOf(node, role)
   // What a field holds is its value already.
   const children = frame === undefined ? inner(`${name} ${value}`) : below(frame.root, frame.byId, '', reading)
   return [
     {
-      role: role === 'MenuListOption' ? 'option' : role,
+      role: role === 'MenuListOption' ? 'option' : frame === undefined ? role : 'Iframe',
       name,
       value,
       states: statesOf(node),
@@ -188,6 +218,10 @@ const told = new Set([
   'valuemin',
   'valuemax',
 ])
+
+function isFocusable({ properties = [] }: AxNode): boolean {
+  return properties.some(({ name, value: { value } }) => name === 'focusable' && value === true)
+}
 
 function statesOf({ properties = [] }: AxNode): readonly string[] {
   return properties.flatMap(({ name, value: { value } }) => {

@@ -205,6 +205,83 @@ describe('data sets of the field', () => {
   })
 
   test.each([
+    [
+      'FlashRAG',
+      'flashrag',
+      'dev.jsonl',
+      '\ufeff'.concat(
+        lines([
+          { id: 1, question: 'Which river?', golden_answers: ['Anna'] },
+          { id: 'b', question: 'Which?' },
+          { id: 'c', question: 'Which river?', golden_answers: ['Anna'] },
+        ]),
+        '\n{"id": "d", ',
+      ),
+      ['1', 'c'],
+      ['b', 'dev.jsonl:4'],
+    ],
+    [
+      'HotpotQA',
+      'hotpotqa',
+      'dev.json',
+      JSON.stringify([
+        ...['a', 'b', 'c'].map((_id) => ({
+          _id,
+          question: 'Where?',
+          ...(_id === 'b' ? {} : { answer: 'Anna' }),
+          supporting_facts: [['Goxby', 0]],
+          context: [['Goxby', [`Goxby ${_id}.`]]],
+        })),
+        { _id: 'd' },
+      ]),
+      ['a', 'c'],
+      ['b', 'd'],
+    ],
+    [
+      'MuSiQue',
+      'musique',
+      'dev.jsonl',
+      lines(
+        ['2hop__a', '2hop__b', '2hop__c'].map((id) => ({
+          id,
+          question: 'Where?',
+          answer: id === '2hop__b' ? null : 'Anna',
+          paragraphs: [{ title: 'Goxby', paragraph_text: `Goxby ${id}.`, is_supporting: true }],
+        })),
+      ),
+      ['2hop__a', '2hop__c'],
+      ['2hop__b'],
+    ],
+    [
+      'BEIR',
+      'beir',
+      'queries.jsonl',
+      lines([
+        { _id: 1, text: 'mills' },
+        { _id: '2', text: '' },
+        { _id: '3', text: 'rivers' },
+      ]),
+      ['1', '3'],
+      ['2'],
+    ],
+  ] as const)(
+    '%s: a row that cannot be used is told, and the others are there',
+    async (_, format, path, text, there, told) => {
+      const contexts = format === 'hotpotqa' || format === 'musique'
+      const toml = `[corpus]\n${contexts ? `kind = "contexts"\nformat = "${format}"\npath = "${path}"` : 'kind = "jsonl"\npath = "corpus.jsonl"'}
+[questions]\nformat = "${format}"\npath = "${path}"\n${format === 'beir' ? 'qrels = "qrels.tsv"\n[scoring]\npreset = "evidence"' : '[scoring]\npreset = "answer"'}\n`
+      const files = { 'corpus.jsonl': passages, 'qrels.tsv': '1\td1\t1\n2\td1\t1\n3\td2\t1\n', [path]: text }
+      await expect(load(`rows-${format}`, toml, files)).rejects.toMatchObject({ code: 'TASK_INVALID' })
+      const refused: string[] = []
+      const onRefused = (name: string) => void refused.push(name)
+      const tasks = await environment.load(join(directory, `rows-${format}`), { onRefused })
+      expect([tasks.map(({ name }) => name), refused]).toEqual([there, told])
+      const [one] = await environment.load(join(directory, `rows-${format}`, there[1]))
+      expect(one?.name).toBe(there[1])
+    },
+  )
+
+  test.each([
     ['no judgements', retrieval('trec', 'topics.txt', 'nowhere.txt'), 'nowhere.txt'],
     ['a judgement of two words', retrieval('trec', 'topics.txt', 'broken.txt'), 'broken.txt:2'],
     ['no topic', retrieval('trec', 'broken.txt', 'qrels.txt'), 'topic'],

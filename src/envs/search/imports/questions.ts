@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { z } from 'zod'
 import { PaddockError } from '../../../core/index.ts'
-import { type QuestionLine, questionSchema, type SearchToml } from '../config.ts'
+import type { Refuse } from '../../refuse.ts'
+import { anId, type QuestionLine, questionSchema, type SearchToml } from '../config.ts'
 import { readContextQuestions } from '../corpus/index.ts'
 import { readQrels } from './qrels.ts'
 import { readSearchR1 } from './search-r1.ts'
@@ -15,25 +16,27 @@ export interface PlacedQuestion {
 }
 
 /** BEIR's `queries.jsonl`. */
-const beirQuery = z.looseObject({ _id: z.string(), text: z.string().min(1) })
+const beirQuery = z.looseObject({ _id: anId, text: z.string().min(1) })
 
 /**
  * The questions that `[questions]` of a `search.toml` names, in the format of their data set. Those of BEIR and TREC have
- * no answers and are kept where somebody judged passages for them. Throws `TASK_INVALID` with file and row.
+ * no answers and are kept where somebody judged passages for them. `refuse` is told of each row that cannot be used. Throws
+ * `TASK_INVALID` for a file that cannot be read, and what `refuse` throws.
  */
 export async function importQuestions(
   folder: string,
   { format, path, qrels }: NonNullable<SearchToml['questions']>,
+  refuse: Refuse,
 ): Promise<readonly PlacedQuestion[]> {
   const file = resolve(folder, path)
   switch (format) {
     case 'jsonl':
     case 'flashrag':
-      return placed(parseLines(await text(file), file, questionSchema), path)
+      return placed(parseLines(await text(file), file, { schema: questionSchema, refuse }), path)
     case 'hotpotqa':
     case 'musique': {
       const split = splitOf(path)
-      const found = await readContextQuestions(file, format)
+      const found = await readContextQuestions(file, format, refuse)
       return placed(
         found.map(({ id, question, answers, kind, evidence }) => {
           return { id, question, golden_answers: [...answers], kind, split, evidence: [...evidence] }
@@ -42,9 +45,12 @@ export async function importQuestions(
       )
     }
     case 'search-r1':
-      return placed(await readSearchR1(file), path)
+      return placed(await readSearchR1(file, refuse), path)
     case 'beir': {
-      const topics = parseLines(await text(file), file, beirQuery).map((one) => ({ id: one._id, text: one.text }))
+      const topics = parseLines(await text(file), file, { schema: beirQuery, refuse }).map((one) => ({
+        id: one._id,
+        text: one.text,
+      }))
       return judged(topics, folder, qrels, path)
     }
     case 'trec':
@@ -80,26 +86,45 @@ function splitOf(path: string): string {
   return /train/.test(basename(path)) ? 'train' : /test/.test(basename(path)) ? 'test' : 'dev'
 }
 
-function parseLines<Row>(whole: string, file: string, schema: z.ZodType<Row>): readonly Row[] {
+function parseLines<Row>(
+  whole: string,
+  file: string,
+  { schema, refuse }: { readonly schema: z.ZodType<Row>; readonly refuse: Refuse },
+): readonly Row[] {
   return whole.split('\n').flatMap((line, i) => {
     if (line.trim() === '') return []
     const place = `${file}:${i + 1}`
-    let row: unknown
-    try {
-      row = JSON.parse(line)
-    } catch {
-      throw invalid(place, 'is not JSON', 'Take the file as it was published.')
-    }
+    const row = jsonOf(line)
     const parsed = schema.safeParse(row)
-    if (!parsed.success) throw invalid(place, z.prettifyError(parsed.error), 'Take the file as it was published.')
-    return [parsed.data]
+    if (parsed.success) return [parsed.data]
+    const what = row === undefined ? 'is not JSON' : z.prettifyError(parsed.error)
+    refuse(nameOf(row) ?? basename(place), invalid(place, what, 'Take the file as it was published.'))
+    return []
   })
 }
 
+function jsonOf(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the row calls itself, whatever else is wrong with it. */
+function nameOf(row: unknown): string | null {
+  const named = z.union([
+    z.looseObject({ id: anId }),
+    z.looseObject({ _id: anId }).transform(({ _id }) => ({ id: _id })),
+  ])
+  return named.safeParse(row).data?.id ?? null
+}
+
 async function text(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((cause: unknown) => {
+  const read = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw invalid(file, `cannot be read: ${String(cause)}`, 'Paths start at the folder of search.toml.')
   })
+  return read.replace(/^\ufeff/, '')
 }
 
 function invalid(place: string, what: string, fix: string): PaddockError {

@@ -43,8 +43,10 @@ export interface RetrieveRequest {
 
 const count = z.int().min(1).max(1000).nullish()
 const flag = z.boolean().nullish()
-const many = z.looseObject({ queries: z.array(z.string()).max(4096), topk: count, return_scores: flag })
-const one = z.looseObject({ query: z.string(), topk: count, top_k: count, k: count, return_scores: flag })
+/** Servers of one family name these as they like. */
+const wishes = { topk: count, top_k: count, k: count, top_n: count, return_scores: flag, return_score: flag }
+const many = z.looseObject({ queries: z.array(z.string()).max(4096), ...wishes })
+const one = z.looseObject({ query: z.string(), ...wishes })
 const recallFields = { top_n: count, return_score: flag }
 const recallOne = z.looseObject({ query: z.string().regex(/\S/, 'must not be empty'), ...recallFields })
 const recallMany = z.looseObject({ query: z.array(z.string()).max(4096), ...recallFields })
@@ -62,23 +64,26 @@ export function parseRetrieve(
   const { encoding, body } = decodeBody(bytes)
   const plural = many.safeParse(body)
   if (plural.success && (path === null || path === 'search-r1')) {
-    const { queries, topk, return_scores: scores } = plural.data
-    return { dialect: 'search-r1', queries, topk: topk ?? null, returnScores: scores ?? false, encoding }
+    return { dialect: 'search-r1', queries: plural.data.queries, ...wished(plural.data), encoding }
   }
   const asked = one.safeParse(body)
   if (!asked.success) {
     const { error } = typeof body === 'object' && body !== null && 'queries' in body ? plural : asked
     throw shapeError(`The request fits no dialect: ${z.prettifyError(error ?? asked.error)}`)
   }
-  const { query, topk, top_k: topK, k, return_scores: scores } = asked.data
+  const { query, top_k: topK, k } = asked.data
   const guess = topK !== undefined || k !== undefined ? 'rllm' : 'skyrl'
   return {
     dialect: path ?? single ?? guess,
     queries: [query],
-    topk: topk ?? topK ?? k ?? null,
-    returnScores: scores ?? false,
+    ...wished(asked.data),
     encoding,
   }
+}
+
+function wished(asked: z.infer<typeof many> | z.infer<typeof one>): Pick<RetrieveRequest, 'topk' | 'returnScores'> {
+  const { topk, top_k: topK, k, top_n: topN, return_scores: scores, return_score: score } = asked
+  return { topk: topk ?? topK ?? k ?? topN ?? null, returnScores: scores ?? score ?? false }
 }
 
 /** Reads a body of `/search` or `/batch_search`. Ten passages where it does not say, as ReCall's server. Throws as {@link parseRetrieve}. */

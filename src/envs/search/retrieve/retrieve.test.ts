@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decode, encode } from '@msgpack/msgpack'
@@ -58,6 +60,12 @@ describe('Search-R1, verl, slime', () => {
     expect(result.map((hits) => hits.map(({ id }) => id))).toEqual([['1'], ['2'], ['3']].slice(0, count))
     expect(result[0]?.[0]).toMatchObject({ ...mill, document: mill })
     expect(result[0]?.[0]).not.toHaveProperty('score')
+  })
+
+  test.each(['top_k', 'k', 'top_n'])('as many as `%s` says, as servers of this family call it', async (key) => {
+    const { body } = await post({ queries: ['mill Goxby Anna'], [key]: 1, return_score: true })
+    expect(body).toMatchObject({ result: [[{ score: expect.any(Number) }]] })
+    expect((body as { result: [unknown[]] }).result[0]).toHaveLength(1)
   })
 
   test('no topk means three, and no queries no rankings', async () => {
@@ -178,6 +186,19 @@ test.each([
 test('other routes and methods are refused', async () => {
   expect((await fetch(retriever.url)).status).toBe(404)
   expect((await fetch(new URL('/other', retriever.url), { method: 'POST', body: '{}' })).status).toBe(404)
+})
+
+test.each([
+  { origin: 'https://pages.example' },
+  { origin: 'null' },
+  { 'sec-fetch-site': 'cross-site' },
+  { host: 'pages.example' },
+])('a page of a browser is refused: %j', async (headers) => {
+  const { hostname, port, pathname } = new URL(retriever.url)
+  const asked = request({ hostname, port, path: pathname, method: 'POST', headers }).end('{"query": "mill"}')
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(403)
 })
 
 test('equal questions are answered once, also at the same time', async () => {

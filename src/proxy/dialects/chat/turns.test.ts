@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readChatRequest } from './request.ts'
-import { Turns } from './turns.ts'
+import { turnDigest, Turns } from './turns.ts'
 
 const seed = 20261122
 const message = fc.oneof(
@@ -59,4 +59,13 @@ describe('digests taken over from an earlier request', () => {
     expect(turns.follow(known)).toBe(true)
     expect(turns.each).toEqual(new Turns([3, 4]).each)
   })
+})
+
+it('a call is the same with its arguments as a text and as an object, and another one with other arguments', () => {
+  const calling = (args: unknown) =>
+    turnDigest({ role: 'assistant', content: null, tool_calls: [{ function: { name: 'shell', arguments: args } }] })
+  const said = calling('{"command": "ls", "depth": 1.0}')
+  expect(calling({ depth: 1, command: 'ls' })).toBe(said)
+  expect(calling({ depth: 2, command: 'ls' })).not.toBe(said)
+  expect(calling(undefined)).toBe(calling(''))
 })

@@ -15,7 +15,9 @@ export function turnDigest(message: unknown): string {
     for (const call of calls) {
       const fn = loose(loose(call)['function'])
       const args = fn['arguments']
-      text += `\u0000call\u0000${String(fn['name'])}\u0000${typeof args === 'string' ? canonicalOrRaw(args) : ''}`
+      // Some clients send the object itself.
+      const written = typeof args === 'string' ? args : (JSON.stringify(args) ?? '')
+      text += `\u0000call\u0000${String(fn['name'])}\u0000${canonicalOrRaw(written)}`
     }
   }
   return hash('sha1', text, 'base64')

@@ -110,7 +110,8 @@ export class ContentReader {
       responses += 1
       const callId = this.answered(response, `${field}.parts.${index}`)
       const text = responseText(member(response, 'response'))
-      this.messages.push({ role: 'tool', callId, content: [{ type: 'text', text }] })
+      const media = listAt(response, 'parts').map((one, at) => userPart(one, `${field}.parts.${index}.parts.${at}`))
+      this.messages.push({ role: 'tool', callId, content: [{ type: 'text', text }, ...media] })
     }
     if (content.length > 0 || responses === 0) this.messages.push({ role: 'user', content })
   }

@@ -3,6 +3,7 @@ import type { DialectMemory } from '../contract.ts'
 import { type CanonicalRequest, type CanonicalTool, plainRequest } from '../translate/canonical.ts'
 import { readEffort } from '../translate/effort.ts'
 import { type JsonObject, listAt, member, refused, shape, textAt, textsOf } from '../translate/read.ts'
+import { someOf } from '../translate/some-tools.ts'
 import { ContentReader, fieldOf, instructionText } from './contents.ts'
 
 /** A generateContent request, read. */
@@ -16,7 +17,7 @@ export interface GeminiRequest {
 /**
  * Reads a request of Google's Gemini API (`generateContent`, API reference v1beta). `safetySettings`, labels and tools
  * that Google's servers would run (`googleSearch`, `codeExecution`, `urlContext`) say nothing to an engine and are left
- * out. Throws `BODY_INVALID_SHAPE`.
+ * out; `computerUse`, which the client runs, is refused. Throws `BODY_INVALID_SHAPE`.
  */
 export function readGeminiRequest(
   body: JsonObject,
@@ -38,6 +39,7 @@ export function readGeminiRequest(
     return value?.kind === 'number' ? value.text : null
   }
   const stop = fieldOf(config, 'stopSequences')
+  const tools = listAt(body, 'tools').flatMap(functionsOf)
   return {
     handles: reader.handles,
     thoughts: flagOf(fieldOf(fieldOf(config, 'thinkingConfig'), 'includeThoughts')),
@@ -45,8 +47,11 @@ export function readGeminiRequest(
       ...plainRequest,
       model: route.model,
       messages: reader.messages,
-      tools: listAt(body, 'tools').flatMap(functionsOf),
-      toolChoice: toolChoice(fieldOf(fieldOf(body, 'toolConfig'), 'functionCallingConfig')),
+      tools,
+      toolChoice: toolChoice(
+        fieldOf(fieldOf(body, 'toolConfig'), 'functionCallingConfig'),
+        tools.map(({ name }) => name),
+      ),
       temperature: number('temperature'),
       topP: number('topP'),
       topK: number('topK'),
@@ -75,6 +80,13 @@ function flagOf(value: LosslessJson | undefined): boolean {
 }
 
 function functionsOf(tool: LosslessJson): CanonicalTool[] {
+  if (fieldOf(tool, 'computerUse') !== undefined) {
+    throw refused(
+      'tools.computerUse',
+      'its functions are built into Gemini, and another model does not know them',
+      'Declare the functions that your client runs as functionDeclarations.',
+    )
+  }
   const declared = fieldOf(tool, 'functionDeclarations')
   if (declared?.kind !== 'array') return []
   return declared.items.map((one) => {
@@ -106,15 +118,18 @@ function lowerTypes(schema: LosslessJson): LosslessJson {
   return { kind: 'object', members }
 }
 
-function toolChoice(config: LosslessJson | undefined): CanonicalRequest['toolChoice'] {
+function toolChoice(config: LosslessJson | undefined, all: readonly string[]): CanonicalRequest['toolChoice'] {
   const mode = textAt(config, 'mode')?.toUpperCase()
   if (mode === undefined || mode === 'MODE_UNSPECIFIED') return null
-  if (mode === 'AUTO' || mode === 'VALIDATED') return 'auto'
   if (mode === 'NONE') return 'none'
-  if (mode !== 'ANY') throw shape('toolConfig.functionCallingConfig.mode', 'AUTO, ANY, NONE or VALIDATED')
+  if (mode !== 'ANY' && mode !== 'AUTO' && mode !== 'VALIDATED') {
+    throw shape('toolConfig.functionCallingConfig.mode', 'AUTO, ANY, NONE or VALIDATED')
+  }
+  const demanded = mode === 'ANY'
   const allowed = fieldOf(config, 'allowedFunctionNames')
-  const [only, second] = allowed?.kind === 'array' ? textsOf(allowed.items) : []
-  return only !== undefined && second === undefined ? { name: only } : 'required'
+  const names = allowed?.kind === 'array' ? textsOf(allowed.items) : []
+  if (names.length === 0) return demanded ? 'required' : 'auto'
+  return someOf(names, { all, demanded, field: 'toolConfig.functionCallingConfig.allowedFunctionNames' })
 }
 
 function responseFormat(config: LosslessJson | undefined): string | null {

@@ -8,11 +8,7 @@ import { member, numberAt, textAt } from '../translate/read.ts'
  * another model must be told. Actions as in the types of the `openai` SDK 7.55 (`ResponseComputerToolCall`,
  * `ComputerAction`); descriptions are ours. `computer_use_preview` does one action per call, `computer` a list of them.
  */
-export type ComputerType = 'computer' | 'computer_use_preview'
-
-export function computerTypeOf(type: string | undefined): ComputerType | null {
-  return type === 'computer' || type === 'computer_use_preview' ? type : null
-}
+type ComputerType = 'computer' | 'computer_use_preview'
 
 const integer = (description: string) => ({ type: 'integer', description })
 const actions = ['click', 'double_click', 'drag', 'keypress', 'move', 'screenshot', 'scroll', 'type', 'wait']

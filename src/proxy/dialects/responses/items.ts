@@ -3,6 +3,7 @@ import type { ContinuedAnswer } from '../../session/conversation.ts'
 import type { DialectMemory } from '../contract.ts'
 import type { CanonicalMessage, CanonicalPart, CanonicalToolCall } from '../translate/canonical.ts'
 import { listAt, member, refused, shape, textAt, textOfDataUrl } from '../translate/read.ts'
+import { clientCall, clientOutput } from './client-tools.ts'
 import { computerCall } from './computer.ts'
 import { flatName, freeformArguments } from './tools.ts'
 
@@ -33,7 +34,9 @@ export class ItemReader {
 
   /** Throws `BODY_INVALID_SHAPE` for items of server-side tools and what is not an item. */
   read(item: LosslessJson, field: string): void {
-    const type = textAt(item, 'type') ?? 'message'
+    // Of a reference to an item the type may be left out.
+    const isNamed = textAt(item, 'role') === undefined && textAt(item, 'id') !== undefined
+    const type = textAt(item, 'type') ?? (isNamed ? 'item_reference' : 'message')
     switch (type) {
       case 'message':
         return this.message(item, field)
@@ -49,6 +52,14 @@ export class ItemReader {
         return this.computerCall(item, field)
       case 'computer_call_output':
         return this.screenshot(item, field)
+      case 'shell_call':
+      case 'local_shell_call':
+      case 'apply_patch_call':
+        return this.clientCall(item, field)
+      case 'shell_call_output':
+      case 'local_shell_call_output':
+      case 'apply_patch_call_output':
+        return this.clientOutput(item, field)
       case 'item_reference':
         return this.reference(item, field)
       case 'function_call_output':
@@ -106,6 +117,12 @@ export class ItemReader {
     this.called({ id, ...call })
   }
 
+  private clientCall(item: LosslessJson, field: string): void {
+    const [id, call] = [textAt(item, 'call_id'), clientCall(item)]
+    if (id === undefined || call === null) throw shape(field, 'a call with call_id, and action or operation')
+    this.called({ id, ...call })
+  }
+
   private called(call: CanonicalToolCall): void {
     const { id } = call
     const handle = this.memory.answerOfToolCall(id)
@@ -116,14 +133,14 @@ export class ItemReader {
   /** An item of a stored answer, named by the id under which the client got it (the Vercel AI SDK's default). */
   private reference(item: LosslessJson, field: string): void {
     const id = textAt(item, 'id') ?? ''
-    const [, kind, response, index] = /^(rs|msg|fc|ctc|cu)_([0-9a-f]{32})(\d+)$/.exec(id) ?? []
+    const [, kind, response, index] = /^(rs|msg|fc|ctc|cu|l?sh|apc)_([0-9a-f]{32})(\d+)$/.exec(id) ?? []
     const stored = response === undefined ? null : this.memory.responses.answered(`resp_${response}`)
     if (stored === null) throw unknownItem(id, field)
     const { answer, handle } = stored
     if (handle === null || answer.role !== 'assistant') return
     const { text, reasoning, toolCalls } = answer
     const before = (reasoning === null ? 0 : 1) + (text === null ? 0 : 1)
-    const call = kind === 'fc' || kind === 'ctc' || kind === 'cu' ? toolCalls[Number(index) - before] : undefined
+    const call = kind === 'rs' || kind === 'msg' ? undefined : toolCalls[Number(index) - before]
     const named = { handle, fresh: () => !this.sameAnswer(handle) }
     if (kind === 'rs' && reasoning !== null) this.extend({ reasoning, ...named })
     else if (kind === 'msg' && text !== null) this.extend({ text, ...named })
@@ -136,6 +153,12 @@ export class ItemReader {
     if (callId === undefined) throw shape(`${field}.call_id`, 'a string')
     const parts = readParts(member(item, 'output'), `${field}.output`)
     this.push({ role: 'tool', callId, content: parts })
+  }
+
+  private clientOutput(item: LosslessJson, field: string): void {
+    const output = clientOutput(item)
+    if (output?.callId === undefined) throw shape(`${field}.call_id`, 'a string')
+    this.push({ role: 'tool', callId: output.callId, content: [{ type: 'text', text: output.text }] })
   }
 
   private screenshot(item: LosslessJson, field: string): void {

@@ -4,7 +4,7 @@ import { type Answer, tokenCount } from '../chat/answer.ts'
 import { answerMessage } from '../translate/answer-message.ts'
 import type { ResponsesRequest } from './request.ts'
 import type { ResponseCache } from './response-cache.ts'
-import { computerActions, computerTypeOf } from './computer.ts'
+import { type ClientTool, clientTool } from './client-tools.ts'
 import { freeformInput } from './tools.ts'
 
 /** What the answer of one call is written from. */
@@ -23,7 +23,11 @@ export function responseId({ callId }: Pick<ResponsesCall, 'callId'>): string {
 }
 
 /** The id of an output item; `index` is its place in the output. */
-export function itemId(call: ResponsesCall, kind: 'rs' | 'msg' | 'fc' | 'ctc' | 'cu', index: number): string {
+export function itemId(
+  call: ResponsesCall,
+  kind: 'rs' | 'msg' | 'fc' | 'ctc' | ClientTool['prefix'],
+  index: number,
+): string {
   return `${kind}_${call.callId.replaceAll('-', '')}${index}`
 }
 
@@ -61,11 +65,10 @@ export function callItem(
   status: string,
 ): LooseObject {
   const offered = call.request.offered.get(tool.name) ?? { kind: 'function', name: tool.name, namespace: null }
-  const computer = offered.kind === 'computer' ? computerTypeOf(offered.name) : null
-  if (computer !== null) {
-    const done = tool.argumentsText === '' ? {} : computerActions(computer, tool.argumentsText)
-    const call_id = tool.id
-    return { id: itemId(call, 'cu', index), type: 'computer_call', status, call_id, pending_safety_checks: [], ...done }
+  const own = offered.kind === 'client' ? clientTool(offered.name) : null
+  if (own !== null) {
+    const id = itemId(call, own.prefix, index)
+    return { id, type: own.callType, status, call_id: tool.id, ...own.did(tool.argumentsText) }
   }
   const head = { status, call_id: tool.id, name: offered.name }
   if (offered.kind === 'custom') {

@@ -164,7 +164,7 @@ class ResponsesEvents implements EventWriter {
       throw new PaddockError('ENGINE_ERROR', 'The engine went back to a tool call after the next one had begun.')
     }
     open.text += delta
-    // What a freeform tool or the computer is told is a part of the arguments: it is known when they are whole.
+    // What a freeform tool or one of the client's own is told is a part of the arguments: it is known when they are whole.
     if (open.form !== 'function' || delta === '') return []
     const place = { item_id: this.itemId(), output_index: this.index }
     return [this.told('response.function_call_arguments.delta', { ...place, delta })]
@@ -197,7 +197,7 @@ class ResponsesEvents implements EventWriter {
     const item = callItem(this.call, this.index, { id: open.id, name: open.name, argumentsText: open.text }, status)
     const place = { item_id: item['id'], output_index: this.index }
     const done = { output_index: this.index, item }
-    if (open.form === 'computer') return [this.told('response.output_item.done', done, true)]
+    if (open.form === 'client') return [this.told('response.output_item.done', done, true)]
     if (open.form === 'custom') {
       const input = item['input']
       return [

@@ -1,11 +1,12 @@
 import { type LosslessJson, stringifyLossless } from '../../../core/index.ts'
 import type { CanonicalRequest, CanonicalTool } from '../translate/canonical.ts'
 import { listAt, member, refused, shape, textAt } from '../translate/read.ts'
-import { computerTool, computerTypeOf } from './computer.ts'
+import { someOf } from '../translate/some-tools.ts'
+import { clientTool } from './client-tools.ts'
 
 /** How the client knows a tool that the engine knows as a function. */
 export interface OfferedTool {
-  readonly kind: 'function' | 'custom' | 'computer'
+  readonly kind: 'function' | 'custom' | 'client'
   readonly name: string
   readonly namespace: string | null
 }
@@ -24,7 +25,8 @@ export function flatName(name: string, namespace: string | undefined | null): st
 
 /**
  * The tools of a request. Functions go to the engine; freeform (`custom`) tools as functions of one string `input`;
- * namespaces are flattened; computer tools, which the client runs, go with the schema that OpenAI's models know. Tools that OpenAI's servers would run (`web_search`, `code_interpreter`, `mcp`, …) are left
+ * namespaces are flattened; tools that the client runs (computers, shells, patches) go with the schema that OpenAI's models
+ * know. Tools that OpenAI's servers would run (`web_search`, `code_interpreter`, `mcp`, …) are left
  * out, because Codex offers some of them always: the model is not told of them, so nothing can call them. Throws
  * `BODY_INVALID_SHAPE`.
  */
@@ -39,10 +41,10 @@ export function readTools(body: LosslessJson): OfferedTools {
       for (const [index, one] of listAt(tool, 'tools').entries()) add(one, `${field}.tools.${index}`, inner)
       return
     }
-    const computer = computerTypeOf(type)
-    if (computer !== null) {
-      offered.set(computer, { kind: 'computer', name: computer, namespace: null })
-      tools.push(computerTool(computer, tool))
+    const own = clientTool(type)?.offered(tool) ?? null
+    if (own !== null) {
+      offered.set(own.name, { kind: 'client', name: own.name, namespace: null })
+      tools.push(own)
       return
     }
     if (type !== 'function' && type !== 'custom') return
@@ -101,10 +103,13 @@ export function readToolChoice(body: LosslessJson, offered: OfferedTools['offere
   const choice = member(body, 'tool_choice')
   if (choice === undefined) return null
   const word = choice.kind === 'string' ? choice.value : textAt(choice, 'mode')
+  if (textAt(choice, 'type') === 'allowed_tools') {
+    const names = listAt(choice, 'tools').map((one) => flatName(textAt(one, 'name') ?? textAt(one, 'type') ?? '', null))
+    return someOf(names, { all: [...offered.keys()], demanded: word === 'required', field: 'tool_choice.tools' })
+  }
   if (word === 'auto' || word === 'none' || word === 'required') return word
   const type = textAt(choice, 'type')
-  const computer = computerTypeOf(type)
-  if (computer !== null && offered.get(computer)?.kind === 'computer') return { name: computer }
+  if (type !== undefined && offered.get(type)?.kind === 'client') return { name: type }
   const name = flatName(textAt(choice, 'name') ?? '', textAt(choice, 'namespace'))
   if ((type === 'function' || type === 'custom') && offered.has(name)) return { name }
   throw refused(

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isLoopback, PaddockError } from '../../core/index.ts'
+import { PaddockError } from './errors.ts'
+import { isLoopback } from './origin.ts'
 
 /**
- * What a web page that the user visits must not get at: open mode, which asks for no key, and the viewer. Not a page of another origin
+ * What a web page that the user visits must not get at: open mode and servers of tools, which ask for no key, and the viewer. Not a page of another origin
  * (`Origin`, `Sec-Fetch-Site`), and not one whose name was made to lead here (DNS rebinding: its `Host` is that name). What is
  * no browser sends neither of the first two. Throws `ORIGIN_REFUSED`.
  */
