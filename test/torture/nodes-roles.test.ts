@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { openReader } from '../../src/trajectory/index.ts'
+import { openReader, verdictInForce } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, started, stopped } from '../cli/running-nodes.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
@@ -161,4 +161,56 @@ it('a judge is asked by the node that verifies, and its session is handed in wit
     expect(verdict?.judgeSessions).toEqual([sessions[1]?.id])
   }
   await reader.close()
+})
+
+it('a node without a model for the judge scores nothing and says so; the coordinator, which has one, scores it later', async () => {
+  const plugin = join(directory, 'judged.ts')
+  await writeFile(plugin, judged)
+  const config = configOf({ judge: models.judge }, plugin)
+  const here = await coordinator(directory, 'bench', config, '--engine', engine.url)
+  const own = ['--config', join(directory, 'bench.config.mjs'), '--data', here.data]
+  const file = join(directory, 'no-judge.config.mjs')
+  await writeFile(file, configOf({}, plugin))
+  await started([...(await nodeArgs(here, 'no-judge', 2)), '--config', file]).said('ready')
+  const asked = ['run', join(orders, 'tasks/kettle.json'), '--env', 'orders', '--n', '2', '--json']
+  const run = await paddock([...asked, ...own])
+  const { runId, rollouts } = JSON.parse(run.out).summary as { runId: string; rollouts: readonly object[] }
+  const unscored = {
+    status: 'infra_error',
+    reward: null,
+    reason: expect.stringMatching(/role judge\. Fix: /) as string,
+  }
+  expect(rollouts).toMatchObject([{ verdict: unscored }, { verdict: unscored }])
+
+  // Nothing that a node verifies for others has a judge, not even where the node has one.
+  const again = await paddock(['rescore', runId, ...own])
+  expect([again.code, again.out]).toEqual([3, expect.stringMatching(/for its own rollouts alone\. Fix: .*--here/)])
+  await stopped()
+  const alone = await paddock(['rescore', runId, ...own])
+  expect([alone.code, alone.out]).toEqual([0, expect.stringContaining('2 rollouts verified again')])
+  const reader = await openReader(here.data)
+  const ids = (await reader.catalogue.rollouts({ runId })).map(({ id }) => id)
+  const rewards = await Promise.all(
+    ids.map(async (id) => verdictInForce((await reader.catalogue.rollout(id)).verdicts)?.reward),
+  )
+  await reader.close()
+  expect(rewards).toEqual([1, 1])
+})
+
+it('a verification that asks a judge is left to a coordinator that verifies', async () => {
+  const plugin = join(directory, 'judged.ts')
+  await writeFile(plugin, judged)
+  const config = configOf({ judge: models.judge }, plugin)
+  const here = await coordinator(directory, 'both', config, '--engine', engine.url, '--here')
+  const own = ['--config', join(directory, 'both.config.mjs'), '--data', here.data]
+  const asked = ['run', join(orders, 'tasks/kettle.json'), '--env', 'orders', '--n', '4', '--json']
+  const run = await paddock([...asked, ...own])
+  const { runId } = JSON.parse(run.out).summary as { runId: string }
+  const node = started([...(await nodeArgs(here, 'beside', 2)), '--config', join(directory, 'both.config.mjs')])
+  await node.said('ready')
+  const rescored = await paddock(['rescore', runId, ...own])
+  expect([rescored.code, rescored.out]).toEqual([0, expect.stringContaining('4 rollouts verified again')])
+  expect(node.lines.filter(({ type }) => type === 'verified')).toEqual([])
+  for (const { detail } of node.lines.filter(({ type }) => type === 'given_back'))
+    expect(detail).toContain('NODE_UNFIT')
 })

@@ -32,7 +32,8 @@ export class VerifierBoxes {
 
 /**
  * How a node verifies: with its own environment, which has to be the coordinator's, and with task files and work that the coordinator gives
- * for as long as the lease holds. Throws `NODE_UNFIT` and `ENVIRONMENT_*` where it cannot, and the signal's reason.
+ * for as long as the lease holds. Throws `NODE_UNFIT` and `ENVIRONMENT_*` where it cannot, and the signal's reason. What asks a judge is left to the coordinator where that verifies, too; where it does not,
+ * it is a fault.
  */
 export function verifiesAt(o: {
   readonly client: Pick<NodeClient, 'filesOfVerification' | 'artifact'>
@@ -42,7 +43,7 @@ export function verifiesAt(o: {
   readonly directory: string
 }): (one: NodeVerification, signal: AbortSignal) => Promise<Verified> {
   const find = environmentFinder(o.loaded)
-  return async ({ lease, order, at }, signal) => {
+  return async ({ lease, order, at, here }, signal) => {
     const { name, verifierVersion } = order.environment
     const environment = await find(name, null)
     if (environment.verifierVersion !== verifierVersion) {
@@ -52,8 +53,20 @@ export function verifiesAt(o: {
       )
     }
     const { task } = order
+    let wanted: PaddockError | null = null
     const parts = {
       environment,
+      // The record of this node knows nothing of what it verifies for others: there is no session to put the judge's words in.
+      judge: async () => {
+        wanted = new PaddockError(
+          'ENGINE_INCAPABLE',
+          'its verifier asks a judge, which a node asks for its own rollouts alone',
+          {
+            fix: 'Start the coordinator with --here, or stop it and run `paddock rescore` on its data directory.',
+          },
+        )
+        throw wanted
+      },
       signal,
       sandbox: o.sandbox,
       blobs: { get: async (digest: string) => o.client.artifact(lease, digest) },
@@ -62,6 +75,9 @@ export function verifiesAt(o: {
         return generatedPlace(task.source) === null ? { ...task, source: join(files, at) } : task
       },
     }
-    return verifyOrder(parts, order)
+    const came = await verifyOrder(parts, order)
+    if (wanted !== null && here)
+      throw new PaddockError('NODE_UNFIT', 'its verifier asks a judge: that is the coordinator’s')
+    return came
   }
 }

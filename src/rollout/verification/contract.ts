@@ -26,6 +26,8 @@ export interface NodeVerification {
   readonly order: VerifyOrder
   /** Where the task's own folder or file stands below the files that go with it; empty: it is these themselves. */
   readonly at: string
+  /** Whoever asks verifies too: what this node cannot do is left to it. */
+  readonly here: boolean
 }
 
 /** Work of a recorded rollout that is to be verified. */

@@ -117,7 +117,7 @@ export class VerifyJobs {
       const { order, root } = waiting
       const { source } = order.task
       const at = generatedPlace(source) === null ? relative(root, source) : ''
-      found.push({ lease: { jobId, session, token }, order, at })
+      found.push({ lease: { jobId, session, token }, order, at, here: this.#parts.here !== null })
     }
     return found
   }

@@ -17,7 +17,7 @@ export interface OrderParts {
   readonly sandbox: () => Promise<SandboxProvider>
   /** What the names of the work stand for. */
   readonly blobs: Pick<Blobs, 'get'>
-  /** Default: none. A node has none: its recorder knows nothing of what it verifies for others. */
+  /** Default: none. */
   readonly judge?: FindRoleEngine | null
   readonly signal: AbortSignal
 }
