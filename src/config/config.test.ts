@@ -122,9 +122,9 @@ describe('loadConfig', () => {
   })
 
   it('loads the example of the documentation', async () => {
-    const file = fileURLToPath(new URL('../../../examples/paddock.config.ts', import.meta.url))
+    const file = fileURLToPath(new URL('../../examples/paddock.config.ts', import.meta.url))
     const { config } = await loadConfig({ cwd: directory, file })
     expect(config.session.pin).toEqual({ temperature: 1 })
-    expect(config.store.directory).toBe(fileURLToPath(new URL('../../../.paddock', import.meta.url)))
+    expect(config.store.directory).toBe(fileURLToPath(new URL('../../.paddock', import.meta.url)))
   })
 })

@@ -157,7 +157,7 @@ export const parts: readonly Part[] = [
     tests: ['src/proxy/session/match.test.ts'],
     mutants: [
       { name: 'do not tell roles apart', from: "${String(turn['role'])}", to: '' },
-      { name: 'compare arguments as text', from: "? canonicalOrRaw(args) : ''", to: "? args : ''" },
+      { name: 'compare arguments as text', from: 'canonicalOrRaw(written)', to: 'written' },
       { name: 'do not chain', from: '`${before}\\u0000${turn}`', to: 'turn' },
     ],
   },
