@@ -111,7 +111,12 @@ it(
 
     await moment(0.05, killed)
     await killed.now.end('SIGKILL')
+    // The others wait until it is back and has some for its second end, however long that takes.
+    const others = [frozen, cut, skewed]
+    await Promise.all(others.map((node) => node.hold()))
     killed.start()
+    await killed.hold()
+    await Promise.all(others.map((node) => node.release()))
 
     await moment(0.2, frozen)
     await frozen.hold()
@@ -122,13 +127,12 @@ it(
     await frozen.release()
 
     await moment(0.45, cut)
-    // The other one has some for its second end, however soon the rest is done.
-    const [held] = await Promise.all([cut.hold(), killed.hold()])
+    const held = await cut.hold()
     relay.isCut = true
     // What ends behind the cut is handed in when others have it.
     await cut.release()
-    const others = [killed, frozen, skewed].map(({ now }) => now.lines)
-    await until(() => others.flat().some(({ type, job = '' }) => type === 'claimed' && held.includes(job)))
+    const lines = [killed, frozen, skewed].map(({ now }) => now.lines)
+    await until(() => lines.flat().some(({ type, job = '' }) => type === 'claimed' && held.includes(job)))
     relay.isCut = false
 
     await killed.now.end('SIGKILL')

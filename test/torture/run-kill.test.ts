@@ -68,8 +68,15 @@ function runArgs(n: number): string[] {
   return ['--data', data, '--json', 'run', 'examples/tasks/terminal', ...only, '--n', String(n)]
 }
 
+/** What runs printed, for one that ends too soon. */
+const printed = new WeakMap<ChildProcess, string[]>()
+
 function startRun(n: number): ChildProcess {
-  return spawn(join(root, 'paddock'), runArgs(n), { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(join(root, 'paddock'), runArgs(n), { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const lines: string[] = []
+  printed.set(child, lines)
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => lines.push(chunk.toString()))
+  return child
 }
 
 /** Waits for a seeded number of Docker events of the run's own boxes: a moment in its work, not on a clock. */
@@ -78,7 +85,10 @@ async function aMoment(child: ChildProcess): Promise<void> {
   const stream = await docker.getEvents({ filters: { type: ['container'], label: ['paddock.owner'] } })
   let seen = 0
   await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error(`the run ended before ${due} container events`)))
+    child.once('close', (code) => {
+      const said = printed.get(child)?.join('').slice(-4000)
+      reject(new Error(`the run ended with ${code} after ${seen} of ${due} container events: ${said}`))
+    })
     stream.on('data', (chunk: Buffer) => {
       seen += chunk.toString().split(`"paddock.owner":"${child.pid}:`).length - 1
       if (seen >= due) resolve()

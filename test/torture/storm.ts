@@ -17,7 +17,7 @@ export function stormRun(names: readonly string[], n: number): readonly string[]
 }
 
 /** One call, in the node's own process and without a box: what is tested is what becomes of jobs. It waits while its node is told to hold. */
-export const stormHarness = `import { existsSync, writeFileSync } from 'node:fs'
+export const stormHarness = `import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 export default {
   name: 'one-call', apiVersion: 1, version: '1', dialect: 'chat', place: 'host', box: 'none', replays: true,
@@ -30,8 +30,14 @@ export default {
     })
     await answer.text()
     const hold = process.env.STORM_HOLD
-    if (existsSync(hold)) writeFileSync(hold + '.held', '')
-    while (existsSync(hold)) await setTimeout(20, undefined, { signal })
+    while (existsSync(hold)) {
+      try {
+        writeFileSync(hold + '.' + readFileSync(hold, 'utf8'), '')
+      } catch {
+        // It was released in between.
+      }
+      await setTimeout(20, undefined, { signal })
+    }
     return { end: answer.ok ? 'completed' : 'harness_crash', detail: String(answer.status), answer: null }
   },
 }
@@ -44,6 +50,7 @@ export class StormNode {
   readonly #env: Readonly<Record<string, string>>
   readonly #through: readonly string[]
   readonly #starts: Running[] = []
+  #holds = 0
 
   constructor(
     args: readonly string[],
@@ -68,14 +75,14 @@ export class StormNode {
 
   /** Its agents wait from now on. Resolves with its jobs once an agent does: that of one of them. */
   async hold(): Promise<readonly string[]> {
-    await writeFile(this.#hold, '')
-    await until(() => existsSync(`${this.#hold}.held`))
+    this.#holds += 1
+    await writeFile(this.#hold, String(this.#holds))
+    await until(() => existsSync(`${this.#hold}.${this.#holds}`))
     return this.#open()
   }
 
   async release(): Promise<void> {
     await rm(this.#hold)
-    await rm(`${this.#hold}.held`)
   }
 
   count(type: string): number {

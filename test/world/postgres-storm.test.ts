@@ -117,9 +117,9 @@ it(
     const held = await Promise.all(frozen.map(async ({ node }) => ({ node, jobs: await node.hold() })))
     await server.restart('immediate')
 
-    for (const { node, network } of cut) {
-      await moment(0.3, node)
-      const its = await node.hold()
+    await moment(0.3, ...cut.map(({ node }) => node))
+    const behind = await Promise.all(cut.map(async ({ node, network }) => ({ node, network, its: await node.hold() })))
+    for (const { node, network, its } of behind) {
       await network.cut()
       const since = performance.now()
       // What ends behind the cut is handed in when others have it.
