@@ -456,10 +456,9 @@ function needsBox(harness: Harness): boolean {
   return harness.place === 'box' || harness.box === 'tools'
 }
 
-/** Says at once what would otherwise fail in every rollout, and removes what earlier processes left behind. */
+/** Says at once what would otherwise fail in every rollout. */
 async function requireDocker(sandbox: SandboxProvider): Promise<void> {
   const facts = await sandbox.probe()
   const fatal = facts.problems.find((problem) => problem.weight === 'fatal')
   if (fatal !== undefined) throw new PaddockError('SANDBOX_UNAVAILABLE', fatal.what, { fix: fatal.fix })
-  await sandbox.sweep()
 }

@@ -35,8 +35,11 @@ export async function evictImages(docker: Docker, o: EvictOptions): Promise<read
     if (Created * 1000 > o.now - unnamedMs) continue
     if ((RepoTags ?? []).every((tag) => tag === '<none>:<none>')) await remove(Id, 'a newer build has its name')
   }
-  const [first] = list
-  if (first === undefined || !(await seesOurFiles(docker, first.Id))) return removed
+  const isNear = await seesOurFiles(
+    docker,
+    list.map(({ Id }) => Id),
+  )
+  if (isNear !== true) return removed
   const uses = imageUses()
   const oldestFirst = list
     .flatMap(({ RepoTags, Created }) => (RepoTags ?? []).map((tag) => ({ tag, at: uses.get(tag) ?? Created * 1000 })))

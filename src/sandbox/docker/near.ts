@@ -6,7 +6,7 @@ import { ownedDirectory, runtimeDirectory } from './host-dirs.ts'
 import { containerLabels } from './labels.ts'
 
 /** By address, for clients of one daemon are many. */
-const known = new Map<string, Promise<boolean>>()
+const known = new Map<string, Promise<boolean | null>>()
 
 /** What dockerode's connection knows of its daemon (docker-modem 5, `lib/modem.js`); the typings leave it out. */
 const modemShape = z.looseObject({
@@ -23,19 +23,31 @@ function addressOf(docker: Docker): string {
 /**
  * Whether the daemon sees the files of this process, so that a socket of ours can be mounted into a box: asked with a
  * directory of a random name. One behind TCP or a tunnel may be on this machine or not; its address does not tell.
- * `image` is any that it has; nothing of it is run.
+ * `images` are some that it has, of which one is still there; nothing of it is run. Null: none is, as others may remove them.
  */
-export function seesOurFiles(docker: Docker, image: string): Promise<boolean> {
+export function seesOurFiles(docker: Docker, images: readonly string[]): Promise<boolean | null> {
   const address = addressOf(docker)
   const before = known.get(address)
   if (before !== undefined) return before
-  const asked = askWhetherSeen(docker, image)
+  const asked = askWhetherSeen(docker, images)
   known.set(address, asked)
-  asked.catch(() => known.delete(address))
+  asked.then(
+    (seen) => seen === null && known.delete(address),
+    () => known.delete(address),
+  )
   return asked
 }
 
-async function askWhetherSeen(docker: Docker, image: string): Promise<boolean> {
+async function askWhetherSeen(docker: Docker, images: readonly string[]): Promise<boolean | null> {
+  for (const image of images) {
+    const seen = await seesBy(docker, image)
+    if (seen !== null) return seen
+  }
+  return null
+}
+
+/** Null: the image is gone. */
+async function seesBy(docker: Docker, image: string): Promise<boolean | null> {
   const directory = ownedDirectory(runtimeDirectory())
   const mount = { Type: 'bind', Source: directory.path, Target: '/seen', ReadOnly: true } as const
   try {
@@ -48,6 +60,7 @@ async function askWhetherSeen(docker: Docker, image: string): Promise<boolean> {
     await removeByForce(container)
     return true
   } catch (error) {
+    if (statusOf(error) === 404 && /no such image/i.test(messageOf(error))) return null
     // moby: 400, "bind source path does not exist"; others say it as the kernel does.
     const isUnseen =
       statusOf(error) !== null && /source path does not exist|no such file or directory/i.test(messageOf(error))

@@ -39,8 +39,8 @@ export async function probeDaemon(
     const version = versionShape.parse(await docker.version())
     const info = infoShape.parse(await docker.info())
     const askedAt = Date.now()
-    const [any] = await docker.listImages()
-    const isNear = any === undefined ? null : await seesOurFiles(docker, any.Id)
+    const images = (await docker.listImages()).map(({ Id }) => Id)
+    const isNear = await seesOurFiles(docker, images)
     const diskFreeBytes = isNear === false ? null : await freeBytes(info.DockerRootDir)
     const networks = (await docker.listNetworks()).filter(({ Driver }) => Driver === 'bridge').length
     return {

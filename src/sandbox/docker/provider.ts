@@ -1,6 +1,6 @@
 import type Docker from 'dockerode'
 import { randomBytes } from 'node:crypto'
-import { type Clock, systemClock } from '../../core/index.ts'
+import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
 import type {
   Box,
   BoxPause,
@@ -260,7 +260,11 @@ class DockerProvider implements SandboxProvider {
     const signal = this.#closing.signal
     const programs = this.#bundles.ensure(programsBundle(this.#docker, this.#images), { signal })
     const empty = this.#images.empty({ signal }).then(({ tag }) => tag)
-    const isNear = empty.then((image) => seesOurFiles(this.#docker, image))
+    const isNear = empty.then(async (image) => {
+      const near = await seesOurFiles(this.#docker, [image])
+      if (near === null) throw new PaddockError('SANDBOX_UNAVAILABLE', `the image ${image} is gone before it was used`)
+      return near
+    })
     const [bundle, emptyImage, near] = await Promise.all([programs, empty, isNear])
     const names = near ? await NamesVolume.open(this.#docker, { runtime: this.#runtime, provider: this.#id }) : null
     return { programs: bundle.volume, emptyImage, isNear: near, names }
