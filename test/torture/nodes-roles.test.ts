@@ -184,7 +184,10 @@ it('a node without a model for the judge scores nothing and says so; the coordin
 
   // Nothing that a node verifies for others has a judge, not even where the node has one.
   const again = await paddock(['rescore', runId, ...own])
-  expect([again.code, again.out]).toEqual([3, expect.stringMatching(/for its own rollouts alone\. Fix: .*--here/)])
+  expect([again.code, again.out]).toEqual([
+    3,
+    expect.stringMatching(/only for rollouts that it ran itself\. Fix: .*--here/),
+  ])
   await stopped()
   const alone = await paddock(['rescore', runId, ...own])
   expect([alone.code, alone.out]).toEqual([0, expect.stringContaining('2 rollouts verified again')])

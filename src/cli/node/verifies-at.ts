@@ -32,8 +32,8 @@ export class VerifierBoxes {
 
 /**
  * How a node verifies: with its own environment, which has to be the coordinator's, and with task files and work that the coordinator gives
- * for as long as the lease holds. Throws `NODE_UNFIT` and `ENVIRONMENT_*` where it cannot, and the signal's reason. What asks a judge is left to the coordinator where that verifies, too; where it does not,
- * it is a fault.
+ * for as long as the lease holds. Throws `NODE_UNFIT` and `ENVIRONMENT_*` where it cannot, and the signal's reason. What asks a judge is
+ * left to the coordinator where that verifies too; where it does not, the verdict is a fault that says what to do.
  */
 export function verifiesAt(o: {
   readonly client: Pick<NodeClient, 'filesOfVerification' | 'artifact'>
@@ -60,7 +60,7 @@ export function verifiesAt(o: {
       judge: async () => {
         wanted = new PaddockError(
           'ENGINE_INCAPABLE',
-          'its verifier asks a judge, which a node asks for its own rollouts alone',
+          'its verifier asks a judge, and a node asks one only for rollouts that it ran itself',
           {
             fix: 'Start the coordinator with --here, or stop it and run `paddock rescore` on its data directory.',
           },
@@ -77,7 +77,9 @@ export function verifiesAt(o: {
     }
     const came = await verifyOrder(parts, order)
     if (wanted !== null && here)
-      throw new PaddockError('NODE_UNFIT', 'its verifier asks a judge: that is the coordinator’s')
+      throw new PaddockError('NODE_UNFIT', 'its verifier asks a judge, which this node does not for others', {
+        fix: 'Nothing needs to be done: the coordinator verifies it.',
+      })
     return came
   }
 }
