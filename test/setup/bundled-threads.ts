@@ -10,9 +10,11 @@ const threads = [
   { starter: 'src/trajectory/recorder/recorder.ts', thread: './worker.ts' },
 ]
 
+let built: Promise<unknown> | null = null
+
 /**
- * Makes one file of each thread of a store and has tests start that. Its hundred modules are most of what a store costs that is opened
- * and closed again, and a check opens over a thousand.
+ * Makes one file of each thread of a store and has tests start that: loading its hundred modules takes half of what a store costs that is
+ * opened and closed again (docs/decisions/house.md).
  */
 export function bundledThreads(): Plugin {
   return {
@@ -21,12 +23,14 @@ export function bundledThreads(): Plugin {
       const input = Object.fromEntries(
         threads.map(({ starter, thread }) => [thread.slice(2, -3), join(root, starter, '..', thread)]),
       )
-      await build({
+      // Once for all projects; another vitest beside this one may be at work with the files that are there.
+      built ??= build({
         configFile: false,
         root,
         logLevel: 'error',
-        build: { ssr: true, outDir: bundles, rollupOptions: { input }, target: 'node24' },
+        build: { ssr: true, outDir: bundles, emptyOutDir: false, rollupOptions: { input }, target: 'node24' },
       })
+      await built
     },
     transform(code, id) {
       const found = threads.find(({ starter }) => id === join(root, starter))
