@@ -1,4 +1,4 @@
-/** A project that uses all of them. `npm install paddock-rl`, then `npx paddock run tasks --env sums --harness plain-loop`. */
+/** A project that uses all of them. With the packed package installed (docs/guides/plugins.md): `npx paddock run tasks --env sums --harness plain-loop`. */
 import { defineConfig } from 'paddock-rl'
 
 export default defineConfig({

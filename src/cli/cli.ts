@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type ConfigInput, foundConfig, type LoadedConfig, loadConfig } from '../config/index.ts'
 import { PaddockError } from '../core/index.ts'
+import { asTyped } from './called.ts'
 import type { ExitCode } from './exit.ts'
 import type { Io } from './io.ts'
 import { type Paint, painter } from './present/colour.ts'
@@ -24,6 +25,10 @@ export interface CommandContext {
   readonly json: boolean
   readonly verbose: boolean
   readonly paint: Paint
+  /** The words that start this program again ({@link calledAs}). Next steps begin with them. */
+  readonly called: string
+  /** A text of ours, its commands as they can be typed ({@link asTyped}). Never what was recorded. */
+  typed(this: void, text: string): string
   /** Prints a result: the value with `--json`, else the text. */
   result(value: unknown, text: () => string): void
   /** A notice for people, on the error stream; silent with `--json`. */
@@ -54,6 +59,8 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
     overrides: { ...overrides, ...(Object.keys(store).length === 0 ? {} : { store }) },
   })
   const json = options.json ?? false
+  const { called = 'paddock' } = io
+  const typed = (text: string): string => asTyped(text, called)
   if (loaded.file !== null && !json) io.err(`Configuration: ${loaded.file}`)
   return {
     io,
@@ -61,9 +68,11 @@ export async function openContext(io: Io, options: GlobalOptions, overrides: Con
     json,
     verbose: options.verbose ?? false,
     paint: painter(io.colour && options.color !== false && !json),
+    called,
+    typed,
     result: (value, text) => io.out(json ? JSON.stringify(value, null, 2) : text()),
     notice: (text) => {
-      if (!json) io.err(text)
+      if (!json) io.err(typed(text))
     },
   }
 }

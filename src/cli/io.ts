@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { EnvironmentVariables } from '../config/index.ts'
+import { calledHere } from './called.ts'
 
 /** Where a command reads from and writes to; tests bring their own. */
 export interface Io {
@@ -11,6 +12,8 @@ export interface Io {
   status(text: string | null): void
   readonly env: EnvironmentVariables
   readonly cwd: string
+  /** The words that start this program again, as {@link asTyped} puts them into texts; default: `paddock`. */
+  readonly called?: string
   readonly colour: boolean
   /** Width of the terminal; null when the output goes to a file or pipe. */
   readonly columns: number | null
@@ -31,6 +34,7 @@ export function processIo(signal: AbortSignal): Io {
     status: (text) => line.set(text),
     env: process.env,
     cwd: process.cwd(),
+    called: calledHere(),
     colour: isTerminal && !process.env['NO_COLOR'],
     columns: isTerminal ? process.stdout.columns : null,
     signal,

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { isPaddockError, PaddockError } from '../core/index.ts'
+import { asTyped } from './called.ts'
 import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
 import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
 import type { Io } from './io.ts'
@@ -96,7 +97,7 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
     )
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => cli.io.out(text.trimEnd()),
+      writeOut: (text) => cli.io.out(asTyped(text.trimEnd(), cli.io.called ?? 'paddock')),
       // Errors are thrown and told once, in the form of all errors.
       writeErr: () => undefined,
     })
@@ -134,8 +135,9 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
     }
     const failure = error instanceof CommanderError ? usageError(error) : error
     const known = asPaddockError(failure)
-    if (args.includes('--json')) io.err(JSON.stringify({ error: known }))
-    else io.err(failureText(failure, args.includes('--verbose')))
+    const typed = (text: string): string => asTyped(text, io.called ?? 'paddock')
+    if (args.includes('--json')) io.err(JSON.stringify({ error: { ...known.toJSON(), fix: typed(known.fix) } }))
+    else io.err(typed(failureText(failure, args.includes('--verbose'))))
     return exitCodeOf(failure)
   }
 }

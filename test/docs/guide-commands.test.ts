@@ -70,10 +70,3 @@ it.each(withCommands)('the commands of $page run, and the engine knows what to d
   expect(code, out).toBe(0)
   expect(out).not.toMatch(/scripted engine/)
 })
-
-it('the guides say ./paddock, which is what a clone has', () => {
-  for (const { page } of pages) {
-    const bare = readFileSync(join(root, page), 'utf8').match(/^\s*(?:\$ )?paddock [a-z].*$/gm)
-    expect(bare, page).toBeNull()
-  }
-})

@@ -63,7 +63,7 @@ export async function readTokens(path: string, signal: AbortSignal): Promise<Tok
 async function ask(path: string, init: RequestInit): Promise<Response> {
   const response = await fetch(path, { credentials: 'same-origin', ...init }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new ViewerError('UNREACHABLE', 'The viewer does not answer.', 'Start it again: paddock view')
+    throw new ViewerError('UNREACHABLE', 'The viewer does not answer.', 'Start it again: `paddock view`')
   })
   if (response.ok) return response
   const said = (await response.json().catch(() => null)) as {

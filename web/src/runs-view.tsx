@@ -12,7 +12,9 @@ export function RunsView() {
       <Shown of={runs}>
         {(value) =>
           value.runs.length === 0 ? (
-            <p class="quiet">Nothing is recorded here yet. Try: paddock run examples/tasks/terminal</p>
+            <p class="quiet">
+              Nothing is recorded here yet. Try: <code>paddock run examples/tasks/terminal</code>
+            </p>
           ) : (
             <table>
               <thead>

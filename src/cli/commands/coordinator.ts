@@ -72,8 +72,10 @@ async function coordinate(context: CommandContext, options: CoordinatorOptions):
           `engine    ${found?.description ?? 'none yet: a trainer names it, PUT /rl/v1/runs/{run}/engines'}`,
           `control   ${origin}`,
           '',
-          'On each machine that does rollouts, with a token of `paddock token create --role node --name <name>`:',
-          `  paddock node --join ${origin} --token-file <file>`,
+          context.typed(
+            'On each machine that does rollouts, with a token of `paddock token create --role node --name <name>`:',
+          ),
+          `  ${context.called} node --join ${origin} --token-file <file>`,
           '',
           paint('dim', 'Ctrl-C ends.'),
         ].join('\n'),

@@ -35,7 +35,7 @@ export function addDoctor(program: Command, cli: Cli): void {
           const { engineFindings } = await import('../doctor/engine.ts')
           findings.push(...(await engineFindings(config, context.io.signal)))
         }
-        context.result({ findings }, () => asText(findings, context.paint))
+        context.result({ findings }, () => context.typed(asText(findings, context.paint)))
         return findings.some((finding) => finding.status === 'problem') ? exitCode.problems : exitCode.ok
       }),
     )

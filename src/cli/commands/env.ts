@@ -36,8 +36,8 @@ export function addEnv(program: Command, cli: Cli): void {
         context.result({ name, directory }, () =>
           [
             `${path} is a working environment. Prove it, run it, then make it yours:`,
-            `  paddock validate ${path}/tasks --env ${path}/environment.ts`,
-            `  paddock run ${path}/tasks --env ${path}/environment.ts --n 2`,
+            `  ${context.called} validate ${path}/tasks --env ${path}/environment.ts`,
+            `  ${context.called} run ${path}/tasks --env ${path}/environment.ts --n 2`,
           ].join('\n'),
         )
         return exitCode.ok

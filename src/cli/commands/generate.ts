@@ -42,7 +42,7 @@ Example:
   $ paddock generate sql --seed 0 --count 20 --level 1..3 --out tasks.jsonl
   $ paddock run tasks.jsonl --env sql --n 4
 
-The same seed and level give the same task on every machine. Without a file: paddock run records:0..19:1..3 --env sql.`,
+The same seed and level give the same task on every machine. Without a file: \`paddock run records:0..19:1..3 --env sql\`.`,
     )
     .action(async (env: string, options: GenerateOptions, command: Command) =>
       cli.run(command, {}, async (context) => generate(context, env, options)),
@@ -94,7 +94,7 @@ async function generate(context: CommandContext, env: string, options: GenerateO
       ...problems.map((problem) => context.paint('bad', `problem  ${printable(problem)}`)),
       `${plural(kept.length, 'task')} of ${place} in ${options.out}${options.validate ? ', each proven' : ', none proven'}` +
         (kept.length < tasks.length ? `; ${tasks.length - kept.length} left out` : ''),
-      `  paddock run ${options.out} --env ${env}`,
+      `  ${context.called} run ${options.out} --env ${env}`,
     ].join('\n'),
   )
   return code

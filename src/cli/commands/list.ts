@@ -119,7 +119,9 @@ function asText(listing: Listing, context: CommandContext): string {
     section('acts', listing.acts, (rows) => eventLines(rows, context.paint)),
   ].filter((text) => text !== null)
   if (sections.length > 0) return sections.join('\n\n')
-  return 'Nothing is recorded yet. `paddock serve` records a harness of your own, `paddock run` runs tasks.'
+  return context.typed(
+    'Nothing is recorded yet. `paddock serve` records a harness of your own, `paddock run` runs tasks.',
+  )
 
   function section<T>(title: string, rows: readonly T[] | undefined, draw: (rows: readonly T[]) => string) {
     return rows === undefined || rows.length === 0 ? null : `${context.paint('strong', title)}\n${draw(rows)}`

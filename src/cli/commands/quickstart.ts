@@ -92,7 +92,7 @@ async function quickstart(context: CommandContext): Promise<ExitCode> {
       }
     }
     if (context.json) io.out(JSON.stringify({ runId: group.runId, groupId: group.id, rollouts: told }))
-    else io.out(next(config.store.directory, told, paint('strong', 'What to do next')))
+    else io.out(next(context, told))
   } finally {
     await owner.proxy.drain()
     await owner.close()
@@ -198,17 +198,18 @@ async function tokenOf(directory: string): Promise<string> {
   return (await readFile(join(directory, 'control-token'), 'utf8')).trim()
 }
 
-function next(directory: string, told: readonly Attempt[], title: string): string {
+function next({ called, loaded, paint }: CommandContext, told: readonly Attempt[]): string {
+  const { directory } = loaded.config.store
   const zero = shortId(told.find(({ reward }) => reward === 0)?.rolloutId ?? '')
   const data = resolve(directory) === resolve('.paddock') ? '' : ` --data ${directory}`
   return `
-${title}
-  paddock view --annotate${data}
+${paint('strong', 'What to do next')}
+  ${called} view --annotate${data}
       open the printed link: the run, its failures, the one that got 0; read why, look at its calls, label it
-  paddock show ${zero}${data}
+  ${called} show ${zero}${data}
       the same rollout here, with its tokens
-  paddock search "28 days"${data}
+  ${called} search "28 days"${data}
       who said so
-  paddock export --format jsonl --out out/${data}
+  ${called} export --format jsonl --out out/${data}
       rows for a trainer`
 }

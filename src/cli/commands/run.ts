@@ -135,7 +135,7 @@ export async function runToEnd(
   options: { readonly engine?: string },
 ): Promise<ExitCode> {
   const summary = await summaryOf(context, asked, options)
-  context.result({ summary }, () => runText(summary, context.paint, context.io.columns))
+  context.result({ summary }, () => context.typed(runText(summary, context.paint, context.io.columns)))
   return codeOf(summary)
 }
 

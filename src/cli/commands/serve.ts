@@ -115,7 +115,7 @@ async function serve(context: CommandContext, options: ServeOptions): Promise<Ex
 }
 
 function readyText(
-  { paint, loaded }: CommandContext,
+  { paint, loaded, typed }: CommandContext,
   owner: Owner,
   exports: Readonly<Record<string, string>> | null,
   open: boolean,
@@ -129,7 +129,12 @@ function readyText(
     ...(found?.report.missing ?? []).map((flag) => paint('warn', `missing   ${flag.what}. Fix: ${flag.fix}`)),
     ...(recovered.damaged === 0
       ? []
-      : [paint('bad', `${plural(recovered.damaged, 'place')} of the store damaged; \`paddock fsck\` names them`)]),
+      : [
+          paint(
+            'bad',
+            typed(`${plural(recovered.damaged, 'place')} of the store damaged; \`paddock fsck\` names them`),
+          ),
+        ]),
     ...(recovered.interruptedCalls === 0
       ? []
       : [paint('warn', `recovered ${plural(recovered.interruptedCalls, 'call')} that an earlier end interrupted`)]),

@@ -55,7 +55,8 @@ export function addToken(program: Command, cli: Cli): void {
           state: tokenState({ sha256: _hash, ...record }, now),
         }))
         context.result({ tokens }, () => {
-          if (tokens.length === 0) return 'There are none. `paddock token create --role view --name ann` makes one.'
+          if (tokens.length === 0)
+            return context.typed('There are none. `paddock token create --role view --name ann` makes one.')
           const rows = tokens.map(({ name, role, state, createdAt, endsAt, revokedAt }) => [
             name,
             role,

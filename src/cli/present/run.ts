@@ -124,7 +124,7 @@ function tail(summary: RunSummary, paint: Paint): string[] {
     ...(summary.cancelled ? [paint('warn', `cancelled: what was recorded is kept; ${goesOn}`)] : []),
     paint(
       'dim',
-      `run ${shortId(summary.runId)}: paddock export --format jsonl --run ${shortId(summary.runId)} --out out/`,
+      `run ${shortId(summary.runId)}: \`paddock export --format jsonl --run ${shortId(summary.runId)} --out out/\``,
     ),
   ]
 }
