@@ -1,7 +1,8 @@
 // Whose code is used: what npm installs beside the package, by name, version and licence as package-lock.json tells them,
-// and what is bundled into dist/web, with the texts of the licences.
+// and what is bundled into dist/, with the texts of the licences.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { leftOut } from './bundle.mjs'
 
 /** The text of THIRD_PARTY.md for a checkout whose dependencies are installed. */
 export function thirdParty(root) {
@@ -13,10 +14,11 @@ export function thirdParty(root) {
       if (at === '' || !at.includes('node_modules/')) return packages[`node_modules/${name}`] ? `node_modules/${name}` : null
     }
   }
-  /** Everything that the named packages bring, by its place. */
-  const closure = (names) => {
+  /** Everything that the named packages bring, by its place; without `except` and what only those bring. */
+  const closure = (names, except = []) => {
     const found = new Map()
     const visit = (from, name, optional) => {
+      if (except.includes(name)) return
       const path = place(from, name)
       if (path === null) {
         if (optional) return
@@ -41,10 +43,15 @@ export function thirdParty(root) {
   }
   const row = ([path, facts]) => `| ${nameOf(path)} | ${facts.version} | ${licence(path, facts)} |`
   const installed = closure(Object.keys(packages[''].dependencies)).filter(([, facts]) => facts.optional !== true)
-  const bundled = closure(Object.keys(packages['web'].devDependencies))
-  const texts = bundled.map(([path, facts]) => {
+  const inViewer = closure(Object.keys(packages['web'].devDependencies))
+  const inDocker = closure(['dockerode'], leftOut)
+  const texts = [...inViewer, ...inDocker].map(([path, facts]) => {
     const file = readdirSync(join(root, path)).find((name) => /^licen[cs]e/i.test(name))
-    if (file === undefined) throw new Error(`${path} brings no licence text`)
+    if (file === undefined) {
+      const { author, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
+      if (!author || !license) throw new Error(`${path} brings no licence text`)
+      return `### ${nameOf(path)} ${facts.version}\n\n${license}, by ${author.name ?? author}, as its manifest says; it brings no text.`
+    }
     return `### ${nameOf(path)} ${facts.version}\n\n\`\`\`\n${readFileSync(join(root, path, file), 'utf8').trim()}\n\`\`\``
   })
   const head = '| package | version | licence |\n|---|---|---|'
@@ -55,7 +62,9 @@ export function thirdParty(root) {
     'Each of them brings its own licence text; what is for one platform only is left out here.',
     `${head}\n${[...new Set(installed.map(row))].join('\n')}`,
     '## Bundled into the viewer (`dist/web`)',
-    `${head}\n${bundled.map(row).join('\n')}`,
+    `${head}\n${inViewer.map(row).join('\n')}`,
+    '## Bundled into the Docker client (`dist/vendor`)',
+    `${head}\n${inDocker.map(row).join('\n')}`,
     ...texts,
     '',
   ].join('\n\n')

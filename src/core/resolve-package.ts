@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { registerHooks } from 'node:module'
+import nodeModule from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 /**
@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url'
 export function resolvePackage(name: string, directory: string): string {
   const parentURL = pathToFileURL(`${directory}/`).href
   const marker = `paddock-plugin:${randomUUID()}`
-  const hooks = registerHooks({
+  const hooks = nodeModule.registerHooks({
     resolve: (specifier, context, next) =>
       specifier === marker ? next(name, { ...context, parentURL }) : next(specifier, context),
   })

@@ -1,4 +1,5 @@
 /** `paddock-rl/engine`: the contract of an engine adapter, and the adapters that are there. Unstable: it may change in any version. */
+import './least-node.ts'
 export type { EngineFingerprint, LogprobKind, SamplingParams } from '../core/index.ts'
 export {
   type EngineAdapter,

@@ -1,4 +1,5 @@
 /** `paddock-rl/environment`: what an environment is written with. */
+import './least-node.ts'
 export { z } from 'zod'
 export { makeTask, PaddockError, sha256, type Task, type Verdict } from '../core/index.ts'
 export { type DraftFacts, scored, unscored, type VerdictDraft } from '../reward/index.ts'

@@ -1,4 +1,5 @@
 /** `paddock-rl/exporter`: what an export format is written with. */
+import './least-node.ts'
 export { z } from 'zod'
 export { PaddockError } from '../core/index.ts'
 export {

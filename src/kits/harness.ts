@@ -1,4 +1,5 @@
 /** `paddock-rl/harness`: what a preset of an agent program is written with. */
+import './least-node.ts'
 export { PaddockError } from '../core/index.ts'
 export { runToolCall, type Tool, type ToolOutcome } from '../envs/index.ts'
 export {

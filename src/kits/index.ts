@@ -1,4 +1,5 @@
 /** `paddock-rl`: what a program that runs rollouts or reads what was recorded needs. */
+import './least-node.ts'
 export {
   type Config,
   type ConfigInput,

@@ -1,4 +1,5 @@
 /** `paddock-rl/reward`: rules, judges, commands and detectors, and how one verdict is made of them. */
+import './least-node.ts'
 export {
   actionsOf,
   answerContains,

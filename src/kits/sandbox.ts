@@ -1,4 +1,5 @@
 /** `paddock-rl/sandbox`: the contract of a sandbox provider, and the one over Docker. Unstable: it may change in any version. */
+import './least-node.ts'
 export {
   type Box,
   type BoxLayer,

@@ -1,4 +1,5 @@
 /** `paddock-rl/selector`: what chooses the rollouts of an export, or the tasks of a run, is written with. */
+import './least-node.ts'
 export { type Id, PaddockError, type Task, type Verdict } from '../core/index.ts'
 export {
   type CandidateTask,

@@ -1,4 +1,5 @@
 /** `paddock-rl/testing`: the suites that every plugin must pass, for a vitest file. They need `vitest` and `fast-check`. */
+import './least-node.ts'
 export {
   engineContract,
   type EngineContractOptions,

@@ -1,4 +1,4 @@
-import { zstdCompressSync } from 'node:zlib'
+import zlib from 'node:zlib'
 import { type Clock, type EventBody, type Id, newId } from '../core/index.ts'
 import type { Blobs, Recorder, SessionRecord } from '../trajectory/index.ts'
 import type { Answer, ChoiceAnswer } from './dialects/chat/answer.ts'
@@ -63,7 +63,7 @@ function sideChannelsOf(choice: ChoiceAnswer, topLogprobs: number): readonly Sid
   const found: SideChannel[] = []
   // Unasked, engines list the sampled token alone.
   if (topLogprobs > 0 && alternatives.some((at) => at.length > 0)) {
-    const bytes = zstdCompressSync(Buffer.from(JSON.stringify(alternatives)))
+    const bytes = zlib.zstdCompressSync(Buffer.from(JSON.stringify(alternatives)))
     found.push({ what: 'top_logprobs', encoding: 'json+zstd', choice: index, bytes })
     const entropies = Float32Array.from(alternatives, entropyOf)
     found.push({ what: 'entropies', encoding: 'float32le', choice: index, bytes: new Uint8Array(entropies.buffer) })

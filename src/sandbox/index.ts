@@ -58,6 +58,7 @@ export {
 export { assignmentsOf, expanded, instructionsOf } from './dockerfile/index.ts'
 export { installPackages } from './npm.ts'
 export {
+  connectDaemon,
   type DaemonOptions,
   type DockerProviderOptions,
   dockerInspector,

@@ -37,7 +37,7 @@ it('the compiled program makes an environment that loads and knows its types', a
   const options = { cwd: directory, encoding: 'utf8' } as const
   expect(spawnSync(process.execPath, [main, 'env', 'new', 'mine'], options)).toMatchObject({ status: 0, stderr: '' })
   const plugin = join(directory, 'mine/environment.ts')
-  const types = /from '(.*\/src\/envs\/index\.js)'/.exec(await readFile(plugin, 'utf8'))?.[1] ?? ''
+  const types = /from '(.*\/src\/kits\/environment\.js)'/.exec(await readFile(plugin, 'utf8'))?.[1] ?? ''
   await access(join(directory, 'mine', types.replace(/\.js$/, '.d.ts')))
   // The examples come with the package, wherever one stands; these are no tasks of that environment.
   const shipped = ['validate', 'examples/tasks/sql', '--env', './mine/environment.ts']

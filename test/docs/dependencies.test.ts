@@ -31,6 +31,8 @@ it('docs/dependencies.md gives a reason for each dependency, and for nothing els
     'engine/',
     'web/',
     'dist/web',
+    'dist/vendor/dockerode.cjs',
+    'ssh://',
     'tsc',
     'dispatch',
     'task.toml',

@@ -1,7 +1,7 @@
 /** The package as npm gives it: packed, installed into an empty project, used there with plugins of the project's own. */
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -15,22 +15,38 @@ const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 /** Other versions of Node that the package is for. npm has each as a package with the program alone. */
 const otherNodes = ['22', '26']
+/** One that is too old. */
+const oldNode = '20'
 const nodeAlias = (major: string): string => `node-${major}@npm:node-linux-${process.arch}@${major}`
 
+/** What judges the package from outside, in a folder of its own. */
+const judges = [
+  'typescript-5@npm:typescript@5.9.3',
+  'typescript-7@npm:typescript@7.0.2',
+  'publint@0.3.25',
+  '@arethetypeswrong/cli@0.18.5',
+]
+
 let directory: string
+let tarball: string
 let project: string
+let tools: string
 let place: { readonly program: string; readonly cwd: string }
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-package-'))
   project = join(directory, 'project')
+  tools = join(directory, 'tools')
   await mkdir(project)
   await cp(join(root, 'examples/plugins'), project, { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
   await writeFile(join(project, 'package.json'), '{"private":true,"type":"module"}')
   await run('npm', ['pack', '--silent', '--pack-destination', directory], { cwd: root })
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  const tarball = join(directory, `paddock-rl-${version}.tgz`)
+  tarball = join(directory, `paddock-rl-${version}.tgz`)
   const flags = ['--silent', '--prefer-offline', '--no-audit', '--no-fund']
-  await run('npm', ['install', ...flags, tarball, ...otherNodes.map(nodeAlias)], { cwd: project })
+  await run('npm', ['install', ...flags, tarball, ...[...otherNodes, oldNode].map(nodeAlias)], { cwd: project })
+  await mkdir(tools)
+  await writeFile(join(tools, 'package.json'), '{"private":true}')
+  await run('npm', ['install', ...flags, ...judges], { cwd: tools })
   place = { program: join(project, 'node_modules/.bin/paddock'), cwd: project }
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
@@ -50,6 +66,90 @@ it.each(otherNodes)('doctor finds nothing broken on Node %s, the scripted engine
   expect(ended.status, ended.stderr).toBe(0)
   const { findings } = JSON.parse(ended.stdout)
   expect(findings).toContainEqual({ about: 'engine', status: 'ok', what: 'gives token ids, logprobs, tool calls' })
+})
+
+describe('what a stranger installs', () => {
+  it('needs no compiler: no package runs a program of its own', async () => {
+    const bare = join(directory, 'bare')
+    const bin = join(directory, 'bin')
+    for (const folder of [bare, bin]) await mkdir(folder)
+    await writeFile(join(bare, 'package.json'), '{"private":true}')
+    const { stdout } = await run('sh', ['-c', 'command -v npm sh env'])
+    for (const path of [process.execPath, ...stdout.trim().split('\n')])
+      await symlink(path, join(bin, path.replace(/.*\//, '')))
+    const env = { ...process.env, PATH: bin, npm_config_foreground_scripts: 'true', npm_config_ignore_scripts: 'false' }
+    const installed = await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], {
+      cwd: bare,
+      env,
+    })
+    expect(installed.stdout + installed.stderr).not.toMatch(/^> \S+ (?:pre|post)?install/m)
+    const { packages } = JSON.parse(await readFile(join(bare, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { hasInstallScript?: boolean }>
+    }
+    const names = Object.keys(packages).map((path) => path.replace(/.*node_modules\//, ''))
+    console.log(
+      `the package brings ${(await readdir(join(bare, 'node_modules'), { recursive: true })).length} files in ${names.length - 2} packages`,
+    )
+    expect(names).toContain('better-sqlite3')
+    expect(names.filter((name) => /^(?:ssh2|cpu-features|protobufjs|dockerode|@grpc\/.*)$/.test(name))).toEqual([])
+    expect(
+      Object.entries(packages)
+        .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+        .map(([path]) => path),
+    ).toEqual([])
+    const ran = await paddock(['quickstart'], {}, { program: join(bare, 'node_modules/.bin/paddock'), cwd: bare })
+    expect(ran, ran.err).toMatchObject({ code: 0, out: expect.stringContaining('\n  npx paddock view --annotate\n') })
+  })
+
+  it('has types that hold where the types of packages are checked too, of each import', async () => {
+    const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+      exports: Record<string, unknown>
+    }
+    const doors = Object.keys(exports).filter((path) => path !== './package.json')
+    expect(doors.length).toBeGreaterThan(8)
+    const strict = join(project, 'strict')
+    await mkdir(strict)
+    const source = doors.map((path, at) => `export * as door${at} from '${path.replace('.', 'paddock-rl')}'\n`).join('')
+    await writeFile(join(strict, 'all.ts'), source)
+    const options = { module: 'nodenext', target: 'es2024', lib: ['es2024', 'esnext.disposable'], types: ['node'] }
+    const compilerOptions = { ...options, strict: true, noEmit: true, skipLibCheck: false }
+    await writeFile(join(strict, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['all.ts'] }))
+    for (const version of ['5', '7']) {
+      const tsc = (): string =>
+        spawnSync(process.execPath, [join(tools, `node_modules/typescript-${version}/bin/tsc`), '-p', strict], {
+          encoding: 'utf8',
+        }).stdout
+      expect(tsc()).toBe('')
+      await writeFile(
+        join(strict, 'all.ts'),
+        `${source}import { defineSelector } from 'paddock-rl/selector'\ndefineSelector({ name: 1 })\n`,
+      )
+      expect(tsc()).toContain('all.ts(')
+      await writeFile(join(strict, 'all.ts'), source)
+    }
+  })
+
+  it('is found right by publint and by arethetypeswrong', () => {
+    const judged = (name: string, args: readonly string[]) =>
+      spawnSync(join(tools, 'node_modules/.bin', name), args, { encoding: 'utf8', cwd: directory })
+    const lint = judged('publint', [tarball, '--strict'])
+    expect(lint.status, lint.stdout + lint.stderr).toBe(0)
+    // The package is ESM, which `require` of Node 22.19 loads.
+    const types = judged('attw', [tarball, '--profile', 'esm-only', '--format', 'ascii'])
+    expect(types.status, types.stdout + types.stderr).toBe(0)
+  })
+
+  it.each(['', '/environment', '/reward', '/exporter', '/harness', '/selector', '/engine', '/sandbox', '/testing'])(
+    'paddock-rl%s says on Node 20 in one line that it is too old',
+    (path) => {
+      const node = join(project, `node_modules/node-${oldNode}/bin/node`)
+      const script = `import('paddock-rl${path}').catch((error) => console.error(String(error.stack)))`
+      const ended = spawnSync(node, ['-e', script], { cwd: project, encoding: 'utf8' })
+      expect(ended.stderr).toMatch(
+        /^Error: paddock-rl: Node 20\.[\d.]+ is too old; 22\.19 is the least\. Fix: install Node 24\.\n$/,
+      )
+    },
+  )
 })
 
 it('records a call', async () => {

@@ -3,12 +3,19 @@
  * a command through the supervisor against a shell on one attached stream (floor) and against the daemon's exec API;
  * a box against a bare container of the same image; a request over the model path against the same socket from the host.
  */
-import Docker from 'dockerode'
+import type Docker from 'dockerode'
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Box, dockerProvider, type ImageRef, type SandboxProvider, type ModelSocket } from '../../sandbox/index.ts'
+import {
+  type Box,
+  connectDaemon,
+  dockerProvider,
+  type ImageRef,
+  type SandboxProvider,
+  type ModelSocket,
+} from '../../sandbox/index.ts'
 
 export interface Spread {
   readonly p50Ms: number
@@ -47,7 +54,7 @@ export interface BoxBench {
 
 /** Runs the whole measurement; needs the Docker daemon and takes about half a minute. */
 export async function benchBox(rounds: number): Promise<BoxBench> {
-  const docker = new Docker()
+  const docker = connectDaemon()
   await using provider = dockerProvider()
   const image = await provider.ensureImage({ kind: 'paddock-base' })
   await using socket = await provider.openModelSocket()

@@ -9,7 +9,7 @@ import { packageDirectory } from '../version.ts'
 
 const template = new URL('examples/environments/receipts/', packageDirectory)
 const contract = new URL(
-  import.meta.url.endsWith('.ts') ? '../../envs/index.ts' : '../../envs/index.js',
+  import.meta.url.endsWith('.ts') ? '../../envs/index.ts' : '../../kits/environment.js',
   import.meta.url,
 )
 

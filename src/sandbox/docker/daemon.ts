@@ -13,9 +13,10 @@ import { type DaemonOptions, type DaemonPlace, placeOf } from './place.ts'
 
 /** A client of the daemon. Where it cannot be one, every request is refused with the reason. */
 export function connectDaemon(o: DaemonOptions = {}): Docker {
-  // Loaded at the first use: with what it brings (gRPC, ssh) it is half of what a program without boxes would load.
+  // Loaded at the first use: it is half of what a program without boxes would load. What npm ships has it as one file (scripts/bundle.mjs).
+  const client = import.meta.url.endsWith('.ts') ? 'dockerode' : '../../../vendor/dockerode.cjs'
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the package exports
-  const Client = createRequire(import.meta.url)('dockerode') as typeof Docker
+  const Client = createRequire(import.meta.url)(client) as typeof Docker
   return new Client(clientOptions(o))
 }
 

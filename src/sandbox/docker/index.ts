@@ -1,3 +1,4 @@
+export { connectDaemon } from './daemon.ts'
 export { readForeignArchive } from './foreign-archive.ts'
 export type { DaemonOptions } from './place.ts'
 export { dockerInspector } from './inspector.ts'

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
-import Docker from 'dockerode'
 import { z } from 'zod'
+import { connectDaemon } from '../../sandbox/index.ts'
 
 const eventSchema = z.object({ status: z.string(), id: z.string() })
 
@@ -19,7 +19,7 @@ export async function containerEvents(
   filters: Readonly<Partial<Record<'container' | 'event' | 'label', string[]>>>,
 ): Promise<AsyncIterator<ContainerEvent, undefined> & AsyncDisposable> {
   const since = Date.now() / 1000
-  const stream = await new Docker().getEvents({ since, filters: { type: ['container'], ...filters } })
+  const stream = await connectDaemon().getEvents({ since, filters: { type: ['container'], ...filters } })
   const lines = createInterface({ input: stream })
   const each = lines[Symbol.asyncIterator]()
   return {

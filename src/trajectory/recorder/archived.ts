@@ -3,7 +3,7 @@
  * were: their digests, their places in its chain. So it is read and checked as any log is, and brought forward like one. Its
  * events are in it as they were then; those of the log count.
  */
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import zlib from 'node:zlib'
 import Database from 'better-sqlite3'
 import { type Digest, type Event, type Id, PaddockError, sha256 } from '../../core/index.ts'
 import type { Delivery } from '../contract/index.ts'
@@ -106,9 +106,9 @@ function copyRows(
 
 function compressed(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(
-    zstdCompressSync(bytes, {
+    zlib.zstdCompressSync(bytes, {
       pledgedSrcSize: bytes.byteLength,
-      params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
+      params: { [zlib.constants.ZSTD_c_compressionLevel]: 3, [zlib.constants.ZSTD_c_checksumFlag]: 1 },
     }),
   )
 }
@@ -120,7 +120,7 @@ export function openArchived(bytes: Uint8Array, archived: ArchivedObject & { rea
   if (sha256(bytes) !== archived.object) throw damaged('its bytes do not have their digest')
   let db: Database.Database
   try {
-    db = new Database(zstdDecompressSync(bytes))
+    db = new Database(zlib.zstdDecompressSync(bytes))
     db.pragma('foreign_keys = OFF')
     migrate(db, logMigrations, 0)
   } catch (error) {

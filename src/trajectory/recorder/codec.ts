@@ -4,7 +4,7 @@
  * - 0: as it is
  * - 1: zstd
  */
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import zlib from 'node:zlib'
 import { PaddockError } from '../../core/index.ts'
 
 const raw = 0
@@ -23,10 +23,10 @@ export function packBytes(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength >= worthPacking) {
     // Told the size, the compressor takes small tables and the frame says how large its content is; one output chunk
     // that surely holds the frame is not grown. Higher levels cost twice the time for a hundredth of the size here.
-    const packed = zstdCompressSync(bytes, {
+    const packed = zlib.zstdCompressSync(bytes, {
       pledgedSrcSize: bytes.byteLength,
       chunkSize: Math.max(64, Math.min(bytes.byteLength + 64, 128 * 1024)),
-      params: { [constants.ZSTD_c_compressionLevel]: 1 },
+      params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 },
     })
     if (packed.byteLength < bytes.byteLength) return withCodec(zstd, packed)
   }
@@ -57,7 +57,7 @@ function withCodec(codec: number, payload: Uint8Array): Uint8Array {
 function inflate(payload: Uint8Array): Uint8Array<ArrayBuffer> {
   try {
     const size = contentSize(payload)
-    const out = zstdDecompressSync(payload, size === null ? {} : { chunkSize: Math.max(64, size) })
+    const out = zlib.zstdDecompressSync(payload, size === null ? {} : { chunkSize: Math.max(64, size) })
     const { buffer } = out
     return buffer instanceof ArrayBuffer && buffer.byteLength === out.byteLength
       ? new Uint8Array(buffer)

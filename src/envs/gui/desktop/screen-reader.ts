@@ -1,11 +1,11 @@
 import { promisify } from 'node:util'
-import { zstdDecompress } from 'node:zlib'
+import zlib from 'node:zlib'
 import { PaddockError } from '../../../core/index.ts'
 import { type Box, sandboxSource } from '../../../sandbox/index.ts'
 import { browserUser, InputQueue } from '../browser/index.ts'
 import { asked } from './asked.ts'
 
-const unpack = promisify(zstdDecompress)
+const unpack = promisify(zlib.zstdDecompress)
 
 /** Where Xvfb keeps its screen as a file in memory (Xserver(1), -fbdir); the agent's user cannot reach it. */
 export const framebufferDirectory = '/var/lib/browser/screen'
