@@ -1,4 +1,4 @@
-// What is bundled into dist/: one declaration file for each import of the package, and the Docker client.
+// Bundles into dist/: one declaration file for each import of the package, and the Docker client.
 import { readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'

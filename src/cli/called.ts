@@ -1,5 +1,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { delimiter, isAbsolute, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { packageDirectory } from './version.ts'
 
 /** What a process knows of the line that started it. */
 export interface Start {
@@ -51,12 +53,21 @@ export function calledHere(): string {
   })
 }
 
+/** Where a page is that a text names by its path in the package: from here, or from the root of the file system. */
+function placeOfPage(path: string): string {
+  const file = fileURLToPath(new URL(path, packageDirectory))
+  const near = relative(process.cwd(), file)
+  return near.startsWith('..') ? file : near
+}
+
 /**
- * A text of ours with its commands as they can be typed. Texts name the program `paddock`; what is a command stands in backticks, or
+ * A text of ours with its commands as they can be typed, and its pages where they are. Texts name the program `paddock`; what is a command stands in backticks, or
  * behind `$` in an example of a help text.
  */
 export function asTyped(text: string, called: string): string {
-  return text.replaceAll(/`[^`\n]+`|^ *\$ .*$|^Usage: .*$/gm, (command) =>
-    command.replaceAll(/(?<![\w./@-])paddock(?= [a-z<[-])/g, () => called),
-  )
+  return text
+    .replaceAll(/`[^`\n]+`|^ *\$ .*$|^Usage: .*$/gm, (command) =>
+      command.replaceAll(/(?<![\w./@-])paddock(?= [a-z<[-])/g, () => called),
+    )
+    .replaceAll(/(?<![\w./-])docs\/[\w./-]+\.md/g, placeOfPage)
 }

@@ -1,6 +1,15 @@
 /** Next steps begin with the words that started the program. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -58,6 +67,19 @@ it('commands in texts are replaced, and nothing else', () => {
   )
   for (const text of ['a paddock is a field', '`--format paddock`', '`npx --package paddock-rl paddock`'])
     expect(typed(text)).toBe(text)
+})
+
+it('a page is named where it is', () => {
+  expect(asTyped('See docs/reference/config.md, or https://a.b/docs/x.md.', 'paddock')).toBe(
+    'See docs/reference/config.md, or https://a.b/docs/x.md.',
+  )
+  const ran = spawnSync(launcher, ['list', '--data', 'x', '--limit', '1'], {
+    cwd: directory,
+    env: { ...process.env, PADDOCK_LOG: 'loud' },
+    encoding: 'utf8',
+  })
+  const [, page = ''] = /(\/\S*docs\/reference\/config\.md)/.exec(ran.stderr) ?? []
+  expect(existsSync(page), ran.stderr).toBe(true)
 })
 
 it.each([
