@@ -40,10 +40,13 @@ beforeAll(async () => {
   await cp(join(root, 'examples/plugins'), project, { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
   await writeFile(join(project, 'package.json'), '{"private":true,"type":"module"}')
   await run('npm', ['pack', '--silent', '--pack-destination', directory], { cwd: root })
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const { version, peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const peers = Object.entries(peerDependencies).map(([name, range]) => `${name}@${String(range)}`)
   tarball = join(directory, `paddock-rl-${version}.tgz`)
   const flags = ['--silent', '--prefer-offline', '--no-audit', '--no-fund']
-  await run('npm', ['install', ...flags, tarball, ...[...otherNodes, oldNode].map(nodeAlias)], { cwd: project })
+  await run('npm', ['install', ...flags, tarball, ...peers, ...[...otherNodes, oldNode].map(nodeAlias)], {
+    cwd: project,
+  })
   await mkdir(tools)
   await writeFile(join(tools, 'package.json'), '{"private":true}')
   await run('npm', ['install', ...flags, ...judges], { cwd: tools })
