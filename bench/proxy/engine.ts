@@ -1,8 +1,10 @@
 /** The fake engine of `bench/proxy.ts`: vLLM's chat route and its token routes with fixed answers, timed by the model's name. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
+/** What every client of the bench asks. */
+export const prompt = 'Summarise this text for me, please. '.repeat(25)
 const ids = Array.from({ length: 30 }, (_, i) => 1000 + i)
-const promptIds = Array.from({ length: 200 }, (_, i) => i)
+const promptIds = render({ messages: [{ role: 'user', content: prompt }] })
 const entries = ids.map((id) => `{"token":"t${id}","logprob":-0.25,"bytes":[116],"top_logprobs":[]}`)
 const head = '"id":"chatcmpl-1","created":1,"model":"bench"'
 const whole = Buffer.from(
@@ -29,9 +31,11 @@ const tokens = {
 const wholeTokens = Buffer.from(
   `{"request_id":"g","choices":[{"index":0,"token_ids":[${ids.join(',')}],"finish_reason":"stop","logprobs":{"content":[${ids.map((id) => `{"token":"token_id:${id}","token_id":${id},"logprob":-0.25,"rank":1,"top_logprobs":[]}`).join(',')}]}}],"usage":{"prompt_tokens":200,"completion_tokens":30,"total_tokens":230},"prompt_token_ids":[${promptIds.join(',')}]}`,
 )
-const step = Buffer.from(
-  `{"chunk":{${head},"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"word "},"logprobs":{"content":[{"token":"word ","logprob":-0.25,"bytes":[119],"top_logprobs":[]}]},"finish_reason":null}]},"stream_state":{"at":1}}`,
-)
+const step = (finish: string) =>
+  Buffer.from(
+    `{"chunk":{${head},"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"word "},"logprobs":{"content":[{"token":"word ","logprob":-0.25,"bytes":[119],"top_logprobs":[]}]},"finish_reason":${finish}}]},"stream_state":{"at":1}}`,
+  )
+const steps = { middle: step('null'), last: step('"stop"') }
 
 /** Starts it on a free port of the loopback. */
 export function startEngine(): Promise<string> {
@@ -54,11 +58,14 @@ function answer(request: IncomingMessage, response: ServerResponse, body: Buffer
   switch (request.url) {
     case '/v1/chat/completions':
       return body.includes('"stream":true') ? stream(response, chat, model) : json(response, whole)
-    case '/v1/chat/completions/render':
+    case '/v1/chat/completions/render': {
+      // Only what learns about the template asks for anything else.
+      const rendered = body.includes(prompt) ? promptIds : render(JSON.parse(body.toString()))
       return json(
         response,
-        Buffer.from(`{"model":"${model}","token_ids":[${promptIds.join(',')}],"sampling_params":{"max_tokens":100}}`),
+        Buffer.from(`{"model":"${model}","token_ids":[${rendered.join(',')}],"sampling_params":{"max_tokens":100}}`),
       )
+    }
     case '/inference/v1/generate':
       if (body.length < 10) {
         response.writeHead(422)
@@ -67,11 +74,33 @@ function answer(request: IncomingMessage, response: ServerResponse, body: Buffer
       }
       return body.includes('"stream":true') ? stream(response, tokens, model) : json(response, wholeTokens)
     case '/v1/chat/completions/derender':
-      return json(response, body.includes('"stream":true') ? step : whole)
+      if (!body.includes('"stream":true')) return json(response, whole)
+      return json(response, body.includes('"finish_reason":"stop"') ? steps.last : steps.middle)
     default:
       response.writeHead(404)
       response.end('{}')
   }
+}
+
+interface Chat {
+  readonly messages: readonly { readonly role: string; readonly content: string }[]
+  readonly add_generation_prompt?: boolean
+}
+
+/** A chat template with a token per word: 46 of a system prompt, then each message between its marks. */
+function render({ messages, add_generation_prompt: opens = true }: Chat): readonly number[] {
+  const word = (text: string): number => Buffer.from(text).reduce((sum, byte) => sum + byte, 3000)
+  const marks = { begin: 2000, end: 2001, opened: 2002 }
+  return [
+    ...Array.from({ length: 46 }, (_, i) => i),
+    ...messages.flatMap(({ role, content }) => [
+      marks.begin,
+      word(role),
+      ...content.trim().split(' ').map(word),
+      marks.end,
+    ]),
+    ...(opens ? [marks.opened] : []),
+  ]
 }
 
 function json(response: ServerResponse, body: Buffer): void {

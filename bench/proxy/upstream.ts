@@ -1,6 +1,6 @@
 /** The fake engine and the load generator of `bench/proxy.ts`, in a process of their own. Speaks IPC. */
 import { Agent, request, type IncomingMessage } from 'node:http'
-import { startEngine } from './engine.ts'
+import { prompt, startEngine } from './engine.ts'
 
 /** One order of the bench. */
 export interface Order {
@@ -27,7 +27,6 @@ export interface Load {
   readonly firstByteMs: readonly number[]
 }
 
-const prompt = 'Summarise this text for me, please. '.repeat(25)
 process.send?.({ url: await startEngine() })
 process.on('message', (order: Order) => {
   void run(order).then((load) => process.send?.(load))
