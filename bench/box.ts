@@ -3,10 +3,10 @@
  *
  *   node bench/box.ts [--rounds 200] [--json]
  */
-import { parseArgs } from 'node:util'
 import { benchBox, describeFigure } from '../src/cli/bench/box.ts'
+import { readFlags } from './flags.ts'
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '200' }, json: { type: 'boolean' } } })
-const result = await benchBox(Number(values.rounds))
-if (values.json) console.log(JSON.stringify(result, null, 2))
+const { rounds, json } = readFlags({ rounds: 200, json: false }, { rounds: 1 })
+const result = await benchBox(rounds)
+if (json) console.log(JSON.stringify(result, null, 2))
 else for (const [name, value] of Object.entries(result)) console.log(name.padEnd(20), describeFigure(value))

@@ -2,7 +2,9 @@
  * Tokens per second of a real vLLM on this machine's CPU, through Paddock and without it: streamed chats of SmolLM2, all of
  * one length, 1 and 16 clients. The engine is asked twice without Paddock: for text, and for the ids and logprobs that Paddock
  * asks for. Rounds of the ways follow each other, so that whoever else uses the machine meets all of them.
- * Needs what `scripts/real-up` sets up. `-- --rounds 5`
+ * Needs what `scripts/real-up` sets up.
+ *
+ *   node bench/engine.ts [--rounds 5] [--tokens 64] [--clients 1,16]
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,15 +13,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import OpenAI from 'openai'
 import { startVllm } from '../scripts/learn.ts'
+import { readFlags } from './flags.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } })
-const rounds = Number(values.rounds)
-const tokens = 64
-const loads = [1, 16]
+const { rounds, tokens, clients } = readFlags(
+  { rounds: 5, tokens: 64, clients: '1,16' },
+  { rounds: 1, tokens: 4, clients: '1,2' },
+)
+const loads = clients.split(',').map(Number)
 
 /** How many answers a client asks for, one after another: a lone client's single answer is over too soon to tell. */
 const answers = (size: number): number => (size === 1 ? 3 : 1)

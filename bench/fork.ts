@@ -12,24 +12,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import Docker from 'dockerode'
 import { terminal } from '../src/envs/index.ts'
 import { createProxy, vllmEngine } from '../src/proxy/index.ts'
 import { type Harness, piHarness, recordBoxEvents, referenceAgent, runRollouts } from '../src/rollout/index.ts'
 import { dockerProvider } from '../src/sandbox/index.ts'
 import { type ForkFrom, openStore, type SessionLog } from '../src/trajectory/index.ts'
+import { readFlags } from './flags.ts'
 
-const { values } = parseArgs({
-  options: {
-    turns: { type: 'string', default: '60' },
-    rounds: { type: 'string', default: '3' },
-    'tokens-per-second': { type: 'string', default: '100' },
-  },
-})
-const turns = Number(values.turns)
-const rounds = Number(values.rounds)
-const speed = values['tokens-per-second']
+const {
+  turns,
+  rounds,
+  tokensPerSecond: speed,
+  smoke,
+} = readFlags({ turns: 60, rounds: 3, tokensPerSecond: 100 }, { turns: 3, rounds: 1, tokensPerSecond: 1000 })
 const model = 'scripted-hermes'
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
@@ -48,7 +44,7 @@ interface Cost {
   readonly copied: number | null
 }
 
-const flags = ['--port', '0', '--tokens-per-second', speed, '--first-token-ms', '100']
+const flags = ['--port', '0', '--tokens-per-second', String(speed), '--first-token-ms', '100']
 const engine = spawn(process.execPath, [at('../engine/src/main.ts'), ...flags], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
@@ -125,7 +121,7 @@ try {
   )
   console.log(`${''.padEnd(30)}${cellsOf(head)}`)
   for (const { harness, ways } of kinds) {
-    await played(harness, null, null)
+    if (!smoke) await played(harness, null, null)
     const fresh: Cost[] = []
     const forked = new Map<ForkWay, Cost[]>(ways.map((way) => [way, []]))
     for (let round = 0; round < rounds; round += 1) {

@@ -2,9 +2,9 @@
  * Browser and desktop tier of the gui environment, beside floors of the same run: what the browser needs for the bare
  * request, and what a command per action would cost.
  *
- *   node bench/gui.ts [--rounds 30] [--sessions 12] [--json]
+ *   node bench/gui.ts [--rounds 30] [--starts 5] [--sessions 12] [--json]
  */
-import { parseArgs } from 'node:util'
+import { readFlags } from './flags.ts'
 import { GuiBrowser, type InputAction, nothing } from '../src/envs/gui/browser/index.ts'
 import { desktopSurface } from '../src/envs/gui/desktop/index.ts'
 import { guiDataSchema } from '../src/envs/gui/data.ts'
@@ -60,8 +60,8 @@ function taskOf(tier: Tier, goal: string, seed: number) {
   return makeTask({ name: `shop-${goal}-${seed}`, environment: 'gui', instruction, split: 'train', data, source: '' })
 }
 
-/** Measures one tier in one box. */
-export async function benchTier(tier: Tier, rounds: number): Promise<TierBench> {
+/** Measures one tier in one box; starts it and sets it back so many times. */
+export async function benchTier(tier: Tier, rounds: number, starts: number): Promise<TierBench> {
   const app = apps.get('shop')
   if (app === undefined) throw new Error('shop')
   const task = taskOf(tier, 'price', 1)
@@ -70,7 +70,7 @@ export async function benchTier(tier: Tier, rounds: number): Promise<TierBench> 
   const boots: number[] = []
   let box: Box | undefined
   let surface: Surface | undefined
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < starts; round += 1) {
     await surface?.[Symbol.asyncDispose]()
     await box?.destroy()
     const made = await openTaskBox(sandbox, gui.box(task), { labels: { role: 'probe' }, signal })
@@ -131,7 +131,7 @@ export async function benchTier(tier: Tier, rounds: number): Promise<TierBench> 
     steps.push(performance.now() - from - Number(outcome.facts?.['settleMs'] ?? 0))
   }
   const memoryMb = await memoryOf(inBox)
-  const resets = await repeated(tier === 'desktop' ? 3 : 10, async () => {
+  const resets = await repeated(tier === 'desktop' ? Math.min(3, starts) : starts * 2, async () => {
     if (tier === 'browser') return opened.browser.reset(appSite(app, 2))
     await opened[Symbol.asyncDispose]()
     opened = await desktopSurface(inBox, { screen, site: appSite(app, 2) })
@@ -192,17 +192,14 @@ function middle(values: readonly number[]): number {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: '30' },
-      sessions: { type: 'string', default: '12' },
-      json: { type: 'boolean' },
-    },
-  })
-  const browser = await benchTier('browser', Number(values.rounds))
-  const desktop = await benchTier('desktop', Number(values.rounds))
-  const together = await benchTogether(Number(values.sessions))
-  if (values.json) console.log(JSON.stringify({ browser, desktop, together }, null, 2))
+  const { rounds, starts, sessions, json } = readFlags(
+    { rounds: 30, starts: 5, sessions: 12, json: false },
+    { rounds: 1, starts: 1, sessions: 1 },
+  )
+  const browser = await benchTier('browser', rounds, starts)
+  const desktop = await benchTier('desktop', rounds, starts)
+  const together = await benchTogether(sessions)
+  if (json) console.log(JSON.stringify({ browser, desktop, together }, null, 2))
   else {
     const ms = (value: number) => `${value.toFixed(1)} ms`
     const ratio = ({ ms: mine, floorMs }: Beside) => `${ms(mine)} ${(mine / floorMs).toFixed(1)}x`
@@ -221,8 +218,6 @@ if (import.meta.main) {
     row('step with picture, less rest', (tier) => ms(tier.stepOverheadMs), '100 ms')
     row('memory', (tier) => `${tier.memoryMb.toFixed(0)} MB`, '120 / 200 MB')
     row('  floor: a command in the box', (tier) => ms(tier.execMs))
-    console.log(
-      `${values.sessions} rollouts at once: ${together.faults} without reward 1, ${together.seconds.toFixed(1)} s`,
-    )
+    console.log(`${sessions} rollouts at once: ${together.faults} without reward 1, ${together.seconds.toFixed(1)} s`)
   }
 }

@@ -12,19 +12,14 @@ import { createServer } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { z } from 'zod'
+import { readFlags } from './flags.ts'
 import { startPaddock } from './rl/client.ts'
 
-const { values } = parseArgs({
-  options: {
-    groups: { type: 'string', default: '3' },
-    rollouts: { type: 'string', default: '32' },
-    tokens: { type: 'string', default: '20000' },
-    python: { type: 'string', default: 'python3' },
-    json: { type: 'boolean', default: false },
-  },
-})
+const { groups, rollouts, tokens, python, json } = readFlags(
+  { groups: 3, rollouts: 32, tokens: 20_000, python: 'python3', json: false },
+  { groups: 1, rollouts: 2, tokens: 200 },
+)
 const told = z.strictObject({
   numpy: z.boolean(),
   rollouts: z.number(),
@@ -49,7 +44,7 @@ try {
   if (address === null || typeof address === 'string') throw new Error('the plain server has no port')
   const script = fileURLToPath(new URL('loop/trainer.py', import.meta.url))
   const args = [script, paddock.control, String(paddock.pid), `http://127.0.0.1:${address.port}`, folder]
-  const child = spawn(values.python, [...args, values.groups, values.rollouts, values.tokens], {
+  const child = spawn(python, [...args, ...[groups, rollouts, tokens].map(String)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, PADDOCK_CONTROL_TOKEN: paddock.token, PYTHONDONTWRITEBYTECODE: '1' },
   })
@@ -58,7 +53,7 @@ try {
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== 0) throw new Error(`the trainer ended with ${code}`)
   const found = told.parse(JSON.parse(output))
-  console.log(values.json ? JSON.stringify(found, null, 2) : table(found))
+  console.log(json ? JSON.stringify(found, null, 2) : table(found))
 } finally {
   plain.close()
   await rm(folder, { recursive: true })

@@ -2,7 +2,7 @@
  * `rules.math` beside the graders that the field publishes, over the labelled pairs of `math/pairs.txt`: how many different
  * answers each takes for right (wrong positives), and how many right ones it misses.
  *
- *   node bench/math.ts [--misses]
+ *   node bench/math.ts [--misses] [--first N]     first: no more than so many pairs
  *
  * `math_verify` comes from its package; prm800k's grader (`grade_answer`) and verl's (`math_reward`) from verl's wheel, of which
  * nothing else is installed. They live in a virtual environment under `.paddock/`, made at the first run; it needs `python3`
@@ -11,8 +11,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { math } from '../src/reward/index.ts'
+import { readFlags } from './flags.ts'
 import { labelledPairs, type Pair } from './math/pairs.ts'
 
 const versions = { verl: '0.9.1', 'math-verify': '0.9.0' }
@@ -26,15 +26,15 @@ const pinned = [
 ]
 const place = fileURLToPath(new URL('../.paddock/bench-math/', import.meta.url))
 
-const { values } = parseArgs({ options: { misses: { type: 'boolean', default: false } } })
-const pairs = labelledPairs()
+const { misses, first } = readFlags({ misses: false, first: Infinity }, { first: 20 })
+const pairs = labelledPairs().slice(0, first)
 // All graders get what stands in the box.
 const asked = pairs.map(({ gold, answer }) => ({ gold, answer: boxOf(answer) }))
 const own = pairs.map(({ gold, answer }) => math(gold)(answer).value === 1)
 const theirs = published()
 const graders = { 'rules.math': own, ...theirs }
 console.log(table())
-if (values.misses) {
+if (misses) {
   for (const [name, says] of Object.entries(graders)) {
     for (const [i, pair] of pairs.entries()) {
       if (says[i] !== pair.equal) console.log(`${name}: ${pair.gold} ${pair.equal ? 'misses' : 'takes'} ${pair.answer}`)

@@ -10,23 +10,23 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { openReader } from '../src/trajectory/index.ts'
 import { paddock } from '../test/cli/paddock.ts'
 import { coordinator, nodeArgs, started, stopped } from '../test/cli/running-nodes.ts'
 import { startEngine } from '../test/proxy/support.ts'
 import { startPostgres } from '../test/world/postgres-server.ts'
+import { readFlags } from './flags.ts'
 import { cpuMsOf, pidsOf, treeOf } from './processes.ts'
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string', default: '1,2,4,8' },
-    places: { type: 'string', default: '6' },
-    rounds: { type: 'string', default: '4' },
-    'model-ms': { type: 'string', default: '10000' },
-  },
-})
-const [places, rounds] = [Number(values.places), Number(values.rounds)]
+const {
+  nodes: counts,
+  places,
+  rounds,
+  modelMs,
+} = readFlags(
+  { nodes: '1,2,4,8', places: 6, rounds: 4, modelMs: 10_000 },
+  { nodes: '2', places: 1, rounds: 1, modelMs: 10 },
+)
 const tasks = fileURLToPath(new URL('../examples/tasks/terminal', import.meta.url))
 
 /** One call, in the node's own process and without a box. */
@@ -53,11 +53,11 @@ interface Measured {
 }
 
 let one: Measured | null = null
-console.log(`${rounds} rounds of ${places} places per node, ${values['model-ms']} ms of model time, one machine`)
+console.log(`${rounds} rounds of ${places} places per node, ${modelMs} ms of model time, one machine`)
 console.log(
   'nodes   rollouts/s   of linear   cores busy   coordinator, s of CPU per 1,000   PostgreSQL, s of CPU per 1,000',
 )
-for (const count of values.nodes.split(',').map(Number)) {
+for (const count of counts.split(',').map(Number)) {
   const row = await run(count)
   one ??= row
   const { nodes, perSecond, busy, rollouts, coordinatorMs, postgresMs } = row
@@ -78,7 +78,7 @@ for (const count of values.nodes.split(',').map(Number)) {
 async function run(nodes: number): Promise<Measured> {
   const directory = await mkdtemp(join(tmpdir(), 'paddock-bench-nodes-'))
   const server = await startPostgres()
-  const engine = await startEngine('--first-token-ms', values['model-ms'])
+  const engine = await startEngine('--first-token-ms', String(modelMs))
   try {
     const catalogue = await server.database()
     const plugin = join(directory, 'one-call.mjs')

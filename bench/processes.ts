@@ -1,5 +1,18 @@
-/** CPU time of processes that a bench started, as `/proc` has it. */
+/** Processes that a bench started: what they say, and their CPU time as `/proc` has it. */
+import type { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+
+/** The next message of a child. Rejects if the child ends first. */
+export function heard<T>(child: ChildProcess): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null): void => reject(new Error(`${child.spawnargs.join(' ')} ended with ${code}`))
+    child.once('exit', ended)
+    child.once('message', (message) => {
+      child.off('exit', ended)
+      resolve(message as T)
+    })
+  })
+}
 
 /** A process and all that it started. */
 export function treeOf(root: number): readonly number[] {

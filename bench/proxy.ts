@@ -7,34 +7,45 @@
  *
  *   node bench/proxy.ts [--rounds 3] [--seconds 4] [--quick]     quick: without the 4,096 streams
  *     [--targets nginx,record,…] [--cases stream,unary,first,open]   some of it only, for work on one thing
- *     [--profile <directory>]                                          a CPU profile of each of our processes
+ *     [--warm-answers 15000] [--warm-seconds 6]                      how long each target is warmed up
+ *     [--profile <directory>]                                        a CPU profile of each of our processes
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { readFlags } from './flags.ts'
+import { heard } from './processes.ts'
 import { cpuUsOf, machineBusyUs } from './proxy/cpu.ts'
 import { startNginx } from './proxy/nginx.ts'
 import type { Seen } from './proxy/target.ts'
 import type { Load, Order } from './proxy/upstream.ts'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '4' },
-    quick: { type: 'boolean', default: false },
-    targets: { type: 'string', default: 'nginx,relay,relay-3,http-proxy,naive,record,splice' },
-    cases: { type: 'string', default: 'stream,unary,first,open' },
-    profile: { type: 'string' },
+const flags = readFlags(
+  {
+    rounds: 3,
+    seconds: 4,
+    warmAnswers: 15_000,
+    warmSeconds: 6,
+    quick: false,
+    targets: 'nginx,relay,relay-3,http-proxy,naive,record,splice',
+    cases: 'stream,unary,first,open',
+    profile: '',
   },
-})
-const wanted = { targets: new Set(values.targets.split(',')), cases: new Set(values.cases.split(',')) }
-const rounds = Number(values.rounds)
-const durationMs = Number(values.seconds) * 1000
-const warmAnswers = 15_000
+  { rounds: 1, seconds: 0.2, warmAnswers: 1, warmSeconds: 0.2 },
+)
+const { rounds, warmAnswers, profile, smoke } = flags
+const wanted = { targets: new Set(flags.targets.split(',')), cases: new Set(flags.cases.split(',')) }
+const durationMs = flags.seconds * 1000
+/** Sessions of a target, and clients that stream at once. */
+const sessions = smoke ? 8 : 256
+const crowds = smoke
+  ? [{ streams: 16, events: 10, everyMs: 40, overMs: 200 }]
+  : [
+      { streams: 1024, events: 200, everyMs: 50, overMs: 2000 },
+      ...(flags.quick ? [] : [{ streams: 4096, events: 20, everyMs: 1000, overMs: 12_000 }]),
+    ]
 const scratch = mkdtempSync(join(tmpdir(), 'paddock-bench-'))
 
 interface Target {
@@ -73,23 +84,25 @@ interface OpenStreams {
 }
 
 const upstream = fork(new URL('./proxy/upstream.ts', import.meta.url))
-const { url: engineUrl } = await message<{ url: string }>(upstream)
+const { url: engineUrl } = await heard<{ url: string }>(upstream)
 const targets: Target[] = []
 try {
   for (const kind of ['relay', 'relay-3', 'http-proxy', 'naive', 'record', 'splice'] as const) {
-    if (wanted.targets.has(kind)) targets.push(await startNode(kind, 256, []))
+    if (wanted.targets.has(kind)) targets.push(await startNode(kind, sessions, []))
   }
   const nginx = wanted.targets.has('nginx') ? await startNginx(engineUrl, scratch) : null
   if (nginx !== null) targets.unshift({ ...nginx, keys: ['none'], seen: () => Promise.resolve(null) })
-  printRounds(await measureAll())
+  const seen = await measureAll()
+  printRounds(seen)
   for (const target of targets) target.stop()
   const open: OpenStreams[] = []
   for (const kind of ['http-proxy', 'record'] as const) {
     if (!wanted.targets.has(kind) || !wanted.cases.has('open')) continue
-    open.push(await openStreams(kind, { streams: 1024, events: 200, everyMs: 50, overMs: 2000 }))
-    if (!values.quick) open.push(await openStreams(kind, { streams: 4096, events: 20, everyMs: 1000, overMs: 12_000 }))
+    for (const crowd of crowds) open.push(await openStreams(kind, crowd))
   }
   if (open.length > 0) printOpen(open)
+  const errors = [...[...seen.values()].flat(), ...open].reduce((sum, one) => sum + one.errors, 0)
+  if (smoke && errors > 0) throw new Error(`${errors} requests failed`)
 } finally {
   for (const target of targets) target.stop()
   upstream.kill()
@@ -99,7 +112,8 @@ try {
 async function measureAll(): Promise<ReadonlyMap<string, readonly Round[]>> {
   for (const target of targets) {
     // Until the compiler has done its work: a proxy runs for days.
-    if (wanted.cases.has('stream')) await load({ ...shape('stream'), ...to(target), durationMs: 6000 })
+    if (wanted.cases.has('stream'))
+      await load({ ...shape('stream'), ...to(target), durationMs: flags.warmSeconds * 1000 })
     if (wanted.cases.has('unary')) await warmUp(target)
   }
   const found = new Map<string, Round[]>(targets.map(({ name }) => [name, []]))
@@ -116,7 +130,7 @@ async function measureAll(): Promise<ReadonlyMap<string, readonly Round[]>> {
 /** As many answers for each target: what is called once per answer is compiled for good after some ten thousand of them. */
 async function warmUp(target: Target): Promise<void> {
   for (let answers = 0; answers < warmAnswers;) {
-    const { requests } = await load({ ...shape('unary'), ...to(target), durationMs: 2000 })
+    const { requests } = await load({ ...shape('unary'), ...to(target), durationMs: Math.min(2000, durationMs) })
     answers += Math.max(1, requests)
   }
 }
@@ -140,8 +154,8 @@ async function measure(target: Target, directMs: number): Promise<Round> {
 /** 256 streams of 40 events per second each; 16 clients that wait for whole answers; one client for first bytes. */
 function shape(kind: 'unary' | 'stream' | 'first'): Omit<Order, 'url' | 'keys'> {
   if (kind === 'unary') return { kind, clients: 16, durationMs, events: 0, everyMs: 0 }
-  if (kind === 'first') return { kind, clients: 1, durationMs: 1500, events: 2, everyMs: 0 }
-  return { kind, clients: 256, durationMs, events: 100, everyMs: 25 }
+  if (kind === 'first') return { kind, clients: 1, durationMs: Math.min(1500, durationMs), events: 2, everyMs: 0 }
+  return { kind, clients: sessions, durationMs, events: smoke ? 10 : 100, everyMs: 25 }
 }
 
 function to({ url, keys }: Target): Pick<Order, 'url' | 'keys'> {
@@ -171,7 +185,13 @@ async function openStreams(
 ): Promise<OpenStreams> {
   const target = await startNode(kind, of.streams, ['--expose-gc'])
   try {
-    const order = { ...to(target), clients: 64, durationMs: 3000, events: 20, everyMs: 25 }
+    const order = {
+      ...to(target),
+      clients: Math.min(64, sessions),
+      durationMs: smoke ? 200 : 3000,
+      events: 20,
+      everyMs: 25,
+    }
     await load({ ...order, kind: 'stream' })
     await setTimeout(500)
     const before = await target.seen()
@@ -195,7 +215,7 @@ async function openStreams(
 
 function load(order: Order): Promise<Load> {
   upstream.send(order)
-  return message<Load>(upstream)
+  return heard<Load>(upstream)
 }
 
 async function startNode(
@@ -207,13 +227,11 @@ async function startNode(
   const child = fork(new URL('./proxy/target.ts', import.meta.url), [kind, engineUrl, directory, String(sessions)], {
     execArgv: [
       '--disable-warning=DEP0060',
-      ...(values.profile === undefined
-        ? []
-        : ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${values.profile}`]),
+      ...(profile === '' ? [] : ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${profile}`]),
       ...execArgv,
     ],
   })
-  const { url, keys } = await message<{ url: string; keys: string[] }>(child)
+  const { url, keys } = await heard<{ url: string; keys: string[] }>(child)
   const names = {
     relay: 'bare relay',
     'relay-3': 'bare relay, 3 exchanges',
@@ -229,16 +247,11 @@ async function startNode(
     pid: child.pid ?? 0,
     seen: () => {
       child.send('seen')
-      return message<Seen>(child)
+      return heard<Seen>(child)
     },
     // The profile is written when the process ends by itself.
     stop: () => child.kill('SIGINT'),
   }
-}
-
-async function message<T>(child: ChildProcess): Promise<T> {
-  const [received] = await once(child, 'message')
-  return received as T
 }
 
 function median(values: readonly number[]): number {

@@ -9,20 +9,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { type Id, newId, sha256 } from '../src/core/index.ts'
 import { openPostgresQueue, openStore, type Queue } from '../src/trajectory/index.ts'
 import { startPostgres } from '../test/world/postgres-server.ts'
+import { readFlags } from './flags.ts'
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '2' },
-    rounds: { type: 'string', default: '3' },
-    backlog: { type: 'string', default: '40000' },
-  },
-})
-const [seconds, rounds, backlog] = [Number(values.seconds), Number(values.rounds), Number(values.backlog)]
+const { seconds, rounds, backlog } = readFlags(
+  { seconds: 2, rounds: 3, backlog: 40_000 },
+  { seconds: 0.05, rounds: 1, backlog: 3000 },
+)
 
 interface Target {
   readonly name: string

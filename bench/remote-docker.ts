@@ -3,22 +3,20 @@
  * through a tunnel to a socket as `ssh -L` makes one, beside the mounted socket of a daemon of this machine. All on loopback,
  * so a network's own time comes on top.
  *
- *   node bench/remote-docker.ts [--calls 500] [--rounds 5]
+ *   node bench/remote-docker.ts [--calls 500] [--rounds 5] [--megabytes 64]
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { parseArgs } from 'node:util'
 import { type Box, dockerProvider, type SandboxProvider } from '../src/sandbox/index.ts'
 import { secondDocker } from '../test/torture/second-docker.ts'
+import { readFlags } from './flags.ts'
 
-const { values } = parseArgs({
-  options: { calls: { type: 'string', default: '500' }, rounds: { type: 'string', default: '5' } },
-})
-const calls = Number(values.calls)
-const rounds = Number(values.rounds)
-const megabytes = 64
+const { calls, rounds, megabytes } = readFlags(
+  { calls: 500, rounds: 5, megabytes: 64 },
+  { calls: 16, rounds: 1, megabytes: 1 },
+)
 
 const program = `import http.client, sys, threading, time
 port, kind, calls, parallel = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

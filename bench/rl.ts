@@ -7,19 +7,15 @@
  *
  *   node bench/rl.ts [--rounds 16] [--groups 48] [--tool-ms 150] [--json]
  */
-import { parseArgs } from 'node:util'
+import { readFlags } from './flags.ts'
 import { startPaddock } from './rl/client.ts'
 import { biases, type EarlyRun, type Means, means, runEarly } from './rl/early.ts'
 import { runStale, slowShare, type StaleRun } from './rl/stale.ts'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '16' },
-    groups: { type: 'string', default: '48' },
-    'tool-ms': { type: 'string', default: '150' },
-    json: { type: 'boolean', default: false },
-  },
-})
+const { rounds, groups, toolMs, json, smoke } = readFlags(
+  { rounds: 16, groups: 48, toolMs: 150, json: false },
+  { rounds: 1, groups: 4, toolMs: 5 },
+)
 /** Whatever happens, it ends. */
 const longestMs = 600_000
 const guard = setTimeout(() => {
@@ -27,27 +23,27 @@ const guard = setTimeout(() => {
   process.exit(1)
 }, longestMs)
 
-const names = { wait: 'all are waited for', over: '1.5x started, stop at 8', carry: 'the same, with carry' }
-
-const longer = 3
-const toolMs = Number(values['tool-ms'])
+/** Members that a round needs. */
+const n = smoke ? 2 : 8
+const longer = smoke ? 2 : 3
+const names = { wait: 'all are waited for', over: `1.5x started, stop at ${n}`, carry: 'the same, with carry' }
 const early: EarlyRun[] = []
 const stale: StaleRun[] = []
 {
   await using paddock = await startPaddock()
-  const sizes = { rounds: Number(values.rounds), groups: 2, n: 8, over: 4, toolMs }
+  const sizes = { rounds, groups: 2, n, over: n / 2, toolMs }
   for (const how of ['wait', 'over', 'carry'] as const) early.push(await runEarly(paddock.client, how, sizes))
   // What goes on at the end of a run is missed: the longer the run, the less of it that is.
   early.push(await runEarly(paddock.client, 'carry', { ...sizes, rounds: longer * sizes.rounds }))
 }
 {
   await using paddock = await startPaddock()
-  const sizes = { groups: Number(values.groups), n: 2, perStep: 2, maxAge: 1, toolMs: toolMs / 3 }
+  const sizes = { groups, n: 2, perStep: 2, maxAge: 1, toolMs: toolMs / 3 }
   for (const mode of ['report', 'cancel', 'gate'] as const) stale.push(await runStale(paddock.client, mode, sizes))
 }
 clearTimeout(guard)
 const broken = faults()
-if (values.json) console.log(JSON.stringify({ early, stale, broken }, null, 2))
+if (json) console.log(JSON.stringify({ early, stale, broken }, null, 2))
 else console.log([earlyTable(), biasTable(), staleTable()].join('\n\n'))
 for (const fault of broken) console.error(`rl: ${fault}`)
 if (broken.length > 0) process.exitCode = 1
@@ -61,8 +57,8 @@ function faults(): readonly string[] {
       found.push(`${mode} has not trained on all groups`)
     }
   }
-  for (const { how, rounds, kept } of early) {
-    if (kept.length < 2 * 8 * rounds) found.push(`${how} has fewer usable members than its rounds ask for`)
+  for (const { how, rounds: asked, kept } of early) {
+    if (kept.length < 2 * n * asked) found.push(`${how} has fewer usable members than its rounds ask for`)
   }
   return found
 }
@@ -72,7 +68,7 @@ function earlyTable(): string {
   const [wait] = early
   return table([
     [
-      '2 groups of 8',
+      `2 groups of ${n}`,
       'rounds',
       'usable',
       'begun',

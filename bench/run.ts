@@ -1,112 +1,94 @@
 /**
- * Runs every bench and keeps the tables in `bench/RESULTS.md`. Each figure stands beside a baseline of the same run, so
- * the ratios are what counts. `node bench/run.ts [proxy|store|box …] [-- flags of the bench]`.
+ * Runs benches and keeps their tables in `bench/RESULTS.md`. Each figure is shown beside a baseline of the same run, so
+ * read the ratios.
+ *
+ *   node bench/run.ts                         every bench
+ *   node bench/run.ts proxy store             these
+ *   node bench/run.ts --under 3               those that take less than 3 minutes on two quiet cores
+ *   node bench/run.ts proxy --smoke           the whole way with the least amount; no table is kept
+ *   node bench/run.ts proxy -- --rounds 5     with options of the bench itself
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { nearest } from '../src/config/nearest.ts'
+import { benches, programOf } from './benches.ts'
 
 const results = fileURLToPath(new URL('RESULTS.md', import.meta.url))
-const all = [
-  {
-    name: 'proxy',
-    about: 'Proxy with recording on (`bench/proxy.ts`), beside nginx, a bare http-proxy and a naive recorder',
-  },
-  { name: 'store', about: 'Store (`bench/store.ts`), beside full JSON snapshots' },
-  { name: 'queue', about: 'Job queue (`bench/queue.ts`): PostgreSQL and SQLite, beside a bare SKIP LOCKED loop' },
-  {
-    name: 'nodes',
-    about: 'Throughput against nodes (`bench/nodes.ts`), beside one node times their number',
-  },
-  {
-    name: 'shards',
-    about:
-      'Shards of a node (`bench/shards.ts`), beside one process and a bare relay, each process with a slice of a core',
-  },
-  { name: 'scale', about: 'Where many machines saturate (`bench/scale.ts`): a simulation with measured costs' },
-  { name: 'box', about: 'Boxes (`bench/box.ts`), beside an attached shell, the exec API and bare create + start' },
-  {
-    name: 'remote-docker',
-    about: 'Model calls of boxes in a daemon of another machine (`bench/remote-docker.ts`), beside a mounted socket',
-  },
-  { name: 'search', about: 'Search index (`bench/search.ts`), beside SQLite FTS5 over the same passages' },
-  { name: 'sql', about: 'SQL of agents in boxes (`bench/sql.ts`), beside a bare loop in the same boxes' },
-  { name: 'math', about: 'Math answers (`bench/math.ts`), beside the graders that others publish' },
-  {
-    name: 'rl',
-    about: 'Rounds that stop early, beside waiting for all, and slow tasks while weights change fast (`bench/rl.ts`)',
-  },
-  {
-    name: 'loop',
-    about: 'Rows into Python (`bench/loop.ts`): groups of long rollouts, beside the same bytes from a plain server',
-  },
-  {
-    name: 'learn',
-    about: 'A model that learns (`bench/learn.ts`, `npm run learn:proof`), beside one whose rewards are shuffled',
-  },
-  {
-    name: 'learn-long',
-    about: 'SmolLM2-135M learns (`bench/learn-long.ts`, `npm run learn:long`)',
-  },
-  {
-    name: 'engine',
-    about: 'A real engine (`bench/engine.ts`): tokens per second of vLLM through Paddock, beside vLLM alone',
-  },
-  { name: 'fork', about: 'A fork at the 60th call (`bench/fork.ts`), beside running the past again' },
-  {
-    name: 'view',
-    about: 'Pages of the viewer (`bench/view.ts`) over a large run and a long session, beside an empty page',
-  },
-  { name: 'gui', about: 'Gui tiers (`bench/gui.ts`), beside a command in the same box' },
-]
+const head =
+  '# Last results\n\nWritten by `node bench/run.ts`. The machine is shared and noisy: compare the ratios, not the times.\n'
+const options = { smoke: { type: 'boolean' }, under: { type: 'string' } } as const
+
 const given = process.argv.slice(2)
-const asked = given.slice(0, given.includes('--') ? given.indexOf('--') : given.length)
-const flags = given.slice(asked.length + 1)
-const unknown = asked.filter((name) => !all.some((bench) => bench.name === name))
-if (unknown.length > 0) {
-  console.error(`USAGE: there is no bench ${unknown.join(', ')}. Fix: use ${all.map(({ name }) => name).join(', ')}.`)
-  process.exit(2)
+const end = given.includes('--') ? given.indexOf('--') : given.length
+const { values, tokens } = parseArgs({
+  args: given.slice(0, end),
+  options,
+  strict: false,
+  allowPositionals: true,
+  tokens: true,
+})
+const asked: string[] = []
+for (const token of tokens) {
+  if (token.kind === 'positional') asked.push(token.value)
+  if (token.kind === 'option' && !(token.name in options)) {
+    misuse(`there is no option ${token.rawName}`, token.name, Object.keys(options), '--')
+  }
 }
-const sections = readSections()
-for (const { name, about } of all) {
-  if (asked.length > 0 && !asked.includes(name)) continue
-  console.log(`\n== ${about}`)
-  const ran = spawnSync(process.execPath, [fileURLToPath(new URL(`${name}.ts`, import.meta.url)), ...flags], {
+for (const name of asked) {
+  const names = benches.map((bench) => bench.name)
+  if (!names.includes(name)) misuse(`there is no bench ${name}`, name, names, '')
+}
+const smoke = values.smoke === true
+const under = values.under === undefined ? Infinity : Number(String(values.under))
+if (!(under > 0)) misuse(`--under ${String(values.under)} is no number of minutes`, '', ['under 3'], '--')
+const flags = [...given.slice(end + 1), ...(smoke ? ['--smoke'] : [])]
+const wanted = benches.filter(({ name, minutes }) => (asked.length === 0 || asked.includes(name)) && minutes < under)
+if (flags.length > (smoke ? 1 : 0) && wanted.length > 1) {
+  misuse('options after -- need one bench', '', ['NAME -- OPTIONS'], '')
+}
+
+for (const bench of wanted) {
+  console.log(`\n== ${bench.about}`)
+  const ran = spawnSync(process.execPath, [programOf(bench), ...flags], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const table = ran.stdout.trim()
   console.log(table)
-  if (ran.status !== 0) {
-    console.error(
-      `${name} ended with exit code ${String(ran.status ?? ran.signal)}; its last table in RESULTS.md stays.`,
-    )
+  if (ran.status !== 0 || table === '') {
+    const how = ran.status === 0 ? 'printed no table' : `ended with exit code ${String(ran.status ?? ran.signal)}`
+    console.error(`${bench.name} ${how}; its last table in RESULTS.md stays.`)
     process.exitCode = 1
-    continue
-  }
-  sections.set(
-    name,
-    `## ${about}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${machine()}.\n\n\`\`\`\n${table}\n\`\`\`\n`,
-  )
+  } else if (!smoke) keep(bench.name, `Measured ${today()} on ${machine()}.\n\n\`\`\`\n${table}\n\`\`\``)
 }
-const head =
-  '# Last results\n\nWritten by `node bench/run.ts`. The machine is shared and noisy: compare the ratios, not the times.\n'
-writeFileSync(results, [head, ...all.flatMap(({ name }) => sections.get(name) ?? [])].join('\n'))
+
+/** Puts one section in its place; the others stay as they are. */
+function keep(name: string, text: string): void {
+  const sections = existsSync(results) ? readFileSync(results, 'utf8').split(/^(?=## )/m) : []
+  const kept = benches.flatMap((bench) => {
+    const title = `## ${bench.about}`
+    if (bench.name === name) return `${title}\n\n${text}\n`
+    const section = sections.find((one) => one.startsWith(`${title}\n`))
+    return section === undefined ? [] : `${section.trimEnd()}\n`
+  })
+  writeFileSync(results, [head, ...kept].join('\n'))
+}
+
+function today(): string {
+  return new Date().toISOString().slice(0, 10)
+}
 
 function machine(): string {
   const [cpu] = cpus()
   return `${cpus().length} cores (${cpu?.model.trim() ?? 'unknown'}), Linux ${release()}, Node ${process.versions.node}`
 }
 
-/** The sections that an earlier run left, by bench. */
-function readSections(): Map<string, string> {
-  const found = new Map<string, string>()
-  if (!existsSync(results)) return found
-  const parts = readFileSync(results, 'utf8').split(/^(?=## )/m)
-  for (const { name, about } of all) {
-    const part = parts.find((text) => text.startsWith(`## ${about}`))
-    if (part !== undefined) found.set(name, `${part.trimEnd()}\n`)
-  }
-  return found
+function misuse(what: string, word: string, known: readonly string[], prefix: string): never {
+  const near = nearest(word, known)
+  const fix = near === null ? known.map((one) => `${prefix}${one}`).join(', ') : `${prefix}${near}`
+  console.error(`USAGE: node bench/run.ts: ${what}. Fix: use ${fix}.`)
+  process.exit(2)
 }

@@ -6,16 +6,14 @@
  *   node bench/scale.ts [--seed 1]      the table
  *   node bench/scale.ts --measure       what it takes for given, measured here (needs `sh scripts/machine world`)
  */
-import { parseArgs } from 'node:util'
+import { readFlags } from './flags.ts'
 import { longHandInMb } from './scale/costs.ts'
 import { measure } from './scale/measure.ts'
 import { type Outcome, simulate } from './scale/world.ts'
 
-const { values } = parseArgs({
-  options: { seed: { type: 'string', default: '1' }, measure: { type: 'boolean', default: false } },
-})
-if (values.measure) await measure()
-else table()
+const flags = readFlags({ seed: 1, measure: false }, {})
+if (flags.measure || flags.smoke) await measure(flags.smoke)
+if (!flags.measure) table()
 
 function table(): void {
   const places = 100
@@ -51,10 +49,10 @@ function table(): void {
     'its turn: time in which a coordinator had a claim or a hand-in under way, one after the other; its core: CPU of it; PostgreSQL: of 8 cores\n',
   )
   console.log([...head, ...waits].map((cell) => cell.padStart(12)).join(''))
-  for (const { rollouts, coordinators, handInMb, jobs = rollouts * 10 } of rows) {
+  for (const { rollouts, coordinators, handInMb, jobs = rollouts * 10 } of flags.smoke ? rows.slice(0, 1) : rows) {
     const nodes = rollouts / places
     const outcome = simulate({
-      seed: Number(values.seed),
+      seed: flags.seed,
       nodes,
       places,
       coordinators,

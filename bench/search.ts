@@ -7,8 +7,8 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import Database from 'better-sqlite3'
+import { readFlags } from './flags.ts'
 import { buildCorpus, type Document, readIndex, readManifest } from '../src/envs/search/corpus/index.ts'
 
 export interface SearchBench {
@@ -148,13 +148,10 @@ function ratio(own: number, other: number): string {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      passages: { type: 'string', default: '200000' },
-      queries: { type: 'string', default: '300' },
-      json: { type: 'boolean', default: false },
-    },
-  })
-  const found = await benchSearch(Number(values.passages), Number(values.queries))
-  console.log(values.json ? JSON.stringify(found) : table(found))
+  const { passages, queries, json } = readFlags(
+    { passages: 200_000, queries: 300, json: false },
+    { passages: 500, queries: 20 },
+  )
+  const found = await benchSearch(passages, queries)
+  console.log(json ? JSON.stringify(found) : table(found))
 }

@@ -11,23 +11,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { readFlags } from './flags.ts'
+import { heard } from './processes.ts'
 import { cpuUsOf, machineBusyUs } from './proxy/cpu.ts'
 import { Slices } from './proxy/slices.ts'
 import type { Load, Order } from './proxy/upstream.ts'
 
-const { values } = parseArgs({
-  options: {
-    slice: { type: 'string', default: '0.15' },
-    shards: { type: 'string', default: '2,3' },
-    seconds: { type: 'string', default: '6' },
-    rounds: { type: 'string', default: '3' },
-  },
-})
-const slice = Number(values.slice)
-const durationMs = Number(values.seconds) * 1000
-const rounds = Number(values.rounds)
-const sessions = 32
+const { slice, shards, seconds, rounds, smoke } = readFlags(
+  { slice: 0.15, shards: '2,3', seconds: 6, rounds: 3 },
+  { slice: 0.5, shards: '2', seconds: 0.2, rounds: 1 },
+)
+const durationMs = seconds * 1000
+const sessions = smoke ? 4 : 32
 const scratch = mkdtempSync(join(tmpdir(), 'paddock-bench-shards-'))
 
 interface Target {
@@ -52,14 +47,14 @@ type Case = 'unary' | 'stream'
 const cases = ['unary', 'stream'] as const
 
 const upstream = fork(new URL('./proxy/upstream.ts', import.meta.url))
-const { url: engineUrl } = await message<{ url: string }>(upstream)
+const { url: engineUrl } = await heard<{ url: string }>(upstream)
 const children: ChildProcess[] = []
 const slices = new Slices()
 try {
   const targets = [
     ...(await plain('bare relay', 'relay')),
     ...(await plain('paddock, one process', 'record')),
-    ...(await Promise.all(values.shards.split(',').map((count) => sharded(Number(count))))).flat(),
+    ...(await Promise.all(shards.split(',').map((count) => sharded(Number(count))))).flat(),
   ]
   // Until the compiler has done its work, which in a slice would take minutes.
   for (const target of targets) for (const kind of cases) await measure(target, kind)
@@ -100,6 +95,8 @@ try {
     return [target.name, { ...row('unary'), ...row('stream'), errors, 'foreign cores': of(all, 'foreign').toFixed(1) }]
   })
   console.table(Object.fromEntries(rows))
+  const errors = [...seen.values()].flat().reduce((sum, one) => sum + one.errors, 0)
+  if (smoke && errors > 0) throw new Error(`${errors} requests failed`)
 } finally {
   for (const child of children) child.kill('SIGINT')
   await Promise.all(children.map(async (child) => (child.exitCode === null ? once(child, 'exit') : null)))
@@ -113,24 +110,24 @@ async function plain(name: string, kind: 'relay' | 'record'): Promise<readonly T
   const directory = join(scratch, kind)
   const child = fork(new URL('./proxy/target.ts', import.meta.url), [kind, engineUrl, directory, String(sessions)])
   children.push(child)
-  const { url, keys } = await message<{ url: string; keys: string[] }>(child)
+  const { url, keys } = await heard<{ url: string; keys: string[] }>(child)
   return [{ name, url, keys, pids: [child.pid ?? 0], own: true }]
 }
 
-async function sharded(shards: number): Promise<readonly Target[]> {
-  const args = [engineUrl, join(scratch, `shards-${shards}`), String(shards), String(Math.ceil(sessions / shards))]
+async function sharded(count: number): Promise<readonly Target[]> {
+  const args = [engineUrl, join(scratch, `shards-${count}`), String(count), String(Math.ceil(sessions / count))]
   const child = fork(new URL('./proxy/front.ts', import.meta.url), args)
   children.push(child)
-  const told = await message<Pick<Target, 'url' | 'keys' | 'pids'>>(child)
+  const told = await heard<Pick<Target, 'url' | 'keys' | 'pids'>>(child)
   return [
-    { name: `${shards} shards, a connection each`, ...told, own: true },
-    { name: `${shards} shards, one pool for all`, ...told, own: false },
+    { name: `${count} shards, a connection each`, ...told, own: true },
+    { name: `${count} shards, one pool for all`, ...told, own: false },
   ]
 }
 
 /** More than any target takes: 32 clients that ask again at once, or whose streams bring an event every millisecond. */
 async function measure({ url, keys, pids, own }: Target, kind: Case): Promise<Seen> {
-  const events = kind === 'unary' ? 0 : 100
+  const events = kind === 'unary' ? 0 : smoke ? 10 : 100
   const order = { kind, url, keys, clients: sessions, durationMs, events, everyMs: 1, ownConnections: own }
   const before = {
     cpu: pids.map(cpuUsOf),
@@ -156,12 +153,7 @@ async function measure({ url, keys, pids, own }: Target, kind: Case): Promise<Se
 
 function ask(order: Order): Promise<Load> {
   upstream.send(order)
-  return message<Load>(upstream)
-}
-
-async function message<T>(child: ChildProcess): Promise<T> {
-  const [received] = (await once(child, 'message')) as [unknown]
-  return received as T
+  return heard<Load>(upstream)
 }
 
 function of(list: readonly Seen[], field: keyof Seen): number {

@@ -3,16 +3,16 @@
  * statements through a bare loop in the same boxes (no guard, no child, no deadline); one tool call; and how long after its
  * deadline an endless statement is answered, by engine.
  *
- *   node bench/sql.ts [--statements 1200] [--kills 15] [--json]
+ *   node bench/sql.ts [--statements 1200] [--calls 50] [--kills 15] [--json]
  */
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { engineOf, type SqlEngine } from '../src/envs/sql/engines/index.ts'
 import { sqlDataSchema } from '../src/envs/sql/data.ts'
 import { residentIn } from '../src/envs/sql/resident.ts'
 import type { RunnerLimits } from '../src/envs/sql/runner.ts'
 import { openTaskBox, sql } from '../src/envs/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../src/sandbox/index.ts'
+import { readFlags } from './flags.ts'
 
 const { signal } = new AbortController()
 const limits: RunnerLimits = { timeoutMs: 10_000, maxRows: 50, maxBytes: 36_000, memoryMb: 256 }
@@ -52,7 +52,7 @@ const inFlight = 2
 async function measure(
   sandbox: SandboxProvider,
   { set, small, endless }: (typeof sets)[number],
-  o: { statements: number; kills: number },
+  o: { readonly statements: number; readonly calls: number; readonly kills: number },
 ): Promise<Row> {
   const [task] = await sql.load(join(import.meta.dirname, `../examples/tasks/sql/${set}.json`))
   if (task === undefined) throw new Error(`no task of ${set}`)
@@ -65,13 +65,13 @@ async function measure(
   const boxes = await Promise.all([open(), open()])
   try {
     const asks = boxes.map((box) => () => ask(box, engine, small, limits))
-    await perSecond(asks, 40)
+    await perSecond(asks, Math.min(40, o.statements))
     const rate = await perSecond(asks, o.statements)
     const [first] = asks
-    const calls = await times(50, async () => first?.())
+    const calls = await times(o.calls, async () => first?.())
     const kills = await killTimes(boxes[0], engine, endless, o.kills)
     const floors = boxes.map((box) => floorIn(box, engine, small))
-    if (floors[0] !== null) await perSecond(asFloors(floors), 40)
+    if (floors[0] !== null) await perSecond(asFloors(floors), Math.min(40, o.statements))
     return {
       engine: engine.title,
       perSecond: rate,
@@ -169,19 +169,12 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
-const { values: given } = parseArgs({
-  options: {
-    statements: { type: 'string', default: '1200' },
-    kills: { type: 'string', default: '15' },
-    json: { type: 'boolean', default: false },
-  },
-})
+const flags = readFlags({ statements: 1200, calls: 50, kills: 15, json: false }, { statements: 4, calls: 1, kills: 1 })
 const sandbox = dockerProvider()
 try {
   const rows: Row[] = []
-  for (const one of sets)
-    rows.push(await measure(sandbox, one, { statements: Number(given.statements), kills: Number(given.kills) }))
-  if (given.json) console.log(JSON.stringify(rows))
+  for (const one of sets) rows.push(await measure(sandbox, one, flags))
+  if (flags.json) console.log(JSON.stringify(rows))
   else {
     console.log('engine      executions/s   a bare loop in   one tool   answered after the deadline')
     console.log('            (two boxes)    the same boxes   call p50   p50       max')

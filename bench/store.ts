@@ -13,25 +13,21 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import Database from 'better-sqlite3'
 import { newId } from '../src/core/index.ts'
 import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../src/testing/store/index.ts'
 import { buildRows, openReader, openStore, type Segment } from '../src/trajectory/index.ts'
+import { readFlags } from './flags.ts'
 import { type Conversation, conversation } from './store/conversation.ts'
 import type { ExportCost } from './store/export.ts'
 import { Naive } from './store/naive.ts'
 
-const { values } = parseArgs({
-  options: {
-    calls: { type: 'string', default: '1500' },
-    sessions: { type: 'string', default: '1000' },
-    only: { type: 'string', default: 'sizes,growth,throughput,export' },
-    json: { type: 'boolean' },
-  },
-})
+const { calls, sessions, only, json, smoke } = readFlags(
+  { calls: 1500, sessions: 1000, only: 'sizes,growth,throughput,export', json: false },
+  { calls: 16, sessions: 10 },
+)
 
 interface SessionSize {
   readonly name: string
@@ -56,7 +52,7 @@ interface Throughput {
   readonly idleStallMs: number
 }
 
-const wanted = values.only.split(',')
+const wanted = only.split(',')
 const sizes: SessionSize[] = []
 const shapes = [
   ['1:5, 60 turns', { turns: 60, firstPrompt: 2000, prompt: 500, sampled: 100 }],
@@ -64,22 +60,22 @@ const shapes = [
   ['50 turns, 10k to 59k', { turns: 50, firstPrompt: 10_000, prompt: 500, sampled: 480 }],
 ] as const
 for (const [name, shape] of wanted.includes('sizes') ? shapes : []) {
-  sizes.push(await measureSession(name, conversation(shape)))
+  sizes.push(await measureSession(name, conversation(smoke ? { ...shape, turns: 3 } : shape)))
 }
 const growth: { turns: number; bytesPerToken: number }[] = []
-for (const turns of wanted.includes('growth') ? [32, 64, 128, 256] : []) {
+for (const turns of !wanted.includes('growth') ? [] : smoke ? [2, 4] : [32, 64, 128, 256]) {
   const { storedBytes, uniqueTokens } = await measureSession(
     `${turns} turns`,
     conversation({ turns, firstPrompt: 500, prompt: 300, sampled: 100 }),
   )
   growth.push({ turns, bytesPerToken: storedBytes / uniqueTokens })
 }
-const throughput = wanted.includes('throughput') ? await measureThroughput(Number(values.calls)) : null
+const throughput = wanted.includes('throughput') ? await measureThroughput(calls) : null
 const exports: { sessions: number; cost: ExportCost }[] = []
-for (const sessions of wanted.includes('export') ? [Number(values.sessions) / 10, Number(values.sessions)] : []) {
-  exports.push({ sessions, cost: await measureExport(sessions) })
+for (const count of wanted.includes('export') ? [sessions / 10, sessions] : []) {
+  exports.push({ sessions: count, cost: await measureExport(count) })
 }
-if (values.json === true) console.log(JSON.stringify({ sizes, growth, throughput, exports }, null, 2))
+if (json) console.log(JSON.stringify({ sizes, growth, throughput, exports }, null, 2))
 else
   console.log([sizeTable(), growthTable(), throughputTable(), exportTable()].filter((text) => text !== '').join('\n\n'))
 
@@ -145,10 +141,10 @@ function collect(): void {
 }
 
 /** Calls of 64 sessions in turn, each at 32k tokens of context with 500 new and 100 sampled ones. */
-async function measureThroughput(calls: number): Promise<Throughput> {
+async function measureThroughput(count: number): Promise<Throughput> {
   await using place = await temporary()
-  const talk = conversation({ turns: 24, firstPrompt: 32_000, prompt: 500, sampled: 100 })
-  const lanes = Array.from({ length: 64 }, () => sessionFact())
+  const talk = conversation({ turns: smoke ? 3 : 24, firstPrompt: 32_000, prompt: 500, sampled: 100 })
+  const lanes = Array.from({ length: smoke ? 8 : 64 }, () => sessionFact())
   const store = await openStore(place.path)
   for (const session of lanes) await store.recorder.openSession(session)
   // Made beforehand: the load generator shares the event loop whose stalls are measured.
@@ -171,10 +167,10 @@ async function measureThroughput(calls: number): Promise<Throughput> {
   collect()
   // The first body of each session is whole; what follows is the steady state.
   await Promise.all(lanes.map((session) => write(session, 0)))
-  const perLane = Math.max(1, Math.min(talk.turns.length - 1, Math.round(calls / lanes.length)))
+  const perLane = Math.max(1, Math.min(talk.turns.length - 1, Math.round(count / lanes.length)))
   const idle = monitorEventLoopDelay({ resolution: 1 })
   idle.enable()
-  await setTimeout(1000)
+  await setTimeout(smoke ? 10 : 1000)
   idle.disable()
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
@@ -192,7 +188,7 @@ async function measureThroughput(calls: number): Promise<Throughput> {
   const naive = new Naive(join(place.path, 'naive.sqlite'))
   const [, second] = talk.turns
   if (second === undefined) throw new Error('no turns')
-  const rounds = 60
+  const rounds = smoke ? 2 : 60
   let naiveStallMs = 0
   const naiveBegan = performance.now()
   for (let round = 0; round < rounds; round += 1) {
@@ -213,11 +209,11 @@ async function measureThroughput(calls: number): Promise<Throughput> {
 }
 
 /** In processes of their own: the peak is the export's. */
-async function measureExport(sessions: number): Promise<ExportCost> {
+async function measureExport(count: number): Promise<ExportCost> {
   await using place = await temporary()
   const program = fileURLToPath(new URL('./store/export.ts', import.meta.url))
   const data = join(place.path, 'data')
-  execFileSync(process.execPath, [program, 'record', data, String(sessions)], { stdio: 'inherit' })
+  execFileSync(process.execPath, [program, 'record', data, String(count)], { stdio: 'inherit' })
   const told = execFileSync(process.execPath, [program, 'export', data, join(place.path, 'out')], { encoding: 'utf8' })
   return JSON.parse(told) as ExportCost
 }
@@ -278,10 +274,10 @@ function throughputTable(): string {
 function exportTable(): string {
   return table([
     ['export of sessions of 20 turns, 10k tokens', 'written', 'sessions/s', 'peak memory'],
-    ...exports.map(({ sessions, cost }) => [
-      `${sessions} sessions`,
+    ...exports.map(({ sessions: count, cost }) => [
+      `${count} sessions`,
       `${Math.round(cost.outBytes / 1e6)} MB`,
-      (sessions / cost.seconds).toFixed(0),
+      (count / cost.seconds).toFixed(0),
       `${Math.round(cost.peakBytes / 2 ** 20)} MiB`,
     ]),
   ])

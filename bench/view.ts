@@ -12,20 +12,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { newId } from '../src/core/index.ts'
 import { recordRollouts } from '../src/testing/exporter/recorded.ts'
 import { openStore } from '../src/trajectory/index.ts'
+import { readFlags } from './flags.ts'
 
-const { values } = parseArgs({
-  options: {
-    rollouts: { type: 'string', default: '10000' },
-    turns: { type: 'string', default: '1000' },
-    rounds: { type: 'string', default: '7' },
-  },
-})
-const [rollouts, turns, rounds] = [Number(values.rollouts), Number(values.turns), Number(values.rounds)]
+const { rollouts, turns, rounds } = readFlags(
+  { rollouts: 10_000, turns: 1000, rounds: 7 },
+  { rollouts: 20, turns: 4, rounds: 1 },
+)
 const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
 )

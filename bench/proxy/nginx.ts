@@ -1,7 +1,7 @@
 /** nginx with one worker and buffering off: the floor. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 
@@ -24,7 +24,12 @@ export async function startNginx(
          proxy_set_header Connection ""; proxy_buffering off; keepalive_requests 1000000; } } }`,
   )
   const child = spawn('nginx', ['-c', config], { stdio: 'ignore' })
-  await listening(port)
+  await Promise.race([
+    listening(port),
+    once(child, 'exit').then(() => {
+      throw new Error(`nginx ended: ${readFileSync(join(scratch, 'error.log'), 'utf8')}`)
+    }),
+  ])
   return { name: 'nginx', url: `http://127.0.0.1:${port}/v1`, pid: child.pid ?? 0, stop: () => child.kill() }
 }
 

@@ -16,8 +16,6 @@ import { startPostgres } from '../../test/world/postgres-server.ts'
 import { cpuMsOf, pidsOf, treeOf } from '../processes.ts'
 import { type Conversation, conversation } from '../store/conversation.ts'
 
-const held = 100
-
 const engine = {
   engine: 'vllm',
   version: '1',
@@ -31,12 +29,13 @@ const engine = {
 } as const
 
 /** Prints each cost as `costs.ts` has it. */
-export async function measure(): Promise<void> {
-  await measureRequests(1000)
-  await measureBytes(40)
+export async function measure(smoke: boolean): Promise<void> {
+  await measureRequests(smoke ? { times: 4, held: 2 } : { times: 1000, held: 100 })
+  await measureBytes(smoke ? 4 : 40)
 }
 
-async function measureRequests(times: number): Promise<void> {
+/** `held`: jobs that a node has meanwhile. */
+async function measureRequests({ times, held }: { readonly times: number; readonly held: number }): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'paddock-bench-scale-'))
   const server = await startPostgres()
   try {

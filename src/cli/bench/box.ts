@@ -66,13 +66,13 @@ export async function benchBox(rounds: number): Promise<BoxBench> {
     modelPath: { socket },
   })
   const commands = await measureCommands(docker, box, rounds)
-  const starts = await measureStarts(docker, image, () =>
+  const starts = await measureStarts(docker, image, rounds, () =>
     provider.createBox({ image, profile: 'user', labels: { role: 'probe' } }),
   )
-  const warmClaim = await measureWarmClaims(provider, image, starts.coldStart.p50Ms)
+  const warmClaim = await measureWarmClaims(provider, image, rounds, starts.coldStart.p50Ms)
   await using parking = dockerProvider({ parkWarmBoxes: true })
-  const parkedClaim = await measureWarmClaims(parking, image, starts.coldStart.p50Ms)
-  const forks = await measureForks(provider, image)
+  const parkedClaim = await measureWarmClaims(parking, image, rounds, starts.coldStart.p50Ms)
+  const forks = await measureForks(provider, image, rounds)
   const model = await measureModelPath(box, socket, rounds)
   const files = await measureFiles(docker, provider, image)
   const boxes = await Promise.all(
@@ -143,11 +143,11 @@ async function execByApi(container: Docker.Container): Promise<void> {
   await exec.inspect()
 }
 
-async function measureStarts(docker: Docker, image: ImageRef, make: () => Promise<Box>) {
+async function measureStarts(docker: Docker, image: ImageRef, rounds: number, make: () => Promise<Box>) {
   const cold: number[] = []
   const bare: number[] = []
   const destroy: number[] = []
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < Math.min(10, rounds); i++) {
     let box: Box | null = null
     cold.push(await timed(async () => (box = await make()).exec({ command: ['/bin/true'] })))
     destroy.push(await timed(async () => box?.destroy()))
@@ -179,10 +179,15 @@ async function measureFiles(docker: Docker, provider: SandboxProvider, image: Im
   return { putFile: spread(put), getFile: spread(get), archiveByDaemon: spread(daemon) }
 }
 
-async function measureWarmClaims(provider: SandboxProvider, image: ImageRef, startMs: number): Promise<Spread> {
+async function measureWarmClaims(
+  provider: SandboxProvider,
+  image: ImageRef,
+  rounds: number,
+  startMs: number,
+): Promise<Spread> {
   const times: number[] = []
   const spec = { image, profile: 'user', labels: { role: 'probe' } } as const
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < Math.min(10, rounds); i++) {
     const wish = provider.prefetch(spec)
     // Long enough for a start; a claim that comes earlier would measure that start.
     await sleep(startMs * 3)
@@ -198,6 +203,7 @@ async function measureWarmClaims(provider: SandboxProvider, image: ImageRef, sta
 async function measureForks(
   provider: SandboxProvider,
   image: ImageRef,
+  rounds: number,
 ): Promise<Pick<BoxBench, 'fork' | 'eightForks'>> {
   const labels = { role: 'probe' } as const
   await using box = await provider.createBox({ image, profile: 'user', labels })
@@ -218,7 +224,7 @@ async function measureForks(
   }
   const one: number[] = []
   const eight: number[] = []
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < Math.min(5, rounds); i++) {
     one.push(await forked(1))
     if (i < 3) eight.push(await forked(8))
   }
