@@ -127,7 +127,7 @@ async function told(box: Box, { command, once }: Fault): Promise<string> {
     if (Buffer.from(chunk).toString().startsWith('on')) void once?.(box, abort)
   }
   try {
-    const result = await box.exec({ timeoutMs: 20_000, ...command, onStdout }, { signal: abort.signal })
+    const result = await box.exec({ timeoutMs: 300_000, ...command, onStdout }, { signal: abort.signal })
     const cut = result.truncated.stdout > 0 ? ' (cut)' : ''
     const killed = result.oomKills > 0 && result.kind !== 'oom' ? ` (${result.oomKills} killed for memory)` : ''
     if (result.kind === 'exited') return `exited ${result.code}${cut}${killed}`

@@ -24,7 +24,7 @@ describe.runIf(await requireDocker())('attacks on what is around a box', () => {
     await using box = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { socket: mine } })
     await using beside = await sandbox.createBox({ image, profile: 'root', labels, modelPath: { socket: other } })
     const sh = async (command: string): Promise<string> => {
-      const result = await box.exec({ command, timeoutMs: 15_000 })
+      const result = await box.exec({ command, timeoutMs: 300_000 })
       return Buffer.concat([result.stdout, result.stderr]).toString()
     }
     try {

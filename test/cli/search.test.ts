@@ -144,9 +144,7 @@ describe('a run that goes on', () => {
     const id = newId()
     await store.catalogue.putRollout({ id, runId, groupId, slot: 9, attempt: 0, harness, createdAt: 1 })
     await store.catalogue.endRollout(first, 5, 'agent_timeout', '')
-    await expect
-      .poll(async () => (await page(`/runs/${runId}/pulse`)).value, { timeout: 5000 })
-      .toMatchObject({ rollouts: 3, running: 1 })
+    await expect.poll(async () => (await page(`/runs/${runId}/pulse`)).value).toMatchObject({ rollouts: 3, running: 1 })
     const now = (await page(`/runs/${runId}/rollouts?order=down&places=${first},${id}`)).value
     expect(now.places).toEqual({ [id]: 0, [first]: 2 })
     expect(now.rows.at(-1).end).toBe('agent_timeout')
@@ -158,9 +156,7 @@ describe('a run that goes on', () => {
       status: 'scored',
       reward: 0.25,
     } as Parameters<Store['catalogue']['appendVerdict']>[0])
-    await expect
-      .poll(async () => (await page(`/runs/${runId}`)).value.tally, { timeout: 5000 })
-      .toMatchObject({ meanReward: 0.25 })
+    await expect.poll(async () => (await page(`/runs/${runId}`)).value.tally).toMatchObject({ meanReward: 0.25 })
     const { version } = (await page(`/runs/${runId}/pulse`)).value
     expect(version).toBeGreaterThan(before.version)
   })

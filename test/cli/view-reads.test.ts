@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Id, newId } from '../../src/core/index.ts'
 import { ViewPages } from '../../src/server/view/pages.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
@@ -86,16 +86,17 @@ it('reads a run and its task in pages, to the last line', async () => {
 })
 
 it('reads again only what came since', async () => {
-  await vi.waitFor(async () => {
+  const again = async (): Promise<number> => {
     counted.total = 0
     await seen()
-    // What a run, its task and its rollouts are called, and nothing of what they hold.
-    expect(counted.total).toBeLessThan(50)
-  })
+    return counted.total
+  }
+  // What a run, its task and its rollouts are called, and nothing of what they hold.
+  await expect.poll(again).toBeLessThan(50)
   const some = (await pages.rollouts(runId)).slice(0, 3).map(({ line }) => line.id)
   await trainer.speak(some, 9, uses + 1)
   counted.total = 0
-  await vi.waitFor(async () => expect((await seen()).curves.steps).toEqual([1, 2, 3, 9]), { timeout: 30_000 })
+  await expect.poll(async () => (await seen()).curves.steps).toEqual([1, 2, 3, 9])
   expect(
     (await pages.rollouts(runId)).filter(({ handed }) => handed?.given.some(({ step }) => step === 9)),
   ).toHaveLength(3)
@@ -105,12 +106,10 @@ it('reads again only what came since', async () => {
 
 it('takes out what a trainer that attaches again goes back behind', async () => {
   await store.trainer.attach(runId, { resumeStep: 2, consumer: null })
-  await vi.waitFor(
-    async () => {
-      const { rows, curves } = await seen()
-      expect(curves.steps).toEqual([1, 2])
-      expect(rows.every(({ handed }) => handed?.given.every(({ step }) => step <= 2))).toBe(true)
-    },
-    { timeout: 30_000 },
-  )
+  const left = async (): Promise<unknown> => {
+    const { rows, curves } = await seen()
+    const given = rows.map(({ handed }) => handed?.given.every(({ step }) => step <= 2))
+    return { steps: curves.steps, behind: given.includes(false) }
+  }
+  await expect.poll(left).toEqual({ steps: [1, 2], behind: false })
 })

@@ -28,7 +28,7 @@ async function adapter(): Promise<{ name: string; path: string }> {
   return { name, path: join(directory, name) }
 }
 
-const order = { mode: 'drain', cache: 'clear', timeoutMs: 20_000, requests: [] } as const
+const order = { mode: 'drain', cache: 'clear', timeoutMs: 300_000, requests: [] } as const
 
 /** It is live, and older ones may go: what whoever moves weights does. */
 async function live(
@@ -123,7 +123,7 @@ it('an answer that is gone on with names the adapter of each part', async () => 
   await engines.hold(session)
   const asked = ask(session, { stream: true, max_tokens: 100 })
   await sampling(engines, paddock)
-  await paddock.proxy.pauseEngine({ mode: 'abort-resubmit', cache: 'clear', timeoutMs: 20_000 })
+  await paddock.proxy.pauseEngine({ mode: 'abort-resubmit', cache: 'clear', timeoutMs: 300_000 })
   await live(paddock, 'v2', two)
   await engines.release()
   await paddock.proxy.resumeEngine()

@@ -24,7 +24,7 @@ afterAll(() => Promise.all([able, plain].map((engines) => engines[Symbol.asyncDi
 const order = (more: Partial<PauseOrder> = {}): PauseOrder => ({
   mode: 'drain',
   cache: 'clear',
-  timeoutMs: 20_000,
+  timeoutMs: 300_000,
   ...more,
 })
 const weights = (version: string, more: Partial<WeightsOrder> = {}): WeightsOrder => ({

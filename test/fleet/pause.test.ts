@@ -36,7 +36,7 @@ const nextVersion = (): string => `v${(version += 1)}`
 const order = (more: Partial<PauseOrder> = {}): PauseOrder => ({
   mode: 'drain',
   cache: 'clear',
-  timeoutMs: 20_000,
+  timeoutMs: 300_000,
   ...more,
 })
 const weights = (more: Partial<WeightsOrder> = {}): WeightsOrder => ({

@@ -9,7 +9,7 @@ const chat = new Engines(['--wire', 'sglang'], (url) => sglangEngine({ url }))
 const parse = new Engines(['--wire', 'sglang', '--no-chat-ids'], (url) => sglangEngine({ url }))
 const long = `${words}, and once more: ${words}.`
 const talk = { model: 'scripted-hermes', messages: [{ role: 'user' as const, content: 'Talk.' }] }
-const weights = { cache: 'clear', timeoutMs: 20_000, requests: [] } as const
+const weights = { cache: 'clear', timeoutMs: 300_000, requests: [] } as const
 
 beforeAll(async () => {
   await Promise.all([chat.start(1), parse.start(2)])

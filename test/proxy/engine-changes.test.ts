@@ -219,7 +219,7 @@ it('asks again behind new weights, and says nothing where nothing changed', asyn
     const session = await paddock.open()
     await session.post(hello)
     expect(asked).toBe(1)
-    await paddock.proxy.updateWeights({ mode: 'drain', cache: 'clear', timeoutMs: 10_000, version: '7', requests: [] })
+    await paddock.proxy.updateWeights({ mode: 'drain', cache: 'clear', timeoutMs: 300_000, version: '7', requests: [] })
     await session.post({ ...hello, seed: 1 })
     await paddock.proxy.drain()
     expect(asked).toBe(2)

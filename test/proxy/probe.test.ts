@@ -130,7 +130,7 @@ it('calls of harnesses go first, and a probe waits through a pause for weights u
     await Promise.all([probe, later])
     expect(order).toEqual(['call', 'probe'])
 
-    await paddock.proxy.pauseEngine({ mode: 'drain', cache: 'clear', timeoutMs: 10_000 })
+    await paddock.proxy.pauseEngine({ mode: 'drain', cache: 'clear', timeoutMs: 300_000 })
     const waiting = paddock.proxy.probe(asked(log, 0))
     while (paddock.proxy.engineStatus().waiting === 0) await new Promise(setImmediate)
     await paddock.proxy.updateWeights({
@@ -138,7 +138,7 @@ it('calls of harnesses go first, and a probe waits through a pause for weights u
       requests: [],
       mode: 'drain',
       cache: 'clear',
-      timeoutMs: 10_000,
+      timeoutMs: 300_000,
     })
     await paddock.proxy.resumeEngine()
     const answer = await waiting

@@ -70,7 +70,7 @@ it('other weights than asked for are refused, also in a pause', async () => {
     })
     const refused = { code: 'SCORE_REFUSED' }
     await expect(paddock.proxy.scoreIds({ sequences, ifVersion: 'nothing like it' })).rejects.toMatchObject(refused)
-    await paddock.proxy.pauseEngine({ mode: 'drain', cache: 'clear', timeoutMs: 10_000 })
+    await paddock.proxy.pauseEngine({ mode: 'drain', cache: 'clear', timeoutMs: 300_000 })
     await expect(paddock.proxy.scoreIds({ sequences, ifVersion: null })).rejects.toMatchObject(refused)
     await paddock.proxy.resumeEngine()
     await expect(paddock.proxy.scoreIds({ sequences, ifVersion: null })).resolves.toMatchObject({ weightVersion })

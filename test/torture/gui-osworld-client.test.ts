@@ -61,7 +61,7 @@ describe.runIf(await requireDocker())('paddock desktop', () => {
   it("is driven by OSWorld's own client", async () => {
     const { port } = new URL(url)
     const python = await installedPython(['requests==2.34.2'], [osworld])
-    const { stdout } = await promisify(execFile)(python, ['-c', program, port], { timeout: 60_000 })
+    const { stdout } = await promisify(execFile)(python, ['-c', program, port])
     expect(JSON.parse(stdout)).toMatchObject({
       picture: '89504e47',
       tree: '<desktop-frame',

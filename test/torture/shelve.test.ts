@@ -70,7 +70,7 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts over two upda
         await shelveAll()
       }
       expect(shelving.ofRun(runId).map((id) => shelving.stateOf(id))).toEqual(Array(count).fill('shelved'))
-      await proxy.updateWeights({ version, requests: [], mode: 'drain', cache: 'clear', timeoutMs: 60_000 })
+      await proxy.updateWeights({ version, requests: [], mode: 'drain', cache: 'clear', timeoutMs: 300_000 })
       if (version === 'w2') await fetch(`${engine.url}/control/faults`, { method: 'DELETE' })
       for (const id of shelving.ofRun(runId)) shelving.resume(id)
     }

@@ -20,7 +20,7 @@ beforeAll(async () => {
   ;[server, postgres] = await Promise.all([startObjectStore(), startPostgres()])
   process.env['AWS_ACCESS_KEY_ID'] = server.keys.accessKeyId
   process.env['AWS_SECRET_ACCESS_KEY'] = server.keys.secretAccessKey
-}, 60_000)
+})
 afterAll(async () => {
   process.env = before
   await Promise.all([server.stop(), postgres.stop()])
@@ -168,12 +168,12 @@ it('a service archives by itself over an outage of the store, says so, and nothi
   const token = (await readFile(join(at('data'), 'control-token'), 'utf8')).trim()
   const metrics = async (): Promise<string> =>
     (await fetch(`${serving.ready.control}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
-  await expect.poll(metrics, { timeout: 60_000 }).toMatch(/^paddock_archive_waiting 2$/m)
+  await expect.poll(metrics).toMatch(/^paddock_archive_waiting 2$/m)
   expect((await fetch(`${serving.ready.control}/readyz`)).status).toBe(200)
   const doctor = await paddock(['doctor', '--data', at('data'), '--json'])
   expect(doctor.out).toContain('the object store of the archive')
   await server.start()
-  await expect.poll(metrics, { timeout: 60_000 }).toMatch(/^paddock_archive_waiting 0$/m)
+  await expect.poll(metrics).toMatch(/^paddock_archive_waiting 0$/m)
   const again = await paddock(['doctor', '--data', at('data'), '--json'])
   expect(again.out).toContain(`s3: ${server.bucket}/sessions/ answers`)
   const shown = await paddock(['show', rollout, '--data', at('data')])

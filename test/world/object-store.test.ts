@@ -20,7 +20,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'paddock-object-store-'))
   process.env['AWS_ACCESS_KEY_ID'] = server.keys.accessKeyId
   process.env['AWS_SECRET_ACCESS_KEY'] = server.keys.secretAccessKey
-}, 60_000)
+})
 afterAll(async () => {
   process.env = before
   await rm(directory, { recursive: true })

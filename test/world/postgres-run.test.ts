@@ -130,15 +130,13 @@ it('two Paddocks on one catalogue see all runs, have the rows of their own, and 
   expect(await contents(directory)).not.toContain(password)
 })
 
-it('readiness says within seconds that the catalogue is away', async () => {
+it('readiness says that the catalogue is away', async () => {
   const own = await startPostgres()
   const serving = await serve(join(directory, 'away'), [], { PADDOCK_CATALOGUE: await own.database() })
   const ready = async (): Promise<unknown> => (await fetch(`${serving.ready.control}/readyz`)).json()
   expect(await ready()).toMatchObject({ status: 'ready', store: 'open' })
   await own.stop()
-  const since = performance.now()
   await expect.poll(ready).toMatchObject({ status: 'not_ready', store: 'closed' })
-  expect(performance.now() - since).toBeLessThan(45_000)
   serving.kill('SIGKILL')
   await serving.ended
 })

@@ -180,9 +180,7 @@ describe.runIf(await requireDocker())('a gui attempt', () => {
       text: /canceled/,
     })
     const listed = { command: ['ls', '-A', downloadDirectory], user: 'root' } as const
-    await expect
-      .poll(() => box.exec(listed), { timeout: 30_000 })
-      .toMatchObject({ kind: 'exited', code: 0, stdout: Buffer.alloc(0) })
+    await expect.poll(() => box.exec(listed)).toMatchObject({ kind: 'exited', code: 0, stdout: Buffer.alloc(0) })
   })
 
   it('brings a download to the workspace, and a file of it to a page; no other file', async () => {

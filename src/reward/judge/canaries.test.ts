@@ -49,7 +49,7 @@ describe('a judge that obeys one bribe', () => {
     expect(Math.max(...rounds)).toBe(bound)
     // One round alone finds few of them: what finds all is that the next round takes the next.
     expect(rounds.filter((round) => round === 1).length).toBeLessThan(40)
-  }, 300_000)
+  })
 
   test('also where the wish is the worst choice, because the item costs when it is met', async () => {
     const boasts = parseRubric(

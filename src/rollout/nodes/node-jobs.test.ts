@@ -277,7 +277,7 @@ it('gives a job on whose rollout is unverified, and does not end it when somebod
   expect(await jobs.handIn('a', lease, handed)).toMatchObject({ accepted: true, repeated: true })
 })
 
-const order = { mode: 'drain', cache: 'clear', timeoutMs: 60_000, frozen: false } as const
+const order = { mode: 'drain', cache: 'clear', timeoutMs: 300_000, frozen: false } as const
 const done = () => ({ mark: jobs.weights.now.mark, failed: null })
 
 it('waits at a pause until each node has answered that holds a job, for all of its sessions, and says who was last', async () => {

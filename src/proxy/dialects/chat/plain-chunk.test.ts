@@ -177,7 +177,7 @@ describe('plainChunk', () => {
     )
     // A reader that refuses everything would be right too.
     expect(plain).toBeGreaterThan(runs / 5)
-  }, 60_000)
+  })
 
   it('reads a whole completion as the scan and the parser do', () => {
     let plain = 0
@@ -208,7 +208,7 @@ describe('plainChunk', () => {
       { numRuns: runs, seed },
     )
     expect(plain).toBeGreaterThan(runs / 8)
-  }, 60_000)
+  })
 
   it('reads what vLLM sends', () => {
     const bytes = Buffer.from(
