@@ -1,8 +1,8 @@
 /** An engine that becomes another one behind its URL: what is recorded names the one that answered. */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
-import { createServer as createTcpServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../scripts/free-port.ts'
 import type { EngineFingerprint } from '../../src/core/index.ts'
 import { type EngineAdapter, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { fingerprintDigest, type SessionLog } from '../../src/trajectory/index.ts'
@@ -29,15 +29,6 @@ const kindsOf = (log: SessionLog) =>
 const changesOf = ({ events }: TestProxy) =>
   events.flatMap((event) => (event.type === 'engine' && event.what === 'changed' ? [event.detail] : []))
 
-async function freePort(): Promise<string> {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return String(typeof address === 'object' && address !== null ? address.port : 0)
-}
-
 describe('an engine that is started again as another one', () => {
   it.each([
     {
@@ -58,7 +49,7 @@ describe('an engine that is started again as another one', () => {
       versions: ['0.5.16', '0.5.17'],
     },
   ] as const)('$wire: calls behind it carry its version and the kind of its logprobs', async (given) => {
-    const port = await freePort()
+    const port = String(await freePort())
     const first = await startEngine('--wire', given.wire, '--port', port, ...given.before)
     await using paddock = await learningProxy(given.adapter({ url: first.url }))
     const session = await paddock.open()
@@ -84,7 +75,7 @@ describe('an engine that is started again as another one', () => {
   })
 
   it('is found out where nobody listened for a while, though it tells the same of itself', async () => {
-    const port = await freePort()
+    const port = String(await freePort())
     const first = await startEngine('--wire', 'sglang', '--port', port, '--logprobs-mode', 'temperature_logprobs')
     await using paddock = await learningProxy(sglangEngine({ url: first.url }))
     const session = await paddock.open()
@@ -122,7 +113,7 @@ describe('an engine that comes back with other token routes', () => {
       said: ['derender', 'void'],
     },
   ])('$said: sessions take what it can do now', async ({ before, after, strategies, findings, said }) => {
-    const port = await freePort()
+    const port = String(await freePort())
     const first = await startEngine('--port', port, ...before)
     await using paddock = await learningProxy(vllmEngine({ url: first.url }))
     const auto = { policy: { strategy: 'auto' as const } }

@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from '../../scripts/free-port.ts'
 import { keepSection } from '../../scripts/keep-section.ts'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
   data = join(directory, 'data')
   engine = await startEngine('--tokens-per-second', '400')
   await engine.control('/scripts', script('Talk.', [{ say: 'one two three four five' }, { say: 'six seven eight' }]))
-  ports = [await freePort(), await freePort()]
+  ports = [String(await freePort()), String(await freePort())]
 })
 afterAll(async () => {
   await trainer?.kill()
@@ -257,13 +257,4 @@ class Listener {
     const told = text.split('\n').filter((line) => line !== '')
     return told.map((line) => JSON.parse(line) as Told).filter(({ type }) => type !== 'heartbeat')
   }
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return String(typeof address === 'object' && address !== null ? address.port : 0)
 }

@@ -2,10 +2,10 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chown, copyFile, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
+import { freePort } from '../../scripts/free-port.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { startEngine } from '../proxy/support.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -36,14 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await run('docker', ['image', 'rm', '--force', image, prometheusImage])
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 it('does not start by itself in plain HTTP, on whatever is published of it; with a certificate it does, and is healthy', async () => {
   const bare = run('docker', ['run', '--rm', image])
