@@ -2,28 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CandidateTask, defineSelector, type SelectorGroup } from 'paddock-rl/selector'
-import { engineContract, exporterContract, openaiPlain, serveFixture } from 'paddock-rl/testing'
 import { describe, expect, it } from 'vitest'
 import curriculum from './curriculum.ts'
-import { gatewayEngine } from './engine.ts'
-import exporter from './exporter.ts'
-import { closeTo } from './reward.ts'
 import selector from './selector.ts'
-
-exporterContract(exporter, {})
-engineContract('gateway', {
-  start: async () => {
-    const server = await serveFixture(openaiPlain)
-    return {
-      adapter: gatewayEngine({ url: server.url }),
-      model: openaiPlain.model,
-      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-    }
-  },
-  givesIds: false,
-  splices: false,
-  alive: false,
-})
 
 it.each(readdirSync(import.meta.dirname).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts')))(
   '%s has under 60 lines',
@@ -35,16 +16,6 @@ it.each(readdirSync(import.meta.dirname).filter((name) => name.endsWith('.ts') &
     ).toBeLessThan(60)
   },
 )
-
-it.each([
-  ['42', 1],
-  ['43', 0.5],
-  ['-42', 0],
-  ['', 0],
-  ['a lot', 0],
-])('the reward of %j is %d', (answer, value) => {
-  expect(closeTo(42)(answer).value).toBe(value)
-})
 
 describe('a selector', () => {
   const group = (...rewards: number[]): SelectorGroup =>

@@ -17,3 +17,5 @@ export {
   type ExporterContractOptions,
 } from '../testing/exporter/index.ts'
 export { requireDocker, sandboxContract, type SandboxContractOptions } from '../testing/sandbox/index.ts'
+export { harnessContract, type HarnessContractOptions } from '../testing/harness.ts'
+export { ruleContract, type RuleContractOptions } from '../testing/rule.ts'

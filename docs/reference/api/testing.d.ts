@@ -64,6 +64,17 @@ export interface ExporterContractOptions {
     readonly decodeConversations?: (directory: string) => Promise<readonly DecodedConversation[]>;
 }
 
+export interface HarnessContractOptions {
+    readonly exits?: readonly (Partial<HarnessExit> & {
+        readonly end: string;
+    })[];
+}
+
+export interface RuleContractOptions {
+    readonly right: readonly string[];
+    readonly wrong: readonly string[];
+}
+
 export interface SandboxContractOptions {
     make(): Promise<SandboxProvider>;
     readonly nasty?: number;
@@ -75,9 +86,13 @@ export declare function environmentContract(options: EnvironmentContractOptions)
 
 export declare function exporterContract(exporter: Exporter, given: ExporterContractOptions): void;
 
+export declare function harnessContract(harness: Harness, options?: HarnessContractOptions): void;
+
 export declare const openaiPlain: EngineFixture;
 
 export declare function requireDocker(): Promise<boolean>;
+
+export declare function ruleContract(name: string, rule: Rule, { right, wrong }: RuleContractOptions): void;
 
 export declare function sandboxContract(options: SandboxContractOptions): void;
 

@@ -35,7 +35,11 @@ export async function serveFixture(
     request.on('end', () => {
       const text = Buffer.concat(chunks).toString()
       const body = (text === '' ? {} : JSON.parse(text)) as FixtureRequest['body']
-      const seen = { streamed: body['stream'] === true, tools: Array.isArray(body['tools']), body }
+      const seen = {
+        streamed: body['stream'] === true,
+        tools: Array.isArray(body['tools']) && body['tools'].length > 0,
+        body,
+      }
       asked.push(seen)
       const route = fixture.routes[`${request.method} ${request.url}`]
       const reply = route?.(seen)

@@ -1,0 +1,4 @@
+import { exporterContract } from 'paddock-rl/testing'
+import exporter from './exporter.ts'
+
+exporterContract(exporter, {})
