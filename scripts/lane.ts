@@ -6,92 +6,35 @@
  *       --table FILE   also keeps the closing table there        --minutes N   another limit than lane.json's
  *       --at-most N    no longer than this, whatever the limit is
  *
- * One file runs at a time, or as many as `atOnce` says; one that `alone` names runs beside no other. Where several run,
- * what a file prints is shown whole when it ends. A file of the folder that `lane.json` does not name, and a name without
- * a file, is an error before anything runs. When the limit is reached no further file starts: the rest is told as
- * `not run (time)`, which is not a failure. A file that is still running six minutes after the limit (`--grace N`) is
- * stopped, and that is one. Exit 0: nothing failed.
+ * One vitest runs at a time, or as many as `atOnce` says; a file that `alone` names runs beside no other. A vitest takes one
+ * file, or as many as `together` says. Where several run, what each prints is shown whole when it ends.
+ *
+ * A file of the folder that `lane.json` does not name, and a name without a file, is an error before anything runs. When the
+ * limit is reached nothing further starts: the rest is listed as `not run (time)`, which is not a failure. A vitest that is
+ * still running six minutes after the limit (`--grace N`) is stopped, and that is a failure. Exit 0: nothing failed.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { keepSection } from './keep-section.ts'
+import { type Lane, laneOf, Misuse } from './lanes.ts'
 
-interface Lane {
-  /** Minutes after which no further file starts. */
-  readonly limitMinutes: number
-  /** Test files of the folder, the most important first. */
-  readonly files: readonly string[]
-  /** Files that only `--long` runs. */
-  readonly long: readonly string[]
-  /** How many files run beside each other. */
-  readonly atOnce: number
-  /** Files that run beside no other. */
-  readonly alone: readonly string[]
-}
+type Row = { readonly files: readonly string[]; readonly result: string; readonly seconds: number }
 
-type Row = { readonly file: string; readonly result: string; readonly seconds: number }
-
-const config = 'vitest.lane.config.ts'
 const beside = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
-/** What stands for the report of a file whose vitest ended without one. */
-const noReport = JSON.stringify({
-  numPassedTests: 0,
-  numFailedTests: 0,
-  numPendingTests: 0,
-  testResults: [{ status: 'failed', assertionResults: [] }],
-})
-
-class Misuse extends Error {}
-
-/** The lane of `test/<name>`, each of its test files in exactly one place of the list. */
-function laneOf(name: string): Lane {
-  const folder = join('test', name)
-  const path = join(folder, 'lane.json')
-  if (!existsSync(path)) throw new Misuse(`There is no lane ${name}. Fix: write ${path} with limitMinutes and files.`)
-  const written: unknown = JSON.parse(readFileSync(path, 'utf8'))
-  if (typeof written !== 'object' || written === null) throw new Misuse(`${path} is not an object.`)
-  const { limitMinutes, files, long = [], atOnce = 1, alone = [], ...others } = written as Record<string, unknown>
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) {
-    throw new Misuse(
-      `${path} has an unknown key ${unknown}. Fix: the keys are limitMinutes, files, long, atOnce and alone.`,
-    )
-  }
-  if (typeof limitMinutes !== 'number' || !(limitMinutes > 0)) {
-    throw new Misuse(`${path}: limitMinutes is not a number above 0.`)
-  }
-  if (typeof atOnce !== 'number' || !Number.isInteger(atOnce) || atOnce < 1) {
-    throw new Misuse(`${path}: atOnce is not a whole number from 1.`)
-  }
-  if (!isListOfNames(files) || !isListOfNames(long) || !isListOfNames(alone)) {
-    throw new Misuse(`${path}: files, long and alone are lists of names.`)
-  }
-  const named = [...files, ...long]
-  for (const file of alone) {
-    if (!named.includes(file)) throw new Misuse(`${path}: alone names ${file}, which is in neither files nor long.`)
-  }
-  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts'))
-  for (const file of named) {
-    if (!found.includes(file)) throw new Misuse(`${path} names ${file}, which does not exist.`)
-    if (named.filter((other) => other === file).length > 1) throw new Misuse(`${path} names ${file} twice.`)
-  }
-  for (const file of found) {
-    if (!named.includes(file)) {
-      throw new Misuse(`${join(folder, file)} is not in ${path}. Fix: put it where its importance is.`)
-    }
-  }
-  return { limitMinutes, files, long, atOnce, alone }
-}
-
-function isListOfNames(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((entry) => typeof entry === 'string')
-}
+/** The report of files whose vitest ended without one. */
+const noReport = (files: readonly string[]): string =>
+  JSON.stringify({
+    numPassedTests: 0,
+    numFailedTests: 0,
+    numPendingTests: 0,
+    testResults: [{ name: files.join(', '), status: 'failed', assertionResults: [] }],
+  })
 
 async function main(): Promise<number> {
   const { values: options, positionals } = parseArgs({
@@ -123,35 +66,37 @@ async function main(): Promise<number> {
   const began = performance.now()
   const passed = (): number => (performance.now() - began) / 1000
   const reports = mkdtempSync(join(tmpdir(), 'paddock-lane-'))
+  const shown = (file: string): string => relative(lane.config === 'vitest.config.ts' ? '.' : join('test', name), file)
   const rows: Row[] = []
   const written: string[] = []
   let failed = false
-  const run = async (at: number, file: string): Promise<void> => {
+  const run = async (at: number, some: readonly string[]): Promise<void> => {
     const report = join(reports, `${at}.json`)
     const from = passed()
-    const result = await runFile({
-      path: join('test', name, file),
+    const result = await runFiles({
+      paths: some,
+      config: lane.config,
       report,
       long: options.long,
       atMost: limit + grace * 60 - from,
       printed: lane.atOnce > 1 ? join(reports, `${at}.txt`) : null,
     })
-    if (!existsSync(report)) writeFileSync(report, noReport)
+    if (!existsSync(report)) writeFileSync(report, noReport(some))
     written.push(report)
     if (result !== 'passed') failed = true
-    rows[at] = { file, result: `${result}: ${counts([report], false)}`, seconds: passed() - from }
+    rows[at] = { files: some.map(shown), result: `${result}: ${counts([report], false)}`, seconds: passed() - from }
   }
   const running = new Set<Promise<void>>()
   try {
-    for (const [at, file] of files.entries()) {
-      const isAlone = lane.alone.includes(file)
+    for (const [at, some] of batchesOf(files, lane).entries()) {
+      const isAlone = some.some((file) => lane.alone.includes(file))
       while (running.size >= (isAlone ? 1 : lane.atOnce)) await Promise.race(running)
       if (interrupted) break
       if (passed() >= limit) {
-        rows[at] = { file, result: 'not run (time)', seconds: 0 }
+        rows[at] = { files: some.map(shown), result: 'not run (time)', seconds: 0 }
         continue
       }
-      const one = run(at, file).finally(() => running.delete(one))
+      const one = run(at, some).finally(() => running.delete(one))
       running.add(one)
       if (isAlone) await one
     }
@@ -173,15 +118,30 @@ process.on('SIGINT', () => {
   for (const child of children) child.kill('SIGINT')
 })
 
-/** One file in a vitest of its own, so that a crash of one is not the end of all. */
-async function runFile({
-  path,
+/** What each vitest runs: as many files as the lane says, one that is to be alone by itself. */
+function batchesOf(files: readonly string[], { together, alone }: Lane): readonly (readonly string[])[] {
+  const batches: string[][] = []
+  for (const file of files) {
+    const last = batches.at(-1)
+    const fits =
+      last !== undefined && last.length < together && ![file, last[0] ?? ''].some((one) => alone.includes(one))
+    if (fits) last.push(file)
+    else batches.push([file])
+  }
+  return batches
+}
+
+/** Some files in a vitest of their own, so that a crash is not the end of all. */
+async function runFiles({
+  paths,
+  config,
   report,
   long,
   atMost,
   printed,
 }: {
-  readonly path: string
+  readonly paths: readonly string[]
+  readonly config: string
   readonly report: string
   readonly long: boolean
   readonly atMost: number
@@ -189,7 +149,15 @@ async function runFile({
   readonly printed: string | null
 }): Promise<string> {
   const vitest = beside('../node_modules/vitest/vitest.mjs')
-  const args = [vitest, 'run', path, '--config', config, '--reporter=default', '--reporter=json']
+  const args = [
+    vitest,
+    'run',
+    ...paths.map((path) => resolve(path)),
+    '--config',
+    config,
+    '--reporter=default',
+    '--reporter=json',
+  ]
   const env = long ? { ...process.env, TORTURE: 'long' } : process.env
   const output = printed === null ? 'inherit' : openSync(printed, 'w')
   const child = spawn(process.execPath, [...args, `--outputFile.json=${report}`], {
@@ -224,7 +192,12 @@ function counts(reports: readonly string[], tell: boolean): string {
 }
 
 function tableOf(name: string, long: boolean, rows: readonly Row[], seconds: number): string {
-  const lines = rows.map((row) => `| ${row.file} | ${row.result.trim()} | ${(row.seconds / 60).toFixed(1)} |\n`)
+  const lines = rows.map(({ files, result, seconds: took }) => {
+    // What did not run is named, file by file.
+    const [first = '', ...others] = files
+    const named = others.length === 0 ? first : took === 0 ? files.join(', ') : `${first} and ${others.length} more`
+    return `| ${named} | ${result.trim()} | ${(took / 60).toFixed(1)} |\n`
+  })
   return `| ${name}${long ? ', full sizes' : ''} | result | minutes |\n|---|---|---|\n${lines.join('')}| all | | ${(seconds / 60).toFixed(1)} |\n\n`
 }
 

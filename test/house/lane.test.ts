@@ -1,12 +1,15 @@
 /** `scripts/lane.ts` over lanes of this test's own, in a folder of its own. */
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { globSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterEach, expect, it } from 'vitest'
 import { keepSection } from '../../scripts/keep-section.ts'
+import { laneNames, laneOf } from '../../scripts/lanes.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const passes = `import { it } from 'vitest'\nit('passes', () => undefined)\n`
@@ -29,9 +32,15 @@ async function lane(
   folders.push(at)
   await mkdir(join(at, 'test/sample'), { recursive: true })
   await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
-  await writeFile(join(at, 'vitest.lane.config.ts'), 'export default {}\n')
+  for (const config of ['vitest.lane.config.ts', 'vitest.config.ts']) {
+    await writeFile(join(at, config), 'export default {}\n')
+  }
   await writeFile(join(at, 'test/sample/lane.json'), JSON.stringify(json))
-  for (const [name, text] of Object.entries(files)) await writeFile(join(at, 'test/sample', name), text)
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(at, 'test/sample', name)
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, text)
+  }
   const child = spawn(process.execPath, [join(repository, 'scripts/lane.ts'), 'sample', ...args], {
     cwd: at,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -43,6 +52,47 @@ async function lane(
   const [code] = await once(child, 'close')
   return { code, out, at }
 }
+
+it('has every test file in exactly one place: ./check, or one lane', async () => {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(repository, 'node_modules/vitest/vitest.mjs'), 'list', '--filesOnly', '--json'],
+    { cwd: repository, env: { ...process.env, VITEST: '', PADDOCK_CHECK: '1' }, maxBuffer: 16_000_000 },
+  )
+  const checked = (JSON.parse(stdout) as { readonly file: string }[]).map(({ file }) => relative(repository, file))
+  const lanes = laneNames(repository).map((name) => laneOf(name, repository))
+  const places = [...checked, ...lanes.flatMap(({ files, long }) => [...files, ...long])]
+  const all = globSync('**/*.test.ts', { cwd: repository, exclude: ['**/node_modules', 'dist', '.git'] })
+  expect(places.toSorted()).toEqual(all.toSorted())
+})
+
+it('has an npm script and a line of Debian packages for each lane', async () => {
+  const { scripts } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')) as {
+    readonly scripts: Readonly<Record<string, string>>
+  }
+  const packages = await readFile(join(repository, 'scripts/machine'), 'utf8')
+  for (const name of laneNames(repository)) {
+    expect(Object.keys(scripts)).toContain(name)
+    expect(packages).toMatch(new RegExp(`^ +([\\w-]+ \\| )*${name}( \\| [\\w-]+)*\\) echo`, 'm'))
+  }
+})
+
+it('runs files beside the sources, by globs, as many in one vitest as it says', async () => {
+  const json = { limitMinutes: 10, from: '.', together: 2, files: ['src/*/a.test.ts', 'src/two/b.test.ts'] }
+  const files = {
+    '../../src/one/a.test.ts': passes,
+    '../../src/two/a.test.ts': fails,
+    '../../src/two/b.test.ts': passes,
+  }
+  const { code, out } = await lane(files, json)
+  expect(code, out).toBe(1)
+  expect(out).toContain('| src/one/a.test.ts and 1 more | FAILED: 1 passed, 1 failed')
+  expect(out).toContain('| src/two/b.test.ts | passed: 1 passed')
+  expect(lastLine(out)).toBe('2 passed, 1 failed, 0 skipped')
+  const none = await lane(files, json, ['--at-most', '0'])
+  expect(none.code, none.out).toBe(0)
+  expect(none.out).toContain('| src/one/a.test.ts, src/two/a.test.ts | not run (time)')
+})
 
 const lastLine = (out: string): string | undefined => out.trimEnd().split('\n').at(-1)
 
@@ -181,6 +231,8 @@ it.each([
   ['a name twice', { limitMinutes: 1, files: ['a.test.ts'], long: ['a.test.ts'] }, /a\.test\.ts twice/],
   ['a misspelt key', { limitMinutes: 1, files: ['a.test.ts'], lng: [] }, /unknown key lng/],
   ['a limit that is none', { limitMinutes: 0, files: ['a.test.ts'] }, /limitMinutes/],
+  ['another root', { limitMinutes: 1, from: 'src', files: ['a.test.ts'] }, /from is "\."/],
+  ['a glob without a file', { limitMinutes: 1, from: '.', files: ['src/**'] }, /src\/\*\*, which does not exist/],
   ['half a file', { limitMinutes: 1, files: ['a.test.ts'], atOnce: 1.5 }, /atOnce is not a whole number/],
   ['alone what is not in the lane', { limitMinutes: 1, files: ['a.test.ts'], alone: ['b.test.ts'] }, /alone names b/],
 ])('refuses %s before anything runs', async (_, json, message) => {
