@@ -5,6 +5,9 @@
  *     node scripts/lane.ts torture --long     every file at full size (TORTURE=long), without a time limit
  *       --table FILE   also keeps the closing table there        --minutes N   another limit than lane.json's
  *       --at-most N    no longer than this, whatever the limit is
+ *       --turns        what changed goes first, the others take turns (CI); --changed-since REF: since there, not within a day
+ *       --strict       a skipped test that test/skips.json does not allow is a failure
+ *     node scripts/lane.ts --order            prints the names of all lanes, in the order in which CI begins them
  *
  * One vitest runs at a time, or as many as `atOnce` says; a file that `alone` names runs beside no other. A vitest takes one
  * file, or as many as `together` says. Where several run, what each prints is shown whole when it ends.
@@ -21,7 +24,8 @@ import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { keepSection } from './keep-section.ts'
-import { type Lane, laneOf, Misuse } from './lanes.ts'
+import { changedFiles, covers, inTurns, turnOf } from './lane-order.ts'
+import { type Lane, laneNames, laneOf, Misuse } from './lanes.ts'
 
 type Row = { readonly files: readonly string[]; readonly result: string; readonly seconds: number }
 
@@ -45,11 +49,24 @@ async function main(): Promise<number> {
       minutes: { type: 'string' },
       'at-most': { type: 'string' },
       grace: { type: 'string', default: '6' },
+      turns: { type: 'boolean', default: false },
+      'changed-since': { type: 'string' },
+      strict: { type: 'boolean', default: false },
+      order: { type: 'boolean', default: false },
     },
   })
+  const changes = (): ReadonlySet<string> => changedFiles('.', options['changed-since'])
+  if (options.order) {
+    const changed = changes()
+    const isFirst = (lane: string): boolean => laneOf(lane).files.some((file) => covers(file, changed))
+    console.log(inTurns(laneNames(), isFirst, turnOf()).join('\n'))
+    return 0
+  }
   const [name] = positionals
   if (name === undefined || positionals.length > 1) {
-    throw new Misuse('Usage: node scripts/lane.ts NAME [--long] [--minutes N] [--at-most N] [--grace N] [--table FILE]')
+    throw new Misuse(
+      'Usage: node scripts/lane.ts NAME [--long] [--minutes N] [--at-most N] [--grace N] [--table FILE] [--turns] [--changed-since REF] [--strict], or --order',
+    )
   }
   const lane = laneOf(name)
   const minutesOf = (flag: 'minutes' | 'at-most', otherwise: number): number => {
@@ -62,7 +79,9 @@ async function main(): Promise<number> {
   const grace = Number(options.grace)
   if (!(grace >= 0)) throw new Misuse(`--grace ${options.grace} is not a number of minutes.`)
   const limit = options.long ? Infinity : minutes * 60
-  const files = options.long ? [...lane.files, ...lane.long] : lane.files
+  const listed = options.long ? [...lane.files, ...lane.long] : lane.files
+  const changed = options.turns ? changes() : undefined
+  const files = changed === undefined ? listed : inTurns(listed, (file) => covers(file, changed), turnOf())
   const began = performance.now()
   const passed = (): number => (performance.now() - began) / 1000
   const reports = mkdtempSync(join(tmpdir(), 'paddock-lane-'))
@@ -84,7 +103,11 @@ async function main(): Promise<number> {
     if (!existsSync(report)) writeFileSync(report, noReport(some))
     written.push(report)
     if (result !== 'passed') failed = true
-    rows[at] = { files: some.map(shown), result: `${result}: ${counts([report], false)}`, seconds: passed() - from }
+    rows[at] = {
+      files: some.map(shown),
+      result: `${result}: ${closingLine([report], { tell: false, strict: false }).stdout.split('\n', 1).join('')}`,
+      seconds: passed() - from,
+    }
   }
   const running = new Set<Promise<void>>()
   try {
@@ -104,7 +127,9 @@ async function main(): Promise<number> {
     const table = tableOf(name, options.long, rows, passed())
     process.stdout.write(`\n${table}`)
     if (options.table !== undefined) keepSection(options.table, name, table)
-    process.stdout.write(counts(written, true))
+    const closing = closingLine(written, { tell: true, strict: options.strict })
+    if (closing.status !== 0) failed = true
+    process.stdout.write(closing.stdout)
   } finally {
     rmSync(reports, { recursive: true, force: true })
   }
@@ -184,11 +209,15 @@ async function runFiles({
   return code === 0 ? 'passed' : 'FAILED'
 }
 
-/** The closing line of reports. `tell`: also for whoever collects failures. */
-function counts(reports: readonly string[], tell: boolean): string {
+/** The closing lines of reports. `tell`: also to the file that collects failures. */
+function closingLine(
+  reports: readonly string[],
+  { tell, strict }: { readonly tell: boolean; readonly strict: boolean },
+): { readonly stdout: string; readonly status: number | null } {
   const { PADDOCK_FAILURES: told, ...others } = process.env
   const env = tell && told !== undefined ? { ...others, PADDOCK_FAILURES: told } : others
-  return spawnSync(process.execPath, [beside('closing-line.mjs'), ...reports], { encoding: 'utf8', env }).stdout
+  const args = [beside('closing-line.mjs'), ...(strict ? ['--strict'] : []), ...reports]
+  return spawnSync(process.execPath, args, { encoding: 'utf8', env })
 }
 
 function tableOf(name: string, long: boolean, rows: readonly Row[], seconds: number): string {
