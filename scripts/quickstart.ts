@@ -262,9 +262,11 @@ async function ending(): Promise<void> {
   say()
   say('Next:')
   say(`  ./paddock --data ${options.data} list                 what was recorded, then: show <rollout>`)
-  say(`  ./paddock --data ${options.data} view                 the same in a browser: rollouts, tokens, verdicts`)
   say('  ./paddock serve                                     point your own harness at the printed base URL')
-  say('  docs/guides/                                        run your tasks, write one, export to your trainer')
+  say('  docs/guides/README.md                               run your tasks, write one, export to your trainer')
+  say()
+  say('See it in a browser, with its tokens and verdicts:')
+  say(bold(`  ./paddock view ${options.data}`))
 }
 
 /** Shows and runs a paddock command on the quickstart's store. */

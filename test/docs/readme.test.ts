@@ -1,13 +1,58 @@
-/** The code of the README is that of an example. */
-import { readFileSync } from 'node:fs'
+/** The README: short enough to read, its program runs as printed, its picture is small. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
-const file = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-const readme = readFileSync(file('README.md'), 'utf8')
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const readme = await readFile(join(root, 'README.md'), 'utf8')
 
-it('shows code as the example has it', () => {
-  const [, shown = ''] = /```python\n([^`]+)```/.exec(readme) ?? []
-  expect(shown).not.toBe('')
-  expect(readFileSync(file('examples/train/quickstart.py'), 'utf8')).toContain(shown)
+it('has at most 110 lines, long ones in tables alone', () => {
+  const lines = readme.trimEnd().split('\n')
+  expect(lines.length).toBeLessThanOrEqual(110)
+  expect(lines.filter((line) => line.length > 200 && !line.startsWith('|'))).toEqual([])
+})
+
+it('shows a picture of 200 kB at most', async () => {
+  const [, picture = ''] = /!\[[^\]]+\]\(([^)]+)\)/.exec(readme) ?? []
+  expect((await stat(join(root, picture))).size).toBeLessThanOrEqual(200_000)
+})
+
+it('comes from an agent to rows with the program that it prints', async () => {
+  const [, program = ''] = /```python\n([^`]+)```/.exec(readme) ?? []
+  const directory = await mkdtemp(join(tmpdir(), 'paddock-readme-'))
+  const serving = spawn(join(root, 'paddock'), ['--data', directory, 'serve', '--port', '0', '--control-port', '0'], {
+    env: { ...process.env, ENGINE_URL: '' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(serving, 'exit')
+  try {
+    const printed: Record<string, string> = {}
+    for await (const line of createInterface({ input: serving.stdout })) {
+      const [, name, value] = /^ {2}export (\w+)=(.*)$/.exec(line) ?? []
+      if (name !== undefined && value !== undefined) printed[name] = value
+      if (line.includes('Ctrl-C ends')) break
+    }
+    serving.stdout.resume()
+    const token = (await readFile(join(directory, 'control-token'), 'utf8')).trim()
+    const env = {
+      ...process.env,
+      ...printed,
+      PADDOCK_CONTROL_TOKEN: token,
+      PYTHONPATH: join(root, 'clients/python/src'),
+    }
+    const { stdout } = await promisify(execFile)('python3', ['-c', program], { cwd: root, env })
+    const rows = stdout.trim().split('\n')
+    expect(rows).toHaveLength(4)
+    for (const row of rows) expect(row).toMatch(/^[01]\.0 \[\d+, .*\] \[0, .*1\] \[0\.0, .*\]$/)
+  } finally {
+    serving.kill('SIGINT')
+    await exited
+    await rm(directory, { recursive: true })
+  }
 })
