@@ -23,9 +23,7 @@ export type ChainFile = z.output<typeof chainFile>
 export async function readChain(path: string): Promise<ChainFile> {
   const invalid = (what: string, cause?: unknown) =>
     new PaddockError('TASK_INVALID', `${path}: ${what}`, { data: { file: path }, cause })
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw invalid('cannot be read', cause)
-  })
+  const text = await readFile(path, 'utf8')
   let raw: unknown
   try {
     raw = JSON.parse(text)

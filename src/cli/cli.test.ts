@@ -45,12 +45,12 @@ describe('the command line', () => {
   })
 
   it.each([
-    [['lst'], "unknown command 'lst'", 'Did you mean list?'],
-    [['serve', '--prot', '1'], "unknown option '--prot'", 'Did you mean --port?'],
-    [['list', '--limit', 'many'], 'whole number of at least 1', '--help'],
-    [['list', 'boxes'], 'Allowed choices are', '--help'],
-    [['export'], 'required option', '--help'],
-    [['show'], 'missing required argument', '--help'],
+    [['lst'], 'there is no command lst', 'Write `list`'],
+    [['serve', '--prot', '1'], 'there is no option --prot', 'Write `--port`'],
+    [['list', '--limit', 'many'], '"many" is not a value of --limit <n>', 'Give a whole number of at least 1'],
+    [['list', 'boxes'], '"boxes" is not a value of <kind>', 'rollouts'],
+    [['export'], '--format <name> is missing', 'Add `--format <name>`: areal'],
+    [['show'], '<id> is missing', 'Write `paddock show <id>`'],
   ])('refuses %j as one line with code and fix', async (args, what, fix) => {
     const { code, err, out } = await paddock(...args)
     expect(code).toBe(2)

@@ -103,12 +103,13 @@ export function repeated(text: string, before?: readonly string[]): readonly str
   return [...(before ?? []), text]
 }
 
-/** Commander parser for whole numbers of at least `least`. */
-export function wholeNumber(least: number): (text: string) => number {
+/** Commander parser for whole numbers from `least` to `most`. */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (text.trim() === '' || !Number.isInteger(value) || value < least) {
-      throw new InvalidArgumentError(`Give a whole number of at least ${least}.`)
+    if (text.trim() === '' || !Number.isInteger(value) || value < least || value > most) {
+      const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+      throw new InvalidArgumentError(`Give a whole number ${range}.`)
     }
     return value
   }

@@ -1,7 +1,6 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config/index.ts'
-import { isPaddockError, PaddockError } from '../core/index.ts'
+import { isPaddockError, makeFolder, PaddockError } from '../core/index.ts'
 import {
   createScorer,
   type EngineAdapter,
@@ -101,7 +100,7 @@ function agree(firstUrl: string, first: EngineProbe, { url, report }: FoundRepli
 }
 
 async function startOwn(config: Config['engine'], options: ResolveOptions): Promise<ResolvedEngine> {
-  await mkdir(options.dataDirectory, { recursive: true })
+  await makeFolder(options.dataDirectory)
   const scripted = await startScriptedEngine({
     profile: config.scripted.profile,
     seed: config.scripted.seed,

@@ -14,7 +14,9 @@ import { loadPlugin } from './plugins.ts'
 export async function harnessFor(loaded: LoadedConfig, name: string, command: string | null): Promise<Harness> {
   const { registry, options } = await configured(loaded)
   if (command !== null && registry.names.includes(name) && !takesCommand(name)) {
-    throw new PaddockError('USAGE', `--command is for the harnesses shell and script, not for ${name}`)
+    throw new PaddockError('USAGE', `--command is for the harnesses shell and script, not for ${name}`, {
+      fix: 'Leave --command out, or add `--harness shell`.',
+    })
   }
   return registry.get(name, { ...options, command })
 }

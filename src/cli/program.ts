@@ -1,10 +1,13 @@
 import { Command, CommanderError } from 'commander'
-import { isPaddockError, PaddockError } from '../core/index.ts'
+import type { Config } from '../config/index.ts'
+import { isPaddockError } from '../core/index.ts'
 import { asTyped } from './called.ts'
+import { failureOfGiven, givenValues } from './given.ts'
 import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
 import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
 import type { Io } from './io.ts'
 import { asPaddockError, failureText } from './present/failure.ts'
+import { globalsWithValue, usageError } from './usage.ts'
 import { version } from './version.ts'
 
 /** Commands that only look: they run no code of the user's, so they can be used on what somebody else sent. */
@@ -49,12 +52,9 @@ const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cl
   completion: async () => (await import('./commands/completion.ts')).addCompletion,
 }
 
-/** Options before the command that have a value behind them. */
-const withValue: ReadonlySet<string> = new Set(['--config', '--data', '--catalogue'])
-
 /** The command that arguments name; all of them for a help text, a word like a command's, and a script of them all. */
 function askedIn(args: readonly string[]): readonly string[] {
-  const word = args.find((arg, at) => !arg.startsWith('-') && !withValue.has(args[at - 1] ?? ''))
+  const word = args.find((arg, at) => !arg.startsWith('-') && !globalsWithValue.has(args[at - 1] ?? ''))
   if (word === undefined && (args.includes('--version') || args.includes('-V'))) return []
   return word === undefined || word === 'completion' || !(word in commands) ? Object.keys(commands) : [word]
 }
@@ -111,19 +111,23 @@ Exit codes: 0 ok, 1 found problems, 2 usage, 3 infrastructure, 4 engine, 130 can
 /** Parses, runs, tells failures as one line, and resolves to the exit code. Never rejects. */
 export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
   let code: ExitCode = exitCode.ok
+  let config: Config | null = null
+  let program: Command | null = null
   const cli: Cli = {
     io,
     run: async (command, overrides, body) => {
       const options = command.optsWithGlobals<GlobalOptions>()
-      const context =
+      const opening =
         command.parent?.parent === null && readers.has(command.name())
           ? openReading(io, options, command.name(), overrides)
           : openContext(io, options, overrides)
-      code = await body(await context)
+      const context = await opening
+      config = context.loaded.config
+      code = await body(context)
     },
   }
   try {
-    const program = await buildProgram(cli, askedIn(args))
+    program = await buildProgram(cli, askedIn(args))
     if (args.length === 0) program.outputHelp()
     else await program.parseAsync([...args], { from: 'user' })
     return code
@@ -133,17 +137,14 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
       io.err('Cancelled.')
       return exitCode.cancelled
     }
-    const failure = error instanceof CommanderError ? usageError(error) : error
+    const failure =
+      error instanceof CommanderError && program !== null
+        ? usageError(error, program, args)
+        : (failureOfGiven(error, givenValues(args, io.env, config), io.cwd) ?? error)
     const known = asPaddockError(failure)
     const typed = (text: string): string => asTyped(text, io.called ?? 'paddock')
     if (args.includes('--json')) io.err(JSON.stringify({ error: { ...known.toJSON(), fix: typed(known.fix) } }))
     else io.err(typed(failureText(failure, args.includes('--verbose'))))
     return exitCodeOf(failure)
   }
-}
-
-function usageError(error: CommanderError): PaddockError {
-  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
-  const hint = rest.join(' ').replace(/[()]/g, '').trim()
-  return new PaddockError('USAGE', first, { cause: error, ...(hint === '' ? {} : { fix: hint }) })
 }

@@ -25,7 +25,7 @@ export async function readQuarantine(file: string): Promise<readonly string[]> {
   try {
     return quarantineSchema.parse(JSON.parse(await readFile(file, 'utf8'))).tasks.map(({ digest }) => digest)
   } catch (cause) {
-    throw new PaddockError('USAGE', `${file} is no quarantine`, {
+    throw new PaddockError('USAGE', `${file} is not a quarantine file`, {
       cause,
       fix: 'Write it with `paddock validate <tasks> --quarantine <file>`.',
     })

@@ -16,22 +16,69 @@ const searchLimit = 100_000
  * `NOT_FOUND` for nothing and `USAGE` for more than one.
  */
 export async function resolveId(reader: StoreReader, text: string): Promise<Found> {
+  return theOne(await foundBy(reader, text), text, 'thing')
+}
+
+/** Likewise, among things of one kind. A thing of another kind is refused with the id of the one that it belongs to. */
+export async function resolveKind(reader: StoreReader, kind: Found['kind'], text: string): Promise<Id> {
+  const found = await foundBy(reader, text)
+  const own = found.filter((one) => one.kind === kind)
+  const [other] = found
+  if (own.length > 0 || other === undefined) return theOne(own, text, kind).id
+  const id = await relatedId(reader, other, kind)
+  const list = `\`paddock list ${kind}s\` shows the ids.`
+  const ofRun = `\`paddock list ${kind}s --run ${other.id}\` lists its ${kind}s.`
+  throw new PaddockError('USAGE', `${text} is a ${other.kind}, not a ${kind}`, {
+    fix: id !== null ? `Give its ${kind}: ${id}.` : other.kind === 'run' ? ofRun : `Give a ${kind}: ${list}`,
+  })
+}
+
+/** The one thing of a kind that another belongs to, or the only one that belongs to it. */
+async function relatedId({ catalogue, recorder }: StoreReader, { kind, id }: Found, wanted: Found['kind']) {
+  const only = (all: readonly { readonly id: Id }[]): Id | null => (all.length === 1 ? (all[0]?.id ?? null) : null)
+  const rolloutId = kind === 'session' ? (await recorder.session(id)).session.rolloutId : kind === 'rollout' ? id : null
+  const rollout = rolloutId === null ? null : await catalogue.rollout(rolloutId)
+  switch (wanted) {
+    case 'rollout':
+      return rolloutId ?? (kind === 'group' ? only(await catalogue.rollouts({ groupId: id })) : null)
+    case 'run':
+      return rollout?.runId ?? (kind === 'group' ? (await catalogue.group(id)).runId : null)
+    case 'group':
+      return rollout?.groupId ?? (kind === 'run' ? only(await catalogue.groups(id)) : null)
+    case 'session':
+      return rolloutId === null ? null : only(await recorder.sessions({ rolloutId }))
+  }
+}
+
+function theOne(found: readonly Found[], text: string, noun: string): Found {
+  const [first, ...others] = found
+  if (first === undefined) {
+    const kind = noun === 'thing' ? '' : ` ${noun}s`
+    throw new PaddockError(
+      'NOT_FOUND',
+      `no ${noun === 'thing' ? 'run, group, rollout or session' : noun} has the id ${text}`,
+      {
+        fix: `\`paddock list${kind}\` shows the ids.`,
+      },
+    )
+  }
+  if (others.length > 0) {
+    const list = found.slice(0, 5).map((one) => `${one.kind} ${one.id}`)
+    throw new PaddockError('USAGE', `${text} fits ${found.length} ${noun}s: ${list.join(', ')}`, {
+      fix: `Give more of the id, for example ${isId(first.id) ? shortId(first.id) : first.id}.`,
+    })
+  }
+  return first
+}
+
+async function foundBy(reader: StoreReader, text: string): Promise<readonly Found[]> {
   const wanted = text.trim().toLowerCase()
   if (!/^[0-9a-f-]{4,36}$/.test(wanted)) {
     throw new PaddockError('USAGE', `"${text}" is not an id or a part of one`, {
       fix: 'Give at least four characters of an id; `paddock list` shows them.',
     })
   }
-  const found = await candidates(reader, wanted)
-  const [first, ...others] = found
-  if (first === undefined) throw new PaddockError('NOT_FOUND', `nothing has the id ${text}`)
-  if (others.length > 0) {
-    const list = found.slice(0, 5).map((one) => `${one.kind} ${one.id}`)
-    throw new PaddockError('USAGE', `${text} fits ${found.length} things: ${list.join(', ')}`, {
-      fix: `Give more of the id, for example ${isId(first.id) ? shortId(first.id) : first.id}.`,
-    })
-  }
-  return first
+  return candidates(reader, wanted)
 }
 
 async function candidates(reader: StoreReader, wanted: string): Promise<readonly Found[]> {
@@ -60,5 +107,5 @@ export async function resolveRun(reader: StoreReader, text: string): Promise<Id>
     if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
     throw error
   })
-  return named === null ? (await resolveId(reader, text)).id : named.id
+  return named === null ? await resolveKind(reader, 'run', text) : named.id
 }

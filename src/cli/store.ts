@@ -12,13 +12,18 @@ export function namedStore(cli: Cli, data: string | undefined) {
 /** Opens the data directory for reading, beside a live owner too. Throws `NOT_FOUND` where nothing was recorded yet. */
 export async function openForReading(context: CommandContext): Promise<StoreReader> {
   const { directory, catalogue } = context.loaded.config.store
-  const exists = await stat(directory).then(
-    (found) => found.isDirectory(),
-    () => false,
-  )
-  if (!exists) {
+  const found = await stat(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return null
+  })
+  if (found === null) {
     throw new PaddockError('NOT_FOUND', `there is no data directory ${directory}`, {
       fix: 'Record something first (`paddock serve`, `paddock run`), or name another directory with --data.',
+    })
+  }
+  if (!found.isDirectory()) {
+    throw new PaddockError('NOT_FOUND', `${directory} is a file, not a data directory`, {
+      fix: 'Give the folder that `paddock serve` or `paddock run` recorded into, with --data.',
     })
   }
   const { openReader } = await import('../trajectory/index.ts')

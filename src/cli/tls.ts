@@ -19,7 +19,7 @@ export interface ListenerOptions {
 export function withListenerOptions(command: Command): Command {
   return command
     .option('--control-host <address>', 'address of the control API')
-    .option('--control-port <n>', 'its port, 0 takes a free one', wholeNumber(0))
+    .option('--control-port <n>', 'its port, 0 takes a free one', wholeNumber(0, 65_535))
     .option('--tls-cert <file>', 'PEM file of the certificate of the control API, which then speaks TLS')
     .option('--tls-key <file>', 'PEM file of its key')
     .option('--plain-http', 'offer the control API beyond this machine without TLS: the network encrypts')

@@ -1,4 +1,5 @@
 export { type Clock, systemClock } from './clock.ts'
+export { makeFolder } from './make-folder.ts'
 export { InFlightSet } from './in-flight-set.ts'
 export { sha256 } from './digest.ts'
 export { catalogue, type ErrorCode, type ErrorFamily } from './error-catalogue.ts'

@@ -115,7 +115,9 @@ async function logs(
 ): Promise<ExitCode> {
   const box = await inspector.find(name)
   if (box.rollout === null) {
-    throw new PaddockError('NOT_FOUND', `The box ${box.id.slice(0, 12)} belongs to no rollout yet.`)
+    throw new PaddockError('NOT_FOUND', `The box ${box.id.slice(0, 12)} belongs to no rollout yet.`, {
+      fix: 'Ask again once its rollout has begun; `paddock box ls` shows it.',
+    })
   }
   const store = await openForReading(context)
   try {
@@ -135,7 +137,10 @@ async function copy(
   const [source, target] = [placeOf(from), placeOf(to)]
   if (source.box !== null && target.box === null) {
     const artifact = await inspector.getFiles(await inspector.find(source.box), source.path, { maxBytes: 4 * 2 ** 30 })
-    if (!artifact.found) throw new PaddockError('NOT_FOUND', `There is no ${source.path} in the box.`)
+    if (!artifact.found)
+      throw new PaddockError('NOT_FOUND', `There is no ${source.path} in the box.`, {
+        fix: `\`paddock box exec ${source.box ?? ''} -- ls -la ${dirname(source.path)}\` shows what is there.`,
+      })
     await unpack(artifact, resolve(context.io.cwd, target.path))
     const { entries, refused, totalBytes } = artifact
     context.result({ files: entries.length, totalBytes, refused }, () =>
@@ -147,7 +152,10 @@ async function copy(
     const box = await inspector.find(target.box)
     const path = resolve(context.io.cwd, source.path)
     const facts = await stat(path).catch(() => null)
-    if (facts === null) throw new PaddockError('NOT_FOUND', `There is no ${source.path} here.`)
+    if (facts === null)
+      throw new PaddockError('NOT_FOUND', `There is no ${source.path} here.`, {
+        fix: 'Give a file or folder of this machine.',
+      })
     const one = async () => [{ path: basename(path), data: await readFile(path), mode: facts.mode & 0o777 }]
     await inspector.putFiles(box, target.path, facts.isDirectory() ? { fromDirectory: path } : await one())
     context.result({ box: box.id, path: target.path }, () => 'copied')

@@ -57,7 +57,9 @@ async function run(
   // Other agents on the host are made for the tools of one environment.
   const harnesses = known.filter(({ name, place }) => names.length > 0 || place === 'box' || name === 'reference')
   if (options.command !== undefined && !asked.some(takesCommand)) {
-    throw new PaddockError('USAGE', '--command is for the harnesses shell and script')
+    throw new PaddockError('USAGE', '--command is for the harnesses shell and script', {
+      fix: 'Leave --command out, or give shell as the harness.',
+    })
   }
   const { config } = loaded
   const own = {

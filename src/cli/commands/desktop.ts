@@ -18,7 +18,7 @@ export function addDesktop(program: Command, cli: Cli): void {
     .command('desktop')
     .description("open a desktop in a box and serve the routes of OSWorld's machines, for agents that drive those")
     .option('--host <address>', 'address to listen on; it has no authentication', '127.0.0.1')
-    .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0), 5000)
+    .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0, 65_535), 5000)
     .addOption(
       new Option('--screen <size>', 'pixels of the screen, such as 1280x720')
         .argParser(screenSize)

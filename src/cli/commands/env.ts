@@ -2,7 +2,7 @@ import { cp, readFile, realpath, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Argument, type Command } from 'commander'
-import { PaddockError } from '../../core/index.ts'
+import { makeFolder, PaddockError } from '../../core/index.ts'
 import type { Cli } from '../cli.ts'
 import { exitCode } from '../exit.ts'
 import { packageDirectory } from '../version.ts'
@@ -60,6 +60,7 @@ async function makeEnvironment(name: string, directory: string): Promise<void> {
       fix: 'Choose another name, or --into another place.',
     })
   const from = fileURLToPath(template)
+  await makeFolder(directory)
   await cp(join(from, 'tasks'), join(directory, 'tasks'), { recursive: true })
   const source = await readFile(join(from, 'environment.ts'), 'utf8')
   const types = await typesFor(directory)

@@ -12,7 +12,7 @@ import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { exportersOf } from '../exporters.ts'
 import { exportText } from '../present/manifest.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { selectorFor } from '../selectors.ts'
 import { openForReading } from '../store.ts'
 import type { StoreReader } from '../../trajectory/index.ts'
@@ -150,17 +150,16 @@ async function writeOut(context: CommandContext, options: ExportOptions): Promis
 async function queryOf(context: CommandContext, reader: StoreReader, options: ExportOptions): Promise<SelectionQuery> {
   const ids = async (kind: 'run' | 'group' | 'rollout' | 'session', texts: readonly string[] | undefined) => {
     if (texts === undefined) return undefined
-    const found = await Promise.all(texts.map((text) => resolveId(reader, text)))
-    for (const one of found) {
-      if (one.kind !== kind) throw new PaddockError('USAGE', `${one.id} is a ${one.kind}, not a ${kind}`)
-    }
-    return found.map((one) => one.id)
+    return Promise.all(texts.map((text) => resolveKind(reader, kind, text)))
   }
   const sessions = (await ids('session', options.session)) ?? []
   const ofSessions = await Promise.all(
     sessions.map(async (id) => {
       const { rolloutId } = (await reader.recorder.session(id)).session
-      if (rolloutId === null) throw new PaddockError('NOT_FOUND', `session ${id} belongs to no rollout`)
+      if (rolloutId === null)
+        throw new PaddockError('NOT_FOUND', `session ${id} belongs to no rollout`, {
+          fix: 'Give a session of a rollout; `paddock list rollouts` shows them.',
+        })
       return rolloutId
     }),
   )

@@ -5,7 +5,7 @@ import type { RunRequest } from '../../server/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { injectHelp, readInjections } from '../injections.ts'
 import { shortId } from '../present/units.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 import { runToEnd } from './run.ts'
 
@@ -64,15 +64,15 @@ async function requestOf(context: CommandContext, text: string, options: ForkOpt
   const { callNamed } = await import('../../rollout/index.ts')
   const { at, n, onDivergence, way } = options
   if (way !== 'replay' && way !== 'state' && way !== 'graft') {
-    throw new PaddockError('USAGE', `--way is replay, state or graft, not ${way}`)
+    throw new PaddockError('USAGE', `--way ${way}: there is no such way`, { fix: 'Write replay, state or graft.' })
   }
   if (onDivergence !== 'refuse' && onDivergence !== 'branch') {
-    throw new PaddockError('USAGE', `--on-divergence is refuse or branch, not ${onDivergence}`)
+    throw new PaddockError('USAGE', `--on-divergence ${onDivergence}: there is no such choice`, {
+      fix: 'Write refuse or branch.',
+    })
   }
   await using reader = await openForReading(context)
-  const found = await resolveId(reader, text)
-  if (found.kind !== 'rollout') throw new PaddockError('USAGE', `${text} is a ${found.kind}, and a rollout is forked`)
-  const rollout = await reader.catalogue.rollout(found.id)
+  const rollout = await reader.catalogue.rollout(await resolveKind(reader, 'rollout', text))
   const call = await callNamed(reader.recorder, rollout.id, at)
   const name = options.name ?? `fork of ${shortId(rollout.id)} at ${shortId(call)}`
   const asked = requestOfRun(await reader.catalogue.run(rollout.runId))

@@ -95,7 +95,10 @@ async function takeStores(
   const reports: ({ readonly directory: string } & StoreTakenIn)[] = []
   for (const one of directories) {
     const path = resolve(context.io.cwd, one)
-    if (path === resolve(directory)) throw new PaddockError('USAGE', `${one} is the data directory itself`)
+    if (path === resolve(directory))
+      throw new PaddockError('USAGE', `${one} is the data directory itself`, {
+        fix: 'Give the data directory to import from, and name the one to import into with --data.',
+      })
     await using from = await openReader(path)
     reports.push({ directory: path, ...(await takeInStore(store, from, { by: path, signal: context.io.signal })) })
   }

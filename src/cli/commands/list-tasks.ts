@@ -61,7 +61,13 @@ export function refuseTaskOptions(command: Command, kind: string): void {
   const set = only.filter((name) => command.getOptionValueSource(name) === 'cli')
   if (set.length === 0) return
   const named = set.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`)
-  throw new PaddockError('USAGE', `${named.join(', ')}: for \`paddock list tasks\`, and this lists ${kind}`)
+  throw new PaddockError(
+    'USAGE',
+    `${named.join(', ')} is an option of \`paddock list tasks\`, and this lists ${kind}`,
+    {
+      fix: `Write \`paddock list tasks\`, or leave out ${named.join(', ')}.`,
+    },
+  )
 }
 
 /** A page of what is remembered of tasks. */
@@ -71,7 +77,9 @@ export async function listTasks(
 ): Promise<Awaited<ReturnType<typeof taskPageView>>> {
   const { catalogue } = reader
   if (options.versions !== undefined && options.run === undefined) {
-    throw new PaddockError('USAGE', '--versions goes with --run: versions of different runs are not compared')
+    throw new PaddockError('USAGE', '--versions goes with --run: versions of different runs are not compared', {
+      fix: 'Add `--run <id>`; `paddock list runs` shows the ids.',
+    })
   }
   const query = memoryQueryOf({
     run: options.run === undefined ? undefined : await resolveRun(reader, options.run),
@@ -94,12 +102,12 @@ export async function listTasks(
 }
 
 function between(text: string): string {
-  if (betweenOf(text) === null) throw new InvalidArgumentError(`It ${betweenHelp}.`)
+  if (betweenOf(text) === null) throw new InvalidArgumentError(`The value ${betweenHelp}.`)
   return text
 }
 
 function moment(text: string): string {
-  if (momentOf(text) === null) throw new InvalidArgumentError(`It ${momentHelp}.`)
+  if (momentOf(text) === null) throw new InvalidArgumentError(`The value ${momentHelp}.`)
   return text
 }
 

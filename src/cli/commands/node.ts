@@ -295,7 +295,9 @@ function engineFor<Engine extends { readonly url: unknown; readonly model: unkno
 function originOf({ join: text }: NodeOptions, { tls }: Pick<Config, 'tls'>): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new PaddockError('USAGE', `--join ${text} is no URL of a coordinator`)
+    throw new PaddockError('USAGE', `--join ${text} is not a URL`, {
+      fix: 'Give the URL that `paddock coordinator` prints: `--join https://<host>:<port>`.',
+    })
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !tls.plainHttp) {
     throw new PaddockError('PLAIN_HTTP', `${url.origin} is on another machine, and its token would go there in clear`)
   }
@@ -304,11 +306,7 @@ function originOf({ join: text }: NodeOptions, { tls }: Pick<Config, 'tls'>): st
 
 async function tokenOf({ io, loaded }: CommandContext, { tokenFile }: NodeOptions): Promise<string> {
   const text =
-    tokenFile === undefined
-      ? loaded.config.control.token
-      : await readFile(resolve(io.cwd, tokenFile), 'utf8').catch((cause: unknown) => {
-          throw new PaddockError('USAGE', `--token-file ${tokenFile} cannot be read`, { cause })
-        })
+    tokenFile === undefined ? loaded.config.control.token : await readFile(resolve(io.cwd, tokenFile), 'utf8')
   if (text !== null && text.trim() !== '') return text.trim()
   throw new PaddockError('USAGE', 'a node needs a token of role node', {
     fix: 'Make one at the coordinator (`paddock token create --role node --name gpu-1`) and give it with --token-file or PADDOCK_CONTROL_TOKEN.',
@@ -317,7 +315,9 @@ async function tokenOf({ io, loaded }: CommandContext, { tokenFile }: NodeOption
 
 function checked(schema: { safeParse(text: string): { success: boolean } }, text: string, option: string): string {
   if (schema.safeParse(text).success) return text
-  throw new PaddockError('USAGE', `${option}: ${JSON.stringify(text)} is not letters, digits, dots and dashes`)
+  throw new PaddockError('USAGE', `${option}: ${JSON.stringify(text)} is not letters, digits, dots and dashes`, {
+    fix: 'Use letters, digits, dots and dashes only.',
+  })
 }
 
 function newsLine(news: NodeNews): string {

@@ -27,7 +27,7 @@ export function addOpenEnv(program: Command, cli: Cli): void {
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--host <address>', 'address to listen on; it has no authentication', '127.0.0.1')
-    .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0), 8000)
+    .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0, 65_535), 8000)
     .option('--max-sessions <n>', 'sessions at once, each with a box of its own', wholeNumber(1), 4)
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .addOption(publicNetworkOption())

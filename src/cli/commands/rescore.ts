@@ -11,7 +11,7 @@ import { ownerOf } from '../find-owner.ts'
 import { table } from '../present/table.ts'
 import { plural, shortId } from '../present/units.ts'
 import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../public-network.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveId, resolveKind } from '../resolve.ts'
 import { sandboxOf } from '../sandbox.ts'
 import { openForReading } from '../store.ts'
 import { taskPlace } from '../task-place.ts'
@@ -159,7 +159,7 @@ async function rolloutsOf(store: StoreReader, text: string): Promise<readonly Ro
     case 'rollout':
       return [await store.catalogue.rollout(id)]
     case 'session':
-      throw new PaddockError('USAGE', `${text} is a session; rollouts have verdicts`)
+      return [await store.catalogue.rollout(await resolveKind(store, 'rollout', text))]
   }
 }
 

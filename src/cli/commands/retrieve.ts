@@ -21,7 +21,7 @@ export function addRetrieve(program: Command, cli: Cli): void {
     )
     .argument('<corpus>', 'directory with search.toml, or a JSON-lines file of passages')
     .option('--host <address>', 'address to listen on; it has no authentication', '127.0.0.1')
-    .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0), 8000)
+    .option('--port <n>', 'port to listen on, 0 takes a free one', wholeNumber(0, 65_535), 8000)
     .option('--topk <n>', 'passages per query where the request does not say', wholeNumber(1), 3)
     .addOption(
       new Option(

@@ -9,7 +9,7 @@ import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { environmentsOf } from '../environments.ts'
 import { type ExitCode, exitCode } from '../exit.ts'
 import { plural, shortId } from '../present/units.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { sandboxOf } from '../sandbox.ts'
 import { openForReading } from '../store.ts'
 
@@ -58,7 +58,7 @@ async function rewrite(
   const { openStore } = await import('../../trajectory/index.ts')
   const { io, loaded } = context
   const file = resolve(io.cwd, options.with)
-  const lines = valuesOf(await readFile(file, 'utf8').catch((cause: unknown) => unreadable(file, cause)), file)
+  const lines = valuesOf(await readFile(file, 'utf8'), file)
   const pairsFile = options.pairs === undefined ? null : resolve(io.cwd, options.pairs)
   if (pairsFile !== null && existsSync(pairsFile)) {
     throw new PaddockError('USAGE', `${pairsFile} is there already`, { fix: 'Name another file for --pairs.' })
@@ -74,9 +74,10 @@ async function rewrite(
     if (!parsed.success) throw new PaddockError('REWRITE_REFUSED', `${place}: ${z.prettifyError(parsed.error)}`)
     const named = parsed.data.rollout ?? rollout
     if (named === undefined)
-      throw new PaddockError('USAGE', `${place} names no rollout, and neither does the command line`)
-    const { kind, id } = await resolveId(store, named)
-    if (kind !== 'rollout') throw new PaddockError('USAGE', `${named} is a ${kind}, and a rollout is rewritten`)
+      throw new PaddockError('USAGE', `${place} names no rollout, and neither does the command line`, {
+        fix: 'Add `"rollout": "<id>"` to it, or write `paddock rewrite <rollout> …`.',
+      })
+    const id = await resolveKind(store, 'rollout', named)
     rewrites.push({ rolloutId: id satisfies Id, rewrite: parsed.data, place })
   }
   const { roleEngine } = await import('../role-engine.ts')
@@ -128,8 +129,4 @@ function valuesOf(text: string, file: string): readonly unknown[] {
       return refuse(`${basename(file)}:${i + 1}`, cause)
     }
   })
-}
-
-function unreadable(file: string, cause: unknown): never {
-  throw new PaddockError('USAGE', `${file} cannot be read: ${String(cause)}`, { cause })
 }

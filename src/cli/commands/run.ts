@@ -15,7 +15,7 @@ import type { Owner, OwnerOptions } from '../owner.ts'
 import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../public-network.ts'
 import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../quarantine.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveRun } from '../resolve.ts'
 import { selectorFor } from '../selectors.ts'
 import { openForReading } from '../store.ts'
 import { taskPlace } from '../task-place.ts'
@@ -271,7 +271,9 @@ async function askedFor(
 ): Promise<Asked> {
   const { resume, chain: file } = options
   if ([tasks, resume, file].filter((one) => one !== undefined).length !== 1) {
-    throw new PaddockError('USAGE', 'give a directory of tasks, --chain with a file, or --resume with a run')
+    throw new PaddockError('USAGE', 'run needs tasks, --chain or --resume', {
+      fix: 'Write `paddock run <folder of tasks>`, `paddock run --chain <file>` or `paddock run --resume <run>`.',
+    })
   }
   if (file !== undefined) return chainOf(context, file, options, command)
   if (tasks !== undefined || resume === undefined) return requestOf(context, tasks ?? '', options)
@@ -300,13 +302,12 @@ async function askedFor(
   if (refused.length > 0) {
     throw new PaddockError(
       'USAGE',
-      `--resume goes on with a run as it was begun: --${refused.join(', --')} cannot change it`,
+      `--resume continues a run with its original settings: --${refused.join(', --')} cannot change them`,
+      { fix: `Leave out --${refused.join(', --')}, or start a new run.` },
     )
   }
   await using reader = await openForReading(context)
-  const found = await resolveId(reader, resume)
-  if (found.kind !== 'run') throw new PaddockError('USAGE', `${resume} is a ${found.kind}, and a run is gone on with`)
-  return { resume: found.id }
+  return { resume: await resolveRun(reader, resume) }
 }
 
 /** What a chain says of its rollouts is not said on the command line too. */
@@ -322,7 +323,9 @@ async function chainOf(
   )
   if (refused.length > 0) {
     const names = refused.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`)
-    throw new PaddockError('USAGE', `a chain has its own links and members: ${names.join(', ')} cannot change them`)
+    throw new PaddockError('USAGE', `a chain has its own links and members: ${names.join(', ')} cannot change them`, {
+      fix: `Leave out ${names.join(', ')}, or change the file of the chain.`,
+    })
   }
   const { tasks, environment, horizon, ...chain } = await readChain(taskPlace(context.io.cwd, file))
   const asked = await requestOf(
@@ -369,12 +372,16 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
 function selectOf({ select, selectCount, selectOption, selectSeed }: RunOptions): RunRequest['select'] {
   if (select === undefined) {
     if (selectCount === undefined && selectOption === undefined && selectSeed === undefined) return null
-    throw new PaddockError('USAGE', '--select-count, --select-option and --select-seed go with --select')
+    throw new PaddockError('USAGE', '--select-count, --select-option and --select-seed go with --select', {
+      fix: 'Add `--select <name>`, or leave them out.',
+    })
   }
   const options = Object.entries(selectOption ?? {}).map(([name, text]) => {
     const value = Number(text)
     if (text.trim() !== '' && Number.isFinite(value)) return [name, value] as const
-    throw new PaddockError('USAGE', `--select-option ${name}: ${text} is no number`)
+    throw new PaddockError('USAGE', `--select-option ${name}: ${text} is not a number`, {
+      fix: `Write \`--select-option ${name}=<number>\`.`,
+    })
   })
   return { name: select, options: Object.fromEntries(options), count: selectCount ?? 1, seed: selectSeed ?? 0 }
 }

@@ -4,7 +4,7 @@ import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
 import { plural, shortId } from '../present/units.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveRun } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 
 interface SearchOptions {
@@ -37,7 +37,7 @@ reads the store from end to end and keeps no index; Ctrl-C stops it. Exit code 1
 async function search(context: CommandContext, words: string, { run, limit }: SearchOptions): Promise<ExitCode> {
   await using reader = await openForReading(context)
   const { searchStep } = await import('../../server/index.ts')
-  const where = run === undefined ? {} : { run: (await resolveId(reader, run)).id }
+  const where = run === undefined ? {} : { run: await resolveRun(reader, run) }
   const hits: SearchHit[] = []
   const looked = { rollouts: 0, calls: 0 }
   let from: string | null = null

@@ -31,7 +31,7 @@ export function addServe(program: Command, cli: Cli): void {
     )
     .option('--model <name>', 'model to use (default: MODEL, else the only one that the engine lists)')
     .option('--host <address>', 'address of the inference listener')
-    .option('--port <n>', 'port of the inference listener, 0 takes a free one', wholeNumber(0))
+    .option('--port <n>', 'port of the inference listener, 0 takes a free one', wholeNumber(0, 65_535))
     .option('--label <name=value>', 'label of the session; may be repeated', labels)
     .option('--open', 'loopback only: also record clients that have no key, a session per client')
   withListenerOptions(command)

@@ -5,7 +5,7 @@ import type { Cli, CommandContext } from '../cli.ts'
 import { ownerOf } from '../find-owner.ts'
 import { exitCode } from '../exit.ts'
 import { shortId } from '../present/units.ts'
-import { resolveId } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 
 interface VerdictOptions {
@@ -35,7 +35,9 @@ export function addVerdict(program: Command, cli: Cli): void {
     .action(async (text: string, options: VerdictOptions, command: Command) =>
       cli.run(command, {}, async (context) => {
         if (options.reward !== undefined && options.none !== undefined) {
-          throw new PaddockError('USAGE', '--reward and --none exclude each other')
+          throw new PaddockError('USAGE', '--reward and --none exclude each other', {
+            fix: 'Leave one of them out.',
+          })
         }
         const verdict = await append(context, await rolloutOf(context, text), givenBy(options))
         context.result(verdict, () => {
@@ -62,9 +64,7 @@ function givenBy({ source, reward, none, policy, component, step, evidence }: Ve
 async function rolloutOf(context: CommandContext, text: string): Promise<string> {
   const reader = await openForReading(context)
   try {
-    const { kind, id } = await resolveId(reader, text)
-    if (kind !== 'rollout') throw new PaddockError('USAGE', `${text} is a ${kind}; rollouts have verdicts`)
-    return id
+    return await resolveKind(reader, 'rollout', text)
   } finally {
     await reader.close()
   }
@@ -114,6 +114,6 @@ function pair(text: string, before: Readonly<Record<string, number>> = {}): Read
 
 function number(text: string): number {
   const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('Not a number.')
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('Give a number.')
   return value
 }

@@ -15,7 +15,7 @@ export function addView(program: Command, cli: Cli): void {
     .command('view')
     .description('look at what is recorded, in a browser: runs, groups, rollouts, sessions with their tokens')
     .argument('[data]', 'data directory (default: --data)')
-    .option('--port <n>', 'port on 127.0.0.1; 0 takes a free one', wholeNumber(0), 0)
+    .option('--port <n>', 'port on 127.0.0.1; 0 takes a free one', wholeNumber(0, 65_535), 0)
     .option('--annotate', 'people may give labels and late verdicts there; takes the store, or goes through its owner')
     .addHelpText(
       'after',

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { cp, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { PaddockError } from '../../core/index.ts'
+import { makeFolder, PaddockError } from '../../core/index.ts'
 import type { Dataset, Source } from './registry.ts'
 
 /** What stands beside the tasks of a data set: where each came from. */
@@ -32,7 +32,7 @@ export async function takeDataset(
   if ((await lstat(o.into).catch(() => null)) !== null) {
     throw new PaddockError('USAGE', `${o.into} is there already`, { fix: 'Name a new folder.' })
   }
-  await mkdir(dirname(o.into), { recursive: true })
+  await makeFolder(dirname(o.into))
   const beside = await mkdtemp(join(dirname(o.into), '.paddock-fetch-'))
   try {
     const whole = join(beside, 'tasks')
@@ -55,7 +55,9 @@ export async function takeDataset(
     }
     const missing = o.only.filter((name) => taken.every((task) => task.name !== name))
     if (missing.length > 0) {
-      throw new PaddockError('NOT_FOUND', `${dataset.name}@${dataset.version} has no task ${missing.join(', ')}`)
+      throw new PaddockError('NOT_FOUND', `${dataset.name}@${dataset.version} has no task ${missing.join(', ')}`, {
+        fix: 'Leave out --task to fetch every task; its folder then shows their names.',
+      })
     }
     if (taken.length === 0) {
       throw new PaddockError(

@@ -32,7 +32,10 @@ export async function loadTasks(
   }
   if (await isTaskFolder(root)) return read(root, path)
   const entries = await readdir(root, { withFileTypes: true }).catch((cause: unknown) => {
-    throw invalid(path, 'cannot be read as a folder of tasks', 'Check the path.', cause)
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    const what = { ENOTDIR: 'is a file, not a folder of tasks', ENOENT: 'does not exist' }[code]
+    const fix = 'Give a folder with task.toml and instruction.md, or one that holds such folders.'
+    throw invalid(path, what ?? `cannot be read as a folder of tasks (${code})`, fix, cause)
   })
   const tasks: Task[] = []
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

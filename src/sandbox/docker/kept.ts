@@ -64,7 +64,10 @@ export async function removeKept(docker: Docker, { image }: Pick<KeptImage, 'ima
   try {
     await docker.getImage(image).remove()
   } catch (error) {
-    if (statusOf(error) === 404) throw new PaddockError('NOT_FOUND', `Nothing is kept as ${image}.`, { cause: error })
+    if (statusOf(error) === 404) throw new PaddockError('NOT_FOUND', `Nothing is kept as ${image}.`, {
+        cause: error,
+        fix: '`paddock box kept` lists what is.',
+      })
     if (statusOf(error) !== 409) throw error
     throw new PaddockError('IMAGE_IN_USE', `${image} is what a box stands on.`, { cause: error })
   }

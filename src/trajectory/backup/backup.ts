@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
-import { type Id, PaddockError } from '../../core/index.ts'
+import { type Id, makeFolder, PaddockError } from '../../core/index.ts'
 import { copyArchive } from '../archive/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { readPlace, logMigrations } from '../recorder/index.ts'
@@ -47,15 +47,15 @@ export async function backup(
   const old = storeFiles(from)
   if (!existsSync(old.log) || !existsSync(old.catalogue)) {
     throw new PaddockError('NOT_FOUND', `there is no whole store in ${from}`, {
-      fix: 'Name a data directory with --data; what is left of a damaged one is taken over by `paddock salvage`.',
+      fix: 'Give a data directory or a backup that is whole; `paddock salvage` recovers what is left of a damaged one.',
     })
   }
   await requireEmpty(to)
   requireSameLog(from)
   // What is half done never has the name of what is whole.
-  const unfinished = join(dirname(to), `.${process.pid}.unfinished-backup`)
+  const unfinished = join(dirname(to), `.${basename(to)}.${process.pid}.unfinished-backup`)
   await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  await makeFolder(unfinished, 0o700)
   try {
     const sizeBytes = await copyDatabases(from, catalogue, storeFiles(unfinished))
     // Blobs are there before anything names them, and are never changed.

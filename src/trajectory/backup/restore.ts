@@ -46,7 +46,10 @@ export async function restore(
 
 /** The files of the one folder that a backup's archive has. */
 async function unpack(file: string, into: string): Promise<void> {
-  if (!existsSync(file)) throw new PaddockError('NOT_FOUND', `there is no file ${file}`)
+  if (!existsSync(file))
+    throw new PaddockError('NOT_FOUND', `there is no backup ${file}`, {
+      fix: 'Give the file or folder that `paddock backup` wrote.',
+    })
   const archive = extract()
   const reading = pipeline(createReadStream(file), archive)
   // Told below: it ends with the archive.
@@ -54,7 +57,9 @@ async function unpack(file: string, into: string): Promise<void> {
   for await (const entry of archive) {
     const [, ...inside] = entry.header.name.split('/')
     if (entry.header.type !== 'file' || inside.length === 0 || inside.some((part) => part === '' || part === '..')) {
-      throw new PaddockError('USAGE', `${file} has the entry ${entry.header.name}, which no backup has`)
+      throw new PaddockError('USAGE', `${file} has the entry ${entry.header.name}, which no backup has`, {
+        fix: 'Give the file or folder that `paddock backup` wrote.',
+      })
     }
     const path = join(into, ...inside)
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -63,7 +68,9 @@ async function unpack(file: string, into: string): Promise<void> {
   await reading
   const { log, catalogue } = storeFiles(into)
   if (!existsSync(log) || !existsSync(catalogue)) {
-    throw new PaddockError('USAGE', `${file} is no backup`, { fix: 'Name what `paddock backup` wrote.' })
+    throw new PaddockError('USAGE', `${file} is not a backup`, {
+      fix: 'Give the file or folder that `paddock backup` wrote.',
+    })
   }
 }
 

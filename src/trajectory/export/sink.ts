@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Digest, isOwnerAlive, newId, PaddockError, thisOwner } from '../../core/index.ts'
+import { type Digest, isOwnerAlive, makeFolder, newId, PaddockError, thisOwner } from '../../core/index.ts'
 import type { ExportSink, SinkFile } from './contract.ts'
 
 /** A finished file of an export. */
@@ -47,13 +47,15 @@ export async function directorySink(
   if (present !== null && present.length > 0 && !(options.replace && present.includes(options.manifest))) {
     throw new PaddockError('EXPORT_REFUSED', `${target} is not empty`, {
       fix: options.replace
-        ? 'It is not an earlier export and is left alone; choose another directory.'
-        : 'Choose another directory, or allow the replacement of the earlier export.',
+        ? 'It is not an earlier export (it has no manifest.json), so it is left alone: give another --out.'
+        : present.includes(options.manifest)
+          ? 'Add `--replace` to replace the earlier export, or give another --out.'
+          : 'Give another --out: a directory that is empty or does not exist yet.',
     })
   }
   const parent = dirname(target)
   const prefix = `.${basename(target)}.partial-`
-  await mkdir(parent, { recursive: true })
+  await makeFolder(parent)
   await removeLeftovers(parent, prefix, present !== null)
   const partial = join(parent, `${prefix}${thisOwner().replaceAll(':', '_')}~${newId()}`)
   await mkdir(partial)
@@ -146,10 +148,7 @@ async function entries(directory: string): Promise<readonly string[] | null> {
     return await readdir(directory)
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw new PaddockError('EXPORT_REFUSED', `${directory} cannot be used as the export's directory`, {
-      cause: error,
-      fix: 'Name a directory that does not exist yet.',
-    })
+    throw error
   }
 }
 

@@ -38,7 +38,10 @@ export async function fsck(directory: string, o: { readonly catalogue?: string |
     attempt(() => checkRecords(db, remembered, found), 'log.sqlite', found)
     if (!live) attempt(() => checkJournal(db, files.log, found), 'journal', found)
   })
-  if (!known && !recorded) throw new PaddockError('NOT_FOUND', `there is no store in ${path}`)
+  if (!known && !recorded)
+    throw new PaddockError('NOT_FOUND', `there is no store in ${path}`, {
+      fix: 'Give a data directory of Paddock: a folder that holds log.sqlite.',
+    })
   if (together && known && recorded) await checkContents(path, o, counts, found)
   await checkBlobs(path, counts, found)
   return { problems, counts }

@@ -102,6 +102,8 @@ async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory()
   } catch {
-    throw new PaddockError('USAGE', `${path} is not there`, { fix: 'Name a file or folder that is.' })
+    throw new PaddockError('USAGE', `${path} does not exist`, {
+      fix: 'Correct the path of the file or folder to import.',
+    })
   }
 }

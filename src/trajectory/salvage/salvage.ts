@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync } from 'node:fs'
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
-import { type Clock, PaddockError, systemClock } from '../../core/index.ts'
+import { type Clock, makeFolder, PaddockError, systemClock } from '../../core/index.ts'
 import { copyArchive } from '../archive/index.ts'
 import { DirectoryBlobs, openBlobReader } from '../blobs/index.ts'
 import { catalogueMigrations, SqlCatalogue } from '../catalogue/index.ts'
@@ -63,9 +63,11 @@ export async function salvage(
   const [from, to] = [resolve(directory), resolve(into)]
   const [old, made] = [storeFiles(from), storeFiles(to)]
   if (!existsSync(old.log) && !existsSync(old.catalogue))
-    throw new PaddockError('NOT_FOUND', `there is no store in ${from}`)
+    throw new PaddockError('NOT_FOUND', `there is no store in ${from}`, {
+      fix: 'Give a data directory of Paddock: a folder that holds log.sqlite.',
+    })
   if (liveOwner(from) !== null) throw new PaddockError('STORE_LOCKED', `${from} is owned by a running process`)
-  await mkdir(to, { recursive: true, mode: 0o700 })
+  await makeFolder(to, 0o700)
   if ((await readdir(to)).length > 0)
     throw new PaddockError('USAGE', `${to} is not empty`, { fix: 'Name a new directory.' })
   const now = (options.clock ?? systemClock).now()

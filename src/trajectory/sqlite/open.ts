@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { PaddockError } from '../../core/index.ts'
 import { asStoreError } from './damage.ts'
@@ -46,7 +47,10 @@ export function openForWriting(file: string, options: OwnerOptions): Database.Da
  * whatever its schema is.
  */
 export function openForReading(file: string, migrations: readonly Migration[] | null): Database.Database {
-  if (!existsSync(file)) throw new PaddockError('NOT_FOUND', `there is no store file ${file}`)
+  if (!existsSync(file))
+    throw new PaddockError('NOT_FOUND', `there is no store in ${dirname(file)}: ${basename(file)} is missing`, {
+      fix: 'Give a data directory of Paddock: a folder that holds log.sqlite.',
+    })
   return guarded(file, () => {
     const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 })
     try {

@@ -1,6 +1,6 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Clock, type PaddockError, systemClock } from '../../core/index.ts'
+import { type Clock, makeFolder, type PaddockError, systemClock } from '../../core/index.ts'
 import {
   type ArchiveOptions,
   type Archiver,
@@ -71,7 +71,7 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
   const path = resolve(directory)
   const { synchronous = 'normal', clock = systemClock, limits = {}, catalogue = null } = options
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 })
+    await makeFolder(path, 0o700)
     requireLocal(path)
     takeLock(path, clock.now())
     try {
