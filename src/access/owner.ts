@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { PaddockError } from '../core/index.ts'
-import { liveOwner } from '../trajectory/index.ts'
+import { liveOwner, ownerBusy } from '../trajectory/index.ts'
 import { tokenFileName } from './control-token.ts'
 
 /** A live owner that is busy answers late. */
@@ -28,18 +28,20 @@ export interface FindOwnerOptions {
 
 /**
  * The control API of the live owner of a data directory; null where nobody owns it. One that is starting, or stopping, is
- * waited for. Throws `STORE_LOCKED` for an owner that offers no API that we may use, and the signal's reason.
+ * waited for. Throws `STORE_LOCKED` at once for one that never offers an API, such as the viewer, and for one that keeps it from us, and the signal's reason.
  */
 export async function findOwner(directory: string, o: FindOwnerOptions): Promise<OwnerAddress | null> {
   let waitingFor: number | null = null
-  for (let waitedMs = 0; ; waitedMs += lookMs) {
+  const beganAt = performance.now()
+  for (;;) {
     const owner = liveOwner(directory)
     if (owner === null) return null
-    const { pid, controlUrl } = owner
+    const { pid, controlUrl, work } = owner
+    if (work !== null) throw ownerBusy(directory, { pid, work })
     if (controlUrl !== null && (await answers(controlUrl, o.signal))) {
       return { pid, origin: controlUrl, token: o.token ?? (await tokenOf(directory, pid)) }
     }
-    if (waitedMs >= startMs) {
+    if (performance.now() - beganAt >= startMs) {
       throw locked(directory, pid, 'takes no runs', `Stop process ${pid}, or choose another --data directory.`)
     }
     if (waitingFor !== pid) o.onWait(pid)

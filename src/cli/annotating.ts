@@ -32,7 +32,7 @@ export async function openForAnnotating(context: CommandContext): Promise<Annota
   }
   await reader.close()
   const { directory, synchronous, catalogue } = context.loaded.config.store
-  const store = await openStore(directory, { synchronous, catalogue })
+  const store = await openStore(directory, { synchronous, catalogue, work: 'view --annotate' })
   return { reader: store, annotator: toStore(store), [Symbol.asyncDispose]: () => store.close() }
 }
 

@@ -45,6 +45,7 @@ export {
 export { carriedSlots, cutOf, fingerprintDigest, isOutcomeStopped, requireHere } from './catalogue/index.ts'
 export {
   announceOwner,
+  ownerBusy,
   liveOwner,
   openPostgresCatalogue,
   openReader,

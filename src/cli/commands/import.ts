@@ -51,7 +51,7 @@ Nothing is imported unless all of it can be read. The same files with the same o
         if (options.format === stores.name) return takeStores(context, files, options)
         const { importTrajectories, openStore } = await import('../../trajectory/index.ts')
         const { directory, synchronous, catalogue } = context.loaded.config.store
-        await using store = await openStore(directory, { synchronous, catalogue })
+        await using store = await openStore(directory, { synchronous, catalogue, work: 'import' })
         const report = await importTrajectories(store, {
           format: options.format,
           paths: files.map((file) => resolve(context.io.cwd, file)),
@@ -91,7 +91,7 @@ async function takeStores(
   }
   const { openReader, openStore, takeInStore } = await import('../../trajectory/index.ts')
   const { directory, synchronous, catalogue } = context.loaded.config.store
-  await using store = await openStore(directory, { synchronous, catalogue })
+  await using store = await openStore(directory, { synchronous, catalogue, work: 'import' })
   const reports: ({ readonly directory: string } & StoreTakenIn)[] = []
   for (const one of directories) {
     const path = resolve(context.io.cwd, one)

@@ -65,7 +65,7 @@ Where a coordinator or \`serve\` has the data directory, it and its nodes verify
         const { directory, synchronous, catalogue } = loaded.config.store
         // A directory that is not there is a mistake to be told, not one to be made.
         await (await openForReading(context)).close()
-        await using store = await openStore(directory, { synchronous, catalogue })
+        await using store = await openStore(directory, { synchronous, catalogue, work: 'rescore' })
         const rollouts = await chosen(store, ids, options)
         await using judge = roleEngine('judge', loaded.config, { store })
         const sandbox = await sandboxOf(loaded.config)

@@ -66,7 +66,7 @@ async function rewrite(
   // A directory that is not there is a mistake to be told, not one to be made.
   await (await openForReading(context)).close()
   const { directory, synchronous, catalogue } = loaded.config.store
-  await using store = await openStore(directory, { synchronous, catalogue })
+  await using store = await openStore(directory, { synchronous, catalogue, work: 'rewrite' })
   const rewrites = []
   for (const [nth, value] of lines.entries()) {
     const place = `${basename(file)}#${nth + 1}`

@@ -1,4 +1,4 @@
-export { announceOwner, liveOwner, type Owner } from './lock.ts'
+export { announceOwner, liveOwner, type Owner, ownerBusy } from './lock.ts'
 export { openReader } from './open-reader.ts'
 export { openStore, type OwnedStore, type StoreOptions } from './open-store.ts'
 export { rememberCatalogue, requireSameCatalogue } from './same-catalogue.ts'

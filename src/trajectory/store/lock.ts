@@ -27,6 +27,8 @@ export interface Owner {
   readonly startTicks: string
   /** Milliseconds since the epoch. */
   readonly lockedAt: number
+  /** The work that it holds the directory for and takes no runs beside, such as `view --annotate`; null: it will offer its control API. */
+  readonly work: string | null
   /** Where the owner answers, if it does: set by {@link announceOwner}. */
   readonly controlUrl: string | null
   /** Where others than this machine's processes find it; null: nobody said. */
@@ -43,7 +45,7 @@ const held = new Map<string, Database.Database>()
 const glanceMs = 200
 
 /** Takes the lock. Throws `STORE_LOCKED` with who owns the directory, `STORE_FAILED`. */
-export function takeLock(directory: string, lockedAt: number): Owner {
+export function takeLock(directory: string, lockedAt: number, work: string | null = null): Owner {
   const lock = held.has(directory) ? null : exclusive(directory)
   if (lock === null) throw lockedBy(directory)
   held.set(directory, lock)
@@ -53,6 +55,7 @@ export function takeLock(directory: string, lockedAt: number): Owner {
     bootId: bootId(),
     startTicks: startTicks(process.pid),
     lockedAt,
+    work,
     controlUrl: null,
     listener: null,
   }
@@ -90,7 +93,16 @@ export function announceOwner(directory: string, controlUrl: string, listener: O
   writeOwner(directory, { ...owner, controlUrl, listener })
 }
 
-const unknown: Owner = { pid: 0, host: '', bootId: '', startTicks: '', lockedAt: 0, controlUrl: null, listener: null }
+const unknown: Owner = {
+  pid: 0,
+  host: '',
+  bootId: '',
+  startTicks: '',
+  lockedAt: 0,
+  work: null,
+  controlUrl: null,
+  listener: null,
+}
 
 function fileOf(directory: string): string {
   return join(directory, 'owner.sqlite')
@@ -137,12 +149,28 @@ function isBusy(error: unknown): boolean {
 }
 
 function lockedBy(directory: string): PaddockError {
-  const { pid, host, controlUrl } = readOwner(directory) ?? unknown
+  const { pid, host, controlUrl, work } = readOwner(directory) ?? unknown
+  if (work !== null) return ownerBusy(directory, { pid, work })
   const who = pid === 0 ? 'another process' : `process ${pid} on ${host}`
   const where = controlUrl === null ? '' : `, which answers at ${controlUrl}`
   return new PaddockError('STORE_LOCKED', `${directory} is owned by ${who}${where}`, {
     data: { pid, host, controlUrl },
     fix: `Stop ${who}, use its control API, or choose another --data directory.`,
+  })
+}
+
+/** The refusal that names the command which holds a directory and offers no control API, and how to go on. */
+export function ownerBusy(
+  directory: string,
+  { pid, work }: { readonly pid: number; readonly work: string },
+): PaddockError {
+  const isViewer = work === 'view --annotate'
+  const what = isViewer ? `the viewer (pid ${pid}) annotates` : `\`paddock ${work}\` (pid ${pid}) works on`
+  return new PaddockError('STORE_LOCKED', `${what} ${directory}`, {
+    data: { pid, work },
+    fix: isViewer
+      ? 'End it, or start it without --annotate.'
+      : 'Wait until it ends, or choose another --data directory.',
   })
 }
 

@@ -46,6 +46,8 @@ export interface StoreOptions {
   readonly archive?: ArchiveOptions
   /** Told that the PostgreSQL database went on from a moment in the past: from now on every call throws this error. */
   readonly onRewound?: (error: PaddockError) => void
+  /** The command that holds the directory without offering a control API; others are refused with its name instead of waiting. */
+  readonly work?: string
 }
 
 /** A store with what its owner may watch. */
@@ -73,7 +75,7 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
   try {
     await makeFolder(path, 0o700)
     requireLocal(path)
-    takeLock(path, clock.now())
+    takeLock(path, clock.now(), options.work ?? null)
     try {
       await makeOwn(path)
       requireSameLog(path)
