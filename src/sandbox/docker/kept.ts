@@ -64,7 +64,8 @@ export async function removeKept(docker: Docker, { image }: Pick<KeptImage, 'ima
   try {
     await docker.getImage(image).remove()
   } catch (error) {
-    if (statusOf(error) === 404) throw new PaddockError('NOT_FOUND', `Nothing is kept as ${image}.`, {
+    if (statusOf(error) === 404)
+      throw new PaddockError('NOT_FOUND', `Nothing is kept as ${image}.`, {
         cause: error,
         fix: '`paddock box kept` lists what is.',
       })

@@ -15,7 +15,10 @@ export const debianSuite = 'bookworm'
 export function sandboxSource(path: string): string {
   let at = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(at, 'sandboxes', path))) {
-    if (dirname(at) === at) throw new PaddockError('NOT_FOUND', `sandboxes/${path} is not part of this installation.`, { fix: 'Install the package again.' })
+    if (dirname(at) === at)
+      throw new PaddockError('NOT_FOUND', `sandboxes/${path} is not part of this installation.`, {
+        fix: 'Install the package again.',
+      })
     at = dirname(at)
   }
   return readFileSync(join(at, 'sandboxes', path), 'utf8')
